@@ -100,7 +100,7 @@ var tests = map[string]func(w *world){
 // newNodes are the nodes of these tests and the behavior of their pods.
 var newNodes = fakenode.Config{
 	Nodes:      fakenode.Many(2, fakenode.Node{}),
-	Behaviours: map[string]fakenode.Behaviour{"never-ready": {NeverReady: true}}, // by image
+	Behaviors: map[string]fakenode.Behavior{"never-ready": {NeverReady: true}}, // by image
 }
 
 // team creates or updates a team.

@@ -54,7 +54,7 @@ func parseArgs(args []string) (*options, error) {
 	case o.stopPods && clustered:
 		return nil, errors.New("--stop-pods: the API server terminates the pods of a cluster; use kubectl drain")
 	}
-	if o.ManageHost = o.file != "" || o.dropIns != ""; !o.ManageHost {
+	if o.Host.Manage = o.file != "" || o.dropIns != ""; !o.Host.Manage {
 		k.CgroupRoot = cmp.Or(k.CgroupRoot, "/kubeparts")
 		if k.EvictionHard == nil {
 			k.EvictionHard = map[string]string{}
@@ -84,36 +84,36 @@ func (o *options) parse(args []string) (err error) {
 	fs.BoolVar(&o.Cluster.InCluster, "in-cluster", false, "join the cluster of the pod that the kubelet runs in, with its service account")
 	fs.StringVar(&o.Cluster.CertDir, "cert-dir", "", "`directory` of certificates (default: pki in --root-dir)")
 	fs.Func("node-ip", "`addresses` of the node: one, or one of each family, separated by a comma", func(s string) error {
-		o.NodeIPs = nil
+		o.Host.IPs = nil
 		for text := range strings.SplitSeq(s, ",") {
 			ip := net.ParseIP(strings.TrimSpace(text))
 			if ip == nil {
 				return fmt.Errorf("%q is not an IP address", text)
 			}
-			o.NodeIPs = append(o.NodeIPs, ip)
+			o.Host.IPs = append(o.Host.IPs, ip)
 		}
 		return nil
 	})
 	fs.Func("node-labels", "`labels` of the node, as key=value,…", func(s string) (err error) {
-		o.NodeLabels, err = node.ParseLabels(s)
+		o.Cluster.NodeLabels, err = node.ParseLabels(s)
 		return err
 	})
-	fs.BoolVar(&o.RememberPods, "remember-pods", false, "run the last known pods of the cluster if the API server is unreachable at the start")
+	fs.BoolVar(&o.Cluster.CheckpointPods, "remember-pods", false, "run the last known pods of the cluster if the API server is unreachable at the start")
 	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
-	fs.StringVar(&o.CredentialProviderConfig, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory`")
-	fs.StringVar(&o.CredentialProviderBinDir, "image-credential-provider-bin-dir", "", "`directory` of credential provider plugins")
-	fs.StringVar(&o.PauseImage, "pod-infra-container-image", "", "`image` of sandboxes, which is never deleted (default: that of the runtime)")
-	fs.StringVar(&o.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
-	fs.StringVar(&o.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
+	fs.StringVar(&o.Runtime.CredentialProviderConfig, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory`")
+	fs.StringVar(&o.Runtime.CredentialProviderBinDir, "image-credential-provider-bin-dir", "", "`directory` of credential provider plugins")
+	fs.StringVar(&o.Runtime.PauseImage, "pod-infra-container-image", "", "`image` of sandboxes, which is never deleted (default: that of the runtime)")
+	fs.StringVar(&o.Host.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
+	fs.StringVar(&o.Host.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
 	fs.Func("cpu-weights", "`formula` of cgroup v2 weights: logarithmic, or linear for runc before 1.3.2 and crun before 1.23", func(s string) (err error) {
-		o.CPUWeights, err = cgroups.ParseWeightFormula(s)
+		o.Host.CPUWeights, err = cgroups.ParseWeightFormula(s)
 		return err
 	})
-	fs.StringVar(&o.MemoryCgroup, "memory-cgroup", "", "`directory` of the cgroup whose memory is that of the node (default: the root)")
+	fs.StringVar(&o.Host.MemoryCgroup, "memory-cgroup", "", "`directory` of the cgroup whose memory is that of the node (default: the root)")
 	fs.StringVar(&o.shutdownOn, "shutdown-on", "", "`trigger` of graceful node shutdown, instead of logind: sigterm, or http: POST /shutdown at --listen, with the header in the file shutdown-token of --root-dir")
-	fs.DurationVar(&o.Shutdown.Propagation, "shutdown-propagation", 0, "`time` for which pods run after they were reported as not ready")
-	fs.DurationVar(&o.Shutdown.Flush, "shutdown-flush", 0, "`time` for the delivery of the last statuses (default 5s)")
-	fs.BoolVar(&o.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
+	fs.DurationVar(&o.Host.Shutdown.Propagation, "shutdown-propagation", 0, "`time` for which pods run after they were reported as not ready")
+	fs.DurationVar(&o.Host.Shutdown.Flush, "shutdown-flush", 0, "`time` for the delivery of the last statuses (default 5s)")
+	fs.BoolVar(&o.Host.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
 	fs.StringVar(&o.listen, "listen", "default", "`address` of the status page: HOST:PORT, unix:///PATH, or empty for none; requests are not authenticated (default: the socket kubelet.sock in --root-dir)")
 	fs.BoolVar(&o.stopPods, "stop-pods", false, "terminate all pods on SIGTERM or Ctrl-C; not with a cluster")
 	fs.BoolVar(&o.version, "version", false, "print the implemented version of Kubernetes")

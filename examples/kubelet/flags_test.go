@@ -50,7 +50,7 @@ func TestFlagsTakePrecedenceOverTheFile(t *testing.T) {
 	assert.Equal(t, "http://a/", o.Configuration.StaticPodURL)
 	assert.Equal(t, []string{"one", "two"}, o.Configuration.StaticPodURLHeader["X-Key"])
 	assert.EqualValues(t, 5, o.Configuration.MaxPods)
-	assert.True(t, o.ManageHost)
+	assert.True(t, o.Host.Manage)
 	assert.Empty(t, o.Configuration.CgroupRoot)
 	assert.Nil(t, o.Configuration.EvictionHard, "the defaults")
 
@@ -64,8 +64,8 @@ func TestFlagsTakePrecedenceOverTheFile(t *testing.T) {
 	assert.EqualValues(t, 7, o.Configuration.MaxPods)
 	assert.EqualValues(t, 4, o.Configuration.Logging.Verbosity)
 	assert.Equal(t, "2m0s", o.Configuration.SyncFrequency.Duration.String())
-	assert.Len(t, o.NodeIPs, 2)
-	assert.Equal(t, map[string]string{"a": "b"}, o.NodeLabels)
+	assert.Len(t, o.Host.IPs, 2)
+	assert.Equal(t, map[string]string{"a": "b"}, o.Cluster.NodeLabels)
 	assert.Equal(t, "n1", o.NodeName)
 }
 
@@ -73,7 +73,7 @@ func TestFlagsTakePrecedenceOverTheFile(t *testing.T) {
 func TestWithoutAConfigurationFile(t *testing.T) {
 	o, err := parseArgs([]string{"--pod-manifest-path=x"})
 	require.NoError(t, err)
-	assert.False(t, o.ManageHost)
+	assert.False(t, o.Host.Manage)
 	assert.Equal(t, "/kubeparts", o.Configuration.CgroupRoot)
 	assert.Equal(t, map[string]string{}, o.Configuration.EvictionHard)
 	o, err = parseArgs([]string{"--pod-manifest-path=x", "--cgroup-root=/own", "--eviction-hard=memory.available<1Gi"})
@@ -122,7 +122,7 @@ func TestShutdownTriggers(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, "%+v", tc)
-		all := shutdown.Config{Triggers: cfg.Shutdown.Triggers}
+		all := shutdown.Config{Triggers: cfg.Host.Shutdown.Triggers}
 		if cfg.Adjust.Shutdown != nil {
 			require.NoError(t, cfg.Adjust.Shutdown(&all))
 			assert.FileExists(t, filepath.Join(o.RootDir, "shutdown-token"))

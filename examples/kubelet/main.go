@@ -23,6 +23,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
+	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status/printer"
@@ -51,7 +52,11 @@ func run(o *options, out *printer.Printer) error {
 	}
 	cfg, level := o.Config, new(slog.LevelVar)
 	level.Set(kubelet.LogLevel(int(cfg.Configuration.Logging.Verbosity)))
-	cfg.Sink, cfg.Record, cfg.Level, cfg.NotifySystemd = out, out.Record, level, true
+	cfg.Sink, cfg.Record, cfg.Host.NotifySystemd = out, out.Record, true
+	cfg.Adjust.Server = func(s *server.Config) error {
+		s.Debugging.SetVerbosity = func(v int) { level.Set(kubelet.LogLevel(v)) }
+		return nil
+	}
 	logs := &slog.HandlerOptions{Level: level}
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, logs))
 	if cfg.Configuration.Logging.Format == "json" {
@@ -98,7 +103,7 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 	case o.shutdownOn == "sigterm":
 		terms := make(chan os.Signal, 1)
 		signal.Notify(terms, syscall.SIGTERM)
-		cfg.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}, signals[:1]
+		cfg.Host.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}, signals[:1]
 	case o.shutdownOn == "http" && local:
 		cfg.Adjust.Shutdown = func(s *shutdown.Config) error { // after RootDir was locked
 			trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A User is somebody who asks for something.
+// A User is an authenticated user.
 type User struct {
 	Name   string
 	UID    string
@@ -16,15 +16,15 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// The groups and the name that the API server gives those who it knows, and
-// those who it does not.
+// Groups and the name that the API server assigns to authenticated users and to anonymous
+// requests.
 const (
 	AuthenticatedGroup   = "system:authenticated"
 	UnauthenticatedGroup = "system:unauthenticated"
 	AnonymousName        = "system:anonymous"
 )
 
-// ErrUnauthorized: whoever asks has shown something that is not good.
+// ErrUnauthorized is returned for requests without valid credentials.
 var ErrUnauthorized = errors.New("Unauthorized")
 
 // ErrTooManyReviews is returned at once, without asking the API server, when too many
@@ -32,16 +32,14 @@ var ErrUnauthorized = errors.New("Unauthorized")
 // repeated later.
 var ErrTooManyReviews = errors.New("too many reviews are pending")
 
-// An Authenticator finds out who makes a request. It returns nil without an error
-// if the request says nothing that it knows how to read, so that another one may
-// be asked. It may be called from any goroutine.
+// An Authenticator authenticates requests. It returns nil without an error if the request
+// has no credentials of its kind. It must be safe for concurrent use.
 type Authenticator interface {
 	Authenticate(r *http.Request) (*User, error)
 }
 
-// Chain asks one after the other (sv-13): the first who knows the user wins, and
-// one who says no does not keep the others from being asked. If nobody knows, the
-// error is ErrUnauthorized, joined with what they said.
+// A Chain calls Authenticators in order until one returns a user; errors do not stop it
+// (rule sv-13). If none does, the error is ErrUnauthorized, joined with theirs.
 type Chain []Authenticator
 
 // Authenticate implements Authenticator.
@@ -57,9 +55,8 @@ func (c Chain) Authenticate(r *http.Request) (*User, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Anonymous knows everybody who shows nothing as nobody. It is the last of a
-// Chain, and does not help one who has shown a token or a certificate that is not
-// good.
+// Anonymous authenticates requests without credentials as system:anonymous. It must be the
+// last of a Chain. Requests with an invalid token or certificate are not anonymous.
 type Anonymous struct{}
 
 // Authenticate implements Authenticator.
@@ -70,48 +67,47 @@ func (Anonymous) Authenticate(r *http.Request) (*User, error) {
 	return &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}, nil
 }
 
-// Attributes are what somebody wants to do, in the words of the API server's
-// roles: either to a resource, or at a path.
+// Attributes describe an operation for authorization, as in the API server: on a resource,
+// or on a path.
 type Attributes struct {
 	Verb string
 
 	Group, Version, Resource, Subresource string
 	Namespace, Name                       string
 
-	Path string // of what is no resource; then only Verb is looked at beside it
+	Path string // non-resource path; only Verb is then used in addition
 }
 
 func (a Attributes) String() string {
 	if a.Path != "" {
 		return a.Verb + " " + a.Path
 	}
-	what := a.Resource
+	resource := a.Resource
 	if a.Subresource != "" {
-		what += "/" + a.Subresource
+		resource += "/" + a.Subresource
 	}
-	return fmt.Sprintf("%s %s %s", a.Verb, what, a.Name)
+	return fmt.Sprintf("%s %s %s", a.Verb, resource, a.Name)
 }
 
-// A Decision is an answer, and why.
+// A Decision is the result of an authorization.
 type Decision struct {
 	Allowed bool
 	Reason  string
 }
 
-// An Authorizer says whether somebody may do something. An error means that it
-// does not know. It may be called from any goroutine.
+// An Authorizer authorizes operations. An error means that the decision is unknown. It must
+// be safe for concurrent use.
 type Authorizer interface {
-	Authorize(ctx context.Context, user *User, what Attributes) (Decision, error)
+	Authorize(ctx context.Context, user *User, a Attributes) (Decision, error)
 }
 
-// Any allows what is allowed in one way at least (sv-16): it asks about one after
-// the other until one is. If none is, and somebody did not know about one of
-// them, that is an error.
-func Any(ctx context.Context, a Authorizer, user *User, ways ...Attributes) (Decision, error) {
+// Any allows an operation if one of several attributes is allowed (rule sv-16). They are
+// authorized in order until one is. If none is, it returns the errors that occurred.
+func Any(ctx context.Context, a Authorizer, user *User, alternatives ...Attributes) (Decision, error) {
 	var errs []error
 	var last Decision
-	for _, way := range ways {
-		d, err := a.Authorize(ctx, user, way)
+	for _, attributes := range alternatives {
+		d, err := a.Authorize(ctx, user, attributes)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -124,7 +120,7 @@ func Any(ctx context.Context, a Authorizer, user *User, ways ...Attributes) (Dec
 	return last, errors.Join(errs...)
 }
 
-// AlwaysAllow lets everybody do everything.
+// AlwaysAllow allows everything.
 type AlwaysAllow struct{}
 
 // Authorize implements Authorizer.
@@ -132,8 +128,8 @@ func (AlwaysAllow) Authorize(context.Context, *User, Attributes) (Decision, erro
 	return Decision{Allowed: true}, nil
 }
 
-// in adds a group to those of a user, once.
-func in(groups []string, group string) []string {
+// withGroup returns groups with group, which it contains once.
+func withGroup(groups []string, group string) []string {
 	if slices.Contains(groups, group) {
 		return groups
 	}

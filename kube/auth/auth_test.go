@@ -268,7 +268,7 @@ func TestWhoMayDoWhatIsAskedAndRemembered(t *testing.T) {
 
 		api.err = apierrors.NewBadRequest("what?")
 		_, err = a.Authorize(t.Context(), &auth.User{Name: "eve"}, get)
-		assert.ErrorContains(t, err, "may eve get nodes/proxy n1")
+		assert.ErrorContains(t, err, "authorize eve to get nodes/proxy n1")
 		_, err = a.Authorize(t.Context(), nil, get)
 		assert.Error(t, err)
 	})

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// A cache remembers the answers of reviews. Concurrent requests for one key share a
-// review. Good and bad answers are kept apart, so that any number of bad tokens
-// evicts no good one.
+// A cache caches the results of reviews. Concurrent requests for one key share a review.
+// Good and bad results are separate, so that bad tokens cannot evict good ones.
 type cache[V any] struct {
 	good, bad answers[V] // each has a lock of its own: cached answers do not wait for mu
 
 	mu       sync.Mutex // guards the fields below; must not be held during a review
 	pending  map[[32]byte]*review[V]
-	reviews  gate // reviews that are under way
+	reviews  gate // pending reviews
 	requests gate // requests that wait for a review
 }
 
@@ -45,26 +44,26 @@ func newCache[V any](size int) *cache[V] {
 	}
 }
 
-// An answer is the outcome of a review, and how long it may be used.
+// An answer is the result of a review, and the duration for which it is cached.
 type answer[V any] struct {
 	value V
 	good  bool
 	ttl   time.Duration
 }
 
-// A review is an answer that is being waited for.
+// A review is a pending review.
 type review[V any] struct {
 	done      chan struct{} // closed when the fields below are set
 	value     V
 	err       error
-	abandoned bool // the request that asked ended before the answer
+	abandoned bool // the request that made the review was canceled before the answer
 }
 
-// get returns the answer for key: a cached one at once, otherwise that of ask, which
+// get returns the answer for key: a cached one immediately, otherwise that of do, which
 // is called for one request at a time. Errors are not cached. cached reports whether
 // the answer did not need a review. It returns ErrTooManyReviews if too much is
 // pending in all or for the origin.
-func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask func() (answer[V], error)) (v V, cached bool, err error) {
+func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, do func() (answer[V], error)) (v V, cached bool, err error) {
 	waits := false
 	defer func() {
 		if waits {
@@ -82,9 +81,9 @@ func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask fun
 			c.mu.Unlock()
 			return v, !waits, nil
 		}
-		r, asks := c.pending[key], false
+		r, starts := c.pending[key], false
 		if waits = waits || c.requests.enter(origin); waits && r == nil {
-			if asks = c.reviews.enter(origin); asks {
+			if starts = c.reviews.enter(origin); starts {
 				r = &review[V]{done: make(chan struct{})}
 				c.pending[key] = r
 			}
@@ -93,8 +92,8 @@ func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask fun
 		switch {
 		case !waits || r == nil:
 			return v, false, ErrTooManyReviews
-		case asks:
-			c.carryOut(ctx, key, origin, r, ask)
+		case starts:
+			c.carryOut(ctx, key, origin, r, do)
 			return r.value, false, r.err
 		}
 		select {
@@ -108,10 +107,10 @@ func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask fun
 	}
 }
 
-// carryOut asks, stores a good or bad answer, and wakes the requests that share r.
-func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r *review[V], ask func() (answer[V], error)) {
+// carryOut calls do, caches its answer, and wakes the requests that share r.
+func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r *review[V], do func() (answer[V], error)) {
 	var a answer[V]
-	defer func() { // also if ask panics, which net/http recovers
+	defer func() { // also if do panics, which net/http recovers
 		if r.err == nil && a.ttl > 0 {
 			into := &c.bad
 			if a.good {
@@ -126,7 +125,7 @@ func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r 
 		close(r.done)
 	}()
 	r.err = errReviewPanicked
-	a, r.err = ask()
+	a, r.err = do()
 	r.value, r.abandoned = a.value, r.err != nil && ctx.Err() != nil
 }
 
@@ -138,8 +137,8 @@ func (c *cache[V]) cached(key [32]byte) (v V, ok bool) {
 	return v, ok
 }
 
-// answers are at most size of them. Safe for concurrent use; get does not wait for another
-// get, however many there are.
+// answers caches at most size answers. Safe for concurrent use; concurrent gets do not
+// block each other.
 type answers[V any] struct {
 	size int
 
@@ -150,7 +149,7 @@ type answers[V any] struct {
 type stored[V any] struct {
 	value   V
 	expires time.Time
-	used    atomic.Int64 // when it was returned last, in nanoseconds since 1970
+	used    atomic.Int64 // last use, in nanoseconds since 1970
 }
 
 func (a *answers[V]) get(key [32]byte, now time.Time) (v V, ok bool) {
@@ -164,8 +163,8 @@ func (a *answers[V]) get(key [32]byte, now time.Time) (v V, ok bool) {
 	return s.value, true
 }
 
-// put stores an answer. Where there is no room, those that have expired go, or else the one
-// that was used least recently.
+// put stores an answer. If the cache is full, expired answers are removed, or else the
+// least recently used one.
 func (a *answers[V]) put(key [32]byte, v V, expires time.Time) {
 	now := time.Now()
 	s := &stored[V]{value: v, expires: expires}
@@ -196,14 +195,15 @@ func (a *answers[V]) removeOldestLocked() {
 	delete(a.byKey, oldest)
 }
 
-// A gate bounds a number, in all and per origin. Must not be used concurrently.
+// A gate bounds a number, in total and per origin. It must not be used concurrently.
 type gate struct {
 	max, perOrigin int
 	inside         int
 	byOrigin       map[string]int
 }
 
-// enter reports whether there is room; leave must be called if so.
+// enter increments the number, unless a bound is reached; then it reports false. leave must
+// be called if it reports true.
 func (g *gate) enter(origin string) bool {
 	if g.inside >= g.max || g.byOrigin[origin] >= g.perOrigin {
 		return false

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Certificates knows users by the certificates that they show: the common name
-// is theirs, the organizations are their groups.
+// Certificates authenticates users by client certificates: the common name is the name of
+// the user, and the organizations are the groups.
 type Certificates struct {
-	// Roots returns those who sign certificates of users. Required. It is
-	// called with each request that has a certificate, so that a bundle may be
-	// replaced at any time; it must be quick.
+	// Roots returns the CAs of client certificates. Required. It is called for each request
+	// with a certificate, so that the CAs can be replaced, and must not block.
 	Roots func() *x509.CertPool
 }
 
-// Authenticate implements Authenticator. The server has to ask for certificates
-// (tls.RequestClientCert) and leave it to this to verify them.
+// Authenticate implements Authenticator. The server must request client certificates
+// without verifying them (tls.RequestClientCert). It returns an error if the certificate is
+// invalid.
 func (c Certificates) Authenticate(r *http.Request) (*User, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil, nil
@@ -28,15 +28,15 @@ func (c Certificates) Authenticate(r *http.Request) (*User, error) {
 	}
 	roots := c.Roots()
 	if roots == nil {
-		return nil, errors.New("auth: nobody is known who signs certificates of users") // never those of the system
+		return nil, errors.New("auth: no CA of client certificates") // the system roots must not be used
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, cert := range r.TLS.PeerCertificates[1:] {
-		between.AddCert(cert)
+		intermediates.AddCert(cert)
 	}
 	leaf := r.TLS.PeerCertificates[0]
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: roots, Intermediates: intermediates, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("auth: certificate of %q: %w", leaf.Subject.CommonName, err)
@@ -44,5 +44,5 @@ func (c Certificates) Authenticate(r *http.Request) (*User, error) {
 	if leaf.Subject.CommonName == "" {
 		return nil, nil
 	}
-	return &User{Name: leaf.Subject.CommonName, Groups: in(leaf.Subject.Organization, AuthenticatedGroup)}, nil
+	return &User{Name: leaf.Subject.CommonName, Groups: withGroup(leaf.Subject.Organization, AuthenticatedGroup)}, nil
 }

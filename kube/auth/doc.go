@@ -1,55 +1,55 @@
-// Package auth finds out who somebody is and what he may do, for a server that a
-// node offers: by client certificates, and by asking the API server.
+// Package auth authenticates and authorizes requests to a node's server: by client
+// certificates, and by token and access reviews of the API server.
 //
 // # What it decides
 //
-// Whose request that is: an [Authenticator] knows a user by a certificate
-// ([Certificates]) or a token ([Tokens]), a [Chain] asks several. What he may do:
-// [Access] asks the API server, and remembers. Which attributes a path of the
-// kubelet's API has is the server's business.
+// The user of a request: an [Authenticator] authenticates by a certificate ([Certificates])
+// or a token ([Tokens]), and a [Chain] combines several. Whether an operation is allowed:
+// [Access] reviews it with the API server, and caches the decision. The attributes of a
+// path of the kubelet's API are determined by kube/server.
 //
 // # Usage
 //
-//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()}) // a client with a rate limit of its own
+//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()}) // a client with its own rate limit
 //	access, err := auth.NewAccess(auth.AccessConfig{Reviews: client.AuthorizationV1().SubjectAccessReviews()})
-//	who := auth.Chain{auth.Certificates{Roots: roots}, tokens}
+//	authenticator := auth.Chain{auth.Certificates{Roots: roots}, tokens}
 //	…
-//	user, err := who.Authenticate(r)                // err: 401
+//	user, err := authenticator.Authenticate(r)      // err: 401
 //	d, err := access.Authorize(r.Context(), user, auth.Attributes{Verb: "get", Version: "v1", Resource: "nodes", Subresource: "metrics", Name: "n1"})
 //	if err != nil { … }                             // 500
 //	if !d.Allowed { … }                             // 403
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine. Nothing is started: there is no
-// Run. Requests that ask the same at the same time are one question.
+// Everything is safe for concurrent use. There are no goroutines and no Run. Concurrent
+// requests with the same token, or for the same decision, share a review.
 //
 // # Guarantees and limits
 //
-//   - A good token is asked about every 2 min, a bad one every 10 s, what is allowed
-//     every 5 min and what is not every 30 s. Within these times a change at the
-//     API server is not seen.
-//   - Errors are not remembered, and are never a yes: an API server that cannot be
-//     asked means that nobody gets in by a token.
-//   - A call of the API server has ten seconds. 64 reviews are pending at most, 16 of
-//     them for one remote host (tokens) or user (access), and 1024 requests wait for
-//     them, 256 of one host or user; beyond that the error is [ErrTooManyReviews], at
-//     once. What is cached is answered without waiting.
-//   - Caches have a size, and good answers one of their own: bad tokens evict no good
-//     ones. No token is kept, nor is one ever in an error.
+//   - A valid token is reviewed every 2 min, an invalid one every 10 s, an allowed
+//     operation every 5 min and a denied one every 30 s. Changes in the API server take
+//     effect after these times.
+//   - Errors are not cached and never allow access: without API server, no request with a
+//     token is authenticated, unless it is cached.
+//   - A call of the API server may take 10 s. At most 64 reviews are pending, 16 of them
+//     for one remote host (tokens) or user (access), and 1024 requests wait for them, 256
+//     of one host or user; beyond that the error is [ErrTooManyReviews], immediately.
+//     Cached results are returned without waiting.
+//   - The caches are bounded, with one for good and one for bad results: invalid tokens
+//     cannot evict valid ones. Tokens are not stored, and do not occur in errors.
 //
 // # Differences from the kubelet
 //
-//   - A token that is not good is remembered as well, for a short time, so that
-//     repeated requests with it do not reach the API server.
-//   - The kubelet bounds neither pending reviews nor the time of a call that hangs.
+//   - Invalid tokens are cached too, for a short time, so that repeated requests do not
+//     reach the API server.
+//   - The kubelet bounds neither pending reviews nor the duration of a call that hangs.
 //
 // # Testing
 //
-// Against API servers in memory, in virtual time.
+// Tests use in-memory API servers, in virtual time.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package auth

@@ -9,13 +9,13 @@ import (
 )
 
 func ExampleChain() {
-	who := auth.Chain{auth.Certificates{}, auth.Anonymous{}}
+	authenticator := auth.Chain{auth.Certificates{}, auth.Anonymous{}}
 	r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
-	user, err := who.Authenticate(r)
+	user, err := authenticator.Authenticate(r)
 	fmt.Println(user.Name, err)
 
 	r.Header.Set("Authorization", "Bearer stolen")
-	_, err = who.Authenticate(r)
+	_, err = authenticator.Authenticate(r)
 	fmt.Println(err)
 	// Output:
 	// system:anonymous <nil>

@@ -22,59 +22,59 @@ import (
 const (
 	defaultSize = 4096 // entries of a cache
 
-	// How often the API server is asked that can't answer, and the first wait.
-	attempts   = 5
-	firstPause = 500 * time.Millisecond
-	pauseGrows = 1.5
+	// Attempts of a review, and the backoff between them.
+	attempts      = 5
+	firstBackoff  = 500 * time.Millisecond
+	backoffFactor = 1.5
 )
 
-// TokenReviews ask the API server whose token that is; client-go's
-// AuthenticationV1().TokenReviews() does.
+// TokenReviews creates token reviews; client-go's AuthenticationV1().TokenReviews()
+// implements it.
 type TokenReviews interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }
 
-// SubjectAccessReviews ask the API server who may do what; client-go's
-// AuthorizationV1().SubjectAccessReviews() does.
+// SubjectAccessReviews creates access reviews; client-go's
+// AuthorizationV1().SubjectAccessReviews() implements it.
 type SubjectAccessReviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Hooks tell of each question.
+// Hooks are called by Tokens and Access. They must not block.
 type Hooks struct {
-	// Asked: whether the answer was known from before, how long it took, and
-	// the error of the API server. Nil: nobody wants to know.
-	Asked func(cached bool, took time.Duration, err error)
+	// Reviewed is called for each request with a token or to be authorized: whether the
+	// result was cached, the duration, and the error of the API server. May be nil.
+	Reviewed func(cached bool, took time.Duration, err error)
 }
 
-func (h Hooks) asked(cached bool, begun time.Time, err error) {
-	if h.Asked != nil {
-		h.Asked(cached, time.Since(begun), err)
+func (h Hooks) reviewed(cached bool, start time.Time, err error) {
+	if h.Reviewed != nil {
+		h.Reviewed(cached, time.Since(start), err)
 	}
 }
 
-// TokensConfig configures Tokens.
+// A TokensConfig configures Tokens.
 type TokensConfig struct {
-	// Reviews are asked. Required.
+	// Reviews is the client of token reviews. It should have its own rate limit. Required.
 	Reviews TokenReviews
 
-	// Audiences, one of which tokens must be for. Empty: the API server's.
+	// Audiences are the accepted audiences of tokens, of which one must match. Empty: those
+	// of the API server.
 	Audiences []string
 
-	// TTL is how long a good token stays good without being asked about. Zero:
-	// 2 min, as with the kubelet (sv-13); one that was revoked is taken for as
-	// long. A bad one is asked about again after 10 s, or TTL if that is less.
+	// TTL is the duration for which a valid token is cached, even if it is revoked. Zero:
+	// 2m, as with the kubelet. An invalid token is cached for 10 s, or TTL if that is less.
 	TTL time.Duration
 
 	// Size bounds the good tokens that are cached, and the bad ones. Zero: 4096 of each.
 	Size int
 
-	// Hooks observe.
+	// Hooks are called for each token.
 	Hooks Hooks
 }
 
-// Tokens knows users by their bearer tokens. It keeps no token: what it remembers
-// is under a keyed hash.
+// Tokens authenticates users by bearer tokens. Tokens are not stored: the keys of the cache
+// are keyed hashes.
 type Tokens struct {
 	cfg   TokensConfig
 	key   []byte
@@ -82,13 +82,13 @@ type Tokens struct {
 }
 
 type tokenAnswer struct {
-	user *User
-	why  string // there is no user
+	user   *User
+	reason string // the token is invalid
 }
 
 const badTokenTTL = 10 * time.Second
 
-// NewTokens checks cfg.
+// NewTokens returns a Tokens, or an error if Reviews is nil. It starts nothing.
 func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	if cfg.Reviews == nil {
 		return nil, errors.New("auth: TokensConfig.Reviews is nil")
@@ -108,7 +108,7 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 
 // Authenticate implements Authenticator. It returns ErrUnauthorized for a token that
 // the API server rejects, ErrTooManyReviews if too many are pending in all or from the
-// remote host, and another error if the API server could not be asked. A cached token
+// remote host, and another error if the review failed. A cached token
 // is answered without waiting.
 func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
@@ -116,18 +116,18 @@ func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, nil
 	}
-	begun := time.Now()
+	start := time.Now()
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(token))
 	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), remoteHost(r), func() (answer[tokenAnswer], error) {
-		return t.ask(r.Context(), token)
+		return t.review(r.Context(), token)
 	})
-	t.cfg.Hooks.asked(cached, begun, err)
+	t.cfg.Hooks.reviewed(cached, start, err)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("auth: review a token: %w", err)
+		return nil, fmt.Errorf("auth: review token: %w", err)
 	case found.user == nil:
-		return nil, fmt.Errorf("%w: the token is not good: %s", ErrUnauthorized, found.why)
+		return nil, fmt.Errorf("%w: invalid token: %s", ErrUnauthorized, found.reason)
 	}
 	return found.user, nil
 }
@@ -141,25 +141,25 @@ func remoteHost(r *http.Request) string {
 	return host
 }
 
-func (t *Tokens) ask(ctx context.Context, token string) (answer[tokenAnswer], error) {
-	review, err := again(ctx, func(ctx context.Context) (*authenticationv1.TokenReview, error) {
+func (t *Tokens) review(ctx context.Context, token string) (answer[tokenAnswer], error) {
+	review, err := withRetries(ctx, func(ctx context.Context) (*authenticationv1.TokenReview, error) {
 		return t.cfg.Reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.cfg.Audiences}}, metav1.CreateOptions{})
 	})
 	if err != nil {
 		return answer[tokenAnswer]{}, err
 	}
-	bad := func(why string) (answer[tokenAnswer], error) {
-		return answer[tokenAnswer]{value: tokenAnswer{why: why}, ttl: min(badTokenTTL, t.cfg.TTL)}, nil
+	invalid := func(reason string) (answer[tokenAnswer], error) {
+		return answer[tokenAnswer]{value: tokenAnswer{reason: reason}, ttl: min(badTokenTTL, t.cfg.TTL)}, nil
 	}
 	s := review.Status
 	if !s.Authenticated {
-		return bad(or(s.Error, "the API server rejects it"))
+		return invalid(or(s.Error, "the API server rejects it"))
 	}
 	if len(t.cfg.Audiences) > 0 && !overlap(t.cfg.Audiences, s.Audiences) {
-		// An old API server, which does not look at them.
-		return bad("it is for another audience")
+		// Old API servers ignore audiences.
+		return invalid("it is for another audience")
 	}
-	user := &User{Name: s.User.Username, UID: s.User.UID, Groups: in(s.User.Groups, AuthenticatedGroup)}
+	user := &User{Name: s.User.Username, UID: s.User.UID, Groups: withGroup(s.User.Groups, AuthenticatedGroup)}
 	for k, v := range s.User.Extra {
 		if user.Extra == nil {
 			user.Extra = map[string][]string{}
@@ -180,30 +180,30 @@ func overlap(a, b []string) bool {
 	return false
 }
 
-// AccessConfig configures Access.
+// An AccessConfig configures Access.
 type AccessConfig struct {
-	// Reviews are asked. Required.
+	// Reviews is the client of access reviews. It should have its own rate limit. Required.
 	Reviews SubjectAccessReviews
 
-	// AllowedTTL and DeniedTTL are how long an answer counts. Zero: 5 min and
-	// 30 s, as with the kubelet.
+	// AllowedTTL and DeniedTTL are the durations for which decisions are cached. Zero: 5m
+	// and 30s, as with the kubelet.
 	AllowedTTL, DeniedTTL time.Duration
 
 	// Size bounds the cached decisions that allow, and those that deny. Zero: 4096 of
 	// each.
 	Size int
 
-	// Hooks observe.
+	// Hooks are called for each authorization.
 	Hooks Hooks
 }
 
-// Access asks the API server who may do what.
+// Access authorizes operations by access reviews of the API server.
 type Access struct {
 	cfg   AccessConfig
 	cache *cache[Decision]
 }
 
-// NewAccess checks cfg.
+// NewAccess returns an Access, or an error if Reviews is nil. It starts nothing.
 func NewAccess(cfg AccessConfig) (*Access, error) {
 	if cfg.Reviews == nil {
 		return nil, errors.New("auth: AccessConfig.Reviews is nil")
@@ -222,19 +222,19 @@ func NewAccess(cfg AccessConfig) (*Access, error) {
 
 // Authorize implements Authorizer. It returns ErrTooManyReviews if too many are pending
 // in all or for the user. A cached decision is returned without waiting.
-func (a *Access) Authorize(ctx context.Context, user *User, what Attributes) (Decision, error) {
+func (a *Access) Authorize(ctx context.Context, user *User, attributes Attributes) (Decision, error) {
 	if user == nil {
-		return Decision{}, errors.New("auth: authorize: there is no user")
+		return Decision{}, errors.New("auth: authorize: user is nil")
 	}
-	begun := time.Now()
-	spec := specOf(user, what)
-	// Maps are written in the order of their keys: equal questions are equal.
+	start := time.Now()
+	spec := specOf(user, attributes)
+	// Maps are encoded in the order of their keys, so that equal specs have equal keys.
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return Decision{}, fmt.Errorf("auth: authorize: %w", err)
 	}
 	d, cached, err := a.cache.get(ctx, sha256.Sum256(data), user.Name, func() (answer[Decision], error) {
-		review, err := again(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
+		review, err := withRetries(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
 			return a.cfg.Reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		})
 		if err != nil {
@@ -250,14 +250,14 @@ func (a *Access) Authorize(ctx context.Context, user *User, what Attributes) (De
 		}
 		return answer[Decision]{value: d, ttl: a.cfg.DeniedTTL}, nil
 	})
-	a.cfg.Hooks.asked(cached, begun, err)
+	a.cfg.Hooks.reviewed(cached, start, err)
 	if err != nil {
-		return Decision{}, fmt.Errorf("auth: may %s %s: %w", user.Name, what, err)
+		return Decision{}, fmt.Errorf("auth: authorize %s to %s: %w", user.Name, attributes, err)
 	}
 	return d, nil
 }
 
-func specOf(user *User, what Attributes) authorizationv1.SubjectAccessReviewSpec {
+func specOf(user *User, attributes Attributes) authorizationv1.SubjectAccessReviewSpec {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: user.Name, UID: user.UID, Groups: user.Groups}
 	for k, v := range user.Extra {
 		if spec.Extra == nil {
@@ -265,52 +265,52 @@ func specOf(user *User, what Attributes) authorizationv1.SubjectAccessReviewSpec
 		}
 		spec.Extra[k] = v
 	}
-	if what.Path != "" {
-		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: what.Path, Verb: what.Verb}
+	if attributes.Path != "" {
+		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: attributes.Path, Verb: attributes.Verb}
 		return spec
 	}
 	spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-		Verb: what.Verb, Group: what.Group, Version: what.Version, Resource: what.Resource, Subresource: what.Subresource,
-		Namespace: what.Namespace, Name: what.Name,
+		Verb: attributes.Verb, Group: attributes.Group, Version: attributes.Version, Resource: attributes.Resource, Subresource: attributes.Subresource,
+		Namespace: attributes.Namespace, Name: attributes.Name,
 	}
 	return spec
 }
 
-// again calls ask a few times while the API server fails for a reason that may pass. Each
-// call has reviewTimeout, so that an API server that hangs does not keep reviews pending
-// for as long as their clients wait.
-func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
-	pause := firstPause
+// withRetries calls review, with a few retries while the API server fails temporarily. Each
+// call is bounded by reviewTimeout, so that an API server that hangs does not keep reviews
+// pending for as long as their clients wait.
+func withRetries[T any](ctx context.Context, review func(context.Context) (T, error)) (answer T, err error) {
+	backoff := firstBackoff
 	for try := 1; ; try++ {
-		answer, err = timed(ctx, ask)
-		if err == nil || try == attempts || !passes(err) {
+		answer, err = withTimeout(ctx, review)
+		if err == nil || try == attempts || !isTemporary(err) {
 			return answer, err
 		}
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(backoff)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return answer, errors.Join(err, ctx.Err())
 		case <-timer.C:
 		}
-		pause = time.Duration(float64(pause) * pauseGrows)
+		backoff = time.Duration(float64(backoff) * backoffFactor)
 	}
 }
 
-func timed[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+func withTimeout[T any](ctx context.Context, review func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	return ask(ctx)
+	return review(ctx)
 }
 
-// passes reports whether another call may succeed.
-func passes(err error) bool {
+// isTemporary reports whether another call may succeed.
+func isTemporary(err error) bool {
 	if isContext(err) {
 		return false
 	}
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
-		return true // the connection
+		return true // an error of the connection
 	}
 	code := status.Status().Code
 	return code >= 500 || code == http.StatusTooManyRequests

@@ -21,17 +21,17 @@ import (
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
-// How long to wait after a failed attempt, at first and at most.
+// Backoff after a failed attempt, initially and at most.
 const (
-	firstRetry = time.Second
-	lastRetry  = 30 * time.Second
+	initialBackoff = time.Second
+	maxBackoff     = 30 * time.Second
 )
 
-// Bootstrap sees to it that there is a kubeconfig file whose certificate can be
-// used. If there is none, it asks for a certificate, waits until it is given,
-// and writes certificate and file. What fails is tried again until ctx ends,
-// whose error it then returns with what was in the way last; a request that was
-// denied is not made again, and an error at once.
+// Bootstrap ensures that cfg.Kubeconfig exists and that its certificate is valid. If it is
+// not, Bootstrap requests a certificate, waits until it is issued, and writes certificate
+// and kubeconfig. Failures are retried until ctx is done; it then returns the error of ctx,
+// joined with the last failure. It returns an error immediately if cfg is invalid, and if
+// the request is denied.
 func Bootstrap(ctx context.Context, cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -39,20 +39,20 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 	if cfg.Kubeconfig == "" {
 		return errors.New("certs: Config.Kubeconfig is empty")
 	}
-	why := usable(cfg)
-	if why == nil {
+	invalid := checkKubeconfig(cfg)
+	if invalid == nil {
 		return nil
 	}
 	if cfg.Bootstrap == nil {
-		return fmt.Errorf("certs: Config.Bootstrap is nil, and there is no other way: %w", why)
+		return fmt.Errorf("certs: Config.Bootstrap is nil: %w", invalid)
 	}
-	cfg.Logger.Info("asking for a certificate", "node", cfg.NodeName, "because", why)
+	cfg.Logger.Info("Requesting client certificate", "node", cfg.NodeName, "reason", invalid)
 	client, err := cfg.Client(cfg.Bootstrap)
 	if err != nil {
 		return fmt.Errorf("certs: Config.Bootstrap: %w", err)
 	}
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		_, err := request(ctx, cfg, cfg.order(), client)
+	for wait := initialBackoff; ; wait = min(2*wait, maxBackoff) {
+		_, err := request(ctx, cfg, cfg.clientRequest(), client)
 		if err == nil {
 			err = writeKubeconfig(cfg)
 		}
@@ -60,27 +60,27 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 		if err == nil || errors.As(err, &denied) {
 			return err
 		}
-		cfg.Logger.Warn("first certificate", "err", err)
+		cfg.Logger.Warn("Failed to request client certificate; retrying", "node", cfg.NodeName, "err", err)
 		if pause.For(ctx, wait) != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
 }
 
-// usable says what is wrong with the kubeconfig file that is there.
-func usable(cfg Config) error {
+// checkKubeconfig returns why the kubeconfig file cannot be used; nil if it can.
+func checkKubeconfig(cfg Config) error {
 	c, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("certs: kubeconfig: %w", err)
 	}
 	if c.CertFile == "" {
-		// Somebody else's: with a token, or with the certificate in it.
+		// Not created by Bootstrap: with a token, or an embedded certificate.
 		if _, err := rest.TransportFor(c); err != nil {
 			return fmt.Errorf("certs: kubeconfig %s: %w", cfg.Kubeconfig, err)
 		}
 		return nil
 	}
-	// Whoever made it may have chosen another name for the node's user.
+	// A certificate that Bootstrap has not requested may have any user name.
 	name := cfg.NodeName
 	if c.CertFile != cfg.Current() {
 		name = ""
@@ -88,25 +88,25 @@ func usable(cfg Config) error {
 	return Valid(c.CertFile, name, time.Now())
 }
 
-// A deniedError is a refusal that asking again won't change.
+// A deniedError means that a request was denied, so that it must not be repeated.
 type deniedError struct{ name, message string }
 
 func (e *deniedError) Error() string {
 	return fmt.Sprintf("certs: request %s was denied: %s", e.name, e.message)
 }
 
-// request asks once for what o says, and keeps what it is given.
-func request(ctx context.Context, cfg Config, o order, client kubernetes.Interface) (*tls.Certificate, error) {
-	keyFile := filepath.Join(cfg.Dir, o.prefix+".key.tmp")
-	key, keyPEM, err := loadOrMakeKey(keyFile)
+// request requests a certificate once, waits until it is issued, and stores it.
+func request(ctx context.Context, cfg Config, r certificateRequest, client kubernetes.Interface) (*tls.Certificate, error) {
+	keyFile := filepath.Join(cfg.Dir, r.prefix+".key.tmp")
+	key, keyPEM, err := loadOrGenerateKey(keyFile)
 	if err != nil {
 		return nil, err
 	}
-	data, err := certutil.MakeCSR(key, &o.subject, o.dns, o.ips)
+	data, err := certutil.MakeCSR(key, &r.subject, r.dns, r.ips)
 	if err != nil {
-		return nil, fmt.Errorf("certs: make a request: %w", err)
+		return nil, fmt.Errorf("certs: create certificate request: %w", err)
 	}
-	name, err := o.name(key)
+	name, err := r.name(key)
 	if err != nil {
 		return nil, err
 	}
@@ -114,34 +114,34 @@ func request(ctx context.Context, cfg Config, o order, client kubernetes.Interfa
 	if cfg.Lifetime > 0 {
 		lifetime = &cfg.Lifetime
 	}
-	all := ctx
-	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, cfg.ApprovalTimeout)
 	defer cancel()
-	name, uid, err := csr.RequestCertificateWithContext(ctx, client, data, name, o.signer, lifetime, o.usages(key), key)
+	name, uid, err := csr.RequestCertificateWithContext(ctx, client, data, name, r.signer, lifetime, r.usages(key), key)
 	if err != nil {
-		return nil, fmt.Errorf("certs: ask for a certificate: %w", err)
+		return nil, fmt.Errorf("certs: request certificate: %w", err)
 	}
 	certPEM, err := csr.WaitForCertificate(ctx, client, name, uid)
 	if err != nil {
 		if denied := deniedBy(ctx, client, name); denied != nil {
 			return nil, errors.Join(denied, os.Remove(keyFile))
 		}
-		// A request that nobody answered is not to be waited for again.
-		if ctx.Err() != nil && all.Err() == nil {
+		// After a timeout the next attempt creates another request.
+		if ctx.Err() != nil && caller.Err() == nil {
 			err = errors.Join(err, os.Remove(keyFile))
 		}
 		return nil, fmt.Errorf("certs: request %s: %w", name, err)
 	}
-	store, err := o.store(cfg.Dir)
+	store, err := r.store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	cert, err := store.Update(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("certs: keep the certificate: %w", err)
+		return nil, fmt.Errorf("certs: store certificate: %w", err)
 	}
 	if err := os.Remove(keyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("certs: remove the key's first copy: %w", err)
+		return nil, fmt.Errorf("certs: remove temporary key: %w", err)
 	}
 	return cert, nil
 }
@@ -159,7 +159,7 @@ func deniedBy(ctx context.Context, client kubernetes.Interface, name string) err
 	return nil
 }
 
-// writeKubeconfig writes the file whole, or not at all.
+// writeKubeconfig writes the kubeconfig file atomically.
 func writeKubeconfig(cfg Config) error {
 	b := cfg.Bootstrap
 	cluster := &clientcmdapi.Cluster{

@@ -17,49 +17,50 @@ import (
 )
 
 const (
-	// prefix of the files, as the kubelet has them, so that a node can be taken
-	// over: the key and the certificate in one file, and a link to the one that
-	// counts.
-	prefix  = "kubelet-client"
-	current = prefix + "-current.pem"
+	// File names are the kubelet's, so that a node can switch between both: each file has a
+	// key and a certificate, and a link refers to the current one.
+	clientPrefix = "kubelet-client"
+	currentLink  = clientPrefix + "-current.pem"
 
 	userPrefix = "system:node:"
 	nodesGroup = "system:nodes"
 )
 
-// Config is about the client certificate of one node.
+// A Config configures the client certificate of a node.
 type Config struct {
-	// NodeName is whom the certificate is for: system:node:<NodeName>. Required.
+	// NodeName is the node of the certificate, whose user is system:node:<NodeName>.
+	// Required.
 	NodeName string
 
-	// Dir holds the certificates; it is made if it is not there. Required.
+	// Dir is the directory of the certificates; it is created if it does not exist.
+	// Required.
 	Dir string
 
-	// Kubeconfig is the file that Bootstrap makes, which refers to the current
-	// certificate in Dir. Required by Bootstrap.
+	// Kubeconfig is the file that Bootstrap creates; it refers to the current certificate
+	// in Dir. Required by Bootstrap.
 	Kubeconfig string
 
-	// Bootstrap is how to reach the API server as one who may ask for a first
-	// certificate. Required by Bootstrap; without it, Rotation cannot get a new
-	// certificate when the old one has expired.
+	// Bootstrap connects to the API server with a user that may request a first
+	// certificate. Required by Bootstrap; without it, a Rotation cannot replace an expired
+	// certificate.
 	Bootstrap *rest.Config
 
-	// Lifetime to ask for; the signer may give less. Zero: what it likes.
+	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
+	// default of the signer.
 	Lifetime time.Duration
 
-	// Patience is how long Bootstrap waits for an answer to one request, before
-	// it asks anew. Zero: 15 min; somebody may have to approve it by hand.
-	Patience time.Duration
+	// ApprovalTimeout is the time for which a request is pending before another one is
+	// created. Zero: 15m, since an operator may have to approve it.
+	ApprovalTimeout time.Duration
 
-	// Client makes the clients that requests go through. Nil:
-	// kubernetes.NewForConfig.
+	// Client returns a client for requests. Nil: kubernetes.NewForConfig.
 	Client func(*rest.Config) (kubernetes.Interface, error)
 
-	// Renewed is told of each try of Rotation to get a new certificate, for metrics.
-	// It must not block. Nil: nobody is told.
+	// Renewed is called after each attempt of a Rotation to renew the certificate. It must
+	// not block. May be nil.
 	Renewed func(err error)
 
-	// Logger; nil discards.
+	// Logger may be nil: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -70,8 +71,8 @@ func (c *Config) check() error {
 	if c.Dir == "" {
 		return errors.New("certs: Config.Dir is empty")
 	}
-	if c.Patience == 0 {
-		c.Patience = 15 * time.Minute
+	if c.ApprovalTimeout == 0 {
+		c.ApprovalTimeout = 15 * time.Minute
 	}
 	if c.Client == nil {
 		c.Client = func(cfg *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(cfg) }
@@ -80,16 +81,17 @@ func (c *Config) check() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return fmt.Errorf("certs: make Config.Dir: %w", err)
+		return fmt.Errorf("certs: create Config.Dir: %w", err)
 	}
 	return nil
 }
 
-// Current is the path of the certificate and key that count now.
-func (c Config) Current() string { return filepath.Join(c.Dir, current) }
+// Current returns the path of the current certificate and key.
+func (c Config) Current() string { return filepath.Join(c.Dir, currentLink) }
 
-// Valid says what is wrong with the certificate in a file that has the key as
-// well, nil if it can be used now by the node.
+// Valid returns why the certificate in a file, which also contains the key, is not valid
+// for a node at a time; nil if it is. An empty nodeName accepts the certificate of any
+// user.
 func Valid(file, nodeName string, now time.Time) error {
 	pair, err := tls.LoadX509KeyPair(file, file)
 	if err != nil {
@@ -104,14 +106,14 @@ func Valid(file, nodeName string, now time.Time) error {
 	case now.Before(cert.NotBefore):
 		return fmt.Errorf("certs: %s: not valid before %v", file, cert.NotBefore)
 	case nodeName != "" && cert.Subject.CommonName != userPrefix+nodeName:
-		return fmt.Errorf("certs: %s: it is that of %s, not of node %s", file, cert.Subject.CommonName, nodeName)
+		return fmt.Errorf("certs: %s: certificate of %s, not of node %s", file, cert.Subject.CommonName, nodeName)
 	}
 	return nil
 }
 
-// loadOrMakeKey returns the key in a file, which it makes if there is none that
-// can be used: an agent that is started anew goes on with what it asked for.
-func loadOrMakeKey(file string) (key crypto.Signer, pem []byte, err error) {
+// loadOrGenerateKey returns the key in a file, which it creates if there is no valid one:
+// after a restart the pending request is continued with the same key.
+func loadOrGenerateKey(file string) (key crypto.Signer, pem []byte, err error) {
 	pem, _, err = keyutil.LoadOrGenerateKeyFile(file)
 	if err != nil {
 		if err = os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -127,7 +129,7 @@ func loadOrMakeKey(file string) (key crypto.Signer, pem []byte, err error) {
 	}
 	key, ok := parsed.(crypto.Signer)
 	if !ok {
-		return nil, nil, fmt.Errorf("certs: key %s: it is a %T, which can't sign", file, parsed)
+		return nil, nil, fmt.Errorf("certs: key %s: %T is not a signing key", file, parsed)
 	}
 	return key, pem, nil
 }

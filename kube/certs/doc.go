@@ -1,23 +1,22 @@
-// Package certs gets a node its certificates, and the next ones before they end: that
-// which it shows to the API server, and that which it shows to who connects to it.
+// Package certs requests and renews the certificates of a node: the client certificate for
+// the API server, and the serving certificate of the node's own server.
 //
 // # What it decides
 //
-// Whether the kubeconfig file that is there can be used ([Valid]), what is asked
-// for if it can't, when the certificate is to be renewed, and which one a new
-// connection shows.
+// Whether the existing kubeconfig file is valid ([Valid]), the content of certificate
+// signing requests, when a certificate is renewed, and which one a new connection uses.
 //
 // # Usage
 //
 //	cfg := certs.Config{NodeName: "n1", Dir: "/var/lib/agent/pki", Kubeconfig: "/etc/agent/kubeconfig", Bootstrap: bootstrap}
-//	if err := certs.Bootstrap(ctx, cfg); err != nil { … } // waits until there is one
+//	if err := certs.Bootstrap(ctx, cfg); err != nil { … } // blocks until there is a certificate
 //	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
 //	rotation, err := certs.NewRotation(base, cfg)
 //	client, err := kubernetes.NewForConfig(rotation.Config())
 //	…
 //	err = rotation.Run(ctx)
 //
-// The certificate of the node's own server is [SelfSigned], or signed by the cluster:
+// The serving certificate is [SelfSigned], or signed by the cluster:
 //
 //	serving, err := certs.NewServing(certs.ServingConfig{NodeName: "n1", Dir: cfg.Dir, Client: client, Addresses: addresses})
 //	tls.Config{GetCertificate: serving.Certificate}
@@ -26,39 +25,38 @@
 //
 // # Concurrency
 //
-// Bootstrap blocks, and is called before anything else is done with the file. A
-// Rotation's methods may be called from anywhere, Run once. One process at a time
-// works in one directory.
+// Bootstrap blocks, and must return before the kubeconfig file is used. The methods of
+// Rotation and Serving are safe for concurrent use; Run must be called once. A directory
+// must be used by one process at a time.
 //
 // # Guarantees and limits
 //
-//   - The files are the kubelet's: kubelet-client-current.pem is a link to the
-//     certificate and key of the moment, so that either takes over from the other.
-//     Nobody else may read them; a file is written whole or not at all.
-//   - An agent that is started anew while it waits goes on with the request that it
-//     has made: it keeps the key.
-//   - A request that was denied ends Bootstrap. A Rotation asks again, twice a
-//     minute at most.
-//   - When a certificate is renewed, all connections of its clients are closed, and
-//     opened anew with the new one.
-//   - A serving certificate is for what the node is reached at, and asked for anew when
-//     that changes. Nothing in a cluster approves such a request by itself.
+//   - The files are the kubelet's: kubelet-client-current.pem is a link to the current
+//     certificate and key, so that a node can switch between both. They are readable by
+//     their owner only, and are written atomically.
+//   - After a restart a pending request is continued, since its key is stored.
+//   - Bootstrap returns an error if the request is denied. A Rotation requests again, at
+//     most twice a minute.
+//   - When a certificate is renewed, all connections of its clients are closed, so that new
+//     ones use the new certificate.
+//   - A serving certificate contains the addresses of the node, and is requested again when
+//     they change. No controller of Kubernetes approves such requests.
 //
 // # Differences from the kubelet
 //
-//   - A kubeconfig whose certificate is that of another node is not used.
-//   - A self-signed certificate is made anew when it ends within 30 days, at the next
-//     start; a kubelet keeps it for ever.
-//   - An agent whose certificate has expired goes on, and asks for a new one by the
-//     way it got its first; the kubelet exits.
+//   - A kubeconfig with the certificate of another node is not used.
+//   - A self-signed certificate is replaced at the next start if it expires within 30 days;
+//     the kubelet never replaces it.
+//   - If the client certificate has expired, a new one is requested with the bootstrap
+//     credentials; the kubelet exits.
 //
 // # Testing
 //
-// Against a client-go fake whose cluster signs, in virtual time, and, in the
-// agent's cluster suite, against a real one.
+// Tests use a client-go fake that signs, in virtual time; test/kubelet uses a control
+// plane.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package certs

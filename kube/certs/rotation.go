@@ -19,19 +19,18 @@ import (
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
-// A certificate is renewed when between these parts of its time are over: at
-// another moment on each node.
+// A certificate is renewed at a random time between these fractions of its lifetime.
 const (
 	renewFrom = 0.7
 	renewTo   = 0.9
 )
 
-// renewPause is kept after a renewal, however little time the new certificate has by
-// the clock of this node.
-const renewPause = time.Minute
+// minRenewInterval is the minimum time between renewals, however short the lifetime of the
+// certificate is by the clock of this node.
+const minRenewInterval = time.Minute
 
-// A Rotation renews a node's certificate while it holds. (The manager of client-go
-// does so too, but cannot be ended: it sleeps until the next certificate is due.)
+// A Rotation renews the client certificate of a node before it expires. (The certificate
+// manager of client-go cannot be stopped: it sleeps until the next renewal.)
 type Rotation struct {
 	cfg     Config
 	ran     atomic.Bool // Run was called
@@ -40,22 +39,22 @@ type Rotation struct {
 	config  *rest.Config
 }
 
-// NewRotation returns a Rotation for clients of base, a configuration with the
-// certificate that Bootstrap got. It reads the certificate and starts nothing.
+// NewRotation returns a Rotation for clients with the configuration base, whose certificate
+// Bootstrap has requested. It reads the certificate and starts nothing.
 func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if base == nil {
-		return nil, errors.New("certs: the REST configuration is nil")
+		return nil, errors.New("certs: REST configuration is nil")
 	}
-	store, err := cfg.order().store(cfg.Dir)
+	store, err := cfg.clientRequest().store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	is, err := store.Current()
 	if err != nil {
-		return nil, fmt.Errorf("certs: the certificate in %s: %w", cfg.Dir, err)
+		return nil, fmt.Errorf("certs: read certificate in %s: %w", cfg.Dir, err)
 	}
 	r := &Rotation{cfg: cfg}
 	r.current.Store(is)
@@ -64,29 +63,29 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	return r, err
 }
 
-// Config is for clients that show the certificate of the moment. It must not be
-// changed in its transport or TLS settings.
+// Config returns a configuration of clients that use the current certificate. Its transport
+// and TLS settings must not be changed.
 func (r *Rotation) Config() *rest.Config { return rest.CopyConfig(r.config) }
 
-// CloseConnections closes all connections of these clients: they may hang, or
-// show what is not valid any more.
+// CloseConnections closes all connections of these clients, since they may hang or use an
+// old certificate.
 func (r *Rotation) CloseConnections() { r.dialer.CloseAll() }
 
-// Expires is when the certificate of the moment ends.
+// Expires returns the expiration time of the current certificate.
 func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
 
-// Run renews the certificate, again and again, until ctx ends. What fails is tried
-// again, with longer and longer waits; one that is denied is asked for as well,
-// since a later request may be approved. A second call returns an error.
+// Run renews the certificate before it expires, until ctx is done; it then returns nil.
+// Failures are retried with backoff; a denied request is also retried, since a later one
+// may be approved. It returns an error if it was called before.
 func (r *Rotation) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("certs: Rotation.Run was called before")
 	}
-	for least := time.Duration(0); ; least = renewPause {
-		if pause.For(ctx, max(least, time.Until(renewAt(r.current.Load(), rand.Float64())))) != nil {
+	for minWait := time.Duration(0); ; minWait = minRenewInterval {
+		if pause.For(ctx, max(minWait, time.Until(renewAt(r.current.Load(), rand.Float64())))) != nil {
 			return nil
 		}
-		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		for wait := initialBackoff; ; wait = min(2*wait, maxBackoff) {
 			err := r.renew(ctx)
 			if ctx.Err() == nil && r.cfg.Renewed != nil {
 				r.cfg.Renewed(err)
@@ -97,20 +96,20 @@ func (r *Rotation) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			r.cfg.Logger.Warn("renew the certificate", "until", r.Expires(), "err", err)
+			r.cfg.Logger.Warn("Failed to renew client certificate; retrying", "expires", r.Expires(), "err", err)
 			if pause.For(ctx, wait) != nil {
 				return nil
 			}
 		}
-		r.cfg.Logger.Info("certificate renewed; connections are opened anew", "until", r.Expires())
-		r.dialer.CloseAll() // they show the old one
+		r.cfg.Logger.Info("Renewed client certificate; connections are closed", "expires", r.Expires())
+		r.dialer.CloseAll() // they use the old certificate
 	}
 }
 
-// renewAt is when a certificate is renewed, luck being between 0 and 1.
-func renewAt(c *tls.Certificate, luck float64) time.Time {
+// renewAt returns the renewal time of a certificate. random is between 0 and 1.
+func renewAt(c *tls.Certificate, random float64) time.Time {
 	life := c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)
-	return c.Leaf.NotBefore.Add(time.Duration((renewFrom + (renewTo-renewFrom)*luck) * float64(life)))
+	return c.Leaf.NotBefore.Add(time.Duration((renewFrom + (renewTo-renewFrom)*random) * float64(life)))
 }
 
 func (r *Rotation) renew(ctx context.Context) error {
@@ -118,7 +117,7 @@ func (r *Rotation) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("certs: client: %w", err)
 	}
-	next, err := request(ctx, r.cfg, r.cfg.order(), client)
+	next, err := request(ctx, r.cfg, r.cfg.clientRequest(), client)
 	if err != nil {
 		return err
 	}
@@ -126,8 +125,8 @@ func (r *Rotation) renew(ctx context.Context) error {
 	return nil
 }
 
-// client returns who asks for the next certificate: the node as it is, or, when it
-// is nobody any more, whoever may ask for a first one.
+// client returns the client for the next request: that of the node, or, if its certificate
+// has expired, that of Bootstrap.
 func (r *Rotation) client() (kubernetes.Interface, error) {
 	if time.Now().After(r.Expires()) && r.cfg.Bootstrap != nil {
 		return r.cfg.Client(r.cfg.Bootstrap)
@@ -135,8 +134,8 @@ func (r *Rotation) client() (kubernetes.Interface, error) {
 	return r.cfg.Client(r.config)
 }
 
-// clientConfig returns base with a transport that asks for the certificate each
-// time that it opens a connection.
+// clientConfig returns base with a transport that reads the current certificate for each
+// connection.
 func (r *Rotation) clientConfig(base *rest.Config) (*rest.Config, error) {
 	anonymous := rest.CopyConfig(base)
 	anonymous.CertFile, anonymous.KeyFile, anonymous.CertData, anonymous.KeyData = "", "", nil, nil

@@ -20,24 +20,22 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// How long a certificate that nobody else has signed holds, and how long one has to be
-// good for to be used again.
 const (
-	selfSignedLife = 365 * 24 * time.Hour
-	remake         = 30 * 24 * time.Hour
+	selfSignedLifetime = 365 * 24 * time.Hour
+	selfSignedRenewal  = 30 * 24 * time.Hour // before the expiration
 )
 
-// SelfSigned returns the files of a server's certificate and key that nobody else has
-// signed: kubelet.crt and kubelet.key in dir, as a kubelet has them (sv-2). Those that
-// are there are used as long as they are good for 30 days more; else they are made, for
-// these names and addresses, and for a year.
+// SelfSigned returns the files of a self-signed serving certificate and its key:
+// kubelet.crt and kubelet.key in dir, as with the kubelet. If there is no certificate that
+// is valid for another 30 days, it creates one for these names and addresses, valid for one
+// year. names must not be empty.
 func SelfSigned(dir string, names []string, ips []net.IP) (certFile, keyFile string, err error) {
 	certFile, keyFile = filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key")
-	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil && time.Until(pair.Leaf.NotAfter) > remake {
+	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil && time.Until(pair.Leaf.NotAfter) > selfSignedRenewal {
 		return certFile, keyFile, nil
 	}
 	if len(names) == 0 {
-		return "", "", errors.New("certs: make a certificate: there is no name that it is for")
+		return "", "", errors.New("certs: create self-signed certificate: no names")
 	}
 	cert, key, err := selfSigned(names, ips)
 	if err == nil {
@@ -50,12 +48,12 @@ func SelfSigned(dir string, names []string, ips []net.IP) (certFile, keyFile str
 		err = keyutil.WriteKey(keyFile, key)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("certs: make a certificate for %s: %w", names[0], err)
+		return "", "", fmt.Errorf("certs: create self-signed certificate for %s: %w", names[0], err)
 	}
 	return certFile, keyFile, nil
 }
 
-// selfSigned makes a certificate and its key, in PEM.
+// selfSigned creates a certificate and its key, in PEM.
 func selfSigned(names []string, ips []net.IP) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -68,7 +66,7 @@ func selfSigned(names []string, ips []net.IP) (cert, key []byte, err error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: names[0]},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(selfSignedLife), // clocks differ
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(selfSignedLifetime), // clocks differ
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true, DNSNames: names, IPAddresses: ips,
 	}

@@ -20,59 +20,61 @@ import (
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
-// The files of serving certificates are the kubelet's as well.
+// servingPrefix is the prefix of the files, as with the kubelet.
 const servingPrefix = "kubelet-server"
 
-// lookPeriod is how often the names are looked at that a certificate is for.
-const lookPeriod = 10 * time.Second
+// addressPeriod is the period at which the addresses of the node are checked.
+const addressPeriod = 10 * time.Second
 
-// ServingConfig is about the certificate that a node shows to who connects to it.
+// A ServingConfig configures the serving certificate of a node.
 type ServingConfig struct {
-	// NodeName is whom the certificate is for: system:node:<NodeName>. Required.
+	// NodeName is the node of the certificate, whose user is system:node:<NodeName>.
+	// Required.
 	NodeName string
 
-	// Dir holds the certificates; it is made if it is not there. Required.
+	// Dir is the directory of the certificates; it is created if it does not exist.
+	// Required.
 	Dir string
 
-	// Client asks for them; it is the node's own, since approvers look at who asks.
-	// Required.
+	// Client creates the requests. It must be that of the node, since approvers check the
+	// user. Required.
 	Client kubernetes.Interface
 
-	// Addresses returns the names and addresses that the node is reached at, which
-	// are those of its object: approvers compare them. As long as there are none,
-	// nothing is asked for; when there are others, a new certificate is. Required.
+	// Addresses returns the names and addresses of the node, as in its Node object, with
+	// which approvers compare them. While there are none, no certificate is requested; when
+	// they change, a new one is. Required.
 	Addresses func() (names []string, ips []net.IP)
 
-	// Lifetime to ask for; the signer may give less. Zero: what it likes.
+	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
+	// default of the signer.
 	Lifetime time.Duration
 
-	// Patience is how long one request is waited for, before another is made. Zero:
-	// 15 min. Nothing in a cluster approves such requests by itself.
-	Patience time.Duration
+	// ApprovalTimeout is the time for which a request is pending before another one is
+	// created. Zero: 15m. No controller of Kubernetes approves such requests.
+	ApprovalTimeout time.Duration
 
-	// Renewed is told of each try to get a certificate, for metrics. It must not
-	// block. Nil: nobody is told.
+	// Renewed is called after each attempt to request a certificate. It must not block. May
+	// be nil.
 	Renewed func(err error)
 
-	// Logger; nil discards.
+	// Logger may be nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// A Serving gets a node the certificate that it shows to who connects to it, signed by
-// the cluster (kubernetes.io/kubelet-serving), and the next one before that ends
-// (sv-2).
+// A Serving requests and renews the serving certificate of a node, signed by the cluster
+// (kubernetes.io/kubelet-serving).
 type Serving struct {
 	cfg     ServingConfig
 	ran     atomic.Bool // Run was called
-	files   Config      // what is the same for all kinds of certificates
+	files   Config      // the part that client certificates have, too
 	current atomic.Pointer[tls.Certificate]
 
-	// Of Run alone.
-	due   time.Time // when the current one is to be renewed
-	retry time.Duration
+	// Used by Run only.
+	due     time.Time // of the renewal
+	backoff time.Duration
 }
 
-// NewServing checks cfg and reads the certificate of an earlier time, if there is one.
+// NewServing returns a Serving with the certificate of an earlier process, if there is one.
 // It starts nothing.
 func NewServing(cfg ServingConfig) (*Serving, error) {
 	switch {
@@ -81,31 +83,32 @@ func NewServing(cfg ServingConfig) (*Serving, error) {
 	case cfg.Addresses == nil:
 		return nil, errors.New("certs: ServingConfig.Addresses is nil")
 	}
-	files := Config{NodeName: cfg.NodeName, Dir: cfg.Dir, Lifetime: cfg.Lifetime, Patience: cfg.Patience, Logger: cfg.Logger}
+	files := Config{NodeName: cfg.NodeName, Dir: cfg.Dir, Lifetime: cfg.Lifetime, ApprovalTimeout: cfg.ApprovalTimeout, Logger: cfg.Logger}
 	if err := files.check(); err != nil {
 		return nil, err
 	}
 	s := &Serving{cfg: cfg, files: files}
-	store, err := s.order(nil, nil).store(cfg.Dir)
+	store, err := s.request(nil, nil).store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if is, err := store.Current(); err == nil && is.Leaf != nil && is.Leaf.Subject.CommonName == userPrefix+cfg.NodeName {
-		s.take(is)
+		s.setCurrent(is)
 	}
 	return s, nil
 }
 
-// Certificate is the one to show, for tls.Config.GetCertificate. Until the cluster has
-// given one, it is an error.
+// Certificate returns the current certificate, for tls.Config.GetCertificate. It returns an
+// error until the cluster has issued one.
 func (s *Serving) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if is := s.current.Load(); is != nil {
 		return is, nil
 	}
-	return nil, errors.New("certs: the cluster has given this node no serving certificate yet; its request waits for approval")
+	return nil, errors.New("certs: no serving certificate; the certificate signing request is pending approval")
 }
 
-// Expires is when the certificate of the moment ends; the zero time if there is none.
+// Expires returns the expiration time of the current certificate; the zero time if there is
+// none.
 func (s *Serving) Expires() time.Time {
 	if is := s.current.Load(); is != nil && is.Leaf != nil {
 		return is.Leaf.NotAfter
@@ -113,74 +116,74 @@ func (s *Serving) Expires() time.Time {
 	return time.Time{}
 }
 
-// Run gets certificates until ctx ends, and returns nil. What fails is tried again,
-// with longer and longer waits; one that is denied is asked for again as well. A
-// second call returns an error.
+// Run requests and renews the certificate until ctx is done; it then returns nil. Failures
+// are retried with backoff; a denied request is also retried. It returns an error if it was
+// called before.
 func (s *Serving) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return errors.New("certs: Serving.Run was called before")
 	}
 	for wait := time.Duration(0); pause.For(ctx, wait) == nil; {
-		wait = s.turn(ctx)
+		wait = s.sync(ctx)
 	}
 	return nil
 }
 
-// turn does what is to be done now, and returns how long nothing is.
-func (s *Serving) turn(ctx context.Context) time.Duration {
+// sync requests a certificate if necessary, and returns the time until the next call.
+func (s *Serving) sync(ctx context.Context) time.Duration {
 	names, ips := s.cfg.Addresses()
 	if len(names)+len(ips) == 0 {
-		return firstRetry
+		return initialBackoff
 	}
 	is := s.current.Load()
 	if is != nil && time.Now().Before(s.due) && covers(is.Leaf, names, ips) {
-		return min(lookPeriod, time.Until(s.due))
+		return min(addressPeriod, time.Until(s.due))
 	}
-	next, err := request(ctx, s.files, s.order(names, ips), s.cfg.Client)
+	next, err := request(ctx, s.files, s.request(names, ips), s.cfg.Client)
 	if err == nil && next.Leaf == nil {
-		err = errors.New("certs: the certificate can't be read")
+		err = errors.New("certs: invalid certificate")
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			s.files.Logger.Warn("serving certificate", "err", err)
+			s.files.Logger.Warn("Failed to request serving certificate; retrying", "err", err)
 			if s.cfg.Renewed != nil {
 				s.cfg.Renewed(err)
 			}
 		}
-		s.retry = min(max(2*s.retry, firstRetry), lastRetry)
-		return s.retry
+		s.backoff = min(max(2*s.backoff, initialBackoff), maxBackoff)
+		return s.backoff
 	}
 	if s.cfg.Renewed != nil {
 		s.cfg.Renewed(nil)
 	}
-	s.take(next)
-	s.files.Logger.Info("there is a new serving certificate", "until", next.Leaf.NotAfter)
-	s.retry = 0
+	s.setCurrent(next)
+	s.files.Logger.Info("Received serving certificate", "expires", next.Leaf.NotAfter)
+	s.backoff = 0
 	if !covers(next.Leaf, names, ips) {
-		// The signer left some out: it would do so again.
-		s.files.Logger.Warn("the serving certificate is not for all addresses", "names", names, "ips", fmt.Sprint(ips))
-		return lastRetry
+		// The signer has omitted some, and would do so again.
+		s.files.Logger.Warn("Serving certificate does not contain all addresses of the node; requesting another one", "names", names, "ips", fmt.Sprint(ips))
+		return maxBackoff
 	}
-	return min(lookPeriod, max(time.Until(s.due), renewPause))
+	return min(addressPeriod, max(time.Until(s.due), minRenewInterval))
 }
 
-func (s *Serving) take(c *tls.Certificate) {
+func (s *Serving) setCurrent(c *tls.Certificate) {
 	s.current.Store(c)
 	s.due = renewAt(c, rand.Float64())
 }
 
-// order is that of a serving certificate, as the signer wants it.
-func (s *Serving) order(names []string, ips []net.IP) order {
+// request returns the request of the serving certificate.
+func (s *Serving) request(names []string, ips []net.IP) certificateRequest {
 	names, ips = slices.Clone(names), slices.Clone(ips)
 	slices.Sort(names)
 	slices.SortFunc(ips, func(a, b net.IP) int { return strings.Compare(a.String(), b.String()) })
-	return order{
+	return certificateRequest{
 		prefix: servingPrefix, signer: certificatesv1.KubeletServingSignerName, subject: nodeSubject(s.cfg.NodeName),
 		usage: certificatesv1.UsageServerAuth, dns: slices.Compact(names), ips: slices.CompactFunc(ips, net.IP.Equal),
 	}
 }
 
-// covers reports whether a certificate is for all these.
+// covers reports whether a certificate contains all names and addresses.
 func covers(c *x509.Certificate, names []string, ips []net.IP) bool {
 	for _, name := range names {
 		if !slices.Contains(c.DNSNames, name) {

@@ -68,7 +68,7 @@ func TestANodeGetsAServingCertificateOnceItHasAddresses(t *testing.T) {
 			time.Sleep(time.Hour)
 			assert.Empty(t, s.names(), "there is nothing that it could be for")
 			_, err := serving.Certificate(nil)
-			require.ErrorContains(t, err, "no serving certificate yet")
+			require.ErrorContains(t, err, "no serving certificate")
 
 			at.move("n1.local", net.IPv4(10, 0, 0, 2), net.IPv4(10, 0, 0, 1))
 			time.Sleep(time.Minute)

@@ -11,15 +11,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// An access is how one kind is read.
+// An access reads objects of one kind.
 type access struct {
 	list  func(context.Context, metav1.ListOptions) (apiruntime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	get   func(context.Context, string, metav1.GetOptions) (metav1.Object, error)
 }
 
-// accessTo returns how objects of the kind in the namespace are read. Of a kind that
-// is not listed here every read is an error.
+// accessTo returns the access to objects of a kind in a namespace. Reads of other kinds
+// than those below return an error.
 func accessTo(c kubernetes.Interface, kind, namespace string) access {
 	switch kind {
 	case kindConfigMap:
@@ -52,11 +52,11 @@ func getter[T metav1.Object](get func(context.Context, string, metav1.GetOptions
 		if err != nil {
 			return nil, err
 		}
-		return slim(object), nil
+		return withoutManagedFields(object), nil
 	}
 }
 
-// immutable reports whether the object will never change (oc-5).
+// immutable reports whether the object is immutable, so that it need not be watched.
 func immutable(object metav1.Object) bool {
 	switch o := object.(type) {
 	case *v1.Secret:

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// defaultTTL is how long a cached object is good when the node does not say.
+// defaultTTL is the TTL if the node has no annotation.
 const defaultTTL = time.Minute
 
-// TTLOf returns how long objects may be cached on a node, as the control plane
-// writes it on the node's object: the more nodes, the longer (oc-7). Zero: it
-// does not say.
+// TTLOf returns the duration for which objects may be cached on a node, from the annotation
+// of the control plane, which increases it with the number of nodes. Zero: there is no
+// annotation.
 func TTLOf(node *v1.Node) time.Duration {
 	if node == nil {
 		return 0
@@ -29,7 +29,7 @@ func TTLOf(node *v1.Node) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// read returns a Secret or ConfigMap by the strategy there is.
+// read returns a Secret or ConfigMap, by the configured strategy.
 func (o *Objects) read(ctx context.Context, k key) (metav1.Object, error) {
 	if k.name == "" {
 		return nil, noName(k)
@@ -48,8 +48,8 @@ func (o *Objects) read(ctx context.Context, k key) (metav1.Object, error) {
 	}
 }
 
-// cached returns an object that is not older than the TTL. Of several readers
-// one asks the API server, and the others wait for it.
+// cached returns an object that is not older than the TTL. Concurrent readers share one
+// request.
 func (o *Objects) cached(ctx context.Context, k key) (metav1.Object, error) {
 	for {
 		o.mu.Lock()
@@ -59,20 +59,20 @@ func (o *Objects) cached(ctx context.Context, k key) (metav1.Object, error) {
 			e.until = now.Add(o.cfg.Grace)
 			o.wake()
 		}
-		held := e.objects[k.name]
+		cached := e.objects[k.name]
 		if e.fixed || !e.refresh && !e.read.IsZero() && now.Sub(e.read) < o.ttl() {
 			o.mu.Unlock()
-			if held == nil {
+			if cached == nil {
 				return nil, notFound(k)
 			}
-			return held, nil
+			return cached, nil
 		}
 		reading := e.reading
 		if reading == nil {
 			e.reading = make(chan struct{})
 			e.refresh = false
 			o.mu.Unlock()
-			return o.fetch(ctx, e, held)
+			return o.fetch(ctx, e, cached)
 		}
 		o.mu.Unlock()
 		select {
@@ -90,12 +90,12 @@ func (o *Objects) ttl() time.Duration {
 	return or(o.cfg.TTL(), defaultTTL)
 }
 
-// fetch reads an object from the API server's cache, and from its store if that
-// is behind what is held, or has nothing.
-func (o *Objects) fetch(ctx context.Context, e *entry, held metav1.Object) (metav1.Object, error) {
+// fetch reads an object from the watch cache of the API server, and from its store if that
+// is older than the cached object, or does not contain it.
+func (o *Objects) fetch(ctx context.Context, e *entry, cached metav1.Object) (metav1.Object, error) {
 	get := accessTo(o.cfg.Client, e.kind, e.namespace).get
 	object, err := get(ctx, e.name, metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) || err == nil && behind(object, held) {
+	if apierrors.IsNotFound(err) || err == nil && behind(object, cached) {
 		object, err = get(ctx, e.name, metav1.GetOptions{})
 	}
 	o.mu.Lock()
@@ -109,7 +109,7 @@ func (o *Objects) fetch(ctx context.Context, e *entry, held metav1.Object) (meta
 	case apierrors.IsNotFound(err):
 		e.objects = map[string]metav1.Object{}
 	default:
-		e.refresh = true // what is held is not used: it may be old (oc-7)
+		e.refresh = true // the cached object may be outdated (rule oc-7)
 		return nil, fmt.Errorf("client: read %s: %w", e.key, err)
 	}
 	e.read = time.Now()
@@ -119,11 +119,11 @@ func (o *Objects) fetch(ctx context.Context, e *entry, held metav1.Object) (meta
 	return object, nil
 }
 
-// behind reports whether the answer is older than what is held.
-func behind(answer, held metav1.Object) bool {
-	if held == nil {
+// behind reports whether a response is older than the cached object.
+func behind(response, cached metav1.Object) bool {
+	if cached == nil {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(answer.GetResourceVersion(), held.GetResourceVersion())
+	order, err := resourceversion.CompareResourceVersion(response.GetResourceVersion(), cached.GetResourceVersion())
 	return err == nil && order < 0
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// ClaimExpanded says in a claim's status that its file system has grown to size, and
-// that nothing of its resize is left to do (vol-16). claim is as it was read last, and
-// is not changed. It is a volume.Config's Expanded.
+// ClaimExpanded reports in the status of a claim that its file system has the given size
+// and that no resize is pending (rule vol-16). claim is the claim as last read; it is not
+// modified. It implements volume.Config.Expanded.
 func (o *Objects) ClaimExpanded(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 	next := claim.DeepCopy()
 	if next.Status.Capacity == nil {
@@ -31,18 +31,18 @@ func (o *Objects) ClaimExpanded(ctx context.Context, claim *v1.PersistentVolumeC
 		}
 		return false
 	})
-	// The precondition: a claim that was made anew is another one.
+	// Precondition: the claim was not recreated.
 	before, err := json.Marshal(v1.PersistentVolumeClaim{Status: claim.Status})
 	if err != nil {
-		return fmt.Errorf("client: the status of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return fmt.Errorf("client: create patch of claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	after, err := json.Marshal(v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{UID: claim.UID}, Status: next.Status})
 	if err != nil {
-		return fmt.Errorf("client: the status of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return fmt.Errorf("client: create patch of claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	data, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.PersistentVolumeClaim{})
 	if err != nil {
-		return fmt.Errorf("client: the status of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return fmt.Errorf("client: create patch of claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	_, err = o.cfg.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).
 		Patch(ctx, claim.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")

@@ -12,52 +12,48 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A Config says how to reach an API server. The zero value is for an agent
-// that runs as a pod: the in-cluster configuration.
+// A Config configures the connection to an API server. The zero value is the in-cluster
+// configuration.
 type Config struct {
-	// Kubeconfig is the path of a kubeconfig file, and Context the one of its
-	// contexts that is used ("": its current one). An empty path means the
-	// service account of the pod that the agent runs in.
+	// Kubeconfig is the path of a kubeconfig file. Empty: the service account of the pod
+	// that the program runs in. Context is the name of its context; empty: the current one.
 	Kubeconfig string
 	Context    string
 
-	// QPS and Burst limit the calls of Connection.API. 0 means 50 per second
-	// and 300 at once, below zero means no limit (the server has its own). The
-	// kubelet's are 50 and 100, with which a node that comes back takes
-	// seconds to say how its pods are.
+	// QPS and Burst limit the requests of Connection.API. Zero: 50 per second and a burst
+	// of 300. A negative QPS means no limit. The kubelet's are 50 and 100, with which a
+	// node with many pods needs seconds to report their statuses after a restart.
 	QPS   float32
 	Burst int
 
-	// EventQPS and EventBurst limit the calls of Connection.Events. 0 means 50
-	// and 100, below zero no limit.
+	// EventQPS and EventBurst limit the requests of Connection.Events. Zero: 50 and 100. A
+	// negative QPS means no limit.
 	EventQPS   float32
 	EventBurst int
 
-	// HeartbeatTimeout ends a call of Connection.Heartbeats. 0 means 10s. Such
-	// calls are not limited: a busy node is not to look dead.
+	// HeartbeatTimeout bounds requests of Connection.Heartbeats. Zero: 10s. Their rate is
+	// not limited, so that load does not delay heartbeats.
 	HeartbeatTimeout time.Duration
 
-	// UserAgent names the agent in the server's logs. "" means "kubeparts".
+	// UserAgent is the user agent of requests. Empty: "kubeparts".
 	UserAgent string
 
-	// JSON speaks JSON where protobuf would do: more bytes, but readable ones.
+	// JSON uses JSON instead of protobuf, which is larger but readable.
 	JSON bool
 
-	// Wrap puts a round tripper around the transport, to count or to break
-	// calls. Nil: nothing.
+	// Wrap wraps the transport. May be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// A Connection holds the clients of a node. They share their connections and
-// credentials, but not their limits, so that no kind of call keeps another
-// one waiting.
+// A Connection has the clients of a node. They share connections and credentials, but have
+// separate rate limits, so that they do not delay each other.
 type Connection struct {
-	// Config is what the clients were made from.
+	// Config is the configuration of the clients.
 	Config *rest.Config
 
-	API        kubernetes.Interface // pods, statuses, what pods refer to
+	API        kubernetes.Interface // pods, statuses, and objects that pods refer to
 	Events     kubernetes.Interface
-	Heartbeats kubernetes.Interface // the node's status and lease
+	Heartbeats kubernetes.Interface // node status and lease
 
 	// TokenReviews and AccessReviews are for package auth. Unauthenticated clients of
 	// the node cause TokenReviews, so neither shares its limit with the other or with
@@ -68,8 +64,9 @@ type Connection struct {
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-// RESTConfig returns the configuration that cfg describes, for those who change
-// it before [ConnectTo]: client certificates that rotate, a proxy.
+// RESTConfig returns the REST configuration of cfg, for callers that modify it before
+// [ConnectTo], such as for certificate rotation. It returns an error if the kubeconfig
+// cannot be read, or if there is neither a kubeconfig nor a service account.
 func RESTConfig(cfg Config) (*rest.Config, error) {
 	if cfg.Kubeconfig == "" {
 		if cfg.Context != "" {
@@ -77,7 +74,7 @@ func RESTConfig(cfg Config) (*rest.Config, error) {
 		}
 		c, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("client: no kubeconfig file is given, and this is no pod: %w", err)
+			return nil, fmt.Errorf("client: no kubeconfig, and no service account of a pod: %w", err)
 		}
 		return c, nil
 	}
@@ -89,8 +86,8 @@ func RESTConfig(cfg Config) (*rest.Config, error) {
 	return c, nil
 }
 
-// Connect returns the clients for the server that cfg names. It reads files,
-// and calls nobody yet.
+// Connect returns the clients of the server that cfg specifies. It reads files, but does
+// not connect.
 func Connect(cfg Config) (*Connection, error) {
 	base, err := RESTConfig(cfg)
 	if err != nil {
@@ -99,11 +96,11 @@ func Connect(cfg Config) (*Connection, error) {
 	return ConnectTo(base, cfg)
 }
 
-// ConnectTo returns the clients for the server of base, which it copies. Of
-// cfg it uses all but Kubeconfig and Context.
+// ConnectTo returns the clients of the server of base, which is copied. It ignores
+// Kubeconfig and Context of cfg.
 func ConnectTo(base *rest.Config, cfg Config) (*Connection, error) {
 	if base == nil {
-		return nil, errors.New("client: the REST configuration is nil")
+		return nil, errors.New("client: REST configuration is nil")
 	}
 	c := rest.CopyConfig(base)
 	c.UserAgent = or(cfg.UserAgent, "kubeparts")
@@ -135,7 +132,7 @@ func ConnectTo(base *rest.Config, cfg Config) (*Connection, error) {
 		c.QPS, c.Burst, c.Timeout = one.qps, one.burst, one.timeout
 		made, err := kubernetes.NewForConfig(c)
 		if err != nil {
-			return nil, fmt.Errorf("client: make the client for %s: %w", one.name, err)
+			return nil, fmt.Errorf("client: create client for %s: %w", one.name, err)
 		}
 		*one.client = made
 	}
@@ -151,7 +148,7 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
-// quiet returns logger, or one that discards.
+// quiet returns logger, or a logger that discards if it is nil.
 func quiet(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		return slog.New(slog.DiscardHandler)

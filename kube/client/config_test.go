@@ -62,7 +62,7 @@ func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 		"no file":         {client.Config{Kubeconfig: missing}, missing},
 		"no such context": {client.Config{Kubeconfig: kubeconfig(t, twoContexts), Context: "three"}, `context "three" does not exist`},
 		"no YAML":         {client.Config{Kubeconfig: kubeconfig(t, "{")}, "client: kubeconfig "},
-		"no pod":          {client.Config{}, "client: no kubeconfig file is given, and this is no pod: "},
+		"no pod":          {client.Config{}, "client: no kubeconfig, and no service account of a pod: "},
 		"half of it":      {client.Config{Context: "two"}, `client: Config.Context is "two", but there is no Config.Kubeconfig`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,9 +71,9 @@ func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 		})
 	}
 	_, err := client.ConnectTo(nil, client.Config{})
-	require.EqualError(t, err, "client: the REST configuration is nil")
+	require.EqualError(t, err, "client: REST configuration is nil")
 	_, err = client.ConnectTo(&rest.Config{Host: "https://one:6443", BearerTokenFile: "x", Username: "a", Password: "b", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no PEM")}}, client.Config{})
-	require.ErrorContains(t, err, "client: make the client for API: ")
+	require.ErrorContains(t, err, "client: create client for API: ")
 }
 
 func TestAConnectionSpeaksProtobufAndNamesItself(t *testing.T) {

@@ -18,34 +18,35 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// NodeIDAnnotation of a node holds what CSI drivers call it, by driver, as JSON
-// (vol-64).
-const NodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
+// nodeIDAnnotation of a node contains the node IDs of CSI drivers, by driver, as JSON (rule
+// vol-64).
+const nodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
-// A CSIDriver is what a driver on this node says of itself.
+// A CSIDriver is a CSI driver of a node.
 type CSIDriver struct {
 	Name, NodeID string
 
-	// MaxVolumes it can have here; 0: any number.
+	// MaxVolumes is the maximum number of volumes on the node. Zero: no limit.
 	MaxVolumes int64
 
-	// Topology are the labels by which it places volumes; the node gets them.
+	// Topology are the topology labels, which are set on the node.
 	Topology map[string]string
 }
 
-// A CSINode makes the CSI drivers of a node known: in its CSINode, by which volumes are
-// attached and pods placed, in an annotation, and in labels (vol-64). Its methods may be
-// called from any goroutine.
+// A CSINode registers the CSI drivers of a node: in its CSINode object, which volume
+// attachment and scheduling use, and in an annotation and labels of the Node (rule vol-64).
+// Safe for concurrent use.
 type CSINode struct {
 	Client   kubernetes.Interface
 	NodeName string
 }
 
-// conflicts is how often a change is tried that others get ahead of.
+// conflicts is the number of attempts of a change that conflicts with others.
 const conflicts = 10
 
-// Ensure makes the CSINode if it is not there: pods whose volumes are placed by it wait
-// for one, and so does a kubelet before it is ready (ns-10). It needs the Node.
+// Ensure creates the CSINode if it does not exist: pods with CSI volumes are not scheduled
+// without it, and the kubelet is not ready before it exists (rule ns-10). The Node must
+// exist.
 func (c CSINode) Ensure(ctx context.Context) error {
 	node, err := c.Client.CoreV1().Nodes().Get(ctx, c.NodeName, metav1.GetOptions{})
 	if err == nil {
@@ -55,12 +56,12 @@ func (c CSINode) Ensure(ctx context.Context) error {
 		}
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("client: make CSINode %s: %w", c.NodeName, err)
+		return fmt.Errorf("client: create CSINode %s: %w", c.NodeName, err)
 	}
 	return nil
 }
 
-// empty is the CSINode of a node without drivers.
+// empty returns the CSINode of a node without drivers.
 func (c CSINode) empty(node *v1.Node) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
 		Name:            c.NodeName,
@@ -68,7 +69,7 @@ func (c CSINode) empty(node *v1.Node) *storagev1.CSINode {
 	}}
 }
 
-// Add makes a driver known, or known anew. It needs the Node.
+// Add adds or updates a driver. The Node must exist.
 func (c CSINode) Add(ctx context.Context, d CSIDriver) error {
 	node, err := c.annotate(ctx, func(ids map[string]string) { ids[d.Name] = d.NodeID }, d.Topology)
 	if err == nil {
@@ -83,20 +84,20 @@ func (c CSINode) Add(ctx context.Context, d CSIDriver) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("client: make CSI driver %s known: %w", d.Name, err)
+		return fmt.Errorf("client: register CSI driver %s: %w", d.Name, err)
 	}
 	return nil
 }
 
-// Remove says that a driver is gone. The labels of its topology stay, as volumes that it
-// has placed by them do.
+// Remove removes a driver. Its topology labels remain, since existing volumes refer to
+// them.
 func (c CSINode) Remove(ctx context.Context, driver string) error {
 	node, err := c.annotate(ctx, func(ids map[string]string) { delete(ids, driver) }, nil)
 	if err == nil {
 		err = c.change(ctx, node, func(drivers []storagev1.CSINodeDriver) []storagev1.CSINodeDriver { return without(drivers, driver) })
 	}
 	if err != nil {
-		return fmt.Errorf("client: give CSI driver %s up: %w", driver, err)
+		return fmt.Errorf("client: remove CSI driver %s: %w", driver, err)
 	}
 	return nil
 }
@@ -109,15 +110,15 @@ func without(drivers []storagev1.CSINodeDriver, name string) []storagev1.CSINode
 func (c CSINode) annotate(ctx context.Context, change func(ids map[string]string), topology map[string]string) (*v1.Node, error) {
 	nodes := c.Client.CoreV1().Nodes()
 	var node *v1.Node
-	err := c.again(ctx, func() error {
+	err := c.withRetries(ctx, func() error {
 		var err error
 		if node, err = nodes.Get(ctx, c.NodeName, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		ids := map[string]string{}
-		if old := node.Annotations[NodeIDAnnotation]; old != "" {
+		if old := node.Annotations[nodeIDAnnotation]; old != "" {
 			if err := json.Unmarshal([]byte(old), &ids); err != nil {
-				return fmt.Errorf("annotation %s of node %s: %w", NodeIDAnnotation, c.NodeName, err)
+				return fmt.Errorf("annotation %s of node %s: %w", nodeIDAnnotation, c.NodeName, err)
 			}
 		}
 		before := maps.Clone(ids)
@@ -127,7 +128,7 @@ func (c CSINode) annotate(ctx context.Context, change func(ids map[string]string
 		if maps.Equal(ids, before) && len(labels) == 0 {
 			return nil
 		}
-		var value any // null: the annotation goes
+		var value any // null deletes the annotation
 		if len(ids) > 0 {
 			text, err := json.Marshal(ids)
 			if err != nil {
@@ -135,9 +136,9 @@ func (c CSINode) annotate(ctx context.Context, change func(ids map[string]string
 			}
 			value = string(text)
 		}
-		// With the version, so that two drivers don't take each other's place.
-		meta := map[string]any{"resourceVersion": node.ResourceVersion, "annotations": map[string]any{NodeIDAnnotation: value}}
-		if len(labels) > 0 { // null would take all labels away
+		// The version prevents concurrent changes of two drivers from being lost.
+		meta := map[string]any{"resourceVersion": node.ResourceVersion, "annotations": map[string]any{nodeIDAnnotation: value}}
+		if len(labels) > 0 { // null would delete all labels
 			meta["labels"] = labels
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": meta})
@@ -150,31 +151,31 @@ func (c CSINode) annotate(ctx context.Context, change func(ids map[string]string
 	return node, err
 }
 
-// change changes the drivers of the CSINode, which is made if need be.
+// change changes the drivers of the CSINode, which it creates if necessary.
 func (c CSINode) change(ctx context.Context, node *v1.Node, change func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver) error {
 	all := c.Client.StorageV1().CSINodes()
-	return c.again(ctx, func() error {
-		there, err := all.Get(ctx, c.NodeName, metav1.GetOptions{})
+	return c.withRetries(ctx, func() error {
+		current, err := all.Get(ctx, c.NodeName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			made := c.empty(node)
-			made.Spec.Drivers = change(nil)
-			if len(made.Spec.Drivers) == 0 {
+			created := c.empty(node)
+			created.Spec.Drivers = change(nil)
+			if len(created.Spec.Drivers) == 0 {
 				return nil
 			}
-			_, err = all.Create(ctx, made, metav1.CreateOptions{})
+			_, err = all.Create(ctx, created, metav1.CreateOptions{})
 			return err
 		}
 		if err != nil {
 			return err
 		}
-		there.Spec.Drivers = change(there.Spec.Drivers)
-		_, err = all.Update(ctx, there, metav1.UpdateOptions{})
+		current.Spec.Drivers = change(current.Spec.Drivers)
+		_, err = all.Update(ctx, current, metav1.UpdateOptions{})
 		return err
 	})
 }
 
-// again repeats do while others get ahead of it.
-func (c CSINode) again(ctx context.Context, do func() error) error {
+// withRetries calls do until it does not conflict with another change.
+func (c CSINode) withRetries(ctx context.Context, do func() error) error {
 	var err error
 	for range conflicts {
 		if err = do(); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {

@@ -35,7 +35,7 @@ func TestDriversAreMadeKnown(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, known.Add(t.Context(), client.CSIDriver{Name: "b.example.com", NodeID: "idb2"}))
 		node := api.Get("nodes", "", "n").(*v1.Node)
-		assert.JSONEq(t, `{"a.example.com": "ida", "b.example.com": "idb2"}`, node.Annotations[client.NodeIDAnnotation])
+		assert.JSONEq(t, `{"a.example.com": "ida", "b.example.com": "idb2"}`, node.Annotations["csi.volume.kubernetes.io/nodeid"])
 		assert.Equal(t, map[string]string{"kept": "yes", "zone": "east"}, node.Labels)
 		csi := api.Get("csinodes", "", "n").(*storagev1.CSINode)
 		assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}, csi.OwnerReferences)
@@ -48,10 +48,10 @@ func TestDriversAreMadeKnown(t *testing.T) {
 		require.NoError(t, known.Remove(t.Context(), "a.example.com"))
 		require.NoError(t, known.Remove(t.Context(), "b.example.com"))
 		assert.Empty(t, api.Get("csinodes", "", "n").(*storagev1.CSINode).Spec.Drivers)
-		assert.NotContains(t, api.Get("nodes", "", "n").(*v1.Node).Annotations, client.NodeIDAnnotation)
+		assert.NotContains(t, api.Get("nodes", "", "n").(*v1.Node).Annotations, "csi.volume.kubernetes.io/nodeid")
 
 		gone := client.CSINode{Client: conn.API, NodeName: "other"}
-		require.ErrorContains(t, gone.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}), "client: make CSI driver a.example.com known")
+		require.ErrorContains(t, gone.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}), "client: register CSI driver a.example.com")
 	})
 }
 
@@ -62,7 +62,7 @@ func TestACSINodeIsMadeOnce(t *testing.T) {
 		conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
 		require.NoError(t, err)
 		known := client.CSINode{Client: conn.API, NodeName: "n"}
-		require.ErrorContains(t, known.Ensure(t.Context()), "client: make CSINode n: ")
+		require.ErrorContains(t, known.Ensure(t.Context()), "client: create CSINode n: ")
 		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 		require.NoError(t, known.Ensure(t.Context()))
 		require.NoError(t, known.Add(t.Context(), client.CSIDriver{Name: "a.example.com", NodeID: "ida"}))

@@ -1,17 +1,17 @@
-// Package client speaks to a Kubernetes API server for a node agent: where its
-// pods come from, where their statuses go, and what they refer to.
+// Package client connects the packages of a node agent to a Kubernetes API server: sources
+// of pods, sinks of statuses and events, and the objects that pods refer to.
 //
 // # What it decides
 //
-// Nothing about pods. It brings each seam of the core to a cluster, and sees that
-// little is asked of the server, that nothing is lost while it is away, and that
-// it is not pressed when it fails:
+// It makes no decisions about pods. It implements the interfaces of other packages for a
+// cluster, with few requests, without losing data while the server is unavailable, and with
+// backoff when it fails:
 //
-//	Connect    the clients: kubeconfig or in-cluster, protobuf, limits
+//	Connect    clients: kubeconfig or in-cluster, protobuf, rate limits
 //	Pods       podsource.PodSource: the pods of one node
-//	Statuses   status.StatusSink: one patch for a change
-//	Mirrors    podworker.Mirrors: copies of static pods
-//	Events     whatever takes a func(runtime.Event)
+//	Statuses   status.StatusSink: one patch for each change
+//	Mirrors    podworker.Mirrors: mirror pods of static pods
+//	Events     a func(runtime.Event)
 //	Objects    podworker.Objects, and the Objects of runtime/cri and of volume
 //
 // # Usage
@@ -23,75 +23,69 @@
 //	objects, err := client.NewObjects(client.ObjectsConfig{Client: conn.API, Changed: volumes.ObjectChanged})
 //	mirrors, err := client.NewMirrors(client.MirrorsConfig{Client: conn.API, Node: owner})
 //
-// pods is the source podsource.APISource of a podsource.Merge, which runs it.
-// events, statuses and objects each have a Run. Each works without the others,
-// but for Statuses, which looks at Pods.
+// pods is the source podsource.APISource of a podsource.Merge, which runs it. events,
+// statuses and objects each have a Run. Each can be used without the others, except
+// Statuses, which requires Pods.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine at any time; Run once at a time.
-// Calls of the API end with their ctx. Objects that are returned are shared, and
-// nobody changes them. Everything is package time's, so that whole nodes run in
-// synctest bubbles: see package apitest.
+// All methods are safe for concurrent use; Run must not be called concurrently. Requests
+// are canceled with their ctx. Returned objects are shared and must not be modified. Time
+// is that of package time, so that complete nodes run in synctest bubbles with package
+// apitest.
 //
 // # Guarantees and limits
 //
-// Pods: the set is always whole, and only of this node. A watch that breaks is
-// taken up where it ended, one that is too old (410 Gone) is followed by
-// everything there is, read as of now and not from a cache of some time ago. What
-// was read last stays while the server is away, which means that it takes up to
-// 30s to hear of it again.
+// Pods: the set is always complete, and of this node only. A watch that breaks is resumed
+// at its last version; if that is too old (410 Gone), all pods are read again, with the
+// most recent version. While the server is unavailable the last set remains; reconnecting
+// takes up to 30 s.
 //
-// Statuses: a change is one call; in the steady path nothing is read before it is
-// written. A pod that is gone, or is another one by now, is found out by the
-// answer. What others wrote stays (section 7.8 of our rules); what somebody else
-// changed of ours is written again, at most every 10s for a pod. A status that is
-// too large is shortened until the server takes it, with an event. At the default
-// limits 100 pods drain 3 changes each, at 50ms a call, in 2s.
+// Statuses: a change is one request, and nothing is read before it is written, except after
+// a conflict. A pod that was deleted or replaced is detected by the response. Fields of
+// other clients are preserved; changes that others make to fields of the node are reverted,
+// at most every 10 s for a pod. A status that is too large is shortened until the server
+// accepts it, with an event. With the default limits, 100 pods with 3 changes each drain in
+// 2 s, at 50 ms per request.
 //
-// Objects: one watch for each object that a registered pod refers to, none for a
-// whole cluster. Its memory is that of those objects and about 4 goroutines each.
-// After the last pod has gone they are kept for a minute.
+// Objects: one watch for each object that a registered pod refers to, none for a whole
+// cluster. The memory is that of those objects and about 4 goroutines each. They are kept
+// for a minute after the last pod is unregistered.
 //
-// Failures: each kind of persistent failure costs at most a few calls a minute
-// for each thing that is wanted, whatever the callers do; a Retry-After is
-// honoured.
+// Failures: each persistent failure causes at most a few requests per minute for each
+// object, whatever the callers do. Retry-After is honored.
 //
 // # Differences from the kubelet
 //
-//   - Half the calls: no GET before each status (st-66); 5 calls for the life of
-//     a plain pod where the kubelet makes 9.
-//   - A status is written when it is said, not at the next tick (st-64, st-68),
-//     and a terminal phase that somebody set stays (the kubelet takes it back).
-//   - Reading an object that no pod registered is no error (oc-4).
-//   - Objects in volumes are watched as long as they are mounted (oc-6), since
-//     their changes are pushed.
-//   - Lists and watches are our own, not client-go's reflectors: those loop
-//     without a wait when a watch-list is answered with 410, and may wait for
-//     minutes after they were told to stop.
-//   - The first read of pods is as of now; the kubelet's may come from a cache
-//     that is behind.
-//   - Mirror pods that are refused are not asked for again at each sync (L-33).
-//   - Burst is 300 instead of 100, since a node that comes back has something to
-//     say of each of its pods.
-//   - Event messages are cut at 1024 bytes.
-//   - Services are read of the namespaces whose pods want variables of them, not
-//     of the cluster.
-//   - Of a PersistentVolume's secrets (iSCSI, RBD and the like), those that only
-//     the volume names, and not the pod, are not registered: nobody here mounts
-//     such volumes.
+//   - Half of the requests: no GET before each status; 5 requests in the lifecycle of a
+//     plain pod where the kubelet makes 9.
+//   - A status is written when it changes, not at the next tick, and a terminal phase that
+//     another client has set is preserved (the kubelet reverts it).
+//   - Reading an object that no registered pod refers to is not an error.
+//   - Objects in volumes are watched while they are mounted, since their changes are
+//     pushed.
+//   - Lists and watches do not use client-go's reflectors, which retry without delay when a
+//     watch-list fails with 410, and may block for minutes after they were stopped.
+//   - The first read of pods returns the most recent version; the kubelet's may come from
+//     an outdated cache.
+//   - Mirror pods that the server rejects are created again with backoff, not at each sync.
+//   - Burst is 300 instead of 100, since a node reports all of its pods after a restart.
+//   - Event messages are truncated to 1024 bytes.
+//   - Services are read in the namespaces of pods with enableServiceLinks, not in the whole
+//     cluster.
+//   - Secrets that only a PersistentVolume refers to, and not the pod, are not registered
+//     (iSCSI, RBD and similar volumes): no plugin mounts such volumes.
 //
 // # Testing
 //
-// Against package apitest in synctest bubbles: latency, 410, throttling, dropped
-// watches, conflicts, refusals, lost answers, streams that break half-way. The
-// calls of each kind of persistent failure are counted. The same is done to a real
-// server in integration_trouble_test.go and integration_badinput_test.go: watches cut
-// and too old, 429, statuses that are too large, clocks that differ, a namespace that
-// goes. rules_test.go lists the rules.
+// Tests use package apitest in synctest bubbles: latency, 410, throttling, interrupted
+// watches, conflicts, rejections, lost responses, and truncated streams; the requests of
+// each kind of persistent failure are counted. integration_trouble_test.go and
+// integration_badinput_test.go do the same with a real server. rules_test.go lists the
+// rules.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package client

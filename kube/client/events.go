@@ -19,54 +19,54 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An EventsConfig says in whose name events are written.
+// An EventsConfig configures an Events.
 type EventsConfig struct {
-	// Client writes them: Connection.Events. Required.
+	// Client writes the events: Connection.Events. Required.
 	Client kubernetes.Interface
 
-	// NodeName is the host that events name as theirs. Required.
+	// NodeName is the host of the events. Required.
 	NodeName string
 
-	// Component is who they come from. "" means "kubelet": kubectl and
-	// dashboards look for it.
+	// Component is the reporting component. Empty: "kubelet", which kubectl and dashboards
+	// expect.
 	Component string
 
-	// Queue is how many events may wait to be written. 0 means 1000. More that
-	// come while the server is slow or away are dropped.
+	// Queue is the maximum number of events that are not written yet. Zero: 1000. Further
+	// events are dropped.
 	Queue int
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for each event.
 	Hooks EventsHooks
 }
 
-// EventsHooks observe an [Events]. They must be quick. Any may be nil.
+// EventsHooks are called by an [Events]. Each may be nil. They must not block.
 type EventsHooks struct {
-	// Dropped: an event will not be written, since the queue is full, or too
-	// many were about its object (why is nil), or the server refused it.
-	Dropped func(e runtime.Event, why error)
+	// Dropped is called for an event that will not be written: because the queue is full,
+	// the server rejects it, or, with a nil err, current were too many events about its
+	// object.
+	Dropped func(e runtime.Event, err error)
 
-	// Wrote: an event was created, or counted up.
+	// Wrote is called after an event was created, or its count was increased.
 	Wrote func(runtime.Event)
 }
 
-// Events writes what people want to read about pods and the node. Events that
-// repeat are counted rather than written again, many of one reason become one,
-// and an object that many are about has 25, then one more in 5 minutes, as with
-// the kubelet.
+// Events writes events to an API server. Repeated events increase a count, many similar
+// ones are aggregated, and each object may have a burst of 25 events, then one per 5
+// minutes, as with the kubelet.
 type Events struct {
 	cfg        EventsConfig
 	ran        atomic.Bool // Run was called
 	queue      chan queued
-	correlator *record.EventCorrelator // Run's goroutine asks it
-	named      int64                   // after which nanosecond the last event was named
-	left       *leftEvent              // that Run, or Flush, was at when it ended
+	correlator *record.EventCorrelator // used by Run and Flush only
+	named      int64                   // nanosecond in the name of the last event
+	pending    *pendingEvent           // being written when Run or Flush returned
 }
 
-// A leftEvent is one that was correlated with those before, but not written.
-type leftEvent struct {
+// A pendingEvent was correlated, but not written.
+type pendingEvent struct {
 	event  runtime.Event
 	result *record.EventCorrelateResult
 }
@@ -76,19 +76,18 @@ type queued struct {
 	at    time.Time
 }
 
-// What is tried for an event while nobody answers.
+// Attempts to write an event.
 const (
 	eventTries   = 12
 	eventRetry   = 10 * time.Second
 	eventTimeout = 30 * time.Second
 )
 
-// maxEventMessage is how much of a message is written: what the newer event API
-// takes, and more than anybody reads.
+// maxEventMessage is the maximum length of a message in bytes, as in events.k8s.io/v1.
 const maxEventMessage = 1024
 
-// NewEvents checks cfg and returns an Events. It starts nothing: what is
-// recorded before Run waits for it.
+// NewEvents returns an Events, or an error if cfg is invalid. It starts nothing: events
+// that are recorded before Run are queued.
 func NewEvents(cfg EventsConfig) (*Events, error) {
 	switch {
 	case cfg.Client == nil:
@@ -107,22 +106,22 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 	}, nil
 }
 
-// Record takes an event; it never waits. It may be called from anywhere.
+// Record queues an event. It does not block and is safe for concurrent use.
 func (e *Events) Record(event runtime.Event) {
 	select {
 	case e.queue <- queued{event, time.Now()}:
 	default:
-		e.dropped(event, errors.New("client: too many events wait to be written"))
+		e.dropped(event, errors.New("client: event queue is full"))
 	}
 }
 
-// Run writes the recorded events until ctx is done, and returns nil. Events that are
-// not written by then are left for Flush. A second call returns an error.
+// Run writes the recorded events until ctx is done, and returns nil. Events that are not
+// written by then are left to Flush. It returns an error if it was called before.
 func (e *Events) Run(ctx context.Context) error {
 	if e.ran.Swap(true) {
 		return errors.New("client: Events.Run was called before")
 	}
-	for ctx.Err() == nil { // one more event would take the place of the one that is left
+	for ctx.Err() == nil { // another event would replace the pending one
 		select {
 		case <-ctx.Done():
 		case q := <-e.queue:
@@ -132,13 +131,13 @@ func (e *Events) Run(ctx context.Context) error {
 	return nil
 }
 
-// Flush writes what is waiting, and returns when there is nothing more or ctx
-// ends. It is for the end of an agent, after Run.
+// Flush writes the queued events. It returns when the queue is empty, or an error if ctx is
+// done first. It must be called after Run has returned.
 func (e *Events) Flush(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if left := e.left; left != nil {
-			e.left = nil
-			e.deliver(ctx, *left)
+		if pending := e.pending; pending != nil {
+			e.pending = nil
+			e.deliver(ctx, *pending)
 			continue
 		}
 		select {
@@ -149,28 +148,27 @@ func (e *Events) Flush(ctx context.Context) error {
 		}
 	}
 	waiting := len(e.queue)
-	if e.left != nil {
+	if e.pending != nil {
 		waiting++
 	}
 	if waiting == 0 {
 		return nil
 	}
-	return fmt.Errorf("client: flush events: %d are not written: %w", waiting, context.Cause(ctx))
+	return fmt.Errorf("client: flush events: %d not written: %w", waiting, context.Cause(ctx))
 }
 
-// write writes one event. While the server cannot be reached, those behind it
-// wait.
+// write writes one event. While the server is unavailable it blocks the queue.
 func (e *Events) write(ctx context.Context, q queued) {
 	result, err := e.correlator.EventCorrelate(e.object(q))
 	if err != nil || result.Skip {
 		e.dropped(q.event, err)
 		return
 	}
-	e.deliver(ctx, leftEvent{q.event, result})
+	e.deliver(ctx, pendingEvent{q.event, result})
 }
 
-// deliver writes an event, or leaves it if ctx ends before.
-func (e *Events) deliver(ctx context.Context, q leftEvent) {
+// deliver writes an event, or stores it as pending if ctx is done.
+func (e *Events) deliver(ctx context.Context, q pendingEvent) {
 	for try := 1; ; try++ {
 		call, cancel := context.WithTimeout(ctx, eventTimeout)
 		err := e.send(call, q.result)
@@ -182,60 +180,60 @@ func (e *Events) deliver(ctx context.Context, q leftEvent) {
 			return
 		}
 		if ctx.Err() != nil {
-			e.left = &q
+			e.pending = &q
 			return
 		}
-		// What the server has an answer to is not asked twice.
+		// Rejections by the server are final.
 		if status, ok := errors.AsType[*apierrors.StatusError](err); ok && !apierrors.IsTooManyRequests(status) && status.ErrStatus.Code < 500 || try == eventTries {
 			e.dropped(q.event, fmt.Errorf("client: write event: %w", err))
 			return
 		}
-		e.cfg.Logger.Debug("event", "reason", q.event.Reason, "err", err, "retryIn", eventRetry)
+		e.cfg.Logger.Debug("Failed to write event; retrying", "reason", q.event.Reason, "err", err, "retryIn", eventRetry)
 		select {
 		case <-ctx.Done():
-			e.left = &q
+			e.pending = &q
 			return
 		case <-time.After(eventRetry):
 		}
 	}
 }
 
-// send creates the event, or counts up the one that is there.
+// send creates the event, or increases the count of an existing one.
 func (e *Events) send(ctx context.Context, result *record.EventCorrelateResult) error {
 	events := e.cfg.Client.CoreV1().Events(result.Event.Namespace)
 	if len(result.Patch) > 0 && result.Event.Count > 1 {
-		there, err := events.Patch(ctx, result.Event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
+		current, err := events.Patch(ctx, result.Event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
 		if err == nil {
-			e.correlator.UpdateState(there)
+			e.correlator.UpdateState(current)
 			return nil
 		}
-		if !apierrors.IsNotFound(err) { // they live for an hour
+		if !apierrors.IsNotFound(err) { // events expire after an hour
 			return err
 		}
 	}
 	result.Event.ResourceVersion = ""
-	there, err := events.Create(ctx, result.Event, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) { // the answer to the first try was lost
+	current, err := events.Create(ctx, result.Event, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) { // the response to an earlier attempt was lost
 		return nil
 	}
 	if err == nil {
-		e.correlator.UpdateState(there)
+		e.correlator.UpdateState(current)
 	}
 	return err
 }
 
-// object makes the event of the API.
+// object returns the API object of an event.
 func (e *Events) object(q queued) *v1.Event {
 	ref := q.event.Object
 	at := metav1.NewTime(q.at)
-	e.named = max(q.at.UnixNano(), e.named+1)                   // two of one moment have two names
-	namespace := cmp.Or(ref.Namespace, metav1.NamespaceDefault) // the node's
+	e.named = max(q.at.UnixNano(), e.named+1)                   // names must be unique
+	namespace := cmp.Or(ref.Namespace, metav1.NamespaceDefault) // of events about the node
 	return &v1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", ref.Name, e.named), Namespace: namespace},
 		InvolvedObject:      ref,
 		Type:                q.event.Type,
 		Reason:              q.event.Reason,
-		Message:             cut(q.event.Message, maxEventMessage),
+		Message:             truncate(q.event.Message, maxEventMessage),
 		Count:               1,
 		FirstTimestamp:      at,
 		LastTimestamp:       at,
@@ -245,11 +243,11 @@ func (e *Events) object(q queued) *v1.Event {
 	}
 }
 
-func (e *Events) dropped(event runtime.Event, why error) {
-	if why != nil {
-		e.cfg.Logger.Warn("event dropped", "object", event.Object.Namespace+"/"+event.Object.Name, "reason", event.Reason, "err", why)
+func (e *Events) dropped(event runtime.Event, err error) {
+	if err != nil {
+		e.cfg.Logger.Warn("Dropped event", "object", event.Object.Namespace+"/"+event.Object.Name, "reason", event.Reason, "err", err)
 	}
 	if e.cfg.Hooks.Dropped != nil {
-		e.cfg.Hooks.Dropped(event, why)
+		e.cfg.Hooks.Dropped(event, err)
 	}
 }

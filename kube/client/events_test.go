@@ -220,7 +220,7 @@ func TestAnAgentThatEndsWritesTheLastEvents(t *testing.T) {
 		e.Record(event("db-2", "Killing", ""))
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		require.EqualError(t, e.Flush(ctx), "client: flush events: 2 are not written: context deadline exceeded")
+		require.EqualError(t, e.Flush(ctx), "client: flush events: 2 not written: context deadline exceeded")
 	})
 }
 
@@ -252,7 +252,7 @@ func TestAnEventThatIsBeingWrittenIsNotLostAtTheEnd(t *testing.T) {
 		cancel()
 		require.NoError(t, <-done)
 		late, stop := context.WithTimeout(t.Context(), time.Second)
-		require.EqualError(t, e.Flush(late), "client: flush events: 2 are not written: context deadline exceeded")
+		require.EqualError(t, e.Flush(late), "client: flush events: 2 not written: context deadline exceeded")
 		stop()
 		s.set(nil)
 		require.NoError(t, e.Flush(t.Context()))

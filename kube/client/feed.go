@@ -15,38 +15,38 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A FeedConfig says whom to ask for pods.
+// A FeedConfig configures a Feed.
 type FeedConfig struct {
 	// Client reads the pods of the whole cluster. Required.
 	Client kubernetes.Interface
 
-	// Saw is told that a pod, of whatever node or of none, has been read anew, on
-	// the Feed's goroutine; gone: it is no longer there. Nil: nobody cares.
-	Saw func(pod *v1.Pod, gone bool)
+	// Observed is called with each pod of the cluster that is added or changed, or, with
+	// deleted, that no longer exists. It is called on the goroutine of the Feed and must
+	// not block. May be nil.
+	Observed func(pod *v1.Pod, deleted bool)
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there. Set is not called: it is each Pods' own.
+	// Hooks are called for each failure; Set is called by each Pods instead.
 	Hooks PodsHooks
 }
 
-// A Feed follows the pods of a whole cluster by one watch, for many nodes that live
-// in one process: a [Pods] whose PodsConfig.Feed it is has no watch of its own.
-// With most pods of the cluster being those of these nodes this costs the server
-// one watch instead of one for each node. A node that is alone on its machine has
-// no use for it: it would be told of everybody's pods.
+// A Feed follows the pods of a whole cluster with one watch, for several nodes in one
+// process: a [Pods] with PodsConfig.Feed has no watch of its own. If most pods of the
+// cluster belong to these nodes, this reduces the load of the server to one watch. A single
+// node should not use it, since it receives the pods of all nodes.
 type Feed struct {
 	cfg FeedConfig
 	ran atomic.Bool // Run was called
 
-	mu     sync.Mutex // guards the fields below; held while a Pods' own is taken
+	mu     sync.Mutex // guards the fields below; locked before that of a Pods
 	pods   map[types.UID]*v1.Pod
 	nodes  map[string]*Pods
 	synced bool
 }
 
-// NewFeed checks cfg and returns a Feed. It starts nothing.
+// NewFeed returns a Feed, or an error if cfg is invalid. It starts nothing.
 func NewFeed(cfg FeedConfig) (*Feed, error) {
 	if cfg.Client == nil {
 		return nil, errors.New("client: FeedConfig.Client is nil")
@@ -55,25 +55,25 @@ func NewFeed(cfg FeedConfig) (*Feed, error) {
 	return &Feed{cfg: cfg, pods: map[types.UID]*v1.Pod{}, nodes: map[string]*Pods{}}, nil
 }
 
-// Run follows the pods until ctx is done; then it returns nil. A second call returns
-// an error.
+// Run follows the pods until ctx is done; then it returns nil. It returns an error if it
+// was called before.
 func (f *Feed) Run(ctx context.Context) error {
 	if f.ran.Swap(true) {
 		return errors.New("client: Feed.Run was called before")
 	}
 	pods := f.cfg.Client.CoreV1().Pods(metav1.NamespaceAll)
 	follow(ctx, following[*v1.Pod]{
-		list:   lister(pods.List),
-		watch:  pods.Watch,
-		store:  f,
-		failed: f.failed,
-		again:  f.cfg.Hooks.Recovered,
+		list:      lister(pods.List),
+		watch:     pods.Watch,
+		store:     f,
+		failed:    f.failed,
+		recovered: f.cfg.Hooks.Recovered,
 	})
 	return nil
 }
 
-// Pods returns all pods that were read last, in no order, and whether any have
-// been read. They are shared: nobody changes them.
+// Pods returns all pods as last read, in no particular order, and whether they were read.
+// They are shared and must not be modified.
 func (f *Feed) Pods() ([]*v1.Pod, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,13 +81,13 @@ func (f *Feed) Pods() ([]*v1.Pod, bool) {
 }
 
 func (f *Feed) failed(err error) {
-	f.cfg.Logger.Warn("pods of the API server, what was read last stays", "err", err)
+	f.cfg.Logger.Warn("Failed to watch pods; the last pods remain; retrying", "err", err)
 	if f.cfg.Hooks.Failed != nil {
 		f.cfg.Hooks.Failed(err)
 	}
 }
 
-// join gives p the pods of its node from now on.
+// join adds p, which receives the pods of its node.
 func (f *Feed) join(p *Pods) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +104,7 @@ func (f *Feed) join(p *Pods) {
 	p.replace(list)
 }
 
-// leave ends that.
+// leave removes p.
 func (f *Feed) leave(p *Pods) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,10 +129,10 @@ func (f *Feed) replace(list []*v1.Pod) {
 	}
 	f.mu.Unlock()
 	for _, pod := range gone {
-		f.saw(pod, true)
+		f.observed(pod, true)
 	}
 	for _, pod := range list {
-		f.saw(pod, false)
+		f.observed(pod, false)
 	}
 }
 
@@ -144,7 +144,7 @@ func (f *Feed) put(pod *v1.Pod) {
 		p.put(pod)
 	}
 	f.mu.Unlock()
-	f.saw(pod, false)
+	f.observed(pod, false)
 }
 
 // drop implements store.
@@ -155,11 +155,11 @@ func (f *Feed) drop(pod *v1.Pod) {
 		p.drop(pod)
 	}
 	f.mu.Unlock()
-	f.saw(pod, true)
+	f.observed(pod, true)
 }
 
-func (f *Feed) saw(pod *v1.Pod, gone bool) {
-	if f.cfg.Saw != nil {
-		f.cfg.Saw(pod, gone)
+func (f *Feed) observed(pod *v1.Pod, deleted bool) {
+	if f.cfg.Observed != nil {
+		f.cfg.Observed(pod, deleted)
 	}
 }

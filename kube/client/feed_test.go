@@ -27,7 +27,7 @@ func TestOneWatchServesManyNodes(t *testing.T) {
 		api := new(apitest.Server)
 		api.Put(podOn("a", "n1"), podOn("b", "n2"), podOn("free", ""))
 		var saw []string
-		feed, err := client.NewFeed(client.FeedConfig{Client: connect(t, api).API, Saw: func(pod *v1.Pod, gone bool) {
+		feed, err := client.NewFeed(client.FeedConfig{Client: connect(t, api).API, Observed: func(pod *v1.Pod, gone bool) {
 			saw = append(saw, fmt.Sprint(pod.Name, " ", pod.Spec.NodeName, " ", gone))
 		}})
 		require.NoError(t, err)

@@ -9,14 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Token asks for a token of a service account; request says for whom and for
-// how long. Each call is one of the API server: whoever uses a token keeps it.
+// Token requests a token of a service account. Tokens are not cached.
 func (o *Objects) Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
-	answer, err := o.cfg.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	response, err := o.cfg.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("client: token of service account %s/%s: %w", namespace, serviceAccount, err)
 	}
-	return answer, nil
+	return response, nil
 }
 
 // PersistentVolumeClaim reads a claim from the API server.
@@ -25,7 +24,7 @@ func (o *Objects) PersistentVolumeClaim(ctx context.Context, namespace, name str
 	if err != nil {
 		return nil, fmt.Errorf("client: read persistent volume claim %s/%s: %w", namespace, name, err)
 	}
-	return slim(claim), nil
+	return withoutManagedFields(claim), nil
 }
 
 // PersistentVolume reads a volume from the API server.
@@ -34,5 +33,5 @@ func (o *Objects) PersistentVolume(ctx context.Context, name string) (*v1.Persis
 	if err != nil {
 		return nil, fmt.Errorf("client: read persistent volume %s: %w", name, err)
 	}
-	return slim(volume), nil
+	return withoutManagedFields(volume), nil
 }

@@ -18,105 +18,102 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A following is one list and watch of the API server.
+// A following is a list and watch of objects.
 type following[T metav1.Object] struct {
-	selector  string // of fields
+	selector  string // field selector
 	list      func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch     func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	keepWatch time.Duration // the least time a watch is asked to last; 0: 5m
+	keepWatch time.Duration // minimum requested duration of a watch; zero: 5m
 	store     store[T]
-	failed    func(error) // it is tried again by itself
+	failed    func(error) // called after each failure, which is retried
 
-	again func()          // a watch stands that had failed; nil: nobody asks
-	hurry <-chan struct{} // no need to wait after a failure; nil: there is
+	recovered func()          // called when a watch is established after a failure; may be nil
+	retry     <-chan struct{} // ends the backoff; may be nil
 }
 
-// A store takes what a following sees, from one goroutine. It keeps the objects
-// and changes nothing of them.
+// A store receives the objects of a following, from one goroutine. It must not modify them.
 type store[T any] interface {
-	replace([]T) // everything there is
+	replace([]T) // all objects
 	put(T)       // added, or changed
-	drop(T)      // gone
+	drop(T)      // deleted
 }
 
-// What a following allows itself. Failures in a row double the wait, which is
-// then between half of that and all of it, so that a thousand nodes do not come
-// back in the same second.
+// Backoff doubles with each consecutive failure, with up to 50 % negative jitter, so that
+// many nodes do not reconnect at the same time.
 const (
-	firstRetry   = time.Second
-	lastRetry    = 30 * time.Second
-	wellFor      = 5 * time.Second // a round that lasted was no failure
-	snapshotTime = 2 * time.Minute // for everything there is
+	initialBackoff  = time.Second
+	maxBackoff      = 30 * time.Second
+	healthyAfter    = 5 * time.Second // a round of this duration resets the backoff
+	snapshotTimeout = 2 * time.Minute // of reading all objects
 )
 
-// follow keeps the store up to date until ctx ends, and returns then.
+// follow keeps the store up to date until ctx is done.
 //
-// It goes in rounds. One without a version to go on from begins with everything
-// there is: as a watch-list, or, where the server has none, as a list. Both are
-// read as of now; what a cache had a while ago may be of pods that are long
-// gone. Then come changes, for as long as the watch lasts. The next round goes
-// on from the last version, unless the server has forgotten it (410 Gone).
+// It proceeds in rounds. A round without a version begins by reading all objects: by a
+// watch-list, or by a list if the server does not support it. Both read the most recent
+// version, since a cache may contain pods that were deleted long ago. The watch then
+// reports changes until it ends. The next round resumes at the last version, unless the
+// server no longer has it (410 Gone).
 //
-// client-go's reflector does the same, but tries again without any wait when a
-// watch-list is answered with 410, waits regardless of ctx when throttled, and
-// costs a few goroutines more for each object.
+// client-go's reflector retries without delay if a watch-list fails with 410, ignores ctx
+// while it is throttled, and uses several more goroutines per object.
 func follow[T metav1.Object](ctx context.Context, f following[T]) {
 	r := round[T]{following: &f}
 	for failures := 0; ctx.Err() == nil; {
 		begin := time.Now()
 		select {
-		case <-f.hurry: // said while there was nothing to hurry
+		case <-f.retry: // sent before the failure
 		default:
 		}
 		err := r.run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !forgotten(err) {
+		if err != nil && !isExpired(err) {
 			f.failed(err)
 			r.failing = true
 		}
-		if time.Since(begin) >= wellFor {
+		if time.Since(begin) >= healthyAfter {
 			failures = 0
-			if err == nil || forgotten(err) {
+			if err == nil || isExpired(err) {
 				continue
 			}
 		}
 		failures++
-		wait := backoff(firstRetry, lastRetry, failures)
+		wait := backoff(initialBackoff, maxBackoff, failures)
 		wait -= time.Duration(rand.Int64N(int64(wait / 2)))
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			wait = max(wait, time.Duration(seconds)*time.Second)
 		}
 		select {
 		case <-ctx.Done():
-		case <-f.hurry:
+		case <-f.retry:
 		case <-time.After(wait):
 		}
 	}
 }
 
-// forgotten reports whether the server does not have the history any more that
-// a watch was to go on from. That is how the API works, and no failure.
-func forgotten(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+// isExpired reports whether the server no longer has the version of a watch, which is not a
+// failure.
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// A round is what is carried from one round to the next.
+// A round is the state between rounds.
 type round[T metav1.Object] struct {
 	*following[T]
-	version string // to go on from; "": from the beginning
-	lists   bool   // the server has no watch-lists
-	failing bool   // the round before has failed
+	version string // to resume at; empty: read all objects
+	lists   bool   // the server does not support watch-lists
+	failing bool   // the previous round has failed
 
 	open func(metav1.ListOptions) (watch.Interface, error) // of this round
 }
 
-// run does one round. It returns nil when the server ended the watch.
+// run does one round. It returns nil if the server closed the watch.
 func (r *round[T]) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil) // the watch with it
+	defer cancel(nil) // also ends the watch
 	r.open = func(opts metav1.ListOptions) (watch.Interface, error) {
-		// A server begins to answer at once; what is between may not.
-		late := time.AfterFunc(snapshotTime, func() { cancel(fmt.Errorf("no answer within %v", snapshotTime)) })
+		// A server responds immediately; a proxy may not.
+		late := time.AfterFunc(snapshotTimeout, func() { cancel(fmt.Errorf("no response within %v", snapshotTimeout)) })
 		defer late.Stop()
 		w, err := r.watch(ctx, opts)
 		if err != nil && ctx.Err() != nil {
@@ -128,7 +125,7 @@ func (r *round[T]) run(ctx context.Context) error {
 	var err error
 	if r.version == "" && !r.lists {
 		w, err = r.watchList(ctx)
-		if err != nil && !answered(err) {
+		if err != nil && !isStatusError(err) {
 			return err
 		}
 	}
@@ -148,12 +145,12 @@ func (r *round[T]) run(ctx context.Context) error {
 			TimeoutSeconds: new(int64(keep.Seconds() * (1 + rand.Float64()))),
 		})
 		if err != nil {
-			return r.noting(fmt.Errorf("watch: %w", err))
+			return r.checkVersion(fmt.Errorf("watch: %w", err))
 		}
 	}
 	defer w.Stop()
-	if r.failing && r.again != nil {
-		r.again()
+	if r.failing && r.recovered != nil {
+		r.recovered()
 	}
 	r.failing = false
 	for {
@@ -165,58 +162,56 @@ func (r *round[T]) run(ctx context.Context) error {
 				return nil
 			}
 			if err := r.take(e); err != nil {
-				return r.noting(fmt.Errorf("watch: %w", err))
+				return r.checkVersion(fmt.Errorf("watch: %w", err))
 			}
 		}
 	}
 }
 
-// noting takes note if there is no going on from the version.
-func (r *round[T]) noting(err error) error {
-	if forgotten(err) || unknownVersion(err) {
+// checkVersion resets the version if the server cannot resume at it.
+func (r *round[T]) checkVersion(err error) error {
+	if isExpired(err) || unknownVersion(err) {
 		r.version = ""
 	}
 	return err
 }
 
-// unknownVersion reports whether the server cannot do anything with a version: it is
-// ahead of all that it has, or from another store. So it is when that was put back
-// from a backup, or exchanged; nothing that comes will have that version.
+// unknownVersion reports whether the server rejects a version because it is newer than its
+// own, or from another store, such as after a restore from a backup.
 func unknownVersion(err error) bool {
 	return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
 
-// take takes one change.
+// take applies one event.
 func (r *round[T]) take(e watch.Event) error {
 	if e.Type == watch.Error {
 		return apierrors.FromObject(e.Object)
 	}
 	one, ok := e.Object.(T)
 	if !ok {
-		return fmt.Errorf("%s of a %T, which is not what was asked for", e.Type, e.Object)
+		return fmt.Errorf("%s: unexpected type %T", e.Type, e.Object)
 	}
 	switch e.Type {
 	case watch.Added, watch.Modified:
-		r.store.put(slim(one))
+		r.store.put(withoutManagedFields(one))
 	case watch.Deleted:
 		r.store.drop(one)
 	}
-	r.version = one.GetResourceVersion() // of a bookmark: that is all it is for
+	r.version = one.GetResourceVersion() // bookmarks have only this
 	return nil
 }
 
-// answered reports whether the server has refused a watch-list, in one of the
-// many ways in which servers and what they store in do when they have none. A
-// list works then, or says what is wrong. One that has too much to do is left
-// alone.
-func answered(err error) bool {
+// isStatusError reports whether the server has rejected a watch-list, as servers and
+// proxies without support do in various ways. The following list succeeds, or returns the
+// actual error. Throttling is excluded.
+func isStatusError(err error) bool {
 	_, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && !apierrors.IsTooManyRequests(err)
 }
 
-// watchList reads everything from a watch, which goes on with the changes.
+// watchList reads all objects from a watch, which then reports changes.
 func (r *round[T]) watchList(ctx context.Context) (_ watch.Interface, err error) {
 	w, err := r.open(metav1.ListOptions{
 		FieldSelector: r.selector, AllowWatchBookmarks: true, SendInitialEvents: new(true),
@@ -231,7 +226,7 @@ func (r *round[T]) watchList(ctx context.Context) (_ watch.Interface, err error)
 			w.Stop()
 		}
 	}()
-	late := time.NewTimer(snapshotTime)
+	late := time.NewTimer(snapshotTimeout)
 	defer late.Stop()
 	all := map[types.NamespacedName]T{}
 	for {
@@ -239,7 +234,7 @@ func (r *round[T]) watchList(ctx context.Context) (_ watch.Interface, err error)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-late.C:
-			return nil, fmt.Errorf("watch-list: is not complete after %v", snapshotTime)
+			return nil, fmt.Errorf("watch-list: incomplete after %v", snapshotTimeout)
 		case e, ok := <-w.ResultChan():
 			if !ok {
 				return nil, errors.New("watch-list: ended before it was complete")
@@ -249,12 +244,12 @@ func (r *round[T]) watchList(ctx context.Context) (_ watch.Interface, err error)
 			}
 			one, ok := e.Object.(T)
 			if !ok {
-				return nil, fmt.Errorf("watch-list: %s of a %T, which is not what was asked for", e.Type, e.Object)
+				return nil, fmt.Errorf("watch-list: %s: unexpected type %T", e.Type, e.Object)
 			}
 			name := types.NamespacedName{Namespace: one.GetNamespace(), Name: one.GetName()}
 			switch e.Type {
 			case watch.Added, watch.Modified:
-				all[name] = slim(one)
+				all[name] = withoutManagedFields(one)
 			case watch.Deleted:
 				delete(all, name)
 			case watch.Bookmark:
@@ -268,9 +263,9 @@ func (r *round[T]) watchList(ctx context.Context) (_ watch.Interface, err error)
 	}
 }
 
-// listAll reads everything at once.
+// listAll reads all objects by a list.
 func (r *round[T]) listAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
 	list, err := r.list(ctx, metav1.ListOptions{FieldSelector: r.selector})
 	if err != nil {
@@ -280,29 +275,30 @@ func (r *round[T]) listAll(ctx context.Context) error {
 	if err := meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
 		one, ok := o.(T)
 		if !ok {
-			return fmt.Errorf("list: a %T, which is not what was asked for", o)
+			return fmt.Errorf("list: unexpected type %T", o)
 		}
-		all = append(all, slim(one))
+		all = append(all, withoutManagedFields(one))
 		return nil
 	}); err != nil {
 		return err
 	}
-	about, err := meta.ListAccessor(list)
+	accessor, err := meta.ListAccessor(list)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	r.store.replace(all)
-	r.version = about.GetResourceVersion()
+	r.version = accessor.GetResourceVersion()
 	return nil
 }
 
-// lister makes of a typed list one that returns any.
+// lister converts a typed list function.
 func lister[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) { return list(ctx, opts) }
 }
 
-// slim takes from an object that has just been read what nobody here asks for.
-func slim[T metav1.Object](object T) T {
+// withoutManagedFields removes the managed fields of an object that was just read, to save
+// memory.
+func withoutManagedFields[T metav1.Object](object T) T {
 	object.SetManagedFields(nil)
 	return object
 }

@@ -53,7 +53,7 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 		require.Len(t, got.Status.ContainerStatuses, messages+1)
 		assert.Equal(t, "CreateContainerError", got.Status.ContainerStatuses[messages].State.Waiting.Reason)
 		assert.Len(t, got.Status.ContainerStatuses[messages].State.Waiting.Message, 1024)
-		assert.Contains(t, <-events, "FailedToUpdateStatus The API server does not take all of the pod's status, it is shortened")
+		assert.Contains(t, <-events, "FailedToUpdateStatus Pod status exceeds the size limit of the API server and is shortened")
 		assert.Error(t, (<-calls).Err, name)
 		assert.NoError(t, (<-calls).Err)
 
@@ -141,7 +141,7 @@ func clusterLease(t *testing.T, c *cluster) {
 	begun := time.Now()
 	n, err := node.New(node.Config{
 		Spec: node.Spec{Name: m.node}, Nodes: m.conn.Heartbeats.CoreV1().Nodes(), Leases: m.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
-		LeaseDuration: 4 * time.Second,
+		Timing: node.Timing{LeaseDuration: 4 * time.Second},
 	})
 	require.NoError(t, err)
 	stopsWithin(t, patience, n.Run)

@@ -14,37 +14,35 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// merge returns what the API server is to hold after this node said said, where
-// it holds old (section 7.8): status.Merge, with the times and in the order that
-// make a patch of it as small as it can be. It changes neither.
-func merge(old, said *v1.PodStatus, mirror bool, now time.Time) v1.PodStatus {
-	theirs := *old
+// merge returns the status to write: reported, the status of this node, merged by
+// status.Merge into old, the status in the API server, with times and order such that the
+// patch is minimal. It modifies neither.
+func merge(old, reported *v1.PodStatus, mirror bool, now time.Time) v1.PodStatus {
+	base := *old
 	if mirror {
-		// A static pod may run again, and its copy has no controller that has
-		// drawn its conclusions.
-		theirs.Phase, theirs.Reason, theirs.Message = "", "", ""
+		// A static pod may run again, and no controller depends on its final phase.
+		base.Phase, base.Reason, base.Message = "", "", ""
 	}
-	s := status.Merge(theirs, *said)
+	s := status.Merge(base, *reported)
 	if s.QOSClass == "" {
-		s.QOSClass = old.QOSClass // the server's own: who says none would say so for ever
+		s.QOSClass = old.QOSClass // set by the server
 	}
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
-		was, news := status.Condition(old.Conditions, c.Type), status.Condition(said.Conditions, c.Type)
+		was, reportedCondition := status.Condition(old.Conditions, c.Type), status.Condition(reported.Conditions, c.Type)
 		switch {
 		case c.Type == v1.DisruptionTarget && was != nil && sameCondition(*was, *c):
 			c.LastTransitionTime = was.LastTransitionTime
-		case c.Type == v1.DisruptionTarget: // it is told with the end, and dates from then (st-75)
+		case c.Type == v1.DisruptionTarget: // reported with the final status, at that time (rule st-75)
 			c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-		case news == nil || news.Status == c.Status:
-		case was != nil && was.Status == c.Status: // told before
+		case reportedCondition == nil || reportedCondition.Status == c.Status:
+		case was != nil && was.Status == c.Status: // written before
 			c.LastTransitionTime = was.LastTransitionTime
-		case status.Owned(c.Type): // readiness that ended with the pod (st-78)
+		case status.Owned(c.Type): // readiness that ended with the pod (rule st-78)
 			c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		}
 	}
-	// In the order in which they are there: a patch would carry another one, and
-	// nothing else.
+	// Keep the order of the API server, since the patch would contain a changed order.
 	place := func(t v1.PodConditionType) int {
 		i := slices.IndexFunc(old.Conditions, func(c v1.PodCondition) bool { return c.Type == t })
 		if i < 0 {
@@ -62,16 +60,16 @@ func sameCondition(a, b v1.PodCondition) bool {
 	return a == b
 }
 
-// patch returns the strategic merge patch that makes old into next in the pod
-// with that UID, and in no other (st-67). It is nil if there is nothing to do.
+// patch returns the strategic merge patch from old to next of the pod with a UID; nil if
+// there is no difference. The UID is a precondition (rule st-67).
 func patch(uid types.UID, old, next *v1.PodStatus) ([]byte, error) {
 	before, err := json.Marshal(v1.Pod{Status: *old})
 	if err != nil {
-		return nil, fmt.Errorf("the status that is there: %w", err)
+		return nil, fmt.Errorf("current status: %w", err)
 	}
 	after, err := json.Marshal(v1.Pod{Status: *next})
 	if err != nil {
-		return nil, fmt.Errorf("the new status: %w", err)
+		return nil, fmt.Errorf("new status: %w", err)
 	}
 	p, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.Pod{})
 	if err != nil {

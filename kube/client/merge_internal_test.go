@@ -118,10 +118,10 @@ func TestMerge(t *testing.T) { // section 7.8
 }
 
 func TestCut(t *testing.T) {
-	assert.Equal(t, "abc", cut("abc", 3))
-	assert.Equal(t, "abc...", cut("abcdefgh", 6))
-	assert.Equal(t, "öö...", cut("ööööööö", 8), "whole characters")
-	assert.Empty(t, cut("abcdefgh", 2))
+	assert.Equal(t, "abc", truncate("abc", 3))
+	assert.Equal(t, "abc...", truncate("abcdefgh", 6))
+	assert.Equal(t, "öö...", truncate("ööööööö", 8), "whole characters")
+	assert.Empty(t, truncate("abcdefgh", 2))
 }
 
 func TestAClassThatTheServerGaveStays(t *testing.T) {

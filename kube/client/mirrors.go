@@ -16,45 +16,44 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A MirrorsConfig says whose mirror pods to make.
+// A MirrorsConfig configures a Mirrors.
 type MirrorsConfig struct {
-	// Client makes and deletes them. Required.
+	// Client creates and deletes mirror pods. Required.
 	Client kubernetes.Interface
 
-	// Node returns the owner of the mirror pods: the node's object, as
-	// podworker.Mirrors has it. It must not block. Required.
+	// Node returns the owner of mirror pods, which is the Node object; see
+	// podworker.Mirrors. It must not block. Required.
 	Node func() (owner metav1.OwnerReference, ok bool)
 }
 
-// Mirrors keeps the API server's copies of static pods. It is a
-// podworker.Mirrors.
+// Mirrors creates and deletes mirror pods. It implements podworker.Mirrors.
 //
-// A copy that the server refuses (its namespace does not exist, a policy forbids
-// it) is not asked for again at each sync of the pod: the same error comes back
-// without a call for 1s, and longer with each refusal, up to 5m (L-33). A new
-// manifest starts over. That the server cannot be asked is no refusal.
+// If the server rejects a mirror pod, because its namespace does not exist or a policy
+// forbids it, CreateMirror returns the same error without a request for 1 s, doubled with
+// each rejection up to 5 m. A changed manifest resets the backoff. Errors other than
+// rejections have no backoff.
 type Mirrors struct {
 	cfg MirrorsConfig
 
-	mu      sync.Mutex // guards refused
-	refused map[types.NamespacedName]refusal
+	mu       sync.Mutex // guards rejected
+	rejected map[types.NamespacedName]rejection
 }
 
-// A refusal is a mirror pod that the server would not take.
-type refusal struct {
+// A rejection is a mirror pod that the server has rejected.
+type rejection struct {
 	hash  string // of the manifest
 	err   error
 	times int
 	until time.Time
 }
 
-// How long a refused copy rests.
+// Backoff of rejected mirror pods.
 const (
-	firstRefusal = time.Second
-	lastRefusal  = 5 * time.Minute
+	initialRejectionBackoff = time.Second
+	maxRejectionBackoff     = 5 * time.Minute
 )
 
-// NewMirrors checks cfg and returns a Mirrors.
+// NewMirrors returns a Mirrors, or an error if cfg is invalid.
 func NewMirrors(cfg MirrorsConfig) (*Mirrors, error) {
 	switch {
 	case cfg.Client == nil:
@@ -62,7 +61,7 @@ func NewMirrors(cfg MirrorsConfig) (*Mirrors, error) {
 	case cfg.Node == nil:
 		return nil, errors.New("client: MirrorsConfig.Node is nil")
 	}
-	return &Mirrors{cfg: cfg, refused: map[types.NamespacedName]refusal{}}, nil
+	return &Mirrors{cfg: cfg, rejected: map[types.NamespacedName]rejection{}}, nil
 }
 
 // Node implements podworker.Mirrors.
@@ -73,30 +72,30 @@ func (m *Mirrors) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
 	hash := mirror.Annotations[runtime.ConfigMirrorAnnotation]
 	name := nameOf(mirror)
 	m.mu.Lock()
-	was := m.refused[name]
+	was := m.rejected[name]
 	m.mu.Unlock()
 	if was.hash != hash {
-		was = refusal{hash: hash}
+		was = rejection{hash: hash}
 	} else if time.Now().Before(was.until) {
-		return fmt.Errorf("%w (not asked again before %s)", was.err, was.until.Format(time.TimeOnly))
+		return fmt.Errorf("%w (next attempt after %s)", was.err, was.until.Format(time.TimeOnly))
 	}
 	err := m.create(ctx, mirror, hash)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case err == nil:
-		delete(m.refused, name)
-	case ctx.Err() == nil && isRefusal(err):
+		delete(m.rejected, name)
+	case ctx.Err() == nil && isRejection(err):
 		was.err, was.times = err, was.times+1
-		was.until = time.Now().Add(backoff(firstRefusal, lastRefusal, was.times))
-		m.refused[name] = was
+		was.until = time.Now().Add(backoff(initialRejectionBackoff, maxRejectionBackoff, was.times))
+		m.rejected[name] = was
 	}
 	return err
 }
 
 func (m *Mirrors) create(ctx context.Context, mirror *v1.Pod, hash string) error {
 	mirror = mirror.DeepCopy()
-	mirror.UID, mirror.ResourceVersion = "", "" // the server's to give
+	mirror.UID, mirror.ResourceVersion = "", "" // assigned by the server
 	pods := m.cfg.Client.CoreV1().Pods(mirror.Namespace)
 	_, err := pods.Create(ctx, mirror, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -105,18 +104,18 @@ func (m *Mirrors) create(ctx context.Context, mirror *v1.Pod, hash string) error
 		}
 		return nil
 	}
-	there, getErr := pods.Get(ctx, mirror.Name, metav1.GetOptions{})
+	existing, getErr := pods.Get(ctx, mirror.Name, metav1.GetOptions{})
 	switch {
 	case getErr != nil:
-		return fmt.Errorf("client: create mirror pod: it is there already, but: %w", getErr)
-	case there.Annotations[runtime.ConfigMirrorAnnotation] == hash: // mir-2
+		return fmt.Errorf("client: create mirror pod: read existing pod: %w", getErr)
+	case existing.Annotations[runtime.ConfigMirrorAnnotation] == hash: // rule mir-2
 		return nil
 	default:
-		return fmt.Errorf("client: create mirror pod: %w: of another manifest, or no mirror pod at all", err)
+		return fmt.Errorf("client: create mirror pod: %w, with another manifest, or not as a mirror pod", err)
 	}
 }
 
-// DeleteMirror implements podworker.Mirrors (mir-3).
+// DeleteMirror implements podworker.Mirrors (rule mir-3).
 func (m *Mirrors) DeleteMirror(ctx context.Context, mirror *v1.Pod) error {
 	err := m.cfg.Client.CoreV1().Pods(mirror.Namespace).Delete(ctx, mirror.Name, deleteNow(mirror.UID))
 	if err != nil && !gone(err) {
@@ -125,22 +124,22 @@ func (m *Mirrors) DeleteMirror(ctx context.Context, mirror *v1.Pod) error {
 	return nil
 }
 
-// isRefusal reports whether a server has looked at what was asked for and does not
-// want it. One that is away, or has too much to do, may take it the next time.
-func isRefusal(err error) bool {
+// isRejection reports whether the server has rejected the request itself, as opposed to
+// being unavailable or overloaded.
+func isRejection(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
-// Refused returns why there is no mirror pod of that name; nil if nothing is
-// known against it.
-func (m *Mirrors) Refused(namespace, name string) error {
+// Rejected returns the error with which the server has rejected a mirror pod; nil if it has
+// not.
+func (m *Mirrors) Rejected(namespace, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.refused[types.NamespacedName{Namespace: namespace, Name: name}].err
+	return m.rejected[types.NamespacedName{Namespace: namespace, Name: name}].err
 }
 
-// deleteNow deletes that very object without grace.
+// deleteNow returns options that delete the object with this UID without grace period.
 func deleteNow(uid types.UID) metav1.DeleteOptions {
 	opts := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	if uid != "" {
@@ -149,11 +148,11 @@ func deleteNow(uid types.UID) metav1.DeleteOptions {
 	return opts
 }
 
-// gone reports whether a call failed because the object is not there any more,
-// or another one is under its name. It is about calls with a UID in them.
+// gone reports whether a request with a UID failed because the object was deleted or
+// replaced.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-// backoff returns the wait after that many failures in a row.
+// backoff returns the delay after a number of consecutive failures.
 func backoff(first, last time.Duration, failures int) time.Duration {
 	d := first
 	for ; failures > 1 && d < last; failures-- {

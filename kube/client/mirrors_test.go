@@ -48,9 +48,9 @@ func TestAMirrorIsMade(t *testing.T) { // mir-1, mir-2
 		assert.Equal(t, owner, got)
 
 		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))), "it is there already")
-		require.NoError(t, m.Refused("prod", "etcd-node-1"))
+		require.NoError(t, m.Rejected("prod", "etcd-node-1"))
 		err := m.CreateMirror(t.Context(), asMade(t, newStatic("h2")))
-		require.ErrorContains(t, err, "of another manifest, or no mirror pod at all")
+		require.ErrorContains(t, err, "with another manifest, or not as a mirror pod")
 	})
 }
 
@@ -85,14 +85,14 @@ func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) { // L-33
 			pass(100 * time.Millisecond)
 		}
 		assert.InDelta(t, 19, len(api.Calls()), 2)
-		require.ErrorContains(t, m.Refused("prod", "etcd-node-1"), `namespaces "prod" not found`)
+		require.ErrorContains(t, m.Rejected("prod", "etcd-node-1"), `namespaces "prod" not found`)
 
 		require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h2"))))
 		api.Forget()
 		s.set(nil)
 		pass(2 * time.Second)
 		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h2"))), "a new manifest starts over")
-		require.NoError(t, m.Refused("prod", "etcd-node-1"))
+		require.NoError(t, m.Rejected("prod", "etcd-node-1"))
 	})
 }
 

@@ -18,25 +18,25 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A Strategy says how Secrets and ConfigMaps are kept (oc-1).
+// A Strategy determines how Secrets and ConfigMaps are read
+// (configMapAndSecretChangeDetectionStrategy).
 type Strategy int
 
-// The strategies.
+// Strategies.
 const (
-	// Watch follows each object that a pod refers to: reads are free, changes
-	// are told at once.
+	// Watch watches each object that a pod refers to: reads are local, and changes are
+	// reported immediately.
 	Watch Strategy = iota
 
-	// Cache reads an object again when it is older than the TTL, and at the
-	// first read after a pod was registered.
+	// Cache reads an object again if it is older than the TTL, and at the first read after
+	// a pod was registered.
 	Cache
 
-	// Get reads it each time.
+	// Get reads the object each time.
 	Get
 )
 
-// String returns the name that the strategy has in a KubeletConfiguration
-// (configMapAndSecretChangeDetectionStrategy).
+// String returns the name of the strategy in a KubeletConfiguration.
 func (s Strategy) String() string {
 	names := []string{"Watch", "Cache", "Get"}
 	if s < 0 || int(s) >= len(names) {
@@ -45,64 +45,62 @@ func (s Strategy) String() string {
 	return names[s]
 }
 
-// ParseStrategy returns the strategy of that name.
+// ParseStrategy returns the strategy with a name.
 func ParseStrategy(name string) (Strategy, error) {
 	for s := Watch; s <= Get; s++ {
 		if s.String() == name {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("client: there is no strategy %q: it is Watch, Cache or Get", name)
+	return 0, fmt.Errorf("client: unknown strategy %q: want Watch, Cache or Get", name)
 }
 
-// An ObjectsConfig says how objects are kept.
+// An ObjectsConfig configures an Objects.
 type ObjectsConfig struct {
-	// Client reads them. Required.
+	// Client reads the objects. Required.
 	Client kubernetes.Interface
 
-	// Strategy is that for Secrets and ConfigMaps. Services, RuntimeClasses and
-	// CSIDrivers are always watched, as far as they are needed.
+	// Strategy is that of Secrets and ConfigMaps. Services, RuntimeClasses and CSIDrivers
+	// are always watched while they are needed.
 	Strategy Strategy
 
-	// TTL is how old an object may be in strategy Cache: TTLOf the node's
-	// object. Nil, or zero from it: 1m (oc-7).
+	// TTL returns the maximum age of objects with the strategy Cache: TTLOf the Node
+	// object. Nil or zero: 1m.
 	TTL func() time.Duration
 
-	// Wait is how long a read waits for an object that is not known yet. 0
-	// means 1s (oc-3).
+	// Wait is the maximum time for which a read waits for the first list of an object.
+	// Zero: 1s.
 	Wait time.Duration
 
-	// Grace is how long an object is kept after the last pod that refers to it
-	// was unregistered, or after it was read though no pod refers to it. 0
-	// means 60s (F-44).
+	// Grace is the time for which an object is cached after the last pod that refers to it
+	// was unregistered, or after a read that no pod has registered. Zero: 1m.
 	Grace time.Duration
 
-	// Idle is how long an object is watched that nobody reads. It is watched
-	// again at the next read. 0 means 5m (oc-6). Objects in volumes are watched
-	// for as long as they are mounted if there is a Changed.
+	// Idle is the time after which an object that is not read is no longer watched; the
+	// next read watches it again. Zero: 5m. If Changed is set, objects in volumes are
+	// watched while they are mounted.
 	Idle time.Duration
 
-	// Changed is told that an object is another one than was last read, or is
-	// there, or is not any more (F-43). Only strategy Watch knows. It is called
-	// from several goroutines, and must not block. Nil: nobody wants to know.
+	// Changed is called when an object has changed since it was last read, was created, or
+	// deleted. It is called with the strategy Watch only, from several goroutines, and must
+	// not block. May be nil.
 	Changed func(kind, namespace, name string)
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Objects holds what pods refer to by name, as far as they do: there is one
-// watch for each object, and no list of all Secrets of a cluster (oc-2). It is
-// the Objects of runtime/cri, of volume and of podworker, and the RuntimeClass
-// of runtime/cri.
+// Objects reads the objects that pods refer to by name. There is one watch for each object,
+// and no list of all Secrets of a cluster (rule oc-2). It implements the Objects of
+// runtime/cri, volume and podworker, and the RuntimeClass of runtime/cri.
 //
-// A read of an object that no registered pod refers to is no error, as it is
-// with the kubelet (oc-4): it is followed for a while. What does not exist is
-// NotFound, as the API says it (oc-8); when the API cannot be asked, the error
-// is what it answered, or says that there was no answer.
+// Reading an object that no registered pod refers to is not an error, unlike with the
+// kubelet: it is watched for a while. Errors are NotFound, as of the API server, for
+// objects that do not exist; otherwise the error of the API server, or that it did not
+// respond.
 //
-// All methods may be called at any time; reads wait until Run has been started.
-// What they return is shared, and nobody changes it.
+// Safe for concurrent use; reads block until Run was called. The returned objects are
+// shared and must not be modified.
 type Objects struct {
 	cfg ObjectsConfig
 	ran atomic.Bool // Run was called
@@ -110,16 +108,16 @@ type Objects struct {
 	mu      sync.Mutex // guards the fields below
 	pods    map[types.UID]registered
 	entries map[key]*entry
-	dirty   chan struct{} // capacity 1: Run has something to start or to stop
+	dirty   chan struct{} // capacity 1; Run must start or stop watches
 }
 
-// A registered pod and what it refers to.
+// A registered is a registered pod and its references.
 type registered struct {
 	namespace string
 	refs      map[key]use
 }
 
-// NewObjects checks cfg and returns an Objects.
+// NewObjects returns an Objects, or an error if cfg is invalid. It starts nothing.
 func NewObjects(cfg ObjectsConfig) (*Objects, error) {
 	switch {
 	case cfg.Client == nil:
@@ -139,8 +137,8 @@ func NewObjects(cfg ObjectsConfig) (*Objects, error) {
 	}, nil
 }
 
-// Register says that the pod is about to be worked on (oc-2). A second call
-// replaces what the first one said.
+// Register registers a pod that is about to be synced, with the objects that it refers to
+// (rule oc-2). A second call replaces the references of the first one.
 func (o *Objects) Register(pod *v1.Pod) {
 	refs := references(pod)
 	o.mu.Lock()
@@ -149,8 +147,8 @@ func (o *Objects) Register(pod *v1.Pod) {
 	o.pods[pod.UID] = registered{pod.Namespace, refs}
 	for k, u := range refs {
 		e := o.entryLocked(k)
-		if _, known := e.refs[pod.UID]; !known {
-			e.refresh = true // oc-7
+		if _, ok := e.refs[pod.UID]; !ok {
+			e.refresh = true // rule oc-7
 		}
 		e.refs[pod.UID] = u
 	}
@@ -162,7 +160,7 @@ func (o *Objects) Register(pod *v1.Pod) {
 	o.wake()
 }
 
-// Unregister says that nothing of the pod will be asked for any more.
+// Unregister removes the references of a pod.
 func (o *Objects) Unregister(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,14 +175,14 @@ func (o *Objects) Unregister(uid types.UID) {
 	o.wake()
 }
 
-// entryLocked returns the entry of k, new if there is none.
+// entryLocked returns the entry of k, which it creates if there is none.
 func (o *Objects) entryLocked(k key) *entry {
 	e := o.entries[k]
 	if e == nil {
 		now := time.Now()
 		e = &entry{
 			key: k, o: o, refs: map[types.UID]use{}, objects: map[string]metav1.Object{},
-			news: make(chan struct{}), used: now, until: now.Add(o.cfg.Grace),
+			changed: make(chan struct{}), used: now, until: now.Add(o.cfg.Grace),
 		}
 		o.entries[k] = e
 	}
@@ -212,12 +210,12 @@ func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*v1.Co
 	return typed[*v1.ConfigMap](o.read(ctx, key{kindConfigMap, namespace, name}))
 }
 
-// CSIDriver returns what a cluster says of a CSI driver.
+// CSIDriver returns a CSIDriver.
 func (o *Objects) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
 	return typed[*storagev1.CSIDriver](o.watched(ctx.Done(), key{kindCSIDriver, "", name}))
 }
 
-// RuntimeClass returns the runtime handler of a class (rt-20); "" has "".
+// RuntimeClass returns the handler of a RuntimeClass (rule rt-20); "" if name is empty.
 func (o *Objects) RuntimeClass(name string) (handler string, err error) {
 	if name == "" {
 		return "", nil
@@ -229,10 +227,9 @@ func (o *Objects) RuntimeClass(name string) (handler string, err error) {
 	return class.Handler, nil
 }
 
-// Services returns those that variables are made from (pe-12): all of the
-// namespace, if one of its registered pods wants any (enableServiceLinks), and
-// the one called kubernetes in the namespace default. ok is false as long as
-// they have not been read.
+// Services returns the services of which environment variables are created (rule pe-12):
+// all of the namespace, if one of its registered pods has enableServiceLinks, and
+// kubernetes in the namespace default. ok is false if they could not be read.
 func (o *Objects) Services(ctx context.Context, namespace string) (list []*v1.Service, ok bool) {
 	keys := []key{{kindService, namespace, ""}}
 	if namespace != kubernetesService.namespace {
@@ -244,7 +241,7 @@ func (o *Objects) Services(ctx context.Context, namespace string) (list []*v1.Se
 	for _, k := range keys {
 		all, err := o.all(ctx.Done(), k)
 		if err != nil {
-			o.cfg.Logger.Warn("services are not known", "namespace", k.namespace, "err", err)
+			o.cfg.Logger.Warn("Failed to read services; containers with service environment variables are not started", "namespace", k.namespace, "err", err)
 			return nil, false
 		}
 		for _, service := range all {
@@ -255,24 +252,24 @@ func (o *Objects) Services(ctx context.Context, namespace string) (list []*v1.Se
 	return list, true
 }
 
-// linked reports whether services of the namespace are wanted: by one of its
-// pods, or by one that nobody registered.
+// linked reports whether a pod of the namespace has enableServiceLinks; true if no pod of
+// it is registered.
 func (o *Objects) linked(namespace string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known := false
+	found := false
 	for _, pod := range o.pods {
 		if pod.namespace == namespace {
 			if _, ok := pod.refs[key{kindService, namespace, ""}]; ok {
 				return true
 			}
-			known = true
+			found = true
 		}
 	}
-	return !known
+	return !found
 }
 
-// typed makes the type of what was read.
+// typed converts the type of a result.
 func typed[T metav1.Object](object metav1.Object, err error) (T, error) {
 	var none T
 	if err != nil {

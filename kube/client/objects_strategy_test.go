@@ -99,6 +99,6 @@ func TestStrategiesHaveNames(t *testing.T) {
 		assert.Equal(t, s, got)
 	}
 	_, err := client.ParseStrategy("watch")
-	require.EqualError(t, err, `client: there is no strategy "watch": it is Watch, Cache or Get`)
+	require.EqualError(t, err, `client: unknown strategy "watch": want Watch, Cache or Get`)
 	assert.Equal(t, "Strategy(7)", client.Strategy(7).String())
 }

@@ -14,50 +14,48 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A PodsConfig says whose pods to follow.
+// A PodsConfig configures a Pods.
 type PodsConfig struct {
-	// Client reads them. Required, unless there is a Feed.
+	// Client reads the pods. Required, unless Feed is set.
 	Client kubernetes.Interface
 
-	// Feed brings them, for those who have many nodes in one process: one watch
-	// for all of them. Its Run is the caller's. Nil: a watch of its own.
+	// Feed provides the pods, for several nodes in one process with one watch. The caller
+	// runs it. Nil: the Pods has its own watch.
 	Feed *Feed
 
-	// NodeName is the node whose pods they are. Required.
+	// NodeName is the node of the pods. Required.
 	NodeName string
 
-	// Ready waits until pods may be taken: a node whose object is not known
-	// cannot admit any (src-33). Nil: at once. An error ends Run.
+	// Ready blocks until pods may be read: a node whose object is not known cannot admit
+	// pods. Its error is returned by Run. May be nil.
 	Ready func(ctx context.Context) error
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for each change and failure.
 	Hooks PodsHooks
 }
 
-// PodsHooks observe a [Pods]. They are called on its goroutines and must be
-// quick. Any may be nil.
+// PodsHooks are called by a [Pods], on its goroutines. Each may be nil. They must not
+// block.
 type PodsHooks struct {
-	// Set: the set has been delivered, with that many pods.
+	// Set is called after the set was delivered, with its number of pods.
 	Set func(pods int)
 
-	// Failed: a list or a watch failed, and is tried again after a while.
+	// Failed is called when a list or watch has failed; it is retried with backoff.
 	Failed func(error)
 
-	// Recovered: a watch stands again after Failed. Others may know no better than
-	// to wait; see [status.Manager.Retry].
+	// Recovered is called when a watch is established after Failed. Other retries need not
+	// wait either; see [status.Manager.Retry].
 	Recovered func()
 }
 
-// Pods follows the pods that are bound to one node, and no others (src-33). It
-// is a podsource.PodSource: each change delivers the whole set, several quick
-// ones deliver it once, and nothing is delivered before the first list is
-// complete (src-34).
+// Pods follows the pods that are bound to one node (rule src-33). It implements
+// podsource.PodSource: each change delivers the complete set, changes in quick succession
+// are combined, and nothing is delivered before the first list is complete (rule src-34).
 //
-// What the API server said last is also there for a [Statuses] and a [Mirrors]
-// to look at.
+// Statuses and Mirrors read the last pods of the API server from it.
 type Pods struct {
 	cfg PodsConfig
 
@@ -65,11 +63,11 @@ type Pods struct {
 	byName  map[types.NamespacedName]*v1.Pod
 	byUID   map[types.UID]*v1.Pod
 	synced  bool
-	changed chan struct{} // closed with the next change
-	hurry   chan struct{} // capacity 1: there is no need to wait after a failure
+	changed chan struct{} // closed at the next change
+	retry   chan struct{} // capacity 1; ends the backoff
 }
 
-// NewPods checks cfg and returns a Pods. It starts nothing.
+// NewPods returns a Pods, or an error if cfg is invalid. It starts nothing.
 func NewPods(cfg PodsConfig) (*Pods, error) {
 	switch {
 	case cfg.Client == nil && cfg.Feed == nil:
@@ -78,27 +76,26 @@ func NewPods(cfg PodsConfig) (*Pods, error) {
 		return nil, errors.New("client: PodsConfig.NodeName is empty")
 	}
 	cfg.Logger = quiet(cfg.Logger)
-	return &Pods{cfg: cfg, changed: make(chan struct{}), hurry: make(chan struct{}, 1)}, nil
+	return &Pods{cfg: cfg, changed: make(chan struct{}), retry: make(chan struct{}, 1)}, nil
 }
 
-// Retry says that the API server works again: if Run waits because it failed, it
-// waits no longer.
+// Retry ends the backoff of Run, since the API server is reachable again.
 func (p *Pods) Retry() {
 	select {
-	case p.hurry <- struct{}{}:
+	case p.retry <- struct{}{}:
 	default:
 	}
 }
 
-// Run implements podsource.PodSource. It may be called again after it has
-// returned, and then goes on with what it knew.
+// Run implements podsource.PodSource. It may be called again after it has returned, and
+// then begins with the pods that it has.
 func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	if p.cfg.Ready != nil {
 		if err := p.cfg.Ready(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("client: wait until pods may be taken: %w", err)
+			return fmt.Errorf("client: wait until the node is ready for pods: %w", err)
 		}
 	}
 	var wg sync.WaitGroup
@@ -106,27 +103,27 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	if f := p.cfg.Feed; f != nil {
 		f.join(p)
 		defer f.leave(p)
-		return p.tell(ctx, set)
+		return p.deliver(ctx, set)
 	}
 	pods := p.cfg.Client.CoreV1().Pods(metav1.NamespaceAll)
 	wg.Go(func() {
 		follow(ctx, following[*v1.Pod]{
-			selector: fields.OneTermEqualSelector("spec.nodeName", p.cfg.NodeName).String(),
-			list:     lister(pods.List),
-			watch:    pods.Watch,
-			store:    p,
-			failed:   p.failed,
-			again:    p.cfg.Hooks.Recovered,
-			hurry:    p.hurry,
+			selector:  fields.OneTermEqualSelector("spec.nodeName", p.cfg.NodeName).String(),
+			list:      lister(pods.List),
+			watch:     pods.Watch,
+			store:     p,
+			failed:    p.failed,
+			recovered: p.cfg.Hooks.Recovered,
+			retry:     p.retry,
 		})
 	})
-	return p.tell(ctx, set)
+	return p.deliver(ctx, set)
 }
 
-// tell delivers the set with each change until ctx ends.
-func (p *Pods) tell(ctx context.Context, set func(pods []*v1.Pod)) error {
+// deliver delivers the set after each change until ctx is done.
+func (p *Pods) deliver(ctx context.Context, set func(pods []*v1.Pod)) error {
 	for {
-		list, synced, changed := p.look()
+		list, synced, changed := p.current()
 		if synced && ctx.Err() == nil {
 			set(list)
 			if p.cfg.Hooks.Set != nil {
@@ -142,7 +139,7 @@ func (p *Pods) tell(ctx context.Context, set func(pods []*v1.Pod)) error {
 }
 
 func (p *Pods) failed(err error) {
-	p.cfg.Logger.Warn("pods of the API server, what was read last stays", "node", p.cfg.NodeName, "err", err)
+	p.cfg.Logger.Warn("Failed to watch pods; the last pods remain; retrying", "node", p.cfg.NodeName, "err", err)
 	if p.cfg.Hooks.Failed != nil {
 		p.cfg.Hooks.Failed(err)
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Pod returns the pod with that UID as the API server showed it last, nil if
-// it has none for this node. It is shared: nobody changes it.
+// Pod returns the pod with a UID as last read; nil if the node has none. It is shared and
+// must not be modified.
 func (p *Pods) Pod(uid types.UID) *v1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.byUID[uid]
 }
 
-// Mirror returns the API server's copy of the static pod with that name, nil if
-// there is none (ps-2). It is shared: nobody changes it.
+// Mirror returns the mirror pod of the static pod with a name; nil if there is none. It is
+// shared and must not be modified.
 func (p *Pods) Mirror(namespace, name string) *v1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *Pods) Mirror(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// Synced reports whether the pods have been read once.
+// Synced reports whether the pods were read.
 func (p *Pods) Synced() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,9 +48,8 @@ func (p *Pods) next() <-chan struct{} {
 	return p.changed
 }
 
-// look returns the set, oldest first, and a channel that is closed when it is
-// outdated.
-func (p *Pods) look() (set []*v1.Pod, synced bool, changed <-chan struct{}) {
+// current returns the set, oldest first, and a channel that is closed when it changes.
+func (p *Pods) current() (set []*v1.Pod, synced bool, changed <-chan struct{}) {
 	p.mu.Lock()
 	set, synced, changed = slices.Collect(maps.Values(p.byName)), p.synced, p.changed
 	p.mu.Unlock()
@@ -61,7 +60,7 @@ func (p *Pods) look() (set []*v1.Pod, synced bool, changed <-chan struct{}) {
 	return set, synced, changed
 }
 
-// replace implements store: list is everything there is.
+// replace implements store.
 func (p *Pods) replace(list []*v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +70,7 @@ func (p *Pods) replace(list []*v1.Pod) {
 		p.putLocked(pod)
 	}
 	p.synced = true
-	p.tellLocked()
+	p.changedLocked()
 }
 
 // put implements store.
@@ -79,18 +78,18 @@ func (p *Pods) put(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.putLocked(pod)
-	p.tellLocked()
+	p.changedLocked()
 }
 
 func (p *Pods) putLocked(pod *v1.Pod) {
 	if pod.Spec.NodeName != p.cfg.NodeName {
-		// A server that does not know the selector sends everything.
+		// A server that does not support the selector returns all pods.
 		p.dropLocked(pod)
 		return
 	}
 	name := nameOf(pod)
 	if was := p.byName[name]; was != nil && was.UID != pod.UID {
-		delete(p.byUID, was.UID) // there is one object to a name: the other is gone
+		delete(p.byUID, was.UID) // names are unique: the other pod was deleted
 	}
 	p.byName[name], p.byUID[pod.UID] = pod, pod
 }
@@ -100,7 +99,7 @@ func (p *Pods) drop(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropLocked(pod)
-	p.tellLocked()
+	p.changedLocked()
 }
 
 func (p *Pods) dropLocked(pod *v1.Pod) {
@@ -110,8 +109,8 @@ func (p *Pods) dropLocked(pod *v1.Pod) {
 	}
 }
 
-// tellLocked lets those who wait for a change look.
-func (p *Pods) tellLocked() {
+// changedLocked wakes the goroutines that wait for a change.
+func (p *Pods) changedLocked() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }

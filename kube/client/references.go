@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The kinds that an [Objects] knows by name.
+// Kinds of objects that an [Objects] reads by name.
 const (
 	kindConfigMap    = "ConfigMap"
 	kindSecret       = "Secret"
@@ -13,18 +13,18 @@ const (
 	kindCSIDriver    = "CSIDriver"
 )
 
-// A key names an object, or, with an empty name, all of a kind in a namespace.
+// A key identifies an object or, with an empty name, all objects of a kind in a namespace.
 type key struct{ kind, namespace, name string }
 
-// A use says what for a pod refers to an object.
+// A use is the purpose of a reference of a pod.
 type use int
 
 const (
-	asked  use = iota // it is asked for when a container is made
-	pushed            // it is in a volume, so that a change is to be told (F-43)
+	onDemand use = iota // read when a container is created
+	pushed              // in a volume, so that changes are reported
 )
 
-// references returns what the pod refers to by name (oc-2).
+// references returns the objects that a pod refers to (rule oc-2).
 func references(pod *v1.Pod) map[key]use {
 	refs := map[key]use{}
 	add := func(kind, name string, u use) {
@@ -35,7 +35,7 @@ func references(pod *v1.Pod) map[key]use {
 	}
 	spec := &pod.Spec
 	for _, s := range spec.ImagePullSecrets {
-		add(kindSecret, s.Name, asked)
+		add(kindSecret, s.Name, onDemand)
 	}
 	for i := range spec.InitContainers {
 		environment(spec.InitContainers[i].Env, spec.InitContainers[i].EnvFrom, add)
@@ -49,20 +49,21 @@ func references(pod *v1.Pod) map[key]use {
 	for i := range spec.Volumes {
 		volume(&spec.Volumes[i].VolumeSource, add)
 		if csi := spec.Volumes[i].CSI; csi != nil {
-			refs[key{kindCSIDriver, "", csi.Driver}] = asked
+			refs[key{kindCSIDriver, "", csi.Driver}] = onDemand
 		}
 	}
 	if spec.RuntimeClassName != nil && *spec.RuntimeClassName != "" {
-		refs[key{kindRuntimeClass, "", *spec.RuntimeClassName}] = asked
+		refs[key{kindRuntimeClass, "", *spec.RuntimeClassName}] = onDemand
 	}
-	refs[kubernetesService] = asked
+	refs[kubernetesService] = onDemand
 	if spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
-		refs[key{kindService, pod.Namespace, ""}] = asked
+		refs[key{kindService, pod.Namespace, ""}] = onDemand
 	}
 	return refs
 }
 
-// kubernetesService is what all pods get variables of (pe-12).
+// kubernetesService is the service of which all containers have environment variables (rule
+// pe-12).
 var kubernetesService = key{kindService, v1.NamespaceDefault, "kubernetes"}
 
 func environment(env []v1.EnvVar, from []v1.EnvFromSource, add func(kind, name string, u use)) {
@@ -70,26 +71,26 @@ func environment(env []v1.EnvVar, from []v1.EnvFromSource, add func(kind, name s
 		switch source := env[i].ValueFrom; {
 		case source == nil:
 		case source.ConfigMapKeyRef != nil:
-			add(kindConfigMap, source.ConfigMapKeyRef.Name, asked)
+			add(kindConfigMap, source.ConfigMapKeyRef.Name, onDemand)
 		case source.SecretKeyRef != nil:
-			add(kindSecret, source.SecretKeyRef.Name, asked)
+			add(kindSecret, source.SecretKeyRef.Name, onDemand)
 		}
 	}
 	for i := range from {
 		if from[i].ConfigMapRef != nil {
-			add(kindConfigMap, from[i].ConfigMapRef.Name, asked)
+			add(kindConfigMap, from[i].ConfigMapRef.Name, onDemand)
 		}
 		if from[i].SecretRef != nil {
-			add(kindSecret, from[i].SecretRef.Name, asked)
+			add(kindSecret, from[i].SecretRef.Name, onDemand)
 		}
 	}
 }
 
-// volume adds what a volume is made of, or opened with.
+// volume adds the objects that a volume consists of, or is mounted with.
 func volume(source *v1.VolumeSource, add func(kind, name string, u use)) {
 	local := func(ref *v1.LocalObjectReference) {
 		if ref != nil {
-			add(kindSecret, ref.Name, asked)
+			add(kindSecret, ref.Name, onDemand)
 		}
 	}
 	switch {
@@ -123,6 +124,6 @@ func volume(source *v1.VolumeSource, add func(kind, name string, u use)) {
 	case source.Cinder != nil:
 		local(source.Cinder.SecretRef)
 	case source.AzureFile != nil:
-		add(kindSecret, source.AzureFile.SecretName, asked)
+		add(kindSecret, source.AzureFile.SecretName, onDemand)
 	}
 }

@@ -8,23 +8,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A size is how much of a status is said. A server, or the store behind it,
-// takes a request of one or two megabytes; a status may be larger, with many
-// containers, each with many mounts and a termination message.
+// A size is the amount of a status that is written. API servers and their stores accept
+// requests of one to three megabytes; a status with many containers, mounts and termination
+// messages can be larger.
 type size int
 
 const (
 	full  size = iota
 	short      // messages of 1 KiB
 	terse      // messages of 80 bytes; no mounts, users or resources
-	bare       // no messages, and no containers that are over and done with
+	bare       // no messages, and no last termination states
 )
 
-// tooLarge reports whether err says that a request was too large: in the words
-// of the API server (3 MiB), of its client of the store (2 MiB) or of that (1.5 MiB).
-// The latter two have a code of 500, and no reason.
+// tooLarge reports whether a request was rejected because of its size: by the API server (3
+// MiB), its etcd client (2 MiB) or etcd (1.5 MiB). The latter two errors have code 500 and
+// no reason, and are recognized by their texts.
 func tooLarge(err error) bool {
-	if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); !ok {
 		return false
 	}
 	return apierrors.IsRequestEntityTooLargeError(err) ||
@@ -33,16 +33,16 @@ func tooLarge(err error) bool {
 		apierrors.IsInvalid(err) && strings.Contains(err.Error(), "Too long")
 }
 
-// of returns s in that size. It changes nothing of s.
+// of returns s in this size. It does not modify s.
 func (z size) of(s *v1.PodStatus) v1.PodStatus {
 	if z == full {
 		return *s
 	}
 	out := *s.DeepCopy()
 	limit := map[size]int{short: 1024, terse: 80, bare: 0}[z]
-	out.Message = cut(out.Message, max(limit, 80))
+	out.Message = truncate(out.Message, max(limit, 80))
 	for i := range out.Conditions {
-		out.Conditions[i].Message = cut(out.Conditions[i].Message, limit)
+		out.Conditions[i].Message = truncate(out.Conditions[i].Message, limit)
 	}
 	for _, list := range [][]v1.ContainerStatus{out.InitContainerStatuses, out.ContainerStatuses, out.EphemeralContainerStatuses} {
 		for i := range list {
@@ -55,10 +55,10 @@ func (z size) of(s *v1.PodStatus) v1.PodStatus {
 func (z size) container(c *v1.ContainerStatus, limit int) {
 	for _, state := range []*v1.ContainerState{&c.State, &c.LastTerminationState} {
 		if state.Waiting != nil {
-			state.Waiting.Message = cut(state.Waiting.Message, limit)
+			state.Waiting.Message = truncate(state.Waiting.Message, limit)
 		}
 		if state.Terminated != nil {
-			state.Terminated.Message = cut(state.Terminated.Message, limit)
+			state.Terminated.Message = truncate(state.Terminated.Message, limit)
 		}
 	}
 	if z >= terse {

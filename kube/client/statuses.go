@@ -21,87 +21,85 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A StatusesConfig says where statuses go.
+// A StatusesConfig configures a Statuses.
 type StatusesConfig struct {
-	// Client writes them. Required.
+	// Client writes the statuses. Required.
 	Client kubernetes.Interface
 
-	// Pods shows what the API server has, so that nothing is read before it is
-	// written (L-37). Required.
+	// Pods has the current pods of the API server, so that they need not be read before
+	// they are written. Required.
 	Pods *Pods
 
-	// Timeout ends a call that nobody answers; the caller then tries again. 0
-	// means 20s.
+	// Timeout bounds each request; the caller then retries. Zero: 20s.
 	Timeout time.Duration
 
-	// Record takes events about statuses that the server refuses. Nil: none.
+	// Record is called with events about statuses that the server rejects. May be nil.
 	Record func(runtime.Event)
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for each request.
 	Hooks StatusesHooks
 }
 
-// StatusesHooks observe a [Statuses]. They must be quick. Any may be nil.
+// StatusesHooks are called by a [Statuses]. Each may be nil. They must not block.
 type StatusesHooks struct {
-	// Called: a call of the API server has returned.
+	// Called is called after each request.
 	Called func(StatusCall)
 }
 
-// A StatusCall is one call of the API server about the status of a pod.
+// A StatusCall is a request of the API server about the status of a pod.
 type StatusCall struct {
 	Pod  types.NamespacedName
-	UID  types.UID // of the API's object
+	UID  types.UID // of the API object
 	Verb string    // "patch", "delete", or "get" after a conflict
 	Took time.Duration
 	Err  error
 }
 
-// Statuses writes what a node knows of its pods to the API server. It is a
-// status.StatusSink.
+// Statuses writes the statuses of pods to the API server. It implements status.StatusSink.
 //
-// A status is one call, a patch that holds what has changed and the UID of the
-// pod; nothing is read first (L-37). What others wrote stays (section 7.8). A
-// pod that is gone, or another one under its name, is no error. The status of a
-// static pod goes to its mirror pod (st-65), as soon as there is one.
+// A status is one request: a patch with the changed fields and the UID of the pod; nothing
+// is read before. Fields of other clients are preserved. A pod that was deleted or replaced
+// is not an error. The status of a static pod is written to its mirror pod (rule st-65) as
+// soon as that exists.
 //
-// Run brings mirror pods that come later, or are made anew, their status. A status
-// that somebody else has changed is said again by who said it: status.Manager is told
-// of such changes by the loop (podsource.Reconciler) and mends them, with growing
-// pauses (st-71).
+// Run writes statuses to mirror pods that are created later. Changes that other clients
+// make to a status are reverted by status.Manager with increasing delay, to which the loop
+// reports them (podsource.Reconciler, rule st-71).
 type Statuses struct {
 	cfg StatusesConfig
 	ran atomic.Bool // Run was called
 
 	mu    sync.Mutex // guards the fields below
-	pods  map[types.UID]*saidPod
-	dirty chan struct{} // capacity 1: Run has something to look at
+	pods  map[types.UID]*podStatus
+	dirty chan struct{} // capacity 1; wakes Run
 }
 
-// A saidPod is what was said of one pod.
-type saidPod struct {
-	// turn has one token: whoever holds it may use the fields below.
-	turn chan struct{}
+// A podStatus is the last status of a pod.
+type podStatus struct {
+	// lock is a mutex that can be awaited with a context: it contains one token, whose
+	// receiver may use the fields below.
+	lock chan struct{}
 
-	pod    *v1.Pod      // as the sink got it: the static pod, not its mirror
-	status v1.PodStatus // what was said last
+	pod    *v1.Pod      // as passed to the sink: the static pod, not its mirror
+	status v1.PodStatus // as last passed to the sink
 
-	// there is what the API server answered last: newer than what a watch has
-	// brought, for a while. Only its name and status are kept.
-	there *v1.Pod
+	// response is the last response of the API server, which may be newer than the pod of
+	// the watch. It has metadata and status only.
+	response *v1.Pod
 
-	theirs   bool      // what failed is the caller's to repeat
-	told     types.UID // of the object that has been told what is said
-	failures int       // of Run, in a row
-	notUntil time.Time // Run does not try again before
-	cut      size      // how much of a status the server takes
-	refused  string    // the last refusal that there was an event about
-	over     bool      // nothing more is to be said
+	callerRetries bool      // the last write has failed and is retried by its caller
+	written       types.UID // of the object that has the status
+	failures      int       // consecutive, of Run
+	notUntil      time.Time // of the next attempt of Run
+	size          size      // that the server accepts
+	rejected      string    // message of the last event
+	deleted       bool      // the entry is no longer in pods
 }
 
-// NewStatuses checks cfg and returns a Statuses.
+// NewStatuses returns a Statuses, or an error if cfg is invalid. It starts nothing.
 func NewStatuses(cfg StatusesConfig) (*Statuses, error) {
 	switch {
 	case cfg.Client == nil:
@@ -116,28 +114,28 @@ func NewStatuses(cfg StatusesConfig) (*Statuses, error) {
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
-	return &Statuses{cfg: cfg, pods: map[types.UID]*saidPod{}, dirty: make(chan struct{}, 1)}, nil
+	return &Statuses{cfg: cfg, pods: map[types.UID]*podStatus{}, dirty: make(chan struct{}, 1)}, nil
 }
 
 // UpdatePodStatus implements status.StatusSink.
-func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, said v1.PodStatus) error {
-	e, err := s.take(ctx, pod)
+func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, reported v1.PodStatus) error {
+	e, err := s.acquire(ctx, pod)
 	if err != nil {
 		return err
 	}
 	defer s.release(e)
-	e.pod, e.status = pod, said
+	e.pod, e.status = pod, reported
 	err = s.write(ctx, e)
-	e.theirs = err != nil
-	s.wake() // a mirror pod may have come meanwhile
+	e.callerRetries = err != nil
+	s.wake() // the mirror pod may have been created meanwhile
 	return err
 }
 
-// DeletePod implements status.StatusSink (st-70): it deletes a pod that was
-// asked to go, without grace, unless it is another one by now. What the source
-// does not have any more needs no call, and a mirror pod is its maker's (st-79).
+// DeletePod implements status.StatusSink (rule st-70): it deletes a pod whose deletion was
+// requested, without grace period, unless it was replaced. Pods that are no longer in the
+// API, and mirror pods, cause no request.
 func (s *Statuses) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	e, err := s.take(ctx, pod)
+	e, err := s.acquire(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -147,15 +145,15 @@ func (s *Statuses) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	}
 	object := s.target(e)
 	if runtime.IsStatic(pod) || object == nil || object.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
-		s.end(e)
+		s.remove(e)
 		return nil
 	}
-	// The API is not to lose how the pod ended (st-80).
+	// The final status must be written before the deletion (rule st-80).
 	if !status.Terminal(object.Status.Phase) && status.Terminal(e.status.Phase) {
 		if err := s.write(ctx, e); err != nil {
 			return err
 		}
-		if e.over {
+		if e.deleted {
 			return nil
 		}
 	}
@@ -165,38 +163,38 @@ func (s *Statuses) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	if err != nil && !gone(err) {
 		return fmt.Errorf("client: delete pod: %w", err)
 	}
-	s.end(e)
+	s.remove(e)
 	return nil
 }
 
-// take returns the entry of the pod, and with it the right to use it.
-func (s *Statuses) take(ctx context.Context, pod *v1.Pod) (*saidPod, error) {
+// acquire returns the entry of the pod, locked.
+func (s *Statuses) acquire(ctx context.Context, pod *v1.Pod) (*podStatus, error) {
 	for {
 		s.mu.Lock()
 		e := s.pods[pod.UID]
 		if e == nil {
-			e = &saidPod{turn: make(chan struct{}, 1)}
-			e.turn <- struct{}{}
+			e = &podStatus{lock: make(chan struct{}, 1)}
+			e.lock <- struct{}{}
 			s.pods[pod.UID] = e
 		}
 		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("client: status: %w", context.Cause(ctx))
-		case <-e.turn:
+			return nil, fmt.Errorf("client: update status: %w", context.Cause(ctx))
+		case <-e.lock:
 		}
-		if !e.over {
+		if !e.deleted {
 			return e, nil
 		}
-		e.turn <- struct{}{} // it ended while we waited
+		e.lock <- struct{}{} // deleted meanwhile
 	}
 }
 
-func (s *Statuses) release(e *saidPod) { e.turn <- struct{}{} }
+func (s *Statuses) release(e *podStatus) { e.lock <- struct{}{} }
 
-// end forgets the entry.
-func (s *Statuses) end(e *saidPod) {
-	e.over = true
+// remove removes the entry.
+func (s *Statuses) remove(e *podStatus) {
+	e.deleted = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pods[e.pod.UID] == e {
@@ -204,82 +202,82 @@ func (s *Statuses) end(e *saidPod) {
 	}
 }
 
-// target returns the API's object that stands for the entry's pod, as it is
-// known best; nil if there is none.
-func (s *Statuses) target(e *saidPod) *v1.Pod {
-	if runtime.IsStatic(e.pod) { // st-65
+// target returns the most recent version of the API object of the pod; nil if there is
+// none.
+func (s *Statuses) target(e *podStatus) *v1.Pod {
+	if runtime.IsStatic(e.pod) { // rule st-65
 		mirror := s.cfg.Pods.Mirror(e.pod.Namespace, e.pod.Name)
 		if mirror == nil || mirror.Annotations[runtime.ConfigMirrorAnnotation] != e.pod.Annotations[runtime.ConfigHashAnnotation] {
 			return nil
 		}
-		if e.there != nil && e.there.UID == mirror.UID && newer(e.there, mirror) {
-			return e.there
+		if e.response != nil && e.response.UID == mirror.UID && newer(e.response, mirror) {
+			return e.response
 		}
 		return mirror
 	}
-	seen := s.cfg.Pods.Pod(e.pod.UID)
-	if seen == nil {
+	current := s.cfg.Pods.Pod(e.pod.UID)
+	if current == nil {
 		if s.cfg.Pods.Synced() {
 			return nil
 		}
-		seen = e.pod
+		current = e.pod
 	}
-	if e.there != nil && newer(e.there, seen) {
-		return e.there
+	if e.response != nil && newer(e.response, current) {
+		return e.response
 	}
-	return seen
+	return current
 }
 
-// newer reports whether a is a newer version of an object than b. Where that
-// cannot be told, a is: it is the answer to a call.
+// newer reports whether a is a newer version of an object than b. If that is unknown, it is
+// true, since a is a response.
 func newer(a, b *v1.Pod) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err != nil || order >= 0
 }
 
-// write makes the API server's object say what the entry says.
-func (s *Statuses) write(ctx context.Context, e *saidPod) error {
+// write writes the status of the entry to the API object.
+func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 	object := s.target(e)
 	if object == nil {
 		if !runtime.IsStatic(e.pod) {
-			s.end(e) // deleted: nobody wants to know
+			s.remove(e) // the pod was deleted
 		}
-		e.told = ""
-		return nil // Run writes it when there is a mirror pod
+		e.written = ""
+		return nil // Run writes it when the mirror pod exists
 	}
 	var err error
 	for conflicts := 0; ; {
-		said := e.cut.of(&e.status)
-		next := merge(&object.Status, &said, runtime.IsStatic(e.pod), time.Now())
+		reported := e.size.of(&e.status)
+		next := merge(&object.Status, &reported, runtime.IsStatic(e.pod), time.Now())
 		var data []byte
 		if data, err = patch(object.UID, &object.Status, &next); err != nil {
-			return fmt.Errorf("client: make the patch of a status: %w", err)
+			return fmt.Errorf("client: create status patch: %w", err)
 		}
 		if data == nil {
-			e.told = object.UID
+			e.written = object.UID
 			return nil
 		}
-		var answer *v1.Pod
+		var response *v1.Pod
 		err = s.call(ctx, object, "patch", func(ctx context.Context) (err error) {
-			answer, err = s.cfg.Client.CoreV1().Pods(object.Namespace).
+			response, err = s.cfg.Client.CoreV1().Pods(object.Namespace).
 				Patch(ctx, object.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
 			return err
 		})
 		switch {
 		case err == nil:
-			e.there = &v1.Pod{ObjectMeta: slim(answer).ObjectMeta, Status: answer.Status}
-			e.told = answer.UID
-			if e.cut == full {
-				e.refused = ""
+			e.response = &v1.Pod{ObjectMeta: withoutManagedFields(response).ObjectMeta, Status: response.Status}
+			e.written = response.UID
+			if e.size == full {
+				e.rejected = ""
 			}
 			return nil
 		case apierrors.IsNotFound(err):
 			s.lost(e)
 			return nil
-		case isAnother(err) && conflicts < 3:
+		case isConflict(err) && conflicts < 3:
 			conflicts++
 			fresh, getErr := s.get(ctx, object)
-			if apierrors.IsNotFound(getErr) || getErr == nil && fresh.UID != object.UID { // st-66
+			if apierrors.IsNotFound(getErr) || getErr == nil && fresh.UID != object.UID { // rule st-66
 				s.lost(e)
 				return nil
 			}
@@ -287,25 +285,25 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 				return fmt.Errorf("client: read pod after a conflict: %w", getErr)
 			}
 			object = fresh
-			e.there = &v1.Pod{ObjectMeta: slim(fresh).ObjectMeta, Status: fresh.Status}
-		case tooLarge(err) && e.cut < bare:
-			e.cut++
-			s.tell(e, fmt.Sprintf("The API server does not take all of the pod's status, it is shortened: %v", err))
+			e.response = &v1.Pod{ObjectMeta: withoutManagedFields(fresh).ObjectMeta, Status: fresh.Status}
+		case tooLarge(err) && e.size < bare:
+			e.size++
+			s.event(e, fmt.Sprintf("Pod status exceeds the size limit of the API server and is shortened: %v", err))
 		default:
-			if refuses(err) {
-				s.tell(e, fmt.Sprintf("The API server does not take the pod's status: %v", err))
+			if isPermanent(err) {
+				s.event(e, fmt.Sprintf("API server rejects the pod status: %v", err))
 			}
 			return fmt.Errorf("client: patch status: %w", err)
 		}
 	}
 }
 
-// lost takes note that the API's object is gone. A static pod goes on, and gets
-// another mirror pod.
-func (s *Statuses) lost(e *saidPod) {
-	e.there, e.told = nil, ""
+// lost handles a deleted API object. A static pod keeps running, and gets another mirror
+// pod.
+func (s *Statuses) lost(e *podStatus) {
+	e.response, e.written = nil, ""
 	if !runtime.IsStatic(e.pod) {
-		s.end(e)
+		s.remove(e)
 	}
 }
 
@@ -317,9 +315,9 @@ func (s *Statuses) get(ctx context.Context, object *v1.Pod) (fresh *v1.Pod, err 
 	return fresh, err
 }
 
-// call makes one call, which ends at its time.
+// call makes one request, bounded by the timeout.
 func (s *Statuses) call(ctx context.Context, object *v1.Pod, verb string, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("no answer within %v", s.cfg.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("no response within %v", s.cfg.Timeout))
 	defer cancel()
 	begin := time.Now()
 	err := do(ctx)
@@ -332,25 +330,25 @@ func (s *Statuses) call(ctx context.Context, object *v1.Pod, verb string, do fun
 	return err
 }
 
-// tell records an event, once per message.
-func (s *Statuses) tell(e *saidPod, message string) {
-	if message == e.refused {
+// event records an event, once per message.
+func (s *Statuses) event(e *podStatus, message string) {
+	if message == e.rejected {
 		return
 	}
-	e.refused = message
+	e.rejected = message
 	s.cfg.Record(runtime.Event{
 		Object: runtime.PodRef(e.pod), Type: v1.EventTypeWarning, Reason: "FailedToUpdateStatus", Message: message,
 	})
 }
 
-// isAnother reports whether a patch was of another version of the object than that
-// which is there, or of another object under its name: an API server whose own look at
-// it was late takes the UID of a patch for an attempt to change it.
-func isAnother(err error) bool {
+// isConflict reports whether a patch was of another version of the object, or of another
+// object with its name: an API server with an outdated cache reports a changed UID as
+// invalid.
+func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid: Invalid value")
 }
 
-// refuses reports whether the server will say the same the next time.
-func refuses(err error) bool {
+// isPermanent reports whether a retry would fail, too.
+func isPermanent(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) || tooLarge(err)
 }

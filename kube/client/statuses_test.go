@@ -224,7 +224,7 @@ func TestARefusalIsAnEventOnce(t *testing.T) {
 			err := d.UpdatePodStatus(t.Context(), d.api.Pod("prod", "web"), runningStatus())
 			require.EqualError(t, err, "client: patch status: nodes may not")
 		}
-		assert.Equal(t, []string{"Warning FailedToUpdateStatus The API server does not take the pod's status: nodes may not"}, d.recorded())
+		assert.Equal(t, []string{"Warning FailedToUpdateStatus API server rejects the pod status: nodes may not"}, d.recorded())
 	})
 }
 
@@ -234,7 +234,7 @@ func TestACallEndsAtItsTime(t *testing.T) {
 		d.faults.set(about("patch", apitest.Fault{Hang: true}))
 		begin := time.Now()
 		err := d.UpdatePodStatus(t.Context(), d.api.Pod("prod", "web"), runningStatus())
-		require.ErrorContains(t, err, "no answer within 20s")
+		require.ErrorContains(t, err, "no response within 20s")
 		assert.Equal(t, 20*time.Second, time.Since(begin))
 
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -314,7 +314,7 @@ func TestAStatusThatIsTooLargeIsShortened(t *testing.T) {
 				assert.True(t, strings.HasSuffix(got.ContainerStatuses[0].State.Terminated.Message, "..."))
 				assert.Len(t, d.api.Calls("patch"), 3)
 				require.NotEmpty(t, d.recorded())
-				assert.Contains(t, d.recorded()[0], "it is shortened: "+refusal.Message)
+				assert.Contains(t, d.recorded()[0], "is shortened: "+refusal.Message)
 				assert.Len(t, big.Message, 50_000, "the caller's status is not changed")
 
 				// It is not tried in full each time, and not taken for foreign.

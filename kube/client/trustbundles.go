@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// ClusterTrustBundle reads the certificates, in PEM, of the bundle with that
-// name (vol-57).
+// ClusterTrustBundle returns the certificates, in PEM, of the bundle with a name.
 func (o *Objects) ClusterTrustBundle(ctx context.Context, name string) (pem string, err error) {
 	bundle, err := o.cfg.Client.CertificatesV1().ClusterTrustBundles().Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
@@ -30,8 +29,8 @@ func (o *Objects) ClusterTrustBundle(ctx context.Context, name string) (pem stri
 	return "", fmt.Errorf("client: read cluster trust bundle %s: %w", name, err)
 }
 
-// ClusterTrustBundles reads those of the signer that match the selector. That
-// there are none is no error.
+// ClusterTrustBundles returns the certificates of the bundles of a signer that match the
+// selector. No match is not an error.
 func (o *Objects) ClusterTrustBundles(ctx context.Context, signer string, selector labels.Selector) (pems []string, err error) {
 	opts := metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.signerName", signer).String(),
@@ -59,8 +58,8 @@ func (o *Objects) ClusterTrustBundles(ctx context.Context, signer string, select
 	return nil, fmt.Errorf("client: list cluster trust bundles of signer %s: %w", signer, err)
 }
 
-// notServed reports whether the server does not have that version of the API,
-// rather than that object of it.
+// notServed reports whether the server does not serve this version of the API, as opposed
+// to the object not being found.
 func notServed(err error, name string) bool {
 	if !apierrors.IsNotFound(err) {
 		return false

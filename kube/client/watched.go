@@ -18,37 +18,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keepWatch is how long a watch of one object is asked to last (oc-3).
+// keepWatch is the minimum requested duration of a watch of one object (rule oc-3).
 const keepWatch = 30 * time.Minute
 
-// An entry is what is known of one key. The mu of its Objects guards it.
+// An entry is the cache of one key, guarded by the mu of its Objects.
 type entry struct {
 	key
 	o *Objects
 
-	refs  map[types.UID]use // who refers to it
-	until time.Time         // while nobody does: when it is forgotten
-	used  time.Time         // when it was read last
+	refs  map[types.UID]use // pods that refer to it
+	until time.Time         // expiration, if refs is empty
+	used  time.Time         // last read
 
-	objects map[string]metav1.Object // by name; replaced, never changed
-	synced  bool                     // objects is what the API server has
-	ever    bool                     // it was synced once
-	err     error                    // why it is not synced
-	news    chan struct{}            // closed when synced or err changes
-	fixed   bool                     // it cannot change any more (oc-5)
+	objects    map[string]metav1.Object // by name; replaced, never modified
+	synced     bool                     // objects is current
+	everSynced bool
+	err        error         // the reason why it is not synced
+	changed    chan struct{} // closed when synced or err changes
+	fixed      bool          // the object is immutable (rule oc-5)
 
-	running bool // Run follows it
-	idle    bool // it may be followed, but nobody reads it
+	running bool // it is watched
+	idle    bool // it is not watched since it is not read
 	stop    context.CancelFunc
 
-	// Of strategy Cache.
+	// Used by the strategy Cache.
 	refresh bool
-	read    time.Time     // when it was read from the API server
-	reading chan struct{} // closed when the read that is under way ends
+	read    time.Time     // last read from the API server
+	reading chan struct{} // closed when the pending read ends; nil if there is none
 }
 
-// Run follows the objects that pods refer to until ctx is done, and returns nil after
-// its goroutines have returned. A second call returns an error.
+// Run watches the objects that pods refer to until ctx is done, and returns nil after its
+// goroutines have returned. It returns an error if it was called before.
 func (o *Objects) Run(ctx context.Context) error {
 	if o.ran.Swap(true) {
 		return errors.New("client: Objects.Run was called before")
@@ -78,8 +78,8 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// sweep ends what is not needed, and returns what is to be started and when to
-// look again.
+// sweep stops watches that are not needed. It returns the entries to watch, and the time of
+// the next call.
 func (o *Objects) sweep(now time.Time) (starts []*entry, next time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,13 +102,13 @@ func (o *Objects) sweep(now time.Time) (starts []*entry, next time.Time) {
 		case !o.follows(k) || e.fixed:
 		case !e.running && !e.idle:
 			starts = append(starts, e)
-			if !e.kept() {
+			if !e.reportsChanges() {
 				at(idleAt)
 			}
-		case e.running && !e.kept() && !now.Before(idleAt): // oc-6
+		case e.running && !e.reportsChanges() && !now.Before(idleAt): // rule oc-6
 			e.idle = true
 			e.haltLocked()
-		case e.running && !e.kept():
+		case e.running && !e.reportsChanges():
 			at(idleAt)
 		}
 	}
@@ -116,14 +116,14 @@ func (o *Objects) sweep(now time.Time) (starts []*entry, next time.Time) {
 	return starts, next
 }
 
-// follows reports whether objects of this kind are watched.
+// follows reports whether objects of a key are watched.
 func (o *Objects) follows(k key) bool {
 	return o.cfg.Strategy == Watch || k.kind != kindSecret && k.kind != kindConfigMap
 }
 
-// kept reports whether somebody waits to hear of changes, and so it is followed
-// whether or not it is read.
-func (e *entry) kept() bool {
+// reportsChanges reports whether changes are reported to Changed, so that the entry is
+// watched even if it is not read.
+func (e *entry) reportsChanges() bool {
 	if e.o.cfg.Changed == nil {
 		return false
 	}
@@ -152,13 +152,13 @@ func (o *Objects) stopped(e *entry, stop context.CancelFunc) {
 	o.wake()
 }
 
-// haltLocked lets the follower of the entry end.
+// haltLocked stops the watch of the entry.
 func (e *entry) haltLocked() {
 	if e.stop != nil {
 		e.stop()
 	}
 	if !e.fixed {
-		e.synced = false // what it holds gets older from now on
+		e.synced = false // objects are no longer updated
 	}
 }
 
@@ -169,7 +169,7 @@ func (o *Objects) wake() {
 	}
 }
 
-// follow follows the entry's objects.
+// follow watches the objects of the entry.
 func (e *entry) follow(ctx context.Context) {
 	api := accessTo(e.o.cfg.Client, e.kind, e.namespace)
 	selector := ""
@@ -178,36 +178,36 @@ func (e *entry) follow(ctx context.Context) {
 	}
 	follow(ctx, following[metav1.Object]{
 		selector: selector, list: api.list, watch: api.watch,
-		keepWatch: keepWatch, store: following1{e, ctx}, failed: e.failed,
+		keepWatch: keepWatch, store: entryStore{e, ctx}, failed: e.failed,
 	})
 }
 
-// failed takes note that the entry cannot be read for now.
+// failed stores the error of a list or watch.
 func (e *entry) failed(err error) {
 	e.o.mu.Lock()
-	news := e.err == nil || e.err.Error() != err.Error()
+	isNew := e.err == nil || e.err.Error() != err.Error()
 	e.err = err
-	e.tellLocked()
+	e.changedLocked()
 	e.o.mu.Unlock()
-	if news {
-		e.o.cfg.Logger.Warn("object is not known, or not whether it has changed", "kind", e.kind, "object", e.namespace+"/"+e.name, "err", err)
+	if isNew {
+		e.o.cfg.Logger.Warn("Failed to watch object; it may be missing or outdated; retrying", "kind", e.kind, "object", e.namespace+"/"+e.name, "err", err)
 	}
 }
 
-// tellLocked lets those who wait for the entry look.
-func (e *entry) tellLocked() {
-	close(e.news)
-	e.news = make(chan struct{})
+// changedLocked wakes the goroutines that wait for the entry.
+func (e *entry) changedLocked() {
+	close(e.changed)
+	e.changed = make(chan struct{})
 }
 
-// A following1 is the store of one follower of an entry. It writes nothing any
-// more once it was stopped: another one may follow by then.
-type following1 struct {
+// An entryStore is the store of one watch of an entry. It ignores updates after the watch
+// was stopped, since another one may have started.
+type entryStore struct {
 	*entry
-	ctx context.Context // of the one follower that it belongs to
+	ctx context.Context // of the watch
 }
 
-func (f following1) replace(list []metav1.Object) {
+func (f entryStore) replace(list []metav1.Object) {
 	f.update(func(objects map[string]metav1.Object) {
 		clear(objects)
 		for _, object := range list {
@@ -216,11 +216,11 @@ func (f following1) replace(list []metav1.Object) {
 	}, true)
 }
 
-func (f following1) put(object metav1.Object) {
+func (f entryStore) put(object metav1.Object) {
 	f.update(func(objects map[string]metav1.Object) { objects[object.GetName()] = object }, false)
 }
 
-func (f following1) drop(object metav1.Object) {
+func (f entryStore) drop(object metav1.Object) {
 	f.update(func(objects map[string]metav1.Object) {
 		if was := objects[object.GetName()]; was != nil && was.GetUID() == object.GetUID() {
 			delete(objects, object.GetName())
@@ -228,37 +228,37 @@ func (f following1) drop(object metav1.Object) {
 	}, false)
 }
 
-// update changes what is known, and tells those who want to know.
-func (f following1) update(change func(map[string]metav1.Object), all bool) {
+// update changes the objects, and reports the change.
+func (f entryStore) update(change func(map[string]metav1.Object), all bool) {
 	e, o := f.entry, f.o
 	o.mu.Lock()
 	if f.ctx.Err() != nil {
 		o.mu.Unlock()
 		return
 	}
-	was, ever := e.objects, e.ever
+	was, everSynced := e.objects, e.everSynced
 	failed := e.err != nil && !e.synced
 	next := maps.Clone(was)
 	change(next)
 	e.objects = next
 	if all {
-		e.synced, e.ever, e.err = true, true, nil
+		e.synced, e.everSynced, e.err = true, true, nil
 	}
 	if object := next[e.name]; object != nil && immutable(object) {
 		e.fixed = true
 		e.haltLocked()
 	}
-	e.tellLocked()
+	e.changedLocked()
 	o.mu.Unlock()
 	if o.cfg.Changed == nil || e.name == "" {
 		return
 	}
-	if ever && !same(was[e.name], next[e.name]) || failed {
+	if everSynced && !same(was[e.name], next[e.name]) || failed {
 		o.cfg.Changed(e.kind, e.namespace, e.name)
 	}
 }
 
-// same reports whether two answers are the same version of an object, or none.
+// same reports whether a and b are the same version of an object, or both nil.
 func same(a, b metav1.Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -266,10 +266,10 @@ func same(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// watched returns an object that is followed.
+// watched returns an object that is watched.
 func (o *Objects) watched(done <-chan struct{}, k key) (metav1.Object, error) {
 	if k.name == "" {
-		return nil, noName(k) // as a key it means all of them
+		return nil, noName(k) // as a key it would mean all objects
 	}
 	objects, err := o.wait(done, k)
 	if err != nil {
@@ -291,7 +291,7 @@ func (o *Objects) all(done <-chan struct{}, k key) ([]metav1.Object, error) {
 	return slices.Collect(maps.Values(objects)), nil
 }
 
-// wait returns what is known of a key as soon as it is, at most Wait later.
+// wait returns the objects of a key when they are synced, or an error after at most Wait.
 func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, error) {
 	late := time.NewTimer(o.cfg.Wait)
 	defer late.Stop()
@@ -307,7 +307,7 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 			e.idle = false
 			o.wake()
 		}
-		objects, synced, err, news := e.objects, e.synced || e.fixed, e.err, e.news
+		objects, synced, err, changed := e.objects, e.synced || e.fixed, e.err, e.changed
 		o.mu.Unlock()
 		switch {
 		case synced:
@@ -316,7 +316,7 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 			return nil, fmt.Errorf("client: read %s: %w", k, err)
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-done:
 			return nil, fmt.Errorf("client: read %s: %w", k, context.Canceled)
 		case <-late.C:
@@ -325,9 +325,9 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 	}
 }
 
-func noName(k key) error { return fmt.Errorf("client: read %s: it has no name", k) }
+func noName(k key) error { return fmt.Errorf("client: read %s: name is empty", k) }
 
-// notFound is what the API server would say (oc-8).
+// notFound returns the error of the API server (rule oc-8).
 func notFound(k key) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(k.kind) + "s"}, k.name)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// An agent is one node: its object and lease, and its pods on a runtime in memory.
+// An agent is one node: its object and lease, and its pods on an in-memory runtime.
 type agent struct {
 	of      *Nodes
 	number  int
@@ -31,33 +31,33 @@ type agent struct {
 	node   *node.Node
 	pods   *client.Pods
 	sink   *client.Statuses
-	events *client.Events // nil: none
-	whole  *core.Agent
+	events *client.Events // nil if disabled
+	agent  *core.Agent
 
-	ready chan struct{} // closed when the node has said that it is ready
+	ready chan struct{} // closed when the node was reported as ready
 
-	mu       sync.Mutex // guards the fields below
-	err      error      // what went wrong last with the node's object
-	health   error      // why it is to be not ready
-	declared map[types.UID]*declared
-	timers   map[string]*time.Timer // by container ID: when it is looked after again; nil: no more
+	mu        sync.Mutex // guards the fields below
+	err       error      // last error of the node status or lease
+	health    error      // the reason why the node is not ready; set by SetHealth
+	behaviors map[types.UID]*podBehavior
+	timers    map[string]*time.Timer // by container ID; nil after the end of run
 }
 
-// newAgent makes node number i.
+// newAgent constructs node number i.
 func newAgent(of *Nodes, i int, spec Node) (*agent, error) {
 	a := &agent{
-		of: of, number: i, spec: spec, ready: make(chan struct{}), err: errNothing,
-		declared: map[types.UID]*declared{}, timers: map[string]*time.Timer{},
+		of: of, number: i, spec: spec, ready: make(chan struct{}), err: errNone,
+		behaviors: map[types.UID]*podBehavior{}, timers: map[string]*time.Timer{},
 	}
 	a.runtime = &runtimetest.Runtime{Backoff: of.cfg.Backoff, Decide: a.decide, Address: of.address}
-	if err := a.wireNode(); err != nil {
+	if err := a.newNode(); err != nil {
 		return nil, err
 	}
-	return a, a.wirePods()
+	return a, a.newPods()
 }
 
-// wireNode makes what keeps the node's object.
-func (a *agent) wireNode() (err error) {
+// newNode constructs the manager of the Node object and its lease.
+func (a *agent) newNode() (err error) {
 	cfg, conn := &a.of.cfg, a.of.conn
 	record := func(runtime.Event) {}
 	if !cfg.NoEvents {
@@ -72,22 +72,22 @@ func (a *agent) wireNode() (err error) {
 		Nodes:   conn.Heartbeats.CoreV1().Nodes(),
 		Leases:  conn.Heartbeats.CoordinationV1().Leases("kube-node-lease"),
 		Setters: a.facts().Setters(),
-		Period:  cfg.Period, LeaseDuration: cfg.LeaseDuration,
-		Record: record, Logger: cfg.Logger,
+		Timing:  node.Timing{UpdatePeriod: cfg.Heartbeat.StatusPeriod, LeaseDuration: cfg.Heartbeat.LeaseDuration},
+		Record:  record, Logger: cfg.Logger,
 		Hooks: node.Hooks{
 			Ready:   func(time.Duration) { close(a.ready) },
-			Updated: func(_ bool, err error) { a.failed(err) },
-			Renewed: a.failed,
+			Updated: func(_ bool, err error) { a.setErr(err) },
+			Renewed: a.setErr,
 		},
 	})
 	return err
 }
 
-// wirePods makes what runs the pods.
-func (a *agent) wirePods() (err error) {
+// newPods constructs the pod pipeline.
+func (a *agent) newPods() (err error) {
 	cfg, conn, logger := &a.of.cfg, a.of.conn, a.of.cfg.Logger
 	pods := client.PodsConfig{Client: conn.API, NodeName: a.spec.Name, Logger: logger}
-	pods.Hooks.Recovered = func() { a.whole.Status().Retry() }
+	pods.Hooks.Recovered = func() { a.agent.Status().Retry() }
 	if !cfg.OwnWatches {
 		pods.Feed = a.of.feed
 	}
@@ -102,9 +102,9 @@ func (a *agent) wirePods() (err error) {
 		return err
 	}
 	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
-		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.adopt(list)) })
+		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.prepare(list)) })
 	})
-	a.whole, err = core.New(core.Config{
+	a.agent, err = core.New(core.Config{
 		NodeName: a.spec.Name, Runtime: a.runtime, Sink: a.sink,
 		Sources:   map[string]podsource.PodSource{podsource.APISource: source},
 		Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)},
@@ -118,39 +118,39 @@ func (a *agent) wirePods() (err error) {
 	return err
 }
 
-// run is the node's life.
+// run runs the node until ctx is done.
 func (a *agent) run(ctx context.Context) error {
-	defer a.rest()
-	runs := []func(context.Context) error{a.node.Run, a.sink.Run, a.whole.Run}
+	defer a.stopTimers()
+	runs := []func(context.Context) error{a.node.Run, a.sink.Run, a.agent.Run}
 	if a.events != nil {
 		runs = append(runs, a.events.Run)
 	}
-	return together(ctx, runs...)
+	return runAll(ctx, runs...)
 }
 
-// admit rejects pods that cannot be run, and those whose behaviour cannot be read:
-// their status then says what is wrong.
+// admit rejects pods that do not fit the node, and those whose behavior is invalid; the
+// status of the pod has the error.
 func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
-	if _, err := a.of.cfg.behaviours(pod); err != nil {
-		return &runtime.Rejection{Reason: "UnknownBehaviour", Message: err.Error()}
+	if _, err := a.of.cfg.behaviors(pod); err != nil {
+		return &runtime.Rejection{Reason: "UnknownBehavior", Message: err.Error()}
 	}
 	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity}
 	if o := a.node.Object(); o != nil {
 		is.Labels, is.Taints = o.Labels, o.Spec.Taints
 	}
-	for _, failure := range admission.Check(pod, a.alive(pod), is) {
+	for _, failure := range admission.Check(pod, a.otherPods(pod), is) {
 		return &failure.Rejection
 	}
 	return nil
 }
 
-// alive returns the other pods of the node, but for those that are over.
-func (a *agent) alive(but *v1.Pod) []*v1.Pod {
-	return slices.DeleteFunc(a.whole.Loop().Pods(), func(pod *v1.Pod) bool { return pod.UID == but.UID || over(pod) })
+// otherPods returns the other pods of the node that have not terminated.
+func (a *agent) otherPods(than *v1.Pod) []*v1.Pod {
+	return slices.DeleteFunc(a.agent.Loop().Pods(), func(pod *v1.Pod) bool { return pod.UID == than.UID || isTerminal(pod) })
 }
 
-// failed keeps the last trouble with the node's object.
-func (a *agent) failed(err error) {
+// setErr stores the last error of the node status or lease.
+func (a *agent) setErr(err error) {
 	if err == nil {
 		return
 	}
@@ -159,13 +159,13 @@ func (a *agent) failed(err error) {
 	a.err = err
 }
 
-func (a *agent) trouble() error {
+func (a *agent) lastErr() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// address of the node.
+// address returns the address of the node.
 func (a *agent) address() string {
 	i := a.number + 1
 	return fmt.Sprintf("172.%d.%d.%d", 16+i>>16&15, i>>8&255, i&255)

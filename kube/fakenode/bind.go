@@ -19,22 +19,22 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// again is how soon pods that no node took are offered again.
-const again = time.Second
+// retryPeriod is the time after which pods that fit no node are tried again.
+const retryPeriod = time.Second
 
-// A binder gives pods without a node one of the nodes, where no scheduler does.
+// A binder binds pods to nodes, in place of a scheduler.
 type binder struct {
 	of     *Nodes
-	events *client.Events // nil: none
-	due    chan struct{}  // capacity 1: there is a pod without a node
+	events *client.Events // nil if disabled
+	due    chan struct{}  // capacity 1; a pod may have to be bound
 
-	// What follows is run's own.
-	bound   map[types.UID]string // of pods that were read without a node since
-	refused map[types.UID]string // what was last said of pods that none took
+	// Used by run only.
+	bound         map[types.UID]string // nodes of bound pods that the feed reports as not bound yet
+	unschedulable map[types.UID]string // last message of pods that fit no node
 }
 
 func newBinder(of *Nodes) (b *binder, err error) {
-	b = &binder{of: of, due: make(chan struct{}, 1), bound: map[types.UID]string{}, refused: map[types.UID]string{}}
+	b = &binder{of: of, due: make(chan struct{}, 1), bound: map[types.UID]string{}, unschedulable: map[types.UID]string{}}
 	if !of.cfg.NoEvents {
 		b.events, err = client.NewEvents(client.EventsConfig{
 			Client: of.conn.Events, NodeName: of.cfg.Nodes[0].Name, Component: "fakenode-scheduler", Logger: of.cfg.Logger,
@@ -43,9 +43,9 @@ func newBinder(of *Nodes) (b *binder, err error) {
 	return b, err
 }
 
-// saw is told of every pod.
-func (b *binder) saw(pod *v1.Pod, gone bool) {
-	if gone || !waits(pod) {
+// observed is called with every pod.
+func (b *binder) observed(pod *v1.Pod, deleted bool) {
+	if deleted || !needsNode(pod) {
 		return
 	}
 	select {
@@ -54,22 +54,22 @@ func (b *binder) saw(pod *v1.Pod, gone bool) {
 	}
 }
 
-// waits reports whether somebody has to give the pod a node.
-func waits(pod *v1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && !over(pod)
+// needsNode reports whether the pod has to be bound.
+func needsNode(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && !isTerminal(pod)
 }
 
-func over(pod *v1.Pod) bool {
+func isTerminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// run binds pods until ctx ends.
+// run binds pods until ctx is done.
 func (b *binder) run(ctx context.Context) error {
 	bind := func(ctx context.Context) error {
 		for {
 			var later <-chan time.Time
 			if b.pass(ctx) {
-				later = time.After(again)
+				later = time.After(retryPeriod)
 			}
 			select {
 			case <-ctx.Done():
@@ -80,14 +80,13 @@ func (b *binder) run(ctx context.Context) error {
 		}
 	}
 	if b.events == nil {
-		return together(ctx, bind, b.untaint)
+		return runAll(ctx, bind, b.untaint)
 	}
-	return together(ctx, bind, b.untaint, b.events.Run)
+	return runAll(ctx, bind, b.untaint, b.events.Run)
 }
 
-// untaint takes the taint not-ready from nodes that are ready, once for each: an API
-// server makes nodes with it, and where no scheduler runs no controller does that
-// would take it away.
+// untaint removes the taint not-ready from each node when it is ready: an API server adds
+// the taint when a node is created, and without kube-controller-manager nothing removes it.
 func (b *binder) untaint(ctx context.Context) error {
 	nodes := b.of.conn.API.CoreV1().Nodes()
 	for _, a := range b.of.agents {
@@ -110,37 +109,37 @@ func (b *binder) untaint(ctx context.Context) error {
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			b.of.cfg.Logger.Warn("the taint of a new node stays", "node", a.spec.Name, "err", err)
+			b.of.cfg.Logger.Warn("Failed to remove the taint not-ready", "node", a.spec.Name, "err", err)
 		}
 	}
 	return nil
 }
 
-// pass offers every pod that waits to the nodes, and reports whether some still
-// wait.
-func (b *binder) pass(ctx context.Context) (left bool) {
+// pass tries to bind every pod that has no node. It reports whether pods remain without
+// one.
+func (b *binder) pass(ctx context.Context) (remaining bool) {
 	pods, synced := b.of.feed.Pods()
 	if !synced {
 		return false
 	}
 	on := map[string][]*v1.Pod{}
 	var waiting []*v1.Pod
-	there := make(map[types.UID]bool, len(pods))
+	exists := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
-		there[pod.UID] = true
+		exists[pod.UID] = true
 		switch to := cmp.Or(pod.Spec.NodeName, b.bound[pod.UID]); {
-		case to != "" && !over(pod):
+		case to != "" && !isTerminal(pod):
 			on[to] = append(on[to], pod)
-		case waits(pod):
+		case needsNode(pod):
 			waiting = append(waiting, pod)
 		}
 		if pod.Spec.NodeName != "" {
 			delete(b.bound, pod.UID)
-			delete(b.refused, pod.UID)
+			delete(b.unschedulable, pod.UID)
 		}
 	}
-	maps.DeleteFunc(b.bound, func(uid types.UID, _ string) bool { return !there[uid] })
-	maps.DeleteFunc(b.refused, func(uid types.UID, _ string) bool { return !there[uid] })
+	maps.DeleteFunc(b.bound, func(uid types.UID, _ string) bool { return !exists[uid] })
+	maps.DeleteFunc(b.unschedulable, func(uid types.UID, _ string) bool { return !exists[uid] })
 	if len(waiting) == 0 {
 		return false
 	}
@@ -149,51 +148,51 @@ func (b *binder) pass(ctx context.Context) (left bool) {
 	})
 	nodes, err := b.nodes(ctx)
 	if err != nil {
-		b.of.cfg.Logger.Warn("nodes cannot be read, no pod is bound", "err", err)
+		b.of.cfg.Logger.Warn("Failed to list nodes; no pod is bound; retrying", "err", err)
 		return true
 	}
 	for _, pod := range waiting {
-		to, why := choose(pod, nodes, on)
+		to, message := choose(pod, nodes, on)
 		if to == "" {
-			b.refuse(ctx, pod, why)
-			left = true
+			b.setUnschedulable(ctx, pod, message)
+			remaining = true
 			continue
 		}
 		if err := b.bind(ctx, pod, to); err != nil {
 			if ctx.Err() == nil {
-				b.of.cfg.Logger.Warn("pod cannot be bound", "pod", pod.Name, "namespace", pod.Namespace, "node", to, "err", err)
+				b.of.cfg.Logger.Warn("Failed to bind pod; retrying", "pod", pod.Namespace+"/"+pod.Name, "node", to, "err", err)
 			}
-			left = true
+			remaining = true
 			continue
 		}
 		b.bound[pod.UID] = to
 		on[to] = append(on[to], pod)
 	}
-	return left
+	return remaining
 }
 
-// nodes returns those of the nodes that have an object, in the order of the
-// configuration, as others may have changed them.
+// nodes returns the Node objects of this package that exist, in the order of the
+// configuration.
 func (b *binder) nodes(ctx context.Context) ([]*v1.Node, error) {
 	list, err := b.of.conn.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	there := map[string]*v1.Node{}
+	byName := map[string]*v1.Node{}
 	for i := range list.Items {
-		there[list.Items[i].Name] = &list.Items[i]
+		byName[list.Items[i].Name] = &list.Items[i]
 	}
 	var nodes []*v1.Node
 	for _, a := range b.of.agents {
-		if n := there[a.spec.Name]; n != nil {
+		if n := byName[a.spec.Name]; n != nil {
 			nodes = append(nodes, n)
 		}
 	}
 	return nodes, nil
 }
 
-// bind gives the pod its node. That it is gone, or has one, is no error: the feed
-// tells of it.
+// bind binds a pod. A pod that was deleted or has a node is not an error: the feed reports
+// it.
 func (b *binder) bind(ctx context.Context, pod *v1.Pod, to string) error {
 	err := b.of.conn.API.CoreV1().Pods(pod.Namespace).Bind(ctx, &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -208,33 +207,33 @@ func (b *binder) bind(ctx context.Context, pod *v1.Pod, to string) error {
 	return err
 }
 
-// refuse says why no node takes the pod, once.
-func (b *binder) refuse(ctx context.Context, pod *v1.Pod, why string) {
-	if b.refused[pod.UID] == why {
+// setUnschedulable sets the condition of a pod that fits no node, once for each message.
+func (b *binder) setUnschedulable(ctx context.Context, pod *v1.Pod, message string) {
+	if b.unschedulable[pod.UID] == message {
 		return
 	}
 	pods := b.of.conn.API.CoreV1().Pods(pod.Namespace)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		now, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil || now.UID != pod.UID || !waits(now) {
+		if err != nil || now.UID != pod.UID || !needsNode(now) {
 			return errors.Join(err)
 		}
 		now.Status.Phase = v1.PodPending
 		now.Status.Conditions = slices.DeleteFunc(now.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
 		now.Status.Conditions = append(now.Status.Conditions, v1.PodCondition{
-			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: why, LastTransitionTime: metav1.Now(),
+			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: metav1.Now(),
 		})
 		_, err = pods.UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
 		if ctx.Err() == nil && !apierrors.IsNotFound(err) {
-			b.of.cfg.Logger.Warn("it cannot be said why a pod is not bound", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
+			b.of.cfg.Logger.Warn("Failed to update the condition of an unschedulable pod", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 		}
 		return
 	}
-	b.refused[pod.UID] = why
-	b.record(pod, v1.EventTypeWarning, "FailedScheduling", why)
+	b.unschedulable[pod.UID] = message
+	b.record(pod, v1.EventTypeWarning, "FailedScheduling", message)
 }
 
 func (b *binder) record(pod *v1.Pod, kind, reason, message string) {

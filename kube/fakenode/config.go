@@ -11,74 +11,81 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Config says what nodes there are and how pods live on them. The zero value is
-// one node, "fake-0", which takes every pod, and whose containers run until they
-// are stopped.
+// A Config configures fake nodes and their pods. The zero value is one node, "fake-0", that
+// runs every pod bound to it, with containers that run until they are stopped.
 type Config struct {
-	// Nodes that there are. Nil: one, of the zero Node. Each has a name of its own;
-	// see [Many].
+	// Nodes are the nodes, with unique names; see [Many]. Nil: one zero Node.
 	Nodes []Node
 
-	// Behave says what a container of a pod does, and reports false if it does not
-	// care. It is asked once for each container of a pod, from many goroutines, and
-	// changes nothing of the pod. Nil: nobody asks. The pod's annotations count
-	// before it (see [Annotation]), Behaviours after it.
-	Behave func(pod *v1.Pod, c *v1.Container) (Behaviour, bool)
+	// Behave returns the behavior of a container; it reports false if it specifies none.
+	// It is called once for each container of a pod, must be safe for concurrent use, and
+	// must not modify the pod. Annotations of the pod take precedence over it (see
+	// [Annotation]), and it takes precedence over Behaviors. May be nil.
+	Behave func(pod *v1.Pod, c *v1.Container) (Behavior, bool)
 
-	// Behaviours of containers, by their name, or else by their image.
-	Behaviours map[string]Behaviour
+	// Behaviors are behaviors of containers by container name or, if there is none, by
+	// image.
+	Behaviors map[string]Behavior
 
-	// NoScheduler leaves pods without a node alone: something else binds them. A
-	// cluster with a kube-scheduler wants that; envtest has none.
+	// NoScheduler disables the binding of pods to nodes. It should be set in a cluster with
+	// a kube-scheduler; envtest has none.
 	NoScheduler bool
 
-	// Backoff is the delay before the second restart of a container that ends again
-	// and again; it doubles with each one, up to 30 times itself. Zero: 10 s, as a
-	// kubelet's; negative: there is none, and no CrashLoopBackOff to be seen.
+	// Backoff is the delay before the second restart of a container that crashes. It
+	// doubles with each restart, up to 30 times Backoff. Zero: 10s, as with the kubelet. A
+	// negative value disables it, and with it CrashLoopBackOff.
 	Backoff time.Duration
 
-	// Retry is how long a container that cannot be started waits for the next try,
-	// up to half as much more. Zero: 1 s.
+	// Retry is the delay before a container that could not be started is started again,
+	// plus up to 50 % jitter. Zero: 1s.
 	Retry time.Duration
 
-	// NoEvents keeps the events of pods and nodes from being written.
+	// NoEvents disables events of pods and nodes.
 	NoEvents bool
 
-	// OwnWatches gives each node a watch of its own pods, as real nodes have, in
-	// place of one watch of all pods, which costs an API server less.
+	// OwnWatches makes each node watch its own pods, as kubelets do. Otherwise one watch
+	// of all pods is shared, which is less load for an API server.
 	OwnWatches bool
 
-	// Period is between two looks of a node at its own status, and LeaseDuration how
-	// long its lease holds, which is renewed four times as often. Zero: 10 s and
-	// 40 s, as a kubelet's.
-	Period        time.Duration
-	LeaseDuration time.Duration
+	// Heartbeat has the periods of node status and lease.
+	Heartbeat Heartbeat
 
-	// QPS and Burst limit the calls of all nodes together, but for their heartbeats.
-	// Zero: 50 and 300 for each of the nodes. Negative QPS: no limit.
+	// QPS and Burst limit the requests of all nodes together, except heartbeats. Zero: 50
+	// and 300 for each node. A negative QPS means no limit.
 	QPS   float32
 	Burst int
 
-	// Logger gets what goes wrong. Nil discards.
+	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// A Node is one of the nodes.
+// A Heartbeat has the periods of node status and lease.
+type Heartbeat struct {
+	// StatusPeriod is the period at which a node computes its status, and sends it if it
+	// has changed. Zero: 10s, as with the kubelet.
+	StatusPeriod time.Duration
+
+	// LeaseDuration is the duration of the lease, which is renewed four times in that
+	// time. Zero: 40s, as with the kubelet.
+	LeaseDuration time.Duration
+}
+
+// A Node is the specification of one node.
 type Node struct {
-	// Name of its object. Empty: fake-0.
+	// Name is the name of the object. Empty: fake-0.
 	Name string
 
-	// Labels beside kubernetes.io/{hostname,os,arch}, and Taints.
+	// Labels are labels in addition to kubernetes.io/{hostname,os,arch}.
 	Labels map[string]string
 	Taints []v1.Taint
 
-	// Capacity of the node, all of which is for pods. What is not in it of cpu,
-	// memory, ephemeral-storage and pods is 8, 32Gi, 100Gi and 110.
+	// Capacity is the capacity of the node, all of which is allocatable. Defaults: cpu 8,
+	// memory 32Gi, ephemeral-storage 100Gi, pods 110.
 	Capacity v1.ResourceList
 }
 
-// Many returns n nodes that are like one, called NAME-0, NAME-1 and so on. An empty
-// name is "fake".
+// Many returns n nodes that are equal to like, except for their names NAME-0, NAME-1, and so
+// on. If like.Name is empty, NAME is "fake".
 func Many(n int, like Node) []Node {
 	if like.Name == "" {
 		like.Name = "fake"
@@ -91,26 +98,26 @@ func Many(n int, like Node) []Node {
 	return nodes
 }
 
-// complete checks cfg and fills its defaults in.
+// complete sets the defaults of cfg, or returns an error that names an invalid field.
 func (cfg *Config) complete(api *rest.Config) error {
 	if api == nil {
-		return errors.New("fakenode: the REST configuration is nil: give it what envtest's Environment.Start returned, or the kubeconfig's")
+		return errors.New("fakenode: the REST configuration is nil: pass the result of envtest's Environment.Start, or that of a kubeconfig")
 	}
-	if cfg.Period < 0 || cfg.LeaseDuration < 0 || cfg.Retry < 0 {
-		return errors.New("fakenode: Config.Period, LeaseDuration or Retry is negative")
+	if cfg.Heartbeat.StatusPeriod < 0 || cfg.Heartbeat.LeaseDuration < 0 || cfg.Retry < 0 {
+		return errors.New("fakenode: Config.Heartbeat.StatusPeriod, Heartbeat.LeaseDuration or Retry is negative")
 	}
 	if cfg.Nodes == nil {
 		cfg.Nodes = Many(1, Node{})
 	}
-	nodes, seen := make([]Node, len(cfg.Nodes)), map[string]bool{}
+	nodes, names := make([]Node, len(cfg.Nodes)), map[string]bool{}
 	for i, n := range cfg.Nodes {
 		if n.Name == "" {
 			n.Name = "fake-0"
 		}
-		if seen[n.Name] {
-			return fmt.Errorf("fakenode: two of Config.Nodes are called %q: see Many", n.Name)
+		if names[n.Name] {
+			return fmt.Errorf("fakenode: Config.Nodes: duplicate name %q: see Many", n.Name)
 		}
-		seen[n.Name] = true
+		names[n.Name] = true
 		capacity := v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"),
 			v1.ResourceEphemeralStorage: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),

@@ -13,10 +13,10 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// A pod that is made lives: it gets a node, runs, becomes ready, and ends.
+// A created pod is bound to a node, runs, becomes ready, and terminates.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
-	api := new(apitest.Server) // in memory; a real one's rest.Config does as well
+	api := new(apitest.Server) // in memory; the rest.Config of a real one works too
 	nodes, err := fakenode.New(api.RESTConfig(), fakenode.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -44,15 +44,15 @@ func Example() {
 	// the nodes ended with <nil>
 }
 
-func ExampleParseBehaviour() {
-	b, err := fakenode.ParseBehaviour("exit=1@5s,ready=2s")
+func ExampleParseBehavior() {
+	b, err := fakenode.ParseBehavior("exit=1@5s,ready=2s")
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(b.ReadyAfter, b.Code, b.ExitAfter)
-	_, err = fakenode.ParseBehaviour("ready=soon")
+	fmt.Println(b.ReadyAfter, b.Exit.Code, b.Exit.After)
+	_, err = fakenode.ParseBehavior("ready=soon")
 	fmt.Println(err)
 	// Output:
 	// 2s 1 5s
-	// fakenode: behaviour "ready=soon": "ready=soon": "soon" is no time such as 2s or 1m30s
+	// fakenode: behavior "ready=soon": "ready=soon": "soon" is not a duration, such as 2s or 1m30s
 }

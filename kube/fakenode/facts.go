@@ -8,10 +8,10 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// kubeletVersion is what a fake node says that its pods can rely on.
+// kubeletVersion is the kubelet version in the node status.
 const kubeletVersion = "v1.36.0+kubeparts-fake"
 
-// facts are what the node's status says.
+// facts returns the facts of the node status.
 func (a *agent) facts() node.Facts {
 	return node.Facts{
 		Addresses: func(context.Context) ([]v1.NodeAddress, error) {

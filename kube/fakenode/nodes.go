@@ -13,22 +13,22 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 )
 
-// Nodes are fake nodes. Make them with [New], or with [Start] in a test.
+// Nodes are fake nodes. Use [New], or [Start] in a test.
 type Nodes struct {
 	cfg    Config
 	ran    atomic.Bool // Run was called
 	conn   *client.Connection
-	feed   *client.Feed // nil: each node has a watch of its own
+	feed   *client.Feed // shared watch of all pods
 	agents []*agent
 	stop   func() // set by Start
 	byName map[string]*agent
-	binder *binder // nil: somebody else schedules
+	binder *binder // nil with Config.NoScheduler
 
-	addresses atomic.Uint32 // of pods, given out so far
+	addresses atomic.Uint32 // number of allocated pod addresses
 }
 
-// New returns the nodes that cfg describes, for the API server of api. It calls
-// nobody yet.
+// New returns nodes for the API server of api. It does not connect to it. It returns an
+// error if cfg is invalid.
 func New(api *rest.Config, cfg Config) (*Nodes, error) {
 	if err := cfg.complete(api); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 		if n.binder, err = newBinder(n); err != nil {
 			return nil, fmt.Errorf("fakenode: %w", err)
 		}
-		feed.Saw = n.binder.saw
+		feed.Observed = n.binder.observed
 	}
 	if n.feed, err = client.NewFeed(feed); err != nil {
 		return nil, fmt.Errorf("fakenode: %w", err)
@@ -61,9 +61,9 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Run registers the nodes and runs their pods until ctx is done; then it returns nil.
-// The objects in the API server stay there; see [Nodes.Remove]. A second call returns
-// an error.
+// Run registers the nodes and runs their pods until ctx is done; then it returns nil. Their
+// objects remain in the API server; see [Nodes.Remove]. It returns an error if it was
+// called before.
 func (n *Nodes) Run(ctx context.Context) error {
 	if n.ran.Swap(true) {
 		return errors.New("fakenode: Nodes.Run was called before")
@@ -78,17 +78,17 @@ func (n *Nodes) Run(ctx context.Context) error {
 	for _, a := range n.agents {
 		runs = append(runs, a.run)
 	}
-	return together(ctx, runs...)
+	return runAll(ctx, runs...)
 }
 
-// Wait returns when all nodes have said that they are ready, or with an error that
-// names one that has not when ctx ends.
+// Wait blocks until all nodes are ready. If ctx is done first, it returns an error with the
+// name of a node that is not ready and the last error of its heartbeat.
 func (n *Nodes) Wait(ctx context.Context) error {
 	for _, a := range n.agents {
 		select {
 		case <-a.ready:
 		case <-ctx.Done():
-			return fmt.Errorf("fakenode: node %s is not ready: %w; it said last: %w (does the API server run, and may this user create nodes, leases and pods' statuses?)", a.spec.Name, context.Cause(ctx), a.trouble())
+			return fmt.Errorf("fakenode: node %s is not ready: %w; last error: %w (is the API server running, and may this user create nodes and leases and update pods/status?)", a.spec.Name, context.Cause(ctx), a.lastErr())
 		}
 	}
 	return nil
@@ -103,21 +103,21 @@ func (n *Nodes) Names() []string {
 	return names
 }
 
-// address gives out an address of 10.0.0.0/8 to a pod.
+// address returns the next pod address, in 10.0.0.0/8.
 func (n *Nodes) address() string {
 	i := n.addresses.Add(1)
 	return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)
 }
 
-// find returns the pod as the node that it is on has it.
+// find returns a pod and its node.
 func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
 	for _, a := range n.agents {
-		if pod := a.whole.Loop().PodByName(namespace, name); pod != nil {
+		if pod := a.agent.Loop().PodByName(namespace, name); pod != nil {
 			return a, pod, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("fakenode: no pod %s/%s is on any of these nodes: it may not be bound yet; wait until its phase is Running", namespace, name)
+	return nil, nil, fmt.Errorf("fakenode: no pod %s/%s is on a fake node: it may not be bound yet; wait until its phase is Running", namespace, name)
 }
 
-// errNothing is what a node says that has had no trouble.
-var errNothing = errors.New("nothing")
+// errNone is the last error of a node without errors.
+var errNone = errors.New("none")

@@ -84,7 +84,7 @@ func TestAServerThatIsAwaySaysSoInTime(t *testing.T) {
 		over := new(ending)
 		fakenode.Start(t.Context(), over, api.RESTConfig(), fakenode.Config{})
 		require.Len(t, over.said, 1)
-		assert.Contains(t, over.said[0], "node fake-0 is not ready: it took more than 1m0s; it said last: ")
+		assert.Contains(t, over.said[0], "node fake-0 is not ready: timeout after 1m0s; last error: ")
 		assert.Contains(t, over.said[0], "no, you may not")
 		over.end()
 	})
@@ -95,8 +95,8 @@ func TestABadConfigurationIsToldByName(t *testing.T) {
 	assert.ErrorContains(t, err, "REST configuration is nil")
 	rest := new(apitest.Server).RESTConfig()
 	_, err = fakenode.New(rest, fakenode.Config{Nodes: make([]fakenode.Node, 2)})
-	assert.ErrorContains(t, err, `two of Config.Nodes are called "fake-0"`)
-	_, err = fakenode.New(rest, fakenode.Config{Period: -time.Second})
+	assert.ErrorContains(t, err, `Config.Nodes: duplicate name "fake-0"`)
+	_, err = fakenode.New(rest, fakenode.Config{Heartbeat: fakenode.Heartbeat{StatusPeriod: -time.Second}})
 	assert.ErrorContains(t, err, "Period")
 }
 

@@ -10,113 +10,123 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// words explains the text of a Behaviour to who got it wrong.
-const words = "run, ready=2s, never-ready, flap=1s, exit=1@5s, oom@5s, crashes=3, start=2s, stop=2s, stubborn, no-image, no-image=5s, fail=Reason, evict@5s"
+// syntax lists the options of a Behavior, for errors.
+const syntax = "run, ready=2s, never-ready, flap=1s, exit=1@5s, oom@5s, crashes=3, start=2s, stop=2s, stubborn, no-image, no-image=5s, fail=Reason, evict@5s"
 
-// ParseBehaviour reads the text of a Behaviour: words with commas between them,
-// in any order, each at most once. Times are those of [time.ParseDuration].
+// ParseBehavior parses the text of a Behavior: options separated by commas, in any order,
+// each at most once. Durations are those of [time.ParseDuration].
 //
-//	run                     nothing else: until it is stopped
+//	run                     no effect: the container runs until it is stopped
 //	ready=2s                ready 2 s after its start; never-ready: never
-//	flap=1s                 ready for 1 s, not ready for 1 s, and so on
-//	exit=1@5s               exits with code 1 after 5 s; exit=1: at once
-//	oom@5s                  killed for its memory after 5 s
-//	crashes=3               the first three instances end so, the others run on
-//	start=2s, stop=2s       starting, and stopping, take 2 s
-//	stubborn                ignores TERM
-//	no-image, no-image=5s   its image cannot be pulled, for good or for 5 s
-//	fail=CreateContainerError  it cannot be started, for that reason
+//	flap=1s                 alternately ready and not ready for 1 s
+//	exit=1@5s               exits with code 1 after 5 s; exit=1: immediately
+//	oom@5s                  killed with reason OOMKilled after 5 s
+//	crashes=3               only the first three instances exit
+//	start=2s, stop=2s       each start, and each stop, takes 2 s
+//	stubborn                ignores SIGTERM
+//	no-image, no-image=5s   its image cannot be pulled: always, or for 5 s
+//	fail=CreateContainerError  it cannot be started, for this reason
 //	evict@5s                the pod is evicted 5 s after its start
-func ParseBehaviour(text string) (Behaviour, error) {
-	var b Behaviour
-	seen := map[string]bool{}
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		name := word
-		if i := strings.IndexAny(word, "=@"); i >= 0 {
-			name = word[:i]
+func ParseBehavior(text string) (Behavior, error) {
+	var b Behavior
+	given := map[string]bool{}
+	for option := range strings.SplitSeq(text, ",") {
+		option = strings.TrimSpace(option)
+		name := option
+		if i := strings.IndexAny(option, "=@"); i >= 0 {
+			name = option[:i]
 		}
-		err := b.read(name, strings.TrimPrefix(word[len(name):], "="))
-		if err == nil && seen[name] {
-			err = errors.New("it is said twice")
+		err := b.set(name, strings.TrimPrefix(option[len(name):], "="))
+		if err == nil && given[name] {
+			err = errors.New("duplicate option")
 		}
 		if err != nil {
-			return Behaviour{}, fmt.Errorf("fakenode: behaviour %q: %q: %w", text, word, err)
+			return Behavior{}, fmt.Errorf("fakenode: behavior %q: %q: %w", text, option, err)
 		}
-		seen[name] = true
+		given[name] = true
 	}
 	switch {
-	case seen["exit"] && seen["oom"]:
-		return Behaviour{}, fmt.Errorf("fakenode: behaviour %q: exit and oom exclude each other", text)
-	case b.Crashes > 0 && !b.Exits:
-		return Behaviour{}, fmt.Errorf("fakenode: behaviour %q: crashes needs exit or oom", text)
-	case b.NeverReady && (b.Flap > 0 || seen["ready"]):
-		return Behaviour{}, fmt.Errorf("fakenode: behaviour %q: never-ready excludes ready and flap", text)
+	case given["exit"] && given["oom"]:
+		return Behavior{}, fmt.Errorf("fakenode: behavior %q: exit and oom exclude each other", text)
+	case b.Exit != nil && b.Exit.Crashes > 0 && !given["exit"] && !given["oom"]:
+		return Behavior{}, fmt.Errorf("fakenode: behavior %q: crashes requires exit or oom", text)
+	case b.NeverReady && (b.Flap > 0 || given["ready"]):
+		return Behavior{}, fmt.Errorf("fakenode: behavior %q: never-ready excludes ready and flap", text)
 	}
 	return b, nil
 }
 
-// read takes one word: its name and what follows "=", or "@" and what follows.
-func (b *Behaviour) read(name, rest string) (err error) {
-	code, after, at := strings.Cut(rest, "@")
+// set sets the option name to value: the text after "=", or "@" and the text after it.
+func (b *Behavior) set(name, value string) (err error) {
+	code, after, at := strings.Cut(value, "@")
 	switch name {
 	case "run", "never-ready", "stubborn":
-		if rest != "" {
-			return errors.New("it stands alone")
+		if value != "" {
+			return errors.New("want no value")
 		}
 		b.NeverReady = b.NeverReady || name == "never-ready"
-		b.Stubborn = b.Stubborn || name == "stubborn"
+		b.IgnoreTERM = b.IgnoreTERM || name == "stubborn"
 	case "ready":
-		b.ReadyAfter, err = duration(rest)
+		b.ReadyAfter, err = duration(value)
 	case "flap":
-		if b.Flap, err = duration(rest); err == nil && b.Flap < time.Millisecond {
-			err = errors.New("a millisecond is the least")
+		if b.Flap, err = duration(value); err == nil && b.Flap < time.Millisecond {
+			err = errors.New("want at least 1ms")
 		}
 	case "start":
-		b.StartDelay, err = duration(rest)
+		b.StartDelay, err = duration(value)
 	case "stop":
-		b.StopDelay, err = duration(rest)
+		b.StopDelay, err = duration(value)
 	case "exit":
-		b.Exits = true
 		var n int64
 		if n, err = strconv.ParseInt(code, 10, 32); err != nil {
-			return errors.New("an exit has a code, and may have a time: exit=1@5s")
+			return errors.New("want an exit code, and optionally a time: exit=1@5s")
 		}
-		b.Code = int32(n)
-		b.ExitAfter, err = optional(after, at)
+		e := b.exit()
+		e.Code = int32(n)
+		e.After, err = optional(after, at)
 	case "oom":
-		b.Exits, b.OOM, b.Code = true, true, 137
-		b.ExitAfter, err = afterOnly(code, after, at)
+		e := b.exit()
+		e.OOM, e.Code = true, 137
+		e.After, err = afterOnly(code, after, at)
 	case "evict":
 		b.Evict = true
 		b.EvictAfter, err = afterOnly(code, after, at)
 	case "crashes":
-		if b.Crashes, err = strconv.Atoi(rest); err != nil || b.Crashes < 1 {
-			err = errors.New("it is a number from 1 on")
+		e := b.exit()
+		if e.Crashes, err = strconv.Atoi(value); err != nil || e.Crashes < 1 {
+			err = errors.New("want a number of 1 or more")
 		}
 	case "no-image":
 		b.NoImage = true
-		b.NoImageFor, err = optional(rest, rest != "")
+		b.NoImageFor, err = optional(value, value != "")
 	case "fail":
-		if b.Fail = rest; rest == "" || strings.ContainsAny(rest, " @=") {
-			err = errors.New("it has a reason, in one word: fail=CreateContainerError")
+		if b.Fail = value; value == "" || strings.ContainsAny(value, " @=") {
+			err = errors.New("want a reason: fail=CreateContainerError")
 		}
 	default:
-		err = fmt.Errorf("there is no such word; there are %s", words)
+		err = fmt.Errorf("unknown option; want %s", syntax)
 	}
 	return err
 }
 
-// afterOnly reads "@5s", or nothing.
+// exit returns b.Exit, which it allocates if it is nil.
+func (b *Behavior) exit() *Exit {
+	if b.Exit == nil {
+		b.Exit = new(Exit)
+	}
+	return b.Exit
+}
+
+// afterOnly parses "@5s" or an empty text.
 func afterOnly(before, after string, at bool) (time.Duration, error) {
 	if before != "" {
-		return 0, errors.New("it has a time only: @5s")
+		return 0, errors.New("want only a time: @5s")
 	}
 	return optional(after, at)
 }
 
-func optional(text string, there bool) (time.Duration, error) {
-	if !there {
+func optional(text string, given bool) (time.Duration, error) {
+	if !given {
 		return 0, nil
 	}
 	return duration(text)
@@ -125,7 +135,7 @@ func optional(text string, there bool) (time.Duration, error) {
 func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time such as 2s or 1m30s", text)
+		return 0, fmt.Errorf("%q is not a duration, such as 2s or 1m30s", text)
 	}
 	if d < 0 {
 		return 0, fmt.Errorf("%v is negative", d)
@@ -133,16 +143,16 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// behaviour returns how a container of a pod is declared to behave: by annotation
-// of the container or of the pod, by Config.Behave, by its name, by its image. An
-// annotation that cannot be read is an error that names it.
-func (cfg *Config) behaviour(pod *v1.Pod, c *v1.Container) (Behaviour, error) {
+// behavior returns the behavior of a container: that of the annotation of the container or
+// of the pod, of Config.Behave, of its name, or of its image, in this order. It returns an
+// error that names an annotation that cannot be parsed.
+func (cfg *Config) behavior(pod *v1.Pod, c *v1.Container) (Behavior, error) {
 	for _, key := range []string{AnnotationPrefix + c.Name, Annotation} {
 		text, ok := pod.Annotations[key]
 		if !ok || strings.TrimSpace(text) == "" {
 			continue
 		}
-		b, err := ParseBehaviour(text)
+		b, err := ParseBehavior(text)
 		if err != nil {
 			return b, fmt.Errorf("annotation %s: %w", key, err)
 		}
@@ -153,8 +163,8 @@ func (cfg *Config) behaviour(pod *v1.Pod, c *v1.Container) (Behaviour, error) {
 			return b, nil
 		}
 	}
-	if b, ok := cfg.Behaviours[c.Name]; ok {
+	if b, ok := cfg.Behaviors[c.Name]; ok {
 		return b, nil
 	}
-	return cfg.Behaviours[c.Image], nil
+	return cfg.Behaviors[c.Image], nil
 }

@@ -105,7 +105,7 @@ func TestANodeThatIsCordonedOrNotReadyTakesNoPods(t *testing.T) {
 		require.NoError(t, w.nodes.SetHealth("fake-1", nil))
 		w.after(5 * time.Second)
 		assert.Equal(t, "fake-1", w.nodeOf("late"))
-		assert.ErrorContains(t, w.nodes.SetHealth("moon", nil), "there are [fake-0 fake-1]")
+		assert.ErrorContains(t, w.nodes.SetHealth("moon", nil), "want one of [fake-0 fake-1]")
 	})
 }
 

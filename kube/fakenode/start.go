@@ -12,15 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// patience is how long nodes may take to become ready, and endPatience how long
-// their traces in the API server may take to be removed.
 const (
-	patience    = time.Minute
-	endPatience = 10 * time.Second
+	readyTimeout  = time.Minute      // of Start, until the nodes are ready
+	removeTimeout = 10 * time.Second // of Stop, until their objects are removed
 )
 
-// A TB is what [Start] needs of a test: *testing.T is one, and so is Ginkgo's
-// GinkgoT().
+// A TB is the part of a test that [Start] uses: a *testing.T, or Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -28,19 +25,18 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start runs nodes in a test's API server until [Nodes.Stop], the end of the test, or
-// the end of ctx, whichever is first, and returns when all are ready. The test fails
-// if they are not within a minute. At the end the objects of the nodes, their leases
-// and their pods are removed from the API server, so that the next test finds none of
-// them.
+// Start runs nodes with the API server of a test until [Nodes.Stop] is called, the test
+// ends, or ctx is done, whichever is first. It returns when all nodes are ready; if they
+// are not within a minute, the test fails. When the nodes stop, their objects, leases and
+// pods are removed from the API server, so that they do not affect the next test.
 //
-// The nodes must stop before the API server does: it waits for their watches. A test
-// that stops its API server in a deferred call, which runs before t.Cleanup and
-// before the end of t.Context, defers Nodes.Stop after it. One that stops it in
-// t.Cleanup registers that before it calls Start.
+// The nodes must stop before the API server, which waits for their watches. A test that
+// stops its API server in a deferred call, which runs before t.Cleanup and before t.Context
+// is done, must defer Nodes.Stop after it. A test that stops it in t.Cleanup must register
+// that before it calls Start.
 //
-// A suite that starts its API server in BeforeSuite or TestMain, and has no test to
-// end with there, passes its own ctx.
+// A suite that starts its API server in BeforeSuite or TestMain, outside a test, must pass
+// a ctx of the suite.
 func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	t.Helper()
 	n, err := New(api, cfg)
@@ -49,21 +45,21 @@ func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 		return nil
 	}
 	run, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(run) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(run) }()
 	n.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-stopped; err != nil {
 			t.Logf("fakenode: %v", err)
 		}
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		if err := n.Remove(end); err != nil {
-			t.Logf("fakenode: what the nodes left in the API server stays there: %v", err)
+			t.Logf("fakenode: failed to remove the objects of the nodes from the API server: %v", err)
 		}
 	})
 	t.Cleanup(n.stop)
-	wait, cancelWait := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took more than %v", patience))
+	wait, cancelWait := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("timeout after %v", readyTimeout))
 	defer cancelWait()
 	if err := n.Wait(wait); err != nil {
 		t.Fatalf("%v", err)
@@ -71,18 +67,18 @@ func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	return n
 }
 
-// Stop ends nodes that [Start] has started, and returns when their calls have returned
-// and their objects are removed. Later calls, and the call at the end of the test, do
-// nothing. It does nothing for nodes of [New].
+// Stop stops nodes that [Start] has started. It returns when all their requests have
+// returned and their objects are removed. Further calls, and calls for nodes of [New], have
+// no effect.
 func (n *Nodes) Stop() {
 	if n.stop != nil {
 		n.stop()
 	}
 }
 
-// Remove takes away what the nodes left in the API server: their pods, with no grace,
-// their leases and their objects. It is for when Run has returned: an envtest has no
-// controller that does it.
+// Remove deletes the objects of the nodes from the API server: their pods, without grace
+// period, their leases and Node objects. It must be called after Run has returned. An
+// envtest has no controller that deletes them.
 func (n *Nodes) Remove(ctx context.Context) error {
 	api, now := n.conn.API, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	var errs []error
@@ -94,7 +90,7 @@ func (n *Nodes) Remove(ctx context.Context) error {
 	}
 	pods, err := api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if failed(err) {
-		return errors.Join(errs...) // it is not there any more, or we may not
+		return errors.Join(errs...) // the API server has stopped, or listing is forbidden
 	}
 	for _, pod := range pods.Items {
 		if n.byName[pod.Spec.NodeName] != nil {

@@ -37,7 +37,7 @@ func TestStoppedNodesDoNotKeepTheirAPIServerFromStopping(t *testing.T) {
 }
 
 func TestAnEmptyAnnotationDeclaresNothing(t *testing.T) {
-	inWorld(t, fakenode.Config{Behaviours: map[string]fakenode.Behaviour{"main": {NeverReady: true}}}, func(w *world) {
+	inWorld(t, fakenode.Config{Behaviors: map[string]fakenode.Behavior{"main": {NeverReady: true}}}, func(w *world) {
 		w.run("web", "", func(p *v1.Pod) {
 			p.Annotations = map[string]string{fakenode.Annotation: "run", fakenode.AnnotationPrefix + "main": " "}
 		})

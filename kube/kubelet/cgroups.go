@@ -40,7 +40,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, exclusi
 	if err != nil {
 		return n, fmt.Errorf("cgroupDriver: %w", err)
 	}
-	tree, err := host.New(host.Config{Driver: driver, Weight: b.cfg.CPUWeights})
+	tree, err := host.New(host.Config{Driver: driver, Weight: b.cfg.Host.CPUWeights})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {
@@ -85,7 +85,7 @@ func checkHost(b base, facts cgroups.Facts) error {
 	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && *b.k.FailSwapOn && cm.SwapOn(swaps) {
 		return cm.ErrSwapOn
 	}
-	if !b.cfg.ManageHost {
+	if !b.cfg.Host.Manage {
 		return nil
 	}
 	err := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), b.k.ProtectKernelDefaults, func(t cm.Tunable) error {

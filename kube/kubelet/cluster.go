@@ -103,7 +103,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 			Changed: func() { d.node.get().Update() }, Logger: b.logger,
 		}
 	}
-	c.source, err = c.rememberedSource(b)
+	c.source, err = c.checkpointedSource(b)
 	return c, err
 }
 
@@ -114,9 +114,9 @@ func retryStatuses(b base) {
 	}
 }
 
-// rememberedSource returns the source of the pods of the API server, with a checkpoint if
-// pods are remembered. Without a remembered node the checkpoint is written, not used.
-func (c *cluster) rememberedSource(b base) (podsource.PodSource, error) {
+// checkpointedSource returns the source of the pods of the API server, with a checkpoint if
+// the Config requires it. Without a checkpoint of the node it is written, but not read.
+func (c *cluster) checkpointedSource(b base) (podsource.PodSource, error) {
 	if c.object.checkpoint == nil {
 		return c.pods, nil
 	}
@@ -165,4 +165,4 @@ func (c *cluster) components(b base) []component {
 }
 
 // errNoCluster is the reason why an option that requires an API server is an error.
-var errNoCluster = errors.New("there is no API server: Config.Cluster and Config.Client are empty")
+var errNoCluster = errors.New("there is no API server: Config.Cluster is empty")

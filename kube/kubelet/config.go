@@ -34,7 +34,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Version is the version of Kubernetes whose kubelet package kubelet behaves as, and that
+// Version is the version of Kubernetes that package kubelet implements, and that
 // the node reports.
 const Version = "v1.36.0+kubeparts"
 
@@ -57,69 +57,21 @@ type Config struct {
 	// /var/lib/kubelet.
 	RootDir string
 
+	// ObjectsDir is a directory of ConfigMaps and Secrets for static pods
+	// (package volume/objectdir). It is not used with a cluster. Empty: there are none.
+	ObjectsDir string
+
 	// Runtime runs the containers. The zero value connects to the
 	// containerRuntimeEndpoint of the Configuration, which is ProcessRuntime or the
 	// address of a CRI runtime; empty: unix:///run/containerd/containerd.sock.
 	Runtime Runtime
 
-	// Client is the connection to the API server. If nil, Cluster is used.
-	Client *client.Connection
-
-	// Cluster connects to the API server. The zero value is a standalone kubelet, which
-	// runs static pods only.
+	// Cluster is the API server. The zero value is a standalone kubelet, which runs
+	// static pods only.
 	Cluster Cluster
 
-	// NodeIPs are the addresses of the node: none, one, or one of each family. An
-	// unspecified address such as 0.0.0.0 selects a family. Nil: they are detected.
-	NodeIPs []net.IP
-
-	// NodeLabels are labels of the Node object. A standalone kubelet has none.
-	NodeLabels map[string]string
-
-	// RememberPods makes a kubelet that starts while the API server is unreachable run
-	// the pods that the API server specified last. Pods that were deleted in the
-	// meantime then run until it is reachable.
-	RememberPods bool
-
-	// ObjectsDir is a directory of ConfigMaps and Secrets for static pods
-	// (package volume/objectdir). It is not used with a cluster. Empty: there are none.
-	ObjectsDir string
-
-	// CredentialProviderConfig and CredentialProviderBinDir configure plugins for image
-	// pull credentials: a CredentialProviderConfig file or directory, and the directory
-	// of the programs. Both or neither must be set.
-	CredentialProviderConfig string
-	CredentialProviderBinDir string
-
-	// PauseImage is the image of sandboxes, which is never deleted. Empty: the one that
-	// the runtime reports.
-	PauseImage string
-
-	// DevicePluginsDir and PodResourcesDir are directories of sockets. Empty:
-	// device-plugins and pod-resources in RootDir.
-	DevicePluginsDir string
-	PodResourcesDir  string
-
-	// CPUWeights is the formula by which CPU requests become weights of cgroup v2. The
-	// zero value is the one of Kubernetes 1.36.
-	CPUWeights cgroups.WeightFormula
-
-	// MemoryCgroup is the directory of the cgroup whose memory is the memory of the
-	// node. Empty: the root cgroup.
-	MemoryCgroup string
-
-	// Shutdown configures graceful node shutdown.
-	Shutdown Shutdown
-
-	// ManageHost permits what affects the whole machine or process, as the kubelet
-	// does: the OOM score and open files limit of the process, kernel parameters, and
-	// the inhibitor lock of logind. False leaves them unchanged, as a kubelet that is
-	// one of several in a process should.
-	ManageHost bool
-
-	// NotifySystemd reports readiness, stopping, and liveness to systemd, if it started
-	// the process (sd_notify). At most one kubelet of a process may do so.
-	NotifySystemd bool
+	// Host configures the interaction with the machine.
+	Host Host
 
 	// Sink is notified of every status, in addition to the API server. Nil: statuses are
 	// sent to the API server only.
@@ -136,9 +88,6 @@ type Config struct {
 	// Adjust replaces and extends defaults of the subsystems.
 	Adjust Adjust
 
-	// Level is set by PUT /debug/flags/v. If nil, the handler has no effect.
-	Level *slog.LevelVar
-
 	// Logger is used by all subsystems. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
@@ -154,10 +103,25 @@ type Runtime struct {
 	// Processes reports that containers are plain processes, without cgroups, images
 	// and mount namespaces.
 	Processes bool
+
+	// PauseImage is the image of sandboxes, which is never deleted. Empty: the one that
+	// the runtime reports.
+	PauseImage string
+
+	// CredentialProviderConfig and CredentialProviderBinDir configure plugins for image
+	// pull credentials: a CredentialProviderConfig file or directory, and the directory
+	// of the programs. Both or neither must be set.
+	CredentialProviderConfig string
+	CredentialProviderBinDir string
 }
 
-// A Cluster connects to an API server.
+// A Cluster is an API server: a Client, a Kubeconfig, or InCluster. Without any of them the
+// kubelet is standalone.
 type Cluster struct {
+	// Client is the connection to the API server. If it is set, all fields but
+	// CheckpointPods and NodeLabels are ignored, and its certificate is not rotated.
+	Client *client.Connection
+
 	// Kubeconfig is the path of a kubeconfig file.
 	Kubeconfig string
 
@@ -169,13 +133,55 @@ type Cluster struct {
 	InCluster bool
 
 	// CertDir is the directory of requested certificates, including the serving
-	// certificate. Empty: pki in RootDir.
+	// certificate of a standalone kubelet. Empty: pki in RootDir.
 	CertDir string
+
+	// CheckpointPods makes a kubelet that starts while the API server is unreachable run
+	// the pods that the API server specified last, from a checkpoint in RootDir. Pods that
+	// were deleted in the meantime then run until it is reachable.
+	CheckpointPods bool
+
+	// NodeLabels are labels of the Node object.
+	NodeLabels map[string]string
+}
+
+// A Host configures the interaction of a Kubelet with the machine. The zero value leaves
+// settings of the machine and of the process unchanged.
+type Host struct {
+	// Manage permits what affects the whole machine or process, as the kubelet
+	// does: the OOM score and open files limit of the process, kernel parameters, and
+	// the inhibitor lock of logind. False leaves them unchanged, as a kubelet that is
+	// one of several in a process should.
+	Manage bool
+
+	// NotifySystemd reports readiness, stopping, and liveness to systemd, if it started
+	// the process (sd_notify). At most one kubelet of a process may do so.
+	NotifySystemd bool
+
+	// IPs are the addresses of the node: none, one, or one of each family. An
+	// unspecified address such as 0.0.0.0 selects a family. Nil: they are detected.
+	IPs []net.IP
+
+	// DevicePluginsDir and PodResourcesDir are directories of sockets. Empty:
+	// device-plugins and pod-resources in RootDir.
+	DevicePluginsDir string
+	PodResourcesDir  string
+
+	// CPUWeights is the formula by which CPU requests become weights of cgroup v2. The
+	// zero value is the one of Kubernetes 1.36.
+	CPUWeights cgroups.WeightFormula
+
+	// MemoryCgroup is the directory of the cgroup whose memory is the memory of the
+	// node. Empty: the root cgroup.
+	MemoryCgroup string
+
+	// Shutdown configures graceful node shutdown.
+	Shutdown Shutdown
 }
 
 // A Shutdown configures graceful node shutdown, in addition to the Configuration.
 type Shutdown struct {
-	// Triggers detect that the machine shuts down. Nil: logind on Linux, if ManageHost
+	// Triggers detect that the machine shuts down. Nil: logind on Linux, if Host.Manage
 	// is set and the Configuration has a grace period.
 	Triggers []shutdown.Trigger
 
@@ -252,8 +258,8 @@ func (c Config) complete() (Config, error) {
 	if k.PodLogsDir, err = filepath.Abs(or(k.PodLogsDir, "/var/log/pods")); err != nil {
 		return c, fmt.Errorf("podLogsDir: %w", err)
 	}
-	c.DevicePluginsDir = or(c.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
-	c.PodResourcesDir = or(c.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
+	c.Host.DevicePluginsDir = or(c.Host.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
+	c.Host.PodResourcesDir = or(c.Host.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
 	c.Cluster.CertDir = or(c.Cluster.CertDir, filepath.Join(c.RootDir, "pki"))
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -274,14 +280,14 @@ func (c Config) check() error {
 		return errors.New("Config.Runtime has no Images or no Name")
 	case c.Runtime.Service == nil && endpoint != ProcessRuntime && !strings.HasPrefix(endpoint, "unix://"):
 		return fmt.Errorf("containerRuntimeEndpoint is %q: want a socket such as %s, or %s", endpoint, defaultEndpoint, ProcessRuntime)
-	case (c.CredentialProviderConfig == "") != (c.CredentialProviderBinDir == ""):
-		return errors.New("only one of Config.CredentialProviderConfig and Config.CredentialProviderBinDir is set")
+	case (c.Runtime.CredentialProviderConfig == "") != (c.Runtime.CredentialProviderBinDir == ""):
+		return errors.New("only one of Config.Runtime.CredentialProviderConfig and Config.Runtime.CredentialProviderBinDir is set")
 	case c.Cluster.InCluster && (c.Cluster.Kubeconfig != "" || c.Cluster.BootstrapKubeconfig != ""):
 		return errors.New("Config.Cluster.InCluster excludes a kubeconfig")
 	case c.Cluster.BootstrapKubeconfig != "" && c.Cluster.Kubeconfig == "":
 		return errors.New("Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
-	case c.RememberPods && !c.clustered():
-		return errors.New("Config.RememberPods requires a cluster: Config.Cluster or Config.Client")
+	case c.Cluster.CheckpointPods && !c.clustered():
+		return errors.New("Config.Cluster.CheckpointPods requires a Kubeconfig, InCluster or a Client")
 	case *k.OOMScoreAdj < -1000 || *k.OOMScoreAdj > 1000:
 		return fmt.Errorf("oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
 	case k.Logging.Format != "text" && k.Logging.Format != "json":
@@ -294,7 +300,7 @@ func (c Config) check() error {
 
 // clustered reports whether the kubelet is a node of a cluster.
 func (c Config) clustered() bool {
-	return c.Client != nil || c.Cluster.Kubeconfig != "" || c.Cluster.InCluster
+	return c.Cluster.Client != nil || c.Cluster.Kubeconfig != "" || c.Cluster.InCluster
 }
 
 // maxPods returns the largest number of pods of the node (rule ns-12).

@@ -76,8 +76,8 @@ func TestDefaultsOfConfig(t *testing.T) {
 	assert.Equal(t, "unix:///run/containerd/containerd.sock", cfg.Configuration.ContainerRuntimeEndpoint)
 	assert.False(t, cfg.Runtime.Processes)
 	assert.Equal(t, "/var/log/pods", cfg.Configuration.PodLogsDir)
-	assert.Equal(t, "/var/lib/kubelet/device-plugins", cfg.DevicePluginsDir)
-	assert.Equal(t, "/var/lib/kubelet/pod-resources", cfg.PodResourcesDir)
+	assert.Equal(t, "/var/lib/kubelet/device-plugins", cfg.Host.DevicePluginsDir)
+	assert.Equal(t, "/var/lib/kubelet/pod-resources", cfg.Host.PodResourcesDir)
 	assert.Equal(t, "/var/lib/kubelet/pki", cfg.Cluster.CertDir)
 	assert.EqualValues(t, 110, cfg.Configuration.MaxPods)
 	assert.False(t, cfg.clustered())
@@ -111,11 +111,11 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 		"runtime without name":       {func(c *Config) { c.Runtime.Name = "" }, "Config.Runtime has no Images or no Name"},
 		"runtime without images":     {func(c *Config) { c.Runtime.Images = nil }, "Config.Runtime has no Images or no Name"},
 		"endpoint":                   {func(c *Config) { c.Runtime, c.Configuration.ContainerRuntimeEndpoint = Runtime{}, "tcp://x" }, `containerRuntimeEndpoint is "tcp://x"`},
-		"half of credential plugins": {func(c *Config) { c.CredentialProviderBinDir = "/bin" }, "only one of Config.CredentialProviderConfig"},
+		"half of credential plugins": {func(c *Config) { c.Runtime.CredentialProviderBinDir = "/bin" }, "only one of Config.Runtime.CredentialProviderConfig"},
 		"cluster twice":              {func(c *Config) { c.Cluster.InCluster, c.Cluster.Kubeconfig = true, "x" }, "InCluster excludes a kubeconfig"},
 		"bootstrap in cluster":       {func(c *Config) { c.Cluster.InCluster, c.Cluster.BootstrapKubeconfig = true, "x" }, "InCluster excludes a kubeconfig"},
 		"only bootstrap":             {func(c *Config) { c.Cluster.BootstrapKubeconfig = "x" }, "BootstrapKubeconfig requires Kubeconfig"},
-		"remember without cluster":   {func(c *Config) { c.RememberPods = true }, "Config.RememberPods requires a cluster"},
+		"remember without cluster":   {func(c *Config) { c.Cluster.CheckpointPods = true }, "Config.Cluster.CheckpointPods requires a Kubeconfig"},
 		"OOM score":                  {func(c *Config) { c.Configuration.OOMScoreAdj = new(int32(1001)) }, "oomScoreAdj is 1001"},
 		"open files":                 {func(c *Config) { c.Configuration.MaxOpenFiles = -1 }, "maxOpenFiles is negative: -1"},
 		"format of logs":             {func(c *Config) { c.Configuration.Logging.Format = "xml" }, `logging.format is "xml": want text or json`},
@@ -130,7 +130,7 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 }
 
 func TestClustered(t *testing.T) {
-	assert.True(t, Config{Client: new(client.Connection)}.clustered())
+	assert.True(t, Config{Cluster: Cluster{Client: new(client.Connection)}}.clustered())
 	assert.True(t, Config{Cluster: Cluster{Kubeconfig: "x"}}.clustered())
 	assert.True(t, Config{Cluster: Cluster{InCluster: true}}.clustered())
 }

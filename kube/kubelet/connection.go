@@ -28,8 +28,8 @@ type connection struct {
 // newConnection connects to the API server: with the client of the Config, or with a
 // kubeconfig and a certificate that is requested and renewed if the kubeconfig uses it.
 func newConnection(ctx context.Context, b base) (connection, error) {
-	if b.cfg.Client != nil {
-		return connection{Connection: b.cfg.Client}, nil
+	if b.cfg.Cluster.Client != nil {
+		return connection{Connection: b.cfg.Cluster.Client}, nil
 	}
 	cluster := b.cfg.Cluster
 	cfg := client.Config{

@@ -40,10 +40,10 @@ func TestConnection(t *testing.T) {
 	assert.Nil(t, conn.expires, "the certificate of the file is not rotated")
 	require.NoError(t, conn.close())
 
-	cfg.Client = new(client.Connection)
+	cfg.Cluster.Client = new(client.Connection)
 	conn, err = newConnection(t.Context(), newBase(t, cfg))
 	require.NoError(t, err)
-	assert.Same(t, cfg.Client, conn.Connection, "Config.Client precedes Config.Cluster")
+	assert.Same(t, cfg.Cluster.Client, conn.Connection, "Cluster.Client precedes Cluster.Kubeconfig")
 	assert.NoError(t, conn.close(), "the connections are the caller's")
 }
 
@@ -66,7 +66,7 @@ func TestRememberedPods(t *testing.T) {
 	assert.Same(t, c.pods, c.source, "not remembered")
 	assert.NoError(t, c.storageErr())
 
-	cfg.RememberPods = true
+	cfg.Cluster.CheckpointPods = true
 	c, err = join(true)
 	require.NoError(t, err)
 	assert.IsType(t, new(podsource.Checkpoint), c.source)

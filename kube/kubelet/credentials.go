@@ -15,21 +15,21 @@ func newKeyring(b base) (credentials.Keyring, error) {
 	files, err := credentials.NewFiles(credentials.FilesConfig{
 		Paths: credentials.DefaultPaths(b.cfg.RootDir, workDir, home), Logger: b.logger,
 	})
-	if err != nil || b.cfg.CredentialProviderConfig == "" {
+	if err != nil || b.cfg.Runtime.CredentialProviderConfig == "" {
 		return files, err
 	}
-	providers, err := credentials.ReadProviders(b.cfg.CredentialProviderConfig)
+	providers, err := credentials.ReadProviders(b.cfg.Runtime.CredentialProviderConfig)
 	if err != nil {
 		return nil, fmt.Errorf("credential provider config: %w", err)
 	}
 	plugins, err := credentials.NewPlugins(credentials.PluginsConfig{
-		Providers: providers, Dir: b.cfg.CredentialProviderBinDir, Hooks: b.metrics.remote.Credentials(), Logger: b.logger,
+		Providers: providers, Dir: b.cfg.Runtime.CredentialProviderBinDir, Hooks: b.metrics.remote.Credentials(), Logger: b.logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("credential provider config %s: %w", b.cfg.CredentialProviderConfig, err)
+		return nil, fmt.Errorf("credential provider config %s: %w", b.cfg.Runtime.CredentialProviderConfig, err)
 	}
 	if err := plugins.Check(); err != nil {
-		return nil, fmt.Errorf("credential provider directory %s: %w", b.cfg.CredentialProviderBinDir, err)
+		return nil, fmt.Errorf("credential provider directory %s: %w", b.cfg.Runtime.CredentialProviderBinDir, err)
 	}
 	return credentials.Union{files, plugins}, nil
 }

@@ -15,7 +15,7 @@
 //	k, err := kubelet.New(ctx, kubelet.Config{
 //		Configuration: cfg,
 //		Cluster:       kubelet.Cluster{Kubeconfig: "/etc/kubernetes/kubelet.conf"}, // empty: standalone
-//		ManageHost:    true,                                                       // as the kubelet does
+//		Host:          kubelet.Host{Manage: true},                                 // as the kubelet does
 //	})
 //	err = k.Run(ctx) // blocks; if ctx is done the kubelet stops and the pods keep running
 //
@@ -32,7 +32,7 @@
 // called while the kubelet runs (Sink, Record, Notify) are called from several goroutines.
 //
 // Several kubelets may run in one process. Each requires its own RootDir, ports, runtime
-// and podLogsDir, and none of them should set ManageHost; with cgroups, each requires its
+// and podLogsDir, and none of them should set [Host].Manage; with cgroups, each requires its
 // own cgroupRoot. A RootDir that another kubelet or agent uses is an error that wraps
 // claim.ErrInUse.
 //
@@ -58,13 +58,13 @@
 //
 //   - A standalone kubelet opens only the ports that are configured. Its static pods are
 //     evicted by priority, since otherwise none could be evicted.
-//   - [Config].RememberPods starts the pods of a cluster that cannot be reached.
+//   - [Cluster].CheckpointPods starts the pods of a cluster that cannot be reached.
 //   - The state of the node is visible on a status page ([Kubelet.StatusPage]).
 //   - Resources are configured but never enforced for plain processes.
 //
 // # Testing
 //
-// With fakecri as [Config].Runtime and package kube/client/apitest as [Config].Client a
+// With fakecri as [Config].Runtime and package kube/client/apitest as [Cluster].Client a
 // kubelet runs in memory, without root privileges and network; several_test.go runs three
 // of them. evictionHard should be an empty map in such tests: otherwise they depend on the
 // free disk space of the machine. test/kubelet tests the program against containerd and a

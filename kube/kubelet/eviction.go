@@ -60,8 +60,8 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
 	}
-	if b.cfg.MemoryCgroup != "" {
-		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.MemoryCgroup)), 0
+	if b.cfg.Host.MemoryCgroup != "" {
+		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.Host.MemoryCgroup)), 0
 	}
 	if b.k.KernelMemcgNotification {
 		if cfg.Stats.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
@@ -119,7 +119,7 @@ func evictionGCPolicy(p pods) runtime.GCPolicy {
 func newNotifiers(b base, groups podCgroups, thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
 	all := map[eviction.Signal]eviction.Notifier{}
 	for signal, dir := range map[eviction.Signal]string{
-		eviction.MemoryAvailable: or(b.cfg.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
+		eviction.MemoryAvailable: or(b.cfg.Host.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
 	} {
 		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
 			continue

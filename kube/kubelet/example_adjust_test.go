@@ -266,7 +266,7 @@ func ExampleConfig_cluster() {
 	}
 	cfg, remove := exampleConfig()
 	defer remove()
-	cfg.Client = conn
+	cfg.Cluster.Client = conn
 	cfg.Configuration.Address, cfg.Configuration.Port = "127.0.0.1", -1
 	cfg.Configuration.HealthzPort = new(int32(0))
 

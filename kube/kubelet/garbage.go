@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// garbage adds what this package keeps of pods to the garbage collection of the agent.
+// garbage adds the state of this package about pods to the garbage collection of the agent.
 type garbage struct {
 	runtime.GarbageCollector // of the agent
 	managers                 *resourceManagers

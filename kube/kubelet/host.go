@@ -10,7 +10,7 @@ import (
 // setProcessLimits sets the OOM score and the open files limit of the process, if the
 // Config permits it. Failures are logged, since pods run without them.
 func setProcessLimits(b base) {
-	if !b.cfg.ManageHost {
+	if !b.cfg.Host.Manage {
 		return
 	}
 	if !b.cfg.Runtime.Processes { // plain processes would inherit the score

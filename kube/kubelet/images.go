@@ -55,7 +55,7 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 // pauseImage returns the image of sandboxes. No container uses it, and not every runtime
 // reports that it must stay (rule ig-19).
 func pauseImage(ctx context.Context, b base, rt podRuntime) ([]string, error) {
-	name := b.cfg.PauseImage
+	name := b.cfg.Runtime.PauseImage
 	if name == "" {
 		var err error
 		if name, err = rt.SandboxImage(ctx); err != nil {
@@ -67,7 +67,7 @@ func pauseImage(ctx context.Context, b base, rt podRuntime) ([]string, error) {
 	}
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
-		return nil, fmt.Errorf("Config.PauseImage: %q is not an image: %w", name, err)
+		return nil, fmt.Errorf("Config.Runtime.PauseImage: %q is not an image: %w", name, err)
 	}
 	return []string{reference.TagNameOnly(named).String()}, nil
 }

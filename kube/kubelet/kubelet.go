@@ -113,7 +113,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		}
 		k.components = append(k.components, joined.components(b)...)
 	}
-	fallbackIPs := configuredIPs(cfg.NodeIPs, agent.InterfaceIPs())
+	fallbackIPs := configuredIPs(cfg.Host.IPs, agent.InterfaceIPs())
 	hostIPs := func() []string { return object.hostIPs(fallbackIPs) }
 
 	total, err := readCapacity(b)
@@ -228,7 +228,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		k.components = append(k.components, more...)
 	}
 	k.stopping = func() {}
-	if cfg.NotifySystemd {
+	if cfg.Host.NotifySystemd {
 		k.components = append(k.components, newSystemdNotifier(b, k.agent.Loop()))
 		k.stopping = func() { notifySystemd(b, daemon.SdNotifyStopping) }
 	}

@@ -46,8 +46,10 @@ func TestNewReleasesEverythingIfItFails(t *testing.T) {
 	good := withAPI(t, freePort(t))
 	failed := errors.New("failed")
 	for name, change := range map[string]func(*Config){
-		"volumes":     func(c *Config) { c.Adjust.Volumes = func(*volume.Config) error { return failed } },
-		"credentials": func(c *Config) { c.CredentialProviderConfig, c.CredentialProviderBinDir = "/none", "/none" },
+		"volumes": func(c *Config) { c.Adjust.Volumes = func(*volume.Config) error { return failed } },
+		"credentials": func(c *Config) {
+			c.Runtime.CredentialProviderConfig, c.Runtime.CredentialProviderBinDir = "/none", "/none"
+		},
 		"runtime":     func(c *Config) { c.Adjust.CRI = func(*cri.Config) error { return failed } },
 		"agent":       func(c *Config) { c.Adjust.Agent = func(*agent.Config) error { return failed } },
 		"logs":        func(c *Config) { c.Adjust.Logs = func(*logrotate.Config) error { return failed } },

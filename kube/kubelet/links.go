@@ -11,7 +11,7 @@ import (
 )
 
 // A link gives access to a component that is constructed after its user. It closes the
-// only cycles of the construction: subsystems that the agent calls ask it about pods, the
+// only cycles of the construction: subsystems that the agent calls query its pods, the
 // API objects that volumes read notify the volumes, and subsystems update the node status.
 // New connects each link once, before anything runs.
 type link[T any] struct{ p atomic.Pointer[T] }
@@ -21,8 +21,8 @@ func (l *link[T]) connect(to *T) { l.p.Store(to) }
 // get returns the component; nil before it is connected.
 func (l *link[T]) get() *T { return l.p.Load() }
 
-// pods answers questions of subsystems about the pods of the agent. Its methods must not
-// be called before the agent is connected.
+// pods gives subsystems access to the pods of the agent. Its methods must not be called
+// before the agent is connected.
 type pods struct{ agent *link[agent.Agent] }
 
 func (p pods) loop() *podworker.Loop       { return p.agent.get().Loop() }

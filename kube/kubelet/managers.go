@@ -52,7 +52,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(b.cfg.DevicePluginsDir, 0o750); err != nil {
+	if err := os.MkdirAll(b.cfg.Host.DevicePluginsDir, 0o750); err != nil {
 		return nil, err
 	}
 	active := func(uid types.UID) bool { return !b.pods.terminated(uid) }
@@ -64,7 +64,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 		return nil, err
 	}
 	m.device, err = device.Open(device.Config{
-		Dir: b.cfg.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
+		Dir: b.cfg.Host.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
 		Active: active,
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
@@ -97,7 +97,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 		return nil, err
 	}
 	m.resources, err = podresources.New(podresources.Config{
-		Socket: filepath.Join(b.cfg.PodResourcesDir, "kubelet.sock"), Pods: b.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
+		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
 		Called: b.metrics.remote.PodResources, Logger: b.logger,
 	})
 	return m, err

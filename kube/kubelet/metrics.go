@@ -64,9 +64,9 @@ type metricsDeps struct {
 func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	never := func() time.Time { return time.Time{} }
 	s := metrics.Sources{
-		Wanted: reportedPods{d.agent}.Pods, Mirrors: d.agent.Loop().MirrorUIDs, Working: d.agent.Workers().Counts, Held: d.agent.PLEG().Pods,
+		DesiredPods: reportedPods{d.agent}.Pods, MirrorUIDs: d.agent.Loop().MirrorUIDs, PodWorkers: d.agent.Workers().Counts, RuntimePods: d.agent.PLEG().Pods,
 		Resize: d.allocation.State, Volumes: d.volumes.VolumeCounts,
-		Summary: d.stats.Summary, Usage: d.stats.CPUAndMemory, Group: d.stats.Group, Dirs: d.stats.Dirs,
+		Stats:   metrics.Stats{Summary: d.stats.Summary, CPUAndMemory: d.stats.CPUAndMemory, Cgroup: d.stats.Group, Dirs: d.stats.Dirs},
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
 	}
 	if d.cluster != nil && d.cluster.conn.expires != nil {
@@ -76,7 +76,7 @@ func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 		s.ServerExpires = d.serving.expires
 	}
 	if d.cgroups.groups != nil {
-		s.PodCgroup = podCgroup(b, d.cgroups)
+		s.Stats.PodCgroup = podCgroup(b, d.cgroups)
 	}
 	return b.metrics.Handlers(s)
 }

@@ -41,14 +41,14 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 	if err != nil {
 		b.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the kubelet restarts", "err", err)
 	}
-	addresses := node.AddressConfig{NodeName: b.cfg.NodeName, NodeIPs: b.cfg.NodeIPs}
-	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.NodeLabels, Taints: b.k.RegisterWithTaints, ProvidedNodeIP: providedIPs(b.cfg.NodeIPs), ProviderID: b.k.ProviderID}
+	addresses := node.AddressConfig{NodeName: b.cfg.NodeName, NodeIPs: b.cfg.Host.IPs}
+	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.Cluster.NodeLabels, Taints: b.k.RegisterWithTaints, CloudProvider: node.CloudProvider{ProvidedNodeIP: providedIPs(b.cfg.Host.IPs), ProviderID: b.k.ProviderID}}
 	machine := machineFacts(b, d)
 	if d.managers != nil {
 		machine.Devices = d.managers.device.Capacity
-		spec.KeepDevices = !d.managers.device.Fresh() // else those of the object are of another machine (rule dev-11)
+		spec.KeepExtendedResources = !d.managers.device.Fresh() // else those of the object are of another machine (rule dev-11)
 	} else {
-		spec.KeepDevices = true
+		spec.KeepExtendedResources = true
 	}
 	maxImages := int(deref(b.k.NodeStatusMaxImages))
 	facts := node.Facts{
@@ -76,14 +76,16 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 	}
 	cfg := node.Config{
 		Spec: spec, Nodes: d.cluster.conn.Heartbeats.CoreV1().Nodes(), Leases: d.cluster.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
-		Existing: b.k.RegisterNode != nil && !*b.k.RegisterNode,
-		Period:   b.k.NodeStatusUpdateFrequency.Duration,
-		// A Configuration with the update frequency only has both, as with the kubelet.
-		ReportPeriod:  or(b.k.NodeStatusReportFrequency.Duration, b.k.NodeStatusUpdateFrequency.Duration),
-		LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
-		Setters:       facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
-		Seen: func(n *v1.Node) {
-			d.cluster.object.seen(n)
+		NoRegistration: b.k.RegisterNode != nil && !*b.k.RegisterNode,
+		Timing: node.Timing{
+			UpdatePeriod: b.k.NodeStatusUpdateFrequency.Duration,
+			// A Configuration with the update frequency only has both, as with the kubelet.
+			ReportPeriod:  or(b.k.NodeStatusReportFrequency.Duration, b.k.NodeStatusUpdateFrequency.Duration),
+			LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
+		},
+		Setters: facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
+		Observed: func(n *v1.Node) {
+			d.cluster.object.observed(n)
 			if m := d.link.get(); m != nil {
 				m.AttachChanged()
 			}

@@ -69,14 +69,14 @@ func TestNodeObject(t *testing.T) {
 	assert.Equal(t, found, o.hostIPs(found))
 	_, ok := o.attached("v")
 	assert.False(t, ok || o.inUse("v"))
-	o.seen(&v1.Node{Status: v1.NodeStatus{
+	o.observed(&v1.Node{Status: v1.NodeStatus{
 		Addresses: []v1.NodeAddress{
 			{Type: v1.NodeHostName, Address: "n1"}, {Type: v1.NodeInternalIP, Address: "10.0.0.9"}, {Type: v1.NodeExternalIP, Address: "1.2.3.4"},
 			{Type: v1.NodeExternalDNS, Address: "n1.example"}, {Type: v1.NodeHostName, Address: "10.0.0.8"},
 		},
 		VolumesAttached: []v1.AttachedVolume{{Name: "v", DevicePath: "/dev/v"}}, VolumesInUse: []v1.UniqueVolumeName{"w"},
 	}})
-	o.seen(o.object()) // known is closed once
+	o.observed(o.object()) // known is closed once
 	assert.NoError(t, o.registered(t.Context()))
 	assert.Equal(t, []string{"10.0.0.9"}, o.hostIPs(found))
 	names, ips := o.names()

@@ -18,38 +18,38 @@ import (
 // *nodeObject is the one of a standalone kubelet.
 type nodeObject struct {
 	latest     atomic.Pointer[v1.Node]
-	known      chan struct{} // closed when the object was returned for the first time
+	exists     chan struct{} // closed when the object was returned for the first time
 	once       sync.Once
-	checkpoint *node.Checkpoint // nil: it is not remembered
+	checkpoint *node.Checkpoint // nil: it is not checkpointed
 	logger     *slog.Logger
 }
 
-// newNodeObject reads the checkpoint of the object, if pods are remembered. A checkpoint
+// newNodeObject reads the checkpoint of the object, if pods are checkpointed. A checkpoint
 // that cannot be read is not used: a node without its labels would reject pods that
 // select them.
 func newNodeObject(b base) *nodeObject {
-	o := &nodeObject{known: make(chan struct{}), logger: b.logger}
-	if !b.cfg.RememberPods {
+	o := &nodeObject{exists: make(chan struct{}), logger: b.logger}
+	if !b.cfg.Cluster.CheckpointPods {
 		return o
 	}
 	checkpoint, err := node.OpenCheckpoint(filepath.Join(b.cfg.RootDir, "node.json"), b.cfg.NodeName)
 	if err != nil {
-		b.logger.Error("Failed to read the checkpoint of the node; pods are not remembered", "err", err)
+		b.logger.Error("Failed to read the checkpoint of the node; pods are not checkpointed", "err", err)
 		return o
 	}
 	o.checkpoint = checkpoint
 	return o
 }
 
-// seen is called with each object that the API server returns, by one goroutine.
-func (o *nodeObject) seen(n *v1.Node) {
+// observed is called with each object that the API server returns, by one goroutine.
+func (o *nodeObject) observed(n *v1.Node) {
 	o.latest.Store(n)
 	if o.checkpoint != nil {
 		if err := o.checkpoint.Save(n); err != nil {
 			o.logger.Error("Failed to checkpoint the node", "err", err)
 		}
 	}
-	o.once.Do(func() { close(o.known) })
+	o.once.Do(func() { close(o.exists) })
 }
 
 // object returns the object of the API server; nil if it has not returned one.
@@ -60,7 +60,7 @@ func (o *nodeObject) object() *v1.Node {
 	return o.latest.Load()
 }
 
-// best returns the object of the API server or else the remembered one; nil if there is
+// best returns the object of the API server or else that of the checkpoint; nil if there is
 // neither.
 func (o *nodeObject) best() *v1.Node {
 	if object := o.object(); object != nil || o == nil || o.checkpoint == nil {
@@ -73,7 +73,7 @@ func (o *nodeObject) best() *v1.Node {
 // ctx.
 func (o *nodeObject) registered(ctx context.Context) error {
 	select {
-	case <-o.known:
+	case <-o.exists:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -68,17 +68,17 @@ func newServer(b base, d serverDeps) ([]component, error) {
 		b.cfg.Notify(fmt.Sprintf(message, on.Addr()))
 		return nil
 	}
-	if err := add(d.ports.readOnly, "read-only API at http://%s/pods", server.ListenerConfig{Handler: api.ReadOnly(), Open: true}); err != nil {
+	if err := add(d.ports.readOnly, "read-only API at http://%s/pods", server.ListenerConfig{Handler: api.ReadOnly(), Unauthenticated: true}); err != nil {
 		return nil, err
 	}
-	if err := add(d.ports.healthz, "health at http://%s/healthz", server.ListenerConfig{Handler: api.Healthz(), Open: true}); err != nil {
+	if err := add(d.ports.healthz, "health at http://%s/healthz", server.ListenerConfig{Handler: api.Healthz(), Unauthenticated: true}); err != nil {
 		return nil, err
 	}
 	if d.ports.api == nil {
 		return all, nil
 	}
-	full := server.ListenerConfig{Handler: api, ClientCAs: access.clientCAs, Certificate: d.serving.certificate}
-	warnings, err := setTLS(b.k, &full)
+	full := server.ListenerConfig{Handler: api, TLS: server.TLSConfig{ClientCAs: access.clientCAs, Certificate: d.serving.certificate}}
+	warnings, err := setTLS(b.k, &full.TLS)
 	if err != nil {
 		return nil, err
 	}
@@ -95,31 +95,26 @@ func newServer(b base, d serverDeps) ([]component, error) {
 func apiConfig(b base, d serverDeps) server.Config {
 	cfg := server.Config{
 		NodeName: b.cfg.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime,
-		Summary: func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
+		Node: server.Node{Summary: func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
 			if onlyCPUAndMemory {
 				return d.stats.CPUAndMemory(ctx)
 			}
 			return d.stats.Summary(ctx, false)
+		}, Metrics: d.metrics, ServiceLogs: server.Journal,
+			Checks:  []server.Check{{Name: "syncloop", Check: b.metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
+			Configz: map[string]any{"kubeletconfig": maskHeaders(b.k)},
 		},
-		Metrics: d.metrics, Hooks: b.metrics.api.Server(),
-		Checks:        []server.Check{{Name: "syncloop", Ask: b.metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
-		Configz:       map[string]any{"kubeletconfig": maskHeaders(b.k)},
-		CheckpointDir: filepath.Join(b.cfg.RootDir, "checkpoints"),
+		Containers: server.Containers{
+			StreamIdleTimeout: b.k.StreamingConnectionIdleTimeout.Duration, CheckpointDir: filepath.Join(b.cfg.RootDir, "checkpoints"),
+		},
 		Debugging: server.Debugging{
 			Handlers: deref(b.k.EnableDebuggingHandlers), SystemLogs: deref(b.k.EnableSystemLogHandler), NodeLogQuery: deref(b.k.EnableSystemLogQuery),
 			Profiling: deref(b.k.EnableProfilingHandler), Flags: deref(b.k.EnableDebugFlagsHandler),
 		},
-		StreamIdle:  b.k.StreamingConnectionIdleTimeout.Duration,
-		ServiceLogs: server.Journal,
-		Verbosity: func(level int) {
-			if b.cfg.Level != nil {
-				b.cfg.Level.Set(LogLevel(level))
-			}
-		},
-		Logger: b.logger,
+		Hooks: b.metrics.api.Server(), Logger: b.logger,
 	}
 	if root, err := os.OpenRoot(systemLogs); err == nil {
-		cfg.NodeLogs = root.FS()
+		cfg.Node.Logs = root.FS()
 	}
 	return cfg
 }

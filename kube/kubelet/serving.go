@@ -60,7 +60,7 @@ func newServing(b base, c *cluster, hostIPs []string) (s serving, err error) {
 
 // setTLS sets the TLS fields of the Configuration. Insecure versions and suites cause a
 // warning, as with the kubelet.
-func setTLS(k *kubeletconfig.KubeletConfiguration, into *server.ListenerConfig) (warnings []string, err error) {
+func setTLS(k *kubeletconfig.KubeletConfiguration, into *server.TLSConfig) (warnings []string, err error) {
 	if into.MinVersion, err = server.TLSVersion(k.TLSMinVersion); err != nil {
 		return nil, fmt.Errorf("tlsMinVersion: %w", err)
 	}

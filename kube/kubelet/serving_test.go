@@ -17,10 +17,10 @@ func TestTLS(t *testing.T) {
 		"tlsCipherSuites: [NONE]\n":     "tlsCipherSuites: ",
 		"tlsCurvePreferences: [9999]\n": "tlsCurvePreferences: unknown key exchange 9999",
 	} {
-		_, err := setTLS(decode(t, lines), new(server.ListenerConfig))
+		_, err := setTLS(decode(t, lines), new(server.TLSConfig))
 		assert.ErrorContains(t, err, want)
 	}
-	var cfg server.ListenerConfig
+	var cfg server.TLSConfig
 	warnings, err := setTLS(decode(t, "tlsMinVersion: VersionTLS13\ntlsCurvePreferences: [29]\n"), &cfg)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
@@ -31,7 +31,7 @@ func TestTLS(t *testing.T) {
 	assert.EqualValues(t, tls.VersionTLS12, cfg.MinVersion)
 
 	// The kubelet accepts these, and logs a warning.
-	warnings, err = setTLS(decode(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.ListenerConfig))
+	warnings, err = setTLS(decode(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.TLSConfig))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"tlsMinVersion: VersionTLS11 is insecure; want VersionTLS12 or VersionTLS13", "tlsCipherSuites: TLS_RSA_WITH_RC4_128_SHA is insecure"}, warnings)
 }

@@ -42,7 +42,7 @@ func newMember(t *testing.T, api *apitest.Server, name string) *member {
 		Configuration: &kubeletconfig.KubeletConfiguration{
 			Address: "127.0.0.1", Port: -1, HealthzPort: new(int32(-1)), EvictionHard: map[string]string{}, // the disk of the machine may be full
 		},
-		NodeName: name, RootDir: filepath.Join(t.TempDir(), name), Client: conn,
+		NodeName: name, RootDir: filepath.Join(t.TempDir(), name), Cluster: kubelet.Cluster{Client: conn},
 		Runtime: kubelet.Runtime{Name: "fakecri", Service: fake, Images: fake, Processes: true},
 		Logger:  slog.New(slog.DiscardHandler),
 	}}

@@ -26,7 +26,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := b.cfg.Shutdown
+	own := b.cfg.Host.Shutdown
 	var m *shutdown.Manager
 	cfg := shutdown.Config{
 		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: or(own.Flush, 5*time.Second)},
@@ -52,7 +52,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Took.Round(time.Millisecond)))
 		}),
 	}
-	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.ManageHost {
+	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.Host.Manage {
 		t, err := logind.New(logind.Config{Logger: b.logger})
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
-		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
+		return nil, errors.New("Config.Host.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
 	m, err = shutdown.New(cfg)
 	return m, err

@@ -34,7 +34,7 @@ func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 
 func TestTriggersRequireAGracePeriod(t *testing.T) {
 	cfg := standalone(t, "")
-	cfg.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
+	cfg.Host.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
 	_, err := newShutdown(newBase(t, cfg), new(link[node.Node]))
 	require.ErrorContains(t, err, "pods have no time to terminate")
 	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A snapshot keeps the statuses of a standalone kubelet for the next process. With a
+// A snapshot checkpoints the statuses of a standalone kubelet for the next process. With a
 // cluster, where the API server has them, it is nil.
 type snapshot struct{ *status.Snapshot }
 

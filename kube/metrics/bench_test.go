@@ -50,7 +50,7 @@ func BenchmarkHooks(b *testing.B) {
 func BenchmarkScrape(b *testing.B) {
 	w := newWorld(b).known().live(b)
 	full := busy(110)
-	w.sources.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return full, nil }
+	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return full, nil }
 	for i := range 110 {
 		pod := web()
 		pod.UID = types.UID(full.Pods[i].PodRef.UID)

@@ -16,21 +16,20 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A row is whose samples of /metrics/cadvisor they are: the node, a pod, or a
-// container of one.
+// A row has the labels of samples of /metrics/cadvisor: of the node, a pod, or a container.
 type row struct {
 	id, name, image           string
 	namespace, pod, container string
 }
 
-// rowLabels are the labels of a row, in this order.
+// rowLabels are the labels of a row, in order.
 var rowLabels = []string{"container", "id", "image", "name", "namespace", "pod"}
 
 func (r row) labels(more ...string) []string {
 	return append([]string{r.container, r.id, r.image, r.name, r.namespace, r.pod}, more...)
 }
 
-// A scrape is one of /metrics/cadvisor (st-17).
+// A scrape is one scrape of /metrics/cadvisor (rule st-17).
 type scrape struct {
 	c   *containerMetrics
 	s   *Sources
@@ -39,36 +38,36 @@ type scrape struct {
 	wanted map[types.UID]*v1.Pod
 	held   map[types.UID]*runtime.Pod
 
-	// The devices that the node's directory and those of containers are on.
+	// Devices of the file systems of the node and of containers.
 	nodeDisk, containerDisk string
-	devices                 map[[2]uint32]string // by their numbers, as far as they were asked for
+	devices                 map[[2]uint32]string // names by device numbers, as far as they were read
 }
 
 func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 	m.container.machine(s.Machine, out)
 	var summary *statsapi.Summary
 	var err error
-	if s.Summary != nil {
-		summary, err = s.Summary(ctx, false)
+	if s.Stats.Summary != nil {
+		summary, err = s.Stats.Summary(ctx, false)
 	}
 	out.gauge(m.container.scrapeError, number(err != nil))
 	if summary == nil {
 		return
 	}
 	scrape := scrape{c: &m.container, s: s, out: out, wanted: map[types.UID]*v1.Pod{}, held: map[types.UID]*runtime.Pod{}, devices: map[[2]uint32]string{}}
-	if s.Wanted != nil {
-		for _, pod := range s.Wanted() {
+	if s.DesiredPods != nil {
+		for _, pod := range s.DesiredPods() {
 			scrape.wanted[pod.UID] = pod
 		}
 	}
-	if s.Held != nil {
-		for _, pod := range s.Held() {
+	if s.RuntimePods != nil {
+		for _, pod := range s.RuntimePods() {
 			scrape.held[pod.UID] = pod
 		}
 	}
-	if s.Root != nil && s.Dirs != nil {
-		mounts, _ := fs.ReadFile(s.Root, "proc/self/mountinfo") // without it they have no name
-		node, containers := s.Dirs()
+	if s.Root != nil && s.Stats.Dirs != nil {
+		mounts, _ := fs.ReadFile(s.Root, "proc/self/mountinfo") // if it cannot be read, they have no name
+		node, containers := s.Stats.Dirs()
 		scrape.nodeDisk, scrape.containerDisk = deviceOf(mounts, node), deviceOf(mounts, containers)
 	}
 	scrape.node(&summary.Node)
@@ -91,8 +90,8 @@ func (s *scrape) node(n *statsapi.NodeStats) {
 func (s *scrape) pod(p *statsapi.PodStats) {
 	uid := types.UID(p.PodRef.UID)
 	r := row{id: "/pod" + p.PodRef.UID, namespace: p.PodRef.Namespace, pod: p.PodRef.Name}
-	if s.s.PodCgroup != nil {
-		if name, ok := s.s.PodCgroup(uid); ok {
+	if s.s.Stats.PodCgroup != nil {
+		if name, ok := s.s.Stats.PodCgroup(uid); ok {
 			r.id = name.String()
 		}
 	}
@@ -104,19 +103,20 @@ func (s *scrape) pod(p *statsapi.PodStats) {
 	if n := p.ProcessStats; n != nil && n.ProcessCount != nil {
 		s.out.gauge(s.c.processes, float64(*n.ProcessCount), r.labels()...)
 	}
-	s.group(r, uid, "", false)
+	s.cgroup(r, uid, "", false)
 	inside := 0
 	for i := range p.Containers {
 		if pid := s.container(r, uid, &p.Containers[i]); inside == 0 {
 			inside = pid
 		}
 	}
-	if spec := s.wanted[uid]; inside != 0 && spec != nil && !spec.Spec.HostNetwork { // all in it share its network
+	if spec := s.wanted[uid]; inside != 0 && spec != nil && !spec.Spec.HostNetwork { // its containers share its network
 		s.packets(r, fmt.Sprintf("proc/%d/net/dev", inside))
 	}
 }
 
-// container returns the PID of a process in it as well, 0 if none is known.
+// container sends the samples of a container. It returns the PID of one of its processes, 0
+// if none is known.
 func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) (pid int) {
 	r, id := of, ""
 	r.container = c.Name
@@ -128,9 +128,9 @@ func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) (p
 			}
 		}
 	}
-	if _, bare, ok := strings.Cut(id, "://"); ok {
-		r.name = bare
-		r.id += "/" + bare
+	if _, rest, ok := strings.Cut(id, "://"); ok {
+		r.name = rest
+		r.id += "/" + rest
 	} else {
 		r.id += "/" + c.Name
 	}
@@ -144,7 +144,7 @@ func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) (p
 		s.out.gauge(s.c.started, seconds(c.StartTime.Time), r.labels()...)
 	}
 	if id != "" {
-		pid = s.group(r, uid, id, true)
+		pid = s.cgroup(r, uid, id, true)
 	}
 	if spec != nil {
 		s.spec(r, spec)
@@ -152,7 +152,7 @@ func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) (p
 	return pid
 }
 
-// usage sends what a row uses of CPUs and memory.
+// usage sends the usage of CPU and memory of a row.
 func (s *scrape) usage(r row, cpu *statsapi.CPUStats, memory *statsapi.MemoryStats, swap *statsapi.SwapStats, io *statsapi.IOStats) {
 	c, labels := s.c, r.labels()
 	if cpu != nil {
@@ -167,7 +167,7 @@ func (s *scrape) usage(r row, cpu *statsapi.CPUStats, memory *statsapi.MemorySta
 		s.level(c.rss, at, memory.RSSBytes, labels)
 		for typ, n := range map[string]*uint64{"pgfault": memory.PageFaults, "pgmajfault": memory.MajorPageFaults} {
 			s.total(c.faults, at, n, 1, r.labels(typ, "hierarchy"))
-			if r.container != "" { // nothing is below it
+			if r.container != "" { // containers have no children
 				s.total(c.faults, at, n, 1, r.labels(typ, "container"))
 			}
 		}
@@ -205,12 +205,12 @@ func (s *scrape) network(r row, n *statsapi.NetworkStats) {
 	}
 }
 
-// packets sends what the summary API has no place for, from a /proc/net/dev.
+// packets sends the counts of a /proc/net/dev that are not in the summary API.
 func (s *scrape) packets(r row, file string) {
 	if s.s.Root == nil {
 		return
 	}
-	text, _ := fs.ReadFile(s.s.Root, file) // of a process that has gone there is none
+	text, _ := fs.ReadFile(s.s.Root, file) // missing if the process has terminated
 	for _, i := range interfaces(string(text)) {
 		labels := r.labels(i.name)
 		s.total(s.c.receivedPackets, time.Time{}, &i.received, 1, labels)
@@ -220,7 +220,7 @@ func (s *scrape) packets(r row, file string) {
 	}
 }
 
-// disk sends what a row has on its file system.
+// disk sends the file system usage of a row.
 func (s *scrape) disk(r row, device string, fs *statsapi.FsStats) {
 	if fs == nil {
 		return
@@ -232,13 +232,13 @@ func (s *scrape) disk(r row, device string, fs *statsapi.FsStats) {
 	s.level(s.c.fsInodesFree, at, fs.InodesFree, labels)
 }
 
-// group sends what only the cgroup of a row tells. It returns the PID of a process
-// right in it, 0 if none is known.
-func (s *scrape) group(r row, uid types.UID, id string, leaf bool) (pid int) {
-	if s.s.Group == nil {
+// cgroup sends the counters that only the cgroup of a row has. It returns the PID of one of
+// its processes, 0 if none is known.
+func (s *scrape) cgroup(r row, uid types.UID, id string, leaf bool) (pid int) {
+	if s.s.Stats.Cgroup == nil {
 		return 0
 	}
-	g, _ := s.s.Group(uid, id) // a cgroup that has gone, or is read in part, is no news
+	g, _ := s.s.Stats.Cgroup(uid, id) // the cgroup may have been removed
 	c, labels, at := s.c, r.labels(), g.At
 	if g.CPU != nil {
 		s.total(c.cpuUser, at, &g.CPU.UserNanos, 1e-9, labels)
@@ -250,7 +250,7 @@ func (s *scrape) group(r row, uid types.UID, id string, leaf bool) (pid int) {
 		s.total(c.throttledTime, at, &g.CPU.ThrottledNanos, 1e-9, labels)
 	}
 	if m := g.Memory; m != nil {
-		s.total(c.oomEvents, time.Time{}, &m.OOMKills, 1, labels) // oom-3
+		s.total(c.oomEvents, time.Time{}, &m.OOMKills, 1, labels) // rule oom-3
 		s.total(c.limitHits, at, &m.LimitHits, 1, labels)
 		s.level(c.cache, at, &m.Cache, labels)
 		s.level(c.mappedFile, at, &m.MappedFile, labels)
@@ -275,7 +275,7 @@ func (s *scrape) group(r row, uid types.UID, id string, leaf bool) (pid int) {
 	return pid
 }
 
-// io sends what went to disks, and came from them. Those without a name are one.
+// io sends disk reads and writes. Devices without a name are summed up.
 func (s *scrape) io(r row, at time.Time, of []cgroups.DeviceIO) {
 	sums := map[string]cgroups.DeviceIO{}
 	for _, d := range of {
@@ -293,8 +293,8 @@ func (s *scrape) io(r row, at time.Time, of []cgroups.DeviceIO) {
 	}
 }
 
-// device names the device with these numbers, as cAdvisor does; "" is one that the
-// machine does not know, or Sources.Root is nil.
+// device returns the name of a device, as cAdvisor does; "" if it is unknown or
+// Sources.Root is nil.
 func (s *scrape) device(major, minor uint32) string {
 	numbers := [2]uint32{major, minor}
 	name, known := s.devices[numbers]
@@ -305,14 +305,14 @@ func (s *scrape) device(major, minor uint32) string {
 	return name
 }
 
-// total sends a number that only grows, in the unit of its metric.
+// total sends a counter, in the unit of its metric.
 func (s *scrape) total(d *prometheus.Desc, at time.Time, n *uint64, unit float64, labels []string) {
 	if n != nil {
 		s.out.put(d, prometheus.CounterValue, at, float64(*n)*unit, labels)
 	}
 }
 
-// level sends a number that comes and goes.
+// level sends a gauge.
 func (s *scrape) level(d *prometheus.Desc, at time.Time, n *uint64, labels []string) {
 	if n != nil {
 		s.out.put(d, prometheus.GaugeValue, at, float64(*n), labels)

@@ -16,21 +16,21 @@ type cgroupMetrics struct {
 }
 
 func (c *cgroupMetrics) declare(s *family.Set) {
-	c.duration = s.Histograms("cm.Hooks.Operation", "kubelet_cgroup_manager_duration_seconds", "How long one change of a cgroup took: create, update or destroy.", quick, "operation_type")
-	c.repaired = s.Counter("cm.Hooks.Repaired", "cgroup_drift_repaired_total", "Cgroups in which somebody else had changed something.")
-	c.kills = s.Counters("oom.Config.Handle", "kubeparts_oom_kills_total", "Processes that the kernel killed for memory: of the machine, or of one cgroup.", "scope")
+	c.duration = s.Histograms("cm.Hooks.Operation", "kubelet_cgroup_manager_duration_seconds", "Duration of cgroup operations: create, update or destroy.", quick, "operation_type")
+	c.repaired = s.Counter("cm.Hooks.Repaired", "cgroup_drift_repaired_total", "Cgroups whose values were changed by others and restored.")
+	c.kills = s.Counters("oom.Config.Handle", "kubeparts_oom_kills_total", "Processes that the kernel has killed because of memory, by scope: the machine, or a cgroup.", "scope")
 }
 
 // Cgroups returns the hooks of a cm.Manager.
 func (m *Metrics) Cgroups() cm.Hooks {
 	c := &m.cgroups
 	return cm.Hooks{
-		Operation: func(i cm.OperationInfo) { c.duration.WithLabelValues(i.Type).Observe(i.Duration.Seconds()) }, // cm-11
+		Operation: func(i cm.OperationInfo) { c.duration.WithLabelValues(i.Type).Observe(i.Duration.Seconds()) }, // rule cm-11
 		Repaired:  func(cgroups.Name, []cgroups.Change) { c.repaired.Inc() },
 	}
 }
 
-// OOMKill counts what an oom.Watcher tells: it is, or is called by, Config.Handle.
+// OOMKill counts an OOM kill. It is an oom.Config.Handle, or is called by one.
 func (m *Metrics) OOMKill(k oom.Kill) {
 	scope := "cgroup"
 	if k.System() {

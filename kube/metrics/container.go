@@ -7,7 +7,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 )
 
-// containerMetrics are those of /metrics/cadvisor (st-17).
+// containerMetrics are the metrics of /metrics/cadvisor (rule st-17).
 type containerMetrics struct {
 	cpu, periods, throttled, throttledTime            *prometheus.Desc
 	workingSet, usage, rss, swap, faults, oomEvents   *prometheus.Desc
@@ -31,67 +31,67 @@ func (c *containerMetrics) declare(s *family.Set) {
 	desc := func(from, typ, name, help string, more ...string) *prometheus.Desc {
 		return s.Desc("Sources."+from, "container_"+name, typ, help, append(append([]string{}, rowLabels...), more...)...)
 	}
-	c.cpu = desc("Summary", "counter", "cpu_usage_seconds_total", "CPU time that was used, in core-seconds.", "cpu")
-	c.workingSet = desc("Summary", "gauge", "memory_working_set_bytes", "Memory in use that can't be taken away.")
-	c.usage = desc("Summary", "gauge", "memory_usage_bytes", "Memory in use, file cache included.")
-	c.rss = desc("Summary", "gauge", "memory_rss", "Anonymous memory, in bytes.")
-	c.swap = desc("Summary", "gauge", "memory_swap", "Swap in use, in bytes.")
-	c.faults = desc("Summary", "counter", "memory_failures_total", "Page faults.", "failure_type", "scope")
-	c.processes = desc("Summary", "gauge", "processes", "Processes in it.")
-	c.started = desc("Summary", "gauge", "start_time_seconds", "When it was started, in Unix time.")
-	c.lastSeen = desc("Summary", "gauge", "last_seen", "When it was last measured, in Unix time.")
-	c.received = desc("Summary", "counter", "network_receive_bytes_total", "Bytes that came in.", "interface")
-	c.receiveErrors = desc("Summary", "counter", "network_receive_errors_total", "Errors on what came in.", "interface")
-	c.sent = desc("Summary", "counter", "network_transmit_bytes_total", "Bytes that went out.", "interface")
-	c.sendErrors = desc("Summary", "counter", "network_transmit_errors_total", "Errors on what went out.", "interface")
-	c.receivedPackets = desc("Root", "counter", "network_receive_packets_total", "Packets that came in.", "interface")
-	c.receiveDropped = desc("Root", "counter", "network_receive_packets_dropped_total", "Packets that came in and were dropped.", "interface")
-	c.sentPackets = desc("Root", "counter", "network_transmit_packets_total", "Packets that went out.", "interface")
-	c.sendDropped = desc("Root", "counter", "network_transmit_packets_dropped_total", "Packets that were to go out and were dropped.", "interface")
-	c.fsUsage = desc("Summary", "gauge", "fs_usage_bytes", "What it has on its file system: a container in its writable layer.", "device")
-	c.fsLimit = desc("Summary", "gauge", "fs_limit_bytes", "Size of its file system.", "device")
-	c.fsInodes = desc("Summary", "gauge", "fs_inodes_total", "Inodes that its file system can have.", "device")
-	c.fsInodesFree = desc("Summary", "gauge", "fs_inodes_free", "Inodes that are left on its file system.", "device")
+	c.cpu = desc("Stats.Summary", "counter", "cpu_usage_seconds_total", "CPU time used, in core-seconds.", "cpu")
+	c.workingSet = desc("Stats.Summary", "gauge", "memory_working_set_bytes", "Memory in use that cannot be reclaimed.")
+	c.usage = desc("Stats.Summary", "gauge", "memory_usage_bytes", "Memory in use, including file cache.")
+	c.rss = desc("Stats.Summary", "gauge", "memory_rss", "Anonymous memory, in bytes.")
+	c.swap = desc("Stats.Summary", "gauge", "memory_swap", "Swap in use, in bytes.")
+	c.faults = desc("Stats.Summary", "counter", "memory_failures_total", "Page faults.", "failure_type", "scope")
+	c.processes = desc("Stats.Summary", "gauge", "processes", "Number of processes.")
+	c.started = desc("Stats.Summary", "gauge", "start_time_seconds", "Start time, in Unix time.")
+	c.lastSeen = desc("Stats.Summary", "gauge", "last_seen", "Time of the last measurement, in Unix time.")
+	c.received = desc("Stats.Summary", "counter", "network_receive_bytes_total", "Bytes received.", "interface")
+	c.receiveErrors = desc("Stats.Summary", "counter", "network_receive_errors_total", "Errors while receiving.", "interface")
+	c.sent = desc("Stats.Summary", "counter", "network_transmit_bytes_total", "Bytes sent.", "interface")
+	c.sendErrors = desc("Stats.Summary", "counter", "network_transmit_errors_total", "Errors while sending.", "interface")
+	c.receivedPackets = desc("Root", "counter", "network_receive_packets_total", "Packets received.", "interface")
+	c.receiveDropped = desc("Root", "counter", "network_receive_packets_dropped_total", "Received packets that were dropped.", "interface")
+	c.sentPackets = desc("Root", "counter", "network_transmit_packets_total", "Packets sent.", "interface")
+	c.sendDropped = desc("Root", "counter", "network_transmit_packets_dropped_total", "Packets that were dropped instead of sent.", "interface")
+	c.fsUsage = desc("Stats.Summary", "gauge", "fs_usage_bytes", "Bytes used on the file system; of a container those of its writable layer.", "device")
+	c.fsLimit = desc("Stats.Summary", "gauge", "fs_limit_bytes", "Size of the file system.", "device")
+	c.fsInodes = desc("Stats.Summary", "gauge", "fs_inodes_total", "Total inodes of the file system.", "device")
+	c.fsInodesFree = desc("Stats.Summary", "gauge", "fs_inodes_free", "Free inodes of the file system.", "device")
 	for name, of := range map[string]*[2]*prometheus.Desc{"cpu": &c.cpuPressure, "io": &c.ioPressure, "memory": &c.memoryPressure} {
-		of[0] = desc("Summary", "counter", "pressure_"+name+"_waiting_seconds_total", "Time in which some task had to wait.")
-		of[1] = desc("Summary", "counter", "pressure_"+name+"_stalled_seconds_total", "Time in which all tasks had to wait.")
+		of[0] = desc("Stats.Summary", "counter", "pressure_"+name+"_waiting_seconds_total", "Time in which at least one task was stalled.")
+		of[1] = desc("Stats.Summary", "counter", "pressure_"+name+"_stalled_seconds_total", "Time in which all tasks were stalled.")
 	}
-	c.periods = desc("Group", "counter", "cpu_cfs_periods_total", "Periods with a quota of CPU time.")
-	c.throttled = desc("Group", "counter", "cpu_cfs_throttled_periods_total", "Periods in which the quota of CPU time was used up.")
-	c.throttledTime = desc("Group", "counter", "cpu_cfs_throttled_seconds_total", "For how long tasks were held back because the quota of CPU time was used up.")
-	c.cpuUser = desc("Group", "counter", "cpu_user_seconds_total", "CPU time that was used in programs.")
-	c.cpuSystem = desc("Group", "counter", "cpu_system_seconds_total", "CPU time that was used in the kernel.")
-	c.cache = desc("Group", "gauge", "memory_cache", "File cache, in bytes.")
-	c.mappedFile = desc("Group", "gauge", "memory_mapped_file", "File cache that processes have mapped, in bytes.")
-	c.activeFile = desc("Group", "gauge", "memory_total_active_file_bytes", "File cache that goes last when memory is short.")
-	c.inactiveFile = desc("Group", "gauge", "memory_total_inactive_file_bytes", "File cache that goes first when memory is short.")
-	c.kernel = desc("Group", "gauge", "memory_kernel_usage", "Memory that the kernel uses for it, in bytes.")
-	c.peak = desc("Group", "gauge", "memory_max_usage_bytes", "Most memory that was in use at once; of cgroup v2 from Linux 5.19 on.")
-	c.limitHits = desc("Group", "counter", "memory_failcnt", "How often the limit of memory was met.")
-	c.oomEvents = desc("Group", "counter", "oom_events_total", "Processes that the kernel killed for memory.")
-	c.threads = desc("Group", "gauge", "threads", "Threads in the container.")
-	c.threadsMax = desc("Group", "gauge", "threads_max", "Threads that it may have.")
-	c.fsRead = desc("Group", "counter", "fs_reads_bytes_total", "Bytes that were read from disks.", "device")
-	c.fsReads = desc("Group", "counter", "fs_reads_total", "Reads from disks.", "device")
-	c.fsWritten = desc("Group", "counter", "fs_writes_bytes_total", "Bytes that were written to disks.", "device")
-	c.fsWrites = desc("Group", "counter", "fs_writes_total", "Writes to disks.", "device")
-	c.quota = desc("Wanted", "gauge", "spec_cpu_quota", "CPU time that it may use in a period, in µs.")
-	c.period = desc("Wanted", "gauge", "spec_cpu_period", "The period of its quota, in µs.")
-	c.shares = desc("Wanted", "gauge", "spec_cpu_shares", "Its share of the CPUs when they are all busy; 1024 is one core that was asked for.")
-	c.memoryLimit = desc("Wanted", "gauge", "spec_memory_limit_bytes", "Memory that it may use; 0: any amount.")
-	c.scrapeError = s.Desc("Sources.Summary", "container_scrape_error", "gauge", "1 if not all of this could be had.")
+	c.periods = desc("Stats.Cgroup", "counter", "cpu_cfs_periods_total", "CPU quota periods.")
+	c.throttled = desc("Stats.Cgroup", "counter", "cpu_cfs_throttled_periods_total", "CPU quota periods in which tasks were throttled.")
+	c.throttledTime = desc("Stats.Cgroup", "counter", "cpu_cfs_throttled_seconds_total", "Time for which tasks were throttled.")
+	c.cpuUser = desc("Stats.Cgroup", "counter", "cpu_user_seconds_total", "CPU time used in user mode.")
+	c.cpuSystem = desc("Stats.Cgroup", "counter", "cpu_system_seconds_total", "CPU time used in the kernel.")
+	c.cache = desc("Stats.Cgroup", "gauge", "memory_cache", "File cache, in bytes.")
+	c.mappedFile = desc("Stats.Cgroup", "gauge", "memory_mapped_file", "Mapped file cache, in bytes.")
+	c.activeFile = desc("Stats.Cgroup", "gauge", "memory_total_active_file_bytes", "Active file cache, in bytes.")
+	c.inactiveFile = desc("Stats.Cgroup", "gauge", "memory_total_inactive_file_bytes", "Inactive file cache, in bytes.")
+	c.kernel = desc("Stats.Cgroup", "gauge", "memory_kernel_usage", "Kernel memory, in bytes.")
+	c.peak = desc("Stats.Cgroup", "gauge", "memory_max_usage_bytes", "Maximum memory usage; with cgroup v2 on Linux 5.19 and later.")
+	c.limitHits = desc("Stats.Cgroup", "counter", "memory_failcnt", "Number of times that the memory limit was reached.")
+	c.oomEvents = desc("Stats.Cgroup", "counter", "oom_events_total", "Processes that the kernel has killed because of memory.")
+	c.threads = desc("Stats.Cgroup", "gauge", "threads", "Number of threads.")
+	c.threadsMax = desc("Stats.Cgroup", "gauge", "threads_max", "Maximum number of threads.")
+	c.fsRead = desc("Stats.Cgroup", "counter", "fs_reads_bytes_total", "Bytes read from disks.", "device")
+	c.fsReads = desc("Stats.Cgroup", "counter", "fs_reads_total", "Reads from disks.", "device")
+	c.fsWritten = desc("Stats.Cgroup", "counter", "fs_writes_bytes_total", "Bytes written to disks.", "device")
+	c.fsWrites = desc("Stats.Cgroup", "counter", "fs_writes_total", "Writes to disks.", "device")
+	c.quota = desc("DesiredPods", "gauge", "spec_cpu_quota", "CPU quota of a period, in µs.")
+	c.period = desc("DesiredPods", "gauge", "spec_cpu_period", "CPU quota period, in µs.")
+	c.shares = desc("DesiredPods", "gauge", "spec_cpu_shares", "CPU shares; 1024 for each requested core.")
+	c.memoryLimit = desc("DesiredPods", "gauge", "spec_memory_limit_bytes", "Memory limit; 0 means no limit.")
+	c.scrapeError = s.Desc("Sources.Stats.Summary", "container_scrape_error", "gauge", "1 if not all container metrics could be read.")
 	machine := func(name, help string) *prometheus.Desc {
 		return s.Desc("Sources.Machine", "machine_"+name, "gauge", help, "boot_id", "machine_id", "system_uuid")
 	}
-	c.cpus = machine("cpu_cores", "CPUs, as the kernel counts them.")
-	c.cores = machine("cpu_physical_cores", "Cores of the machine.")
-	c.sockets = machine("cpu_sockets", "Sockets of the machine.")
+	c.cpus = machine("cpu_cores", "Number of logical CPUs.")
+	c.cores = machine("cpu_physical_cores", "Number of physical cores.")
+	c.sockets = machine("cpu_sockets", "Number of CPU sockets.")
 	c.memory = machine("memory_bytes", "Memory of the machine.")
 	c.machineSwap = machine("swap_bytes", "Swap of the machine.")
-	c.machineError = s.Desc("Sources.Machine", "machine_scrape_error", "gauge", "1 if nothing is known of the machine.")
+	c.machineError = s.Desc("Sources.Machine", "machine_scrape_error", "gauge", "1 if the machine could not be read.")
 }
 
-// machine tells what the node has.
+// machine sends the metrics of the machine.
 func (c *containerMetrics) machine(has Machine, out sink) {
 	out.gauge(c.machineError, number(has.CPUs == 0))
 	for _, of := range []struct {
@@ -107,7 +107,7 @@ func (c *containerMetrics) machine(has Machine, out sink) {
 	}
 }
 
-// specOf finds a container of a pod by its name.
+// specOf returns the container of a pod with a name.
 func specOf(pod *v1.Pod, name string) *v1.Container {
 	if pod == nil {
 		return nil
@@ -127,14 +127,14 @@ func specOf(pod *v1.Pod, name string) *v1.Container {
 	return nil
 }
 
-// The kernel's and the kubelet's ways to count CPU time.
+// Units of CPU quotas and shares.
 const (
 	quotaPeriod  = 100_000 // µs
 	sharesOfCore = 1024
 	leastShares  = 2
 )
 
-// spec tells what a container was promised.
+// spec sends the limits of a container.
 func (s *scrape) spec(r row, c *v1.Container) {
 	labels := r.labels()
 	cpu := c.Resources.Requests.Cpu().MilliValue()

@@ -11,46 +11,46 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// diskMetrics are what pods have on disks: the volumes of claims (vol-80), and logs.
+// diskMetrics are the metrics of volumes of claims (rule vol-80) and of container logs.
 type diskMetrics struct {
 	capacity, available, used, inodes, inodesFree, inodesUsed *prometheus.Desc
 	abnormal                                                  *prometheus.Desc
 	logs                                                      *prometheus.Desc
 
-	mu   sync.Mutex // guards the field below
-	sick map[statsapi.PVCReference]bool
+	mu             sync.Mutex // guards the field below
+	abnormalClaims map[statsapi.PVCReference]bool
 }
 
 func (d *diskMetrics) declare(s *family.Set) {
 	claim := func(from, name, help string) *prometheus.Desc {
 		return s.Desc(from, "kubelet_volume_stats_"+name, "gauge", help, "namespace", "persistentvolumeclaim")
 	}
-	d.capacity = claim("Sources.Summary", "capacity_bytes", "Size of the volume's file system.")
-	d.available = claim("Sources.Summary", "available_bytes", "What is left of the volume's file system.")
-	d.used = claim("Sources.Summary", "used_bytes", "What is in use of the volume's file system.")
-	d.inodes = claim("Sources.Summary", "inodes", "Inodes that the volume's file system can have.")
-	d.inodesFree = claim("Sources.Summary", "inodes_free", "Inodes that are left in the volume.")
-	d.inodesUsed = claim("Sources.Summary", "inodes_used", "Inodes in use in the volume.")
-	d.abnormal = claim("volume.Hooks.Measured", "health_status_abnormal", "1 if the volume's driver says that something is wrong with it.")
-	d.logs = s.Desc("Sources.Summary", "kubelet_container_log_filesystem_used_bytes", "gauge", "What the container's logs take.", "uid", "namespace", "pod", "container")
-	d.sick = map[statsapi.PVCReference]bool{}
+	d.capacity = claim("Sources.Stats.Summary", "capacity_bytes", "Size of the volume's file system.")
+	d.available = claim("Sources.Stats.Summary", "available_bytes", "Available bytes of the volume's file system.")
+	d.used = claim("Sources.Stats.Summary", "used_bytes", "Used bytes of the volume's file system.")
+	d.inodes = claim("Sources.Stats.Summary", "inodes", "Total inodes of the volume's file system.")
+	d.inodesFree = claim("Sources.Stats.Summary", "inodes_free", "Free inodes of the volume's file system.")
+	d.inodesUsed = claim("Sources.Stats.Summary", "inodes_used", "Used inodes of the volume.")
+	d.abnormal = claim("volume.Hooks.Measured", "health_status_abnormal", "1 if the volume's driver reports it as abnormal.")
+	d.logs = s.Desc("Sources.Stats.Summary", "kubelet_container_log_filesystem_used_bytes", "gauge", "Bytes used by the container's logs.", "uid", "namespace", "pod", "container")
+	d.abnormalClaims = map[statsapi.PVCReference]bool{}
 }
 
-// measured takes note of how a volume is. No summary has it.
+// measured stores the health of a volume, which is not in the summary.
 func (d *diskMetrics) measured(i volume.MeasuredInfo) {
 	if i.Spec == nil || i.Spec.Claim == nil || i.Stats.Abnormal == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sick[statsapi.PVCReference{Name: i.Spec.Claim.Name, Namespace: i.Spec.Claim.Namespace}] = *i.Stats.Abnormal
+	d.abnormalClaims[statsapi.PVCReference{Name: i.Spec.Claim.Name, Namespace: i.Spec.Claim.Namespace}] = *i.Stats.Abnormal
 }
 
 func (m *Metrics) collectDisks(ctx context.Context, s *Sources, out sink) {
-	if s.Summary == nil {
+	if s.Stats.Summary == nil {
 		return
 	}
-	summary, _ := s.Summary(ctx, false) // its error is told by resource_scrape_error
+	summary, _ := s.Stats.Summary(ctx, false) // resource_scrape_error reports its error
 	if summary == nil {
 		return
 	}
@@ -88,13 +88,13 @@ func (d *diskMetrics) volume(out sink, s *statsapi.FsStats, labels ...string) {
 	}
 }
 
-// health tells how the volumes are that are still there, and forgets the others.
-func (d *diskMetrics) health(out sink, there map[statsapi.PVCReference]bool) {
+// health sends the health of the existing volumes, and removes that of others.
+func (d *diskMetrics) health(out sink, existing map[statsapi.PVCReference]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for ref, sick := range d.sick {
-		if !there[ref] {
-			delete(d.sick, ref)
+	for ref, sick := range d.abnormalClaims {
+		if !existing[ref] {
+			delete(d.abnormalClaims, ref)
 			continue
 		}
 		out.gauge(d.abnormal, number(sick), ref.Namespace, ref.Name)

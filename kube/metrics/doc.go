@@ -1,59 +1,61 @@
-// Package metrics counts what happens on a node for Prometheus, with the names, labels
-// and buckets of a kubelet's metrics, so that dashboards and alerts made for kubelets
-// work. docs/metrics.md lists them all.
+// Package metrics provides the Prometheus metrics of a node, with the names, labels and
+// buckets of the kubelet, so that dashboards and alerts for kubelets work. docs/metrics.md
+// lists them.
 //
 // # What it decides
 //
-// Which metric each hook of the packages becomes, and what a scrape of /metrics,
-// /metrics/resource, /metrics/cadvisor, /metrics/probes and /metrics/slis answers
-// (st-16 … st-18). What has no name on a kubelet is called kubeparts_….
+// The metric of each hook of the packages, and the metrics at /metrics, /metrics/resource,
+// /metrics/cadvisor, /metrics/probes and /metrics/slis (rules st-16 to st-18). Metrics that
+// the kubelet does not have are named kubeparts_….
 //
-// Package remote has the metrics of what speaks gRPC, and package cluster those of what
-// speaks to the API server, so that an agent without them need not link them.
+// Package remote has the metrics of packages that use gRPC, and package cluster those of
+// packages that use the API server, so that an agent without them does not depend on these
+// libraries.
 //
 // # Usage
 //
 //	m, err := metrics.New(metrics.Config{NodeName: "n1"})
-//	gen, err := pleg.New(pleg.Config{Hooks: m.PLEG(), …})  // and so on for each part
+//	gen, err := pleg.New(pleg.Config{Hooks: m.PLEG(), …})  // the same for each package
 //	…
-//	for path, handler := range m.Handlers(metrics.Sources{Held: gen.Pods, …}) {
-//		mux.Handle(path, handler)                          // or server.Config.Metrics
+//	for path, handler := range m.Handlers(metrics.Sources{RuntimePods: gen.Pods, …}) {
+//		mux.Handle(path, handler)                          // or server.Node.Metrics
 //	}
 //
-// Hooks are structs of funcs: who wants to be told as well sets a func that calls both.
+// Hooks are structs of functions: a caller that needs a hook itself sets a function that
+// calls both.
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine. Nothing is started: what is not counted
-// is read when somebody scrapes, for as long as Sources.Timeout.
+// Everything is safe for concurrent use. There are no goroutines: what is not counted is
+// read at a scrape, within Sources.Timeout.
 //
 // # Guarantees and limits
 //
-//   - Each Metrics has registries of its own: several nodes can be in one process.
-//   - A hook costs less than a microsecond and allocates nothing (bench_test.go).
-//   - What a part cannot tell at a scrape is left out; the rest is answered.
-//   - A number that nobody has is absent, never zero.
-//   - Series of pods go with their pods, but for counters by reason or type, of which
-//     there are few.
+//   - Each Metrics has its own registries: several nodes can run in one process.
+//   - A hook takes less than a microsecond and does not allocate (bench_test.go).
+//   - If a source fails at a scrape, its metrics are absent; the others are served.
+//   - Unknown values are absent, never zero.
+//   - Series of pods are removed with their pods, except counters by reason or type, whose
+//     number is bounded.
 //
 // # Differences from the kubelet
 //
-//   - /metrics/cadvisor has what the summary API and cgroups tell: one row for the node,
-//     each pod and each container. The label device is empty: disks are summed up.
-//   - kubelet_pleg_discard_events is always 0: nothing is dropped.
-//   - operation_type of kubelet_pod_worker_duration_seconds is create, sync, terminate
-//     or cleanup; a kubelet's update is a sync here.
-//   - prober_probe_total counts no run that could not be carried out (prober-26).
-//   - Helps are in our words.
+//   - /metrics/cadvisor has the data of the summary API and of cgroups: one row for the
+//     node, each pod and each container. The label device is empty: disks are summed up.
+//   - kubelet_pleg_discard_events is always 0: no event is dropped.
+//   - operation_type of kubelet_pod_worker_duration_seconds is create, sync, terminate or
+//     cleanup; the kubelet's update is a sync.
+//   - prober_probe_total does not count attempts that could not be made (rule prober-26).
+//   - Help texts differ.
 //
 // # Testing
 //
-// The tests scrape a node all of whose hooks were called, read it with the Prometheus
-// library, lint it, and compare it with testdata/kubelet.txt and testdata/cadvisor.txt:
-// the metrics of a kubelet, each served or with the reason why not.
+// Tests scrape a node whose hooks were all called, parse the result with the Prometheus
+// library, lint it, and compare it with testdata/kubelet.txt and testdata/cadvisor.txt: the
+// metrics of the kubelet, each of which is served, or listed with the reason why not.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package metrics

@@ -29,7 +29,7 @@ func Example() {
 	if err := gen.Relist(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	handlers := m.Handlers(metrics.Sources{Held: func() []*runtime.Pod { return gen.Pods() }})
+	handlers := m.Handlers(metrics.Sources{RuntimePods: func() []*runtime.Pod { return gen.Pods() }})
 	answer := httptest.NewRecorder()
 	handlers[metrics.Path].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, metrics.Path, nil))
 	for line := range strings.Lines(answer.Body.String()) {

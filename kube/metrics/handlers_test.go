@@ -63,7 +63,7 @@ func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
 // A runtime that fails leaves what is known of the node.
 func TestAScrapeGoesOnWhereAPartFails(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
 		s := summary()
 		s.Pods = nil
 		return s, errors.New("the runtime does not answer")
@@ -73,20 +73,20 @@ func TestAScrapeGoesOnWhereAPartFails(t *testing.T) {
 	assert.Equal(t, []string{"container_scrape_error 1"}, w.lines(t, metrics.CadvisorPath, "container_scrape_error"))
 	assert.Len(t, w.lines(t, metrics.CadvisorPath, "machine_cpu_cores"), 1)
 
-	w.sources.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, errBroken }
+	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, errBroken }
 	assert.Equal(t, []string{"resource_scrape_error 1"}, w.lines(t, metrics.ResourcePath, "resource_scrape_error"))
 	assert.Equal(t, []string{"kubelet_running_pods 1"}, w.lines(t, metrics.Path, "kubelet_running_pods"))
 
 	twice := summary()
 	twice.Pods = append(twice.Pods, twice.Pods[0]) // which no Prometheus takes
-	w.sources.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return twice, nil }
+	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return twice, nil }
 	assert.Len(t, w.lines(t, metrics.ResourcePath, "pod_cpu_usage_seconds_total"), 1)
 }
 
 func TestAScrapeDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.sources.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
+		w.sources.Stats.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}

@@ -11,18 +11,18 @@ type healthMetrics struct {
 	total *prometheus.CounterVec
 }
 
-func (h *healthMetrics) declare(s *family.Set) { // st-18
-	h.now = s.Gauges("Metrics.Check", "kubernetes_healthcheck", "Whether a check was well when it was last asked: 1 if it was.", "name", "type")
-	h.total = s.Counters("Metrics.Check", "kubernetes_healthchecks_total", "How often a check was asked, by what it said.", "name", "type", "status")
+func (h *healthMetrics) declare(s *family.Set) { // rule st-18
+	h.now = s.Gauges("Metrics.Check", "kubernetes_healthcheck", "Result of the last health check: 1 if healthy.", "name", "type")
+	h.total = s.Counters("Metrics.Check", "kubernetes_healthchecks_total", "Number of health checks, by result.", "name", "type", "status")
 }
 
-// Check returns a check that is counted whenever it is asked: those of /healthz have
-// the type "healthz". A nil error means that all is well (st-18). What was never asked
-// is neither well nor ill, and is not told.
-func (m *Metrics) Check(typ, name string, ask func() error) func() error {
+// Check returns a function that calls check and counts its results: those of /healthz have
+// the type "healthz". A nil error means healthy. A check that was never called has no
+// metric.
+func (m *Metrics) Check(typ, name string, check func() error) func() error {
 	good, bad := m.health.total.WithLabelValues(name, typ, "success"), m.health.total.WithLabelValues(name, typ, "error")
 	return func() error {
-		err := ask()
+		err := check()
 		if err != nil {
 			m.health.now.WithLabelValues(name, typ).Set(0)
 			bad.Inc()

@@ -144,7 +144,7 @@ func (w world) liveCluster(t testing.TB) {
 	n.Updated(false, nil)
 	n.Updated(false, errBroken)
 	n.Renewed(errBroken)
-	for _, of := range []func(bool, time.Duration, error){w.cluster.Tokens().Asked, w.cluster.Access().Asked} {
+	for _, of := range []func(bool, time.Duration, error){w.cluster.Tokens().Reviewed, w.cluster.Access().Reviewed} {
 		of(true, 0, nil)
 		of(false, time.Second, nil)
 		of(false, time.Second, errBroken)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// deviceName is what the kernel calls a block device, below /dev; "" if it knows none
-// with these numbers.
+// deviceName returns the name of a block device, below /dev; "" if it is unknown.
 func deviceName(root fs.FS, major, minor uint32) string {
 	if root == nil {
 		return ""
@@ -25,8 +24,8 @@ func deviceName(root fs.FS, major, minor uint32) string {
 	return ""
 }
 
-// deviceOf is what the file system is mounted from that a path is on, by a
-// /proc/self/mountinfo: a device, or a word such as "overlay" and "tmpfs".
+// deviceOf returns the mount source of the file system of a path, from a
+// /proc/self/mountinfo: a device, or a name such as "overlay" or "tmpfs".
 func deviceOf(mountinfo []byte, path string) string {
 	device, longest := "", ""
 	for line := range strings.Lines(string(mountinfo)) {
@@ -35,7 +34,7 @@ func deviceOf(mountinfo []byte, path string) string {
 		if !ok || len(fields) < 5 || len(kind) < 2 {
 			continue
 		}
-		// Of several that are mounted at one place the last is seen.
+		// Of several mounts at one path the last one is visible.
 		if at := unescape(fields[4]); path != "" && len(at) >= len(longest) && isBelow(path, at) {
 			device, longest = unescape(kind[1]), at
 		}
@@ -47,8 +46,7 @@ func isBelow(path, dir string) bool {
 	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
 }
 
-// unescape undoes how the kernel writes what would break a line into fields: "\\040"
-// for a space.
+// unescape reverses the escaping of the kernel, such as "\\040" for a space.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -67,17 +65,17 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// A link is an interface of a network, and the packets that went through it.
+// A link has the packet counts of a network interface.
 type link struct {
 	name                                        string
 	received, receiveDropped, sent, sendDropped uint64
 }
 
-// noLinks are how interfaces are called of which nothing is told, as on a kubelet: the
-// loopback, and the node's ends of those of pods, whose names have no end.
-var noLinks = []string{"lo", "veth", "docker", "nerdctl"}
+// ignoredLinks are prefixes of interfaces that are not reported, as with the kubelet: the
+// loopback, and interfaces of pods, whose number is not bounded.
+var ignoredLinks = []string{"lo", "veth", "docker", "nerdctl"}
 
-// interfaces reads a /proc/net/dev.
+// interfaces parses a /proc/net/dev.
 func interfaces(text string) (all []link) {
 	for line := range strings.Lines(text) {
 		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -99,7 +97,7 @@ func interfaces(text string) (all []link) {
 }
 
 func ignored(link string) bool {
-	for _, prefix := range noLinks {
+	for _, prefix := range ignoredLinks {
 		if strings.HasPrefix(link, prefix) {
 			return true
 		}

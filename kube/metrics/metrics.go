@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 )
 
-// The paths that metrics are served at, as a kubelet has them.
+// Paths at which the metrics are served, as with the kubelet.
 const (
 	Path         = "/metrics"
 	ProbesPath   = "/metrics/probes"
@@ -21,23 +21,23 @@ const (
 	CadvisorPath = "/metrics/cadvisor"
 )
 
-// A Config says whose metrics they are.
+// A Config configures Metrics.
 type Config struct {
 	// NodeName is the label of kubelet_node_name. Required.
 	NodeName string
 
-	// Version is kubernetes_build_info. What it leaves empty of the Go version,
-	// the compiler and the platform is filled in.
+	// Version is the version in kubernetes_build_info. Empty Go version, compiler and
+	// platform are set to those of this program.
 	Version version.Info
 
-	// WithoutProcess leaves out go_* and process_*: for all but one of several
-	// nodes in a process, or where somebody else serves them.
+	// WithoutProcess omits go_* and process_*: for all but one of several nodes in a
+	// process, or if the program serves them elsewhere.
 	WithoutProcess bool
 }
 
-// Metrics count what happens on one node, in registries of their own. Each method
-// that returns Hooks is for one part, and counts what that part tells; parts that
-// are not there are not counted. All may be called from any goroutine.
+// Metrics are the metrics of one node, in its own registries. Each method that returns
+// Hooks is for one package; the metrics of packages that are not used remain zero. Safe for
+// concurrent use.
 type Metrics struct {
 	main, probes, slis, resource, cadvisor *family.Set
 
@@ -56,14 +56,15 @@ type Metrics struct {
 	health   healthMetrics
 	shutdown shutdownMetrics
 
-	// What is read for each scrape.
+	// Read for each scrape.
 	state     stateMetrics
 	disks     diskMetrics
 	usage     usageMetrics
 	container containerMetrics
 }
 
-// New returns Metrics in which nothing has been counted. It starts nothing.
+// New returns Metrics with zero counts, or an error if NodeName is empty. It starts
+// nothing.
 func New(cfg Config) (*Metrics, error) {
 	if cfg.NodeName == "" {
 		return nil, errors.New("metrics: Config.NodeName is empty")
@@ -94,7 +95,7 @@ func New(cfg Config) (*Metrics, error) {
 	return m, errors.Join(m.main.Err(), m.probes.Err(), m.slis.Err())
 }
 
-// about tells what the node and the program are.
+// about sets the metrics about the node and the program.
 func (m *Metrics) about(cfg Config) {
 	v := cfg.Version
 	for _, f := range []struct {
@@ -107,8 +108,8 @@ func (m *Metrics) about(cfg Config) {
 			*f.of = f.used
 		}
 	}
-	m.main.Gauges("Config.NodeName", "kubelet_node_name", "The name of this node. Always 1.", "node").WithLabelValues(cfg.NodeName).Set(1)
-	m.main.Gauges("Config.Version", "kubernetes_build_info", "What this program was built from. Always 1.",
+	m.main.Gauges("Config.NodeName", "kubelet_node_name", "Name of the node. The value is always 1.", "node").WithLabelValues(cfg.NodeName).Set(1)
+	m.main.Gauges("Config.Version", "kubernetes_build_info", "Version of the program. The value is always 1.",
 		"build_date", "compiler", "git_commit", "git_tree_state", "git_version", "go_version", "major", "minor", "platform").
 		WithLabelValues(v.BuildDate, v.Compiler, v.GitCommit, v.GitTreeState, v.GitVersion, v.GoVersion, v.Major, v.Minor, v.Platform).Set(1)
 	if !cfg.WithoutProcess {
@@ -117,15 +118,15 @@ func (m *Metrics) about(cfg Config) {
 	}
 }
 
-// Registerer takes collectors of others, to be served at /metrics.
+// Registerer returns the registry of /metrics, for collectors of the program.
 func (m *Metrics) Registerer() prometheus.Registerer { return m.main.Registerer() }
 
-// A Family is all series of one name: what it is, where it is served, and which hook
-// it comes from.
+// A Family describes a metric: name, type, labels, path, and the hook or source that it is
+// counted by.
 type Family = family.Family
 
-// Families returns all that is served, those of the packages below this one
-// included, if they were made, and without go_* and process_*.
+// Families returns all metrics, including those of the packages below this one that were
+// constructed, without go_* and process_*.
 func (m *Metrics) Families() []Family {
 	var all []Family
 	for _, s := range []*family.Set{m.main, m.probes, m.slis, m.resource, m.cadvisor} {
@@ -134,13 +135,13 @@ func (m *Metrics) Families() []Family {
 	return all
 }
 
-// Set is where the packages below this one have theirs counted.
+// Set returns the metrics of /metrics, to which the packages below this one add theirs.
 func (m *Metrics) Set() *family.Set { return m.main }
 
-// quick are buckets of what should take far less than a second.
-var quick []float64 // those of the library
+// quick are the buckets of operations that should take much less than a second.
+var quick []float64 // the default buckets of the Prometheus library
 
-// exponential returns n buckets from the first on, each factor times the one before.
+// exponential returns n buckets, each factor times the previous one.
 func exponential(first, factor float64, n int) []float64 {
 	return prometheus.ExponentialBuckets(first, factor, n)
 }

@@ -19,18 +19,18 @@ type pinningMetrics struct {
 
 func (p *pinningMetrics) declare(s *family.Set) {
 	const pinned, pool, remembered, admitted = "cpu.Hooks.Pinned", "cpu.Hooks.Pool", "memory.Hooks.Pinned", "topology.Hooks.Admitted"
-	p.cpu = s.Counter(pinned, "kubelet_cpu_manager_pinning_requests_total", "Containers that were to get CPUs of their own.")
-	p.cpuErrors = s.Counter(pinned, "kubelet_cpu_manager_pinning_errors_total", "Containers that did not get the CPUs of their own that they were to get.")
-	p.shared = s.Gauge(pool, "kubelet_cpu_manager_shared_pool_size_millicores", "CPUs that nobody has for himself, in thousandths.")
-	p.exclusive = s.Gauge(pool, "kubelet_cpu_manager_exclusive_cpu_allocation_count", "CPUs that containers have for themselves.")
-	p.memory = s.Counter(remembered, "kubelet_memory_manager_pinning_requests_total", "Containers that were to get memory of certain NUMA nodes.")
-	p.memoryErrors = s.Counter(remembered, "kubelet_memory_manager_pinning_errors_total", "Containers that did not get the memory of certain NUMA nodes that they were to get.")
-	p.topology = s.Counter(admitted, "kubelet_topology_manager_admission_requests_total", "Pods whose CPUs, memory and devices were to be close together.")
-	p.topologyErrors = s.Counter(admitted, "kubelet_topology_manager_admission_errors_total", "Pods that were refused because their CPUs, memory and devices could not be close together.")
-	p.admission = s.Histogram(admitted, "kubelet_topology_manager_admission_duration_ms", "How long it took to say whether a pod can have its CPUs, memory and devices close together, in milliseconds.", exponential(.05, 2, 15))
+	p.cpu = s.Counter(pinned, "kubelet_cpu_manager_pinning_requests_total", "Requests for exclusive CPUs.")
+	p.cpuErrors = s.Counter(pinned, "kubelet_cpu_manager_pinning_errors_total", "Requests for exclusive CPUs that failed.")
+	p.shared = s.Gauge(pool, "kubelet_cpu_manager_shared_pool_size_millicores", "Size of the shared CPU pool, in millicores.")
+	p.exclusive = s.Gauge(pool, "kubelet_cpu_manager_exclusive_cpu_allocation_count", "Number of exclusively allocated CPUs.")
+	p.memory = s.Counter(remembered, "kubelet_memory_manager_pinning_requests_total", "Requests for memory of NUMA nodes.")
+	p.memoryErrors = s.Counter(remembered, "kubelet_memory_manager_pinning_errors_total", "Requests for memory of NUMA nodes that failed.")
+	p.topology = s.Counter(admitted, "kubelet_topology_manager_admission_requests_total", "Admissions by the topology manager.")
+	p.topologyErrors = s.Counter(admitted, "kubelet_topology_manager_admission_errors_total", "Pods that the topology manager has rejected.")
+	p.admission = s.Histogram(admitted, "kubelet_topology_manager_admission_duration_ms", "Duration of admissions by the topology manager, in milliseconds.", exponential(.05, 2, 15))
 }
 
-// CPU returns the hooks of a cpu.Manager (cpu-10).
+// CPU returns the hooks of a cpu.Manager (rule cpu-10).
 func (m *Metrics) CPU() cpu.Hooks {
 	p := &m.pinning
 	return cpu.Hooks{
@@ -48,7 +48,7 @@ func (m *Metrics) Memory() memory.Hooks {
 	return memory.Hooks{Pinned: func(i memory.PinInfo) { count(p.memory, p.memoryErrors, i.Error) }}
 }
 
-// Topology returns the hooks of a topology.Manager (top-7).
+// Topology returns the hooks of a topology.Manager (rule top-7).
 func (m *Metrics) Topology() topology.Hooks {
 	p := &m.pinning
 	return topology.Hooks{Admitted: func(i topology.AdmitInfo) {

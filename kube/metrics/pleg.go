@@ -17,10 +17,10 @@ type plegMetrics struct {
 
 func (p *plegMetrics) declare(s *family.Set) {
 	const relisted = "pleg.Hooks.Relisted"
-	p.duration = s.Histogram(relisted, "kubelet_pleg_relist_duration_seconds", "How long it took to list the pods of the runtime and compare them.", quick)
-	p.interval = s.Histogram(relisted, "kubelet_pleg_relist_interval_seconds", "From the start of one list to the start of the next.", quick)
-	p.lastSeen = s.Gauge(relisted, "kubelet_pleg_last_seen_seconds", "When a list last succeeded, in Unix time.")
-	p.pod = s.Histogram("pleg.Hooks.Inspected", "kubelet_pleg_pod_relist_duration_seconds", "How long it took to inspect one pod.", quick)
+	p.duration = s.Histogram(relisted, "kubelet_pleg_relist_duration_seconds", "Duration of a relist.", quick)
+	p.interval = s.Histogram(relisted, "kubelet_pleg_relist_interval_seconds", "Interval between the starts of relists.", quick)
+	p.lastSeen = s.Gauge(relisted, "kubelet_pleg_last_seen_seconds", "Time of the last successful relist, in Unix time.")
+	p.pod = s.Histogram("pleg.Hooks.Inspected", "kubelet_pleg_pod_relist_duration_seconds", "Duration of the inspection of a pod.", quick)
 	// A kubelet drops events when its channel is full. Here none is: the alert on
 	// it finds its zero.
 	s.Counter("none: nothing is dropped", "kubelet_pleg_discard_events", "Events that were dropped. Always 0.")

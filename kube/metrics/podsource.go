@@ -13,9 +13,9 @@ type sourceMetrics struct {
 }
 
 func (s *sourceMetrics) declare(set *family.Set) {
-	s.pods = set.Gauges("podsource.Hooks.Set", "kubeparts_source_pods", "Pods of a source that are in force.", "source")
-	s.refused = set.Gauges("podsource.Hooks.Set", "kubeparts_source_refused_pods", "Pods of a source that are unusable, or that another one wants too.", "source")
-	s.failed = set.Counters("podsource.Hooks.Failed", "kubeparts_source_errors_total", "How often a source broke down.", "source")
+	s.pods = set.Gauges("podsource.Hooks.Set", "kubeparts_source_pods", "Desired pods of a source.", "source")
+	s.refused = set.Gauges("podsource.Hooks.Set", "kubeparts_source_refused_pods", "Pods of a source that are invalid, or conflict with those of another source.", "source")
+	s.failed = set.Counters("podsource.Hooks.Failed", "kubeparts_source_errors_total", "Failures of a source.", "source")
 }
 
 // Sources returns the hooks of a podsource.Merge.

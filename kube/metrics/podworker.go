@@ -23,17 +23,17 @@ type workerMetrics struct {
 
 func (w *workerMetrics) declare(s *family.Set) {
 	const worked = "podworker.Hooks.Worked"
-	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "How long one call for a pod took: create is the first, sync a later one, kill and terminated end it.", quick, "operation_type")
-	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "From when a pod was first heard of until somebody worked on it.", quick)
-	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Containers of the pods that were begun with.", exponential(1, 2, 5))
-	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Pods that were ended so that another may run, by what there was too little of.", "preemption_signal")
-	w.orphans = s.Counter("podworker.LoopHooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Pods that were ended because nobody wants them.")
-	w.restarted = s.Counters("podworker.LoopHooks.Restarted", "kubelet_restarted_pods_total", "Pods that were wanted anew when they had ended.", "static")
-	w.refused = s.Counters("podworker.PipelineHooks.Rejected", "kubelet_admission_rejections_total", "Pods that may not run here, by why.", "reason")
-	w.steps = s.Histograms("podworker.PipelineHooks.Stepped", "kubeparts_pod_step_duration_seconds", "How long one step of a call took.", quick, "step")
+	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "Duration of a sync of a pod, by type of operation.", quick, "operation_type")
+	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "Duration from the first observation of a pod until its first sync.", quick)
+	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Number of containers of new pods.", exponential(1, 2, 5))
+	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Preempted pods, by the resource that was insufficient.", "preemption_signal")
+	w.orphans = s.Counter("podworker.LoopHooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Orphaned pods that were terminated.")
+	w.restarted = s.Counters("podworker.LoopHooks.Restarted", "kubelet_restarted_pods_total", "Pods that were recreated with the same UID.", "static")
+	w.refused = s.Counters("podworker.PipelineHooks.Rejected", "kubelet_admission_rejections_total", "Rejected pods, by reason.", "reason")
+	w.steps = s.Histograms("podworker.PipelineHooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
 }
 
-// operation is what a call is named in kubelet_pod_worker_duration_seconds.
+// operation returns the operation_type of a sync.
 func operation(i podworker.SyncInfo) string {
 	switch {
 	case i.State == podworker.Terminating:
@@ -82,8 +82,7 @@ func (m *Metrics) Pipeline() podworker.PipelineHooks {
 	}
 }
 
-// static says whether a pod is a static one, as a label: a kubelet's is empty for those
-// that are not.
+// static returns the label of static pods: "true", or empty, as with the kubelet.
 func static(pod *v1.Pod) string {
 	if pod != nil && runtime.IsStatic(pod) {
 		return "true"

@@ -16,10 +16,10 @@ type probeMetrics struct {
 }
 
 func (p *probeMetrics) declare(s *family.Set) {
-	p.total = s.Counters("prober.Hooks.Ran", "prober_probe_total", "Runs of probes, by what came of them.", "probe_type", "result", "container", "pod", "namespace", "pod_uid")
-	p.duration = s.Histograms("prober.Hooks.Ran", "prober_probe_duration_seconds", "How long runs of probes took that did not fail.", quick, "probe_type", "container", "pod", "namespace")
-	p.deferred = s.Counters("prober.Hooks.Deferred", "prober_deferred_total", "Runs that had to wait, because as many probes ran as may.", "probe_type")
-	p.lag = s.Histogram("prober.Hooks.Ran", "kubeparts_prober_lag_seconds", "How long after they were due runs began.", quick)
+	p.total = s.Counters("prober.Hooks.Ran", "prober_probe_total", "Probe attempts, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid")
+	p.duration = s.Histograms("prober.Hooks.Ran", "prober_probe_duration_seconds", "Duration of probe attempts that did not fail.", quick, "probe_type", "container", "pod", "namespace")
+	p.deferred = s.Counters("prober.Hooks.Deferred", "prober_deferred_total", "Probe attempts that were delayed by the limit of concurrent probes.", "probe_type")
+	p.lag = s.Histogram("prober.Hooks.Ran", "kubeparts_prober_lag_seconds", "Delay of probe attempts.", quick)
 }
 
 var probeTypes = map[prober.Kind]string{prober.Liveness: "Liveness", prober.Readiness: "Readiness", prober.Startup: "Startup"}
@@ -31,15 +31,15 @@ func (m *Metrics) Prober() prober.Hooks {
 		Ran: func(i prober.AttemptInfo) {
 			p.lag.Observe(i.Lag.Seconds())
 			typ := probeTypes[i.Kind]
-			if i.Err == nil { // prober-26
+			if i.Err == nil { // rule prober-26
 				p.total.WithLabelValues(typ, probeResult(i.Result), i.Container, i.Pod.Name, i.Pod.Namespace, string(i.Pod.UID)).Inc()
 			}
-			if i.Result != runtime.ProbeFailure { // prober-27
+			if i.Result != runtime.ProbeFailure { // rule prober-27
 				p.duration.WithLabelValues(typ, i.Container, i.Pod.Name, i.Pod.Namespace).Observe(i.Duration.Seconds())
 			}
 		},
 		Deferred: func(i prober.DeferInfo) { p.deferred.WithLabelValues(probeTypes[i.Kind]).Inc() },
-		Removed: func(pod *v1.Pod, container string, kind prober.Kind) { // prober-9
+		Removed: func(pod *v1.Pod, container string, kind prober.Kind) { // rule prober-9
 			p.total.DeletePartialMatch(prometheus.Labels{"probe_type": probeTypes[kind], "container": container, "pod_uid": string(pod.UID)})
 			p.duration.DeleteLabelValues(probeTypes[kind], container, pod.Name, pod.Namespace)
 		},

@@ -2,8 +2,8 @@ package metrics
 
 import "strings"
 
-// reasons are those of refused pods that are counted by their name. Others are
-// "Other", so that nobody can make a new series by what he asks for (adm-15).
+// reasons are the rejection reasons that are used as labels. Others are "Other", so that
+// the number of series is bounded (rule adm-15).
 var reasons = names(
 	"InvalidNodeInfo", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "SupplementalGroupsPolicyNotSupported",
 	"UnexpectedAdmissionError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration",
@@ -13,7 +13,7 @@ var reasons = names(
 	"PodLevelResourcesNotSupported", "VolumeAttachmentLimitExceeded",
 )
 
-// rejection is the reason that a refused pod is counted by.
+// rejection returns the label of a rejection reason.
 func rejection(reason string) string {
 	switch {
 	case reasons[reason]:

@@ -17,9 +17,9 @@ type resizeMetrics struct {
 func newResizes(s *family.Set) *resizeMetrics {
 	const decided = "allocation.Hooks.Decided"
 	return &resizeMetrics{
-		infeasible: s.Counters(decided, "kubelet_pod_infeasible_resizes_total", "Resizes that can't be done here, by why.", "reason_detail"),
-		accepted:   s.Counters(decided, "kubelet_pod_deferred_accepted_resizes_total", "Resizes that had to wait and were then granted, by what made them be looked at again.", "retry_trigger"),
-		duration: s.Histograms("allocation.Hooks.Resized", "kubelet_pod_resize_duration_milliseconds", "From when a resize was granted until the pod had it, in milliseconds.",
+		infeasible: s.Counters(decided, "kubelet_pod_infeasible_resizes_total", "Infeasible resizes, by reason.", "reason_detail"),
+		accepted:   s.Counters(decided, "kubelet_pod_deferred_accepted_resizes_total", "Deferred resizes that were allocated, by the trigger of the retry.", "retry_trigger"),
+		duration: s.Histograms("allocation.Hooks.Resized", "kubelet_pod_resize_duration_milliseconds", "Duration from the allocation of a resize until it was actuated, in milliseconds.",
 			[]float64{10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000}, "success"),
 	}
 }
@@ -44,7 +44,7 @@ func (m *Metrics) Allocation() allocation.Hooks {
 	}
 }
 
-// infeasible is why a resize can't be done, in as few words as there are reasons.
+// infeasible returns the label of the reason why a resize is infeasible.
 func infeasible(message string) string {
 	for _, of := range []struct{ says, detail string }{
 		{"which may swap", "swap_limitation"},

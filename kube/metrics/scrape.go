@@ -19,58 +19,69 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Sources are what is read for each scrape. Any may be nil: its metrics are not
-// there. They are called from many goroutines, and what they return is not changed.
+// Sources are read for each scrape. Each may be nil: its metrics are then absent. They must
+// be safe for concurrent use; the returned values are not modified.
 type Sources struct {
-	// Wanted are the pods that this node is to run: podworker.Loop.Pods.
-	Wanted func() []*v1.Pod
+	// DesiredPods returns the desired pods with their statuses: podworker.Loop.Pods.
+	DesiredPods func() []*v1.Pod
 
-	// Mirrors are the UIDs of the copies of static pods by the UID of theirs, empty
-	// where there is none: podworker.Loop.MirrorUIDs.
-	Mirrors func() map[types.UID]types.UID
+	// MirrorUIDs returns the UIDs of mirror pods by the UID of the static pod, empty if
+	// there is none: podworker.Loop.MirrorUIDs.
+	MirrorUIDs func() map[types.UID]types.UID
 
-	// Working counts the pods by how far they are: podworker.Workers.Counts.
-	Working func() map[podworker.Count]int
+	// PodWorkers returns the number of pods by state: podworker.Workers.Counts.
+	PodWorkers func() map[podworker.Count]int
 
-	// Held are the pods of the runtime, as last listed: pleg.Generator.Pods.
-	Held func() []*runtime.Pod
+	// RuntimePods returns the pods of the last relist: pleg.Generator.Pods.
+	RuntimePods func() []*runtime.Pod
 
-	// Resize is how the resize of a pod stands: allocation.Manager.State.
+	// Resize returns the resize state of a pod: allocation.Manager.State.
 	Resize func(types.UID) allocation.State
 
-	// Volumes counts volumes: volume.Manager.Totals.
+	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.
 	Volumes func() []volume.VolumeCount
 
-	// Summary is what the node and its pods use: stats.Collector.Summary; and Usage
-	// only CPU and memory: stats.Collector.CPUAndMemory. Without Usage it is Summary.
-	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
-	Usage   func(ctx context.Context) (*statsapi.Summary, error)
+	// Stats has the resource usage of the node and its pods.
+	Stats Stats
 
-	// Group is what the cgroup of a pod, or of a container in it, uses:
-	// stats.Collector.Group. PodCgroup names that of a pod.
-	Group     func(pod types.UID, containerID string) (cgroups.Stats, error)
-	PodCgroup func(pod types.UID) (cgroups.Name, bool)
-
-	// Machine is what the node has.
+	// Machine has the properties of the machine.
 	Machine Machine
 
-	// Root is the machine's, os.DirFS("/"): its /proc and /sys are read for the names
-	// of disks, and for packets. Nil: disks have no name, and packets are not told.
+	// Root is the root directory of the machine, os.DirFS("/"): disk names and network
+	// packets are read from /proc and /sys. If nil, disks have no name, and there are no
+	// metrics of packets.
 	Root fs.FS
 
-	// Dirs are directories on the file systems of the node and of containers, whose
-	// devices are labels: stats.Collector.Dirs. Empty ones are not known.
-	Dirs func() (node, containers string)
-
-	// ServerExpires and ClientExpires are when the certificates end that this node
-	// shows to others. A zero time: it has none.
+	// ServerExpires and ClientExpires return when the serving and the client certificate
+	// expire; the zero time if there is none.
 	ServerExpires, ClientExpires func() time.Time
 
-	// Timeout of a scrape. Zero: 10 s.
+	// Timeout bounds a scrape. Zero: 10s.
 	Timeout time.Duration
 }
 
-// A Machine is what the node has. What is zero or empty is not told.
+// Stats has the resource usage of the node and its pods. Each field may be nil.
+type Stats struct {
+	// Summary returns the usage of all resources: stats.Collector.Summary.
+	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+
+	// CPUAndMemory returns the usage of CPU and memory: stats.Collector.CPUAndMemory. If
+	// nil, Summary is used.
+	CPUAndMemory func(ctx context.Context) (*statsapi.Summary, error)
+
+	// Cgroup returns the counters of the cgroup of a pod or of one of its containers:
+	// stats.Collector.Group.
+	Cgroup func(pod types.UID, containerID string) (cgroups.Stats, error)
+
+	// PodCgroup returns the name of the cgroup of a pod.
+	PodCgroup func(pod types.UID) (cgroups.Name, bool)
+
+	// Dirs returns directories on the file systems of the node and of containers, whose
+	// devices are labels: stats.Collector.Dirs. An empty directory is unknown.
+	Dirs func() (node, containers string)
+}
+
+// A Machine has properties of the machine. Metrics of zero and empty fields are absent.
 type Machine struct {
 	CPUs, Cores, Sockets int
 	Memory, Swap         uint64 // bytes
@@ -80,16 +91,15 @@ type Machine struct {
 	CgroupVersion int // 1 or 2
 }
 
-// Handlers returns what answers scrapes, by path: those of the constants of this
-// package. A part that fails leaves the others: what could be collected is answered
-// (sv: collectors continue on error), and the failure is told by the metrics
-// resource_scrape_error, container_scrape_error and machine_scrape_error.
+// Handlers returns the handlers of scrapes, by path: the path constants of this package. A
+// source that fails does not affect the metrics of others; the metrics
+// resource_scrape_error, container_scrape_error and machine_scrape_error report it.
 func (m *Metrics) Handlers(s Sources) map[string]http.Handler {
 	if s.Timeout == 0 {
 		s.Timeout = 10 * time.Second
 	}
-	if s.Usage == nil && s.Summary != nil {
-		s.Usage = func(ctx context.Context) (*statsapi.Summary, error) { return s.Summary(ctx, false) }
+	if s.Stats.CPUAndMemory == nil && s.Stats.Summary != nil {
+		s.Stats.CPUAndMemory = func(ctx context.Context) (*statsapi.Summary, error) { return s.Stats.Summary(ctx, false) }
 	}
 	return map[string]http.Handler{
 		Path:         m.handler(s, m.main.Gatherer(), m.collectState),
@@ -100,10 +110,10 @@ func (m *Metrics) Handlers(s Sources) map[string]http.Handler {
 	}
 }
 
-// A collect sends what is true at the moment of a scrape.
+// A collect sends the metrics that are read at the time of a scrape.
 type collect func(ctx context.Context, s *Sources, out sink)
 
-// handler answers with what was counted, and with what is collected now.
+// handler serves the metrics of counted and those that now collects; either may be nil.
 func (m *Metrics) handler(s Sources, counted prometheus.Gatherer, now collect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
@@ -124,21 +134,21 @@ func (m *Metrics) handler(s Sources, counted prometheus.Gatherer, now collect) h
 	})
 }
 
-// A moment is a collector of one scrape. It describes nothing: what it sends depends
-// on the moment.
+// A moment is the collector of one scrape. It describes no metrics, since those that it
+// sends differ between scrapes.
 type moment struct{ collect func(sink) }
 
 func (moment) Describe(chan<- *prometheus.Desc)      {}
 func (m moment) Collect(ch chan<- prometheus.Metric) { m.collect(ch) }
 
-// A sink takes samples.
+// A sink receives samples.
 type sink chan<- prometheus.Metric
 
 func (s sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	s.put(d, prometheus.GaugeValue, time.Time{}, v, labels)
 }
 
-// put sends a sample; the time is that of the measurement, or zero: now.
+// put sends a sample with the time of its measurement; zero: without a time.
 func (s sink) put(d *prometheus.Desc, typ prometheus.ValueType, at time.Time, v float64, labels []string) {
 	sample, err := prometheus.NewConstMetric(d, typ, v, labels...)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// starts measures how long pods take to start: those that were seen before they
-// ran.
+// starts measures the startup of pods that were observed before they were running.
 type starts struct {
 	start, total, sli prometheus.Observer
 	first             prometheus.Gauge
@@ -22,10 +21,10 @@ type starts struct {
 	mu   sync.Mutex // guards the field below
 	pods map[types.UID]*start
 
-	networked bool // guarded by mu: first has been told
+	networked bool // guarded by mu: first was set
 }
 
-// A start is a pod that has yet to start.
+// A start is a pod that has not started yet.
 type start struct {
 	seen         time.Time
 	running      bool // counted as running
@@ -37,14 +36,14 @@ func newStarts(s *family.Set) *starts {
 	buckets := []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}
 	return &starts{
 		pods:  map[types.UID]*start{},
-		start: s.Histogram(from, "kubelet_pod_start_duration_seconds", "From when a pod was first seen until it was Running.", buckets),
-		total: s.Histogram(from, "kubelet_pod_start_total_duration_seconds", "From when a pod was made until all its containers ran.", buckets),
-		first: s.Gauge(from, "kubelet_first_network_pod_start_sli_duration_seconds", "What kubelet_pod_start_sli_duration_seconds counted of the first pod with a network of its own."),
-		sli:   s.Histogram(from, "kubelet_pod_start_sli_duration_seconds", "As kubelet_pod_start_total_duration_seconds, without the time in which images were pulled and init containers ran; not of pods with volumes that somebody else has to make.", buckets),
+		start: s.Histogram(from, "kubelet_pod_start_duration_seconds", "Duration from the first observation of a pod until it is Running.", buckets),
+		total: s.Histogram(from, "kubelet_pod_start_total_duration_seconds", "Duration from the creation of a pod until all its containers are running.", buckets),
+		first: s.Gauge(from, "kubelet_first_network_pod_start_sli_duration_seconds", "kubelet_pod_start_sli_duration_seconds of the first pod with its own network."),
+		sli:   s.Histogram(from, "kubelet_pod_start_sli_duration_seconds", "As kubelet_pod_start_total_duration_seconds, without image pulls and init containers; not of pods with volumes that must be provisioned.", buckets),
 	}
 }
 
-// changed looks whether a pod has started.
+// changed measures the startup of a pod whose status has changed.
 func (s *starts) changed(i status.ChangedInfo) {
 	now, uid := time.Now(), i.Pod.UID
 	s.mu.Lock()
@@ -52,9 +51,9 @@ func (s *starts) changed(i status.ChangedInfo) {
 	p := s.pods[uid]
 	switch {
 	case i.New.Phase == v1.PodSucceeded || i.New.Phase == v1.PodFailed:
-		defer delete(s.pods, uid) // it may have run so shortly that nobody saw it
+		defer delete(s.pods, uid) // it may have terminated before it was observed as running
 	case p == nil && i.New.Phase == v1.PodPending && (i.Old.Phase == v1.PodPending || i.Old.Phase == ""):
-		s.pods[uid] = &start{seen: seenAt(i.Pod, now)}
+		s.pods[uid] = &start{seen: firstSeen(i.Pod, now)}
 		return
 	}
 	if p == nil {
@@ -70,7 +69,7 @@ func (s *starts) changed(i status.ChangedInfo) {
 	}
 }
 
-// started counts a pod of which all containers run.
+// started counts a pod whose containers are all running.
 func (s *starts) started(pod *v1.Pod, status *v1.PodStatus, p *start, now time.Time) {
 	made := pod.CreationTimestamp.Time
 	if made.IsZero() {
@@ -81,7 +80,7 @@ func (s *starts) started(pod *v1.Pod, status *v1.PodStatus, p *start, now time.T
 	if runtime.IsStatic(pod) || provisioned(pod) {
 		return
 	}
-	own := max(took-p.last.Sub(p.pulled)-initialised(status), 0).Seconds()
+	own := max(took-p.last.Sub(p.pulled)-initDuration(status), 0).Seconds()
 	s.sli.Observe(own)
 	if !pod.Spec.HostNetwork && !s.networked {
 		s.networked = true
@@ -89,7 +88,7 @@ func (s *starts) started(pod *v1.Pod, status *v1.PodStatus, p *start, now time.T
 	}
 }
 
-// pull takes note that an image was pulled for a pod.
+// pull stores the time of an image pull of a pod.
 func (s *starts) pull(uid types.UID, begun, ended time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,14 +110,15 @@ func (s *starts) forget(uid types.UID) {
 	delete(s.pods, uid)
 }
 
-// ImagePulled takes note that an image was pulled for a pod: that time is no part of
+// ImagePulled reports the time of an image pull of a pod, which is not part of
 // kubelet_pod_start_sli_duration_seconds. The hooks of package remote call it.
 func (m *Metrics) ImagePulled(uid types.UID, begun, ended time.Time) {
 	m.starts.pull(uid, begun, ended)
 }
 
-// seenAt is when the agent first saw the pod, as its source says, or now.
-func seenAt(pod *v1.Pod, now time.Time) time.Time {
+// firstSeen returns the time at which the pod was first observed, from its annotation, or
+// now.
+func firstSeen(pod *v1.Pod, now time.Time) time.Time {
 	if at, err := time.Parse(time.RFC3339Nano, pod.Annotations[runtime.ConfigSeenAnnotation]); err == nil && !at.After(now) {
 		return at
 	}
@@ -134,7 +134,7 @@ func allRun(s *v1.PodStatus) bool {
 	return len(s.ContainerStatuses) > 0
 }
 
-// provisioned says whether the pod has volumes that somebody else has to make.
+// provisioned reports whether the pod has volumes that must be provisioned.
 func provisioned(pod *v1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil {
@@ -144,9 +144,9 @@ func provisioned(pod *v1.Pod) bool {
 	return false
 }
 
-// initialised is how long init containers ran, from the start of the first to the
-// end of the last.
-func initialised(s *v1.PodStatus) time.Duration {
+// initDuration returns the duration from the start of the first init container to the end
+// of the last one.
+func initDuration(s *v1.PodStatus) time.Duration {
 	var first, last time.Time
 	for i := range s.InitContainerStatuses {
 		t := s.InitContainerStatuses[i].State.Terminated

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// stateMetrics are what is so at the moment of a scrape.
+// stateMetrics are the metrics that are read at a scrape.
 type stateMetrics struct {
 	runningPods, runningContainers    *prometheus.Desc
 	desired, active, mirrors, working *prometheus.Desc
@@ -29,42 +29,42 @@ func (d *stateMetrics) declare(s *family.Set) {
 	gauge := func(from, name, help string, labels ...string) *prometheus.Desc {
 		return s.Desc("Sources."+from, name, "gauge", help, labels...)
 	}
-	d.runningPods = gauge("Held", "kubelet_running_pods", "Pods with a sandbox that is ready.")
-	d.runningContainers = gauge("Held", "kubelet_running_containers", "Containers of the runtime, by what they do.", "container_state")
-	d.desired = gauge("Wanted", "kubelet_desired_pods", "Pods that this node is to run.", "static")
-	d.active = gauge("Wanted", "kubelet_active_pods", "Pods that this node is to run, and that have not come to their end.", "static")
-	d.ephemeral = gauge("Wanted", "kubelet_managed_ephemeral_containers", "Ephemeral containers of the pods that this node is to run.")
-	d.mirrors = gauge("Mirrors", "kubelet_mirror_pods", "Copies that the API server has of static pods.")
-	d.working = gauge("Working", "kubelet_working_pods", "Pods that are worked on, by how far they are, whether they are wanted, and static.", "lifecycle", "config", "static")
-	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Resizes that were not granted, by why.", "reason")
-	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Resizes that were granted, and that the pod does not have yet.")
-	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Volumes that are wanted, and that are there.", "plugin_name", "state")
-	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Of the cgroups of this machine.")
-	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "For how long the certificate is good that others see; +Inf if there is none.")
-	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "For how long the certificate is good that the API server sees; +Inf if there is none.")
+	d.runningPods = gauge("RuntimePods", "kubelet_running_pods", "Pods with a ready sandbox.")
+	d.runningContainers = gauge("RuntimePods", "kubelet_running_containers", "Containers of the runtime, by state.", "container_state")
+	d.desired = gauge("DesiredPods", "kubelet_desired_pods", "Desired pods.", "static")
+	d.active = gauge("DesiredPods", "kubelet_active_pods", "Desired pods that have not terminated.", "static")
+	d.ephemeral = gauge("DesiredPods", "kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods.")
+	d.mirrors = gauge("MirrorUIDs", "kubelet_mirror_pods", "Mirror pods of static pods.")
+	d.working = gauge("PodWorkers", "kubelet_working_pods", "Pod workers, by lifecycle, whether the pod is desired, and static.", "lifecycle", "config", "static")
+	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Pending resizes, by reason.", "reason")
+	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Allocated resizes that are not actuated yet.")
+	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Desired and mounted volumes.", "plugin_name", "state")
+	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Version of the cgroup hierarchy of the machine.")
+	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "Time until the serving certificate expires; +Inf if there is none.")
+	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "Time until the client certificate expires; +Inf if there is none.")
 }
 
 func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 	d := &m.state
-	if s.Held != nil {
-		d.held(s.Held(), out)
+	if s.RuntimePods != nil {
+		d.runtimePods(s.RuntimePods(), out)
 	}
-	if s.Wanted != nil {
-		d.wanted(s, out)
+	if s.DesiredPods != nil {
+		d.desiredPods(s, out)
 	}
-	if s.Mirrors != nil {
-		there := 0
-		for _, mirror := range s.Mirrors() {
+	if s.MirrorUIDs != nil {
+		exist := 0
+		for _, mirror := range s.MirrorUIDs() {
 			if mirror != "" {
-				there++
+				exist++
 			}
 		}
-		out.gauge(d.mirrors, float64(there))
+		out.gauge(d.mirrors, float64(exist))
 	}
-	if s.Working != nil {
-		d.counted(s.Working(), out)
+	if s.PodWorkers != nil {
+		d.podWorkers(s.PodWorkers(), out)
 	}
-	if s.Volumes != nil { // vol-35
+	if s.Volumes != nil { // rule vol-35
 		for _, t := range s.Volumes() {
 			out.gauge(d.volumes, float64(t.Desired), t.Plugin, "desired_state_of_world")
 			out.gauge(d.volumes, float64(t.Actual), t.Plugin, "actual_state_of_world")
@@ -75,13 +75,13 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 	}
 	for desc, expires := range map[*prometheus.Desc]func() time.Time{d.serverTTL: s.ServerExpires, d.clientTTL: s.ClientExpires} {
 		if expires != nil {
-			out.gauge(desc, left(expires()))
+			out.gauge(desc, remaining(expires()))
 		}
 	}
 	m.collectDisks(ctx, s, out)
 }
 
-func (d *stateMetrics) held(pods []*runtime.Pod, out sink) {
+func (d *stateMetrics) runtimePods(pods []*runtime.Pod, out sink) {
 	ready, states := 0, map[runtime.ContainerState]int{}
 	for _, p := range pods {
 		if len(p.Sandboxes) > 0 && p.Sandboxes[0].State == runtime.SandboxReady {
@@ -97,11 +97,11 @@ func (d *stateMetrics) held(pods []*runtime.Pod, out sink) {
 	}
 }
 
-func (d *stateMetrics) wanted(s *Sources, out sink) {
+func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	var desired, active [2]int // by static
 	var ephemeral, resizing int
 	pending := map[allocation.Pending]int{}
-	for _, pod := range s.Wanted() {
+	for _, pod := range s.DesiredPods() {
 		kind := 0
 		if runtime.IsStatic(pod) {
 			kind = 1
@@ -132,9 +132,9 @@ func (d *stateMetrics) wanted(s *Sources, out sink) {
 	}
 }
 
-// counted tells of the pods that are worked on (met-1). A kubelet knows fewer
-// states.
-func (d *stateMetrics) counted(counts map[podworker.Count]int, out sink) {
+// podWorkers sends the number of pod workers by lifecycle (rule met-1). The kubelet has
+// fewer states.
+func (d *stateMetrics) podWorkers(counts map[podworker.Count]int, out sink) {
 	type key struct{ lifecycle, config, static string }
 	sums := map[key]int{}
 	for c, n := range counts {
@@ -158,8 +158,8 @@ func (d *stateMetrics) counted(counts map[podworker.Count]int, out sink) {
 	}
 }
 
-// left is for how long something is good.
-func left(until time.Time) float64 {
+// remaining returns the seconds until a time; +Inf for the zero time.
+func remaining(until time.Time) float64 {
 	if until.IsZero() {
 		return math.Inf(1)
 	}

@@ -17,24 +17,24 @@ type statusMetrics struct {
 }
 
 func (s *statusMetrics) declare(set *family.Set) {
-	s.latency = set.Histogram("status.Hooks.Delivered", "kubelet_pod_status_sync_duration_seconds", "From a change of a pod's status until it was delivered.",
+	s.latency = set.Histogram("status.Hooks.Delivered", "kubelet_pod_status_sync_duration_seconds", "Duration from a change of a pod status until it was delivered.",
 		[]float64{0.010, 0.050, 0.100, 0.500, 1, 5, 10, 20, 30, 45, 60})
-	s.failed = set.Counter("status.Hooks.Delivered", "kubeparts_pod_status_sync_errors_total", "Deliveries of a status that failed; they are tried again.")
-	s.terminated = set.Counters("status.Hooks.Terminated", "kubelet_terminated_containers_total", "Containers that have exited.", "container_type", "exit_code", "reason")
-	s.refused = set.Counter("status.Hooks.Refused", "kubeparts_pod_status_refused_total", "Containers that the runtime has run again after they had exited for good.")
+	s.failed = set.Counter("status.Hooks.Delivered", "kubeparts_pod_status_sync_errors_total", "Failed deliveries of a status; they are retried.")
+	s.terminated = set.Counters("status.Hooks.Terminated", "kubelet_terminated_containers_total", "Terminated containers.", "container_type", "exit_code", "reason")
+	s.refused = set.Counter("status.Hooks.Refused", "kubeparts_pod_status_refused_total", "Containers that the runtime has restarted after they had terminated.")
 }
 
-// Status returns the hooks of a status.Manager. It is by them that it is known when
-// pods have started.
+// Status returns the hooks of a status.Manager, by which the startup of pods is measured,
+// too.
 func (m *Metrics) Status() status.Hooks {
 	s := &m.status
 	return status.Hooks{
 		Changed: m.starts.changed,
-		Terminated: func(i status.TerminatedInfo) { // st-58
+		Terminated: func(i status.TerminatedInfo) { // rule st-58
 			s.terminated.WithLabelValues(i.Type, exitCode(i.Exit.ExitCode), exitReason(i.Exit.Reason)).Inc()
 		},
 		Refused: func(status.RefusedInfo) { s.refused.Inc() },
-		Delivered: func(i status.DeliveredInfo) { // st-69
+		Delivered: func(i status.DeliveredInfo) { // rule st-69
 			switch {
 			case i.Err != nil:
 				s.failed.Inc()
@@ -47,8 +47,8 @@ func (m *Metrics) Status() status.Hooks {
 	}
 }
 
-// exits are the reasons of exits that runtimes and agents give, which are counted by
-// their name; those of others are "Other": a runtime may say any.
+// exits are the reasons of terminated containers that are used as labels. Others are
+// "Other", so that the number of series is bounded.
 var exits = names(
 	"Completed", "Error", "OOMKilled", "StartError", "ContainerCannotRun", "ContainerStatusUnknown", "RestartingAllContainers", "Unknown", "",
 )
@@ -60,8 +60,8 @@ func exitReason(reason string) string {
 	return "Other"
 }
 
-// exitCode is one that a program can have; of others (those of Windows have 32 bits)
-// there may be any number.
+// exitCode returns the label of an exit code; codes that are not 8 bits, as on Windows,
+// share a label, so that the number of series is bounded.
 func exitCode(code int32) string {
 	if code < -1 || code > 255 {
 		return "other"

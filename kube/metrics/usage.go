@@ -10,34 +10,34 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 )
 
-// usageMetrics are those of /metrics/resource (st-16).
+// usageMetrics are the metrics of /metrics/resource (rule st-16).
 type usageMetrics struct {
 	node, pod, container      used
 	started, swapLimit        *prometheus.Desc
 	scrapeError, scrapeErrors *prometheus.Desc
 }
 
-// used is what a node, a pod or a container uses.
+// used are the metrics of a node, a pod or a container.
 type used struct{ cpu, memory, swap *prometheus.Desc }
 
 func (u *used) declare(s *family.Set, of string, labels ...string) {
-	u.cpu = s.Desc("Sources.Usage", of+"_cpu_usage_seconds_total", "counter", "CPU time that was used, in core-seconds.", labels...)
-	u.memory = s.Desc("Sources.Usage", of+"_memory_working_set_bytes", "gauge", "Memory in use that can't be taken away.", labels...)
-	u.swap = s.Desc("Sources.Usage", of+"_swap_usage_bytes", "gauge", "Swap in use.", labels...)
+	u.cpu = s.Desc("Sources.Stats.CPUAndMemory", of+"_cpu_usage_seconds_total", "counter", "CPU time used, in core-seconds.", labels...)
+	u.memory = s.Desc("Sources.Stats.CPUAndMemory", of+"_memory_working_set_bytes", "gauge", "Memory in use that cannot be reclaimed.", labels...)
+	u.swap = s.Desc("Sources.Stats.CPUAndMemory", of+"_swap_usage_bytes", "gauge", "Swap in use.", labels...)
 }
 
 func (u *usageMetrics) declare(s *family.Set) {
 	u.node.declare(s, "node")
 	u.pod.declare(s, "pod", "pod", "namespace")
 	u.container.declare(s, "container", "container", "pod", "namespace")
-	u.started = s.Desc("Sources.Usage", "container_start_time_seconds", "gauge", "When the container was started, in Unix time.", "container", "pod", "namespace")
-	u.swapLimit = s.Desc("Sources.Usage", "container_swap_limit_bytes", "gauge", "Swap that the container may use.", "container", "pod", "namespace")
-	u.scrapeErrors = s.Desc("Sources.Usage", "scrape_error", "gauge", "As resource_scrape_error, which is its name now.")
-	u.scrapeError = s.Desc("Sources.Usage", "resource_scrape_error", "gauge", "1 if not all of this could be had.")
+	u.started = s.Desc("Sources.Stats.CPUAndMemory", "container_start_time_seconds", "gauge", "Start time of the container, in Unix time.", "container", "pod", "namespace")
+	u.swapLimit = s.Desc("Sources.Stats.CPUAndMemory", "container_swap_limit_bytes", "gauge", "Swap limit of the container.", "container", "pod", "namespace")
+	u.scrapeErrors = s.Desc("Sources.Stats.CPUAndMemory", "scrape_error", "gauge", "Deprecated name of resource_scrape_error.")
+	u.scrapeError = s.Desc("Sources.Stats.CPUAndMemory", "resource_scrape_error", "gauge", "1 if not all resource metrics could be read.")
 }
 
-// tell sends what something uses. Samples have the time of their measurement.
-func (u *used) tell(out sink, cpu *statsapi.CPUStats, memory *statsapi.MemoryStats, swap *statsapi.SwapStats, labels ...string) {
+// send sends the usage, with the times of measurement.
+func (u *used) send(out sink, cpu *statsapi.CPUStats, memory *statsapi.MemoryStats, swap *statsapi.SwapStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		out.put(u.cpu, prometheus.CounterValue, cpu.Time.Time, float64(*cpu.UsageCoreNanoSeconds)/1e9, labels)
 	}
@@ -53,8 +53,8 @@ func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
 	u := &m.usage
 	var summary *statsapi.Summary
 	var err error
-	if s.Usage != nil {
-		summary, err = s.Usage(ctx)
+	if s.Stats.CPUAndMemory != nil {
+		summary, err = s.Stats.CPUAndMemory(ctx)
 	}
 	out.gauge(u.scrapeErrors, number(err != nil))
 	out.gauge(u.scrapeError, number(err != nil))
@@ -62,15 +62,15 @@ func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
 		return
 	}
 	n := &summary.Node
-	u.node.tell(out, n.CPU, n.Memory, n.Swap)
+	u.node.send(out, n.CPU, n.Memory, n.Swap)
 	for i := range summary.Pods {
 		p := &summary.Pods[i]
-		u.pod.tell(out, p.CPU, p.Memory, p.Swap, p.PodRef.Name, p.PodRef.Namespace)
+		u.pod.send(out, p.CPU, p.Memory, p.Swap, p.PodRef.Name, p.PodRef.Namespace)
 		for j := range p.Containers {
 			c := &p.Containers[j]
 			labels := []string{c.Name, p.PodRef.Name, p.PodRef.Namespace}
-			u.container.tell(out, c.CPU, c.Memory, c.Swap, labels...)
-			if known(c.StartTime) { // it has no time of its own: it does not change
+			u.container.send(out, c.CPU, c.Memory, c.Swap, labels...)
+			if known(c.StartTime) { // without a time, since it does not change
 				out.gauge(u.started, seconds(c.StartTime.Time), labels...)
 			}
 			if w := c.Swap; w != nil && w.SwapAvailableBytes != nil && w.SwapUsageBytes != nil {

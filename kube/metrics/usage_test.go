@@ -105,15 +105,15 @@ func TestTheContainersOfANode(t *testing.T) {
 // A pod of which nobody knows more than its numbers has them.
 func TestAContainerThatNobodyKnowsHasANameAtLeast(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Held = func() []*runtime.Pod { return nil }
-	w.sources.Wanted, w.sources.PodCgroup, w.sources.Group = nil, nil, nil
+	w.sources.RuntimePods = func() []*runtime.Pod { return nil }
+	w.sources.DesiredPods, w.sources.Stats.PodCgroup, w.sources.Stats.Cgroup = nil, nil, nil
 	assert.Contains(t, w.scrape(t, metrics.CadvisorPath), `container_memory_rss{container="nginx",id="/podu1/nginx",image="",name="",namespace="prod",pod="web"} 100 1700000000250`)
 }
 
 // The network of a pod in the node's is the node's.
 func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Wanted = func() []*v1.Pod {
+	w.sources.DesiredPods = func() []*v1.Pod {
 		pod := web()
 		pod.Spec.HostNetwork = true
 		return []*v1.Pod{pod}
@@ -128,7 +128,7 @@ func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 // A number that nobody has is absent, never zero.
 func TestNumbersThatNobodyHasAreAbsent(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Usage = func(ctx) (*statsapi.Summary, error) {
+	w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) {
 		return &statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil
 	}
 	assert.Equal(t, []string{"resource_scrape_error 0", "scrape_error 0"}, samples(w.scrape(t, metrics.ResourcePath)))
@@ -137,7 +137,7 @@ func TestNumbersThatNobodyHasAreAbsent(t *testing.T) {
 // What many pods use is many series, and no more than that.
 func TestAScrapeOfManyPods(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Summary = func(ctx, bool) (*statsapi.Summary, error) { return busy(110), nil }
+	w.sources.Stats.Summary = func(ctx, bool) (*statsapi.Summary, error) { return busy(110), nil }
 	all := w.families(t, metrics.CadvisorPath)
 	require.Len(t, all["container_memory_rss"].GetMetric(), 1+2*110)
 }

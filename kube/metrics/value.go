@@ -2,10 +2,10 @@ package metrics
 
 import "time"
 
-// seconds is a time as Prometheus has it.
+// seconds returns a time in seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// unix is that of a time that may not be known: 0 then.
+// unix returns a time in seconds since 1970; 0 for the zero time.
 func unix(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
@@ -13,7 +13,7 @@ func unix(t time.Time) float64 {
 	return seconds(t)
 }
 
-// number is a truth as Prometheus has it.
+// number returns 1 for true and 0 for false.
 func number(b bool) float64 {
 	if b {
 		return 1

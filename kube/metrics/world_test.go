@@ -159,13 +159,13 @@ func machine() fs.FS {
 // known makes all Sources tell something.
 func (w world) known() world {
 	w.sources = metrics.Sources{
-		Wanted:  func() []*v1.Pod { return []*v1.Pod{web()} },
-		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
-		Working: func() map[podworker.Count]int {
+		DesiredPods: func() []*v1.Pod { return []*v1.Pod{web()} },
+		MirrorUIDs:  func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
+		PodWorkers: func() map[podworker.Count]int {
 			return map[podworker.Count]int{{State: podworker.Syncing, Config: "desired"}: 2, {State: podworker.Waiting, Config: "desired"}: 1,
 				{State: podworker.Stopping, Config: "orphan", Static: true}: 1, {State: podworker.Finished, Config: "runtime_only"}: 1}
 		},
-		Held: func() []*runtime.Pod {
+		RuntimePods: func() []*runtime.Pod {
 			return []*runtime.Pod{{
 				UID: "u1", Sandboxes: []runtime.Sandbox{{ID: "s", State: runtime.SandboxReady}},
 				Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
@@ -174,20 +174,23 @@ func (w world) known() world {
 		Resize: func(types.UID) allocation.State {
 			return allocation.State{Pending: allocation.Deferred, InProgress: true}
 		},
-		Volumes:   func() []volume.VolumeCount { return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}} },
-		Summary:   func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
-		PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
-		Group: func(types.UID, string) (cgroups.Stats, error) {
-			return cgroups.Stats{
-				At: at, CPU: &cgroups.CPUStats{UserNanos: 15e8, SystemNanos: 5e8, Periods: 10, Throttled: 4, ThrottledNanos: 5e8},
-				Memory: &cgroups.MemoryStats{OOMKills: 2, Cache: 50, MappedFile: 20, ActiveFile: 30, InactiveFile: 10, Kernel: 5, Peak: p(uint64(500)), LimitHits: 3},
-				Pids:   &cgroups.PidsStats{Current: 7, Limit: 100, Processes: []int{4711, 4712}},
-				IO:     &cgroups.IOStats{Devices: []cgroups.DeviceIO{{Major: 254, ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4}, {Major: 7, Minor: 3, Reads: 5}, {Major: 7, Minor: 4, Reads: 6}}},
-			}, nil
+		Volumes: func() []volume.VolumeCount {
+			return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
+		},
+		Stats: metrics.Stats{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
+			PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
+			Cgroup: func(types.UID, string) (cgroups.Stats, error) {
+				return cgroups.Stats{
+					At: at, CPU: &cgroups.CPUStats{UserNanos: 15e8, SystemNanos: 5e8, Periods: 10, Throttled: 4, ThrottledNanos: 5e8},
+					Memory: &cgroups.MemoryStats{OOMKills: 2, Cache: 50, MappedFile: 20, ActiveFile: 30, InactiveFile: 10, Kernel: 5, Peak: p(uint64(500)), LimitHits: 3},
+					Pids:   &cgroups.PidsStats{Current: 7, Limit: 100, Processes: []int{4711, 4712}},
+					IO:     &cgroups.IOStats{Devices: []cgroups.DeviceIO{{Major: 254, ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4}, {Major: 7, Minor: 3, Reads: 5}, {Major: 7, Minor: 4, Reads: 6}}},
+				}, nil
+			},
+			Dirs: func() (string, string) { return "/var/lib/kubelet", "/var/lib/containerd" },
 		},
 		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
 		Root:          machine(),
-		Dirs:          func() (string, string) { return "/var/lib/kubelet", "/var/lib/containerd" },
 		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
 		ClientExpires: func() time.Time { return time.Time{} },
 	}

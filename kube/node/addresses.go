@@ -10,19 +10,18 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// An AddressConfig says how a node without a cloud provider finds the addresses
-// by which others reach it (ns-18). Only NodeName is required.
+// An AddressConfig determines the addresses of a node without a cloud provider (rule
+// ns-18). Only NodeName is required.
 type AddressConfig struct {
-	// NodeName is looked up in the DNS.
+	// NodeName is resolved by DNS.
 	NodeName string
 
-	// Hostname is reported as such, and taken for the address if it is one.
+	// Hostname is reported as the host name, and is the address if it is an IP address.
 	// Empty: NodeName.
 	Hostname string
 
-	// NodeIPs are the addresses, as somebody said: one, or one of each family,
-	// the preferred one first. 0.0.0.0 or :: alone asks for one of that family.
-	// Empty: they are looked for, IPv4 first.
+	// NodeIPs are the configured addresses: one, or one of each family, the preferred one
+	// first. 0.0.0.0 or :: alone selects a family. Empty: they are detected, IPv4 first.
 	NodeIPs []net.IP
 
 	// Lookup returns a host's addresses. Nil: the resolver of package net.
@@ -31,13 +30,14 @@ type AddressConfig struct {
 	// Interfaces returns this machine's addresses. Nil: those of package net.
 	Interfaces func() ([]net.IP, error)
 
-	// Default returns the address of the interface that has the default route,
-	// of the family of ip, or ip itself if it is specified. Nil: as the kernel's
-	// tables say.
+	// Default returns the address of the interface with the default route, of the family of
+	// ip, or ip itself if it is specified. Nil: that of the routing tables of the kernel.
 	Default func(ip net.IP) (net.IP, error)
 }
 
-// Addresses finds the node's addresses now.
+// Addresses returns the current addresses: an InternalIP of each family, and the Hostname.
+// It returns an error if a configured address is not one of this machine, or if none can be
+// detected.
 func (c AddressConfig) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
 	if c.Hostname == "" {
 		c.Hostname = c.NodeName
@@ -83,8 +83,8 @@ func (c AddressConfig) ips(ctx context.Context) ([]net.IP, error) {
 	return []net.IP{ip}, nil
 }
 
-// resolve looks the node up in the DNS: the first address of the preferred family
-// that is one of this machine, or else the first of the other.
+// resolve returns the first address of the node in DNS that is one of this machine,
+// preferably of the preferred family; nil if there is none.
 func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
 	lookup := c.Lookup
 	if lookup == nil {
@@ -94,7 +94,7 @@ func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
 	}
 	found, err := lookup(ctx, c.NodeName)
 	if err != nil {
-		return nil // it need not be in the DNS
+		return nil // the node need not be in DNS
 	}
 	var other net.IP
 	for _, ip := range found {
@@ -111,7 +111,7 @@ func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
 	return other
 }
 
-// check says why ip can't be the address of this node, nil if it can.
+// check returns why ip is not a valid address of this node; nil if it is.
 func (c AddressConfig) check(ip net.IP) error {
 	switch {
 	case ip.To16() == nil:

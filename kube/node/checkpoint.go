@@ -13,7 +13,7 @@ import (
 )
 
 // A Checkpoint keeps the parts of a Node object on which pods depend in a file: labels,
-// annotations, taints and addresses. An agent that starts while the API server is
+// annotations, taints and addresses. A kubelet that starts while the API server is
 // unreachable admits pods with it. Object is safe for concurrent use; Save must not be
 // called concurrently.
 type Checkpoint struct {

@@ -11,48 +11,46 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// Pressure says of what the node has too little.
+// Pressure reports resources of which the node is short.
 type Pressure struct{ Memory, Disk, PID bool }
 
-// A Health says what keeps a node from being ready, nil being good. The zero
-// value is healthy.
+// A Health has the reasons why a node is not ready. The zero value is healthy.
 type Health struct {
-	// Unknown: the agent has just begun to look. The node stays as ready as it
-	// was, for unknownTime at most, so that an agent that is started anew does
-	// not make it unready for a moment.
+	// Unknown is set until the state has been determined for the first time. The node then
+	// remains as ready as it was, for at most 30 s after the start, so that a restart does
+	// not make it unready.
 	Unknown bool
 
-	// Runtime: the runtime does not answer, or cannot start containers.
+	// Runtime is the error of the container runtime.
 	Runtime error
 
-	// Checks are further things that the node can't do without, by name; the
-	// kubelet has one, "PLEG". They count as the runtime's.
+	// Checks are further checks that must succeed, such as the kubelet's "PLEG".
 	Checks []Check
 
-	// Network: pods get none.
+	// Network is the error of the pod network.
 	Network error
 
-	// Storage: volumes of some driver can't be had yet.
+	// Storage is the error of CSI drivers that are not available yet.
 	Storage error
 
-	// Shutdown: the machine is about to stop; see [ErrShutdown].
+	// Shutdown is set while the machine shuts down; see [ErrShutdown].
 	Shutdown error
 
-	// Warning is added to the message of a ready node: what it could do with,
-	// and does without (ns-11).
+	// Warning is added to the message of a ready node: a degradation that does not make it
+	// unready (rule ns-11).
 	Warning string
 }
 
 // A Check is the outcome of a named check.
 type Check struct {
 	Name string
-	Err  error // nil: all is well
+	Err  error // nil if healthy
 }
 
-// ErrShutdown is what a node says of itself whose machine is about to stop.
+// ErrShutdown is the Shutdown error of the kubelet.
 var ErrShutdown = fmt.Errorf("node is shutting down")
 
-// errs are what is wrong, in the kubelet's order (ns-10).
+// errs returns all errors in the kubelet's order (rule ns-10).
 func (h Health) errs() []error {
 	errs := []error{h.Runtime}
 	for _, c := range h.Checks {
@@ -67,13 +65,13 @@ func (h Health) errs() []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// unknownTime is how long the last word on a node's readiness counts.
+// unknownTime is the time after the start for which Health.Unknown preserves the condition.
 const unknownTime = 30 * time.Second
 
-// required is what a node can't be without.
+// required are the resources without whose capacity a node is not ready.
 var required = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods, v1.ResourceEphemeralStorage}
 
-// setReady sets condition Ready (ns-10, ns-11).
+// setReady sets the condition Ready (rules ns-10, ns-11).
 func (f Facts) setReady(_ context.Context, d *Draft) error {
 	var health Health
 	if f.Health != nil {
@@ -110,12 +108,12 @@ func (f Facts) setReady(_ context.Context, d *Draft) error {
 	return nil
 }
 
-// pressures are the conditions of the node's pressure: what each says when there
-// is some and when there is none, and the events of the changes (ns-8, ns-9).
+// pressures are the pressure conditions with their reasons and messages, and the reasons of
+// events about changes (rules ns-8, ns-9).
 var pressures = []struct {
 	kind       v1.NodeConditionType
 	is         func(Pressure) bool
-	yes, no    string // reasons
+	yes, no    string // reasons with and without pressure
 	yesMessage string
 	noMessage  string
 	yesE, noE  string // reasons of events
@@ -142,7 +140,7 @@ func (f Facts) setPressure(_ context.Context, d *Draft) error {
 			c.Status, c.Reason, c.Message, event = v1.ConditionTrue, p.yes, p.yesMessage, p.yesE
 		}
 		if was := d.find(p.kind); was != nil && was.Status == c.Status {
-			c.Reason, c.Message = was.Reason, was.Message // ns-9
+			c.Reason, c.Message = was.Reason, was.Message // rule ns-9
 		}
 		if d.condition(c) != c.Status {
 			d.Event(v1.EventTypeNormal, event, "Node %s status is now: %s", d.Node.Name, event)
@@ -151,8 +149,8 @@ func (f Facts) setPressure(_ context.Context, d *Draft) error {
 	return nil
 }
 
-// condition puts c in its place, with a heartbeat, and a transition if its status
-// is new. It returns the status from before, "" if there was none.
+// condition sets a condition with a heartbeat, and with a transition time if its status has
+// changed. It returns the previous status, "" if there was none.
 func (d *Draft) condition(c v1.NodeCondition) (was v1.ConditionStatus) {
 	c.LastHeartbeatTime, c.LastTransitionTime = d.Now, d.Now
 	old := d.find(c.Type)

@@ -1,13 +1,11 @@
-// Package node keeps a machine's node object and lease in an API server, so that
-// a scheduler gives it pods and a controller notices when it has gone.
+// Package node registers a node with an API server and maintains its status and lease.
 //
 // # What it decides
 //
-// What the object is when it is made ([Spec.Object]), what of one that is there
-// already is put right when the agent comes back ([Spec.Reconcile]), what its
-// status says (the [Setter] list, of which [Facts.Setters] has the kubelet's),
-// whether that has to be sent ([Changed]), and what the lease says ([Renew]). All
-// of these are functions of values; a [Node] calls them at their times.
+// The initial Node object ([Spec.Object]), the update of an existing one at a restart
+// ([Spec.Reconcile]), the status (a list of [Setter]; [Facts.Setters] returns the
+// kubelet's), when it must be sent, and the content of the lease. A [Node] computes them
+// periodically.
 //
 // # Usage
 //
@@ -20,47 +18,45 @@
 //	…
 //	err = n.Run(ctx)
 //
-// A virtual node takes fewer facts, or setters of its own. [Node.Update] makes a
-// change of facts known within a second, [Node.Owner] is what mirror pods belong
-// to, and [Node.Object] has the labels and taints that others have put on it.
+// A virtual node uses fewer facts, or its own setters. [Node.Update] reports changed facts
+// within a second, [Node.Owner] returns the owner reference of mirror pods, and
+// [Node.Object] returns the object with the labels and taints that other clients have set.
 //
 // # Concurrency
 //
-// Run is called once. The other methods may be called from anywhere. Setters and
-// facts are called one at a time, from one goroutine, the lease's calls are made
-// from another: a status that hangs does not keep the lease from being renewed.
+// Run must be called once. The other methods are safe for concurrent use. Setters and facts
+// are called sequentially, from one goroutine, and the lease is renewed by another: a
+// status update that blocks does not delay the lease.
 //
 // # Guarantees and limits
 //
-//   - A node whose facts do not change costs a read and a renewed lease per 10 s,
-//     and a write per 5 min, and never more than five tries of each per period.
-//   - What others write into the object stays: their labels, annotations, taints
-//     and conditions.
-//   - An event is told once the object that says so has been written.
-//   - An object that somebody deletes while the agent runs is not made again: the
-//     agent has to be started anew.
-//   - Conditions other than the kubelet's are for a setter of one's own.
+//   - A node whose facts do not change causes a read and a lease renewal every 10 s, and a
+//     write every 5 min; at most five attempts of each per period.
+//   - Labels, annotations, taints and conditions that other clients set are preserved.
+//   - An event is recorded after the status that it is about was written.
+//   - An object that is deleted while Run runs is not created again until the next Run of a
+//     new Node.
+//   - Conditions other than the kubelet's require a setter of the caller.
 //
 // # Differences from the kubelet
 //
-//   - Labels of the configuration are put right each time that the agent starts
-//     (nq-20); [Spec.LabelsOnce] is the kubelet's way. Taints never are: many are
-//     there to be taken away by somebody.
-//   - The node of an agent that has just started stays as ready as it was, for
-//     half a minute at most, until the runtime has been asked ([Health].Unknown).
-//   - A change can be announced, and is then sent at once.
-//   - Of two addresses of one type none gets lost when they change.
-//   - There is no cloud provider: where there is one, [Spec].ExternalCloudProvider
-//     leaves the addresses to it.
+//   - Configured labels are updated at each start; [Spec].NoLabelUpdate is the kubelet's
+//     behavior. Taints are not, since other components remove them.
+//   - After a start the node remains as ready as it was, for at most 30 s, until the
+//     runtime has responded ([Health].Unknown).
+//   - Changes can be announced with Update, and are then sent immediately.
+//   - If there are two addresses of one type, a change does not remove one of them.
+//   - There is no cloud provider: with one, [CloudProvider].External leaves the addresses
+//     to it.
 //
 // # Testing
 //
-// Each rule ns-1 … ns-21 and ls-1 … ls-4 has a test that names it, or a reason in
-// rules_test.go why it has none. Time is virtual, the API server in memory. The
-// agent's cluster suite has it talk to a real one.
+// Tests name the rules ns-1 to ns-21 and ls-1 to ls-4 that they check; rules_test.go lists
+// the rules without a test. Time is virtual, the API server is in memory. test/kubelet uses
+// a control plane.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package node

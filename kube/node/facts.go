@@ -6,49 +6,49 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Facts are what the kubelet's setters ask. Each may be nil: that part of the
-// status is left as it is. They are called once per period from one goroutine, and
-// should answer from what they know: a slow one delays all of the status.
+// Facts are the functions that the kubelet's setters call. Each may be nil: the setter is
+// then omitted. They are called once per period from one goroutine, and should return
+// cached values, since a slow one delays the status.
 type Facts struct {
 	// Addresses of the node; see [AddressConfig].
 	Addresses func(ctx context.Context) ([]v1.NodeAddress, error)
 
-	// Machine is what there is to be given out.
+	// Machine has the resources of the node.
 	Machine Machine
 
-	// Info is what the machine is; see [ReadInfo].
+	// Info returns information about the machine; see [ReadInfo].
 	Info func(ctx context.Context) (v1.NodeSystemInfo, error)
 
-	// KubeletPort is where the agent serves the kubelet's API; 0: it does not.
+	// KubeletPort is the port of the kubelet's API. Zero: it is not served.
 	KubeletPort int32
 
-	// Declared are features by which others decide how to ask this node for something,
-	// such as ExtendWebSocketsToKubelet: the API server then passes on what kubectl
-	// speaks, and does not translate it. In the order of their names.
+	// Declared are the declared features (KEP-5328), such as ExtendWebSocketsToKubelet,
+	// sorted by name. Clients of the node depend on them: with that feature the API server
+	// forwards WebSocket streams unchanged.
 	Declared []string
 
-	// Images that the node has; the biggest MaxImages of them are reported.
-	// Zero: 50; -1: all.
+	// Images returns the images of the node; the largest MaxImages are reported. Zero: 50.
+	// A negative value means all.
 	Images    func(ctx context.Context) ([]Image, error)
 	MaxImages int
 
-	// Handlers of the runtime, and what it can do.
+	// Handlers returns the runtime handlers, and Features the features of the runtime.
 	Handlers func(ctx context.Context) ([]v1.NodeRuntimeHandler, error)
 	Features func(ctx context.Context) (*v1.NodeFeatures, error)
 
-	// Pressure on the node's memory, disk and process IDs.
+	// Pressure returns the pressure on memory, disk and process IDs.
 	Pressure func() Pressure
 
-	// Health is what keeps the node from being ready. Without it, the node is
-	// ready if its capacity is known.
+	// Health returns the health of the node. If nil, the node is ready when its capacity is
+	// known.
 	Health func() Health
 
-	// VolumesInUse are the volumes that are mounted, or about to be.
+	// VolumesInUse returns the volumes that are mounted or are about to be mounted.
 	VolumesInUse func() []v1.UniqueVolumeName
 }
 
-// Setters returns the setters of the facts there are, in the kubelet's order
-// (ns-8). A node of another kind adds its own, or takes some away.
+// Setters returns a setter for each fact, in the kubelet's order (rule ns-8). Other kinds
+// of nodes may add and remove setters.
 func (f Facts) Setters() []Setter {
 	var s []Setter
 	add := func(is bool, name string, set func(ctx context.Context, d *Draft) error) {
@@ -81,10 +81,10 @@ func (f Facts) setAddresses(ctx context.Context, d *Draft) error {
 
 func (f Facts) setInfo(ctx context.Context, d *Draft) error {
 	info, err := f.Info(ctx)
-	// What is known is better than nothing.
+	// Partial information is reported, too.
 	was := d.Node.Status.NodeInfo.BootID
 	d.Node.Status.NodeInfo = info
-	if was != "" && info.BootID != "" && was != info.BootID { // ns-13
+	if was != "" && info.BootID != "" && was != info.BootID { // rule ns-13
 		d.Event(v1.EventTypeWarning, "Rebooted", "Node %s has been rebooted, boot id: %s", d.Node.Name, info.BootID)
 	}
 	return err
@@ -99,7 +99,7 @@ func (f Facts) setEndpoints(_ context.Context, d *Draft) error {
 func (f Facts) setImages(ctx context.Context, d *Draft) error {
 	images, err := f.Images(ctx)
 	if err != nil {
-		d.Node.Status.Images = nil // ns-15
+		d.Node.Status.Images = nil // rule ns-15
 		return err
 	}
 	d.Node.Status.Images = reportImages(images, f.MaxImages)
@@ -125,12 +125,12 @@ func (f Facts) setFeatures(ctx context.Context, d *Draft) error {
 }
 
 func (f Facts) setVolumesInUse(_ context.Context, d *Draft) error {
-	// What was attached by others is theirs to tell: volumesAttached stays.
+	// volumesAttached belongs to the attach controller.
 	d.Node.Status.VolumesInUse = f.VolumesInUse()
 	return nil
 }
 
-// setSchedulable tells of a change of spec.unschedulable (ns-19).
+// setSchedulable records changes of spec.unschedulable (rule ns-19).
 func setSchedulable(_ context.Context, d *Draft) error {
 	if d.Before == nil || d.Before.Spec.Unschedulable == d.Node.Spec.Unschedulable {
 		return nil

@@ -9,10 +9,10 @@ import (
 
 const (
 	defaultMaxImages = 50
-	maxNames         = 5 // per image, so that the object stays small (ns-15)
+	maxNames         = 5 // per image, to bound the size of the object (rule ns-15)
 )
 
-// An Image is one that a node has.
+// An Image is an image of the node.
 type Image struct {
 	ID      string
 	Digests []string // "registry/name@sha256:…"
@@ -20,7 +20,7 @@ type Image struct {
 	Size    int64    // bytes
 }
 
-// reportImages returns what the status says of images: the biggest first (ns-15).
+// reportImages returns the images of the node status, the largest first (rule ns-15).
 func reportImages(images []Image, most int) []v1.ContainerImage {
 	if most == 0 {
 		most = defaultMaxImages
@@ -35,7 +35,7 @@ func reportImages(images []Image, most int) []v1.ContainerImage {
 	out := make([]v1.ContainerImage, 0, len(sorted))
 	for _, i := range sorted {
 		names := slices.Concat(i.Digests, i.Tags)
-		// A status without names would be refused.
+		// The API server rejects an image without names.
 		if len(names) == 0 && i.ID != "" {
 			names = []string{i.ID}
 		}

@@ -13,9 +13,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ReadInfo reads what a Linux machine is from the files below root, "/" of it:
-// all of NodeSystemInfo but the versions of the agent and of the runtime. What
-// can't be read stays empty, and is in the error.
+// ReadInfo reads the NodeSystemInfo of a Linux machine, except the versions of kubelet and
+// runtime, from files below root, which is os.DirFS("/"). Values that cannot be read are
+// empty; the error lists them.
 func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 	info := v1.NodeSystemInfo{OperatingSystem: goruntime.GOOS, Architecture: goruntime.GOARCH}
 	var errs []error
@@ -34,7 +34,7 @@ func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 	info.MachineID = read("etc/machine-id", "var/lib/dbus/machine-id")
 	info.BootID = read("proc/sys/kernel/random/boot_id")
 	info.KernelVersion = read("proc/sys/kernel/osrelease")
-	// Machines without firmware of that kind have none.
+	// Machines without such firmware have none.
 	info.SystemUUID = info.MachineID
 	for _, path := range []string{"sys/class/dmi/id/product_uuid", "proc/device-tree/vm,uuid", "etc/machine-id"} {
 		if data, err := fs.ReadFile(root, path); err == nil {
@@ -43,17 +43,17 @@ func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 		}
 	}
 	info.OSImage = osImage(read("etc/os-release", "usr/lib/os-release"))
-	// The API takes no swap of 0.
+	// The API server rejects a swap capacity of 0.
 	if swap, ok := swapBytes(read("proc/meminfo")); ok && swap > 0 {
 		info.Swap = &v1.NodeSwapStatus{Capacity: &swap}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return info, fmt.Errorf("node: what machine this is: %w", err)
+		return info, fmt.Errorf("node: read system info: %w", err)
 	}
 	return info, nil
 }
 
-// osImage returns the PRETTY_NAME of an os-release file (ns-16).
+// osImage returns the PRETTY_NAME of an os-release file (rule ns-16).
 func osImage(release string) string {
 	for line := range strings.Lines(release) {
 		value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME=")
@@ -68,7 +68,7 @@ func osImage(release string) string {
 	return "Linux"
 }
 
-// swapBytes returns the size of all swap, if there is a line for it.
+// swapBytes returns the total size of swap; false if it is not reported.
 func swapBytes(meminfo string) (int64, bool) {
 	scanner := bufio.NewScanner(bytes.NewReader([]byte(meminfo)))
 	for scanner.Scan() {
@@ -82,8 +82,8 @@ func swapBytes(meminfo string) (int64, bool) {
 	return 0, false
 }
 
-// RuntimeVersion returns how a node's info names its runtime: "containerd://2.1.0"
-// (ns-16). A version that nobody knows is "".
+// RuntimeVersion returns the containerRuntimeVersion of the node status:
+// "containerd://2.1.0" (rule ns-16). If version is empty, it is "Unknown".
 func RuntimeVersion(name, version string) string {
 	if version == "" {
 		version = "Unknown"

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// nodeLabels of the domains kubernetes.io and k8s.io may be set by a node; the
-// others are for those who decide what runs where.
+// nodeLabels are the labels of the domains kubernetes.io and k8s.io that a node may set, in
+// addition to those below nodeDomains.
 var (
 	nodeLabels = []string{
 		v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion,
@@ -21,8 +21,8 @@ var (
 	nodeDomains = []string{"kubelet.kubernetes.io", "node.kubernetes.io"}
 )
 
-// ParseLabels reads "key=value,key=value" as the kubelet's --node-labels has it.
-// A label that a node must not give itself is an error.
+// ParseLabels parses "key=value,key=value", as in the kubelet's flag --node-labels. It
+// returns an error for a label that a node must not set.
 func ParseLabels(s string) (map[string]string, error) {
 	labels := map[string]string{}
 	for part := range strings.SplitSeq(s, ",") {
@@ -56,8 +56,8 @@ func mayLabel(key string) bool {
 	return slices.ContainsFunc(nodeDomains, below) || !below("kubernetes.io") && !below("k8s.io")
 }
 
-// ParseTaints reads "key=value:effect,key:effect" as the kubelet's
-// --register-with-taints has it.
+// ParseTaints parses "key=value:effect,key:effect", as in the kubelet's flag
+// --register-with-taints.
 func ParseTaints(s string) ([]v1.Taint, error) {
 	var taints []v1.Taint
 	for part := range strings.SplitSeq(s, ",") {
@@ -65,15 +65,15 @@ func ParseTaints(s string) ([]v1.Taint, error) {
 		if part == "" {
 			continue
 		}
-		what, effect, ok := strings.Cut(part, ":")
-		key, value, _ := strings.Cut(what, "=")
+		keyValue, effect, ok := strings.Cut(part, ":")
+		key, value, _ := strings.Cut(keyValue, "=")
 		t := v1.Taint{Key: key, Value: value, Effect: v1.TaintEffect(effect)}
 		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
 		if !ok || !slices.Contains([]v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute}, t.Effect) {
 			problems = append(problems, "the effect must be NoSchedule, PreferNoSchedule or NoExecute")
 		}
 		if slices.ContainsFunc(taints, func(o v1.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect }) {
-			problems = append(problems, "it is there twice")
+			problems = append(problems, "duplicate taint")
 		}
 		if len(problems) > 0 {
 			return nil, fmt.Errorf("node: taint %q: want key=value:effect: %s", part, strings.Join(problems, "; "))

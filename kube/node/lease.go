@@ -15,40 +15,40 @@ import (
 const (
 	leaseNamespace = "kube-node-lease"
 	leaseBackoff   = 200 * time.Millisecond
-	renewalsPerDur = 4 // how often a lease is renewed while it holds (ls-2)
+	renewalsPerDur = 4 // renewals per lease duration (rule ls-2)
 )
 
-// lease keeps the node's lease until ctx ends (ls-1 … ls-4).
-func (n *Node) lease(ctx context.Context) {
-	var last *coordinationv1.Lease // as last written or read; nil: to be looked for
+// renewLease renews the lease until ctx is done (rules ls-1 to ls-4).
+func (n *Node) renewLease(ctx context.Context) {
+	var last *coordinationv1.Lease // as last written or read; nil: must be read
 	for {
 		last = n.renew(ctx, last)
-		if pause.For(ctx, jittered(n.cfg.LeaseDuration/renewalsPerDur)) != nil {
+		if pause.For(ctx, jittered(n.cfg.Timing.LeaseDuration/renewalsPerDur)) != nil {
 			return
 		}
 	}
 }
 
-// renew renews the lease once, and makes it if it is not there. It returns the
-// lease as it is now, nil if that is not known.
+// renew renews the lease once, and creates it if it does not exist. It returns the current
+// lease; nil if it is unknown.
 func (n *Node) renew(ctx context.Context, last *coordinationv1.Lease) *coordinationv1.Lease {
 	if last != nil {
 		if now := n.tryRenew(ctx, last); now != nil || ctx.Err() != nil {
 			return now
 		}
-		// Perhaps somebody else changed it, or took it away.
+		// Another client may have changed or deleted it.
 	}
-	now, fresh := n.ensureLease(ctx)
-	if now == nil || fresh {
+	now, created := n.ensureLease(ctx)
+	if now == nil || created {
 		return now
 	}
 	return n.tryRenew(ctx, now)
 }
 
-// tryRenew writes the lease without reading it. On a conflict, or after a few
-// failures, it gives up and returns nil.
+// tryRenew writes the lease without reading it. On a conflict, or after several failures,
+// it returns nil.
 func (n *Node) tryRenew(ctx context.Context, last *coordinationv1.Lease) *coordinationv1.Lease {
-	for try := range tries {
+	for try := range attempts {
 		callCtx, cancel := n.call(ctx)
 		now, err := n.cfg.Leases.Update(callCtx, n.renewed(last), metav1.UpdateOptions{})
 		cancel()
@@ -59,24 +59,24 @@ func (n *Node) tryRenew(ctx context.Context, last *coordinationv1.Lease) *coordi
 		case ctx.Err() != nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return nil
 		}
-		n.cfg.Logger.Debug("renew lease", "try", try+1, "err", err)
+		n.cfg.Logger.Debug("Failed to renew node lease", "attempt", try+1, "err", err)
 		if try > 0 {
-			n.unreachable() // ls-3
+			n.unreachable() // rule ls-3
 		}
-		if try == tries-1 {
-			n.cfg.Logger.Warn("renew lease", "tries", tries, "err", err)
+		if try == attempts-1 {
+			n.cfg.Logger.Warn("Failed to renew node lease; it is read or created again", "attempts", attempts, "err", err)
 		}
 	}
 	return nil
 }
 
-// ensureLease reads the lease, or makes it, for as long as that takes (ls-3). It
-// returns nil when ctx has ended.
-func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fresh bool) {
+// ensureLease reads or creates the lease, and retries until it succeeds (rule ls-3). It
+// returns nil if ctx is done.
+func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, created bool) {
 	for wait := leaseBackoff; ; wait = min(2*wait, maxBackoff) {
-		lease, fresh, err := n.getLease(ctx)
+		lease, created, err := n.getLease(ctx)
 		if err == nil {
-			return lease, fresh
+			return lease, created
 		}
 		if ctx.Err() != nil {
 			return nil, false
@@ -84,16 +84,16 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 		if errors.Is(err, errNoNode) {
 			if n.Object() == nil {
 				select {
-				case <-n.known:
+				case <-n.registered:
 					continue
 				case <-ctx.Done():
 					return nil, false
 				}
 			}
-			// It is being deleted, and may wait long for others.
+			// The node is being deleted, which may wait for finalizers.
 		} else {
 			n.renewedHook(ctx, err)
-			n.cfg.Logger.Warn("make lease", "err", err)
+			n.cfg.Logger.Warn("Failed to create node lease; retrying", "node", n.cfg.Spec.Name, "err", err)
 		}
 		if pause.For(ctx, wait) != nil {
 			return nil, false
@@ -101,11 +101,11 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 	}
 }
 
-var errNoNode = errors.New("node: the lease is not made before the node's object is there")
+var errNoNode = errors.New("node: the lease requires the Node object")
 
-// getLease reads the lease, or makes it. A lease without the node as its owner
-// would outlive it for ever, so that it is not made before the node (ls-1).
-func (n *Node) getLease(ctx context.Context) (lease *coordinationv1.Lease, fresh bool, err error) {
+// getLease reads or creates the lease. A lease without owner would never be garbage
+// collected, so that it is created only when the Node object is known (rule ls-1).
+func (n *Node) getLease(ctx context.Context) (lease *coordinationv1.Lease, created bool, err error) {
 	ctx, cancel := n.call(ctx)
 	defer cancel()
 	lease, err = n.cfg.Leases.Get(ctx, n.cfg.Spec.Name, metav1.GetOptions{})
@@ -119,24 +119,24 @@ func (n *Node) getLease(ctx context.Context) (lease *coordinationv1.Lease, fresh
 	return lease, err == nil, err
 }
 
-// renewed returns the lease as it is to be written next.
+// renewed returns the lease to write next.
 func (n *Node) renewed(last *coordinationv1.Lease) *coordinationv1.Lease {
 	owner, ok := n.Owner()
 	var o *metav1.OwnerReference
 	if ok {
 		o = &owner
 	}
-	return Renew(last, n.cfg.Spec.Name, n.cfg.LeaseDuration, o, time.Now())
+	return renewedLease(last, n.cfg.Spec.Name, n.cfg.Timing.LeaseDuration, o, time.Now())
 }
 
-// Renew returns the node's lease, renewed now: a copy of last, or a new one where
-// that is nil. The owner is added to a lease that has none; nil: it is not known.
-func Renew(last *coordinationv1.Lease, node string, duration time.Duration, owner *metav1.OwnerReference, now time.Time) *coordinationv1.Lease {
+// renewedLease returns a copy of last with the renewal time now, or a new lease if last is nil.
+// The owner is set if the lease has none; it may be nil.
+func renewedLease(last *coordinationv1.Lease, node string, duration time.Duration, owner *metav1.OwnerReference, now time.Time) *coordinationv1.Lease {
 	lease := last.DeepCopy()
 	if lease == nil {
 		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: leaseNamespace}}
 	}
-	// Others may have got at it.
+	// Other clients may have modified these fields.
 	lease.Spec.HolderIdentity = new(node)
 	lease.Spec.LeaseDurationSeconds = new(int32(duration / time.Second))
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}

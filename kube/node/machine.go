@@ -9,27 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A Machine says what a node has to give out (ns-12, ns-14).
+// A Machine has the resources of a node (rules ns-12, ns-14).
 type Machine struct {
-	// Capacity is all there is: cpu, memory, hugepages-*, ephemeral-storage.
+	// Capacity returns the resources of the machine: cpu, memory, hugepages-*,
+	// ephemeral-storage.
 	Capacity func() (v1.ResourceList, error)
 
-	// Allocatable is what of that is for pods. Nil: all of it.
+	// Allocatable returns the part of the capacity that is available to pods. Nil: all of
+	// it.
 	Allocatable func() (v1.ResourceList, error)
 
-	// MaxPods is how many pods the node takes. Zero: as Capacity says.
+	// MaxPods is the maximum number of pods. Zero: that of Capacity.
 	MaxPods int64
 
-	// PodsPerCore limits the number of pods further. Zero: it does not.
+	// PodsPerCore limits the number of pods further. Zero: no limit.
 	PodsPerCore int64
 
-	// Devices are the extended resources of device plugins, with those that
-	// are no longer there. Nil: there are none.
+	// Devices returns the extended resources of device plugins, and the names of resources
+	// that no longer exist. Nil: there are none.
 	Devices func() (capacity, allocatable v1.ResourceList, removed []string)
 }
 
-// Pods is how many pods a machine with that many cores takes (ns-12).
-func Pods(cores, podsPerCore, maxPods int64) int64 {
+// podCapacity returns the maximum number of pods of a machine with a number of cores (rule ns-12).
+func podCapacity(cores, podsPerCore, maxPods int64) int64 {
 	if podsPerCore > 0 {
 		return min(cores*podsPerCore, maxPods)
 	}
@@ -51,18 +53,18 @@ func (m Machine) set(_ context.Context, d *Draft) error {
 	}
 	for name := range s.Capacity {
 		if _, is := capacity[name]; !is && !extended(name) && name != v1.ResourcePods {
-			delete(s.Capacity, name) // hugepages of a size that is gone (ns-3)
+			delete(s.Capacity, name) // hugepages of a size that no longer exists (rule ns-3)
 		}
 	}
 	maps.Copy(s.Capacity, capacity)
 	if m.MaxPods > 0 {
 		cores := capacity.Cpu().Value()
-		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(Pods(cores, m.PodsPerCore, m.MaxPods), resource.DecimalSI)
+		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(podCapacity(cores, m.PodsPerCore, m.MaxPods), resource.DecimalSI)
 	}
 	var devices v1.ResourceList
 	if m.Devices != nil {
-		given, allocatable, removed := m.Devices()
-		maps.Copy(s.Capacity, given)
+		available, allocatable, removed := m.Devices()
+		maps.Copy(s.Capacity, available)
 		for _, name := range removed {
 			s.Capacity[v1.ResourceName(name)] = *resource.NewQuantity(0, resource.DecimalSI)
 		}
@@ -77,19 +79,20 @@ func (m Machine) set(_ context.Context, d *Draft) error {
 	return err
 }
 
-// setAllocatable sets what pods can have: as much as is there, or less.
-func (m Machine) setAllocatable(s *v1.NodeStatus, less v1.ResourceList) {
+// setAllocatable sets the allocatable resources: the capacity, or the lower amounts of
+// limits.
+func (m Machine) setAllocatable(s *v1.NodeStatus, limits v1.ResourceList) {
 	if s.Allocatable == nil {
 		s.Allocatable = v1.ResourceList{}
 	}
 	for name := range s.Allocatable {
 		if _, is := s.Capacity[name]; !is && extended(name) {
-			delete(s.Allocatable, name) // ns-14
+			delete(s.Allocatable, name) // rule ns-14
 		}
 	}
 	for name, has := range s.Capacity {
 		value := has.DeepCopy()
-		if l, ok := less[name]; ok && l.Cmp(value) < 0 {
+		if l, ok := limits[name]; ok && l.Cmp(value) < 0 {
 			value = l.DeepCopy()
 		}
 		if value.Sign() < 0 {
@@ -99,7 +102,7 @@ func (m Machine) setAllocatable(s *v1.NodeStatus, less v1.ResourceList) {
 	}
 }
 
-// extended says whether a resource is one that the node itself does not know.
+// extended reports whether a resource is an extended resource.
 func extended(name v1.ResourceName) bool {
 	domain, _, qualified := strings.Cut(string(name), "/")
 	return qualified && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")

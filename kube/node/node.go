@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	// jitter spreads the nodes of a cluster: each period is longer by up to
-	// this part of it.
+	// jitter is the largest fraction by which a period is extended, so that nodes do not
+	// report at the same time.
 	jitter = 0.04
 
-	// tries are made to update the status or the lease before the period ends
-	// (ns-5, ls-2).
-	tries = 5
+	// attempts are made to update the status or the lease in each period
+	// (rules ns-5, ls-2).
+	attempts = 5
 
-	// The first status is not to wait for the period (ns-7).
+	// The node is reported as ready without waiting for the period (rule ns-7).
 	readyPeriod  = 100 * time.Millisecond
 	readyTimeout = 2 * time.Minute
 
-	// firstBackoff and maxBackoff of registering (ns-1) and, with another
-	// start, of making the lease (ls-3).
+	// Backoff of the registration (rule ns-1); maxBackoff is also that of the lease
+	// (rule ls-3).
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 7 * time.Second
 
-	// rest is kept between a pass that was asked for and the one before it.
-	rest = time.Second
+	// updateDelay is the time from Update until the status is computed.
+	updateDelay = time.Second
 )
 
-// A Node keeps this machine's object in an API server. Make one with [New].
+// A Node registers a node, and reports its status and lease. Use [New].
 type Node struct {
-	cfg   Config
-	ran   atomic.Bool   // Run was called
-	due   chan struct{} // a pass is wanted before its time
-	known chan struct{} // closed when the object was first seen
+	cfg        Config
+	ran        atomic.Bool   // Run was called
+	due        chan struct{} // Update was called
+	registered chan struct{} // closed when the API server has returned the object
 
-	mu   sync.Mutex // guards the fields below
-	seen *v1.Node   // as last read or written; nil: never
+	mu     sync.Mutex // guards the field below
+	object *v1.Node   // as last read or written; nil: never
 }
 
-// Run registers the node and keeps its status and lease until ctx ends; then it
-// returns nil. What fails is tried again for as long. A second call returns an error.
+// Run registers the node, and reports its status and lease until ctx is done; it then
+// returns nil. Failures are retried. It returns an error if it was called before.
 func (n *Node) Run(ctx context.Context) error {
 	if n.ran.Swap(true) {
 		return errors.New("node: Node.Run was called before")
@@ -57,13 +57,13 @@ func (n *Node) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if n.cfg.Leases != nil {
-		wg.Go(func() { n.lease(ctx) })
+		wg.Go(func() { n.renewLease(ctx) })
 	}
 	started := time.Now()
 	if !n.register(ctx, started) {
 		return nil
 	}
-	p := pass{n: n, started: started}
+	p := statusUpdate{n: n, started: started}
 	if n.becomeReady(ctx, &p) != nil {
 		return nil
 	}
@@ -71,9 +71,9 @@ func (n *Node) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(jittered(n.cfg.Period)):
+		case <-time.After(jittered(n.cfg.Timing.UpdatePeriod)):
 		case <-n.due:
-			if pause.For(ctx, rest) != nil {
+			if pause.For(ctx, updateDelay) != nil {
 				return nil
 			}
 		}
@@ -81,10 +81,10 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 }
 
-// becomeReady reports the status as soon as the node is ready, without waiting
-// for the period, and at each period in the meantime (ns-7). It returns ctx's
-// error if that has ended.
-func (n *Node) becomeReady(ctx context.Context, p *pass) error {
+// becomeReady reports the status as soon as the node is ready, without waiting for the
+// period, and at each period until then (rule ns-7). It returns the error of ctx if it is
+// done.
+func (n *Node) becomeReady(ctx context.Context, p *statusUpdate) error {
 	p.run(ctx)
 	for last := time.Now(); !p.ready && time.Since(p.started) < readyTimeout; {
 		if pause.For(ctx, readyPeriod) != nil {
@@ -93,7 +93,7 @@ func (n *Node) becomeReady(ctx context.Context, p *pass) error {
 		if n.cfg.Refresh != nil {
 			n.cfg.Refresh(ctx)
 		}
-		if p.wouldBeReady(ctx) || time.Since(last) >= n.cfg.Period {
+		if p.wouldBeReady(ctx) || time.Since(last) >= n.cfg.Timing.UpdatePeriod {
 			p.run(ctx)
 			last = time.Now()
 		}
@@ -104,9 +104,9 @@ func (n *Node) becomeReady(ctx context.Context, p *pass) error {
 	return ctx.Err()
 }
 
-// Update asks for a look at the status before its time: a fact has changed that
-// others should not learn ten seconds late. Many calls within a second are one.
-// It never blocks, and may be called from anywhere.
+// Update causes the status to be computed before the end of the period, since facts have
+// changed. Calls within a second are combined. It does not block and is safe for concurrent
+// use.
 func (n *Node) Update() {
 	select {
 	case n.due <- struct{}{}:
@@ -114,16 +114,16 @@ func (n *Node) Update() {
 	}
 }
 
-// Object is the node's object as it was last read or written, nil before the
-// first time. It must not be changed.
+// Object returns the Node object as last read or written; nil if there was none. It must
+// not be modified.
 func (n *Node) Object() *v1.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.seen
+	return n.object
 }
 
-// Owner refers to the node's object as the owner of others: of mirror pods, of
-// the lease. It reports false while the object is not known, or is being deleted.
+// Owner returns an owner reference to the Node object, for mirror pods and the lease. It
+// reports false if the object is unknown, or is being deleted.
 func (n *Node) Owner() (metav1.OwnerReference, bool) {
 	o := n.Object()
 	if o == nil || o.UID == "" || o.DeletionTimestamp != nil {
@@ -132,17 +132,17 @@ func (n *Node) Owner() (metav1.OwnerReference, bool) {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, true
 }
 
-// saw keeps the object and tells of it.
-func (n *Node) saw(o *v1.Node) {
+// observed stores an object that the API server has returned.
+func (n *Node) observed(o *v1.Node) {
 	n.mu.Lock()
-	first := n.seen == nil
-	n.seen = o
+	first := n.object == nil
+	n.object = o
 	n.mu.Unlock()
 	if first {
-		close(n.known)
+		close(n.registered)
 	}
-	if n.cfg.Seen != nil {
-		n.cfg.Seen(o)
+	if n.cfg.Observed != nil {
+		n.cfg.Observed(o)
 	}
 }
 
@@ -161,12 +161,12 @@ func (n *Node) unreachable() {
 	}
 }
 
-// call bounds one call of the API server.
+// call returns a context for one call of the API server.
 func (n *Node) call(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, n.cfg.CallTimeout)
+	return context.WithTimeout(ctx, n.cfg.Timing.CallTimeout)
 }
 
-// jittered returns d and a random part of what others wait less.
+// jittered returns d plus a random part of it.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*jitter*float64(d))
 }

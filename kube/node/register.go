@@ -21,7 +21,7 @@ const (
 	cloudTaint           = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// ownLabels are those that the node puts right when it comes back (ns-3).
+// ownLabels are updated in an existing object (rule ns-3).
 var ownLabels = []string{
 	v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion,
 	v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
@@ -30,12 +30,11 @@ var ownLabels = []string{
 	v1.LabelWindowsBuild,
 }
 
-// Object returns the node's object as it is made first, without its status
-// (ns-2).
+// Object returns the Node object as it is created, without its status (rule ns-2).
 func (s Spec) Object() *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: maps.Clone(s.Labels)},
-		Spec:       v1.NodeSpec{ProviderID: s.ProviderID, Unschedulable: s.Unschedulable, Taints: slices.Clone(s.Taints)},
+		Spec:       v1.NodeSpec{ProviderID: s.CloudProvider.ProviderID, Unschedulable: s.Unschedulable, Taints: slices.Clone(s.Taints)},
 	}
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
@@ -47,8 +46,8 @@ func (s Spec) Object() *v1.Node {
 	if !s.SelfAttach {
 		annotations[selfAttachAnnotation] = "true"
 	}
-	if s.ExternalCloudProvider && s.ProvidedNodeIP != "" {
-		annotations[providedIPAnnotation] = s.ProvidedNodeIP
+	if s.CloudProvider.External && s.CloudProvider.ProvidedNodeIP != "" {
+		annotations[providedIPAnnotation] = s.CloudProvider.ProvidedNodeIP
 	}
 	if len(annotations) > 0 {
 		node.Annotations = annotations
@@ -61,15 +60,14 @@ func (s Spec) Object() *v1.Node {
 	if s.Unschedulable {
 		taint(v1.TaintNodeUnschedulable, "")
 	}
-	if s.ExternalCloudProvider {
+	if s.CloudProvider.External {
 		taint(cloudTaint, "true")
 	}
 	return node
 }
 
-// Reconcile returns what an object that is there already has to become when the
-// agent comes back, and whether that is anything else than it is (ns-3). fresh is
-// the object as it would be made now, with its status.
+// Reconcile returns an existing object with the updates of a restart, and whether it
+// differs (rule ns-3). fresh is the object as it would be created now, with its status.
 func (s Spec) Reconcile(is, fresh *v1.Node) (*v1.Node, bool) {
 	node := is.DeepCopy()
 	if node.Labels == nil {
@@ -78,17 +76,17 @@ func (s Spec) Reconcile(is, fresh *v1.Node) (*v1.Node, bool) {
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
-	if value, want := fresh.Annotations[selfAttachAnnotation]; want {
+	if value, ok := fresh.Annotations[selfAttachAnnotation]; ok {
 		node.Annotations[selfAttachAnnotation] = value
 	} else {
 		delete(node.Annotations, selfAttachAnnotation)
 	}
 	labels := slices.Clone(ownLabels)
-	if !s.LabelsOnce {
+	if !s.NoLabelUpdate {
 		labels = slices.AppendSeq(labels, maps.Keys(s.Labels))
 	}
 	for _, name := range labels {
-		if value, want := fresh.Labels[name]; want {
+		if value, ok := fresh.Labels[name]; ok {
 			node.Labels[name] = value
 		}
 	}
@@ -105,7 +103,7 @@ func (s Spec) Reconcile(is, fresh *v1.Node) (*v1.Node, bool) {
 			switch {
 			case hugePages(name) && !known:
 				delete(list.is, name)
-			case extended(name) && !s.KeepDevices && !known && value.Sign() != 0:
+			case extended(name) && !s.KeepExtendedResources && !known && value.Sign() != 0:
 				list.is[name] = *resource.NewQuantity(0, resource.DecimalSI)
 			}
 		}
@@ -119,56 +117,56 @@ func hugePages(name v1.ResourceName) bool {
 	return len(name) > len(v1.ResourceHugePagesPrefix) && name[:len(v1.ResourceHugePagesPrefix)] == v1.ResourceHugePagesPrefix
 }
 
-// register tries until the object is there and in order (ns-1). It returns false
-// when ctx has ended before.
+// register registers the node, and retries until it succeeds (rule ns-1). It returns false
+// if ctx is done.
 func (n *Node) register(ctx context.Context, started time.Time) bool {
 	for wait := firstBackoff; ; wait = min(2*wait, maxBackoff) {
 		if pause.For(ctx, wait) != nil {
 			return false
 		}
-		made, err := n.tryRegister(ctx, started)
+		created, err := n.tryRegister(ctx, started)
 		if err == nil {
 			if n.cfg.Hooks.Registered != nil {
-				n.cfg.Hooks.Registered(time.Since(started), made)
+				n.cfg.Hooks.Registered(time.Since(started), created)
 			}
-			n.cfg.Logger.Info("node registered", "node", n.cfg.Spec.Name, "made", made)
+			n.cfg.Logger.Info("Registered node", "node", n.cfg.Spec.Name, "created", created)
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		n.cfg.Logger.Warn("register node", "node", n.cfg.Spec.Name, "err", err)
+		n.cfg.Logger.Warn("Failed to register node; retrying", "node", n.cfg.Spec.Name, "err", err)
 	}
 }
 
-// tryRegister makes the object, or puts right what is there.
-func (n *Node) tryRegister(ctx context.Context, started time.Time) (made bool, err error) {
+// tryRegister creates the object, or updates an existing one.
+func (n *Node) tryRegister(ctx context.Context, started time.Time) (created bool, err error) {
 	ctx, cancel := n.call(ctx)
 	defer cancel()
-	if n.cfg.Existing {
+	if n.cfg.NoRegistration {
 		is, err := n.cfg.Nodes.Get(ctx, n.cfg.Spec.Name, metav1.GetOptions{})
 		if err == nil {
-			n.saw(is)
+			n.observed(is)
 		}
 		return false, err
 	}
 	draft, errs := apply(ctx, n.cfg.Setters, n.cfg.Spec.Object(), nil, started)
 	for _, err := range errs {
-		n.cfg.Logger.Warn("node status", "err", err)
+		n.cfg.Logger.Warn("Failed to compute part of the node status; its previous value is reported", "err", err)
 	}
 	node, createErr := n.cfg.Nodes.Create(ctx, draft.Node, metav1.CreateOptions{})
 	if createErr == nil {
-		n.saw(node)
+		n.observed(node)
 		return true, nil
 	}
-	// One who may not make nodes may have one all the same.
+	// A client that may not create nodes may have an existing one.
 	if !apierrors.IsAlreadyExists(createErr) && !apierrors.IsForbidden(createErr) {
 		return false, createErr
 	}
 	is, err := n.cfg.Nodes.Get(ctx, n.cfg.Spec.Name, metav1.GetOptions{})
 	if err != nil {
 		if apierrors.IsForbidden(createErr) {
-			return false, createErr // which says more
+			return false, createErr // the cause
 		}
 		return false, err
 	}
@@ -178,6 +176,6 @@ func (n *Node) tryRegister(ctx context.Context, started time.Time) (made bool, e
 			return false, err
 		}
 	}
-	n.saw(is)
+	n.observed(is)
 	return false, nil
 }

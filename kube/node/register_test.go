@@ -45,8 +45,8 @@ func TestANodeIsMadeWithAllThatIsKnownOfIt(t *testing.T) { // ns-1, ns-2
 
 func TestTheFirstObjectSaysWhatTheSpecDoes(t *testing.T) { // ns-2
 	is := node.Spec{
-		Name: "n1", Hostname: "host", OS: "linux", Arch: "arm64", Unschedulable: true, ExternalCloudProvider: true, ProvidedNodeIP: "10.0.0.1",
-		SelfAttach: true, ProviderID: "cloud://1",
+		Name: "n1", Hostname: "host", OS: "linux", Arch: "arm64", Unschedulable: true, CloudProvider: node.CloudProvider{External: true, ProvidedNodeIP: "10.0.0.1", ProviderID: "cloud://1"},
+		SelfAttach: true,
 	}.Object()
 	assert.Equal(t, "host", is.Labels[v1.LabelHostname])
 	assert.True(t, is.Spec.Unschedulable)
@@ -115,7 +115,7 @@ func TestAnAgentThatComesBackPutsItsNodeRight(t *testing.T) { // ns-3
 	_, changed = spec.Reconcile(is, fresh)
 	assert.False(t, changed, "and then it is right")
 
-	spec.LabelsOnce, spec.KeepDevices, spec.SelfAttach = true, true, true // nq-20
+	spec.NoLabelUpdate, spec.KeepExtendedResources, spec.SelfAttach = true, true, true // nq-20
 	is, _ = spec.Reconcile(was, spec.Object())
 	assert.Equal(t, "7", is.Labels["rack"])
 	assert.Equal(t, "z2", is.Labels[v1.LabelTopologyZone], "a label of the node's own")
@@ -158,7 +158,7 @@ func TestWhereOthersMakeTheNodeItIsWaitedFor(t *testing.T) { // ns-4
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		cfg := w.config()
-		cfg.Existing = true
+		cfg.NoRegistration = true
 		run(t, w, cfg, func(*node.Node) {
 			after(5 * time.Second)
 			for _, call := range w.took() {
@@ -181,8 +181,8 @@ func TestWhatCanNotBeIsSaidAtOnce(t *testing.T) {
 	for want, change := range map[string]func(*node.Config){
 		"Spec.Name":     func(c *node.Config) { c.Spec.Name = "" },
 		"Nodes is nil":  func(c *node.Config) { c.Nodes = nil },
-		"whole seconds": func(c *node.Config) { c.LeaseDuration = time.Millisecond },
-		"negative":      func(c *node.Config) { c.Period = -1 },
+		"whole seconds": func(c *node.Config) { c.Timing.LeaseDuration = time.Millisecond },
+		"negative":      func(c *node.Config) { c.Timing.UpdatePeriod = -1 },
 		"no Set":        func(c *node.Config) { c.Setters = []node.Setter{{Name: "x"}} },
 	} {
 		cfg := w.config()

@@ -12,47 +12,45 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Setter fills in one part of a node's object. Setters are called one after the
-// other, on one goroutine, and see what the earlier ones set.
+// A Setter sets one part of a Node object. Setters are called in order, on one goroutine,
+// and see the values set by earlier ones.
 type Setter struct {
-	// Name says what it sets, for logs: "addresses".
+	// Name is the name of the part, for logs, such as "addresses".
 	Name string
 
-	// Set changes d.Node. An error is logged, and the next setter called
-	// (ns-8): what it had set by then stays.
+	// Set modifies d.Node. An error is logged, and the next setter is called (rule ns-8);
+	// values set before the error remain.
 	Set func(ctx context.Context, d *Draft) error
 }
 
-// A Draft is a node's object while setters work on it.
+// A Draft is a Node object while setters modify it.
 type Draft struct {
-	// Node is a copy of the object as it is in the API server, or as it is
-	// going to be made.
+	// Node is a copy of the object of the API server, or the object to create.
 	Node *v1.Node
 
-	// Before is the object of the pass before this one; nil in the first.
+	// Before is the object of the previous update; nil for the first.
 	Before *v1.Node
 
-	// Now is the time of all of the pass: of heartbeats and transitions.
+	// Now is the time of heartbeats and transitions.
 	Now metav1.Time
 
-	// Age is how long the agent has been at it.
+	// Age is the time since the start of Run.
 	Age time.Duration
 
 	events []runtime.Event
 }
 
-// Event tells of something that has happened to the node. It is recorded once
-// the object that says so has reached the API server, so that it is told once.
+// Event adds an event about the node, which is recorded after the object was written.
 func (d *Draft) Event(eventType, reason, format string, args ...any) {
 	d.events = append(d.events, runtime.Event{
-		// The kubelet's events have the node's name for its UID: kubectl
-		// describe node looks for that.
+		// The UID is the name of the node, as with the kubelet: kubectl describe node
+		// selects events by it.
 		Object: v1.ObjectReference{Kind: "Node", Name: d.Node.Name, UID: types.UID(d.Node.Name)},
 		Type:   eventType, Reason: reason, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-// apply runs the setters over a copy of object.
+// apply calls the setters with a copy of object.
 func apply(ctx context.Context, setters []Setter, object, before *v1.Node, started time.Time) (*Draft, []error) {
 	now := time.Now()
 	d := &Draft{Node: object.DeepCopy(), Before: before, Now: metav1.NewTime(now), Age: now.Sub(started)}

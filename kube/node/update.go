@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// A pass is a look at the status, and what is remembered from the one before.
-type pass struct {
+// A statusUpdate computes and sends the node status, and holds the state between updates.
+type statusUpdate struct {
 	n        *Node
 	started  time.Time
 	before   *v1.Node
 	reported time.Time // when the status was last sent; zero: never
-	ready    bool      // the status that was sent last says so
+	ready    bool      // the last observed status is ready
 }
 
-// run looks at the status, and sends it if it is to be (ns-5). It tries a few
-// times; the next period brings the next chance.
-func (p *pass) run(ctx context.Context) {
+// run computes the status and sends it if necessary (rule ns-5). It makes several attempts;
+// the next period is the next opportunity.
+func (p *statusUpdate) run(ctx context.Context) {
 	var err error
-	for try := range tries {
+	for try := range attempts {
 		var sent bool
 		sent, err = p.once(ctx, try)
 		if ctx.Err() != nil {
@@ -39,18 +39,18 @@ func (p *pass) run(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		p.n.cfg.Logger.Debug("update node status", "try", try+1, "err", err)
+		p.n.cfg.Logger.Debug("Failed to update node status", "attempt", try+1, "err", err)
 		if try > 0 {
-			p.n.unreachable() // ns-6
+			p.n.unreachable() // rule ns-6
 		}
 	}
-	p.n.cfg.Logger.Error("update node status exceeds retry count", "tries", tries, "err", err)
+	p.n.cfg.Logger.Error("Failed to update node status; retrying in the next period", "attempts", attempts, "err", err)
 }
 
-func (p *pass) once(ctx context.Context, try int) (sent bool, err error) {
+func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error) {
 	ctx, cancel := p.n.call(ctx)
 	defer cancel()
-	// What the API server has in its cache will do, unless it made us fail.
+	// The first attempt reads from the watch cache of the API server.
 	opts := metav1.GetOptions{ResourceVersion: "0"}
 	if try > 0 {
 		opts.ResourceVersion = ""
@@ -61,10 +61,10 @@ func (p *pass) once(ctx context.Context, try int) (sent bool, err error) {
 	}
 	draft, errs := apply(ctx, p.n.cfg.Setters, is, p.before, p.started)
 	for _, err := range errs {
-		p.n.cfg.Logger.Warn("node status", "err", err)
+		p.n.cfg.Logger.Warn("Failed to compute part of the node status; its previous value is reported", "err", err)
 	}
-	if !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.ReportPeriod && !Changed(&is.Status, &draft.Node.Status) {
-		p.n.saw(is)
+	if !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.Timing.ReportPeriod && !statusChanged(&is.Status, &draft.Node.Status) {
+		p.n.observed(is)
 		p.end(is, draft)
 		return false, nil
 	}
@@ -72,19 +72,19 @@ func (p *pass) once(ctx context.Context, try int) (sent bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.n.saw(now)
+	p.n.observed(now)
 	p.reported = time.Now()
 	p.end(now, draft)
 	return true, nil
 }
 
-func (p *pass) end(now *v1.Node, d *Draft) {
+func (p *statusUpdate) end(now *v1.Node, d *Draft) {
 	p.before, p.ready = now, isReady(now)
 	p.n.record(d.events)
 }
 
-// wouldBeReady reports whether the status would say that the node is ready.
-func (p *pass) wouldBeReady(ctx context.Context) bool {
+// wouldBeReady reports whether the computed status is ready.
+func (p *statusUpdate) wouldBeReady(ctx context.Context) bool {
 	is := p.n.Object()
 	if is == nil {
 		return false
@@ -98,14 +98,13 @@ func isReady(node *v1.Node) bool {
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
-// Changed reports whether two statuses of a node differ in more than the times of
-// their heartbeats and the order of conditions: whether others have to be told
-// (ns-5).
-func Changed(a, b *v1.NodeStatus) bool {
-	return !equality.Semantic.DeepEqual(timeless(a), timeless(b))
+// statusChanged reports whether two statuses differ in more than heartbeat times and the order of
+// conditions, so that the status must be sent (rule ns-5).
+func statusChanged(a, b *v1.NodeStatus) bool {
+	return !equality.Semantic.DeepEqual(withoutHeartbeats(a), withoutHeartbeats(b))
 }
 
-func timeless(s *v1.NodeStatus) *v1.NodeStatus {
+func withoutHeartbeats(s *v1.NodeStatus) *v1.NodeStatus {
 	out := *s
 	out.Conditions = slices.Clone(s.Conditions)
 	for i := range out.Conditions {
@@ -120,12 +119,12 @@ func timeless(s *v1.NodeStatus) *v1.NodeStatus {
 	return &out
 }
 
-// patch makes the object what it is wanted to be, all but its spec, which is not
-// the node's to change; nor does it undo what others changed meanwhile.
+// patch updates metadata and status of the object to those of want. The spec is not
+// changed, and neither are changes of other clients since is was read.
 func (n *Node) patch(ctx context.Context, is, want *v1.Node) (*v1.Node, error) {
 	data, err := patchOf(is, want)
 	if err != nil {
-		return nil, fmt.Errorf("node: make a patch: %w", err)
+		return nil, fmt.Errorf("node: create patch: %w", err)
 	}
 	now, err := n.cfg.Nodes.Patch(ctx, n.cfg.Spec.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
 	if err != nil {
@@ -134,9 +133,9 @@ func (n *Node) patch(ctx context.Context, is, want *v1.Node) (*v1.Node, error) {
 	return now, nil
 }
 
-// patchOf returns the strategic merge patch from is to want. The addresses are
-// replaced as a whole: the type by which they would be merged is not unique, and
-// of two InternalIPs one would get lost.
+// patchOf returns the strategic merge patch from is to want. The list of addresses is
+// replaced: its merge key, the type, is not unique, so that a merge would lose one of two
+// InternalIPs.
 func patchOf(is, want *v1.Node) ([]byte, error) {
 	target := *want
 	target.Spec = is.Spec

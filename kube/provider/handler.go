@@ -47,7 +47,7 @@ func (p *Provider) CreatePod(_ context.Context, pod *v1.Pod) error {
 		if uid != pod.UID && other.pod.Namespace == pod.Namespace && other.pod.Name == pod.Name {
 			other.replaced = true // no longer desired, so that the agent terminates it
 			if p.adoptingLocked() {
-				delete(p.pods, uid) // the agent does not know it and would not report its end
+				delete(p.pods, uid) // the agent has not received it and would not report its termination
 			}
 		}
 	}

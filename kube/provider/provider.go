@@ -31,8 +31,7 @@ type Config struct {
 	// NodeName is the name of the node in events about the node.
 	NodeName string
 
-	// Admitters are asked, in this order, whether a new pod may run. Nil: every pod
-	// may.
+	// Admitters decide, in this order, whether a new pod may run. Nil: every pod may.
 	Admitters podworker.Admitters
 
 	// Volumes mounts the volumes of pods. Nil: pods have no volumes.

@@ -160,8 +160,8 @@ func (p *Provider) Logs(ctx context.Context, namespace, pod, container string, o
 	return &logStream{PipeReader: r, cancel: cancel}, nil
 }
 
-// mayWrite reports whether a container has not terminated. A runtime that cannot be asked
-// does not end a follow.
+// mayWrite reports whether a container has not terminated. An error of the runtime does not
+// end a follow.
 func (p *Provider) mayWrite(ctx context.Context, uid types.UID, id string) (bool, error) {
 	status, err := p.cfg.Runtime.PodStatus(ctx, uid)
 	if err != nil {

@@ -44,9 +44,9 @@ func FuzzWhatIsServedIsWhatWasAuthorised(f *testing.F) {
 	}
 	logs := fstest.MapFS{"a": {Data: []byte("a file of logs")}}
 	s, err := server.New(server.Config{
-		NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: who, Pods: pods{}, Debugging: all, NodeLogs: logs,
-		Metrics: map[string]http.Handler{"/metrics": handler("metrics"), "/metrics/x": handler("metrics")},
-		Checks:  []server.Check{{Name: "told", Ask: func() error { served = "healthz"; return nil }}},
+		NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: who, Pods: pods{}, Debugging: all, Node: server.Node{Logs: logs,
+			Metrics: map[string]http.Handler{"/metrics": handler("metrics"), "/metrics/x": handler("metrics")},
+			Checks:  []server.Check{{Name: "told", Check: func() error { served = "healthz"; return nil }}}},
 	})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, method, path string) {

@@ -7,10 +7,9 @@ import (
 	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
-// What each method of a request is called in the roles of the API server (sv-14).
-// HEAD is a GET whose answer nobody reads. A method that is not here has no verb, and
-// is answered 405.
-var reads = map[string]string{
+// methodVerbs are the authorization verbs of HTTP methods (rule sv-14). The response to any other
+// method is 405.
+var methodVerbs = map[string]string{
 	http.MethodGet:    "get",
 	http.MethodHead:   "get",
 	http.MethodPost:   "create",
@@ -19,62 +18,61 @@ var reads = map[string]string{
 	http.MethodDelete: "delete",
 }
 
-// acts are the verbs of what runs something in a pod, whichever method asks for it: a
-// WebSocket is opened by a GET, which must not be had by who may only read (sv-19,
-// F-71).
-var acts = map[string]string{
+// streamVerbs are the verbs of routes that run something in a pod: also a GET, which opens
+// a WebSocket, must not be allowed by permission to read (rule sv-19).
+var streamVerbs = map[string]string{
 	http.MethodGet:  "create",
 	http.MethodPost: "create",
 }
 
-// An area is what the paths below one first segment have in common: which verbs they
-// are authorised as, and which subresources of the node, any of which will do.
+// An area is the authorization of all paths with the same first segment: the verbs, and the
+// subresources of the node, of which one must be allowed.
 type area struct {
 	verbs        map[string]string
-	subresources []string // the narrow one first (sv-16)
-	debugging    bool     // it goes away without enableDebuggingHandlers (sv-6)
+	subresources []string // the most specific first (rule sv-16)
+	debugging    bool     // disabled without Debugging.Handlers
 }
 
-// areas by first segment (sv-15, sv-16, sv-18). All others are elsewhere.
+// areas are the areas by first path segment (rules sv-15, sv-16, sv-18).
 var areas = map[string]area{
-	"stats":      {verbs: reads, subresources: []string{"stats"}},
-	"metrics":    {verbs: reads, subresources: []string{"metrics"}},
-	"checkpoint": {verbs: reads, subresources: []string{"checkpoint"}},
-	"pods":       {verbs: reads, subresources: []string{"pods", "proxy"}},
-	"healthz":    {verbs: reads, subresources: []string{"healthz", "proxy"}},
-	"configz":    {verbs: reads, subresources: []string{"configz", "proxy"}},
+	"stats":      {verbs: methodVerbs, subresources: []string{"stats"}},
+	"metrics":    {verbs: methodVerbs, subresources: []string{"metrics"}},
+	"checkpoint": {verbs: methodVerbs, subresources: []string{"checkpoint"}},
+	"pods":       {verbs: methodVerbs, subresources: []string{"pods", "proxy"}},
+	"healthz":    {verbs: methodVerbs, subresources: []string{"healthz", "proxy"}},
+	"configz":    {verbs: methodVerbs, subresources: []string{"configz", "proxy"}},
 
-	"logs":          {verbs: reads, subresources: []string{"log"}, debugging: true},
-	"runningpods":   {verbs: reads, subresources: []string{"pods", "proxy"}, debugging: true},
-	"containerLogs": {verbs: reads, subresources: []string{"proxy"}, debugging: true},
-	"debug":         {verbs: reads, subresources: []string{"proxy"}, debugging: true},
-	"exec":          {verbs: acts, subresources: []string{"proxy"}, debugging: true},
-	"attach":        {verbs: acts, subresources: []string{"proxy"}, debugging: true},
-	"portForward":   {verbs: acts, subresources: []string{"proxy"}, debugging: true},
-	"run":           {verbs: acts, subresources: []string{"proxy"}, debugging: true},
+	"logs":          {verbs: methodVerbs, subresources: []string{"log"}, debugging: true},
+	"runningpods":   {verbs: methodVerbs, subresources: []string{"pods", "proxy"}, debugging: true},
+	"containerLogs": {verbs: methodVerbs, subresources: []string{"proxy"}, debugging: true},
+	"debug":         {verbs: methodVerbs, subresources: []string{"proxy"}, debugging: true},
+	"exec":          {verbs: streamVerbs, subresources: []string{"proxy"}, debugging: true},
+	"attach":        {verbs: streamVerbs, subresources: []string{"proxy"}, debugging: true},
+	"portForward":   {verbs: streamVerbs, subresources: []string{"proxy"}, debugging: true},
+	"run":           {verbs: streamVerbs, subresources: []string{"proxy"}, debugging: true},
 }
 
-// elsewhere is where nothing is said of.
-var elsewhere = area{verbs: reads, subresources: []string{"proxy"}}
+// otherArea is the area of all other paths.
+var otherArea = area{verbs: methodVerbs, subresources: []string{"proxy"}}
 
 func areaOf(path string) area {
 	if a, ok := areas[firstSegment(path)]; ok {
 		return a
 	}
-	return elsewhere
+	return otherArea
 }
 
-// firstSegment of a path; whole segments only, so that /statsx is not /stats (sv-18).
+// firstSegment returns the first segment of a path. It is compared as a whole: /statsx is
+// not below /stats (rule sv-18).
 func firstSegment(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first
 }
 
-// Attributes returns what a request to a node's API is authorised as: who may do any
-// of these may make it. None: there is no such request, whoever makes it.
+// Attributes returns the authorization attributes of a request to a node's API: the request
+// is allowed if any of them is. It returns nil if no request with this method exists.
 //
-// It is a function of the method and the path alone, so that no header can make
-// another request of it.
+// They depend on the method and the path only, not on headers.
 func Attributes(nodeName string, r *http.Request) []auth.Attributes {
 	a := areaOf(r.URL.Path)
 	verb := a.verbs[r.Method]

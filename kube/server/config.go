@@ -19,133 +19,145 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Config says what a node can tell of itself, and who may ask. A part that is nil
-// is not there: its routes answer 404 and say so.
+// A Config configures a Server. Routes whose part of the Config is nil or empty answer 404.
 //
-// Several servers can be in one process, for several nodes.
+// Several servers may run in one process, for several nodes.
 type Config struct {
-	// NodeName is the name of the node, which is what people are authorised for.
-	// Required.
+	// NodeName is the name of the node that requests are authorized for. Required.
 	NodeName string
 
-	// Authenticator finds out who asks (auth.Chain), and Authorizer what he may do
-	// (auth.Access). Required; auth.Anonymous and auth.AlwaysAllow make an open
-	// server.
+	// Authenticator and Authorizer authenticate and authorize requests (auth.Chain and
+	// auth.Access). Required. With auth.Anonymous and auth.AlwaysAllow every request is
+	// allowed.
 	Authenticator auth.Authenticator
 	Authorizer    auth.Authorizer
 
-	// Pods are those that this node knows of. Required.
+	// Pods are the desired pods of the node. Required.
 	Pods Pods
 
-	// Runtime is what runs them: its optional powers (runtime.StreamServer,
-	// StreamExecer, Attacher, PortForwarder, Execer, LogReader, Checkpointer) are
-	// found by type assertion, and its Pods are /runningpods. Nil: nothing of a
-	// runtime is served.
+	// Runtime runs the pods. /runningpods lists its Pods. The routes of containers use
+	// its optional interfaces runtime.StreamServer, StreamExecer, Attacher,
+	// PortForwarder, Execer, LogReader and Checkpointer. If nil, none of these routes
+	// exists.
 	Runtime runtime.Runtime
 
-	// Summary returns what is used, for /stats/summary: all of it, or what
-	// only_cpu_and_memory asks for. With an error, what could be had.
-	Summary func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
+	// Containers configures access to containers: logs, streams and checkpoints.
+	Containers Containers
 
-	// Metrics are handlers by path: /metrics, /metrics/resource, /metrics/cadvisor,
-	// /metrics/probes and /metrics/slis.
-	Metrics map[string]http.Handler
+	// Node has what the server reports about the node itself.
+	Node Node
 
 	// Handlers serve further paths, such as /example or /example/, for authenticated
 	// clients that may access nodes/proxy of the node. A path of the kubelet's API is an
 	// error.
 	Handlers map[string]http.Handler
 
-	// Checks are asked for /healthz, beside ping and log (sv-3).
-	Checks []Check
-
-	// Configz is shown by /configz, by name: kubeletconfig.
-	Configz map[string]any
-
-	// NodeLogs is the directory that /logs/ shows: the FS of an os.Root for /var/log,
-	// which follows no link out of it, as os.DirFS would. Files that are neither
-	// regular nor directories are never opened.
-	NodeLogs fs.FS
-
-	// ServiceLogs writes what a service of the node has logged, for queries of /logs/
-	// (NodeLogQuery): Journal. Nil: their files in NodeLogs are looked for.
-	ServiceLogs func(ctx context.Context, q LogQuery, w io.Writer) error
-
-	// CheckpointDir is where /checkpoint writes archives: checkpoints below the
-	// agent's directory. Empty: there are none.
-	CheckpointDir string
-
-	// StreamHosts are further hosts, as IP addresses or names, at which a
-	// runtime.StreamServer may have its streams. Loopback addresses and those of this
-	// machine always will do; a runtime that names another is not followed there.
-	StreamHosts []string
-
-	// Verbosity sets how much the agent logs, for PUT /debug/flags/v, in klog's
-	// numbers: 0 is little, 10 is all.
-	Verbosity func(level int)
-
-	// StreamIdle is how long a stream of /exec, /attach and /portForward may be silent:
-	// streamingConnectionIdleTimeout. Zero: 4h. Below zero: for ever.
-	StreamIdle time.Duration
-
-	// ContainerLogs is how /containerLogs differs from the kubelet's.
-	ContainerLogs ContainerLogs
-
-	// Debugging are the routes that can be switched off. The zero value has them all
-	// off, as sv-6 words it.
+	// Debugging enables routes that can be disabled. The zero value disables all.
 	Debugging Debugging
 
-	// Hooks are told of requests.
+	// Hooks are called for each request.
 	Hooks Hooks
 
-	// Logger is told what clients are not. Nil: nobody is.
+	// Logger receives the errors whose cause clients do not receive. If nil, nothing is
+	// logged.
 	Logger *slog.Logger
 }
 
-// Pods are the pods that a node knows of, with their statuses of the moment. It may
-// be called from any goroutine; what it returns is not changed by the server.
+// Node has what a Server reports about the node itself.
+type Node struct {
+	// Summary returns resource usage for /stats/summary: all of it, or CPU and memory
+	// only. With an error it may return the part that could be read.
+	Summary func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
+
+	// Metrics are handlers by path: /metrics, /metrics/resource, /metrics/cadvisor,
+	// /metrics/probes and /metrics/slis.
+	Metrics map[string]http.Handler
+
+	// Checks are the health checks of /healthz, in addition to ping and log.
+	Checks []Check
+
+	// Configz has the values that /configz returns, by name, such as kubeletconfig.
+	Configz map[string]any
+
+	// Logs is the directory that /logs/ serves: the FS of an os.Root for /var/log, which,
+	// unlike os.DirFS, does not follow links out of the directory. Files that are neither
+	// regular nor directories are never opened.
+	Logs fs.FS
+
+	// ServiceLogs writes the logs of services of the node, for queries of /logs/, such as
+	// Journal. If it is nil, or returns errors.ErrUnsupported before it has written
+	// anything, the log files of the services in Logs are used.
+	ServiceLogs func(ctx context.Context, q LogQuery, w io.Writer) error
+}
+
+// Containers configures access to containers.
+type Containers struct {
+	// Logs configures /containerLogs.
+	Logs ContainerLogs
+
+	// StreamHosts are further hosts, as IP addresses or names, at which a
+	// runtime.StreamServer may serve streams. Loopback addresses and those of this machine
+	// are always allowed; streams at any other host are refused.
+	StreamHosts []string
+
+	// StreamIdleTimeout is the time after which an idle stream of /exec, /attach and
+	// /portForward is closed (streamingConnectionIdleTimeout). Zero: 4h. A negative value
+	// disables it.
+	StreamIdleTimeout time.Duration
+
+	// CheckpointDir is the directory in which /checkpoint writes archives: checkpoints in
+	// the root directory of the kubelet. Empty: /checkpoint answers 404.
+	CheckpointDir string
+}
+
+// Pods are the desired pods of a node, with their current statuses. Implementations must
+// be safe for concurrent use; the server does not modify the returned pods.
 type Pods interface {
-	// Pods lists them all, static ones too, in no order.
+	// Pods returns all pods, including static pods, in no particular order.
 	Pods() []*v1.Pod
 
-	// Pod finds one by name.
+	// Pod returns the pod with a name.
 	Pod(namespace, name string) (*v1.Pod, bool)
 }
 
-// A Check is one thing that /healthz asks about.
+// A Check is a health check of /healthz.
 type Check struct {
-	Name string
-	Ask  func() error // nil: all is well
+	Name  string
+	Check func() error // returns nil if healthy
 }
 
-// Debugging switches routes on (sv-6).
+// Debugging enables routes (rule sv-6).
 type Debugging struct {
-	// Handlers are /run, /exec, /attach, /portForward, /containerLogs, /runningpods,
-	// /debug/pprof and /logs: enableDebuggingHandlers.
+	// Handlers enables /run, /exec, /attach, /portForward, /containerLogs, /runningpods,
+	// /debug and /logs (enableDebuggingHandlers). The fields below have no effect without.
 	Handlers bool
 
-	// SystemLogs is /logs: enableSystemLogHandler; NodeLogQuery its queries:
-	// enableSystemLogQuery.
+	// SystemLogs enables /logs (enableSystemLogHandler), and NodeLogQuery its queries
+	// (enableSystemLogQuery).
 	SystemLogs, NodeLogQuery bool
 
-	// Profiling is /debug/pprof: enableProfilingHandler; Flags /debug/flags:
-	// enableDebugFlagsHandler.
+	// Profiling enables /debug/pprof (enableProfilingHandler), and Flags /debug/flags
+	// (enableDebugFlagsHandler).
 	Profiling, Flags bool
+
+	// SetVerbosity sets the verbosity of logs for PUT /debug/flags/v, as with klog: 0 logs
+	// least, 10 everything. If nil, the route does not exist.
+	SetVerbosity func(level int)
 }
 
-// Hooks are told what the server does. Any may be nil. They must not block.
+// Hooks are called by a Server. Each may be nil. They must not block.
 type Hooks struct {
-	// Request is called when a request has been answered (sv-12).
+	// Request is called after a request was answered.
 	Request func(RequestInfo)
 
-	// Started is called when one begins.
+	// Started is called when a request begins. Code and Seconds are zero.
 	Started func(RequestInfo)
 }
 
-// A RequestInfo is what is told of a request.
+// A RequestInfo describes a request with the labels of the kubelet's metrics.
 type RequestInfo struct {
 	Method      string
-	Path        string // as sv-12 cuts it
+	Path        string // first segment; two segments below /metrics; "other" for unknown paths (rule sv-12)
 	ServerType  string // readonly or readwrite
 	LongRunning bool
 	Code        int
@@ -163,27 +175,27 @@ func (c *Config) check() error {
 	case c.Pods == nil:
 		return errors.New("server: Config.Pods is nil")
 	}
-	for path, h := range c.Metrics {
+	for path, h := range c.Node.Metrics {
 		if first := firstSegment(path); first != "metrics" || path != "/metrics" && !plain(strings.TrimPrefix(path, "/metrics/")) || h == nil {
-			return fmt.Errorf("server: Config.Metrics: %q is no path below /metrics with a handler", path)
+			return fmt.Errorf("server: Config.Node.Metrics: %q is not a path below /metrics, or has no handler", path)
 		}
 	}
 	for path, h := range c.Handlers {
 		if _, reserved := areas[firstSegment(path)]; reserved || h == nil || len(path) < 2 || path[0] != '/' || strings.ContainsAny(path, "{} ") {
-			return fmt.Errorf("server: Config.Handlers: %q is a path of the kubelet, is invalid, or has no handler", path)
+			return fmt.Errorf("server: Config.Handlers: %q is a path of the kubelet's API, is invalid, or has no handler", path)
 		}
 	}
-	seen := map[string]bool{"ping": true, "log": true}
-	for _, check := range c.Checks {
-		if seen[check.Name] || check.Ask == nil || !plain(check.Name) {
-			return fmt.Errorf("server: Config.Checks: %q is no new name with a question", check.Name)
+	names := map[string]bool{"ping": true, "log": true}
+	for _, check := range c.Node.Checks {
+		if names[check.Name] || check.Check == nil || !plain(check.Name) {
+			return fmt.Errorf("server: Config.Node.Checks: %q is a duplicate name, is not a path segment, or has no Check", check.Name)
 		}
-		seen[check.Name] = true
+		names[check.Name] = true
 	}
 	return nil
 }
 
-// plain reports whether name can be one segment of a path, as it is written.
+// plain reports whether name is one path segment that needs no escaping.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && url.PathEscape(name) == name && !strings.ContainsAny(name, "{}")
 }

@@ -8,7 +8,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
-// decodeLogOptions decodes a query as API servers do (la-1). The parameter tail is an
+// decodeLogOptions decodes a query as the API server does (rule la-1). The parameter tail is an
 // old name of tailLines; its value "all" means no limit.
 func decodeLogOptions(query url.Values) (opts v1.PodLogOptions, err error) {
 	number := func(name string, out **int64) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -17,64 +16,63 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// A LogReader reads the files that a runtime writes a container's log to. It is called
-// from many goroutines at once. Its errors, but for those of w and ctx, are told to who
-// asked.
+// A LogReader reads the log files of a container. It must be safe for concurrent use. Its
+// errors, other than those of w and ctx, are returned to the client.
 type LogReader interface {
 	Read(ctx context.Context, req logread.Request, w io.Writer) error
 }
 
-// ContainerLogs is how /containerLogs differs from the kubelet's.
+// ContainerLogs configures /containerLogs. The zero value is the behavior of the kubelet.
 type ContainerLogs struct {
-	// Reader reads files. Nil: logread's, which sees across rotations (F-36).
+	// Reader reads log files. Nil: that of package logread, which continues in rotated
+	// files.
 	Reader LogReader
 
-	// NoSplitStreams refuses to show one stream alone, as a kubelet without
-	// PodLogsQuerySplitStreams does (la-3).
+	// NoSplitStreams rejects requests for one of the streams stdout and stderr, as a
+	// kubelet without the feature gate PodLogsQuerySplitStreams does.
 	NoSplitStreams bool
 
-	// Trailer sends the HTTP trailer Kubeparts-Log-Error after each log, with what
-	// is missing from it and why it ended early, or nothing; Marker says so in lines
-	// of the log, at their places (F-73). Without either, a log that ends early ends
-	// with its connection, and what is missing is not told.
+	// Trailer sends the HTTP trailer Kubeparts-Log-Error after each log: missing lines and
+	// the error that ended it early, or an empty value. Marker reports them in lines of the
+	// log, where they occurred. Without either, the connection of a log that ends early is
+	// closed, and missing lines are not reported.
 	Trailer, Marker bool
 }
 
-// LogErrorTrailer is the name of the trailer of ContainerLogs.Trailer.
+// LogErrorTrailer is the name of the trailer; see ContainerLogs.Trailer.
 const LogErrorTrailer = "Kubeparts-Log-Error"
 
-// logRoutes are /containerLogs.
+// logRoutes registers /containerLogs.
 func (s *Server) logRoutes() {
-	reader := s.cfg.ContainerLogs.Reader
+	reader := s.cfg.Containers.Logs.Reader
 	if reader == nil {
-		// The zero value is a right one.
-		reader, _ = logread.New(logread.Config{Logger: s.log})
+		reader, _ = logread.New(logread.Config{Logger: s.log}) // the zero value is valid
 	}
-	running := newAlive(s.cfg.Runtime)
+	running := newRunningContainers(s.cfg.Runtime)
 	s.mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
 		s.containerLogs(w, r, reader, running)
 	})
 }
 
-// containerLogs answers /containerLogs/{namespace}/{pod}/{container}.
-func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader LogReader, running *alive) {
+// containerLogs serves /containerLogs/{namespace}/{pod}/{container}.
+func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader LogReader, running *runningContainers) {
 	namespace, name, container := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	for _, part := range []string{namespace, name, container} {
 		if wrong := content.IsPathSegmentName(part); len(wrong) > 0 {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("%q is no name: %s", part, wrong[0]))
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("invalid name %q: %s", part, wrong[0]))
 			return
 		}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
-	var want v1.PodLogOptions
+	var opts v1.PodLogOptions
 	if err == nil {
-		want, err = decodeLogOptions(query)
+		opts, err = decodeLogOptions(query)
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, `{"message": "Unable to decode query."}`)
 		return
 	}
-	if !podlog.Valid(&want) {
+	if !podlog.Valid(&opts) {
 		refuse(w, http.StatusUnprocessableEntity, `{"message": "Invalid request."}`)
 		return
 	}
@@ -88,20 +86,20 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		return
 	}
 	if !canFlush(w) {
-		refuse(w, http.StatusInternalServerError, "the connection cannot be flushed")
+		refuse(w, http.StatusInternalServerError, "streaming is not supported by the connection")
 		return
 	}
 	paths, ok := runtime.As[runtime.LogReader](s.cfg.Runtime)
 	if !ok {
-		refuse(w, http.StatusNotFound, "this node has no logs of containers")
+		refuse(w, http.StatusNotFound, "container logs are not supported by this node")
 		return
 	}
-	req := podlog.Request(&want, time.Now())
-	if s.cfg.ContainerLogs.NoSplitStreams && req.Stream != logread.All {
-		refuse(w, http.StatusBadRequest, "the streams of a log cannot be had one by one")
+	req := podlog.Request(&opts, time.Now())
+	if s.cfg.Containers.Logs.NoSplitStreams && req.Stream != logread.All {
+		refuse(w, http.StatusBadRequest, "the streams of a log cannot be requested separately")
 		return
 	}
-	id, err := podlog.ContainerID(name, &pod.Status, container, want.Previous)
+	id, err := podlog.ContainerID(name, &pod.Status, container, opts.Previous)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
@@ -111,23 +109,23 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	out := newLogWriter(w, s.cfg.ContainerLogs)
+	out := newLogWriter(w, s.cfg.Containers.Logs)
 	req.Path, req.Gap = path, out.gap
 	req.Running = func(ctx context.Context) (bool, error) {
-		out.begin() // so that who follows a container that says nothing knows that he does
-		return running.can(ctx, id)
+		out.begin() // the client of a container without output receives the header
+		return running.isRunning(ctx, id)
 	}
 	err = reader.Read(r.Context(), req, out)
 	if r.Context().Err() != nil || out.failed != nil {
-		return // nobody listens any more
+		return // the client has closed the connection
 	}
 	if err != nil {
-		s.log.Warn("a log cannot be read", slog.Group("pod", "namespace", namespace, "name", name), "container", container, "err", err)
+		s.log.Warn("Failed to read container log", "pod", namespace+"/"+name, "containerName", container, "err", err)
 	}
 	out.end(err)
 }
 
-// canFlush reports whether what is written to w can be sent at once.
+// canFlush reports whether w supports flushing.
 func canFlush(w http.ResponseWriter) bool {
 	for {
 		if wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {

@@ -86,7 +86,7 @@ func newLogged(t testing.TB, change func(*server.Config)) (*server.Server, *logg
 	require.NoError(t, err)
 	return newServer(t, func(c *server.Config) {
 		c.Pods, c.Runtime = pods{speaker}, l
-		c.ContainerLogs.Reader = quick
+		c.Containers.Logs.Reader = quick
 		if change != nil {
 			change(c)
 		}
@@ -146,11 +146,11 @@ func TestALogIsAnswered(t *testing.T) {
 		"la-2: no log yet":                       {"ns/speaker/waits", 400, `container "waits" in pod "speaker" is waiting to start: image can't be pulled`},
 		"la-4: no previous container":            {"ns/speaker/c?previous=true", 400, `previous terminated container "c" in pod "speaker" not found`},
 		"the query is looked at before the pod":  {"ns/x/c?tailLines=x", 400, undecodable},
-		"a name that leads elsewhere":            {"ns/speaker/..%2f..%2fetc", 400, "the path is not in its shortest form\n"},
-		"a name that leads up":                   {"ns/%2e%2e/c", 400, "the path is not in its shortest form\n"},
-		"a name that is this directory":          {"%2e/speaker/c", 400, "the path is not in its shortest form\n"},
-		"a name that is two":                     {"ns/speaker/a%2fb", 400, `"a/b" is no name: may not contain '/'`},
-		"a name with something behind a percent": {"ns/speaker/a%25b", 400, `"a%b" is no name: may not contain '%'`},
+		"a name that leads elsewhere":            {"ns/speaker/..%2f..%2fetc", 400, "the path is not canonical\n"},
+		"a name that leads up":                   {"ns/%2e%2e/c", 400, "the path is not canonical\n"},
+		"a name that is this directory":          {"%2e/speaker/c", 400, "the path is not canonical\n"},
+		"a name that is two":                     {"ns/speaker/a%2fb", 400, `invalid name "a/b": may not contain '/'`},
+		"a name with something behind a percent": {"ns/speaker/a%25b", 400, `invalid name "a%b": may not contain '%'`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := ask(s, "GET", "/containerLogs/"+c.path, "")
@@ -167,11 +167,11 @@ func TestANodeThatHasNoLogs(t *testing.T) {
 	s, _ := newLogged(t, func(c *server.Config) { c.Runtime = nil })
 	w := ask(s, "GET", "/containerLogs/ns/speaker/c", "")
 	assert.Equal(t, 404, w.Code)
-	assert.Equal(t, "this node has no logs of containers", w.Body.String())
+	assert.Equal(t, "container logs are not supported by this node", w.Body.String())
 }
 
 func TestOneStreamCanBeRefused(t *testing.T) { // la-3
-	s, _ := newLogged(t, func(c *server.Config) { c.ContainerLogs.NoSplitStreams = true })
+	s, _ := newLogged(t, func(c *server.Config) { c.Containers.Logs.NoSplitStreams = true })
 	assert.Equal(t, 400, ask(s, "GET", "/containerLogs/ns/speaker/c?stream=Stdout", "").Code)
 	assert.Equal(t, 200, ask(s, "GET", "/containerLogs/ns/speaker/c?stream=All", "").Code)
 }
@@ -213,7 +213,7 @@ func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2, F-73
 		return err
 	})
 	get := func(t *testing.T, how server.ContainerLogs) (string, http.Header, error) {
-		s, _ := newLogged(t, func(c *server.Config) { c.ContainerLogs = how })
+		s, _ := newLogged(t, func(c *server.Config) { c.Containers.Logs = how })
 		h := httptest.NewServer(s)
 		defer h.Close()
 		resp, err := http.Get(h.URL + "/containerLogs/ns/speaker/c")
@@ -315,7 +315,7 @@ func TestAClientThatGoesAwayEndsItsReading(t *testing.T) {
 	plain, err := logread.New(logread.Config{})
 	require.NoError(t, err)
 	s, _ := newLogged(t, func(c *server.Config) {
-		c.ContainerLogs.Reader = reader(func(ctx context.Context, req logread.Request, w io.Writer) error {
+		c.Containers.Logs.Reader = reader(func(ctx context.Context, req logread.Request, w io.Writer) error {
 			err := plain.Read(ctx, req, w)
 			ended <- err
 			return err

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A logWriter sends a log as it is read: each write at once (la-3).
+// A logWriter sends a log while it is read, and flushes after each write.
 type logWriter struct {
 	http.ResponseWriter
 	cfg    ContainerLogs
 	flush  *http.ResponseController
 	began  bool
-	inside bool  // the last line has no end yet
+	inside bool  // the last line is not terminated
 	failed error // of the connection
-	told   []string
+	errors []string
 }
 
 func newLogWriter(w http.ResponseWriter, cfg ContainerLogs) *logWriter {
 	return &logWriter{ResponseWriter: w, cfg: cfg, flush: http.NewResponseController(w)}
 }
 
-// begin sends the head of the answer.
+// begin sends the header of the response.
 func (w *logWriter) begin() {
 	if w.began {
 		return
@@ -50,19 +50,20 @@ func (w *logWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// maxTold bounds what a trailer tells: a log may be followed for as long as it likes.
-const maxTold = 8
+// maxErrors bounds the errors in the trailer, since a log may be followed without limit.
+const maxErrors = 8
 
-// gap tells that something is missing here.
+// gap reports that lines are missing at this point.
 func (w *logWriter) gap(err error) {
-	w.tell("lines are missing here", err)
+	w.report("lines are missing here", err)
 }
 
-func (w *logWriter) tell(what string, err error) {
-	text := strings.Map(printable, fmt.Sprintf("%s: %v", what, err))
-	if w.told = append(w.told, text); len(w.told) > maxTold {
-		w.told[maxTold-2] = "and more"
-		w.told = append(w.told[:maxTold-1], text) // the last one says how it ended
+// report adds an error to the trailer and, with Marker, to the log.
+func (w *logWriter) report(message string, err error) {
+	text := strings.Map(printable, fmt.Sprintf("%s: %v", message, err))
+	if w.errors = append(w.errors, text); len(w.errors) > maxErrors {
+		w.errors[maxErrors-2] = "and more"
+		w.errors = append(w.errors[:maxErrors-1], text) // the last one is the error that ended the log
 	}
 	if !w.cfg.Marker {
 		return
@@ -71,10 +72,10 @@ func (w *logWriter) tell(what string, err error) {
 	if w.inside {
 		line = "\n" + line
 	}
-	_, _ = w.Write([]byte(line)) // who reads finds out
+	_, _ = w.Write([]byte(line)) // an error is stored in failed
 }
 
-// printable makes what would end a header's line a space.
+// printable replaces characters that are not allowed in a header with spaces.
 func printable(r rune) rune {
 	if r < ' ' || r > '~' {
 		return ' '
@@ -82,8 +83,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// end ends the answer: with an error if nothing has been sent (la-2); otherwise with
-// what the configuration wants to be said, or with the connection.
+// end completes the response: with an error status if nothing was sent, otherwise with the
+// trailer or marker, or by closing the connection.
 func (w *logWriter) end(err error) {
 	if err != nil && !w.began {
 		refuse(w.ResponseWriter, http.StatusBadRequest, err.Error())
@@ -91,12 +92,12 @@ func (w *logWriter) end(err error) {
 	}
 	w.begin()
 	if err != nil {
-		w.tell("the log ends early", err)
+		w.report("the log ends early", err)
 		if !w.cfg.Trailer && !w.cfg.Marker {
-			panic(http.ErrAbortHandler) // which is how a handler cuts its connection
+			panic(http.ErrAbortHandler) // closes the connection
 		}
 	}
 	if w.cfg.Trailer {
-		w.Header().Set(LogErrorTrailer, strings.Join(w.told, "; "))
+		w.Header().Set(LogErrorTrailer, strings.Join(w.errors, "; "))
 	}
 }

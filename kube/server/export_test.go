@@ -2,5 +2,10 @@ package server
 
 import "time"
 
-// SetStreamCreation is how long clients may take to open their streams.
+var (
+	JournalArgs   = journalArgs
+	ParseLogQuery = parseLogQuery
+)
+
+// SetStreamCreation sets the time in which clients must open their streams.
 func (s *Server) SetStreamCreation(d time.Duration) { s.creation = d }

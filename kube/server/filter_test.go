@@ -154,7 +154,7 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 		c.Authenticator, c.Authorizer = auth.Chain{named{}}, may{
 			"reader": {"get nodes/proxy"}, "writer": {"create nodes/proxy"}, "prometheus": {"get nodes/metrics"}, "lister": {"get nodes/pods"},
 		}
-		c.Metrics = map[string]http.Handler{"/metrics": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })}
+		c.Node.Metrics = map[string]http.Handler{"/metrics": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })}
 	})
 	for _, c := range []struct {
 		what, user, method, path string
@@ -175,10 +175,10 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 		{"sv-15", "prometheus", "GET", "/metrics", 200, "up 1\n"},
 		{"sv-19: a reader", "reader", "GET", "/exec/ns/pod/c?command=id&output=1", 403, "Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n"},
 		{"sv-14: what has no verb", "reader", "OPTIONS", "/pods", 405, "Method Not Allowed\n"},
-		{"a way round", "reader", "GET", "/metrics/../exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round", "reader", "GET", "//exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round, written otherwise", "reader", "GET", "/metrics/%2e%2e/exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round, written otherwise", "reader", "GET", "/metrics%2f..%2fexec/ns/pod/c", 400, "the path is not in its shortest form\n"},
+		{"a way round", "reader", "GET", "/metrics/../exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round", "reader", "GET", "//exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round, written otherwise", "reader", "GET", "/metrics/%2e%2e/exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round, written otherwise", "reader", "GET", "/metrics%2f..%2fexec/ns/pod/c", 400, "the path is not canonical\n"},
 		{"what there is not", "reader", "GET", "/nothing", 404, "404 page not found\n"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -213,17 +213,25 @@ func TestWhoMayOnlyReadOpensNoStream(t *testing.T) {
 func TestAServerIsNotMadeOfNothing(t *testing.T) {
 	good := server.Config{NodeName: "n", Authenticator: auth.Anonymous{}, Authorizer: auth.AlwaysAllow{}, Pods: pods{}}
 	for want, change := range map[string]func(*server.Config){
-		"Config.NodeName is empty":        func(c *server.Config) { c.NodeName = "" },
-		"Config.Authenticator is nil":     func(c *server.Config) { c.Authenticator = nil },
-		"Config.Authorizer is nil":        func(c *server.Config) { c.Authorizer = nil },
-		"Config.Pods is nil":              func(c *server.Config) { c.Pods = nil },
-		`"/exec" is no path below`:        func(c *server.Config) { c.Metrics = map[string]http.Handler{"/exec": http.NotFoundHandler()} },
-		`"/metrics/../x" is no path`:      func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/../x": http.NotFoundHandler()} },
-		`"/metrics/" is no path`:          func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/": http.NotFoundHandler()} },
-		`"/metrics/{x}" is no path`:       func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/{x}": http.NotFoundHandler()} },
-		`".." is no new name`:             func(c *server.Config) { c.Checks = []server.Check{{Name: "..", Ask: func() error { return nil }}} },
-		`"ping" is no new name`:           func(c *server.Config) { c.Checks = []server.Check{{Name: "ping", Ask: func() error { return nil }}} },
-		`"x" is no new name with a quest`: func(c *server.Config) { c.Checks = []server.Check{{Name: "x"}} },
+		"Config.NodeName is empty":    func(c *server.Config) { c.NodeName = "" },
+		"Config.Authenticator is nil": func(c *server.Config) { c.Authenticator = nil },
+		"Config.Authorizer is nil":    func(c *server.Config) { c.Authorizer = nil },
+		"Config.Pods is nil":          func(c *server.Config) { c.Pods = nil },
+		`"/exec" is not a path below`: func(c *server.Config) { c.Node.Metrics = map[string]http.Handler{"/exec": http.NotFoundHandler()} },
+		`"/metrics/../x" is not a path`: func(c *server.Config) {
+			c.Node.Metrics = map[string]http.Handler{"/metrics/../x": http.NotFoundHandler()}
+		},
+		`"/metrics/" is not a path`: func(c *server.Config) { c.Node.Metrics = map[string]http.Handler{"/metrics/": http.NotFoundHandler()} },
+		`"/metrics/{x}" is not a path`: func(c *server.Config) {
+			c.Node.Metrics = map[string]http.Handler{"/metrics/{x}": http.NotFoundHandler()}
+		},
+		`".." is a duplicate name`: func(c *server.Config) {
+			c.Node.Checks = []server.Check{{Name: "..", Check: func() error { return nil }}}
+		},
+		`"ping" is a duplicate name`: func(c *server.Config) {
+			c.Node.Checks = []server.Check{{Name: "ping", Check: func() error { return nil }}}
+		},
+		`"x" is a duplicate name`: func(c *server.Config) { c.Node.Checks = []server.Check{{Name: "x"}} },
 	} {
 		cfg := good
 		change(&cfg)

@@ -43,8 +43,8 @@ func TestThousandsOfHalfOpenConnectionsTakeABoundedAmount(t *testing.T) {
 	pair, err := tls.X509KeyPair(ca.sign("n1", x509.ExtKeyUsageServerAuth))
 	require.NoError(t, err)
 	addr := listen(t, server.ListenerConfig{
-		Handler: newServer(t, nil), MaxStrangers: 256,
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
+		Handler: newServer(t, nil), Limits: server.Limits{MaxUnauthenticated: 256},
+		TLS: server.TLSConfig{Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }},
 	})
 	client := ca.client(nil, "")
 	served := func() {

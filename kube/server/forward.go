@@ -15,14 +15,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
-// portForward answers /portForward: connections to ports of a pod (sv-10). Three
-// protocols are spoken: SPDY, WebSocket with the ports in the query, and SPDY in a
-// WebSocket, which is ended here because no runtime's server speaks it.
-func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *passage) {
-	tunnelled := wsstream.IsWebSocketRequestWithTunnelingProtocol(r)
+// portForward serves /portForward: connections to ports of a pod (rule sv-10). Clients use
+// SPDY, WebSocket with the ports in the query, or SPDY in a WebSocket, which is terminated
+// here since streaming servers of runtimes do not support it.
+func (s *Server) portForward(w http.ResponseWriter, r *http.Request, proxy *streamProxy) {
+	tunneled := wsstream.IsWebSocketRequestWithTunnelingProtocol(r)
 	options := new(portforward.V4Options)
 	var err error
-	if !tunnelled {
+	if !tunneled {
 		if options, err = portforward.NewV4Options(r); err != nil {
 			refuse(w, http.StatusBadRequest, err.Error())
 			return
@@ -30,26 +30,26 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 	}
 	pod, err := s.podOf(r)
 	if err == nil {
-		err = upgradeOf(r)
+		err = checkUpgrade(r)
 	}
-	if s.isRefused(w, r, err) {
+	if s.respondError(w, r, err) {
 		return
 	}
-	forwarder, here := runtime.As[runtime.PortForwarder](s.cfg.Runtime)
-	if s.passedOn(w, r, through, tunnelled, func(there runtime.StreamServer) (*url.URL, error) {
-		return there.PortForwardURL(r.Context(), pod.UID, options.Ports)
+	forwarder, ok := runtime.As[runtime.PortForwarder](s.cfg.Runtime)
+	if s.delegate(w, r, proxy, tunneled, func(server runtime.StreamServer) (*url.URL, error) {
+		return server.PortForwardURL(r.Context(), pod.UID, options.Ports)
 	}) {
 		return
 	}
-	if !here {
-		refuse(w, http.StatusNotFound, "this node's runtime forwards no ports")
+	if !ok {
+		refuse(w, http.StatusNotFound, "port forwarding is not supported by the runtime of this node")
 		return
 	}
 	limits := s.streamLimits()
-	if tunnelled {
+	if tunneled {
 		client := streamserver.NewClient(w, r, limits.Idle)
 		defer client.End()
-		limits.Idle = 0 // the tunnel has it
+		limits.Idle = 0 // enforced by the client
 		w, r = tunnel(client, r)
 	}
 	streamserver.PortForward(w, r, options.Ports, limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
@@ -57,10 +57,10 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 	})
 }
 
-// tunnelPrefix is before the name of what is spoken in a tunnel.
+// tunnelPrefix precedes the protocol in the name of a WebSocket subprotocol.
 const tunnelPrefix = "SPDY/3.1+"
 
-// tunnel makes a request to speak SPDY in a WebSocket one to speak SPDY.
+// tunnel converts a request for SPDY in a WebSocket into a request for SPDY.
 func tunnel(client *streamserver.Client, r *http.Request) (http.ResponseWriter, *http.Request) {
 	inner := r.Clone(client.Context())
 	inner.Method = http.MethodPost

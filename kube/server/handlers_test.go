@@ -51,7 +51,7 @@ func TestHandlersMustNotHaveReservedPaths(t *testing.T) {
 			NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: auth.AlwaysAllow{}, Pods: pods{},
 			Handlers: map[string]http.Handler{path: http.NotFoundHandler()},
 		})
-		require.ErrorContains(t, err, fmt.Sprintf("server: Config.Handlers: %q is a path of the kubelet, is invalid, or has no handler", path), path)
+		require.ErrorContains(t, err, fmt.Sprintf("server: Config.Handlers: %q is a path of the kubelet's API, is invalid, or has no handler", path), path)
 	}
 	_, err := server.New(server.Config{
 		NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: auth.AlwaysAllow{}, Pods: pods{}, Handlers: map[string]http.Handler{"/example": nil},

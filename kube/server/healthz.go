@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// healthRoutes are /healthz, and each check below it (sv-3). Any method will do.
+// healthRoutes registers /healthz, and a path below it for each check (rule sv-3), with any
+// method.
 func (s *Server) healthRoutes(mux *http.ServeMux) {
-	checks := slices.Concat([]Check{{Name: "ping", Ask: well}, {Name: "log", Ask: well}}, s.cfg.Checks)
+	checks := slices.Concat([]Check{{Name: "ping", Check: healthy}, {Name: "log", Check: healthy}}, s.cfg.Node.Checks)
 	all := func(w http.ResponseWriter, r *http.Request) { s.health(w, r, checks) }
 	mux.HandleFunc("/healthz", all)
 	mux.HandleFunc("/healthz/{$}", all)
 	for _, c := range checks {
 		mux.HandleFunc("/healthz/"+c.Name, func(w http.ResponseWriter, _ *http.Request) {
-			if err := c.Ask(); err != nil {
+			if err := c.Check(); err != nil {
 				refuse(w, http.StatusInternalServerError, fmt.Sprintf("internal server error: %v\n", err))
 				return
 			}
@@ -24,12 +25,12 @@ func (s *Server) healthRoutes(mux *http.ServeMux) {
 	}
 }
 
-// well: who can answer is; nothing that is logged waits in memory.
-func well() error { return nil }
+// healthy is the check of ping and log: a server that responds is healthy, and logs are not
+// buffered.
+func healthy() error { return nil }
 
-// health answers for all checks but those that ?exclude= names: "ok", or with
-// ?verbose or a failure the list of them. Reasons are for the log and for who asks
-// about one check.
+// health serves the result of all checks except those of ?exclude=: "ok", or a list of them
+// with ?verbose or if one fails. Reasons are logged, and returned by the path of the check.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, checks []Check) {
 	query := r.URL.Query()
 	var lines strings.Builder
@@ -39,10 +40,10 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, checks []Check) 
 			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
 			continue
 		}
-		if err := c.Ask(); err != nil {
+		if err := c.Check(); err != nil {
 			failed = append(failed, c.Name)
 			fmt.Fprintf(&lines, "[-]%s failed: reason withheld\n", c.Name)
-			s.log.Error("a health check fails", "check", c.Name, "err", err)
+			s.log.Error("Health check failed", "check", c.Name, "err", err)
 			continue
 		}
 		fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)

@@ -12,28 +12,28 @@ import (
 	"strings"
 )
 
-// Journal writes what services have logged to systemd's journal, by journalctl. Where
-// there is none, the error is errors.ErrUnsupported. For Config.ServiceLogs.
+// Journal implements Node.ServiceLogs with the systemd journal, by journalctl. Without
+// journalctl it returns an error that wraps errors.ErrUnsupported.
 func Journal(ctx context.Context, q LogQuery, w io.Writer) error {
 	program, err := exec.LookPath("journalctl")
 	if err != nil {
 		return fmt.Errorf("server: %w: %w", err, errors.ErrUnsupported)
 	}
-	var complaint bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, JournalArgs(q)...)
-	cmd.Stdout, cmd.Stderr = w, &limited{w: &complaint, left: 4 << 10}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, journalArgs(q)...)
+	cmd.Stdout, cmd.Stderr = w, &limited{w: &stderr, left: 4 << 10}
 	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && complaint.Len() == 0 && ctx.Err() == nil {
-		return nil // there is nothing that fits the pattern
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && stderr.Len() == 0 && ctx.Err() == nil {
+		return nil // no entry matches the pattern
 	}
 	if err != nil {
-		return fmt.Errorf("server: journalctl: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return fmt.Errorf("server: journalctl: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }
 
-// JournalArgs are what journalctl is called with.
-func JournalArgs(q LogQuery) []string {
+// journalArgs returns the arguments of journalctl for a query.
+func journalArgs(q LogQuery) []string {
 	args := []string{"--utc", "--no-pager", "--quiet", "--output=short-precise"}
 	if !q.Since.IsZero() {
 		args = append(args, "--since=@"+strconv.FormatInt(q.Since.Unix(), 10))
@@ -56,15 +56,15 @@ func JournalArgs(q LogQuery) []string {
 	return args
 }
 
-// journalPattern returns a pattern for journalctl, which matches with PCRE2: patterns that Go
-// matches in linear time, as (a+)+$, can take it exponential time. The prefix, which no
-// pattern of Go's can have itself, bounds the steps for each message; journalctl fails when
-// they do not suffice.
+// journalPattern returns a pattern for journalctl, which uses PCRE2: patterns that Go
+// matches in linear time, such as (a+)+$, can take exponential time. The prefix, which no
+// Go pattern can contain, bounds the steps for each message; journalctl fails if they do
+// not suffice.
 func journalPattern(p *regexp.Regexp) string {
 	return "(*LIMIT_MATCH=100000)(*LIMIT_DEPTH=10000)" + p.String()
 }
 
-// A limited writer drops what is too much.
+// A limited writer discards what exceeds left bytes.
 type limited struct {
 	w    io.Writer
 	left int

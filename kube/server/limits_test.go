@@ -25,47 +25,47 @@ func TestTheLimitsAreTheKubelets(t *testing.T) {
 	assert.NotZero(t, l.http.ReadHeaderTimeout)
 }
 
-// What is counted is given back: no connection is forgotten, no byte counted twice,
-// whatever order things happen in.
-func TestACrewIsEmptyWhenAllHaveGone(t *testing.T) {
-	w := &crew{max: 3, strangers: 2, unread: 10, log: slog.New(slog.DiscardHandler)}
-	pipe := func() *conn {
+// Counts return to zero when all connections are closed, in whatever order requests and
+// closes occur.
+func TestConnectionsAreCountedExactly(t *testing.T) {
+	w := &connections{max: 3, maxUnauthenticated: 2, maxPendingBytes: 10, log: slog.New(slog.DiscardHandler)}
+	pipe := func() *connection {
 		c, other := net.Pipe()
 		t.Cleanup(func() { _ = other.Close() })
-		return w.admit(c)
+		return w.add(c)
 	}
 	a, b := pipe(), pipe()
-	a.sent(5)
-	assert.Equal(t, 5, w.bytes)
-	a.begin()
-	assert.Equal(t, 0, w.bytes, "its request is complete")
-	assert.Equal(t, 2, w.waits, "it is not authorized yet")
-	a.trusted()
-	a.sent(100) // its body
-	a.begin()
-	assert.Equal(t, 1, w.waits, "a trusted connection is no stranger")
+	a.received(5)
+	assert.Equal(t, 5, w.pendingBytes)
+	a.requestReceived()
+	assert.Equal(t, 0, w.pendingBytes, "its request is complete")
+	assert.Equal(t, 2, w.unauthenticated, "it is not authorized yet")
+	a.requestAuthorized()
+	a.received(100) // its body
+	a.requestReceived()
+	assert.Equal(t, 1, w.unauthenticated, "an authenticated connection is not counted")
 	c := pipe()
-	d := pipe() // b has to go
-	assert.True(t, b.gone)
+	d := pipe() // b is closed
+	assert.NotContains(t, w.all, b)
 	assert.Nil(t, b.place)
-	d.sent(8)
-	c.sent(3) // d has sent most
-	assert.True(t, d.gone)
-	assert.Equal(t, 3, w.bytes)
-	c.begin()
+	d.received(8)
+	c.received(3) // d has sent most
+	assert.NotContains(t, w.all, d)
+	assert.Equal(t, 3, w.pendingBytes)
+	c.requestReceived()
 	require.NoError(t, c.Close())
-	c.begin()
-	c.trusted()
-	assert.Equal(t, 0, w.waits, "one that has gone does not come back")
+	c.requestReceived()
+	c.requestAuthorized()
+	assert.Equal(t, 0, w.unauthenticated, "a closed connection is not counted again")
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	_ = b.Close()
 	_ = d.Close()
 	assert.Empty(t, w.all)
-	assert.Empty(t, w.hosts)
-	assert.Zero(t, w.bytes)
+	assert.Empty(t, w.queues)
+	assert.Zero(t, w.pendingBytes)
 	w.closeAll()
-	assert.Nil(t, pipe(), "it is over")
+	assert.Nil(t, pipe(), "closeAll refuses further connections")
 }
 
 // A from is a connection of another host.
@@ -76,21 +76,21 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.host), Port: 1} }
 
-// Who floods the port drives out his own connections, not those of others.
-func TestAHostDrivesOutItsOwn(t *testing.T) {
-	w := &crew{max: 100, strangers: 10, unread: 1 << 20, log: slog.New(slog.DiscardHandler)}
-	call := func(host string) *conn {
+// A client that floods the port causes its own connections to be closed, not those of others.
+func TestAHostDisplacesOnlyItsOwnConnections(t *testing.T) {
+	w := &connections{max: 100, maxUnauthenticated: 10, maxPendingBytes: 1 << 20, log: slog.New(slog.DiscardHandler)}
+	call := func(host string) *connection {
 		c, other := net.Pipe()
 		t.Cleanup(func() { _ = other.Close() })
-		return w.admit(from{c, host})
+		return w.add(from{c, host})
 	}
-	good := []*conn{call("10.0.0.1"), call("fd00::1")}
+	good := []*connection{call("10.0.0.1"), call("fd00::1")}
 	for range 1000 {
 		call("10.0.0.66")
 	}
 	for _, c := range good {
-		assert.False(t, c.gone)
+		assert.Contains(t, w.all, c)
 	}
-	assert.Equal(t, 10, w.waits)
-	assert.Len(t, w.hosts, 3)
+	assert.Equal(t, 10, w.unauthenticated)
+	assert.Len(t, w.queues, 3)
 }

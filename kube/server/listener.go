@@ -17,119 +17,131 @@ import (
 	"time"
 )
 
-// What a connection may take (sv-1), and what the kubelet leaves open: how long the
-// handshake and the headers of a request may take, and how many may ask at once.
+// Timeouts and limits of connections. Those of idle connections and of whole requests are
+// the kubelet's (rule sv-1), which has no others.
 const (
-	idleTimeout  = 90 * time.Second
-	wholeTimeout = 4 * time.Hour
-	openTimeout  = time.Minute
-	maxHeader    = 1 << 20 // bytes
+	idleTimeout                   = 90 * time.Second
+	requestTimeout                = 4 * time.Hour
+	unauthenticatedRequestTimeout = time.Minute
+	maxHeaderBytes                = 1 << 20
 
-	defaultHeaderTimeout = 10 * time.Second
-	defaultConnections   = 4096
-	defaultStrangers     = 512
-	defaultUnread        = 16 << 20
+	defaultHeaderTimeout      = 10 * time.Second
+	defaultMaxConnections     = 4096
+	defaultMaxUnauthenticated = 512
+	defaultMaxPendingBytes    = 16 << 20
 )
 
-// A ListenerConfig says how a handler is served.
+// A ListenerConfig configures a Listener.
 type ListenerConfig struct {
-	// Listener is where connections come from; Run closes it. Required.
+	// Listener accepts the connections; Run closes it. Required.
 	Listener net.Listener
 
-	// Handler answers: a *Server, its ReadOnly or its Healthz. Required. Only a *Server
-	// marks connections as trusted; those of any other handler stay strangers.
+	// Handler is a *Server, its ReadOnly or its Healthz. Required. Only a *Server marks
+	// connections as authenticated; those of any other handler count as unauthenticated.
 	Handler http.Handler
 
-	// Certificate returns the one to show to who connects: KeyPair.Certificate, or
-	// certs.Serving.Certificate. It is called for each connection, and must be quick.
-	// Nil: connections are not encrypted.
-	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Unauthenticated must be set for a handler that does not authenticate: a Server's
+	// ReadOnly or Healthz. All its connections, including those with a pending request,
+	// then count against MaxUnauthenticated, so that slow readers are closed before others
+	// are refused; and a request and its response may take one minute, not four hours.
+	Unauthenticated bool
 
-	// ClientCAs returns the CAs whose client certificates are accepted: CAFile.Roots. It
-	// is called for each connection, and must be quick. Clients are asked for a
-	// certificate of one of these CAs; whether it is valid is for auth.Certificates to
-	// decide. If nil, no certificate is requested, so that a client that has one can
-	// be anonymous.
-	ClientCAs func() *x509.CertPool
+	// TLS configures encryption. The zero value serves without TLS.
+	TLS TLSConfig
 
-	// MinVersion of TLS; zero: 1.2. CipherSuites for versions up to 1.2; empty: Go's
-	// own choice. See TLSVersion and CipherSuites. Without one of the two suites that
-	// HTTP/2 asks for (ECDHE, AES_128_GCM_SHA256) there is HTTP/1 only.
-	MinVersion   uint16
-	CipherSuites []uint16
+	// Limits bound the resources of connections.
+	Limits Limits
 
-	// Curves are the key exchanges that will do. None: Go's own choice.
-	Curves []tls.CurveID
-
-	// HeaderTimeout is how long the handshake, and then the headers of each request,
-	// may take. Zero: 10 s.
-	HeaderTimeout time.Duration
-
-	// MaxConnections in all. Zero: 4096. What comes beyond is closed at once.
-	MaxConnections int
-
-	// MaxStrangers is how many connections may wait that nobody has been let in on:
-	// when there are more, one is closed of the host that has most, the one that has
-	// waited longest. Zero: 512. A flood of them costs so many goroutines and buffers,
-	// some 30 KiB each.
-	MaxStrangers int
-
-	// Open is for a handler that lets everybody in: a Server's ReadOnly or its Healthz.
-	// All connections are strangers there, those too that are being answered, so that
-	// there are no more than MaxStrangers, and who reads slowly makes room for others;
-	// and a request and its answer take a minute at most, not four hours.
-	Open bool
-
-	// MaxUnread bounds the bytes that all strangers together have sent without a
-	// request being complete: when there are more, the connection with the most of
-	// them is closed. Zero: 16 MiB.
-	MaxUnread int
-
-	// Logger is told of handshakes that fail (debug) and of connections that are
-	// closed for the sake of others. Nil: nobody is.
+	// Logger receives failed handshakes, at level debug, and connections that are refused
+	// or closed because of Limits. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// A Listener serves a handler on one port, within the kubelet's limits (sv-1) and a
-// bound on what those can take whom nobody has let in.
-type Listener struct {
-	cfg  ListenerConfig
-	ran  atomic.Bool // Run was called
-	http http.Server
-	crew crew
-	busy busy // with connections and handlers
+// A TLSConfig configures TLS of a Listener.
+type TLSConfig struct {
+	// Certificate returns the serving certificate: KeyPair.Certificate or
+	// certs.Serving.Certificate. It is called for each connection and must not block.
+	// If nil, connections are not encrypted.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+	// ClientCAs returns the CAs whose client certificates are accepted: CAFile.Roots. It
+	// is called for each connection and must not block. Certificates are requested, but
+	// not verified: auth.Certificates verifies them. If nil, no certificate is requested,
+	// so that a client that has one can be anonymous.
+	ClientCAs func() *x509.CertPool
+
+	// MinVersion is the minimum version of TLS; see TLSVersion. Zero: TLS 1.2.
+	MinVersion uint16
+
+	// CipherSuites are the suites of versions up to TLS 1.2; see CipherSuites. Empty:
+	// those of Go. If they contain neither of the suites that HTTP/2 requires (ECDHE with
+	// AES_128_GCM_SHA256), only HTTP/1 is served.
+	CipherSuites []uint16
+
+	// Curves are the accepted key exchanges. Empty: those of Go.
+	Curves []tls.CurveID
 }
 
-// NewListener checks cfg. It starts nothing; the port is open since the caller opened
-// it.
+// Limits bound the resources of the connections of a Listener.
+type Limits struct {
+	// HeaderTimeout bounds the TLS handshake, and the time until the headers of each
+	// request are complete. Zero: 10s.
+	HeaderTimeout time.Duration
+
+	// MaxConnections is the maximum number of connections. Zero: 4096. Further
+	// connections are closed immediately, unless an unauthenticated one can be closed.
+	MaxConnections int
+
+	// MaxUnauthenticated is the maximum number of connections without an authorized
+	// request so far. A further one closes the oldest of the client address that has most
+	// of them. Zero: 512. Each uses about 30 KiB.
+	MaxUnauthenticated int
+
+	// MaxPendingBytes bounds the bytes of incomplete requests on all unauthenticated
+	// connections together. If exceeded, the connection with most of them is closed.
+	// Zero: 16 MiB.
+	MaxPendingBytes int
+}
+
+// A Listener serves a handler on one port. It bounds the resources that clients without an
+// authorized request can use.
+type Listener struct {
+	cfg    ListenerConfig
+	ran    atomic.Bool // Run was called
+	http   http.Server
+	conns  connections
+	active waitGroup // connections and handlers
+}
+
+// NewListener returns a Listener, or an error if cfg is invalid. It starts nothing.
 func NewListener(cfg ListenerConfig) (*Listener, error) {
+	limits := &cfg.Limits
 	switch {
 	case cfg.Listener == nil:
 		return nil, errors.New("server: ListenerConfig.Listener is nil")
 	case cfg.Handler == nil:
 		return nil, errors.New("server: ListenerConfig.Handler is nil")
-	case min(cfg.MaxConnections, cfg.MaxStrangers, cfg.MaxUnread) < 0 || cfg.HeaderTimeout < 0:
-		return nil, errors.New("server: ListenerConfig: HeaderTimeout, MaxConnections, MaxStrangers or MaxUnread is negative")
+	case min(limits.MaxConnections, limits.MaxUnauthenticated, limits.MaxPendingBytes) < 0 || limits.HeaderTimeout < 0:
+		return nil, errors.New("server: ListenerConfig.Limits: HeaderTimeout, MaxConnections, MaxUnauthenticated or MaxPendingBytes is negative")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, defaultHeaderTimeout)
-	cfg.MinVersion = cmp.Or(cfg.MinVersion, tls.VersionTLS12)
-	l := &Listener{cfg: cfg, busy: busy{empty: make(chan struct{})}, crew: crew{
-		max:       cmp.Or(cfg.MaxConnections, defaultConnections),
-		strangers: cmp.Or(cfg.MaxStrangers, defaultStrangers),
-		unread:    cmp.Or(cfg.MaxUnread, defaultUnread),
-		log:       cfg.Logger,
+	cfg.TLS.MinVersion = cmp.Or(cfg.TLS.MinVersion, tls.VersionTLS12)
+	l := &Listener{cfg: cfg, active: waitGroup{empty: make(chan struct{})}, conns: connections{
+		max:                cmp.Or(limits.MaxConnections, defaultMaxConnections),
+		maxUnauthenticated: cmp.Or(limits.MaxUnauthenticated, defaultMaxUnauthenticated),
+		maxPendingBytes:    cmp.Or(limits.MaxPendingBytes, defaultMaxPendingBytes),
+		log:                cfg.Logger,
 	}}
-	whole := wholeTimeout
-	if cfg.Open {
-		whole = openTimeout
+	whole := requestTimeout
+	if cfg.Unauthenticated {
+		whole = unauthenticatedRequestTimeout
 	}
 	l.http = http.Server{
 		Handler:           http.HandlerFunc(l.serve),
-		ReadHeaderTimeout: cfg.HeaderTimeout, IdleTimeout: idleTimeout, ReadTimeout: whole, WriteTimeout: whole,
-		MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: cmp.Or(limits.HeaderTimeout, defaultHeaderTimeout), IdleTimeout: idleTimeout, ReadTimeout: whole, WriteTimeout: whole,
+		MaxHeaderBytes: maxHeaderBytes,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: 100},
 		ConnState:      l.connState,
 		ErrorLog:       slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
@@ -137,12 +149,12 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 			if t, ok := c.(*tls.Conn); ok {
 				c = t.NetConn()
 			}
-			return context.WithValue(ctx, strangerKey, c)
+			return context.WithValue(ctx, connectionKey, c)
 		},
 	}
-	if cfg.Certificate != nil {
-		l.http.TLSConfig = tlsConfig(cfg)
-		if !allowHTTP2(cfg.CipherSuites) {
+	if cfg.TLS.Certificate != nil {
+		l.http.TLSConfig = tlsConfig(cfg.TLS)
+		if !allowHTTP2(cfg.TLS.CipherSuites) {
 			l.http.Protocols = new(http.Protocols)
 			l.http.Protocols.SetHTTP1(true)
 		}
@@ -150,7 +162,7 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 	return l, nil
 }
 
-func tlsConfig(cfg ListenerConfig) *tls.Config {
+func tlsConfig(cfg TLSConfig) *tls.Config {
 	base := &tls.Config{
 		GetCertificate: cfg.Certificate,
 		MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites, CurvePreferences: cfg.Curves,
@@ -162,29 +174,29 @@ func tlsConfig(cfg ListenerConfig) *tls.Config {
 	if cfg.ClientCAs == nil {
 		return base
 	}
-	asking := base.Clone()
-	asking.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	requesting := base.Clone()
+	requesting.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := base.Clone()
-		// Requested, not verified: an unknown certificate is answered with a 401, as
-		// by a kubelet, and not by a TLS alert.
+		// Requested, not verified: the response to an unknown certificate is a 401, as
+		// with the kubelet, and not a TLS alert.
 		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, cfg.ClientCAs()
 		return c, nil
 	}
-	return asking
+	return requesting
 }
 
-// allowHTTP2 reports whether these suites have one that HTTP/2 asks for (RFC 7540,
-// section 9.2.2); without it net/http does not serve at all.
+// allowHTTP2 reports whether the suites contain one that HTTP/2 requires (RFC 7540, section
+// 9.2.2); without it an http.Server with HTTP/2 does not start.
 func allowHTTP2(suites []uint16) bool {
 	return len(suites) == 0 || slices.Contains(suites, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) || slices.Contains(suites, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
 }
 
-// Addr is where it listens.
+// Addr returns the address of the listener.
 func (l *Listener) Addr() net.Addr { return l.cfg.Listener.Addr() }
 
-// Run serves until ctx ends, closes all connections, those too that were taken over
-// for streams, and returns nil when all handlers have returned. An error means that
-// the port can't be listened on any more. A second call returns an error.
+// Run serves until ctx is done. It then closes all connections, including hijacked ones,
+// and returns nil after all handlers have returned. It returns an error if the listener
+// fails, or if Run was called before.
 func (l *Listener) Run(ctx context.Context) error {
 	if l.ran.Swap(true) {
 		return errors.New("server: Listener.Run was called before")
@@ -196,104 +208,106 @@ func (l *Listener) Run(ctx context.Context) error {
 	wg.Go(func() {
 		<-ctx.Done()
 		_ = l.http.Close()
-		_ = l.cfg.Listener.Close() // which http does not know of if it has not begun
-		l.crew.closeAll()
+		_ = l.cfg.Listener.Close() // http does not close it before Serve
+		l.conns.closeAll()
 	})
-	door := &door{Listener: l.cfg.Listener, crew: &l.crew}
+	accepted := &limitedListener{Listener: l.cfg.Listener, conns: &l.conns}
 	var err error
-	if l.cfg.Certificate != nil {
-		err = l.http.ServeTLS(door, "", "")
+	if l.cfg.TLS.Certificate != nil {
+		err = l.http.ServeTLS(accepted, "", "")
 	} else {
-		err = l.http.Serve(door)
+		err = l.http.Serve(accepted)
 	}
 	cancel()
 	wg.Wait()
-	l.busy.end()
+	l.active.closeAndWait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return fmt.Errorf("server: listen on %v: %w", l.Addr(), err)
 }
 
-// serve calls the handler.
+// serve calls the handler, unless the Listener has stopped.
 func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
-	if !l.busy.add() {
+	if !l.active.add() {
 		return
 	}
-	defer l.busy.done()
-	if c, ok := r.Context().Value(strangerKey).(*conn); ok {
-		c.begin()
+	defer l.active.done()
+	if c, ok := r.Context().Value(connectionKey).(*connection); ok {
+		c.requestReceived()
 	}
 	l.cfg.Handler.ServeHTTP(w, r)
 }
 
-// connState counts the connections that net/http looks after.
+// connState counts the connections of net/http.
 func (l *Listener) connState(_ net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
-		l.busy.add()
+		l.active.add()
 	case http.StateClosed, http.StateHijacked:
-		l.busy.done()
+		l.active.done()
 	}
 }
 
-// A busy counts what is under way, until its end, after which nothing begins. It takes no
-// lock: a flood of connections must not keep requests of others waiting.
-type busy struct {
-	n     atomic.Int64  // what is under way; negative after end
-	empty chan struct{} // closed when nothing is left after end
+// A waitGroup counts what is active and, unlike a sync.WaitGroup, rejects additions after
+// closeAndWait. It takes no lock, so that a flood of connections does not delay requests.
+type waitGroup struct {
+	n     atomic.Int64  // active; negative after closeAndWait
+	empty chan struct{} // closed when n reaches closed
 }
 
-// over is added to the count by end.
-const over = math.MinInt64
+// closed is added to the count by closeAndWait.
+const closed = math.MinInt64
 
-func (b *busy) add() bool {
+// add reports false after closeAndWait.
+func (g *waitGroup) add() bool {
 	for {
-		n := b.n.Load()
+		n := g.n.Load()
 		if n < 0 {
 			return false
 		}
-		if b.n.CompareAndSwap(n, n+1) {
+		if g.n.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
-func (b *busy) done() {
-	if b.n.Add(-1) == over {
-		close(b.empty)
+func (g *waitGroup) done() {
+	if g.n.Add(-1) == closed {
+		close(g.empty)
 	}
 }
 
-// end waits until nothing is under way. Call it once.
-func (b *busy) end() {
-	if b.n.Add(over) != over {
-		<-b.empty
+// closeAndWait waits until nothing is active. It must be called once.
+func (g *waitGroup) closeAndWait() {
+	if g.n.Add(closed) != closed {
+		<-g.empty
 	}
 }
 
-// TLSVersion returns a version by the name that a KubeletConfiguration has for it:
-// VersionTLS12. Empty: zero. As with a kubelet, TLS 1.0 and 1.1 are accepted too, although
-// they are insecure.
+// TLSVersion returns the version with a name of tlsMinVersion in a KubeletConfiguration,
+// such as VersionTLS12; zero if name is empty. As with the kubelet, the insecure versions
+// VersionTLS10 and VersionTLS11 are accepted.
 func TLSVersion(name string) (uint16, error) {
 	versions := map[string]uint16{
 		"": 0, "VersionTLS10": tls.VersionTLS10, "VersionTLS11": tls.VersionTLS11, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13,
 	}
 	v, ok := versions[name]
 	if !ok {
-		return 0, fmt.Errorf("server: there is no TLS version %q: want VersionTLS12 or VersionTLS13", name)
+		return 0, fmt.Errorf("server: unknown TLS version %q: want VersionTLS12 or VersionTLS13", name)
 	}
 	return v, nil
 }
 
-// CipherSuites returns suites by their names: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
-// None: nil. As with a kubelet, those of tls.InsecureCipherSuites are accepted too.
+// CipherSuites returns the suites with the given names, such as
+// TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256; nil if there are no names. As with the kubelet,
+// those of tls.InsecureCipherSuites are accepted.
 func CipherSuites(names []string) (ids []uint16, err error) {
 	for _, name := range names {
 		all := slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites())
 		i := slices.IndexFunc(all, func(s *tls.CipherSuite) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("server: there is no TLS cipher suite %q", name)
+			return nil, fmt.Errorf("server: unknown TLS cipher suite %q", name)
 		}
 		ids = append(ids, all[i].ID)
 	}

@@ -197,7 +197,7 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
 	})
-	onPipes(t, server.ListenerConfig{Handler: s, MaxStrangers: 100}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: s, Limits: server.Limits{MaxUnauthenticated: 100}}, func(p *pipes) {
 		friend := p.call()
 		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
 		synctest.Wait()
@@ -249,7 +249,7 @@ func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 			}
 		}
 	})
-	onPipes(t, server.ListenerConfig{Handler: page, Open: true, MaxStrangers: 100}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: page, Unauthenticated: true, Limits: server.Limits{MaxUnauthenticated: 100}}, func(p *pipes) {
 		var slow []net.Conn
 		there := func(c net.Conn) bool {
 			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -285,7 +285,7 @@ func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 
 // Bytes that make no request are bounded, whoever sends them.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
-	onPipes(t, server.ListenerConfig{Handler: ok(t), MaxUnread: 1 << 20}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: ok(t), Limits: server.Limits{MaxPendingBytes: 1 << 20}}, func(p *pipes) {
 		var all []*caller
 		for range 20 {
 			c := p.call()
@@ -330,7 +330,7 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = slowAuth{}, may{"friend": {"get nodes/pods"}}
 	})
-	onPipes(t, server.ListenerConfig{Handler: s, MaxConnections: 50, MaxStrangers: 20}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: s, Limits: server.Limits{MaxConnections: 50, MaxUnauthenticated: 20}}, func(p *pipes) {
 		var flood []*caller
 		for range 200 {
 			c := p.call()
@@ -357,7 +357,7 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 // bounded as well.
 func TestConnectionsAreBoundedInAll(t *testing.T) {
 	slow := newServer(t, func(c *server.Config) {
-		c.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
+		c.Node.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Minute):
@@ -365,7 +365,7 @@ func TestConnectionsAreBoundedInAll(t *testing.T) {
 			return &statsapi.Summary{}, nil
 		}
 	})
-	onPipes(t, server.ListenerConfig{Handler: slow, MaxConnections: 10}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: slow, Limits: server.Limits{MaxConnections: 10}}, func(p *pipes) {
 		var busy []*caller
 		for range 10 {
 			c := p.call()
@@ -430,6 +430,6 @@ func TestAListenerThatCannotListenSaysSo(t *testing.T) {
 	assert.ErrorContains(t, err, "ListenerConfig.Listener is nil")
 	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes()})
 	assert.ErrorContains(t, err, "ListenerConfig.Handler is nil")
-	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes(), Handler: ok(t), MaxStrangers: -1})
+	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes(), Handler: ok(t), Limits: server.Limits{MaxUnauthenticated: -1}})
 	assert.ErrorContains(t, err, "is negative")
 }

@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// maxLine is how long a line of a log may be before it counts as several.
+// maxLine is the length in bytes at which a line is split.
 const maxLine = 1 << 20
 
-// logFile writes the lines of a file that are asked for. To find the last ones it reads
-// the file twice, instead of keeping them.
+// logFile writes the lines of a file that match the query. For the last lines it reads the
+// file twice instead of buffering them.
 func (s *Server) logFile(ctx context.Context, w io.Writer, q LogQuery, name string) error {
-	f, err := (plainFiles{s.cfg.NodeLogs}).Open(name)
+	f, err := (plainFiles{s.cfg.Node.Logs}).Open(name)
 	if err != nil {
 		return err
 	}
@@ -23,21 +23,21 @@ func (s *Server) logFile(ctx context.Context, w io.Writer, q LogQuery, name stri
 	if err != nil {
 		return err
 	}
-	var whole io.Reader = io.LimitReader(wanted{ctx, f}, info.Size())
+	var whole io.Reader = io.LimitReader(contextReader{ctx, f}, info.Size())
 	skip := 0
 	if q.Tail >= 0 {
-		back, can := f.(io.Seeker)
-		if !can {
-			return fmt.Errorf("server: %s can't be read twice", name)
+		seeker, ok := f.(io.Seeker)
+		if !ok {
+			return fmt.Errorf("server: read %s: not seekable", name)
 		}
 		if err := eachLine(whole, q, func([]byte) error { skip++; return nil }); err != nil {
 			return err
 		}
 		skip = max(skip-q.Tail, 0)
-		if _, err := back.Seek(0, io.SeekStart); err != nil {
+		if _, err := seeker.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		whole = io.LimitReader(wanted{ctx, f}, info.Size())
+		whole = io.LimitReader(contextReader{ctx, f}, info.Size())
 	}
 	return eachLine(whole, q, func(line []byte) error {
 		if skip > 0 {
@@ -49,21 +49,21 @@ func (s *Server) logFile(ctx context.Context, w io.Writer, q LogQuery, name stri
 	})
 }
 
-// wanted is read as long as somebody wants it: all of a file may be read for a pattern
-// that it has nothing of.
-type wanted struct {
-	ctx context.Context // of the one request
+// A contextReader returns the error of ctx when it is done: all of a file may be read for a
+// pattern that matches no line.
+type contextReader struct {
+	ctx context.Context // of one request
 	io.Reader
 }
 
-func (r wanted) Read(p []byte) (int, error) {
+func (r contextReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(p)
 }
 
-// eachLine calls do with each line that is wanted, with what ends it.
+// eachLine calls do with each line that matches the pattern, including its newline.
 func eachLine(r io.Reader, q LogQuery, do func(line []byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine+1)

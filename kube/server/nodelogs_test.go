@@ -31,7 +31,7 @@ func logsOf(t *testing.T, services func(context.Context, server.LogQuery, io.Wri
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
-	return newServer(t, func(c *server.Config) { c.NodeLogs, c.ServiceLogs = root.FS(), services }), dir
+	return newServer(t, func(c *server.Config) { c.Node.Logs, c.Node.ServiceLogs = root.FS(), services }), dir
 }
 
 func TestTheNodesLogsAreItsFiles(t *testing.T) {
@@ -73,19 +73,19 @@ func TestALogQueryThatCannotBeRightIsRefused(t *testing.T) {
 	for query, says := range map[string]string{
 		"":                           "query: want services, or one file",
 		"query=a&query=/b":           "query: want services, or one file",
-		"query=/a&query=/b":          "query: one file can be asked for",
-		"query=-x":                   `query: "-x" is neither`,
-		"query=a*":                   `query: "a*" is neither`,
-		"query=":                     `query: "" is neither`,
-		"query=/":                    `query: "/" is no file below`,
-		"query=a/../../b":            "is no file below",
-		"query=a&sinceTime=1":        "sinceTime: \"1\" is not as 2026",
-		"query=a&untilTime=now":      "untilTime: \"now\" is not as 2026",
-		"query=a&tailLines=-1":       `tailLines: "-1" is no number`,
-		"query=a&boot=1":             `boot: "1" is neither 0`,
+		"query=/a&query=/b":          "query: more than one file",
+		"query=-x":                   `query: "-x" is not a service name`,
+		"query=a*":                   `query: "a*" is not a service name`,
+		"query=":                     `query: "" is not a service name`,
+		"query=/":                    `query: "/" is not a file in`,
+		"query=a/../../b":            "is not a file in",
+		"query=a&sinceTime=1":        "sinceTime: \"1\": want a time such as 2026",
+		"query=a&untilTime=now":      "untilTime: \"now\": want a time such as 2026",
+		"query=a&tailLines=-1":       `tailLines: "-1" is not a number`,
+		"query=a&boot=1":             `boot: "1" is not 0`,
 		"query=a&pattern=[":          "pattern: error parsing regexp",
-		"query=/a&boot=0":            "are for services",
-		"query=/a&" + since("10:00"): "are for services",
+		"query=/a&boot=0":            "apply to services only",
+		"query=/a&" + since("10:00"): "apply to services only",
 		"query=a&" + since("10:00") + "&untilTime=2026-01-02T09:00:00Z": "untilTime is before sinceTime",
 	} {
 		v, err := url.ParseQuery(query)
@@ -128,7 +128,7 @@ func TestALogQueryOfFiles(t *testing.T) {
 }
 
 func TestALogQueryThatNobodyWaitsForReadsNothing(t *testing.T) {
-	s := newServer(t, func(c *server.Config) { c.NodeLogs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
+	s := newServer(t, func(c *server.Config) { c.Node.Logs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := httptest.NewRecorder()

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// recheck is how old what was read of a file may be.
-const recheck = 5 * time.Second
+// recheckPeriod is the time after which files are read again.
+const recheckPeriod = 5 * time.Second
 
-// A reloaded is something that is read from files, and read again when they have
-// changed and somebody asks. What can't be read leaves what was there.
+// A reloaded value is parsed from files, and again when it is used and they have changed.
+// If that fails, the previous value remains.
 type reloaded[T any] struct {
 	files []string
 	parse func(texts [][]byte) (T, error)
@@ -25,10 +25,10 @@ type reloaded[T any] struct {
 	mu    sync.Mutex // guards the fields below
 	value T
 	texts [][]byte
-	next  time.Time // when to look again
+	next  time.Time // of the next read
 }
 
-// newReloaded reads the files a first time.
+// newReloaded reads the files for the first time.
 func newReloaded[T any](log *slog.Logger, parse func([][]byte) (T, error), files ...string) (*reloaded[T], error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -37,20 +37,20 @@ func newReloaded[T any](log *slog.Logger, parse func([][]byte) (T, error), files
 	return r, r.readLocked()
 }
 
-// get returns what the files say, or said when they could be read last.
+// get returns the value, of which the files were read at most recheckPeriod ago.
 func (r *reloaded[T]) get() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := time.Now(); !now.Before(r.next) {
 		if err := r.readLocked(); err != nil {
-			r.log.Error("what was read before stays", "err", err)
+			r.log.Error("Failed to reload files; the previous version remains in use", "files", r.files, "err", err)
 		}
 	}
 	return r.value
 }
 
 func (r *reloaded[T]) readLocked() error {
-	r.next = time.Now().Add(recheck)
+	r.next = time.Now().Add(recheckPeriod)
 	texts := make([][]byte, len(r.files))
 	changed := r.texts == nil
 	for i, file := range r.files {
@@ -69,22 +69,23 @@ func (r *reloaded[T]) readLocked() error {
 		return fmt.Errorf("server: %v: %w", r.files, err)
 	}
 	if r.texts != nil {
-		r.log.Info("files have changed", "files", r.files)
+		r.log.Info("Reloaded files", "files", r.files)
 	}
 	r.value, r.texts = value, texts
 	return nil
 }
 
-// A CAFile is who signs certificates of clients, as a file says it (sv-2): a change of
-// the file counts within 5 s. It may be used from any goroutine.
+// A CAFile is a file of CA certificates for client certificates. Changes take effect within
+// 5 s. Safe for concurrent use.
 type CAFile struct{ pool *reloaded[*x509.CertPool] }
 
-// NewCAFile reads a PEM file of certificates. Logger nil: nobody is told of changes.
+// NewCAFile reads a PEM file of certificates. If logger is nil, nothing is logged. It
+// returns an error if the file cannot be read or contains no certificate.
 func NewCAFile(path string, logger *slog.Logger) (*CAFile, error) {
 	pool, err := newReloaded(logger, func(texts [][]byte) (*x509.CertPool, error) {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(texts[0]) {
-			return nil, errors.New("there is no certificate in it")
+			return nil, errors.New("no certificate found")
 		}
 		return pool, nil
 	}, path)
@@ -94,14 +95,15 @@ func NewCAFile(path string, logger *slog.Logger) (*CAFile, error) {
 	return &CAFile{pool}, nil
 }
 
-// Roots is for auth.Certificates.
+// Roots returns the CAs, for auth.Certificates and TLSConfig.ClientCAs.
 func (f *CAFile) Roots() *x509.CertPool { return f.pool.get() }
 
-// A KeyPair is a certificate and its key in two files; a change counts within 5 s, once
-// they fit each other.
+// A KeyPair is a certificate and its private key in two files. Changes take effect within 5
+// s, when certificate and key match. Safe for concurrent use.
 type KeyPair struct{ pair *reloaded[*tls.Certificate] }
 
-// NewKeyPair reads both files. Logger nil: nobody is told of changes.
+// NewKeyPair reads both files. If logger is nil, nothing is logged. It returns an error if
+// they cannot be read or do not match.
 func NewKeyPair(certFile, keyFile string, logger *slog.Logger) (*KeyPair, error) {
 	pair, err := newReloaded(logger, func(texts [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(texts[0], texts[1])
@@ -113,7 +115,7 @@ func NewKeyPair(certFile, keyFile string, logger *slog.Logger) (*KeyPair, error)
 	return &KeyPair{pair}, nil
 }
 
-// Certificate is for ListenerConfig.
+// Certificate returns the certificate, for TLSConfig.Certificate.
 func (k *KeyPair) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return k.pair.get(), nil
 }

@@ -43,8 +43,8 @@ func running(t *testing.T) *runtimetest.Runtime {
 func TestWhatIsSwitchedOffSaysSo(t *testing.T) {
 	without := func(change func(*server.Debugging)) *server.Server {
 		return newServer(t, func(c *server.Config) {
-			c.NodeLogs = os.DirFS(t.TempDir())
-			c.Verbosity = func(int) {}
+			c.Node.Logs = os.DirFS(t.TempDir())
+			c.Debugging.SetVerbosity = func(int) {}
 			change(&c.Debugging)
 		})
 	}
@@ -80,7 +80,7 @@ func TestWhatIsSwitchedOffSaysSo(t *testing.T) {
 func TestHealthz(t *testing.T) {
 	var sick error
 	s := newServer(t, func(c *server.Config) {
-		c.Checks = []server.Check{{Name: "syncloop", Ask: func() error { return sick }}}
+		c.Node.Checks = []server.Check{{Name: "syncloop", Check: func() error { return sick }}}
 	})
 	for _, h := range []http.Handler{s, s.ReadOnly(), s.Healthz()} {
 		for _, method := range []string{"GET", "POST"} { // any
@@ -132,7 +132,7 @@ func TestPodsAreThoseThatTheNodeKnowsAndThoseThatRun(t *testing.T) {
 func TestStats(t *testing.T) {
 	var err error
 	s := newServer(t, func(c *server.Config) {
-		c.Summary = func(_ context.Context, only bool) (*statsapi.Summary, error) {
+		c.Node.Summary = func(_ context.Context, only bool) (*statsapi.Summary, error) {
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func TestStats(t *testing.T) {
 func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := newServer(t, func(c *server.Config) {
-		c.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+		c.Node.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
 			left, err := os.ReadDir(os.TempDir())
 			assert.Empty(t, left)
 			return &statsapi.Summary{}, err
@@ -175,7 +175,7 @@ func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
 
 func TestConfigzIsWhatTheAgentGave(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
-		c.Configz = map[string]any{"kubeletconfig": map[string]int{"maxPods": 110}}
+		c.Node.Configz = map[string]any{"kubeletconfig": map[string]int{"maxPods": 110}}
 	})
 	assert.JSONEq(t, `{"kubeletconfig":{"maxPods":110}}`, ask(s, "GET", "/configz", "").Body.String())
 	assert.JSONEq(t, `{}`, ask(newServer(t, nil), "GET", "/configz", "").Body.String())
@@ -184,7 +184,7 @@ func TestConfigzIsWhatTheAgentGave(t *testing.T) {
 
 func TestProfilesAndTheLevelOfTheLog(t *testing.T) {
 	level := -1
-	s := newServer(t, func(c *server.Config) { c.Verbosity = func(l int) { level = l } })
+	s := newServer(t, func(c *server.Config) { c.Debugging.SetVerbosity = func(l int) { level = l } })
 	assert.Contains(t, ask(s, "GET", "/debug/pprof/", "").Body.String(), "goroutine")
 	assert.Equal(t, 200, ask(s, "GET", "/debug/pprof/goroutine?debug=1", "").Code)
 	w := ask(s, "PUT", "/debug/flags/v", "4\n")
@@ -215,7 +215,7 @@ func (c *checkpointing) Checkpoint(_ context.Context, _, location string, timeou
 func TestCheckpoint(t *testing.T) {
 	rt := &checkpointing{Runtime: running(t)}
 	dir := filepath.Join(t.TempDir(), "checkpoints")
-	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime, c.CheckpointDir = pods{web}, rt, dir })
+	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime, c.Containers.CheckpointDir = pods{web}, rt, dir })
 	w := ask(s, "POST", "/checkpoint/ns/web/nginx?timeout=7", "")
 	assert.Equal(t, 200, w.Code)
 	var got struct{ Items []string }
@@ -231,9 +231,9 @@ func TestCheckpoint(t *testing.T) {
 	for path, says := range map[string]string{
 		"/checkpoint/ns/other/nginx":           "pod does not exist\n",
 		"/checkpoint/ns/web/other":             "container other does not exist\n",
-		"/checkpoint/ns/web/nginx?timeout=x":   "timeout \"x\" is no number of seconds\n",
-		"/checkpoint/ns/web/nginx?timeout=-1":  "timeout \"-1\" is no number of seconds\n",
-		"/checkpoint/ns/web/nginx?timeout=1e9": "timeout \"1e9\" is no number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=x":   "invalid timeout \"x\": want a number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=-1":  "invalid timeout \"-1\": want a number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=1e9": "invalid timeout \"1e9\": want a number of seconds\n",
 	} {
 		w := ask(s, "POST", path, "")
 		assert.Equal(t, says, w.Body.String(), path)
@@ -255,7 +255,7 @@ func TestHooksAreToldOfEachRequest(t *testing.T) {
 	var started, told []server.RequestInfo
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"reader": {"get nodes/proxy", "get nodes/metrics"}}
-		c.Metrics = map[string]http.Handler{"/metrics": http.NotFoundHandler(), "/metrics/cadvisor": http.NotFoundHandler()}
+		c.Node.Metrics = map[string]http.Handler{"/metrics": http.NotFoundHandler(), "/metrics/cadvisor": http.NotFoundHandler()}
 		c.Hooks = server.Hooks{
 			Started: func(i server.RequestInfo) { started = append(started, i) },
 			Request: func(i server.RequestInfo) { told = append(told, i) },
@@ -314,7 +314,7 @@ func TestServersOfSeveralNodesKnowNothingOfEachOther(t *testing.T) {
 func TestWhatAMetricsHandlerWritesIsWhatIsRead(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authorizer = auth.AlwaysAllow{}
-		c.Metrics = map[string]http.Handler{"/metrics/slis": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1\n") })}
+		c.Node.Metrics = map[string]http.Handler{"/metrics/slis": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1\n") })}
 	})
 	assert.Equal(t, "x 1\n", ask(s, "GET", "/metrics/slis", "").Body.String())
 	assert.Equal(t, "x 1\n", ask(s.ReadOnly(), "GET", "/metrics/slis", "").Body.String())

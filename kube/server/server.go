@@ -9,20 +9,19 @@ import (
 	"time"
 )
 
-// A Server is the kubelet's API as an http.Handler. It listens nowhere and runs
-// nothing: a Listener does.
+// A Server is the kubelet's API as an http.Handler. It does not listen; see Listener.
 type Server struct {
 	cfg  Config
 	log  *slog.Logger
-	mux  *http.ServeMux // of all routes; who comes here has been let in
+	mux  *http.ServeMux // all routes; requests are authorized
 	full http.Handler
 
-	creation time.Duration // streamCreation, but for tests
+	creation time.Duration // streamCreation, except in tests
 
 	readOnly, healthz http.Handler
 }
 
-// New checks cfg and returns a server that listens nowhere.
+// New returns a Server, or an error that names the field of cfg that is invalid.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -36,12 +35,12 @@ func New(cfg Config) (*Server, error) {
 	s.nodeRoutes()
 	s.logRoutes()
 	s.streamRoutes()
-	s.full = s.told("readwrite", s.guarded(s.switched(s.cfg.Debugging, s.mux)))
+	s.full = s.instrument("readwrite", s.authorize(s.checkEnabled(s.cfg.Debugging, s.mux)))
 
 	open := http.NewServeMux()
 	s.healthRoutes(open)
 	s.openRoutes(open)
-	s.readOnly = s.told("readonly", s.switched(Debugging{}, open))
+	s.readOnly = s.instrument("readonly", s.checkEnabled(Debugging{}, open))
 
 	health := http.NewServeMux()
 	s.healthRoutes(health)
@@ -49,31 +48,31 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers a request of the authenticated port (10250).
+// ServeHTTP serves the authenticated port (10250).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.full.ServeHTTP(w, r) }
 
-// ReadOnly answers what may be known to everybody who can reach the port (10255):
-// pods, stats, metrics and health. It asks nobody who he is. What could change
+// ReadOnly returns the handler of the read-only port (10255): pods, stats, metrics and
+// health. Requests are not authenticated. The response to methods that could change
 // something is 405.
 func (s *Server) ReadOnly() http.Handler { return s.readOnly }
 
-// Healthz answers /healthz and what is below it, and nothing else (10248). It asks
-// nobody who he is.
+// Healthz returns the handler of the health port (10248): /healthz and the paths below it.
+// Requests are not authenticated.
 func (s *Server) Healthz() http.Handler { return s.healthz }
 
-// openRoutes are those of ReadOnly as well.
+// openRoutes registers the routes that ReadOnly serves too.
 func (s *Server) openRoutes(mux *http.ServeMux) {
 	both(mux, "GET", "/pods", s.pods)
-	if s.cfg.Summary != nil {
+	if s.cfg.Node.Summary != nil {
 		both(mux, "GET", "/stats/summary", s.summary)
-		both(mux, "POST", "/stats/summary", s.summary) // st-15
+		both(mux, "POST", "/stats/summary", s.summary) // rule st-15
 	}
-	for _, path := range slices.Sorted(maps.Keys(s.cfg.Metrics)) {
-		both(mux, "GET", path, s.cfg.Metrics[path].ServeHTTP)
+	for _, path := range slices.Sorted(maps.Keys(s.cfg.Node.Metrics)) {
+		both(mux, "GET", path, s.cfg.Node.Metrics[path].ServeHTTP)
 	}
 }
 
-// nodeRoutes are those about the node that are for people who have been let in.
+// nodeRoutes registers the routes of the node that require authorization.
 func (s *Server) nodeRoutes() {
 	both(s.mux, "GET", "/configz", s.configz)
 	for path, h := range s.cfg.Handlers {
@@ -87,31 +86,32 @@ func (s *Server) nodeRoutes() {
 	s.debugRoutes()
 }
 
-// both registers a path with and without a slash at its end.
+// both registers a path with and without a trailing slash.
 func both(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
 	mux.HandleFunc(method+" "+path, h)
 	mux.HandleFunc(method+" "+path+"/{$}", h)
 }
 
-// switched answers for routes that have been switched off (sv-6).
-func (s *Server) switched(on Debugging, next http.Handler) http.Handler {
+// checkEnabled responds with 405 for routes that are disabled (rule sv-6).
+func (s *Server) checkEnabled(on Debugging, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := on.off(r.URL.Path); why != "" {
-			refuse(w, http.StatusMethodNotAllowed, why)
+		if reason := on.disabled(r.URL.Path); reason != "" {
+			refuse(w, http.StatusMethodNotAllowed, reason)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// contextKey is of values that the Listener gives a request.
+// A contextKey is the key of a value that the Listener adds to the context of requests.
 type contextKey int
 
-const strangerKey contextKey = iota
+const connectionKey contextKey = iota
 
-// trust tells the Listener that who asks on this connection has been let in.
-func trust(ctx context.Context) {
-	if c, ok := ctx.Value(strangerKey).(*conn); ok {
-		c.trusted()
+// markAuthenticated marks the connection of a request as authenticated, if a Listener
+// accepted it.
+func markAuthenticated(ctx context.Context) {
+	if c, ok := ctx.Value(connectionKey).(*connection); ok {
+		c.requestAuthorized()
 	}
 }

@@ -185,7 +185,7 @@ func say(t *testing.T, s *site, path string, headers ...string) (net.Conn, *http
 func TestAClientThatOpensNoStreamsIsLetGo(t *testing.T) {
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {
-			s := onSite(t, begin(t, shell), func(c *server.Config) { c.StreamIdle = 100 * time.Millisecond })
+			s := onSite(t, begin(t, shell), func(c *server.Config) { c.Containers.StreamIdleTimeout = 100 * time.Millisecond })
 			s.server.SetStreamCreation(300 * time.Millisecond)
 			paths := []string{"/portForward/default/web"}
 			if how == "in process" { // a runtime's server may wait for them for longer
@@ -222,7 +222,7 @@ func TestAnIdleStreamIsCut(t *testing.T) {
 				<-ctx.Done()
 				over <- ctx.Err()
 				return 0, ctx.Err()
-			}}), func(c *server.Config) { c.StreamIdle = 200 * time.Millisecond })
+			}}), func(c *server.Config) { c.Containers.StreamIdleTimeout = 200 * time.Millisecond })
 			// The other clients send a ping now and then.
 			_ = s.stream(t.Context(), "SPDY", "/exec/default/web/app", remotecommand.StreamOptions{Stdout: io.Discard}, "idle")
 			assert.ErrorIs(t, <-over, context.Canceled)

@@ -129,10 +129,10 @@ func (without) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 func TestAPowerThatARuntimeHasNotIsNotThere(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, without{} })
 	for path, text := range map[string]string{
-		"/exec/default/web/app?output=1":   "this node's runtime runs no commands with streams",
-		"/attach/default/web/app?output=1": "this node's runtime attaches to no containers",
-		"/portForward/default/web":         "this node's runtime forwards no ports",
-		"/run/default/web/app?cmd=id":      "this node's runtime runs no commands",
+		"/exec/default/web/app?output=1":   "exec is not supported by the runtime of this node",
+		"/attach/default/web/app?output=1": "attach is not supported by the runtime of this node",
+		"/portForward/default/web":         "port forwarding is not supported by the runtime of this node",
+		"/run/default/web/app?cmd=id":      "commands are not supported by the runtime of this node",
 	} {
 		w := ask(s, "POST", path, "", "Connection: Upgrade", "Upgrade: SPDY/3.1")
 		assert.Equal(t, http.StatusNotFound, w.Code)
@@ -194,11 +194,11 @@ func TestARuntimeCanNotHaveThisNodeAskOthers(t *testing.T) {
 		assert.Contains(t, w.Body.String(), want)
 	}
 	s := newServer(t, func(c *server.Config) {
-		c.Pods, c.Runtime, c.StreamHosts = pods{webPod()}, serving{at: "http://127.0.0.1:1/secret"}, []string{"127.0.0.1"}
+		c.Pods, c.Runtime, c.Containers.StreamHosts = pods{webPod()}, serving{at: "http://127.0.0.1:1/secret"}, []string{"127.0.0.1"}
 	})
 	w := ask(s, "POST", "/exec/default/web/app?output=1", "", "Connection: Upgrade", "Upgrade: SPDY/3.1")
 	assert.Equal(t, http.StatusInternalServerError, w.Code)
-	assert.Contains(t, w.Body.String(), "the streaming server of the runtime at 127.0.0.1:1: ")
+	assert.Contains(t, w.Body.String(), "streaming server of the runtime at 127.0.0.1:1: ")
 	assert.NotContains(t, w.Body.String(), "secret")
 }
 

@@ -32,7 +32,7 @@ func encrypted(b *testing.B, rt runtime.Runtime) *site {
 	require.NoError(b, err)
 	s := newServer(b, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, rt })
 	listener, err := server.NewListener(server.ListenerConfig{
-		Listener: l, Handler: s, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil },
+		Listener: l, Handler: s, TLS: server.TLSConfig{Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }},
 	})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))

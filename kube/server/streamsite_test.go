@@ -132,7 +132,7 @@ func onSite(t testing.TB, rt runtime.Runtime, change func(*server.Config)) *site
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	listener, err := server.NewListener(server.ListenerConfig{Listener: l, Handler: s, MaxStrangers: 4000})
+	listener, err := server.NewListener(server.ListenerConfig{Listener: l, Handler: s, Limits: server.Limits{MaxUnauthenticated: 4000}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -123,7 +123,7 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 		c.Authenticator = auth.Chain{auth.Certificates{Roots: roots.Roots}}
 		c.Authorizer = may{"reader": {"get nodes/proxy"}, "lister": {"get nodes/pods"}}
 	})
-	addr := listen(t, server.ListenerConfig{Handler: s, Certificate: pair.Certificate, ClientCAs: roots.Roots})
+	addr := listen(t, server.ListenerConfig{Handler: s, TLS: server.TLSConfig{Certificate: pair.Certificate, ClientCAs: roots.Roots}})
 	for _, c := range []struct {
 		what, path string
 		client     *http.Client
@@ -171,7 +171,7 @@ func TestAClientWithACertificateCanBeAnonymous(t *testing.T) {
 	roots.AddCert(ca.cert)
 	get := func(cfg server.ListenerConfig, chain auth.Chain, client *http.Client) (code, proto int) {
 		cfg.Handler = newServer(t, func(c *server.Config) { c.Authenticator = append(chain, auth.Anonymous{}) })
-		cfg.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
+		cfg.TLS.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 		answer, err := client.Get("https://" + listen(t, cfg) + "/pods")
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
@@ -180,8 +180,8 @@ func TestAClientWithACertificateCanBeAnonymous(t *testing.T) {
 	code, proto := get(server.ListenerConfig{}, nil, insisting(ca.client(other, "kube-apiserver")))
 	assert.Equal(t, http.StatusOK, code, "no certificate is requested")
 	assert.Equal(t, 2, proto)
-	withCA := server.ListenerConfig{ClientCAs: func() *x509.CertPool { return roots }}
-	chain := auth.Chain{auth.Certificates{Roots: withCA.ClientCAs}}
+	withCA := server.ListenerConfig{TLS: server.TLSConfig{ClientCAs: func() *x509.CertPool { return roots }}}
+	chain := auth.Chain{auth.Certificates{Roots: withCA.TLS.ClientCAs}}
 	code, _ = get(withCA, chain, ca.client(other, "kube-apiserver"))
 	assert.Equal(t, http.StatusOK, code, "a client has none of the CAs that the server names")
 	code, _ = get(withCA, chain, insisting(ca.client(other, "kube-apiserver")))
@@ -217,13 +217,13 @@ func TestTLSIsAsItIsConfigured(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState(), nil
 	}
-	first := listen(t, server.ListenerConfig{Handler: ok(t), Certificate: shown, CipherSuites: suites})
+	first := listen(t, server.ListenerConfig{Handler: ok(t), TLS: server.TLSConfig{Certificate: shown, CipherSuites: suites}})
 	_, err = dial(first, tls.VersionTLS11)
 	assert.Error(t, err, "1.2 is the oldest unless somebody says otherwise")
 	got, err := dial(first, tls.VersionTLS12)
 	require.NoError(t, err)
 	assert.Equal(t, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, got.CipherSuite)
-	second := listen(t, server.ListenerConfig{Handler: ok(t), Certificate: shown, MinVersion: version, Curves: []tls.CurveID{tls.CurveP384}})
+	second := listen(t, server.ListenerConfig{Handler: ok(t), TLS: server.TLSConfig{Certificate: shown, MinVersion: version, Curves: []tls.CurveID{tls.CurveP384}}})
 	_, err = dial(second, tls.VersionTLS12)
 	assert.Error(t, err)
 	got, err = dial(second, tls.VersionTLS13)
@@ -231,9 +231,9 @@ func TestTLSIsAsItIsConfigured(t *testing.T) {
 	assert.Equal(t, tls.CurveP384, got.CurveID)
 
 	_, err = server.TLSVersion("1.3")
-	assert.ErrorContains(t, err, `no TLS version "1.3": want VersionTLS12`)
+	assert.ErrorContains(t, err, `unknown TLS version "1.3": want VersionTLS12`)
 	_, err = server.CipherSuites([]string{"TLS_NONE"})
-	assert.ErrorContains(t, err, `no TLS cipher suite "TLS_NONE"`)
+	assert.ErrorContains(t, err, `unknown TLS cipher suite "TLS_NONE"`)
 }
 
 // sv-2: files that change are read again; what can't be used leaves what was there.
@@ -285,7 +285,7 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 		assert.True(t, knows(second))
 	})
 	_, err := server.NewCAFile(filepath.Join(dir, "ca.crt"), nil)
-	assert.ErrorContains(t, err, "there is no certificate in it")
+	assert.ErrorContains(t, err, "no certificate found")
 	_, err = server.NewKeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), nil)
 	assert.ErrorContains(t, err, "tls.key")
 }
@@ -311,7 +311,7 @@ func TestServersOfManyNodesRunSideBySide(t *testing.T) {
 			c.Authenticator = auth.Chain{auth.Certificates{Roots: func() *x509.CertPool { return roots }}}
 		})
 		nodes = append(nodes, node{
-			ca, listen(t, server.ListenerConfig{Handler: s, ClientCAs: func() *x509.CertPool { return roots }, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}),
+			ca, listen(t, server.ListenerConfig{Handler: s, TLS: server.TLSConfig{ClientCAs: func() *x509.CertPool { return roots }, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}}),
 			listen(t, server.ListenerConfig{Handler: s.Healthz()}),
 		})
 	}

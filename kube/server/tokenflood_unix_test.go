@@ -98,8 +98,8 @@ func TestGoodTokensAreAnsweredDuringAFloodOfBadOnes(t *testing.T) {
 	access, err := auth.NewAccess(auth.AccessConfig{Reviews: slowAccess{limit()}})
 	require.NoError(t, err)
 	addr := listen(t, server.ListenerConfig{
-		Handler:     newServer(t, func(c *server.Config) { c.Authenticator, c.Authorizer = auth.Chain{tokens}, access }),
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
+		Handler: newServer(t, func(c *server.Config) { c.Authenticator, c.Authorizer = auth.Chain{tokens}, access }),
+		TLS:     server.TLSConfig{Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }},
 	})
 	config := ca.client(nil, "").Transport.(*http.Transport).TLSClientConfig
 	from := func(host string, keepAlive bool) *http.Client {

@@ -11,9 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
-// A tunnelWriter is the response writer of a SPDY connection that goes through a
-// WebSocket: when it is taken over, the WebSocket is opened. Any other answer is the
-// client's own.
+// A tunnelWriter is the response writer of a SPDY connection in a WebSocket: Hijack opens
+// the WebSocket. Any other response is sent to the client unchanged.
 type tunnelWriter struct {
 	client  *streamserver.Client
 	request *http.Request
@@ -24,7 +23,7 @@ func (t *tunnelWriter) Header() http.Header { return t.header }
 
 func (t *tunnelWriter) WriteHeader(code int) {
 	if code == http.StatusSwitchingProtocols {
-		return // which is said when the connection is taken over
+		return // sent by Hijack
 	}
 	for name, values := range t.header {
 		t.client.Header()[name] = values
@@ -37,7 +36,7 @@ func (t *tunnelWriter) Write(p []byte) (int, error) { return t.client.Write(p) }
 // Hijack implements http.Hijacker.
 func (t *tunnelWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	upgrader := websocket.Upgrader{
-		// A page of any origin, as of /exec: the API server passes on where they come from.
+		// Any origin, as with /exec: the API server forwards the header of the client.
 		CheckOrigin:  func(*http.Request) bool { return true },
 		Subprotocols: []string{tunnelPrefix + t.header.Get("X-Stream-Protocol-Version")},
 	}
@@ -45,10 +44,10 @@ func (t *tunnelWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	socket.SetReadLimit(maxTunnelled)
+	socket.SetReadLimit(maxTunnelMessage)
 	c := clientforward.NewTunnelingConnection("server", socket)
 	return c, bufio.NewReadWriter(bufio.NewReader(c), bufio.NewWriter(c)), nil
 }
 
-// maxTunnelled bounds a message of a tunnel, in bytes: one is a frame of SPDY at most.
-const maxTunnelled = 1<<24 + 8
+// maxTunnelMessage bounds a message of a tunnel, in bytes: the largest frame of SPDY.
+const maxTunnelMessage = 1<<24 + 8

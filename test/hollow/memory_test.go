@@ -49,7 +49,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 
 func TestEveryBehaviorIsValid(t *testing.T) {
 	for i := range 20 {
-		_, err := fakenode.ParseBehaviour(behaviour(i))
+		_, err := fakenode.ParseBehavior(behaviour(i))
 		assert.NoError(t, err)
 	}
 }

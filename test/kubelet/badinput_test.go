@@ -317,7 +317,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 			[]string{"claim: root directory " + filepath.Join(running.dir, "root"), "in use", fmt.Sprint(running.cmd.Process.Pid)}},
 		"node name":                  {on(dir, "--hostname-override=my node"), []string{`Invalid value: "my node"`}},
 		"stopped pods of a cluster":  {on(dir, "--kubeconfig=x", "--stop-pods"), []string{"--stop-pods: the API server terminates the pods of a cluster"}},
-		"remembered pods of none":    {on(dir, "--remember-pods"), []string{"RememberPods requires a cluster"}},
+		"remembered pods of none":    {on(dir, "--remember-pods"), []string{"CheckpointPods requires a Kubeconfig"}},
 		"two clusters":               {on(dir, "--kubeconfig=x", "--in-cluster"), []string{"InCluster excludes a kubeconfig"}},
 		"no kubeconfig":              {on(dir, "--kubeconfig="+dir+"/none", "--port=-1", "--healthz-port=-1"), []string{dir + "/none", "no such file"}},
 		"unknown shutdown trigger":   {on(dir, "--shutdown-on=sun"), []string{"--shutdown-on=sun: want sigterm, or http"}},

@@ -55,7 +55,7 @@ func (k kind) serves(subresource string) bool {
 	return subresource == "" || subresource == "status" && k.status || slices.Contains(k.creates, subresource)
 }
 
-// A request is a Call, understood.
+// A request is a parsed Call.
 type request struct {
 	Call
 	gvr   schema.GroupVersionResource
@@ -65,7 +65,7 @@ type request struct {
 	mime  string // of the body
 }
 
-// parse understands the path and the query of a request.
+// parse parses the path and the query of a request.
 func parse(r *http.Request) (*request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	req := &request{query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
@@ -137,7 +137,7 @@ func notServed(path string) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", fmt.Sprintf("the server could not find the requested resource (%s)", path), 0, true)
 }
 
-// decode reads the body, in whatever encoding it is.
+// decode decodes the body, in JSON or protobuf.
 func (r *request) decode(into runtime.Object) (runtime.Object, error) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(r.body, nil, into)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *request) decode(into runtime.Object) (runtime.Object, error) {
 	return object, nil
 }
 
-// encoding returns how the answer is written.
+// encoding returns the encoding of the response.
 func (r *request) encoding() runtime.SerializerInfo {
 	mime := runtime.ContentTypeJSON
 	if r.Protobuf {
@@ -156,7 +156,7 @@ func (r *request) encoding() runtime.SerializerInfo {
 	return info
 }
 
-// writeObject writes an answer.
+// writeObject writes a response.
 func writeObject(w http.ResponseWriter, r *request, object runtime.Object, code int) {
 	info := r.encoding()
 	object = object.DeepCopyObject() // an encoder writes the kind into it
@@ -170,7 +170,7 @@ func writeObject(w http.ResponseWriter, r *request, object runtime.Object, code 
 	_, _ = w.Write(data)
 }
 
-// writeError writes what went wrong, as JSON: every client reads that.
+// writeError writes a Status, as JSON, which every client supports.
 func writeError(w http.ResponseWriter, err error) {
 	status := apierrors.NewInternalError(err).Status()
 	if known, ok := err.(apierrors.APIStatus); ok {

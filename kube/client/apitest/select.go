@@ -30,7 +30,7 @@ var selectable = map[string][]string{
 	"clustertrustbundles":        {"spec.signerName"},
 }
 
-// A selection is which objects a list or a watch is of.
+// A selection selects the objects of a list or a watch.
 type selection struct {
 	labels labels.Selector
 	fields fields.Selector
@@ -73,7 +73,7 @@ func (s selection) matches(o object) bool {
 	return s.fields.Matches(set)
 }
 
-// fieldOf returns a field as selectors see it: "" if it is not set, "false" for a
+// fieldOf returns the value of a field for selectors: "" if it is not set, "false" for a
 // boolean.
 func fieldOf(o object, path string) string {
 	switch {

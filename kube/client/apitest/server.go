@@ -15,19 +15,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Server is an API server in memory. The zero value is ready. Its fields are
-// set before the first call; all methods may be called at any time.
+// A Server is an in-memory API server. The zero value is ready to use. Its fields must be
+// set before the first request; all methods are safe for concurrent use.
 type Server struct {
-	// Fault is asked before each call what is wrong with it. Nil, or the zero
-	// Fault: nothing. It may block, which is latency too.
+	// Fault is called before each request and returns its failure; the zero Fault means
+	// none. It may block, which adds latency. May be nil.
 	Fault func(Call) Fault
 
-	// NoWatchList makes it one that knows no watch-lists: they are refused as
-	// invalid.
+	// NoWatchList rejects watch-lists as invalid, as servers without support do.
 	NoWatchList bool
 
-	// MaxBody is the size of the largest request, in bytes: 0 means 3 MiB.
-	// Larger ones are 413.
+	// MaxBody is the maximum size of a request in bytes; larger ones result in 413. Zero: 3
+	// MiB.
 	MaxBody int64
 
 	mu      sync.Mutex // guards the fields below
@@ -44,10 +43,10 @@ type Call struct {
 	Subresource string // "status"
 	Namespace   string
 	Name        string
-	Selector    string // of fields
-	Labels      string // the selector of labels
+	Selector    string // field selector
+	Labels      string // label selector
 	UserAgent   string
-	Protobuf    bool   // the answer is asked for in protobuf
+	Protobuf    bool   // the response is requested in protobuf
 	Body        []byte // of a patch
 }
 
@@ -72,35 +71,33 @@ func (c Call) String() string {
 	return s
 }
 
-// A Fault is what is wrong with a call.
+// A Fault is a failure of a request.
 type Fault struct {
-	// Latency comes before everything else.
+	// Latency delays the request.
 	Latency time.Duration
 
-	// Code answers with that status, Reason and Message, where there are any,
-	// and nothing is done. RetryAfter goes into the header, in seconds.
+	// Code is the status code of the response, with Reason and Message, if any; the request
+	// has no effect. RetryAfter is the header, in seconds.
 	Code       int
 	Reason     metav1.StatusReason
 	Message    string
 	RetryAfter int
 
-	// Refuse makes the connection fail. Hang never answers, until the caller
-	// gives up. LoseAnswer does what was asked for, and then fails the
-	// connection.
+	// Refuse fails the connection. Hang does not respond until the request is canceled.
+	// LoseAnswer processes the request, and then fails the connection.
 	Refuse, Hang, LoseAnswer bool
 }
 
-// ErrRefused is what a connection fails with.
+// ErrRefused is the error of failed connections.
 var ErrRefused = errors.New("connection refused")
 
-// RESTConfig returns how to reach the server without a network. Its calls take
-// no time but what Fault says, also in a synctest bubble.
+// RESTConfig returns a configuration that connects to the server without a network.
+// Requests take no time except that of Fault, also in a synctest bubble.
 func (s *Server) RESTConfig() *rest.Config {
 	return &rest.Config{Host: "http://apitest", Transport: s}
 }
 
-// ServeHTTP implements http.Handler, for those who want a network:
-// httptest.NewServer(s).
+// ServeHTTP implements http.Handler, for use with httptest.NewServer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if discover(w, r) {
 		return
@@ -192,8 +189,8 @@ func (f Fault) status() error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// Calls returns the calls so far, in the order they came, that match all of
-// want: words of their String such as "patch", "pods/status".
+// Calls returns the recorded requests, in order, that match all of the words of their
+// String in want, such as "patch", "pods/status".
 func (s *Server) Calls(want ...string) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,21 +213,20 @@ func (c Call) has(want []string) bool {
 	})
 }
 
-// Forget forgets the calls so far.
+// Forget deletes the recorded requests.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = nil
 }
 
-// RoundTrip implements http.RoundTripper: the calls of a client come here
-// without a network between.
+// RoundTrip implements http.RoundTripper: it serves requests of a client without a network.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	r, w := io.Pipe()
 	rw := &pipe{header: http.Header{}, body: w, begun: make(chan struct{})}
 	broken := make(chan struct{})
-	unread := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // nobody reads: nobody is to wait for that
+	unread := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // unblocks writes after the client has canceled the request
 	go func() {
 		defer cancel()
 		defer func() {
@@ -243,7 +239,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 				return
 			}
 			rw.WriteHeader(http.StatusOK)
-			unread() // what was written is still read
+			unread() // the remaining data is read
 			_ = w.Close()
 		}()
 		s.ServeHTTP(rw, req.WithContext(ctx))
@@ -292,7 +288,7 @@ func (p *pipe) Write(data []byte) (int, error) {
 
 func (p *pipe) Flush() { p.WriteHeader(http.StatusOK) }
 
-// A pipeBody lets the handler know that nobody reads any more.
+// A pipeBody notifies the handler when the client closes it.
 type pipeBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc

@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A store holds the objects, and what happened to them.
+// A store has the objects and their history.
 type store struct {
 	version   int64 // of the last change
-	compacted int64 // changes up to here are forgotten
+	compacted int64 // the history before is deleted
 	uids      int
 	tokens    int
 	objects   map[id]object
@@ -48,9 +48,8 @@ type event struct {
 	was, is object
 }
 
-// Put creates objects, or puts them in place of those with their name, as
-// somebody else than the client under test does it. It returns them as they are
-// stored. It panics at a kind that the server does not have.
+// Put creates or replaces objects, as another client would. It returns the stored objects.
+// It panics if the server does not support their kind.
 func (s *Server) Put(objects ...runtime.Object) []runtime.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,15 +65,15 @@ func (s *Server) Put(objects ...runtime.Object) []runtime.Object {
 	return out
 }
 
-// Remove takes an object away at once, as somebody else does it. That there is
-// none is no error.
+// Remove deletes an object immediately, as another client would. A missing object is not an
+// error.
 func (s *Server) Remove(resource, namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeLocked(id{resource, namespace, name})
 }
 
-// Get returns a copy of an object, nil if there is none.
+// Get returns a copy of an object; nil if it does not exist.
 func (s *Server) Get(resource, namespace, name string) runtime.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,13 +84,13 @@ func (s *Server) Get(resource, namespace, name string) runtime.Object {
 	return o.DeepCopyObject()
 }
 
-// Pod returns a copy of a pod, nil if there is none.
+// Pod returns a copy of a pod; nil if it does not exist.
 func (s *Server) Pod(namespace, name string) *v1.Pod {
 	pod, _ := s.Get("pods", namespace, name).(*v1.Pod)
 	return pod
 }
 
-// List returns copies of all objects of a resource, by namespace and name.
+// List returns copies of all objects of a resource, sorted by namespace and name.
 func (s *Server) List(resource string) []runtime.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +101,8 @@ func (s *Server) List(resource string) []runtime.Object {
 	return out
 }
 
-// Compact forgets the history: a watch from any version before now is 410 Gone,
-// and those that are open end so.
+// Compact deletes the history: watches from earlier versions result in 410 Gone, including
+// open ones.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

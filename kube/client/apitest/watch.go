@@ -14,15 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A watcher is one open watch.
+// A watcher is an open watch.
 type watcher struct {
 	call    Call
-	news    chan struct{} // capacity 1: look at the log
-	dropped chan struct{} // closed to end it without a word
+	news    chan struct{} // capacity 1; there are new events
+	dropped chan struct{} // closed to interrupt the watch
 }
 
-// Watches returns how many watches are open that match all of want, as with
-// Calls.
+// Watches returns the number of open watches that match all of want, as with Calls.
 func (s *Server) Watches(want ...string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *Server) Watches(want ...string) int {
 	return n
 }
 
-// DropWatches breaks the watches that match, as a proxy does that is restarted.
+// DropWatches interrupts the watches that match, as the restart of a proxy does.
 func (s *Server) DropWatches(want ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +55,7 @@ func (s *Server) tellLocked() {
 	}
 }
 
-// serveWatch tells what happens until somebody has enough.
+// serveWatch sends events until the watch ends.
 func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *request) {
 	selected, err := r.selection()
 	if err != nil {
@@ -157,7 +156,7 @@ type eventWriter struct {
 	events  streaming.Encoder
 }
 
-// tell writes what an event is to somebody who selects.
+// tell writes an event as it appears to a watch with a selector.
 func (w *eventWriter) tell(selected selection, e event) bool {
 	was, is := selected.matches(e.was), selected.matches(e.is)
 	switch {
@@ -186,11 +185,11 @@ func (w *eventWriter) write(t watch.EventType, o runtime.Object) bool {
 	return w.events.Encode(e) == nil
 }
 
-// bookmark says that all there was has been told.
+// bookmark writes the bookmark after the initial events.
 func bookmark(r *request, version int64) runtime.Object {
 	o, err := scheme.Scheme.New(r.gvk)
 	if err != nil {
-		panic(err) // parse has seen that it is known
+		panic(err) // checked by parse
 	}
 	o.(metav1.Object).SetResourceVersion(strconv.FormatInt(version, 10))
 	o.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

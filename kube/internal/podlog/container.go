@@ -10,7 +10,7 @@ import (
 
 // ContainerID returns the ID of the instance of a container whose log is requested: the
 // current one, or the newest terminated one if previous is set or the container is not
-// running. The error is the message that the kubelet reports if there is none (la-4).
+// running. The error is the message that the kubelet reports if there is none (rule la-4).
 func ContainerID(pod string, status *v1.PodStatus, container string, previous bool) (string, error) {
 	all := slices.Concat(status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses)
 	at := slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == container })

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// Valid reports whether opts can be satisfied (la-1).
+// Valid reports whether opts can be satisfied (rule la-1).
 func Valid(opts *v1.PodLogOptions) bool {
 	switch {
 	case opts.TailLines != nil && *opts.TailLines < 0,
@@ -33,7 +33,7 @@ func streamOf(opts *v1.PodLogOptions) string {
 }
 
 // Request returns opts as a request for a log reader. Path, Running and Gap are left to
-// the caller. If both SinceSeconds and SinceTime are set, the later time is used (la-7).
+// the caller. If both SinceSeconds and SinceTime are set, the later time is used (rule la-7).
 func Request(opts *v1.PodLogOptions, now time.Time) logread.Request {
 	req := logread.Request{
 		Follow: opts.Follow, Timestamps: opts.Timestamps, Tail: opts.TailLines, Limit: opts.LimitBytes,

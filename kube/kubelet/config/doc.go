@@ -3,7 +3,7 @@
 //
 // # What it decides
 //
-// What each field means to package kubelet: whether it is honored, ignored with a
+// The effect of each field in package kubelet: whether it is honored, ignored with a
 // warning, or refused, and its default. docs/configuration.md lists them. Package config
 // constructs nothing and does not touch the machine.
 //

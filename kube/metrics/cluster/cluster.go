@@ -17,22 +17,22 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Metrics count what a node has to do with its cluster.
+// Metrics are the metrics of a node that are related to its cluster.
 type Metrics struct {
 	client clientMetrics
 	server serverMetrics
 
 	startup, registration, rest prometheus.Gauge
 	statuses, leases            *prometheus.CounterVec
-	asked                       *prometheus.CounterVec
-	askedFor                    *prometheus.HistogramVec
+	authRequests                *prometheus.CounterVec
+	authDuration                *prometheus.HistogramVec
 	clientCert, serverCert      prometheus.Counter
 	watchErrors, dropped, wrote prometheus.Counter
 
 	registered atomic.Int64 // nanoseconds that registration took
 }
 
-// New returns Metrics that are served with m. It may be called once for m.
+// New adds the metrics to m. It must be called once for m.
 func New(m *metrics.Metrics) (*Metrics, error) {
 	if m == nil {
 		return nil, errors.New("cluster: there are no Metrics to be served with")
@@ -46,21 +46,21 @@ func New(m *metrics.Metrics) (*Metrics, error) {
 }
 
 func (c *Metrics) declare(s *family.Set) {
-	c.startup = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_duration_seconds", "From the start of the node until it was Ready.")
-	c.registration = s.Gauge("node.Hooks.Registered", "kubelet_node_startup_registration_duration_seconds", "How long it took until the API server knew the node.")
-	c.rest = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_post_registration_duration_seconds", "From when the API server knew the node until it was Ready.")
-	c.statuses = s.Counters("node.Hooks.Updated", "kubeparts_node_status_updates_total", "Looks at the node's status, by what came of them: sent, unchanged or error.", "result")
-	c.leases = s.Counters("node.Hooks.Renewed", "kubeparts_node_lease_renewals_total", "Tries to renew the node's lease, by what came of them: success or error.", "result")
-	c.asked = s.Counters("auth.Hooks.Asked", "kubeparts_auth_requests_total", "Questions who somebody is (token) and what he may do (access), and whether the answer was known, or had to be asked for.", "of", "result")
-	c.askedFor = s.Histograms("auth.Hooks.Asked", "kubeparts_auth_request_duration_seconds", "How long the API server took to answer them.", nil, "of")
-	c.clientCert = s.Counter("certs.Config.Renewed", "kubelet_certificate_manager_client_expiration_renew_errors", "Tries to renew the certificate that the API server sees, that failed.")
-	c.serverCert = s.Counter("certs.Config.Renewed", "kubelet_server_expiration_renew_errors", "Tries to renew the certificate that others see, that failed.")
-	c.watchErrors = s.Counter("client.PodsHooks.Failed", "kubeparts_cluster_watch_errors_total", "Lists and watches of the node's pods that failed.")
+	c.startup = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_duration_seconds", "Duration from the start of the node until it was Ready.")
+	c.registration = s.Gauge("node.Hooks.Registered", "kubelet_node_startup_registration_duration_seconds", "Duration from the start of the node until it was registered.")
+	c.rest = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_post_registration_duration_seconds", "Duration from the registration of the node until it was Ready.")
+	c.statuses = s.Counters("node.Hooks.Updated", "kubeparts_node_status_updates_total", "Updates of the node status, by result: sent, unchanged or error.", "result")
+	c.leases = s.Counters("node.Hooks.Renewed", "kubeparts_node_lease_renewals_total", "Renewals of the node lease, by result: success or error.", "result")
+	c.authRequests = s.Counters("auth.Hooks.Reviewed", "kubeparts_auth_requests_total", "Token authentications (token) and authorizations (access), by result: known from the cache, asked of the API server, or error.", "of", "result")
+	c.authDuration = s.Histograms("auth.Hooks.Reviewed", "kubeparts_auth_request_duration_seconds", "Duration of token and access reviews of the API server.", nil, "of")
+	c.clientCert = s.Counter("certs.Config.Renewed", "kubelet_certificate_manager_client_expiration_renew_errors", "Failed renewals of the client certificate.")
+	c.serverCert = s.Counter("certs.Config.Renewed", "kubelet_server_expiration_renew_errors", "Failed renewals of the serving certificate.")
+	c.watchErrors = s.Counter("client.PodsHooks.Failed", "kubeparts_cluster_watch_errors_total", "Failed lists and watches of pods.")
 	c.wrote = s.Counter("client.EventsHooks.Wrote", "kubeparts_events_written_total", "Events that were written.")
-	c.dropped = s.Counter("client.EventsHooks.Dropped", "kubeparts_events_dropped_total", "Events that were not written: there were too many, or the API server refused them.")
+	c.dropped = s.Counter("client.EventsHooks.Dropped", "kubeparts_events_dropped_total", "Events that were not written, since there were too many or the API server rejected them.")
 }
 
-// Node returns the hooks of a node.Node (ns-21).
+// Node returns the hooks of a node.Node (rule ns-21).
 func (c *Metrics) Node() node.Hooks {
 	return node.Hooks{
 		Registered: func(took time.Duration, _ bool) {
@@ -92,16 +92,16 @@ func outcome(err error) string {
 	return "success"
 }
 
-// Tokens returns the hooks of auth.Tokens, and Access those of auth.Access.
+// Tokens returns the hooks of auth.Tokens.
 func (c *Metrics) Tokens() auth.Hooks { return c.auth("token") }
 
 // Access returns the hooks of auth.Access.
 func (c *Metrics) Access() auth.Hooks { return c.auth("access") }
 
 func (c *Metrics) auth(of string) auth.Hooks {
-	took := c.askedFor.WithLabelValues(of)
-	known, asked, failed := c.asked.WithLabelValues(of, "known"), c.asked.WithLabelValues(of, "asked"), c.asked.WithLabelValues(of, "error")
-	return auth.Hooks{Asked: func(cached bool, d time.Duration, err error) {
+	took := c.authDuration.WithLabelValues(of)
+	known, asked, failed := c.authRequests.WithLabelValues(of, "known"), c.authRequests.WithLabelValues(of, "asked"), c.authRequests.WithLabelValues(of, "error")
+	return auth.Hooks{Reviewed: func(cached bool, d time.Duration, err error) {
 		if cached {
 			known.Inc()
 			return
@@ -115,14 +115,14 @@ func (c *Metrics) auth(of string) auth.Hooks {
 	}}
 }
 
-// ClientRenewed is certs.Config.Renewed for the certificate that the API server sees.
+// ClientRenewed is the certs.Config.Renewed of the client certificate.
 func (c *Metrics) ClientRenewed(err error) {
 	if err != nil {
 		c.clientCert.Inc()
 	}
 }
 
-// ServerRenewed is that for the certificate that those see who ask this node.
+// ServerRenewed is the certs.ServingConfig.Renewed of the serving certificate.
 func (c *Metrics) ServerRenewed(err error) {
 	if err != nil {
 		c.serverCert.Inc()
@@ -150,12 +150,12 @@ type serverMetrics struct {
 
 func (m *serverMetrics) declare(s *family.Set) {
 	labels := []string{"method", "path", "server_type", "long_running"}
-	m.total = s.Counters("server.Hooks.Request", "kubelet_http_requests_total", "Requests that were answered.", labels...)
-	m.duration = s.Histograms("server.Hooks.Request", "kubelet_http_requests_duration_seconds", "How long requests took.", nil, labels...)
-	m.inflight = s.Gauges("server.Hooks.Started", "kubelet_http_inflight_requests", "Requests that are being answered.", labels...)
+	m.total = s.Counters("server.Hooks.Request", "kubelet_http_requests_total", "Requests that were served.", labels...)
+	m.duration = s.Histograms("server.Hooks.Request", "kubelet_http_requests_duration_seconds", "Duration of requests.", nil, labels...)
+	m.inflight = s.Gauges("server.Hooks.Started", "kubelet_http_inflight_requests", "Requests that are being served.", labels...)
 }
 
-// Server returns the hooks of a server.Server (sv-12).
+// Server returns the hooks of a server.Server (rule sv-12).
 func (c *Metrics) Server() server.Hooks {
 	m := &c.server
 	return server.Hooks{
@@ -171,7 +171,7 @@ func (c *Metrics) Server() server.Hooks {
 	}
 }
 
-// method is that of a request, as a label: clients may send any word.
+// method returns the label of a method; unknown ones share a label.
 func method(m string) string {
 	switch m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":

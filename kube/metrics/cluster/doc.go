@@ -1,11 +1,11 @@
-// Package cluster counts what a node has to do with its cluster: its requests to the
-// API server, its registration, who asks it, and what he may. It is apart from package
-// metrics, which needs no client-go.
+// Package cluster provides the metrics of a node that are related to its cluster: requests
+// to the API server, registration, and requests to the node with their authentication and
+// authorization. It is separate from package metrics, which does not depend on client-go.
 //
 // # What it decides
 //
-// Which metrics of a kubelet the hooks of kube/node, kube/auth, kube/certs,
-// kube/client and kube/server become; docs/metrics.md lists them.
+// The metric of the kubelet for each hook of kube/node, kube/auth, kube/certs, kube/client
+// and kube/server; docs/metrics.md lists them.
 //
 // # Usage
 //
@@ -16,23 +16,23 @@
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine.
+// Everything is safe for concurrent use.
 //
 // # Guarantees and limits
 //
-// As those of package metrics. New may be called once for a metrics.Metrics. Requests
-// are counted per node: what client-go itself can tell is for a whole process.
+// Those of package metrics. New must be called once for a metrics.Metrics. Requests are
+// counted per node; the metrics of client-go itself are per process.
 //
 // # Differences from the kubelet
 //
-//   - long_running is true for portForward as well, if kube/server says so (sv-12).
+//   - long_running is true for portForward, too (rule sv-12).
 //
 // # Testing
 //
-// The tests of package metrics hold all of it to the list of a kubelet's metrics.
+// The tests of package metrics compare the metrics with those of the kubelet.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package cluster

@@ -1,11 +1,11 @@
-// Package remote counts what is spoken with others over gRPC: the CRI runtime, CSI
-// drivers, device plugins, and those who ask for the resources of pods. It is apart
-// from package metrics, which needs no gRPC.
+// Package remote provides the metrics of packages that use gRPC: the CRI runtime, CSI
+// drivers, device plugins, and the pod resources API. It is separate from package metrics,
+// which does not depend on gRPC.
 //
 // # What it decides
 //
-// Which metrics of a kubelet the hooks of runtime/cri, cm/device, cm/podresources and
-// volume/csi become; docs/metrics.md lists them.
+// The metric of the kubelet for each hook of runtime/cri, cm/device, cm/podresources and
+// volume/csi; docs/metrics.md lists them.
 //
 // # Usage
 //
@@ -15,22 +15,22 @@
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine.
+// Everything is safe for concurrent use.
 //
 // # Guarantees and limits
 //
-// As those of package metrics. New may be called once for a metrics.Metrics.
+// Those of package metrics. New must be called once for a metrics.Metrics.
 //
 // # Differences from the kubelet
 //
-//   - Host process containers are counted with the others only: there are none here.
+//   - There is no metric of host process containers, which are not supported.
 //
 // # Testing
 //
-// The tests of package metrics hold all of it to the list of a kubelet's metrics.
+// The tests of package metrics compare the metrics with those of the kubelet.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: the API will be extended; a minor version may change it, and CHANGELOG.md
+// describes how to migrate.
 package remote

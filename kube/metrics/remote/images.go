@@ -22,13 +22,13 @@ type imageMetrics struct {
 }
 
 func (i *imageMetrics) declare(s *family.Set) {
-	i.pulled = s.Histograms("images.Hooks.Pulled", "kubelet_image_pull_duration_seconds", "How long it took to pull an image.",
+	i.pulled = s.Histograms("images.Hooks.Pulled", "kubelet_image_pull_duration_seconds", "Duration of image pulls.",
 		[]float64{1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600}, "image_size_in_bytes")
-	i.pullErrors = s.Counter("images.Hooks.Pulled", "kubeparts_image_pull_errors_total", "Pulls that failed.")
-	i.waited = s.Histogram("images.Hooks.Pulled", "kubeparts_image_pull_wait_seconds", "How long a pull waited for its turn.", nil)
-	i.ensured = s.Counters("images.Hooks.Ensured", "kubelet_image_manager_ensure_image_requests_total", "Images that were asked for.", "present_locally", "pull_policy", "pull_required")
-	i.plugin = s.Histograms("credentials.Hooks.PluginRan", "kubelet_credential_provider_plugin_duration", "How long a credential provider plugin took, in seconds.", nil, "plugin_name")
-	i.pluginErrors = s.Counters("credentials.Hooks.PluginRan", "kubelet_credential_provider_plugin_errors_total", "Credential provider plugins that failed.", "plugin_name")
+	i.pullErrors = s.Counter("images.Hooks.Pulled", "kubeparts_image_pull_errors_total", "Failed image pulls.")
+	i.waited = s.Histogram("images.Hooks.Pulled", "kubeparts_image_pull_wait_seconds", "Time for which image pulls were queued.", nil)
+	i.ensured = s.Counters("images.Hooks.Ensured", "kubelet_image_manager_ensure_image_requests_total", "Requests for images of containers.", "present_locally", "pull_policy", "pull_required")
+	i.plugin = s.Histograms("credentials.Hooks.PluginRan", "kubelet_credential_provider_plugin_duration", "Duration of credential provider plugins, in seconds.", nil, "plugin_name")
+	i.pluginErrors = s.Counters("credentials.Hooks.PluginRan", "kubelet_credential_provider_plugin_errors_total", "Failures of credential provider plugins.", "plugin_name")
 }
 
 // Images returns the hooks of an images.Manager.
@@ -50,7 +50,7 @@ func (r *Metrics) Images() images.Hooks {
 		Ensured: func(i images.EnsureInfo) {
 			present := strconv.FormatBool(i.Present)
 			if i.Request.PullPolicy == "Always" {
-				present = "unknown" // nobody looked
+				present = "unknown" // not checked
 			}
 			policy := i.Request.PullPolicy
 			if policy == "" {
@@ -61,8 +61,7 @@ func (r *Metrics) Images() images.Hooks {
 	}
 }
 
-// sizes are those that pulls are counted by. The megabytes of a kubelet have 1 << 20
-// bytes.
+// sizes are the size classes of pulls. As in the kubelet, a megabyte has 1 << 20 bytes.
 var sizes = []struct {
 	most  uint64 // MiB
 	label string

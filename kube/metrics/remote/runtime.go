@@ -25,22 +25,22 @@ type runtimeMetrics struct {
 
 func (r *runtimeMetrics) declare(s *family.Set) {
 	const called, acted, hooked = "cri.Hooks.Called", "cri.Hooks.Acted", "cri.Hooks.Hooked"
-	r.calls = s.Counters(called, "kubelet_runtime_operations_total", "Calls of the CRI.", "operation_type")
-	r.callErrors = s.Counters(called, "kubelet_runtime_operations_errors_total", "Calls of the CRI that failed.", "operation_type")
-	r.callDuration = s.Histograms(called, "kubelet_runtime_operations_duration_seconds", "How long calls of the CRI took.", prometheus.ExponentialBuckets(.005, 2.5, 14), "operation_type")
-	r.sandbox = s.Histograms(acted, "kubelet_run_podsandbox_duration_seconds", "How long it took to make a sandbox.", nil, "runtime_handler")
-	r.sandboxErrors = s.Counters(acted, "kubelet_run_podsandbox_errors_total", "Sandboxes that could not be made.", "runtime_handler")
-	r.pods = s.Counter(acted, "kubelet_started_pods_total", "Sandboxes of pods that were begun.")
-	r.podErrors = s.Counter(acted, "kubelet_started_pods_errors_total", "Sandboxes of pods that were begun, and failed.")
-	r.userPods = s.Counter(acted, "kubelet_started_user_namespaced_pods_total", "Sandboxes of pods with users of their own that were begun.")
-	r.userPodErrors = s.Counter(acted, "kubelet_started_user_namespaced_pods_errors_total", "Sandboxes of pods with users of their own that were begun, and failed.")
-	r.containers = s.Counters(acted, "kubelet_started_containers_total", "Starts of containers that were begun.", "container_type")
-	r.containerErrors = s.Counters(acted, "kubelet_started_containers_errors_total", "Starts of containers that failed, by what the container then waits for.", "container_type", "code")
-	r.insecure = s.Counter(hooked, "kubelet_lifecycle_handler_http_fallbacks_total", "Requests of lifecycle hooks over HTTPS that were answered without TLS.")
-	r.sleepCut = s.Counter(hooked, "kubelet_sleep_action_terminated_early_total", "Sleeps of lifecycle hooks that were cut off.")
+	r.calls = s.Counters(called, "kubelet_runtime_operations_total", "CRI calls.", "operation_type")
+	r.callErrors = s.Counters(called, "kubelet_runtime_operations_errors_total", "CRI calls that failed.", "operation_type")
+	r.callDuration = s.Histograms(called, "kubelet_runtime_operations_duration_seconds", "Duration of CRI calls.", prometheus.ExponentialBuckets(.005, 2.5, 14), "operation_type")
+	r.sandbox = s.Histograms(acted, "kubelet_run_podsandbox_duration_seconds", "Duration of the creation of a sandbox.", nil, "runtime_handler")
+	r.sandboxErrors = s.Counters(acted, "kubelet_run_podsandbox_errors_total", "Sandboxes whose creation failed.", "runtime_handler")
+	r.pods = s.Counter(acted, "kubelet_started_pods_total", "Sandboxes of pods.")
+	r.podErrors = s.Counter(acted, "kubelet_started_pods_errors_total", "Failed sandboxes of pods.")
+	r.userPods = s.Counter(acted, "kubelet_started_user_namespaced_pods_total", "Sandboxes of pods with a user namespace.")
+	r.userPodErrors = s.Counter(acted, "kubelet_started_user_namespaced_pods_errors_total", "Failed sandboxes of pods with a user namespace.")
+	r.containers = s.Counters(acted, "kubelet_started_containers_total", "Container starts.", "container_type")
+	r.containerErrors = s.Counters(acted, "kubelet_started_containers_errors_total", "Failed container starts, by the waiting reason of the container.", "container_type", "code")
+	r.insecure = s.Counter(hooked, "kubelet_lifecycle_handler_http_fallbacks_total", "HTTPS requests of lifecycle hooks that fell back to HTTP.")
+	r.sleepCut = s.Counter(hooked, "kubelet_sleep_action_terminated_early_total", "Sleep actions of lifecycle hooks that were terminated early.")
 }
 
-// Runtime returns the hooks of a cri.Runtime (rt-152).
+// Runtime returns the hooks of a cri.Runtime (rule rt-152).
 func (r *Metrics) Runtime() cri.Hooks {
 	m := &r.runtime
 	return cri.Hooks{
@@ -76,7 +76,7 @@ func (m *runtimeMetrics) acted(i cri.ActInfo) {
 		}
 	case runtime.StartContainer, runtime.InitContainer:
 		if i.Action.Reason == "CrashLoopBackOff" {
-			return // it was put off, not begun
+			return // postponed, not started
 		}
 		typ := containerType(i.Pod, i.Action.Target)
 		m.containers.WithLabelValues(typ).Inc()
@@ -86,7 +86,7 @@ func (m *runtimeMetrics) acted(i cri.ActInfo) {
 	}
 }
 
-// one counts one of all, and one that failed if it did.
+// one increments all and, if err is not nil, failed.
 func one(all, failed prometheus.Counter, err error) {
 	all.Inc()
 	if err != nil {
@@ -94,7 +94,8 @@ func one(all, failed prometheus.Counter, err error) {
 	}
 }
 
-// containerType says which of a pod's lists a container is in.
+// containerType returns the type of a container: init_container, container or
+// ephemeral_container.
 func containerType(pod *v1.Pod, name string) string {
 	for i := range pod.Spec.InitContainers {
 		if pod.Spec.InitContainers[i].Name == name {
@@ -109,7 +110,7 @@ func containerType(pod *v1.Pod, name string) string {
 	return "container"
 }
 
-// sleeps says whether that hook of a container is a sleep.
+// sleeps reports whether a lifecycle hook of a container is a sleep.
 func sleeps(pod *v1.Pod, container, kind string) bool {
 	if pod == nil {
 		return false

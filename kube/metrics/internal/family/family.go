@@ -1,5 +1,5 @@
-// Package family makes metrics, and remembers what they are, so that a table of
-// them can be made from the code.
+// Package family constructs metrics together with a description, from which docs/metrics.md
+// is generated.
 package family
 
 import (
@@ -13,19 +13,19 @@ import (
 
 // A Family is all series of one name.
 type Family struct {
-	Path    string // it is served at: /metrics
+	Path    string // at which it is served, such as /metrics
 	Name    string
 	Type    string // counter, gauge or histogram
 	Help    string
 	Labels  []string
 	Buckets []float64
 
-	// From says which hook it comes from: "pleg.Hooks.Relisted".
+	// From is the hook that counts it, such as "pleg.Hooks.Relisted".
 	From string
 }
 
-// A Set is the families that are served at one path. What can't be made is told by
-// Err; the metric that is returned then counts for nobody.
+// A Set is the metrics that are served at one path. Err returns the errors of metrics that
+// could not be constructed; such metrics are not served.
 type Set struct {
 	path     string
 	registry *prometheus.Registry
@@ -38,20 +38,20 @@ type Set struct {
 // New returns an empty Set for a path.
 func New(path string) *Set { return &Set{path: path, registry: prometheus.NewRegistry()} }
 
-// Gatherer returns what the Set has counted.
+// Gatherer returns the gatherer of the Set.
 func (s *Set) Gatherer() prometheus.Gatherer { return s.registry }
 
-// Registerer takes collectors of others. What they collect is in no table.
+// Registerer returns the registry, for collectors without a description.
 func (s *Set) Registerer() prometheus.Registerer { return s.registry }
 
-// Err joins what could not be made.
+// Err returns the errors of metrics that could not be constructed.
 func (s *Set) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.errs...)
 }
 
-// Families returns what was made, in its order.
+// Families returns the descriptions in the order of construction.
 func (s *Set) Families() []Family {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Set) Add(c prometheus.Collector) {
 	}
 }
 
-// Desc declares a family of a collector of its own.
+// Desc describes a family of a collector.
 func (s *Set) Desc(from, name, typ, help string, labels ...string) *prometheus.Desc {
 	s.note(Family{Name: name, Type: typ, Help: help, Labels: labels, From: from})
 	return prometheus.NewDesc(name, help, labels, nil)
@@ -80,12 +80,12 @@ func (s *Set) note(f Family) {
 	s.families = append(s.families, f)
 }
 
-// Counter makes a counter.
+// Counter returns a counter.
 func (s *Set) Counter(from, name, help string) prometheus.Counter {
 	return s.Counters(from, name, help).WithLabelValues()
 }
 
-// Counters makes a counter with labels.
+// Counters returns a counter with labels.
 func (s *Set) Counters(from, name, help string, labels ...string) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	s.note(Family{Name: name, Type: "counter", Help: help, Labels: labels, From: from})
@@ -93,12 +93,12 @@ func (s *Set) Counters(from, name, help string, labels ...string) *prometheus.Co
 	return v
 }
 
-// Gauge makes a gauge.
+// Gauge returns a gauge.
 func (s *Set) Gauge(from, name, help string) prometheus.Gauge {
 	return s.Gauges(from, name, help).WithLabelValues()
 }
 
-// Gauges makes a gauge with labels.
+// Gauges returns a gauge with labels.
 func (s *Set) Gauges(from, name, help string, labels ...string) *prometheus.GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	s.note(Family{Name: name, Type: "gauge", Help: help, Labels: labels, From: from})
@@ -106,12 +106,12 @@ func (s *Set) Gauges(from, name, help string, labels ...string) *prometheus.Gaug
 	return v
 }
 
-// Histogram makes a histogram. Nil buckets are those of the Prometheus library.
+// Histogram returns a histogram. Nil buckets are those of the Prometheus library.
 func (s *Set) Histogram(from, name, help string, buckets []float64) prometheus.Observer {
 	return s.Histograms(from, name, help, buckets).WithLabelValues()
 }
 
-// Histograms makes a histogram with labels.
+// Histograms returns a histogram with labels.
 func (s *Set) Histograms(from, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	if buckets == nil {
 		buckets = prometheus.DefBuckets

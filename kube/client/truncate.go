@@ -2,9 +2,9 @@ package client
 
 import "strings"
 
-// cut returns the beginning of s, of at most limit bytes and whole characters;
-// that something is missing shows.
-func cut(s string, limit int) string {
+// truncate returns at most limit bytes of s, at a character boundary, with "..." if it is
+// truncated.
+func truncate(s string, limit int) string {
 	const mark = "..."
 	if len(s) <= limit {
 		return s

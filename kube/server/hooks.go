@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// told tells the hooks of each request (sv-12).
-func (s *Server) told(serverType string, next http.Handler) http.Handler {
+// instrument calls the hooks for each request (rule sv-12).
+func (s *Server) instrument(serverType string, next http.Handler) http.Handler {
 	if s.cfg.Hooks.Request == nil && s.cfg.Hooks.Started == nil {
 		return next
 	}
@@ -18,26 +18,26 @@ func (s *Server) told(serverType string, next http.Handler) http.Handler {
 		if s.cfg.Hooks.Started != nil {
 			s.cfg.Hooks.Started(info)
 		}
-		begun := time.Now()
-		seen := &seenCode{ResponseWriter: w}
+		start := time.Now()
+		recorder := &statusRecorder{ResponseWriter: w}
 		defer func() {
-			info.Code, info.Seconds = seen.result(), time.Since(begun).Seconds()
+			info.Code, info.Seconds = recorder.result(), time.Since(start).Seconds()
 			if s.cfg.Hooks.Request != nil {
 				s.cfg.Hooks.Request(info)
 			}
 		}()
-		next.ServeHTTP(seen.wrapped(), r)
+		next.ServeHTTP(recorder.wrapped(), r)
 	})
 }
 
-// pathLabel is a path as metrics have it: its first segment, two of metrics, and
-// "other" for what there is not, so that nobody can make labels without end.
+// pathLabel returns the label of a path: its first segment, two segments below /metrics,
+// and "other" for unknown paths, so that the number of labels is bounded.
 func (s *Server) pathLabel(path string) string {
 	first := firstSegment(path)
 	switch _, known := areas[first]; {
 	case first == "metrics":
 		whole := strings.TrimSuffix(path, "/")
-		if _, known := s.cfg.Metrics[whole]; known || whole == "/metrics" {
+		if _, known := s.cfg.Node.Metrics[whole]; known || whole == "/metrics" {
 			return strings.TrimPrefix(whole, "/")
 		}
 		return "other"
@@ -47,8 +47,8 @@ func (s *Server) pathLabel(path string) string {
 	return "other"
 }
 
-// methodLabel is a method as metrics have it: nobody can make labels without end. PATCH
-// is one of the others, as on a kubelet: no route takes it.
+// methodLabel returns the label of a method; unknown ones are "other", so that the number
+// of labels is bounded. PATCH is unknown, as with the kubelet: no route accepts it.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace:
@@ -57,7 +57,7 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// longRunning tells of requests that last as long as who makes them likes (sv-12).
+// longRunning reports whether the duration of a request depends on the client (rule sv-12).
 func longRunning(path string) bool {
 	switch firstSegment(path) {
 	case "exec", "attach", "portForward", "debug":
@@ -66,28 +66,28 @@ func longRunning(path string) bool {
 	return false
 }
 
-// A seenCode remembers what was answered.
-type seenCode struct {
+// A statusRecorder records the status code of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	code int
 }
 
-// A seenConn is a seenCode of a connection that can be taken over, as those of HTTP/1
-// can.
-type seenConn struct {
-	*seenCode
+// A hijackRecorder is a statusRecorder of a connection that can be hijacked, such as those
+// of HTTP/1.
+type hijackRecorder struct {
+	*statusRecorder
 	http.Hijacker
 }
 
-// wrapped returns the writer that has the powers of the one it is around.
-func (w *seenCode) wrapped() http.ResponseWriter {
+// wrapped returns a writer that is an http.Hijacker if the underlying one is.
+func (w *statusRecorder) wrapped() http.ResponseWriter {
 	if h, ok := w.ResponseWriter.(http.Hijacker); ok {
-		return seenConn{w, h}
+		return hijackRecorder{w, h}
 	}
 	return w
 }
 
-func (w seenConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := w.Hijacker.Hijack()
 	if err == nil && w.code == 0 {
 		w.code = http.StatusSwitchingProtocols
@@ -95,14 +95,14 @@ func (w seenConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, rw, err
 }
 
-func (w *seenCode) WriteHeader(code int) {
+func (w *statusRecorder) WriteHeader(code int) {
 	if w.code == 0 && (code >= 200 || code == http.StatusSwitchingProtocols) {
 		w.code = code
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
-func (w *seenCode) Write(b []byte) (int, error) {
+func (w *statusRecorder) Write(b []byte) (int, error) {
 	if w.code == 0 {
 		w.code = http.StatusOK
 	}
@@ -110,12 +110,12 @@ func (w *seenCode) Write(b []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (w *seenCode) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+func (w *statusRecorder) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// Unwrap is for http.ResponseController.
-func (w *seenCode) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap implements the interface of http.ResponseController.
+func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *seenCode) result() int {
+func (w *statusRecorder) result() int {
 	if w.code == 0 {
 		return http.StatusOK
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/kubeparts/kubeparts/admission"
 )
 
-// choose returns the first of the nodes that takes the pod beside those that are on
-// them, or "" and why none does, in the words of a scheduler. What it looks at is
-// the node's readiness, spec.unschedulable, taints, selectors, required affinity to
-// nodes, host ports and resources; not affinity to pods, spreading or volumes.
-func choose(pod *v1.Pod, nodes []*v1.Node, on map[string][]*v1.Pod) (name, why string) {
+// choose returns the first node that the pod fits, in addition to the pods on it, or "" and
+// the message of kube-scheduler. It checks readiness, spec.unschedulable, taints, node
+// selectors and required node affinity, host ports and resources; not pod affinity,
+// topology spread or volumes.
+func choose(pod *v1.Pod, nodes []*v1.Node, on map[string][]*v1.Pod) (name, message string) {
 	reasons := map[string]int{}
 	for _, n := range nodes {
-		reason := against(pod, n, on[n.Name])
+		reason := mismatch(pod, n, on[n.Name])
 		if reason == "" {
 			return n.Name, ""
 		}
@@ -32,8 +32,8 @@ func choose(pod *v1.Pod, nodes []*v1.Node, on map[string][]*v1.Pod) (name, why s
 	return "", fmt.Sprintf("0/%d nodes are available: %s.", len(nodes), strings.Join(list, ", "))
 }
 
-// against returns why a node does not take a pod, "" if it does.
-func against(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
+// mismatch returns why a pod does not fit a node; "" if it fits.
+func mismatch(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
 	ready := slices.ContainsFunc(n.Status.Conditions, func(c v1.NodeCondition) bool {
 		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
 	})
@@ -47,7 +47,7 @@ func against(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
 	for i := range taints {
 		t := &taints[i]
 		if t.Effect == v1.TaintEffectPreferNoSchedule || t.Key == v1.TaintNodeNotReady || tolerated(pod, t) {
-			continue // that it is ready has been seen
+			continue // readiness was checked above
 		}
 		if t.Key == v1.TaintNodeUnschedulable {
 			return "node(s) were unschedulable"

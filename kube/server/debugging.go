@@ -2,8 +2,9 @@ package server
 
 import "strings"
 
-// off says why a path is not to be had, with the kubelet's words (sv-6). Empty: it is.
-func (d Debugging) off(path string) string {
+// disabled returns the message, which is the kubelet's, if a path is disabled (rule sv-6);
+// "" if it is enabled.
+func (d Debugging) disabled(path string) string {
 	if !d.Handlers && areaOf(path).debugging {
 		return "Debug endpoints are disabled."
 	}

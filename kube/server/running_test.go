@@ -59,7 +59,7 @@ func TestAllWhoFollowLogsShareALook(t *testing.T) { // la-15
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
 		rt.set(nil, "a", "b")
-		a := newAlive(rt)
+		a := newRunningContainers(rt)
 		ctx, stop := context.WithCancel(t.Context())
 		var followers, of sync.WaitGroup
 		follow := func(id string, wg *sync.WaitGroup) {
@@ -71,7 +71,7 @@ func TestAllWhoFollowLogsShareALook(t *testing.T) { // la-15
 						return
 					case <-time.After(after):
 					}
-					runs, err := a.can(ctx, id)
+					runs, err := a.isRunning(ctx, id)
 					if ctx.Err() == nil && assert.NoError(t, err) && !runs {
 						return
 					}
@@ -99,12 +99,12 @@ func TestAContainerIsNotSaidToHaveEndedBeforeItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
 		rt.set(nil, "old")
-		a := newAlive(rt)
+		a := newRunningContainers(rt)
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = a.can(t.Context(), "old") })
+		wg.Go(func() { _, _ = a.isRunning(t.Context(), "old") })
 		time.Sleep(20 * time.Millisecond) // in the middle of the look
 		rt.set(nil, "old", "new")
-		runs, err := a.can(t.Context(), "new")
+		runs, err := a.isRunning(t.Context(), "new")
 		require.NoError(t, err)
 		assert.True(t, runs)
 		wg.Wait()
@@ -114,22 +114,22 @@ func TestAContainerIsNotSaidToHaveEndedBeforeItBegan(t *testing.T) {
 func TestARuntimeThatDoesNotAnswerEndsNoLog(t *testing.T) { // la-15
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
-		a := newAlive(rt)
+		a := newRunningContainers(rt)
 		rt.set(runtime.ErrUnavailable)
-		runs, err := a.can(t.Context(), "a")
+		runs, err := a.isRunning(t.Context(), "a")
 		require.NoError(t, err)
 		assert.True(t, runs)
 		rt.set(errors.New("broken"))
-		_, err = a.can(t.Context(), "a")
+		_, err = a.isRunning(t.Context(), "a")
 		require.EqualError(t, err, "broken")
 
 		// Who leaves is no reason for the others.
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		_, err = a.can(gone, "a")
+		_, err = a.isRunning(gone, "a")
 		require.ErrorIs(t, err, context.Canceled)
 		rt.set(nil, "a")
-		runs, err = a.can(t.Context(), "a")
+		runs, err = a.isRunning(t.Context(), "a")
 		require.NoError(t, err)
 		assert.True(t, runs)
 	})

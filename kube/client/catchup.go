@@ -13,19 +13,19 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// writers is how many statuses Run writes at a time.
+// writers is the number of statuses that Run writes concurrently.
 const writers = 4
 
-// Run waits for mirror pods, and writes the status that was said last into each
-// that comes, or is made anew, until ctx ends. It returns after its calls have. A
-// second call returns an error.
+// Run writes the last status of each static pod to its mirror pod when that is created,
+// until ctx is done. It returns nil after its requests have returned; an error if it was
+// called before.
 func (s *Statuses) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return errors.New("client: Statuses.Run was called before")
 	}
 	for ctx.Err() == nil {
 		changed := s.cfg.Pods.next()
-		next := s.Catch(ctx)
+		next := s.catchUpAll(ctx)
 		var later <-chan time.Time
 		if !next.IsZero() {
 			later = time.After(time.Until(next))
@@ -40,10 +40,9 @@ func (s *Statuses) Run(ctx context.Context) error {
 	return nil
 }
 
-// Catch looks once for mirror pods that were told nothing yet, as far as is known
-// of the API server, and writes what is due. It is the step under Run. It returns
-// when it wants to be called again though nothing changes; zero: not.
-func (s *Statuses) Catch(ctx context.Context) (next time.Time) {
+// catchUpAll writes the last status of each static pod to a mirror pod that does not have
+// it. It returns the time of the next retry; zero if there is none.
+func (s *Statuses) catchUpAll(ctx context.Context) (next time.Time) {
 	if !s.cfg.Pods.Synced() {
 		return time.Time{}
 	}
@@ -75,14 +74,15 @@ func (s *Statuses) Catch(ctx context.Context) (next time.Time) {
 			defer func() { <-limit }()
 			defer s.release(e)
 			s.catchUp(ctx, e)
-			s.wake() // when to look again is seen in the next round
+			s.wake() // the next call computes the time of retries
 		})
 	}
 	return next
 }
 
-// idle returns the entry if nobody uses it; those who do write anyway.
-func (s *Statuses) idle(uid types.UID) *saidPod {
+// idle returns the entry of a pod and locks it, unless it is in use: its user writes the
+// status.
+func (s *Statuses) idle(uid types.UID) *podStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.pods[uid]
@@ -90,30 +90,30 @@ func (s *Statuses) idle(uid types.UID) *saidPod {
 		return nil
 	}
 	select {
-	case <-e.turn:
+	case <-e.lock:
 	default:
 		return nil
 	}
-	if e.over || e.pod == nil {
-		e.turn <- struct{}{}
+	if e.deleted || e.pod == nil {
+		e.lock <- struct{}{}
 		return nil
 	}
 	return e
 }
 
-// due reports whether there is a mirror pod that was told nothing. What was told
-// once and differs now is for status.Manager.Reconcile to say again (st-71), and a
-// call that failed for its caller to repeat.
-func (s *Statuses) due(e *saidPod) bool {
-	if !runtime.IsStatic(e.pod) || e.theirs {
+// due reports whether the mirror pod has no status of this process. Later differences are
+// written by status.Manager.Reconcile (rule st-71), and failed writes are retried by their
+// caller.
+func (s *Statuses) due(e *podStatus) bool {
+	if !runtime.IsStatic(e.pod) || e.callerRetries {
 		return false
 	}
 	mirror := s.target(e)
-	return mirror != nil && mirror.UID != e.told
+	return mirror != nil && mirror.UID != e.written
 }
 
-// catchUp writes an entry that is due.
-func (s *Statuses) catchUp(ctx context.Context, e *saidPod) {
+// catchUp writes the status of one pod, with backoff.
+func (s *Statuses) catchUp(ctx context.Context, e *podStatus) {
 	err := s.write(ctx, e)
 	if ctx.Err() != nil {
 		return
@@ -124,10 +124,10 @@ func (s *Statuses) catchUp(ctx context.Context, e *saidPod) {
 	}
 	e.failures++
 	e.notUntil = time.Now().Add(backoff(time.Second, time.Minute, e.failures))
-	s.cfg.Logger.Warn("status of a mirror pod, will be tried again", "pod", e.pod.Namespace+"/"+e.pod.Name, "uid", e.pod.UID, "err", err)
+	s.cfg.Logger.Warn("Failed to write status of mirror pod; retrying", "pod", e.pod.Namespace+"/"+e.pod.Name, "podUID", e.pod.UID, "err", err)
 }
 
-// wake lets Run look again.
+// wake causes Run to call catchUpAll.
 func (s *Statuses) wake() {
 	select {
 	case s.dirty <- struct{}{}:

@@ -58,7 +58,7 @@ func TestWhatCannotHappenSaysWhy(t *testing.T) {
 			w.nodes.Exit("default", "nobody", "", 1), w.nodes.Crash("default", "nobody"),
 			w.nodes.SetReady("default", "nobody", true), w.nodes.Evict(w.t.Context(), "default", "nobody", ""),
 		} {
-			assert.ErrorContains(t, err, "no pod default/nobody is on any of these nodes")
+			assert.ErrorContains(t, err, "no pod default/nobody is on a fake node")
 		}
 	})
 }

@@ -41,7 +41,7 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 		"cannot be started":        {"fail=CreateContainerError", nil, []moment{{5 * s, "Pending, waits: CreateContainerError"}}},
 		"starts slowly":            {"start=5s", nil, []moment{{1 * s, "Pending, waits: ContainerCreating"}, {5 * s, "Running, ready"}}},
 		"is evicted":               {"evict@5s", nil, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed Evicted, ended: 143 Error"}, {time.Minute, "Failed Evicted, ended: 143 Error"}}},
-		"misspelt":                 {"reddy=2s", nil, []moment{{0, "Failed UnknownBehaviour"}}},
+		"misspelt":                 {"reddy=2s", nil, []moment{{0, "Failed UnknownBehavior"}}},
 		"for one container only": {"", func(p *v1.Pod) {
 			p.Annotations = map[string]string{fakenode.Annotation: "never-ready", fakenode.AnnotationPrefix + "main": "ready=1s"}
 		}, []moment{{0, "Running"}, {2 * s, "Running, ready"}}},

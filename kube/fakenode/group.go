@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// together runs all until ctx ends, or one of them returns an error, which is then
-// returned when the others have ended too.
-func together(ctx context.Context, runs ...func(context.Context) error) error {
+// runAll runs all functions until ctx is done or one of them returns an error, which it
+// returns after the others have returned.
+func runAll(ctx context.Context, runs ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup

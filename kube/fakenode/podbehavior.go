@@ -1,0 +1,210 @@
+package fakenode
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podsource/manifest"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// A podBehavior is the behavior of a pod of a node.
+type podBehavior struct {
+	source, pod *v1.Pod              // as returned by the API server, and with readiness probes
+	containers  map[string]Behavior  // by container name
+	firstTry    map[string]time.Time // of containers that cannot be started
+	ready       *bool                // set by SetReady; nil: that of the behavior
+	evicted     bool
+}
+
+// behaviors returns the behavior of each container of a pod. An invalid one is returned as
+// an error, with the zero behavior.
+func (cfg *Config) behaviors(pod *v1.Pod) (map[string]Behavior, error) {
+	of := map[string]Behavior{}
+	var first error
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			b, err := cfg.behavior(pod, &list[i])
+			if err != nil && first == nil {
+				first = err
+			}
+			of[list[i].Name] = b
+		}
+	}
+	return of, first
+}
+
+// prepare returns the pods for the node: each container has a readiness probe, whose result
+// is that of its behavior; and defaults are set where the API server has not set them, such
+// as an in-memory one.
+func (a *agent) prepare(list []*v1.Pod) []*v1.Pod {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*v1.Pod, len(list))
+	current := make(map[types.UID]*podBehavior, len(list))
+	for i, pod := range list {
+		d := a.behaviors[pod.UID]
+		if d == nil {
+			d = &podBehavior{}
+			d.containers, _ = a.of.cfg.behaviors(pod) // admit returns the error
+		}
+		if d.source != pod {
+			d.source, d.pod = pod, withProbes(pod)
+		}
+		current[pod.UID], out[i] = d, d.pod
+	}
+	a.behaviors = current
+	return out
+}
+
+// probe is the readiness probe of every container.
+var probe = v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"behavior"}}}}
+
+// withProbes returns pod with a readiness probe in each container that can have one.
+func withProbes(pod *v1.Pod) *v1.Pod {
+	if pod.Spec.RestartPolicy == "" {
+		pod = manifest.Default(pod)
+	} else {
+		pod = new(*pod)
+	}
+	for list, can := range map[*[]v1.Container]func(*v1.Container) bool{
+		&pod.Spec.Containers: func(*v1.Container) bool { return true },
+		&pod.Spec.InitContainers: func(c *v1.Container) bool {
+			return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+		},
+	} {
+		*list = append([]v1.Container(nil), *list...) // those of the API server must not be modified
+		for i := range *list {
+			if c := &(*list)[i]; c.ReadinessProbe == nil && can(c) {
+				c.ReadinessProbe = &probe
+			}
+		}
+	}
+	return pod
+}
+
+// decide implements runtimetest.Runtime.Decide.
+func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behaviour, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := a.behaviors[pod.UID]
+	if d == nil {
+		return runtimetest.Behaviour{}, false
+	}
+	first, retried := d.firstTry[c.Name]
+	if !retried {
+		first = time.Now()
+	}
+	b := d.containers[c.Name].forRuntime(c, time.Since(first))
+	if b.Fail != nil && !retried {
+		if d.firstTry == nil {
+			d.firstTry = map[string]time.Time{}
+		}
+		d.firstTry[c.Name] = first
+	}
+	return b, true
+}
+
+// probed implements status.Config.Probes: the probe results that the behavior specifies. It
+// starts a timer for the next change.
+func (a *agent) probed(uid types.UID) map[string]status.Probed {
+	cached, err := a.agent.PLEG().Get(uid)
+	if err != nil {
+		return map[string]status.Probed{}
+	}
+	evict := false
+	defer func() {
+		if evict {
+			a.evict(uid, "The node was low on resource: memory.")
+		}
+	}()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := a.behaviors[uid]
+	out := make(map[string]status.Probed, len(cached.Containers))
+	for i := range cached.Containers {
+		c := &cached.Containers[i]
+		if _, ok := out[c.Name]; ok || c.State != runtime.ContainerRunning {
+			continue
+		}
+		ready := true
+		if d != nil {
+			var evicted bool
+			ready, evicted = a.stateLocked(uid, d, c)
+			evict = evict || evicted
+		}
+		result := status.ProbeFailure
+		if ready {
+			result = status.ProbeSuccess
+		}
+		out[c.Name] = status.Probed{Startup: status.ProbeSuccess, Readiness: result}
+	}
+	return out
+}
+
+// stateLocked reports whether a running container is ready, and whether its pod must be
+// evicted now. It starts a timer for the next change.
+func (a *agent) stateLocked(uid types.UID, d *podBehavior, c *runtime.ContainerStatus) (ready, evict bool) {
+	b, age := d.containers[c.Name], time.Since(c.StartedAt)
+	if !b.needsTimer() && d.ready == nil {
+		return true, false
+	}
+	ready, next := b.ready(age)
+	if b.Evict && !d.evicted {
+		if wait := b.EvictAfter - age; wait > 0 {
+			if next == 0 || wait < next {
+				next = wait
+			}
+		} else {
+			d.evicted, evict = true, true
+		}
+	}
+	if next > 0 {
+		a.startTimerLocked(uid, c.ID, next)
+	}
+	if d.ready != nil {
+		ready = *d.ready
+	}
+	return ready, evict
+}
+
+// startTimerLocked syncs the pod after a duration, unless a timer for the container runs.
+func (a *agent) startTimerLocked(uid types.UID, id string, in time.Duration) {
+	if a.timers == nil || a.timers[id] != nil {
+		return
+	}
+	a.timers[id] = time.AfterFunc(in, func() {
+		a.mu.Lock()
+		running := a.timers != nil
+		if running {
+			delete(a.timers, id)
+		}
+		a.mu.Unlock()
+		if running {
+			a.agent.Loop().PodChanged(uid)
+		}
+	})
+}
+
+// stopTimers stops all timers, and prevents further ones.
+func (a *agent) stopTimers() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.timers {
+		t.Stop()
+	}
+	a.timers = nil
+}
+
+// evict evicts a pod as under node pressure. It does not block.
+func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
+	return a.agent.Workers().Kill(uid, podworker.KillOptions{
+		Evict: true, GracePeriodSeconds: new(int64(0)),
+		Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
+	})
+}

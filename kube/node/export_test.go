@@ -1,0 +1,7 @@
+package node
+
+var (
+	Changed = statusChanged
+	Pods    = podCapacity
+	Renew   = renewedLease
+)
