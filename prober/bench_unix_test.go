@@ -185,10 +185,10 @@ func processorTime() time.Duration {
 // result in.
 func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
-	s, _ := prober.State{}.See(prober.Liveness, prober.Saw("1"))
+	s, _ := prober.State{}.Observe(prober.Liveness, prober.Saw("1"))
 	timing := prober.TimingOf(&v1.Probe{})
 	for b.Loop() {
-		s, _ = s.See(prober.Liveness, prober.Saw("1"))
+		s, _ = s.Observe(prober.Liveness, prober.Saw("1"))
 		s, _ = s.Judge(prober.Liveness, timing, "1", true)
 	}
 }
