@@ -132,7 +132,6 @@
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
 //	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
 //	internal/deptest     pins the arrows                        tests
-//	internal/ruletest    holds tests to lists of rules          tests
 //	internal/lab         real runtimes and clusters for tests   tests
 //	internal/script      scenarios as text                      tests
 //	internal/seedrun     a test over many seeds                 tests

@@ -106,7 +106,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		"adm-5 a taint that drives it away": {func(p *v1.Pod) { p.Spec.Tolerations = nil }, []string{
 			"TaintToleration: Predicate TaintToleration failed: the pod does not tolerate taint dark=yes:NoExecute"}},
 		"a static pod stays": {func(p *v1.Pod) {
-			p.Spec.Tolerations, p.Annotations = nil, map[string]string{runtime.SourceAnnotation: "file"}
+			p.Spec.Tolerations, p.Annotations = nil, map[string]string{runtime.ConfigSourceAnnotation: "file"}
 		}, nil},
 		"a taint is tolerated by its value": {func(p *v1.Pod) {
 			p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "yes", Effect: v1.TaintEffectNoExecute}}

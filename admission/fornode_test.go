@@ -17,14 +17,14 @@ import (
 // prioritized returns a pod of an API server with that priority and memory request.
 func prioritized(name string, priority int32, memory string) *v1.Pod {
 	p := pod(name, false, "memory", memory)
-	p.Annotations = map[string]string{runtime.SourceAnnotation: "api"}
+	p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "api"}
 	p.Spec.Priority = &priority
 	return p
 }
 
 func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 	critical := func(name string, priority int32, memory string) *v1.Pod { // a static pod
-		return with(prioritized(name, priority, memory), func(p *v1.Pod) { p.Annotations[runtime.SourceAnnotation] = "file" })
+		return with(prioritized(name, priority, memory), func(p *v1.Pod) { p.Annotations[runtime.ConfigSourceAnnotation] = "file" })
 	}
 	low, small := critical("low", 1, "3Gi"), critical("small", 1, "100Mi")
 	recorded := with(critical("low", 1, "3Gi"), func(p *v1.Pod) { p.Annotations = nil })

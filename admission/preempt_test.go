@@ -16,13 +16,13 @@ import (
 
 func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = new(n) } }
 
-func static(p *v1.Pod) { p.Annotations = map[string]string{runtime.SourceAnnotation: "file"} }
+func static(p *v1.Pod) { p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "file"} }
 
 func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 	plain, low, high := pod("plain", false), with(pod("low", false), priority(1)), with(pod("high", false), priority(2))
 	critical := with(pod("critical", false), priority(2_000_000_000))
 	manifest := with(pod("static", false), static)
-	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{runtime.MirrorAnnotation: "x"} })
+	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{runtime.ConfigMirrorAnnotation: "x"} })
 	assert.True(t, qos.IsCritical(critical))
 	assert.True(t, qos.IsCritical(manifest))
 	assert.True(t, qos.IsCritical(mirror))

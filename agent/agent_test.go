@@ -348,7 +348,7 @@ func TestStaticPodsGetMirrorPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, files := &world{calls: map[string]int{}}, new(podsource.Memory)
 		pod := newPod("static")
-		pod.Annotations = map[string]string{runtime.HashAnnotation: "1"}
+		pod.Annotations = map[string]string{runtime.ConfigHashAnnotation: "1"}
 		files.Set(pod)
 		start(t, agent.Config{Mirrors: w, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
 		synctest.Wait()

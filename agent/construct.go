@@ -69,7 +69,7 @@ func adjust[T any](f func(*T), cfg T) T {
 }
 
 func newHealth(cfg Config) (*podworker.Health, error) {
-	checker, ok := cfg.Runtime.(runtime.Checker)
+	checker, ok := runtime.As[runtime.Checker](cfg.Runtime)
 	if !ok {
 		return nil, nil
 	}

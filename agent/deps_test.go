@@ -10,8 +10,9 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent", Max: 320,
 		House: []string{
-			"allocation", "internal/checkpoint", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce",
-			"internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "status",
+			"allocation", "internal/checkpoint", "internal/hugepages", "internal/podhttp", "internal/podspec", "internal/qos", "internal/restart",
+			"internal/runonce", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
+			"runtime", "status",
 		},
 	}.Check(t)
 }

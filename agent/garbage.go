@@ -40,7 +40,7 @@ type garbage struct {
 // newGarbage returns nil if no part keeps anything.
 func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 	g := garbage{allocated: cfg.Allocation, probes: probes, pods: cfg.Runtime}
-	g.runtime, _ = cfg.Runtime.(runtime.GarbageCollector)
+	g.runtime, _ = runtime.As[runtime.GarbageCollector](cfg.Runtime)
 	g.volumes, _ = cfg.Volumes.(volumeCollector)
 	g.cgroups, _ = cfg.Cgroups.(cgroupCollector)
 	if g.allocated == nil && g.probes == nil && g.runtime == nil && g.volumes == nil && g.cgroups == nil {

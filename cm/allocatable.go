@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
 // ResourcePID is how reservations of process IDs are called (cm-28).
@@ -35,7 +38,7 @@ func Allocatable(capacity v1.ResourceList, r Reserved) v1.ResourceList {
 	out := allocate(capacity, r.System, r.Kube, r.Eviction)
 	memory, ok := out[v1.ResourceMemory]
 	for name, q := range capacity {
-		if ok && hugePageSize(name) > 0 {
+		if ok && hugepages.Size(name) > 0 {
 			memory.Sub(q)
 			out[v1.ResourceMemory] = notNegative(memory)
 		}
@@ -97,7 +100,7 @@ func (r Reserved) ReserveCPUs(set string) (Reserved, error) {
 	if set == "" {
 		return r, nil
 	}
-	n, err := countCPUs(set)
+	cpus, err := topology.ParseCPUs(set)
 	if err != nil {
 		return r, fmt.Errorf("cm: reserved CPUs %q: %w", set, err)
 	}
@@ -105,30 +108,9 @@ func (r Reserved) ReserveCPUs(set string) (Reserved, error) {
 	if r.System == nil {
 		r.System = v1.ResourceList{}
 	}
-	r.System[v1.ResourceCPU] = quantity(n)
+	r.System[v1.ResourceCPU] = quantity(int64(cpus.Size()))
 	delete(r.Kube, v1.ResourceCPU)
 	return r, nil
-}
-
-// countCPUs counts a set as the kernel writes it.
-func countCPUs(set string) (int64, error) {
-	const most = 1 << 16
-	seen := map[int]bool{}
-	for part := range strings.SplitSeq(strings.TrimSpace(set), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		a, err := strconv.Atoi(first)
-		b := a
-		if err == nil && isRange {
-			b, err = strconv.Atoi(last)
-		}
-		if err != nil || a < 0 || b < a || b >= most {
-			return 0, fmt.Errorf("%q is no CPU and no range of them", part)
-		}
-		for cpu := a; cpu <= b; cpu++ {
-			seen[cpu] = true
-		}
-	}
-	return int64(len(seen)), nil
 }
 
 // EvictionReserve returns what the hard eviction thresholds memory.available and
@@ -164,7 +146,7 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 func ReservedResources(list v1.ResourceList, compressible bool) cgroups.Resources {
 	var r cgroups.Resources
 	if cpu, ok := list[v1.ResourceCPU]; ok {
-		r.CPUShares = new(cgroups.Shares(milli(cpu)))
+		r.CPUShares = new(cgroups.Shares(qos.MilliCPU(cpu)))
 	}
 	if compressible {
 		return r
@@ -176,7 +158,7 @@ func ReservedResources(list v1.ResourceList, compressible bool) cgroups.Resource
 		r.Pids = new(pids.Value())
 	}
 	for name, q := range list {
-		if size := hugePageSize(name); size > 0 {
+		if size := hugepages.Size(name); size > 0 {
 			if r.HugePages == nil {
 				r.HugePages = map[int64]int64{}
 			}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 // ReadCapacity reads what a Linux machine has: cpu, memory, huge pages of each
@@ -20,11 +23,11 @@ func ReadCapacity(root fs.FS) (v1.ResourceList, error) {
 		return nil, err
 	}
 	if online != "" {
-		n, err := countCPUs(online)
+		cpus, err := topology.ParseCPUs(online)
 		if err != nil {
 			return nil, fmt.Errorf("cm: sys/devices/system/cpu/online: %w", err)
 		}
-		out[v1.ResourceCPU] = quantity(n)
+		out[v1.ResourceCPU] = quantity(int64(cpus.Size()))
 	}
 	meminfo, err := read(root, "proc/meminfo")
 	if err != nil {
@@ -38,21 +41,12 @@ func ReadCapacity(root fs.FS) (v1.ResourceList, error) {
 			}
 		}
 	}
-	dirs, err := fs.Glob(root, "sys/kernel/mm/hugepages/hugepages-*kB")
+	pages, err := hugepages.Read(root, hugepages.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
 	}
-	for _, dir := range dirs {
-		text, err := read(root, dir+"/nr_hugepages")
-		if err != nil {
-			return nil, err
-		}
-		kilobytes, bad := strconv.ParseInt(strings.TrimSuffix(dir[strings.LastIndex(dir, "-")+1:], "kB"), 10, 53)
-		pages, also := strconv.ParseInt(text, 10, 32)
-		if bad == nil && also == nil && pages >= 0 {
-			size := quantity(kilobytes << 10)
-			out[v1.ResourceName(v1.ResourceHugePagesPrefix+size.String())] = quantity(pages * (kilobytes << 10))
-		}
+	for size, count := range pages {
+		out[hugepages.Name(size)] = quantity(count * size)
 	}
 	pids, err := maxPIDs(root)
 	if err != nil {

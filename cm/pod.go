@@ -1,14 +1,14 @@
 package cm
 
 import (
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
@@ -71,7 +71,7 @@ func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 			r.HugePages[size] = 0 // cm-17
 		}
 		for name, q := range limits {
-			if size := hugePageSize(name); size > 0 {
+			if size := hugepages.Size(name); size > 0 {
 				if _, ok := r.HugePages[size]; ok {
 					r.HugePages[size] = max(q.Value(), 0)
 				}
@@ -92,9 +92,9 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 	if class == v1.PodQOSBestEffort {
 		return r
 	}
-	r.CPUShares = new(cgroups.Shares(milli(requests[v1.ResourceCPU])))
+	r.CPUShares = new(cgroups.Shares(qos.MilliCPU(requests[v1.ResourceCPU])))
 	if limit, ok := limits[v1.ResourceCPU]; ok && !p.NoCPUQuota {
-		if quota := cgroups.Quota(milli(limit), p.period()); quota > 0 {
+		if quota := cgroups.Quota(qos.MilliCPU(limit), p.period()); quota > 0 {
 			r.CPUQuota = &quota
 		}
 	}
@@ -123,39 +123,11 @@ func podTotals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 				continue
 			}
 		}
-		for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				if q, ok := list[i].Resources.Limits[name]; !ok || q.Sign() <= 0 {
-					delete(limits, name)
-				}
+		for c := range podspec.Containers(pod) {
+			if q, ok := c.Resources.Limits[name]; !ok || q.Sign() <= 0 {
+				delete(limits, name)
 			}
 		}
 	}
 	return requests, limits
-}
-
-// hugePageSize returns the page size that a resource is of; 0 if it is of none.
-func hugePageSize(name v1.ResourceName) int64 {
-	size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
-	if !ok {
-		return 0
-	}
-	q, err := resource.ParseQuantity(size)
-	if err != nil {
-		return 0
-	}
-	return q.Value()
-}
-
-// milli returns milli-CPUs, and of more than any machine has something that does
-// not overflow.
-func milli(q resource.Quantity) int64 {
-	const most = 1 << 40
-	switch {
-	case q.Sign() <= 0:
-		return 0
-	case q.Value() > most/1000:
-		return most
-	}
-	return q.MilliValue()
 }

@@ -45,7 +45,7 @@ const mostMemory = 1 << 50 // a pod's request counts for no more
 
 func requestedBy(pod *v1.Pod) Requested {
 	requests, _ := podTotals(pod)
-	return Requested{MilliCPU: milli(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
+	return Requested{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
 }
 
 // Demand is what pods request, by class. BestEffort pods request nothing.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -114,18 +115,15 @@ func (p *Plan) message(pod *v1.Pod) (string, map[string]string) {
 	}
 	var containers, usages []string
 	if stats := p.statsOf(pod); stats != nil {
-		for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				c := &list[i]
-				used, ok := containerUsage(stats, c.Name, name)
-				requested := c.Resources.Requests[name]
-				if !ok || requested.CmpInt64(used) >= 0 {
-					continue
-				}
-				usage := resource.NewQuantity(used, resource.BinarySI).String()
-				fmt.Fprintf(&b, "Container %s was using %s, request is %s, has larger consumption of %v. ", c.Name, usage, requested.String(), name)
-				containers, usages = append(containers, c.Name), append(usages, usage)
+		for c := range podspec.Containers(pod) {
+			used, ok := containerUsage(stats, c.Name, name)
+			requested := c.Resources.Requests[name]
+			if !ok || requested.CmpInt64(used) >= 0 {
+				continue
 			}
+			usage := resource.NewQuantity(used, resource.BinarySI).String()
+			fmt.Fprintf(&b, "Container %s was using %s, request is %s, has larger consumption of %v. ", c.Name, usage, requested.String(), name)
+			containers, usages = append(containers, c.Name), append(usages, usage)
 		}
 	}
 	return b.String(), map[string]string{

@@ -8,6 +8,8 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // The Signal of evictions for limits of the pod's own.
@@ -56,11 +58,9 @@ func hasLimit(pod *v1.Pod) bool {
 			return true
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if _, ok := list[i].Resources.Limits[v1.ResourceEphemeralStorage]; ok {
-				return true
-			}
+	for c := range podspec.Containers(pod) {
+		if _, ok := c.Resources.Limits[v1.ResourceEphemeralStorage]; ok {
+			return true
 		}
 	}
 	return false

@@ -140,7 +140,7 @@ func (n *node) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	err := n.listErr
 	var pods []*runtime.Pod
 	for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
-		pods = append(pods, n.pods[uid].Brief())
+		pods = append(pods, n.pods[uid].Pod())
 	}
 	n.mu.Unlock()
 	slices.SortFunc(pods, func(a, b *runtime.Pod) int {

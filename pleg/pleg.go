@@ -194,7 +194,7 @@ func (g *Generator) Run(ctx context.Context) error {
 	defer wg.Wait() // before driven is given back
 	wg.Go(func() { g.listLoop(ctx) })
 	wg.Go(func() { g.inspectLoop(ctx, false) })
-	if w, ok := g.cfg.Runtime.(runtime.Watcher); ok {
+	if w, ok := runtime.As[runtime.Watcher](g.cfg.Runtime); ok {
 		wg.Go(func() { g.watchLoop(ctx, w) })
 	}
 

@@ -127,7 +127,7 @@ func (r *record) inspected(status *runtime.PodStatus, err error, by look) {
 		}
 		return
 	}
-	if r.current = status.Brief(); r.current == nil {
+	if r.current = status.Pod(); r.current == nil {
 		status = nil
 	} else {
 		keepIPs(status, r.status)

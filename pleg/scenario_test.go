@@ -82,7 +82,7 @@ func scenario(t *testing.T, seed uint64) {
 			assert.True(t, replay(known[e.UID], e), "%v does not follow", e)
 			mu.Unlock()
 			if status, _ := g.Get(e.UID); e.Type == pleg.ContainerRemoved && !reused {
-				assert.Empty(t, view(status.Brief())[e.ContainerID], "%v, and yet it is in the cache", e)
+				assert.Empty(t, view(status.Pod())[e.ContainerID], "%v, and yet it is in the cache", e)
 			}
 			if slow > 0 {
 				time.Sleep(slow)
@@ -107,7 +107,7 @@ func scenario(t *testing.T, seed uint64) {
 			id = "sb" + id
 		}
 		if p := n.pods[uid]; p != nil && rnd.IntN(3) > 0 {
-			ids := slices.Sorted(maps.Keys(view(p.Brief())))
+			ids := slices.Sorted(maps.Keys(view(p.Pod())))
 			id = ids[rnd.IntN(len(ids))]
 		}
 		hint(uid)
@@ -187,7 +187,7 @@ func scenario(t *testing.T, seed uint64) {
 		if p := n.pods[uid]; p != nil {
 			want = clone(p)
 		}
-		wantView := view(want.Brief())
+		wantView := view(want.Pod())
 		for name, known := range map[string]state{"Handle": told, "a follower": followed} {
 			if known[uid] == nil {
 				known[uid] = make(map[string]pleg.EventType)
@@ -196,7 +196,7 @@ func scenario(t *testing.T, seed uint64) {
 		}
 		status, err := g.Get(uid)
 		assert.NoError(t, err)
-		assert.Equal(t, wantView, view(status.Brief()), "what the cache has of %s", uid)
+		assert.Equal(t, wantView, view(status.Pod()), "what the cache has of %s", uid)
 	}
 	assert.Len(t, g.Pods(), len(slices.Collect(maps.Keys(n.pods))))
 }

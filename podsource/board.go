@@ -50,8 +50,8 @@ func (b *board) publish(manifests []entry, now time.Time, root *Problem) (pods [
 	}
 	for _, path := range mended {
 		b.logger.Info("manifest mended or gone", "path", path)
-		if b.hooks.Mended != nil {
-			b.hooks.Mended(path)
+		if b.hooks.Resolved != nil {
+			b.hooks.Resolved(path)
 		}
 	}
 	return pods

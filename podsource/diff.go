@@ -81,7 +81,7 @@ func sameTime(a, b *v1.Pod) bool {
 func ownAnnotations(pod *v1.Pod) map[string]string {
 	own := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(own, func(key, _ string) bool {
-		return key == runtime.SourceAnnotation || key == runtime.SeenAnnotation || key == runtime.MirrorAnnotation
+		return key == runtime.ConfigSourceAnnotation || key == runtime.ConfigSeenAnnotation || key == runtime.ConfigMirrorAnnotation
 	})
 	return own
 }
@@ -121,13 +121,13 @@ func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, r
 		pod = pod.DeepCopy()
 		seen := now.Format(seenFormat)
 		if was := known[pod.UID]; was != nil && !renamed(was, pod) {
-			seen = was.Annotations[runtime.SeenAnnotation]
+			seen = was.Annotations[runtime.ConfigSeenAnnotation]
 		}
 		if pod.Annotations == nil {
 			pod.Annotations = make(map[string]string, 2)
 		}
-		pod.Annotations[runtime.SourceAnnotation] = source
-		pod.Annotations[runtime.SeenAnnotation] = seen
+		pod.Annotations[runtime.ConfigSourceAnnotation] = source
+		pod.Annotations[runtime.ConfigSeenAnnotation] = seen
 		pods = append(pods, pod)
 	}
 	return pods, refused

@@ -60,7 +60,7 @@ type FileHooks struct {
 	Problem func(Problem)
 
 	// Mended: nothing is wrong with a path any more, or it is gone.
-	Mended func(path string)
+	Resolved func(path string)
 }
 
 const (

@@ -384,8 +384,8 @@ func TestHooksTellOfProblemsAndTheirEnd(t *testing.T) {
 	write(t, path, "a: 1")
 	var told []string
 	f, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "n", Settle: -1, Hooks: podsource.FileHooks{
-		Problem: func(p podsource.Problem) { told = append(told, "problem "+filepath.Base(p.Path)) },
-		Mended:  func(path string) { told = append(told, "mended "+filepath.Base(path)) },
+		Problem:  func(p podsource.Problem) { told = append(told, "problem "+filepath.Base(p.Path)) },
+		Resolved: func(path string) { told = append(told, "mended "+filepath.Base(path)) },
 	}})
 	require.NoError(t, err)
 	read(t, f)

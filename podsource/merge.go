@@ -79,16 +79,16 @@ type Hooks struct {
 
 // SetInfo tells what a set amounted to.
 type SetInfo struct {
-	Source  string
-	Pods    int // in force
-	Refused int // unusable, or wanted by another source too
+	Source   string
+	Pods     int // in force
+	Rejected int // unusable, or wanted by another source too
 
 	// What the sink was told.
 	Removed, Added, Updated int
 
 	// Shown is how many pods have another status than before; only a Sink that
 	// is a Reconciler is told.
-	Shown int
+	Reconciled int
 }
 
 // FailedInfo tells of a source that broke down.
@@ -296,8 +296,8 @@ func (m *Merge) observe(source string, c change) {
 	}
 	s := m.sources[source]
 	m.cfg.Hooks.Set(SetInfo{
-		Source: source, Pods: len(s.pods), Refused: len(s.refused) + len(s.taken),
-		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update), Shown: len(c.shown),
+		Source: source, Pods: len(s.pods), Rejected: len(s.refused) + len(s.taken),
+		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update), Reconciled: len(c.shown),
 	})
 }
 

@@ -48,7 +48,7 @@ type journal struct {
 func (j *journal) note(verb string, pods []*v1.Pod) {
 	var names []string
 	for _, p := range pods {
-		names = append(names, p.Annotations[runtime.SourceAnnotation]+"/"+p.Name)
+		names = append(names, p.Annotations[runtime.ConfigSourceAnnotation]+"/"+p.Name)
 	}
 	j.lines = append(j.lines, verb+" "+strings.Join(names, " "))
 }
@@ -119,7 +119,7 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 	label := func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }
 	annotation := func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
 	local := func(p *v1.Pod) {
-		p.Annotations = map[string]string{runtime.SourceAnnotation: "x", runtime.SeenAnnotation: "y", runtime.MirrorAnnotation: "z"}
+		p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "x", runtime.ConfigSeenAnnotation: "y", runtime.ConfigMirrorAnnotation: "z"}
 	}
 	for name, tc := range map[string]struct {
 		old, next []*v1.Pod
@@ -179,7 +179,7 @@ func TestASinkThatReconcilesHearsOfStatuses(t *testing.T) { // src-7, src-10
 		memory.Set(pod("a", running), pod("b", running))
 		assert.Equal(t, []string{"reconcile api/a"}, sink.take())
 		assert.Equal(t, v1.PodRunning, sink.pods["a"].Status.Phase)
-		assert.Equal(t, 1, infos[1].Shown)
+		assert.Equal(t, 1, infos[1].Reconciled)
 		memory.Set(pod("a"), pod("b", image("2")), pod("c", running))
 		assert.Equal(t, []string{"add api/c", "update api/b", "reconcile api/a api/b"}, sink.take())
 		memory.Set(pod("a"), pod("b", image("2")), pod("c", running))
@@ -196,8 +196,8 @@ func TestMergeMarksItsOwnCopies(t *testing.T) {
 		memory.Set(given)
 		sink.take()
 		got := sink.pods["a"]
-		assert.Equal(t, "mine", got.Annotations[runtime.SourceAnnotation], "src-2")
-		seen := got.Annotations[runtime.SeenAnnotation]
+		assert.Equal(t, "mine", got.Annotations[runtime.ConfigSourceAnnotation], "src-2")
+		seen := got.Annotations[runtime.ConfigSeenAnnotation]
 		assert.Equal(t, time.Now().Format("2006-01-02T15:04:05.000000000Z07:00"), seen, "src-3")
 		assert.Empty(t, given.Annotations)
 
@@ -207,7 +207,7 @@ func TestMergeMarksItsOwnCopies(t *testing.T) {
 		assert.Empty(t, sink.take(), "the sink's pods are its own")
 		memory.Set(pod("a", image("2")))
 		assert.Equal(t, []string{"update mine/a"}, sink.take())
-		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.SeenAnnotation], "first sight counts")
+		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.ConfigSeenAnnotation], "first sight counts")
 	})
 }
 
@@ -256,7 +256,7 @@ func TestOfTwoSourcesWithOneUIDTheFirstHasIt(t *testing.T) {
 		a.Set(pod("x"), pod("same", uid("2")))
 		assert.Equal(t, []string{"add a/same", "synced a"}, sink.take(), "one full name in two sources is allowed")
 		assert.Equal(t, []string{"Error validating pod x_default(x) from a due to its UID being in use by source b, ignoring"}, events)
-		assert.Equal(t, podsource.SetInfo{Source: "a", Pods: 1, Refused: 1, Added: 1}, infos[1])
+		assert.Equal(t, podsource.SetInfo{Source: "a", Pods: 1, Rejected: 1, Added: 1}, infos[1])
 
 		b.Remove("x")
 		assert.Equal(t, []string{"remove b/x", "add a/x"}, sink.take(), "let go, it falls to the other")
@@ -378,7 +378,7 @@ func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 			}
 			require.Len(t, sink.pods, len(union))
 			for id, got := range sink.pods {
-				want := wanted[got.Annotations[runtime.SourceAnnotation]][id]
+				want := wanted[got.Annotations[runtime.ConfigSourceAnnotation]][id]
 				require.NotNil(t, want, "pod %s is in force for a source that does not want it", id)
 				require.Equal(t, want.Name, got.Name)
 				require.Equal(t, want.Spec, got.Spec)

@@ -110,7 +110,7 @@ func TestAURLGivesPodsAsAFileDoes(t *testing.T) { // src-14, src-16 … src-19
 	assert.Equal(t, "web-n", pods[0].Name)
 	assert.Empty(t, pods[0].Spec.Tolerations, "src-19: of files only")
 	assert.NotEmpty(t, pods[0].UID)
-	assert.Equal(t, string(pods[0].UID), pods[0].Annotations[runtime.HashAnnotation])
+	assert.Equal(t, string(pods[0].UID), pods[0].Annotations[runtime.ConfigHashAnnotation])
 	assert.Equal(t, "a", s.requests[0].Header.Get("X-Site"), "src-30")
 
 	s.body = podList("a", "b")

@@ -35,16 +35,16 @@ type Mirrors interface {
 // by the node, and marked with the hash of the manifest that it was made from.
 // A pod without such a hash is not static, which is an error.
 func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
-	hash := pod.Annotations[runtime.HashAnnotation]
+	hash := pod.Annotations[runtime.ConfigHashAnnotation]
 	if hash == "" {
-		return nil, fmt.Errorf("podworker: pod %s/%s has no %s annotation: it is no static pod", pod.Namespace, pod.Name, runtime.HashAnnotation)
+		return nil, fmt.Errorf("podworker: pod %s/%s has no %s annotation: it is no static pod", pod.Namespace, pod.Name, runtime.ConfigHashAnnotation)
 	}
 	if node.UID == "" {
 		return nil, errors.New("podworker: the UID of the node's object is not known")
 	}
 	mirror := pod.DeepCopy()
 	mirror.Annotations = maps.Clone(pod.Annotations)
-	mirror.Annotations[runtime.MirrorAnnotation] = hash
+	mirror.Annotations[runtime.ConfigMirrorAnnotation] = hash
 	node.APIVersion, node.Kind, node.Controller = "v1", "Node", new(true)
 	mirror.OwnerReferences = []metav1.OwnerReference{node}
 	return mirror, nil
@@ -54,7 +54,7 @@ func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 // not of an earlier manifest under its name (mir-4).
 func MirrorMatches(pod, mirror *v1.Pod) bool {
 	return pod.Name == mirror.Name && pod.Namespace == mirror.Namespace &&
-		mirror.Annotations[runtime.MirrorAnnotation] == pod.Annotations[runtime.HashAnnotation]
+		mirror.Annotations[runtime.ConfigMirrorAnnotation] == pod.Annotations[runtime.ConfigHashAnnotation]
 }
 
 // A mirrorPlan is what is due for the copy of a static pod.

@@ -16,11 +16,11 @@ func namedPod(uid, name string, annotations map[string]string) *v1.Pod {
 }
 
 func staticPod(uid, name string) *v1.Pod {
-	return namedPod(uid, name, map[string]string{runtime.SourceAnnotation: "file", runtime.HashAnnotation: "hash-" + uid})
+	return namedPod(uid, name, map[string]string{runtime.ConfigSourceAnnotation: "file", runtime.ConfigHashAnnotation: "hash-" + uid})
 }
 
 func mirrorPod(uid, name, hash string) *v1.Pod {
-	return namedPod(uid, name, map[string]string{runtime.SourceAnnotation: "api", runtime.MirrorAnnotation: hash})
+	return namedPod(uid, name, map[string]string{runtime.ConfigSourceAnnotation: "api", runtime.ConfigMirrorAnnotation: hash})
 }
 
 func TestPodSetKeepsMirrorsApart(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -73,11 +74,9 @@ func preStops(pod *v1.Pod, running []string) (names []string) {
 	if pod == nil {
 		return nil
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if c := &list[i]; c.Lifecycle != nil && c.Lifecycle.PreStop != nil && slices.Contains(running, c.Name) {
-				names = append(names, c.Name)
-			}
+	for c := range podspec.Containers(pod) {
+		if c.Lifecycle != nil && c.Lifecycle.PreStop != nil && slices.Contains(running, c.Name) {
+			names = append(names, c.Name)
 		}
 	}
 	return names

@@ -64,7 +64,7 @@ func (e Exec) Probe(ctx context.Context, t Target) (Outcome, error) {
 
 // responds reports whether the runtime implements Checker and responds.
 func (e Exec) responds(ctx context.Context) bool {
-	checker, ok := e.Runtime.(runtime.Checker)
+	checker, ok := runtime.As[runtime.Checker](e.Runtime)
 	if !ok {
 		return false
 	}

@@ -80,5 +80,5 @@ type GCPolicy struct {
 	// Ended reports whether the containers and sandboxes of this pod need not be
 	// kept, though the pod itself stays, with its directories: it has ended, and
 	// its status is known. For who needs the room (cg-11). Nil: never.
-	Ended func(uid types.UID) bool
+	Terminated func(uid types.UID) bool
 }

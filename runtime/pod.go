@@ -81,9 +81,9 @@ type SandboxStatus struct {
 	// HostNetwork: it has the node's network instead of one of its own.
 	HostNetwork bool
 
-	// NetworkKnown: the runtime said something about the sandbox's network,
+	// NetworkReported: the runtime said something about the sandbox's network,
 	// so that empty IPs mean that it has none.
-	NetworkKnown bool
+	NetworkReported bool
 
 	// IPs, the primary one first. The node's own are not listed for host
 	// network sandboxes.
@@ -215,7 +215,7 @@ func (s *PodStatus) Container(name string) *ContainerStatus {
 
 // Brief returns what a list would have shown of the pod, or nil if the runtime
 // holds nothing of it.
-func (s *PodStatus) Brief() *Pod {
+func (s *PodStatus) Pod() *Pod {
 	if len(s.Sandboxes) == 0 && len(s.Containers) == 0 {
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestBriefIsWhatAListShows(t *testing.T) {
 		"a sandbox and two instances": {
 			runtime.PodStatus{
 				UID: "u", Name: "n", Namespace: "ns", IPs: []string{"10.0.0.1"}, ObservedAt: at(9),
-				Sandboxes: []runtime.SandboxStatus{{ID: "s", State: runtime.SandboxReady, Attempt: 2, CreatedAt: at(1), NetworkKnown: true, IPs: []string{"10.0.0.1"}}},
+				Sandboxes: []runtime.SandboxStatus{{ID: "s", State: runtime.SandboxReady, Attempt: 2, CreatedAt: at(1), NetworkReported: true, IPs: []string{"10.0.0.1"}}},
 				Containers: []runtime.ContainerStatus{
 					{ID: "m://b", Name: "web", SandboxID: "s", State: runtime.ContainerRunning, RestartCount: 1, CreatedAt: at(5), StartedAt: at(6), Image: "i", Hash: 7},
 					{ID: "m://a", Name: "web", SandboxID: "s", State: runtime.ContainerExited, CreatedAt: at(2), StartedAt: at(3), FinishedAt: at(4), ExitCode: 1},
@@ -112,6 +112,6 @@ func TestBriefIsWhatAListShows(t *testing.T) {
 			&runtime.Pod{UID: "u", CreatedAt: at(3), Sandboxes: []runtime.Sandbox{{ID: "t", Attempt: 1, CreatedAt: at(8)}, {ID: "s", CreatedAt: at(3)}}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, tc.status.Brief()) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, tc.status.Pod()) })
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestAPodIsStaticByItsSource(t *testing.T) { // src-2
 	from := func(source string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: "web", Namespace: "prod", Annotations: map[string]string{runtime.SourceAnnotation: source},
+			Name: "web", Namespace: "prod", Annotations: map[string]string{runtime.ConfigSourceAnnotation: source},
 		}}
 	}
 	assert.True(t, runtime.IsStatic(from("file")))

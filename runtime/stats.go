@@ -31,7 +31,7 @@ type ImageFSReporter interface {
 // no answer.
 type OptionalUint64 struct {
 	Value uint64
-	Known bool
+	Valid bool
 }
 
 // CPUUsage is what something has used of the CPUs.

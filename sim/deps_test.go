@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 		Package: "sim", Max: 330, // an agent with all of its subsystems, and the runtime in memory
 		House: []string{
 			"admission", "agent", "allocation", "imagegc", "internal/checkpoint", "internal/pause", "internal/podfields", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/untrusted", "internal/yamljson",
-			"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/runtimetest", "sim/timeline", "status", "volume",
+			"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri/plan", "runtime/runtimetest", "sim/timeline", "status", "volume",
 		},
 		Allow: []string{"testing"}, // of Check, and of the suite beside runtimetest.Runtime
 	}.Check(t)

@@ -26,7 +26,7 @@ func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*
 	if !r.cfg.Schedule.collects() {
 		return nil, nil
 	}
-	store, ok := rt.(runtime.ImageStore)
+	store, ok := runtime.As[runtime.ImageStore](rt)
 	if !ok {
 		store = memoryImages{r}
 	}
@@ -137,6 +137,8 @@ type observedRuntime struct {
 	runtime.Runtime
 	synced func(uid types.UID)
 }
+
+func (r observedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
 
 func (r observedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	defer r.synced(req.Pod.UID)

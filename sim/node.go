@@ -117,9 +117,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		cfg.noticed = func(pleg.Event) {}
 	}
 	if cfg.ReadyAfter == nil {
-		if r, ok := cfg.Runtime.(interface {
+		if r, ok := runtime.As[interface {
 			ReadyAfter(runtime.ContainerStatus) time.Duration
-		}); ok {
+		}](cfg.Runtime); ok {
 			cfg.ReadyAfter = r.ReadyAfter
 		} else {
 			cfg.ReadyAfter = func(runtime.ContainerStatus) time.Duration { return 0 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -482,12 +483,10 @@ func (r *run) add(s Step) {
 // setImage gives the named container the image, and reports whether that is a
 // change.
 func setImage(pod *v1.Pod, container, image string) bool {
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		if i := slices.IndexFunc(list, func(c v1.Container) bool { return c.Name == container }); i >= 0 {
-			changed := list[i].Image != image
-			list[i].Image = image
-			return changed
-		}
+	c := podspec.Container(pod, container)
+	if c == nil || c.Image == image {
+		return false
 	}
-	return false
+	c.Image = image
+	return true
 }

@@ -70,7 +70,7 @@ func (s *seeded) jitter(d time.Duration) time.Duration {
 // lister returns rt with a step before each call, and before each of its events.
 func (s *seeded) lister(rt runtime.Lister) runtime.Lister {
 	paced := pacedLister{rt, s.pace}
-	if w, ok := rt.(runtime.Watcher); ok {
+	if w, ok := runtime.As[runtime.Watcher](rt); ok {
 		return pacedWatcher{paced, w, s.later}
 	}
 	return paced
@@ -106,6 +106,8 @@ type pacedRuntime struct {
 	runtime.Runtime
 	pace pace
 }
+
+func (r pacedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
 
 func (r pacedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	r.pace("SyncPod", req.Pod.UID)

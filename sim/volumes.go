@@ -37,7 +37,7 @@ func (r *run) newVolumes(a *Agent) (*volume.Manager, error) {
 		return nil, nil
 	}
 	m, err := volume.New(volume.Config{
-		Root: filepath.Join(r.dir, "volumes"), Plugins: []volume.Plugin{volumePlugin{a}}, Mounter: mount.NewFakeMounter(nil),
+		RootDir: filepath.Join(r.dir, "volumes"), Plugins: []volume.Plugin{volumePlugin{a}}, Mounter: mount.NewFakeMounter(nil),
 		StatsPeriod: -time.Second,
 	})
 	if err != nil {
@@ -57,12 +57,12 @@ func (volumePlugin) Name() string { return "sim.test/volume" }
 func (volumePlugin) CanSupport(spec *volume.Spec) bool { return spec.Volume != nil }
 
 // SetUp implements volume.Plugin.
-func (p volumePlugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p volumePlugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	err := p.agent.Call(ctx, Call{Method: setUpCall, UID: req.PodUID, Of: req.Name}, func() error {
 		p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Mounted, UID: req.PodUID, Volume: req.Name})
 		return nil
 	})
-	return volume.Mounted{Volume: runtime.Volume{Path: req.Dir()}}, err
+	return volume.SetUpResult{Volume: runtime.Volume{Path: req.Dir()}}, err
 }
 
 // TearDown implements volume.Plugin.
@@ -74,7 +74,9 @@ func (p volumePlugin) TearDown(ctx context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin: the records are all that is on disk.
-func (volumePlugin) Construct(volume.Place) (*volume.Spec, error) { return nil, errors.ErrUnsupported }
+func (volumePlugin) ConstructSpec(volume.Place) (*volume.Spec, error) {
+	return nil, errors.ErrUnsupported
+}
 
 // Stats implements volume.Plugin.
 func (volumePlugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {

@@ -106,7 +106,7 @@ func exitedC(name string, n, code int32) runtime.ContainerStatus {
 func seen(containers ...runtime.ContainerStatus) *runtime.PodStatus {
 	return &runtime.PodStatus{
 		UID: "uid-web", Name: "web", Namespace: "default", IPs: []string{"10.0.0.7"},
-		Sandboxes:  []runtime.SandboxStatus{{ID: "x://sandbox", State: runtime.SandboxReady, NetworkKnown: true, IPs: []string{"10.0.0.7"}}},
+		Sandboxes:  []runtime.SandboxStatus{{ID: "x://sandbox", State: runtime.SandboxReady, NetworkReported: true, IPs: []string{"10.0.0.7"}}},
 		Containers: containers,
 	}
 }

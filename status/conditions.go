@@ -273,7 +273,7 @@ func readyToStart(f *ConditionFacts) v1.PodCondition {
 		return c
 	}
 	sb := &f.Observed.Sandboxes[0]
-	if sb.HostNetwork != f.Pod.Spec.HostNetwork || !sb.HostNetwork && sb.NetworkKnown && len(sb.IPs) == 0 {
+	if sb.HostNetwork != f.Pod.Spec.HostNetwork || !sb.HostNetwork && sb.NetworkReported && len(sb.IPs) == 0 {
 		return c
 	}
 	c.Status = v1.ConditionTrue

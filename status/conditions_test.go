@@ -123,7 +123,7 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 		"stopped":           {podOf("", "a"), stopped(), v1.ConditionFalse},
 		"two ready":         {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes = append(s.Sandboxes, s.Sandboxes[0]) }), v1.ConditionFalse},
 		"no address":        {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs = nil }), v1.ConditionFalse},
-		"network not known": {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].NetworkKnown = nil, false }), v1.ConditionTrue},
+		"network not known": {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].NetworkReported = nil, false }), v1.ConditionTrue},
 		"host network":      {host, with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].HostNetwork = nil, true }), v1.ConditionTrue},
 		"the wrong network": {host, seen(), v1.ConditionFalse},
 		"nobody looked":     {podOf("", "a"), nil, v1.ConditionFalse},

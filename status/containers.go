@@ -50,9 +50,9 @@ func ContainerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) 
 // spoken of already (sl-18).
 func (f *Facts) turnedAway(prev *v1.PodStatus) bool {
 	if f.Observed == nil {
-		return f.Ending.Failed
+		return f.Termination.Failed
 	}
-	return (f.Ending.Failed || prev.Phase == v1.PodFailed) && len(f.Observed.Containers) == 0 &&
+	return (f.Termination.Failed || prev.Phase == v1.PodFailed) && len(f.Observed.Containers) == 0 &&
 		len(prev.InitContainerStatuses)+len(prev.ContainerStatuses)+len(prev.EphemeralContainerStatuses) == 0
 }
 
@@ -86,8 +86,8 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 	}
 	explain(&s, f, c, k)
 	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
-	if f.Health != nil {
-		s.AllocatedResourcesStatus = f.Health[c.Name]
+	if f.DeviceHealth != nil {
+		s.AllocatedResourcesStatus = f.DeviceHealth[c.Name]
 	} else if old != nil && old.ContainerID == s.ContainerID {
 		s.AllocatedResourcesStatus = old.AllocatedResourcesStatus
 	}
@@ -262,7 +262,7 @@ func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 // done that somebody tried to start and could not, or that was removed because
 // the pod starts over.
 func presumeDone(s *v1.ContainerStatus, f *Facts) {
-	if _, tried := f.Starts[s.Name]; tried || taken(s) || trigger(f.Pod, f.Observed) {
+	if _, tried := f.Waiting[s.Name]; tried || taken(s) || trigger(f.Pod, f.Observed) {
 		return
 	}
 	if now, _ := instances(f.Observed, s.Name); now != nil {
@@ -286,8 +286,8 @@ func presumeDone(s *v1.ContainerStatus, f *Facts) {
 // explain says why a container that should run does not, if that is known
 // (st-9 … st-11). Its exit then moves to its last state.
 func explain(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
-	why, ok := f.Starts[c.Name]
-	if !ok || s.State.Running != nil || f.Ending.Terminal || f.Ending.Failed || f.Pod.DeletionTimestamp != nil {
+	why, ok := f.Waiting[c.Name]
+	if !ok || s.State.Running != nil || f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil {
 		return
 	}
 	if end := s.State.Terminated; end != nil {

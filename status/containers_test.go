@@ -58,12 +58,12 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 		"st-6 gone after running, being deleted":  {status.Facts{Pod: deleted, Observed: seen(), Previous: said(up("a"))}, "waiting(ContainerCreating) last=exited(137 ContainerStatusUnknown) restarts=0"},
 		"st-7 gone after exit":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
 		"st-7 gone after waiting":                 {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(waits("a"))}, "waiting(ContainerCreating) last=- restarts=0"},
-		"st-10 start error":                       {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop}, "waiting(CrashLoopBackOff) last=exited(6 Error) restarts=0"},
-		"st-10 start error, never started":        {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Starts: loop}, "waiting(CrashLoopBackOff) last=- restarts=0"},
-		"st-10 not to be restarted":               {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop}, "exited(6 Error) last=- restarts=0"},
-		"st-10 being deleted":                     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 6)), Starts: loop}, "exited(6 Error) last=- restarts=0"},
-		"st-10 ended":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop, Ending: runtime.Termination{Terminal: true}}, "exited(6 Error) last=- restarts=0"},
-		"st-10 a running one is not touched":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 0)), Starts: loop}, "running last=- restarts=0"},
+		"st-10 start error":                       {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "waiting(CrashLoopBackOff) last=exited(6 Error) restarts=0"},
+		"st-10 start error, never started":        {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Waiting: loop}, "waiting(CrashLoopBackOff) last=- restarts=0"},
+		"st-10 not to be restarted":               {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "exited(6 Error) last=- restarts=0"},
+		"st-10 being deleted":                     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "exited(6 Error) last=- restarts=0"},
+		"st-10 ended":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop, Termination: runtime.Termination{Terminal: true}}, "exited(6 Error) last=- restarts=0"},
+		"st-10 a running one is not touched":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 0)), Waiting: loop}, "running last=- restarts=0"},
 		"st-11 no start error":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Previous: said(loops("a", 6))}, "exited(6 ) last=- restarts=0"},
 		"st-16 the count never drops":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(restarts(up("a"), 5))}, "running last=- restarts=5"},
 		"st-16 the runtime lost count":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(lostCount), Previous: said(restarts(done("a", 1), 3))}, "running last=exited(1 ) restarts=4"},
@@ -108,10 +108,10 @@ func TestInitContainerStatuses(t *testing.T) {
 		"st-8 gone, but a regular one was created": {status.Facts{Pod: pod, Observed: seen(runningC("a", 0))}, "exited(0 Completed) last=- restarts=0", true},
 		"st-8 not for sidecars":                    {status.Facts{Pod: side, Observed: seen(runningC("a", 0))}, "waiting(PodInitializing) last=- restarts=0", false},
 		"st-8 not for an older sandbox (L-48)":     {status.Facts{Pod: pod, Observed: newSandbox}, "waiting(PodInitializing) last=- restarts=0", false},
-		"st-8 not if its start failed":             {status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Starts: starts}, "waiting(ErrImagePull) last=- restarts=0", false},
-		"st-9 success never waits":                 {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 0)), Starts: starts}, "exited(0 Completed) last=- restarts=0", true},
-		"st-10 failure waits":                      {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 1)), Starts: starts}, "waiting(ErrImagePull) last=exited(1 Error) restarts=0", false},
-		"st-10 a sidecar's success waits":          {status.Facts{Pod: side, Observed: seen(exitedC("i", 0, 0)), Starts: starts}, "waiting(ErrImagePull) last=exited(0 Completed) restarts=0", false},
+		"st-8 not if its start failed":             {status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Waiting: starts}, "waiting(ErrImagePull) last=- restarts=0", false},
+		"st-9 success never waits":                 {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 0)), Waiting: starts}, "exited(0 Completed) last=- restarts=0", true},
+		"st-10 failure waits":                      {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 1)), Waiting: starts}, "waiting(ErrImagePull) last=exited(1 Error) restarts=0", false},
+		"st-10 a sidecar's success waits":          {status.Facts{Pod: side, Observed: seen(exitedC("i", 0, 0)), Waiting: starts}, "waiting(ErrImagePull) last=exited(0 Completed) restarts=0", false},
 		"st-20 running":                            {status.Facts{Pod: pod, Observed: seen(runningC("i", 0))}, "running last=- restarts=0", false},
 		"st-20 prober-69 a running sidecar":        {status.Facts{Pod: side, Observed: seen(runningC("i", 0))}, "running last=- restarts=0", true},
 	} {
@@ -245,12 +245,12 @@ func TestWhatAsksAContainerToStopIsToldOfThatInstance(t *testing.T) {
 func TestTheHealthOfDevicesIsShown(t *testing.T) { // st-34
 	sick := []v1.ResourceStatus{{Name: "example.com/gpu", Resources: []v1.ResourceHealth{{ResourceID: "0", Health: v1.ResourceHealthStatusUnhealthy}}}}
 	f := status.Facts{Pod: podOf("", "a", "b"), Observed: seen(runningC("a", 0), runningC("b", 0)), Now: t0}
-	f.Health = map[string][]v1.ResourceStatus{"a": sick}
+	f.DeviceHealth = map[string][]v1.ResourceStatus{"a": sick}
 	f.Previous = status.Compute(f)
 	assert.Equal(t, sick, f.Previous.ContainerStatuses[0].AllocatedResourcesStatus)
 	assert.Nil(t, f.Previous.ContainerStatuses[1].AllocatedResourcesStatus)
-	f.Health = nil
+	f.DeviceHealth = nil
 	assert.Equal(t, sick, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus, "nobody looked")
-	f.Health = map[string][]v1.ResourceStatus{}
+	f.DeviceHealth = map[string][]v1.ResourceStatus{}
 	assert.Nil(t, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus)
 }

@@ -30,14 +30,14 @@ func disruption(s *v1.PodStatus) string {
 func TestADisruptionIsSaidOnceAndStays(t *testing.T) { // st-37, ev-54, ev-62
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	pod.Generation = 3
-	f := status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Now: t0, Ending: evicted}
+	f := status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Now: t0, Termination: evicted}
 	f.Previous = status.Compute(f)
 	assert.Equal(t, "True TerminationByKubelet "+why, disruption(&f.Previous))
 	c := status.Condition(f.Previous.Conditions, v1.DisruptionTarget)
 	assert.Equal(t, t0, c.LastTransitionTime.Time)
 	assert.Equal(t, int64(3), c.ObservedGeneration)
 
-	f.Ending, f.Now = runtime.Termination{Terminal: true, Disruption: "Pod was terminated in response to imminent node shutdown."}, t0.Add(time.Minute)
+	f.Termination, f.Now = runtime.Termination{Terminal: true, Disruption: "Pod was terminated in response to imminent node shutdown."}, t0.Add(time.Minute)
 	again := status.Compute(f)
 	assert.Equal(t, *c, *status.Condition(again.Conditions, v1.DisruptionTarget))
 }
@@ -46,7 +46,7 @@ func TestAPodThatHadEndedIsNotDisrupted(t *testing.T) { // st-75
 	pod := podOf(v1.RestartPolicyNever, "a")
 	f := status.Facts{Pod: pod, Observed: stopped(exitedC("a", 0, 0)), Now: t0}
 	f.Previous = status.Compute(f)
-	f.Ending = evicted
+	f.Termination = evicted
 	s := status.Compute(f)
 	assert.Equal(t, v1.PodSucceeded, s.Phase)
 	assert.Empty(t, disruption(&s))
@@ -69,7 +69,7 @@ func TestWhatOthersSayOfADisruptionIsTheirs(t *testing.T) { // st-37, st-75
 	s = status.Compute(f)
 	assert.Empty(t, disruption(&s), "and away")
 
-	f.Ending = evicted
+	f.Termination = evicted
 	pod.Status.Conditions = []v1.PodCondition{theirs}
 	f.Previous = status.Compute(f)
 	assert.Equal(t, "True TerminationByKubelet "+why, disruption(&f.Previous), "the node ends it first")

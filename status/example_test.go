@@ -23,7 +23,7 @@ func ExampleCompute() {
 
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyNever} {
 		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: policy, Containers: []v1.Container{{Name: "main"}}}}
-		s := status.Compute(status.Facts{Pod: pod, Observed: crashed, Starts: backOff, Now: time.Now()})
+		s := status.Compute(status.Facts{Pod: pod, Observed: crashed, Waiting: backOff, Now: time.Now()})
 		fmt.Println(policy, "→", s.Phase)
 		fmt.Println(" ", status.Condition(s.Conditions, v1.PodReady).Reason)
 	}

@@ -29,10 +29,10 @@ type Facts struct {
 
 	// Starts tells, by container name, why containers that should run do not
 	// (st-10).
-	Starts map[string]runtime.Waiting
+	Waiting map[string]runtime.Waiting
 
 	// Ending is the agent's own word on the pod.
-	Ending runtime.Termination
+	Termination runtime.Termination
 
 	// HostIPs of the node, the primary one first. The family of the first is
 	// the node's primary family. Nil leaves out the host's addresses, and the
@@ -50,7 +50,7 @@ type Facts struct {
 
 	// Health tells, by container name, how the devices are that it was given
 	// (st-34). Nil: nobody watches over devices.
-	Health map[string][]v1.ResourceStatus
+	DeviceHealth map[string][]v1.ResourceStatus
 
 	// Resize tells how a resize of the pod stands. Zero: there is none.
 	Resize Resize
@@ -134,9 +134,9 @@ func Compute(f Facts) v1.PodStatus {
 
 	computed := Phase(PhaseFacts{
 		Pod: pod, Init: s.InitContainerStatuses, Containers: s.ContainerStatuses,
-		Terminal: f.Ending.Terminal, Initialized: HasInitialized(pod, f.Observed),
+		Terminal: f.Termination.Terminal, Initialized: HasInitialized(pod, f.Observed),
 	})
-	s.Phase, s.Reason, s.Message = settle(computed, &pod.Status, prev, f.Ending)
+	s.Phase, s.Reason, s.Message = settle(computed, &pod.Status, prev, f.Termination)
 
 	setIPs(&s, &f, prev)
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
@@ -176,7 +176,7 @@ func disruption(f *Facts, prev *v1.PodStatus) string {
 	if Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
 		return ""
 	}
-	return f.Ending.Disruption
+	return f.Termination.Disruption
 }
 
 // Terminal reports whether a pod in this phase has ended.

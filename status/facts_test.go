@@ -43,7 +43,7 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(v1.RestartPolicyAlways, "a")
 			pod.Status = tc.source
-			s := status.Compute(status.Facts{Pod: pod, Observed: tc.observed, Previous: tc.previous, Ending: tc.end, Now: t0})
+			s := status.Compute(status.Facts{Pod: pod, Observed: tc.observed, Previous: tc.previous, Termination: tc.end, Now: t0})
 			assert.Equal(t, tc.want, string(s.Phase)+"/"+s.Reason+"/"+s.Message)
 			assert.False(t, status.Terminal(s.Phase) && status.IsReady(&s), "inv-8, st-78")
 			if tc.observed == nil {
@@ -56,15 +56,15 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 // sl-18: also when it has ended, and when another agent goes on with it.
 func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
 	pod, nothing := podOf(v1.RestartPolicyAlways, "a"), &runtime.PodStatus{}
-	f := status.Facts{Pod: pod, Ending: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
+	f := status.Facts{Pod: pod, Termination: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
 	f.Previous = status.Compute(f)
-	f.Ending.Terminal = true
+	f.Termination.Terminal = true
 	s := status.Terminate(pod, status.Compute(f), t0)
 	assert.Empty(t, s.ContainerStatuses)
 	assert.Equal(t, "NodeAffinity", s.Reason)
 
 	pod.Status = s
-	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Ending: runtime.Termination{Terminal: true}, Now: t0}), t0)
+	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Termination: runtime.Termination{Terminal: true}, Now: t0}), t0)
 	assert.Empty(t, s.ContainerStatuses, "after a start of the agent")
 
 	pod.Status, f.Previous = v1.PodStatus{}, v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{waits("a")}}
@@ -146,7 +146,7 @@ func TestPodIPs(t *testing.T) { // st-44, st-45
 			pod.Spec.HostNetwork = tc.hostNetwork
 			observed := seen(runningC("a", 0))
 			observed.IPs = tc.sandbox
-			s := status.Compute(status.Facts{Pod: pod, Observed: observed, Previous: tc.previous, HostIPs: tc.host, Ending: tc.end})
+			s := status.Compute(status.Facts{Pod: pod, Observed: observed, Previous: tc.previous, HostIPs: tc.host, Termination: tc.end})
 			var ips []string
 			for _, ip := range s.PodIPs {
 				ips = append(ips, ip.IP)

@@ -25,7 +25,7 @@ func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 
 	said := addresses(prev.PodIPs)
 	var ips []netip.Addr
-	switch ending := f.Ending.Terminal || f.Ending.Failed || f.Pod.DeletionTimestamp != nil || Terminal(s.Phase); {
+	switch ending := f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil || Terminal(s.Phase); {
 	case f.Pod.Spec.HostNetwork:
 		ips = hostNetworkIPs(said, host)
 	case f.Observed == nil:

@@ -63,11 +63,11 @@ func anything(r *rand.Rand) status.Facts {
 		}
 	}
 	if pick(2) == 0 {
-		f.Starts = map[string]runtime.Waiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
+		f.Waiting = map[string]runtime.Waiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
 	}
-	f.Ending = runtime.Termination{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
-	if f.Ending.Failed && pick(2) == 0 {
-		f.Ending.Disruption = why
+	f.Termination = runtime.Termination{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
+	if f.Termination.Failed && pick(2) == 0 {
+		f.Termination.Disruption = why
 	}
 	if pick(2) == 0 {
 		f.HostIPs = []string{"192.168.0.1", "fd00::1"}[pick(2):]

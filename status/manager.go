@@ -175,7 +175,7 @@ func New(cfg Config) (*Manager, error) {
 // and the rest is said as it is (st-50). After Finish a report only
 // brings a newer pod object, such as one with a deletionTimestamp.
 func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
-	f := Facts{Pod: pod, Observed: observed, Starts: starts, Ending: end, Now: time.Now()}
+	f := Facts{Pod: pod, Observed: observed, Waiting: starts, Termination: end, Now: time.Now()}
 	if m.cfg.HostIPs != nil {
 		f.HostIPs = m.cfg.HostIPs()
 	}
@@ -186,7 +186,7 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 		f.RecursiveReadOnly = m.cfg.RecursiveReadOnly(pod)
 	}
 	if m.cfg.Health != nil {
-		f.Health = m.cfg.Health(pod.UID)
+		f.DeviceHealth = m.cfg.Health(pod.UID)
 	}
 	if m.cfg.Resize != nil {
 		f.Resize = m.cfg.Resize(pod.UID)

@@ -3,6 +3,7 @@ package status
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -25,12 +26,10 @@ func trigger(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	if len(observed.Sandboxes) > 0 {
 		sandbox = observed.Sandboxes[0].ID
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			now, _ := instances(observed, list[i].Name)
-			if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && restart.RestartsAll(&list[i], now.ExitCode) {
-				return true
-			}
+	for c := range podspec.Containers(pod) {
+		now, _ := instances(observed, c.Name)
+		if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && restart.RestartsAll(c, now.ExitCode) {
+			return true
 		}
 	}
 	return false
@@ -58,10 +57,10 @@ func restarting(f *ConditionFacts) v1.PodCondition {
 // an exit still asks for that, or did when the condition was last said, or it was
 // said of the container already. Whoever tried to start it since knows better.
 func startsOver(f *Facts, old *v1.ContainerStatus) bool {
-	if f.Pod.DeletionTimestamp != nil || f.Ending.Terminal || f.Ending.Failed || !restart.MayRestartAll(f.Pod) {
+	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !restart.MayRestartAll(f.Pod) {
 		return false
 	}
-	if _, tried := f.Starts[old.Name]; tried {
+	if _, tried := f.Waiting[old.Name]; tried {
 		return false
 	}
 	if old.State.Running == nil && old.State.Terminated == nil && old.LastTerminationState.Terminated == nil {

@@ -45,7 +45,7 @@ func TestRestartingAllIsACondition(t *testing.T) { // rt-138, rt-139, rt-143
 		"rt-139 it runs again":             {status.Facts{Pod: pod, Observed: seen(runningC("a", 1), exitedC("a", 0, 42)), Previous: said}, "False  "},
 		"rt-139 succeeded":                 {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 0), exitedC("b", 0, 0))}, "False PodCompleted "},
 		"rt-139 failed":                    {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 1), exitedC("b", 0, 0))}, "False PodFailed "},
-		"rt-139 failed, whatever was said": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: said, Ending: runtime.Termination{Failed: true}}, "False PodFailed "},
+		"rt-139 failed, whatever was said": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: said, Termination: runtime.Termination{Failed: true}}, "False PodFailed "},
 		"rt-139 nobody looked":             {status.Facts{Pod: pod, Previous: said}, "True RestartAllContainersStarted container exited with restart policy rule"},
 		"rt-143 all are gone":              {status.Facts{Pod: pod, Observed: seen(), Previous: said}, "False  "},
 		"rt-138 a former sandbox's exit":   {status.Facts{Pod: pod, Observed: former}, "False  "},

@@ -88,7 +88,7 @@ func (s *scenario) step(words []string) (string, error) {
 			return "", err
 		}
 	}
-	s.facts.Observed, s.facts.Starts, s.facts.Now = &s.observed, s.starts, s.now
+	s.facts.Observed, s.facts.Waiting, s.facts.Now = &s.observed, s.starts, s.now
 	st := status.Compute(s.facts)
 	if s.finish {
 		st = status.Terminate(s.facts.Pod, s.facts.Previous, s.now)
@@ -158,11 +158,11 @@ func (s *scenario) take(what, sign, value, detail, message string) error {
 	case what == "sandbox":
 		return s.sandbox(value)
 	case what == "end" && value == "terminal":
-		s.facts.Ending.Terminal = true
+		s.facts.Termination.Terminal = true
 	case what == "end" && value == "failed":
-		s.facts.Ending.Failed, s.facts.Ending.Reason, s.facts.Ending.Message = true, detail, message
+		s.facts.Termination.Failed, s.facts.Termination.Reason, s.facts.Termination.Message = true, detail, message
 	case what == "end" && value == "disrupted":
-		s.facts.Ending.Disruption = "The node was low on resource: memory."
+		s.facts.Termination.Disruption = "The node was low on resource: memory."
 	case what == "delete" && sign == "":
 		s.facts.Pod.DeletionTimestamp = new(metav1.NewTime(s.now))
 	case what == "finish" && sign == "":

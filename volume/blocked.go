@@ -16,8 +16,8 @@ const maxBlocked = 1 << 10
 // empty if nothing has failed. It does not block. Safe for concurrent use.
 func (m *Manager) Blocked(uid types.UID) (cause string, retryAt time.Time) {
 	var causes []string
-	for _, h := range m.Held(uid) {
-		if h.Err == "" || h.Wanted && h.State == InPlace {
+	for _, h := range m.Volumes(uid) {
+		if h.Err == "" || h.Desired && h.State == InPlace {
 			continue
 		}
 		text := h.Err

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Claims get what persistent volumes are made from. An object that is not there
@@ -36,13 +38,7 @@ func uses(pod *v1.Pod) []use {
 			block[d.Name] = true
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			add(list[i].VolumeMounts, list[i].VolumeDevices)
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		c := &pod.Spec.EphemeralContainers[i]
+	for c := range podspec.AllContainers(pod) {
 		add(c.VolumeMounts, c.VolumeDevices)
 	}
 	var list []use

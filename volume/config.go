@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// Root is the agent's directory, absolute, whose layout below is the
 	// kubelet's: /var/lib/kubelet. Required.
-	Root string
+	RootDir string
 
 	// Plugins know the kinds of volumes; a volume is the business of the only
 	// one that can support it. Required: without one there is nothing to do.
@@ -108,8 +108,8 @@ type Compat struct {
 // check fills in the defaults.
 func (c *Config) check() error {
 	switch {
-	case c.Root == "" || !filepath.IsAbs(c.Root):
-		return fmt.Errorf("volume: Config.Root %q is not an absolute path", c.Root)
+	case c.RootDir == "" || !filepath.IsAbs(c.RootDir):
+		return fmt.Errorf("volume: Config.RootDir %q is not an absolute path", c.RootDir)
 	case len(c.Plugins) == 0:
 		return errors.New("volume: Config.Plugins is empty")
 	case c.Mounter == nil:
@@ -132,7 +132,7 @@ func (c *Config) check() error {
 		}
 		names[p.Name()] = true
 	}
-	c.Root = filepath.Clean(c.Root)
+	c.RootDir = filepath.Clean(c.RootDir)
 	if c.WaitTimeout == 0 {
 		c.WaitTimeout = 2*time.Minute + 3*time.Second
 	}

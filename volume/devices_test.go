@@ -39,7 +39,7 @@ func TestADeviceIsStagedOnceForAllPods(t *testing.T) {
 		wg.Wait()
 		assert.Equal(t, 1, n.plugin.Count("Stage"))
 		assert.Equal(t, 3, n.plugin.Count("SetUp"))
-		assert.Equal(t, []v1.UniqueVolumeName{"example.com/fake/driver^pv-c"}, n.InUse())
+		assert.Equal(t, []v1.UniqueVolumeName{"example.com/fake/driver^pv-c"}, n.VolumesInUse())
 		for _, uid := range []string{"a", "b"} {
 			require.NoError(t, n.Unmount(t.Context(), claimPod(uid, "c")))
 		}
@@ -48,7 +48,7 @@ func TestADeviceIsStagedOnceForAllPods(t *testing.T) {
 		require.NoError(t, n.Unmount(t.Context(), claimPod("c", "c")))
 		synctest.Wait()
 		assert.Equal(t, 1, n.plugin.Count("Unstage"))
-		assert.Empty(t, n.InUse(), "vol-25")
+		assert.Empty(t, n.VolumesInUse(), "vol-25")
 		entries, _ := filepath.Glob(filepath.Join(n.root, "plugins/*/*"))
 		assert.Empty(t, entries)
 	})
@@ -98,7 +98,7 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		})
 		const name = "example.com/fake/driver^pv-c"
 		time.AfterFunc(time.Minute, func() {
-			assert.Equal(t, []v1.UniqueVolumeName{name}, n.InUse(), "as soon as it is wanted (vol-17)")
+			assert.Equal(t, []v1.UniqueVolumeName{name}, n.VolumesInUse(), "as soon as it is wanted (vol-17)")
 			mu.Lock()
 			attached[name] = "/dev/sdx"
 			mu.Unlock()
@@ -132,7 +132,7 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 		time.AfterFunc(10*time.Second, func() { // the node's status goes out
 			assert.Zero(t, n.plugin.Count("Stage"))
 			mu.Lock()
-			reported = n.InUse()
+			reported = n.VolumesInUse()
 			mu.Unlock()
 			n.AttachChanged()
 		})
@@ -157,13 +157,13 @@ func TestAVolumeThatNobodyAttaches(t *testing.T) {
 		wait(10 * time.Minute)
 		assert.Equal(t, []string{`Warning FailedMount MountVolume.WaitForAttach failed for volume "pv-c" : timed out waiting for the volume to be attached to the node, after 10m0s`}, n.said())
 		require.NoError(t, n.Unmount(t.Context(), claimPod("p", "c")))
-		assert.Empty(t, n.InUse())
+		assert.Empty(t, n.VolumesInUse())
 	})
 }
 
 // vol-1, vol-2.
 func TestUniqueNames(t *testing.T) {
-	at := volume.Place{Root: "/r", PodUID: "u", Plugin: "kubernetes.io/empty-dir", Name: "cache"}
+	at := volume.Place{RootDir: "/r", PodUID: "u", Plugin: "kubernetes.io/empty-dir", Name: "cache"}
 	assert.Equal(t, "kubernetes.io/empty-dir/u-cache", volume.UniqueName(at, "", "cache"))
 	assert.Equal(t, "kubernetes.io/empty-dir/d^h", volume.UniqueName(at, "d^h", "cache"))
 	assert.Equal(t, filepath.FromSlash("/r/pods/u/volumes/kubernetes.io~empty-dir/cache"), at.Dir()) // section 6.1

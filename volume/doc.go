@@ -17,7 +17,7 @@
 //
 // # Usage
 //
-//	m, err := volume.New(volume.Config{Root: "/var/lib/kubelet", Plugins: plugins, Mounter: mount.New("")})
+//	m, err := volume.New(volume.Config{RootDir: "/var/lib/kubelet", Plugins: plugins, Mounter: mount.New("")})
 //	go m.Run(ctx)
 //	ready, err := m.Mount(ctx, pod) // at each sync of the pod, before its containers
 //	…

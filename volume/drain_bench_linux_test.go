@@ -60,7 +60,7 @@ func BenchmarkDrain(b *testing.B) {
 					got, err := n.Mount(b.Context(), p)
 					require.NoError(b, err)
 					begun := time.Now()
-					_, err = n.SubPath(b.Context(), volume.SubPath{PodUID: p.UID, Volume: "disk", Root: got["disk"].Path, Container: "c", Path: "part"})
+					_, err = n.SubPath(b.Context(), volume.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "part"})
 					require.NoError(b, err)
 					binds += time.Since(begun)
 					pods = append(pods, p)

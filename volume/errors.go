@@ -62,23 +62,23 @@ const (
 )
 
 // A NotReady tells why one volume was not ready, or not gone, in time.
-type NotReady struct {
+type VolumeError struct {
 	// Volume is the name in the pod's spec, or, of one that is to go and is
 	// not in a spec, of its directory.
 	Volume string
 	Phase  Phase
 
 	// Until is when it is tried again, if it is in back-off.
-	Until time.Time
+	RetryAt time.Time
 
 	// Err is how the last try has failed. Nil: no try has ended yet.
 	Err error
 }
 
-func (e *NotReady) Error() string {
+func (e *VolumeError) Error() string {
 	text := fmt.Sprintf("volume %q is %s", e.Volume, e.Phase)
-	if !e.Until.IsZero() {
-		text += " until " + e.Until.UTC().Format(time.RFC3339)
+	if !e.RetryAt.IsZero() {
+		text += " until " + e.RetryAt.UTC().Format(time.RFC3339)
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
@@ -87,12 +87,12 @@ func (e *NotReady) Error() string {
 }
 
 // Unwrap returns how the last try has failed.
-func (e *NotReady) Unwrap() error { return e.Err }
+func (e *VolumeError) Unwrap() error { return e.Err }
 
 // A MountError is the error of [Manager.Mount]: the volumes that are not ready,
 // sorted by name, and what ended the wait. It wraps all of their errors.
 type MountError struct {
-	Volumes []*NotReady
+	Volumes []*VolumeError
 
 	// Err is what ended the wait: context.DeadlineExceeded after
 	// Config.WaitTimeout, the context's error, or nil if there is nothing to
@@ -130,7 +130,7 @@ func (e *MountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
 // An UnmountError is the error of [Manager.Unmount]: the volumes that are still
 // there, sorted by name, and what ended the wait (vol-29).
 type UnmountError struct {
-	Volumes []*NotReady
+	Volumes []*VolumeError
 	Err     error
 }
 
@@ -150,7 +150,7 @@ func (e *UnmountError) Error() string {
 // Unwrap returns what ended the wait, and the errors of the volumes.
 func (e *UnmountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
 
-func unwrapAll(err error, volumes []*NotReady) []error {
+func unwrapAll(err error, volumes []*VolumeError) []error {
 	var all []error
 	if err != nil {
 		all = append(all, err)

@@ -22,7 +22,7 @@ func Example() {
 	}
 	defer os.RemoveAll(root)
 	m, err := volume.New(volume.Config{
-		Root: root, Plugins: []volume.Plugin{new(hostpath.Plugin)},
+		RootDir: root, Plugins: []volume.Plugin{new(hostpath.Plugin)},
 		Mounter: new(volumetest.Mounter), // mount.New("") on a node
 	})
 	if err != nil {

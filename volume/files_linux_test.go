@@ -122,7 +122,7 @@ func TestOwn(t *testing.T) {
 	write(t, filepath.Join(dir, "a", "b", "file"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script"), nil, 0o755))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	require.NoError(t, volume.Own(t.Context(), dir, volume.Ownership{Group: group}))
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group}))
 	for path, mode := range map[string]fs.FileMode{
 		".": fs.ModeDir | fs.ModeSetgid | 0o775, "a": fs.ModeDir | fs.ModeSetgid | 0o775, "a/b": fs.ModeDir | fs.ModeSetgid | 0o775,
 		"a/b/file": 0o660, "script": 0o775, "link": fs.ModeSymlink | 0o777,
@@ -140,13 +140,13 @@ func TestOwn(t *testing.T) {
 	// Read-only volumes: the group reads.
 	write(t, filepath.Join(dir, "ro"))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "ro"), 0o400))
-	require.NoError(t, volume.Own(t.Context(), dir, volume.Ownership{Group: group + 1, ReadOnly: true}))
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group + 1, ReadOnly: true}))
 	info, err = os.Stat(filepath.Join(dir, "ro"))
 	require.NoError(t, err)
 	assert.Equal(t, fs.FileMode(0o440), info.Mode())
 
-	assert.Error(t, volume.Own(t.Context(), filepath.Join(dir, "script"), volume.Ownership{}))
-	assert.ErrorIs(t, volume.Own(t.Context(), filepath.Join(dir, "none"), volume.Ownership{}), fs.ErrNotExist)
+	assert.Error(t, volume.SetOwnership(t.Context(), filepath.Join(dir, "script"), volume.Ownership{}))
+	assert.ErrorIs(t, volume.SetOwnership(t.Context(), filepath.Join(dir, "none"), volume.Ownership{}), fs.ErrNotExist)
 }
 
 // vol-66: with OnRootMismatch a volume whose root is right is not walked.
@@ -157,7 +157,7 @@ func TestOwnOnMismatch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "v")
 	write(t, filepath.Join(dir, "a"))
 	o := volume.Ownership{Group: 4321, OnlyOnMismatch: true}
-	require.NoError(t, volume.Own(t.Context(), dir, o))
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
 	write(t, filepath.Join(dir, "late"))
 	gid := func() uint32 {
 		info, err := os.Stat(filepath.Join(dir, "late"))
@@ -165,10 +165,10 @@ func TestOwnOnMismatch(t *testing.T) {
 		return info.Sys().(*syscall.Stat_t).Gid
 	}
 	require.NoError(t, os.Chown(filepath.Join(dir, "late"), -1, 0))
-	require.NoError(t, volume.Own(t.Context(), dir, o))
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
 	assert.EqualValues(t, 0, gid())
 	require.NoError(t, os.Chmod(dir, 0o770)) // no setgid
-	require.NoError(t, volume.Own(t.Context(), dir, o))
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
 	assert.EqualValues(t, 4321, gid())
 
 	// A walk that was cut short leaves the root wrong, and the next one goes on.
@@ -176,8 +176,8 @@ func TestOwnOnMismatch(t *testing.T) {
 	require.NoError(t, os.Chown(dir, -1, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, volume.Own(ctx, dir, o), context.Canceled)
-	require.NoError(t, volume.Own(t.Context(), dir, o))
+	require.ErrorIs(t, volume.SetOwnership(ctx, dir, o), context.Canceled)
+	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
 	assert.EqualValues(t, 4321, gid())
 }
 
@@ -194,7 +194,7 @@ func TestOwnInParallel(t *testing.T) {
 	}
 	for i, workers := range []int{1, 2, 64} {
 		group := int64(1000 + i)
-		require.NoError(t, volume.Own(t.Context(), dir, volume.Ownership{Group: group, Parallel: workers}))
+		require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group, Parallel: workers}))
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			info, err := d.Info()

@@ -25,7 +25,7 @@ func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 			}
 			return nil
 		}}
-		m, err := volume.New(volume.Config{Root: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: -1})
+		m, err := volume.New(volume.Config{RootDir: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: -1})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)

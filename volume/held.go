@@ -8,15 +8,15 @@ import (
 )
 
 // A Held is one volume of one pod as a Manager knows it, for people.
-type Held struct {
-	Place  Place
-	Names  []string // by which the pod has it, sorted; empty: an earlier agent has left it
-	State  State
-	Wanted bool // false: it is to go
-	Path   string
+type VolumeStatus struct {
+	Place   Place
+	Names   []string // by which the pod has it, sorted; empty: an earlier agent has left it
+	State   State
+	Desired bool // false: it is to be torn down
+	Path    string
 
 	// Doing is the step that is being taken: "set up", "tear down". Empty: none.
-	Doing string
+	Operation string
 
 	// Since is when it was first wanted, or not wanted, as it is.
 	Since time.Time
@@ -29,12 +29,12 @@ type Held struct {
 
 // Held returns the volumes of a pod, by the names of their directories: those that
 // are wanted and those that are still there. It does not block.
-func (m *Manager) Held(uid types.UID) []Held {
+func (m *Manager) Volumes(uid types.UID) []VolumeStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Held
+	var all []VolumeStatus
 	for _, v := range m.world.of(uid) {
-		h := Held{Place: v.place, State: v.state, Wanted: v.wanted || v.kept, Doing: string(v.step), Since: v.since}
+		h := VolumeStatus{Place: v.place, State: v.state, Desired: v.wanted || v.kept, Operation: string(v.step), Since: v.since}
 		h.take(v.failed)
 		if v.device != nil && v.device.failed.err != nil && v.state != InPlace {
 			h.take(v.device.failed)
@@ -54,7 +54,7 @@ func (m *Manager) Held(uid types.UID) []Held {
 	return all
 }
 
-func (h *Held) take(f failure) {
+func (h *VolumeStatus) take(f failure) {
 	if f.err != nil {
 		h.Err, h.RetryAt = f.err.Error(), f.notBefore
 	}

@@ -26,13 +26,13 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 			return nil
 		}}
 		start(t, n, func(c *volume.Config) { c.WaitTimeout = time.Second })
-		assert.Empty(t, n.Held("p"))
+		assert.Empty(t, n.Volumes("p"))
 		_, err := n.Mount(t.Context(), pod("p", "data"))
 		require.Error(t, err)
-		held := n.Held("p")
+		held := n.Volumes("p")
 		require.Len(t, held, 1)
 		assert.Equal(t, []string{"data"}, held[0].Names)
-		assert.True(t, held[0].Wanted)
+		assert.True(t, held[0].Desired)
 		assert.NotEqual(t, volume.InPlace, held[0].State)
 		assert.Contains(t, held[0].Err, volumetest.ErrFault.Error())
 		assert.False(t, held[0].RetryAt.IsZero())
@@ -46,7 +46,7 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		for ; err != nil; _, err = n.Mount(t.Context(), pod("p", "data")) {
 			wait(time.Second)
 		}
-		held = n.Held("p")
+		held = n.Volumes("p")
 		require.Len(t, held, 1)
 		assert.Equal(t, volume.InPlace, held[0].State)
 		assert.Empty(t, held[0].Err)
@@ -56,6 +56,6 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		assert.Zero(t, retryAt)
 
 		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
-		assert.Empty(t, n.Held("p"))
+		assert.Empty(t, n.Volumes("p"))
 	})
 }

@@ -24,7 +24,7 @@ type Hooks struct {
 
 	// Woken is called each time that the reconciler has looked for something
 	// to do. Where all is as wanted it is not called at all (F-42).
-	Woken func()
+	Reconciled func()
 
 	// Reconstructed tells of each volume that was found on the disk at the
 	// start: reconstruct_volume_operations_total, and, with an Err,
@@ -108,7 +108,7 @@ func operationName(s step) string {
 }
 
 // A Total is how many volumes of one plugin are wanted, and how many are there.
-type Total struct {
+type VolumeCount struct {
 	Plugin          string
 	Desired, Actual int
 }
@@ -116,14 +116,14 @@ type Total struct {
 // Totals counts the volumes of pods, sorted by plugin:
 // volume_manager_total_volumes{plugin_name, state} with the states
 // desired_state_of_world and actual_state_of_world (vol-35).
-func (m *Manager) Totals() []Total {
+func (m *Manager) VolumeCounts() []VolumeCount {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := map[string]*Total{}
+	of := map[string]*VolumeCount{}
 	for _, v := range m.world.volumes {
 		t := of[v.place.Plugin]
 		if t == nil {
-			t = &Total{Plugin: v.place.Plugin}
+			t = &VolumeCount{Plugin: v.place.Plugin}
 			of[v.place.Plugin] = t
 		}
 		if v.wanted {
@@ -133,7 +133,7 @@ func (m *Manager) Totals() []Total {
 			t.Actual++
 		}
 	}
-	var list []Total
+	var list []VolumeCount
 	for _, plugin := range slices.Sorted(maps.Keys(of)) {
 		list = append(list, *of[plugin])
 	}

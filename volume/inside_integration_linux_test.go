@@ -156,7 +156,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 		VolumeGroups: s.m.Groups,
 		SubPath: func(ctx context.Context, sub cri.SubPath) (string, error) {
 			return s.m.SubPath(ctx, volume.SubPath{
-				PodUID: sub.Pod.UID, Volume: sub.Name, Root: sub.Volume.Path, Container: sub.Container, Index: sub.Index, Path: sub.Path,
+				PodUID: sub.Pod.UID, Volume: sub.Name, VolumePath: sub.Volume.Path, Container: sub.Container, Index: sub.Index, Path: sub.Path,
 			})
 		},
 	})
@@ -186,11 +186,11 @@ func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volu
 	add(secret.New(secret.Config{Objects: s.objects, Tmpfs: empty.Tmpfs()}))
 	add(downward.New(downward.Config{Tmpfs: empty.Tmpfs()}))
 	add(projected.New(projected.Config{Objects: s.objects, Tokens: tokens, Tmpfs: empty.Tmpfs()}))
-	add(local.New(local.Config{Root: s.root, Mounter: mounter, Exec: exec.New()}))
+	add(local.New(local.Config{RootDir: s.root, Mounter: mounter, Exec: exec.New()}))
 	var m *volume.Manager
-	driven, err := csi.New(csi.Config{Root: s.root, NodeName: "node", Mounter: mounter, Objects: s.objects, Tokens: tokens, Changed: func() { m.PluginChanged(csi.Name) }})
+	driven, err := csi.New(csi.Config{RootDir: s.root, NodeName: "node", Mounter: mounter, Objects: s.objects, Tokens: tokens, Changed: func() { m.PluginChanged(csi.Name) }})
 	add(driven, err)
-	m, err = volume.New(volume.Config{Root: s.root, Plugins: plugins, Mounter: mounter, Claims: s.objects, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
+	m, err = volume.New(volume.Config{RootDir: s.root, Plugins: plugins, Mounter: mounter, Claims: s.objects, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
 	require.NoError(t, err)
 	registry := filepath.Join(s.root, "plugins_registry")
 	watcher, err := register.New(register.Config{Dir: registry, Handlers: map[string]register.Handler{register.CSIPlugin: driven}})

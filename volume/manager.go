@@ -121,8 +121,8 @@ func (m *Manager) reconcile(ctx context.Context) {
 	defer alarm.Stop()
 	for ctx.Err() == nil {
 		at := m.look(ctx, time.Now())
-		if m.cfg.Hooks.Woken != nil {
-			m.cfg.Hooks.Woken()
+		if m.cfg.Hooks.Reconciled != nil {
+			m.cfg.Hooks.Reconciled()
 		}
 		var due <-chan time.Time
 		if !at.IsZero() {
@@ -277,7 +277,7 @@ func (m *Manager) PluginChanged(plugin string) {
 // InUse returns the attached volumes that must not be detached: what
 // node.status.volumesInUse should say, sorted. A volume is in it from when a pod
 // wants it until its device has been unstaged (vol-17, vol-25).
-func (m *Manager) InUse() []v1.UniqueVolumeName {
+func (m *Manager) VolumesInUse() []v1.UniqueVolumeName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []v1.UniqueVolumeName

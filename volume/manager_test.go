@@ -86,7 +86,7 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 		require.ErrorAs(t, err, &failed) // after 2m3s
 		require.Len(t, failed.Volumes, 1)
 		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase) // F-41
-		assert.Equal(t, begun.Add(127500*time.Millisecond), failed.Volumes[0].Until)
+		assert.Equal(t, begun.Add(127500*time.Millisecond), failed.Volumes[0].RetryAt)
 		assert.ErrorIs(t, err, volumetest.ErrFault)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 123*time.Second, time.Since(begun)) // vol-26
@@ -323,13 +323,13 @@ func TestWhatIsWaitedForEndsTheBackoff(t *testing.T) {
 }
 
 func TestManagerConfig(t *testing.T) {
-	good := volume.Config{Root: "/r", Plugins: []volume.Plugin{new(volumetest.Plugin)}, Mounter: new(volumetest.Mounter)}
+	good := volume.Config{RootDir: "/r", Plugins: []volume.Plugin{new(volumetest.Plugin)}, Mounter: new(volumetest.Mounter)}
 	for name, c := range map[string]struct {
 		change func(*volume.Config)
 		err    string
 	}{
-		"no root":       {func(c *volume.Config) { c.Root = "" }, `volume: Config.Root "" is not an absolute path`},
-		"relative root": {func(c *volume.Config) { c.Root = "r" }, `volume: Config.Root "r" is not an absolute path`},
+		"no root":       {func(c *volume.Config) { c.RootDir = "" }, `volume: Config.RootDir "" is not an absolute path`},
+		"relative root": {func(c *volume.Config) { c.RootDir = "r" }, `volume: Config.RootDir "r" is not an absolute path`},
 		"no plugins":    {func(c *volume.Config) { c.Plugins = nil }, "volume: Config.Plugins is empty"},
 		"nil plugin":    {func(c *volume.Config) { c.Plugins = []volume.Plugin{nil} }, "volume: Config.Plugins[0] is nil"},
 		"no mounter":    {func(c *volume.Config) { c.Mounter = nil }, "volume: Config.Mounter is nil"},
@@ -397,10 +397,10 @@ func TestStepsAreObserved(t *testing.T) {
 			require.NoError(t, err)
 			synctest.Wait()
 		}
-		assert.Equal(t, []volume.Total{{Plugin: "example.com/fake", Desired: 1, Actual: 1}}, n.Totals()) // vol-35
+		assert.Equal(t, []volume.VolumeCount{{Plugin: "example.com/fake", Desired: 1, Actual: 1}}, n.VolumeCounts()) // vol-35
 		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
 		synctest.Wait()
-		assert.Empty(t, n.Totals())
+		assert.Empty(t, n.VolumeCounts())
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		var seen []string

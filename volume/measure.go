@@ -133,7 +133,7 @@ func (m *Manager) Measure(ctx context.Context, uid types.UID) error {
 		spec   *Spec
 		pod    *v1.Pod
 		place  Place
-		ready  Mounted
+		ready  SetUpResult
 		names  []string
 	}
 	var jobs []job

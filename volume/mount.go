@@ -32,12 +32,12 @@ func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Vo
 	if err := m.settled(ctx, pod.UID); err != nil {
 		return nil, fmt.Errorf("volume: %w", err)
 	}
-	var bad []*NotReady
+	var bad []*VolumeError
 	var wants []want
 	for _, u := range list {
 		w, err := m.want(ctx, pod, u)
 		if err != nil {
-			bad = append(bad, &NotReady{Volume: u.volume.Name, Phase: NotProcessed, Err: err})
+			bad = append(bad, &VolumeError{Volume: u.volume.Name, Phase: NotProcessed, Err: err})
 			continue
 		}
 		wants = append(wants, w)
@@ -105,11 +105,11 @@ func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
 	if w.plugin, err = m.cfg.pluginFor(spec); err != nil {
 		return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 	}
-	w.place = Place{Root: m.cfg.Root, PodUID: pod.UID, Plugin: w.plugin.Name(), Name: spec.DirName(), Block: spec.Block}
+	w.place = Place{RootDir: m.cfg.RootDir, PodUID: pod.UID, Plugin: w.plugin.Name(), Name: spec.DirName(), Block: spec.Block}
 	if err := w.place.check(); err != nil {
 		return want{}, err
 	}
-	if blocks, ok := w.plugin.(Blocks); spec.Block && (!ok || !blocks.SupportsBlock()) {
+	if blocks, ok := w.plugin.(BlockMapper); spec.Block && (!ok || !blocks.SupportsBlock()) {
 		return want{}, fmt.Errorf("volume %q: %s has no block volumes", u.volume.Name, w.plugin.Name())
 	}
 	if s, ok := w.plugin.(Stager); ok {
@@ -131,8 +131,8 @@ func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
 			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if r, ok := w.plugin.(Refs); ok {
-		w.refs = r.Refs(pod, spec)
+	if r, ok := w.plugin.(ObjectReferrer); ok {
+		w.refs = r.ObjectRefs(pod, spec)
 	}
 	return w, nil
 }
@@ -193,7 +193,7 @@ func (m *Manager) wish(pod *v1.Pod, wants []want) {
 }
 
 // awaitMounted waits for the volumes of the pod.
-func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, bad []*NotReady) (map[string]runtime.Volume, error) {
+func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, bad []*VolumeError) (map[string]runtime.Volume, error) {
 	for {
 		m.mu.Lock()
 		waiting := m.waitingLocked(wants)
@@ -237,13 +237,13 @@ func (m *Manager) readyLocked(wants []want) map[string]runtime.Volume {
 }
 
 // waitingLocked returns the volumes that are not ready.
-func (m *Manager) waitingLocked(wants []want) []*NotReady {
-	var waiting []*NotReady
+func (m *Manager) waitingLocked(wants []want) []*VolumeError {
+	var waiting []*VolumeError
 	for _, of := range wants {
 		v := m.world.volumes[of.place]
 		switch {
 		case v == nil || !v.wanted:
-			waiting = append(waiting, &NotReady{Volume: of.name, Phase: NotProcessed, Err: errors.New("the pod is being removed")})
+			waiting = append(waiting, &VolumeError{Volume: of.name, Phase: NotProcessed, Err: errors.New("the pod is being removed")})
 		case v.state != InPlace || v.step == tearDown:
 			n := v.notReady(m.attachedLocked(v))
 			n.Volume = of.name
@@ -254,8 +254,8 @@ func (m *Manager) waitingLocked(wants []want) []*NotReady {
 }
 
 // notReady tells why the volume is not ready, or not gone.
-func (v *podVolume) notReady(attached bool) *NotReady {
-	n := &NotReady{Volume: v.place.Name, Phase: SettingUp, Err: v.failed.err}
+func (v *podVolume) notReady(attached bool) *VolumeError {
+	n := &VolumeError{Volume: v.place.Name, Phase: SettingUp, Err: v.failed.err}
 	for name := range v.names {
 		n.Volume = name
 	}
@@ -273,7 +273,7 @@ func (v *podVolume) notReady(attached bool) *NotReady {
 		n.Phase = WaitingDevice
 	}
 	if v.step == nothing && failed.notBefore.After(time.Now()) && n.Phase != WaitingAttach {
-		n.Phase, n.Until = BackingOff, failed.notBefore
+		n.Phase, n.RetryAt = BackingOff, failed.notBefore
 	}
 	return n
 }
@@ -297,7 +297,7 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 	m.mu.Unlock()
 	for {
 		m.mu.Lock()
-		var left []*NotReady
+		var left []*VolumeError
 		for _, v := range m.world.of(pod.UID) {
 			left = append(left, v.notReady(true))
 		}
@@ -339,7 +339,7 @@ func (m *Manager) releaseLocked(uid types.UID) bool {
 	return len(m.world.pods[uid]) > 0
 }
 
-func sorted(list []*NotReady) []*NotReady {
-	slices.SortFunc(list, func(a, b *NotReady) int { return cmp.Compare(a.Volume, b.Volume) })
+func sorted(list []*VolumeError) []*VolumeError {
+	slices.SortFunc(list, func(a, b *VolumeError) int { return cmp.Compare(a.Volume, b.Volume) })
 	return list
 }

@@ -45,14 +45,14 @@ func start(t testing.TB, n *node, change ...func(*volume.Config)) *node {
 	}
 	n.t = t
 	cfg := volume.Config{
-		Root: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: -1,
+		RootDir: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: -1,
 		Record: func(e runtime.Event) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.events = append(n.events, e)
 		},
 		Hooks: volume.Hooks{
-			Woken: func() {
+			Reconciled: func() {
 				n.mu.Lock()
 				defer n.mu.Unlock()
 				n.woken++

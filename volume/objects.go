@@ -59,7 +59,7 @@ const (
 
 // NotFound reports whether err says that an object does not exist. An error of the
 // API server is known by what it can do: the package of its type is heavy.
-func NotFound(err error) bool {
+func IsNotFound(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

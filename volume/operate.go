@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -55,7 +56,7 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 	ctx, v.cancel = context.WithCancel(ctx)
 	begun, p := time.Now(), v.plugin
 	m.steps.Go(func() {
-		var ready Mounted
+		var ready SetUpResult
 		var err error
 		switch s {
 		case setUp, refresh:
@@ -151,19 +152,19 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		m.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
 	}
 	name := v.name()
-	req.Progress = func(p OwnProgress) { // vol-66, F-40
+	req.Progress = func(p OwnershipProgress) { // vol-66, F-40
 		req.Event(v1.EventTypeWarning, "VolumePermissionChangeInProgress", fmt.Sprintf(
 			"Setting volume ownership for volume %q is taking longer than expected: %d files looked at, %d changed in %v; consider using OnRootMismatch",
-			name, p.Seen, p.Changed, p.Since.Round(time.Second)))
+			name, p.Visited, p.Changed, p.Elapsed.Round(time.Second)))
 	}
 	return req
 }
 
 // setUp makes a record of the volume, and then the volume.
-func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (Mounted, error) {
+func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (SetUpResult, error) {
 	if !req.Refresh {
 		if err := m.remember(req); err != nil {
-			return Mounted{}, notBegun{err}
+			return SetUpResult{}, notBegun{err}
 		}
 	}
 	ready, err := p.SetUp(ctx, req)
@@ -240,7 +241,7 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 		} else {
 			v.inherited = false
 		}
-		v.ready = Mounted{}
+		v.ready = SetUpResult{}
 	}
 	m.markLocked(v)
 	m.tellLocked(v.place.PodUID)
@@ -399,17 +400,15 @@ func commonUser(pod *v1.Pod) *int64 {
 		of = sc.RunAsUser
 	}
 	var common *int64
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			user := of
-			if sc := list[i].SecurityContext; sc != nil && sc.RunAsUser != nil {
-				user = sc.RunAsUser
-			}
-			if user == nil || common != nil && *common != *user {
-				return nil
-			}
-			common = user
+	for c := range podspec.Containers(pod) {
+		user := of
+		if sc := c.SecurityContext; sc != nil && sc.RunAsUser != nil {
+			user = sc.RunAsUser
 		}
+		if user == nil || common != nil && *common != *user {
+			return nil
+		}
+		common = user
 	}
 	return common
 }

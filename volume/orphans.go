@@ -51,7 +51,7 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 			m.abandon(uid, func() bool { return keep(uid) })
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(m.cfg.Root, "pods"))
+	entries, err := os.ReadDir(filepath.Join(m.cfg.RootDir, "pods"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("volume: directories of pods: %w", err)
 	}
@@ -166,12 +166,12 @@ func (m *Manager) forgive(dirs []os.DirEntry) {
 // first, and if that fails nothing is touched (vol-36); then what is left of
 // volumes, as long as it is empty or the pod's own; then the rest.
 func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
-	pod := Place{Root: m.cfg.Root, PodUID: uid}
+	pod := Place{RootDir: m.cfg.RootDir, PodUID: uid}
 	if err := unmountBelow(m.cfg.Mounter, pod.PodDir()); err != nil {
 		return err
 	}
 	var errs []error
-	for _, at := range placesIn(m.cfg.Root, uid) {
+	for _, at := range placesIn(m.cfg.RootDir, uid) {
 		if err := m.removeLeftover(ctx, at); err != nil {
 			errs = append(errs, fmt.Errorf("orphaned pod %q found, but failed to rmdir() volume at path %v: %w", uid, at.Dir(), err)) // vol-37
 		}
@@ -227,7 +227,7 @@ func (m *Manager) tidy(ctx context.Context, uid types.UID) {
 		return
 	}
 	defer m.endSweep(uid)
-	pod := Place{Root: m.cfg.Root, PodUID: uid}
+	pod := Place{RootDir: m.cfg.RootDir, PodUID: uid}
 	for _, name := range []string{"volumes", "volumeDevices", "volume-subpaths"} {
 		_ = removeEmpty(filepath.Join(pod.PodDir(), name)) // what is not empty is Collect's to judge
 	}

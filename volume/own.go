@@ -11,13 +11,13 @@ import (
 // says, and does nothing if there is none. Plugins whose volumes take part in
 // fsGroup call it at the end of SetUp; the policy counts only for volumes that
 // outlive their pods, others call it with always (vol-47, vol-65, vol-66).
-func (r *Request) Own(ctx context.Context, dir string, always bool) error {
+func (r *Request) SetOwnership(ctx context.Context, dir string, always bool) error {
 	if r.FSGroup == nil {
 		return nil
 	}
 	o := Ownership{Group: *r.FSGroup, ReadOnly: r.Spec != nil && r.Spec.ReadOnly, Progress: r.Progress}
 	o.OnlyOnMismatch = !always && r.FSGroupPolicy != nil && *r.FSGroupPolicy == v1.FSGroupChangeOnRootMismatch
-	return Own(ctx, dir, o)
+	return SetOwnership(ctx, dir, o)
 }
 
 // Ownership says whom the files of a volume should belong to.
@@ -36,13 +36,13 @@ type Ownership struct {
 	Parallel int
 
 	// Progress is told each 30 seconds. Nil: nobody is.
-	Progress func(OwnProgress)
+	Progress func(OwnershipProgress)
 }
 
 // OwnProgress tells how far a walk has come.
-type OwnProgress struct {
+type OwnershipProgress struct {
 	Dir     string
-	Seen    int64 // entries looked at
+	Visited int64 // entries inspected
 	Changed int64
-	Since   time.Duration
+	Elapsed time.Duration
 }

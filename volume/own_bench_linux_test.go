@@ -60,8 +60,8 @@ func BenchmarkOwn(b *testing.B) {
 		group += 2
 		timed(&serial, func() { serialOwn(b, dir, group) })
 		o := volume.Ownership{Group: int64(group + 1)}
-		timed(&changed, func() { require.NoError(b, volume.Own(b.Context(), dir, o)) })
-		timed(&right, func() { require.NoError(b, volume.Own(b.Context(), dir, o)) })
+		timed(&changed, func() { require.NoError(b, volume.SetOwnership(b.Context(), dir, o)) })
+		timed(&right, func() { require.NoError(b, volume.SetOwnership(b.Context(), dir, o)) })
 	}
 	b.ReportMetric(float64(serial)/float64(b.N)/1e6, "serial-ms")
 	b.ReportMetric(float64(serial)/float64(changed), "x-changing")

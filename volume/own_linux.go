@@ -28,7 +28,7 @@ const ownProgressEvery = 30 * time.Second
 //
 // Links are changed and not followed, also those that somebody puts there
 // meanwhile, and what is mounted below dir on another file system is left alone.
-func Own(ctx context.Context, dir string, o Ownership) error {
+func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("volume: own %s: it is not a directory", dir)
@@ -115,7 +115,7 @@ func (w *owner) tell() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				w.Progress(OwnProgress{Dir: w.dir, Seen: w.seen.Load(), Changed: w.changed.Load(), Since: time.Since(w.begun)})
+				w.Progress(OwnershipProgress{Dir: w.dir, Visited: w.seen.Load(), Changed: w.changed.Load(), Elapsed: time.Since(w.begun)})
 			}
 		}
 	}()

@@ -13,7 +13,7 @@ import (
 // Own makes the files below dir belong to a group. It returns when all do, when
 // ctx ends, or when a directory cannot be read; files that cannot be changed are
 // left as they are.
-func Own(ctx context.Context, dir string, o Ownership) error {
+func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	if runtime.GOOS == "windows" {
 		return nil // there are no such groups
 	}

@@ -13,7 +13,7 @@ import (
 // are the kubelet's (section 6.1).
 type Place struct {
 	// Root is the agent's directory: /var/lib/kubelet.
-	Root string `json:"-"`
+	RootDir string `json:"-"`
 
 	PodUID types.UID `json:"podUID"`
 
@@ -28,7 +28,7 @@ type Place struct {
 }
 
 // PodDir holds all that the agent keeps of the pod.
-func (p Place) PodDir() string { return filepath.Join(p.Root, "pods", string(p.PodUID)) }
+func (p Place) PodDir() string { return filepath.Join(p.RootDir, "pods", string(p.PodUID)) }
 
 // Dir is where the volume is mounted, pods/<uid>/volumes/<plugin>/<name>, or,
 // of a block volume, where the link to its device is, in volumeDevices.
@@ -48,7 +48,7 @@ func (p Place) PluginDir() string {
 
 // NodeDir is for what a plugin keeps beyond a pod: plugins/<plugin>.
 func (p Place) NodeDir() string {
-	return filepath.Join(p.Root, "plugins", filepath.FromSlash(p.Plugin))
+	return filepath.Join(p.RootDir, "plugins", filepath.FromSlash(p.Plugin))
 }
 
 // subPathsDir holds the bind mounts of parts of the volume:

@@ -137,7 +137,7 @@ const (
 const refreshPause = 5 * time.Second
 
 // notBefore returns m, whose RefreshAt, if there is one, is that late at least.
-func (m Mounted) notBefore(at time.Time) Mounted {
+func (m SetUpResult) notBefore(at time.Time) SetUpResult {
 	if !m.RefreshAt.IsZero() && m.RefreshAt.Before(at) {
 		m.RefreshAt = at
 	}

@@ -40,7 +40,7 @@ type Plugin interface {
 	//
 	// After an error the volume counts as half there, and is torn down before
 	// its pod goes, unless the error is [Definite] (vol-21).
-	SetUp(ctx context.Context, req Request) (Mounted, error)
+	SetUp(ctx context.Context, req Request) (SetUpResult, error)
 
 	// TearDown removes what SetUp made, and the directory at.Dir. What the pod
 	// has put there goes with it, if it was the pod's own (an emptyDir), and
@@ -51,7 +51,7 @@ type Plugin interface {
 	// Construct tells from the disk alone which volume is at a Place, if there
 	// is no record of it: one that a kubelet has mounted (vol-32). The result
 	// need hold only what TearDown (and Unstage) asks of it.
-	Construct(at Place) (*Spec, error)
+	ConstructSpec(at Place) (*Spec, error)
 
 	// Stats measures a volume that is set up. errors.ErrUnsupported: this kind
 	// has no figures. [DiskUsage] and [FSUsage] do the measuring.
@@ -94,7 +94,7 @@ type Request struct {
 
 	// Progress hears from a long walk over the files (vol-66, F-40). Nil:
 	// nobody does.
-	Progress func(OwnProgress)
+	Progress func(OwnershipProgress)
 }
 
 // Warn records a warning of the pod.
@@ -105,7 +105,7 @@ func (r *Request) Warn(reason, message string) {
 }
 
 // Mounted is what SetUp has come to.
-type Mounted struct {
+type SetUpResult struct {
 	// Volume tells containers where it is. The zero value is a volume that
 	// the runtime finds without us: an image.
 	runtime.Volume
@@ -144,8 +144,8 @@ type ObjectRef struct {
 // pushed to [Manager.ObjectChanged], and is then seen by the pod at once instead
 // of at its next sync (F-43). A volume that waits for an object which is not
 // there is tried again when it appears.
-type Refs interface {
-	Refs(pod *v1.Pod, spec *Spec) []ObjectRef
+type ObjectReferrer interface {
+	ObjectRefs(pod *v1.Pod, spec *Spec) []ObjectRef
 }
 
 // An Attacher is a Plugin some of whose volumes are attached to the node, by
@@ -188,6 +188,6 @@ type MountOptioner interface {
 // Blocks is a Plugin that can give a pod a block device: SetUp of a Place with
 // Block makes the link at.Dir and returns Mounted.Device (vol-74). Volumes of
 // others are refused in volumeDevices.
-type Blocks interface {
+type BlockMapper interface {
 	SupportsBlock() bool
 }

@@ -18,7 +18,7 @@ func (m *Manager) Reconstruct() {
 	m.finding.Do(func() {
 		defer close(m.found)
 		m.reconstructDevices()
-		entries, err := os.ReadDir(filepath.Join(m.cfg.Root, "pods"))
+		entries, err := os.ReadDir(filepath.Join(m.cfg.RootDir, "pods"))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			m.log.Error("the directories of pods can't be read", "err", err)
 		}
@@ -51,7 +51,7 @@ func (m *Manager) reconstructDevices() {
 }
 
 func (m *Manager) reconstructPod(uid types.UID) {
-	podDir := Place{Root: m.cfg.Root, PodUID: uid}.PodDir()
+	podDir := Place{RootDir: m.cfg.RootDir, PodUID: uid}.PodDir()
 	records, errs := readRecords(recordsDir(podDir))
 	for _, err := range errs {
 		m.log.Warn("a record of a volume can't be read; its plugin is asked", "uid", uid, "err", err)
@@ -59,7 +59,7 @@ func (m *Manager) reconstructPod(uid types.UID) {
 	known := map[Place]bool{}
 	for _, r := range records {
 		at := r.Place
-		at.Root = m.cfg.Root
+		at.RootDir = m.cfg.RootDir
 		if at.PodUID != uid || at.check() != nil {
 			m.log.Warn("a record of a volume is in the wrong place; it is passed over", "uid", uid, "volume", at.String())
 			continue
@@ -71,7 +71,7 @@ func (m *Manager) reconstructPod(uid types.UID) {
 		known[at] = true
 		m.adopt(at, r.Spec, ReconstructInfo{Place: at, Recorded: true})
 	}
-	for _, at := range placesIn(m.cfg.Root, uid) {
+	for _, at := range placesIn(m.cfg.RootDir, uid) {
 		if known[at] {
 			continue
 		}
@@ -80,7 +80,7 @@ func (m *Manager) reconstructPod(uid types.UID) {
 		if p := m.cfg.plugin(at.Plugin); p == nil {
 			info.Err = fmt.Errorf("volume: no plugin is called %q", at.Plugin)
 		} else {
-			spec, info.Err = p.Construct(at)
+			spec, info.Err = p.ConstructSpec(at)
 		}
 		m.adopt(at, spec, info)
 	}
@@ -126,12 +126,12 @@ func (m *Manager) adopt(at Place, spec *Spec, info ReconstructInfo) {
 func placesIn(root string, uid types.UID) []Place {
 	var list []Place
 	for kind, block := range map[string]bool{"volumes": false, "volumeDevices": true} {
-		dir := filepath.Join(Place{Root: root, PodUID: uid}.PodDir(), kind)
+		dir := filepath.Join(Place{RootDir: root, PodUID: uid}.PodDir(), kind)
 		plugins, _ := os.ReadDir(dir)
 		for _, p := range plugins {
 			volumes, _ := os.ReadDir(filepath.Join(dir, p.Name()))
 			for _, v := range volumes {
-				list = append(list, Place{Root: root, PodUID: uid, Plugin: Unescape(p.Name()), Name: v.Name(), Block: block})
+				list = append(list, Place{RootDir: root, PodUID: uid, Plugin: Unescape(p.Name()), Name: v.Name(), Block: block})
 			}
 		}
 	}

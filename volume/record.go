@@ -40,7 +40,7 @@ const recordVersion = 1
 
 func recordsDir(podDir string) string { return filepath.Join(podDir, "plugins", recordsName) }
 
-func (m *Manager) devicesDir() string { return filepath.Join(m.cfg.Root, "plugins", recordsName) }
+func (m *Manager) devicesDir() string { return filepath.Join(m.cfg.RootDir, "plugins", recordsName) }
 
 func recordName(of string) string {
 	sum := sha256.Sum256([]byte(of))

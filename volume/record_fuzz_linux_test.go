@@ -26,7 +26,7 @@ func FuzzRecord(f *testing.F) {
 			write(t, filepath.Join(root, dir, "x.json"))
 			require.NoError(t, os.WriteFile(filepath.Join(root, dir, "x.json"), data, 0o600))
 		}
-		m, err := volume.New(volume.Config{Root: root, Plugins: []volume.Plugin{staged()}, Mounter: new(volumetest.Mounter)})
+		m, err := volume.New(volume.Config{RootDir: root, Plugins: []volume.Plugin{staged()}, Mounter: new(volumetest.Mounter)})
 		require.NoError(t, err)
 		m.Reconstruct()
 		require.FileExists(t, other)

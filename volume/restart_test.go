@@ -134,12 +134,12 @@ func TestAfterARestartDevicesAreKnown(t *testing.T) {
 		n.plugin = staged()
 		start(t, n, with)
 		synctest.Wait()
-		assert.Len(t, n.InUse(), 1)
+		assert.Len(t, n.VolumesInUse(), 1)
 		assert.Zero(t, n.plugin.Count("Unstage"))
 		require.NoError(t, n.Collect(t.Context(), nobody))
 		synctest.Wait()
 		assert.Equal(t, 1, n.plugin.Count("Unstage"))
-		assert.Empty(t, n.InUse())
+		assert.Empty(t, n.VolumesInUse())
 
 		// Killed between the two: the pod's record is gone, the device's is not.
 		n.plugin.Fault = func(ctx context.Context, act, _ string) error {

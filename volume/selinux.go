@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // An SELinuxMounter is a Plugin that mounts some of its volumes with an SELinux label,
@@ -77,11 +79,9 @@ func (c *Config) seLinuxUse(pod *v1.Pod, w want, names map[string]bool) seLinuxU
 	if sc := pod.Spec.SecurityContext; sc != nil {
 		u.policy = sc.SELinuxChangePolicy
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if slices.ContainsFunc(list[i].VolumeMounts, func(m v1.VolumeMount) bool { _, ok := names[m.Name]; return ok }) {
-				u.containers = append(u.containers, seLinuxOptions(pod, &list[i]))
-			}
+	for c := range podspec.Containers(pod) {
+		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { _, ok := names[m.Name]; return ok }) {
+			u.containers = append(u.containers, seLinuxOptions(pod, c))
 		}
 	}
 	return u

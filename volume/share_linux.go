@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Share makes mounts below dir, the agent's Root, go from the machine to
+// Share makes mounts below dir, the agent's RootDir, go from the machine to
 // containers, and from those that may (Bidirectional) to the machine: drivers in
 // pods mount volumes that way. What is so already stays as it is; else dir becomes
 // a mount of its own, recursively shared, and stays one when the agent ends, as
 // the kubelet's does (section 6.1). It needs to be called once at each start,
 // before anything is mounted.
-func Share(dir string) error {
+func MakeShared(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return fmt.Errorf("volume: share: %w", err)

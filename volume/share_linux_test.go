@@ -47,7 +47,7 @@ func TestTheRootIsShared(t *testing.T) {
 	listed := strings.ReplaceAll(dir, " ", `\040`)
 
 	for range 3 { // each start of the agent
-		require.NoError(t, volume.Share(link))
+		require.NoError(t, volume.MakeShared(link))
 		how, n := propagation(t, listed)
 		assert.Equal(t, "shared", how)
 		assert.Equal(t, 1, n)
@@ -58,7 +58,7 @@ func TestTheRootIsShared(t *testing.T) {
 	own := filepath.Join(around, "own")
 	require.NoError(t, os.Mkdir(own, 0o750))
 	require.NoError(t, unix.Mount("own", own, "tmpfs", 0, ""))
-	require.NoError(t, volume.Share(own))
+	require.NoError(t, volume.MakeShared(own))
 	how, n := propagation(t, own)
 	assert.Equal(t, "shared", how)
 	assert.Equal(t, 1, n)
@@ -67,15 +67,15 @@ func TestTheRootIsShared(t *testing.T) {
 	late := filepath.Join(around, "late")
 	require.NoError(t, os.MkdirAll(filepath.Join(late, "pods"), 0o750))
 	require.NoError(t, unix.Mount("volume", filepath.Join(late, "pods"), "tmpfs", 0, ""))
-	require.ErrorContains(t, volume.Share(late), filepath.Join(late, "pods")+" is mounted below it already")
+	require.ErrorContains(t, volume.MakeShared(late), filepath.Join(late, "pods")+" is mounted below it already")
 	_, n = propagation(t, late)
 	assert.Zero(t, n)
 
 	// Under one that is shared nothing is to be done.
 	require.NoError(t, os.Mkdir(filepath.Join(own, "below"), 0o750))
-	require.NoError(t, volume.Share(filepath.Join(own, "below")))
+	require.NoError(t, volume.MakeShared(filepath.Join(own, "below")))
 	_, n = propagation(t, filepath.Join(own, "below"))
 	assert.Zero(t, n)
 
-	require.ErrorContains(t, volume.Share(filepath.Join(around, "nowhere")), "no such file")
+	require.ErrorContains(t, volume.MakeShared(filepath.Join(around, "nowhere")), "no such file")
 }

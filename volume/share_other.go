@@ -8,4 +8,4 @@ import (
 )
 
 // Share is for Linux.
-func Share(string) error { return fmt.Errorf("volume: share: %w", errors.ErrUnsupported) }
+func MakeShared(string) error { return fmt.Errorf("volume: share: %w", errors.ErrUnsupported) }

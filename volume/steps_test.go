@@ -197,7 +197,7 @@ func TestAVolumeThatIsBeingTornDownIsNotReady(t *testing.T) {
 // asked what is there.
 func TestARecordThatIsNoneOfItsPlugins(t *testing.T) {
 	root, mounter := t.TempDir(), new(volumetest.Mounter)
-	plugin, err := local.New(local.Config{Root: root, Mounter: mounter})
+	plugin, err := local.New(local.Config{RootDir: root, Mounter: mounter})
 	require.NoError(t, err)
 	for path, record := range map[string]string{
 		"pods/p/plugins/kubeparts.io~volumes/x.json": `{"version":1,"place":{"podUID":"p","plugin":"kubernetes.io/local-volume","name":"pv"},"spec":{"volume":{"name":"data"}}}`,

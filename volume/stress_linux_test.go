@@ -97,7 +97,7 @@ func realManager(root string, hooks volume.Hooks) (*volume.Manager, error) {
 		return nil, err
 	}
 	return volume.New(volume.Config{
-		Root: root, Plugins: []volume.Plugin{empty, conf, sec, down, new(hostpath.Plugin)}, Mounter: mounter, StatsPeriod: -1, Hooks: hooks,
+		RootDir: root, Plugins: []volume.Plugin{empty, conf, sec, down, new(hostpath.Plugin)}, Mounter: mounter, StatsPeriod: -1, Hooks: hooks,
 	})
 }
 
@@ -133,7 +133,7 @@ func stressAgent(root, round string) {
 				default:
 					got, err := m.Mount(ctx, p)
 					check(err)
-					_, err = m.SubPath(ctx, volume.SubPath{PodUID: p.UID, Volume: "disk", Root: got["disk"].Path, Container: "c", Path: "sub"})
+					_, err = m.SubPath(ctx, volume.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "sub"})
 					check(err)
 					check(os.WriteFile(filepath.Join(got["disk"].Path, "data"), []byte("x"), 0o600))
 					fmt.Println("mounted", i)

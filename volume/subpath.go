@@ -14,12 +14,12 @@ import (
 
 // A SubPath is the part of a volume that one volumeMount of a container wants.
 type SubPath struct {
-	PodUID    types.UID
-	Volume    string // the pod's name of it
-	Root      string // where it is: runtime.Volume.Path
-	Container string
-	Index     int    // of the volumeMount
-	Path      string // in the volume, its variables expanded
+	PodUID     types.UID
+	Volume     string // the pod's name of it
+	VolumePath string // where it is: runtime.Volume.Path
+	Container  string
+	Index      int    // of the volumeMount
+	Path       string // in the volume, its variables expanded
 }
 
 // SubPath makes the part of the volume, if it is not there, and binds it to a
@@ -33,7 +33,7 @@ func (m *Manager) SubPath(ctx context.Context, sub SubPath) (string, error) {
 		name = v.place.Name
 	}
 	m.mu.Unlock()
-	at := Place{Root: m.cfg.Root, PodUID: sub.PodUID, Plugin: "sub-path", Name: name}
+	at := Place{RootDir: m.cfg.RootDir, PodUID: sub.PodUID, Plugin: "sub-path", Name: name}
 	if err := at.check(); err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (m *Manager) SubPath(ctx context.Context, sub SubPath) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return bindSubPath(m.cfg.Mounter, sub.Root, sub.Path, filepath.Join(at.subPathsDir(), sub.Container, strconv.Itoa(sub.Index)))
+	return bindSubPath(m.cfg.Mounter, sub.VolumePath, sub.Path, filepath.Join(at.subPathsDir(), sub.Container, strconv.Itoa(sub.Index)))
 }
 
 // checkSubPath refuses what cannot be a path in a volume (vol-69).

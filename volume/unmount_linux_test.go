@@ -25,7 +25,7 @@ func TestMountsAreNotListedForEachVolume(t *testing.T) {
 	write(t, filepath.Join(got["a"].Path, "dir", "file"))
 	for _, path := range []string{"dir", "dir/file"} {
 		for range 2 { // the second container finds it bound
-			_, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "a", Root: got["a"].Path, Container: "c" + filepath.Base(path), Path: path})
+			_, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "a", VolumePath: got["a"].Path, Container: "c" + filepath.Base(path), Path: path})
 			require.NoError(t, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestASubPathGoesWithWhatIsMountedOnIt(t *testing.T) {
 	require.NoError(t, err)
 	write(t, filepath.Join(got["data"].Path, "dir", "in", "file"))
 	for i := range 3 {
-		at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", Root: got["data"].Path, Container: "c", Index: i, Path: "dir"})
+		at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", VolumePath: got["data"].Path, Container: "c", Index: i, Path: "dir"})
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(n.root, "pods/p/volume-subpaths/data/c", fmt.Sprint(i)), at)
 		switch i {

@@ -16,7 +16,7 @@ import (
 // Pods without volumes are most of what a node of short jobs has; nothing is kept of
 // them.
 func TestNothingIsKeptOfPodsThatAreOver(t *testing.T) {
-	m := &Manager{cfg: Config{Root: t.TempDir(), WaitTimeout: time.Second}, found: make(chan struct{}), world: newWorld(), changed: map[types.UID]chan struct{}{}}
+	m := &Manager{cfg: Config{RootDir: t.TempDir(), WaitTimeout: time.Second}, found: make(chan struct{}), world: newWorld(), changed: map[types.UID]chan struct{}{}}
 	m.stats = newMeter(m)
 	close(m.found)
 	pod := new(v1.Pod)

@@ -29,7 +29,7 @@ type podVolume struct {
 	kept   bool
 	wanted bool
 	state  State
-	ready  Mounted
+	ready  SetUpResult
 
 	// inherited: an earlier agent has set it up, and this one has not yet
 	// done so: an error that is [Definite] is about this one's try only.

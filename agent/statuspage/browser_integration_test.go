@@ -62,7 +62,7 @@ func busyNode(t *testing.T) string {
 	mounter := new(volumetest.Mounter)
 	empty, err := emptydir.New(emptydir.Config{Mounter: mounter})
 	require.NoError(t, err)
-	volumes, err := volume.New(volume.Config{Root: t.TempDir(), Mounter: mounter, Plugins: []volume.Plugin{empty}})
+	volumes, err := volume.New(volume.Config{RootDir: t.TempDir(), Mounter: mounter, Plugins: []volume.Plugin{empty}})
 	require.NoError(t, err)
 	thresholds := []eviction.Threshold{{Signal: eviction.PIDAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("1"))}}}
 	evictions, err := eviction.New(eviction.Config{

@@ -11,6 +11,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -75,7 +76,7 @@ func (h *Handler) containers(pod *v1.Pod, status *v1.PodStatus) (all []page.Cont
 	}
 	for i := range pod.Spec.InitContainers {
 		c, kind := &pod.Spec.InitContainers[i], "init"
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if restart.Sidecar(c) {
 			kind = "sidecar"
 		}
 		add(kind, c, status.InitContainerStatuses)
@@ -174,12 +175,12 @@ func (h *Handler) volumes(uid types.UID) (all []page.Volume) {
 	for _, s := range h.cfg.Volumes.Stats(uid) {
 		used[s.Name] = s.UsedBytes
 	}
-	for _, held := range h.cfg.Volumes.Held(uid) {
+	for _, held := range h.cfg.Volumes.Volumes(uid) {
 		v := page.Volume{
 			Name: cmp.Or(strings.Join(held.Names, ", "), held.Place.Name), Kind: held.Place.Plugin[strings.LastIndexByte(held.Place.Plugin, '/')+1:],
-			State: held.State.String(), Path: held.Path, Doing: held.Doing, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
+			State: held.State.String(), Path: held.Path, Doing: held.Operation, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
 		}
-		if !held.Wanted {
+		if !held.Desired {
 			v.State += ", to be removed"
 		}
 		for _, name := range held.Names {

@@ -119,7 +119,7 @@ func TestAPodThatWaitsForAVolumeNamesTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plugin, err := secret.New(secret.Config{Objects: volumetest.NewObjects(), Tmpfs: &emptydir.Tmpfs{Mounter: new(volumetest.Mounter)}})
 		require.NoError(t, err)
-		volumes, err := volume.New(volume.Config{Root: t.TempDir(), Mounter: new(volumetest.Mounter), Plugins: []volume.Plugin{plugin}})
+		volumes, err := volume.New(volume.Config{RootDir: t.TempDir(), Mounter: new(volumetest.Mounter), Plugins: []volume.Plugin{plugin}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)

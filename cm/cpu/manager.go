@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -422,7 +423,7 @@ func (m *Manager) freeLocked() cpuset.CPUSet {
 func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) cpuset.CPUSet {
 	reusable, kept := cpuset.New(), cpuset.New()
 	for name, cpus := range m.state.Assigned[pod.UID] {
-		if passing(pod, name) && name != c.Name {
+		if podspec.RunsToCompletion(pod, name) && name != c.Name {
 			reusable = reusable.Union(cpus)
 		} else {
 			kept = kept.Union(cpus)

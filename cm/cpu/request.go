@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // Wants returns how many CPUs the container is to have for itself: what it
@@ -30,7 +31,7 @@ func podWants(pod *v1.Pod) int {
 	sidecars, peak := 0, 0
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		if sidecar(c) {
+		if restart.Sidecar(c) {
 			sidecars += Wants(pod, c)
 			peak = max(peak, sidecars)
 		} else {
@@ -42,20 +43,4 @@ func podWants(pod *v1.Pod) int {
 		sum += Wants(pod, &pod.Spec.Containers[i])
 	}
 	return max(peak, sum)
-}
-
-// sidecar reports whether an init container runs on beside the others.
-func sidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
-// passing reports whether the name is of an init container that ends before the
-// next is started, which may have what it had (cpu-7).
-func passing(pod *v1.Pod, name string) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return !sidecar(c)
-		}
-	}
-	return false
 }

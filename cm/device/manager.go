@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -195,7 +196,7 @@ func (m *Manager) Fresh() bool { return m.fresh }
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	for c := range containers(pod) {
+	for c := range podspec.Containers(pod) {
 		if len(m.wants(c)) > 0 {
 			return true
 		}
@@ -243,7 +244,7 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 	if m.cfg.RefuseLate {
 		return nil
 	}
-	for c := range containers(pod) {
+	for c := range podspec.Containers(pod) {
 		asks := m.asks(c)
 		for _, name := range slices.Sorted(maps.Keys(asks)) {
 			m.mu.Lock()
@@ -323,7 +324,7 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container, name string) map[
 			continue
 		}
 		for id := range granted[name].IDs {
-			if !passing(pod, h.name) {
+			if !podspec.RunsToCompletion(pod, h.name) {
 				kept[id] = true
 			} else if r != nil && r.devices[id].Healthy {
 				reusable[id] = r.devices[id]
@@ -342,7 +343,7 @@ func (m *Manager) podWants(pod *v1.Pod) map[string]int {
 		c := &pod.Spec.InitContainers[i]
 		for name, n := range m.wants(c) {
 			peak[name] = max(peak[name], sum[name]+n)
-			if !passing(pod, c.Name) {
+			if !podspec.RunsToCompletion(pod, c.Name) {
 				sum[name] += n
 			}
 		}
@@ -470,28 +471,4 @@ func (m *Manager) serve(ctx context.Context) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("device: %w", context.Cause(ctx))
 	}
-}
-
-// containers yields those of a pod in the order in which they are served.
-func containers(pod *v1.Pod) func(yield func(*v1.Container) bool) {
-	return func(yield func(*v1.Container) bool) {
-		for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// passing reports whether the name is of an init container that ends before the
-// next is started.
-func passing(pod *v1.Pod, name string) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return c.RestartPolicy == nil || *c.RestartPolicy != v1.ContainerRestartPolicyAlways
-		}
-	}
-	return false
 }

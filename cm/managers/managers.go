@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -154,11 +155,9 @@ func (m *Managers) ExclusiveCPUs(pod *v1.Pod) []string {
 		return nil
 	}
 	var names []string
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if _, exclusive := m.cfg.CPU.CPUs(pod.UID, list[i].Name); exclusive {
-				names = append(names, list[i].Name)
-			}
+	for c := range podspec.Containers(pod) {
+		if _, exclusive := m.cfg.CPU.CPUs(pod.UID, c.Name); exclusive {
+			names = append(names, c.Name)
 		}
 	}
 	return names

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A Policy is how memory is given out.
@@ -331,7 +332,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.
 // the container that comes after them (mem-4).
 func inherit(pod *v1.Pod, containers map[string][]Block, nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
-		if !passing(pod, name) {
+		if !podspec.RunsToCompletion(pod, name) {
 			continue
 		}
 		for i := range containers[name] {
@@ -350,7 +351,7 @@ func inherit(pod *v1.Pod, containers map[string][]Block, nodes topology.Mask, ki
 func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) map[topology.Mask]Request {
 	reusable := map[topology.Mask]Request{}
 	for name, blocks := range m.state.Assigned[pod.UID] {
-		if !passing(pod, name) || name == c.Name {
+		if !podspec.RunsToCompletion(pod, name) || name == c.Name {
 			continue
 		}
 		for _, b := range blocks {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 // ErrTooLittle says that there is less memory free than is asked for.
@@ -61,9 +62,9 @@ func Empty(m *topology.Machine, reserved map[int]Request) Nodes {
 		state := &NodeState{Memory: map[v1.ResourceName]*Table{}, Group: []int{n.ID}}
 		pages := uint64(0)
 		for size, count := range n.HugePages {
-			kind := HugePages(size)
-			state.Memory[kind] = table(size*count, reserved[n.ID][kind])
-			pages += size * count
+			kind, bytes := hugepages.Name(size), uint64(size*count)
+			state.Memory[kind] = table(bytes, reserved[n.ID][kind])
+			pages += bytes
 		}
 		state.Memory[v1.ResourceMemory] = table(n.MemoryBytes-min(n.MemoryBytes, pages), reserved[n.ID][v1.ResourceMemory])
 		state.Memory[v1.ResourceMemory].Total = n.MemoryBytes

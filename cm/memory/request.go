@@ -2,19 +2,13 @@ package memory
 
 import (
 	"fmt"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
-
-// HugePages returns the name of the resource of huge pages of that size in bytes,
-// "hugepages-2Mi".
-func HugePages(size uint64) v1.ResourceName {
-	return v1.ResourceName(v1.ResourceHugePagesPrefix + resource.NewQuantity(int64(size), resource.BinarySI).String())
-}
 
 // Wants returns what memory the container is to have for itself: what it requests,
 // if the pod is Guaranteed (mem-3). Nil: none. Containers of a pod that asks for
@@ -26,7 +20,7 @@ func Wants(pod *v1.Pod, c *v1.Container) Request {
 	var req Request
 	for _, list := range []v1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
 		for kind, amount := range list {
-			if kind != v1.ResourceMemory && !strings.HasPrefix(string(kind), v1.ResourceHugePagesPrefix) || amount.Sign() <= 0 {
+			if kind != v1.ResourceMemory && !hugepages.Is(kind) || amount.Sign() <= 0 {
 				continue
 			}
 			if req == nil {
@@ -44,7 +38,7 @@ func podWants(pod *v1.Pod) Request {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		wants := Wants(pod, c)
-		if sidecar(c) {
+		if restart.Sidecar(c) {
 			sidecars.add(wants)
 			peak.raise(sidecars)
 			continue
@@ -76,22 +70,6 @@ func (r Request) raise(other Request) {
 	for kind, size := range other {
 		r[kind] = max(r[kind], size)
 	}
-}
-
-// sidecar reports whether an init container runs on beside the others.
-func sidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
-// passing reports whether the name is of an init container that ends before the
-// next is started.
-func passing(pod *v1.Pod, name string) bool {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return !sidecar(c)
-		}
-	}
-	return false
 }
 
 // CheckReserved holds what is reserved by node against what is reserved in all:

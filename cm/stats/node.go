@@ -262,7 +262,7 @@ func fsStats(at metav1.Time, d Disk) *statsapi.FsStats {
 }
 
 func number(n runtime.OptionalUint64) *uint64 {
-	if !n.Known {
+	if !n.Valid {
 		return nil
 	}
 	return &n.Value

@@ -235,7 +235,7 @@ func (c *Collector) cpu(key string, u *runtime.CPUUsage) *statsapi.CPUStats {
 		return nil
 	}
 	out := &statsapi.CPUStats{Time: metav1.NewTime(u.At), UsageCoreNanoSeconds: number(u.CoreNanos), UsageNanoCores: number(u.NanoCores)}
-	if out.UsageNanoCores == nil && u.CoreNanos.Known {
+	if out.UsageNanoCores == nil && u.CoreNanos.Valid {
 		out.UsageNanoCores = c.rates.of(key, u.At, u.CoreNanos.Value)
 	}
 	return out

@@ -39,7 +39,7 @@ func machine() fstest.MapFS {
 	}
 }
 
-func known(n uint64) runtime.OptionalUint64 { return runtime.OptionalUint64{Value: n, Known: true} }
+func known(n uint64) runtime.OptionalUint64 { return runtime.OptionalUint64{Value: n, Valid: true} }
 
 // crt is a runtime that says what it was told to.
 type crt struct {

@@ -27,7 +27,7 @@ type Node struct {
 	MemoryBytes uint64
 
 	// HugePages is how many huge pages it has, by their size in bytes.
-	HugePages map[uint64]uint64
+	HugePages map[int64]int64
 
 	// Distances to the nodes of the machine, in the order of Machine.Nodes; 10
 	// is the node itself. Nil: not known.

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -175,7 +176,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 			return affinityRejection()
 		}
 	}
-	for c := range containers(pod) {
+	for c := range podspec.Containers(pod) {
 		if m.cfg.Policy != None && m.cfg.Scope == ContainerScope {
 			var admitted bool
 			if where, admitted = m.merge(pod, c); !admitted {
@@ -213,18 +214,4 @@ func rejection(ctx context.Context, err error) error {
 		return fmt.Errorf("topology: allocate: %w", context.Cause(ctx)) // called off, not failed
 	}
 	return &runtime.Rejection{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), Err: err}
-}
-
-// containers yields those of a pod in the order in which they are served: what
-// init containers had, later ones may use.
-func containers(pod *v1.Pod) func(yield func(*v1.Container) bool) {
-	return func(yield func(*v1.Container) bool) {
-		for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
 }

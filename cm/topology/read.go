@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 const (
@@ -117,7 +118,7 @@ func (r reader) nodes() ([]Node, map[int]int, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		pages, err := r.hugePages("sys/kernel/mm/hugepages")
+		pages, err := hugepages.Read(r.root, hugepages.Dir)
 		return []Node{{MemoryBytes: memory, HugePages: pages}}, nil, err
 	}
 	if err != nil {
@@ -138,7 +139,7 @@ func (r reader) nodes() ([]Node, map[int]int, error) {
 		if n.MemoryBytes, err = r.memory(dir + "/meminfo"); err != nil {
 			return nil, nil, err
 		}
-		if n.HugePages, err = r.hugePages(dir + "/hugepages"); err != nil {
+		if n.HugePages, err = hugepages.Read(r.root, dir+"/hugepages"); err != nil {
 			return nil, nil, err
 		}
 		if n.Distances, err = r.numbers(dir + "/distance"); err != nil {
@@ -170,34 +171,6 @@ func (r reader) memory(name string) (uint64, error) {
 		return kb << 10, nil
 	}
 	return 0, fmt.Errorf("%s has no MemTotal", name)
-}
-
-// hugePages reads how many huge pages there are, by size in bytes.
-func (r reader) hugePages(dir string) (map[uint64]uint64, error) {
-	sizes, err := fs.ReadDir(r.root, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var pages map[uint64]uint64
-	for _, entry := range sizes {
-		size, ok := strings.CutPrefix(entry.Name(), "hugepages-")
-		kb, err := strconv.ParseUint(strings.TrimSuffix(size, "kB"), 10, 53)
-		if !ok || err != nil {
-			continue
-		}
-		count, err := r.number(path.Join(dir, entry.Name(), "nr_hugepages"), 0)
-		if err != nil {
-			return nil, err
-		}
-		if pages == nil {
-			pages = map[uint64]uint64{}
-		}
-		pages[kb<<10] = uint64(max(count, 0))
-	}
-	return pages, nil
 }
 
 func (r reader) text(name string) (string, error) {

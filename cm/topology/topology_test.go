@@ -52,7 +52,7 @@ func TestMachinesAreReadFromSysfs(t *testing.T) {
 	golden(t, "machines.golden", b.String())
 }
 
-func pages(in map[uint64]uint64) string {
+func pages(in map[int64]int64) string {
 	var out []string
 	for _, size := range slices.Sorted(maps.Keys(in)) {
 		out = append(out, fmt.Sprintf("%dKi=%d", size>>10, in[size]))

@@ -185,8 +185,8 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 		Record: record, Logger: o.logger, Hooks: cri.Hooks{Synced: history.Synced},
 	})
 	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.FileHooks{
-		Problem: func(p podsource.Problem) { out.Printf("manifests", "%v", p.Err) },
-		Mended:  func(path string) { out.Printf("manifests", "%s is in order", path) },
+		Problem:  func(p podsource.Problem) { out.Printf("manifests", "%v", p.Err) },
+		Resolved: func(path string) { out.Printf("manifests", "%s is in order", path) },
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
@@ -220,7 +220,7 @@ func (objects) Services(context.Context, string) ([]*v1.Service, bool) { return 
 func newVolumes(o options, objects volume.Objects, record func(runtime.Event)) *volume.Manager {
 	mounter := volume.NewMounter(volume.CanMount())
 	empty := must(emptydir.New(emptydir.Config{Mounter: mounter, Logger: o.logger}))
-	return must(volume.New(volume.Config{Root: o.root, Mounter: mounter, Record: record, Logger: o.logger, Plugins: []volume.Plugin{
+	return must(volume.New(volume.Config{RootDir: o.root, Mounter: mounter, Record: record, Logger: o.logger, Plugins: []volume.Plugin{
 		empty, new(hostpath.Plugin),
 		must(configmap.New(configmap.Config{Objects: objects, Mounter: mounter})),
 		must(secret.New(secret.Config{Objects: objects, Tmpfs: empty.Tmpfs()})),
@@ -243,7 +243,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	cfg.Name, cfg.Runtime, cfg.Images, n.close = c.Name, c.Runtime, c.Images, c.Close
 	if volume.CanMount() {
 		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
-			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, Root: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
+			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
 		}
 	}
 	return must(cri.New(cfg))

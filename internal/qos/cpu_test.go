@@ -6,17 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-func TestWhatTheKernelHasOfCPU(t *testing.T) {
+func TestCPUOfTheKernel(t *testing.T) {
 	for _, tc := range []struct {
 		cpu           string
 		shares, quota int64
 	}{
-		{"-1", 2, 1000},
-		{"-9E", 2, 1000},
-		{"0", 2, 1000},
+		{"-1", 2, 0},
+		{"-9E", 2, 0},
+		{"0", 2, 0},
 		{"2m", 2, 1000},
 		{"10m", 10, 1000},
 		{"11m", 11, 1100},
@@ -24,10 +25,10 @@ func TestWhatTheKernelHasOfCPU(t *testing.T) {
 		{"1.5", 1536, 150_000},
 		{"256", 262144, 25_600_000},
 		{"1000", 262144, 100_000_000},
-		{"9E", 262144, 109_951_162_777_600}, // not what is left of an overflow
+		{"9E", 262144, 109_951_162_777_600}, // not the result of an overflow
 	} {
-		cpu := resource.MustParse(tc.cpu)
-		assert.Equal(t, tc.shares, qos.CPUShares(cpu), "shares of %s", tc.cpu)
-		assert.Equal(t, tc.quota, qos.CPUQuota(cpu, 100_000), "quota of %s", tc.cpu)
+		milli := qos.MilliCPU(resource.MustParse(tc.cpu))
+		assert.Equal(t, tc.shares, cgroups.Shares(milli), "shares of %s", tc.cpu)
+		assert.Equal(t, tc.quota, cgroups.Quota(milli, cgroups.DefaultPeriod), "quota of %s", tc.cpu)
 	}
 }

@@ -6,6 +6,8 @@ package qos
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Class returns the quality of service class of a pod by its spec (st-46),
@@ -23,11 +25,9 @@ func Class(pod *v1.Pod) v1.PodQOSClass {
 		return class(asks(r))
 	}
 	some, all := false, len(pod.Spec.Containers) > 0
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			asked, full := asks(&list[i].Resources)
-			some, all = some || asked, all && full
-		}
+	for c := range podspec.Containers(pod) {
+		asked, full := asks(&c.Resources)
+		some, all = some || asked, all && full
 	}
 	return class(some, all)
 }

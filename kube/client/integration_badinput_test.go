@@ -207,7 +207,7 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 	// so does the copy.
 	c.namespace(t, m.node)
 	static = static.DeepCopy()
-	static.UID, static.Annotations[runtime.HashAnnotation] = "static-uid-2", "h2"
+	static.UID, static.Annotations[runtime.ConfigHashAnnotation] = "static-uid-2", "h2"
 	m.static.Set(static)
 	m.ready(static.Name)
 }

@@ -70,7 +70,7 @@ func (m *Mirrors) Node() (owner metav1.OwnerReference, ok bool) { return m.cfg.N
 
 // CreateMirror implements podworker.Mirrors.
 func (m *Mirrors) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
-	hash := mirror.Annotations[runtime.MirrorAnnotation]
+	hash := mirror.Annotations[runtime.ConfigMirrorAnnotation]
 	name := nameOf(mirror)
 	m.mu.Lock()
 	was := m.refused[name]
@@ -109,7 +109,7 @@ func (m *Mirrors) create(ctx context.Context, mirror *v1.Pod, hash string) error
 	switch {
 	case getErr != nil:
 		return fmt.Errorf("client: create mirror pod: it is there already, but: %w", getErr)
-	case there.Annotations[runtime.MirrorAnnotation] == hash: // mir-2
+	case there.Annotations[runtime.ConfigMirrorAnnotation] == hash: // mir-2
 		return nil
 	default:
 		return fmt.Errorf("client: create mirror pod: %w: of another manifest, or no mirror pod at all", err)

@@ -20,7 +20,7 @@ import (
 func newStatic(hash string) *v1.Pod {
 	pod := newPod("etcd-node-1")
 	pod.UID, pod.ManagedFields = "static-uid", nil
-	pod.Annotations = map[string]string{runtime.SourceAnnotation: podsource.FileSource, runtime.HashAnnotation: hash}
+	pod.Annotations = map[string]string{runtime.ConfigSourceAnnotation: podsource.FileSource, runtime.ConfigHashAnnotation: hash}
 	return pod
 }
 

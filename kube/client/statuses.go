@@ -209,7 +209,7 @@ func (s *Statuses) end(e *saidPod) {
 func (s *Statuses) target(e *saidPod) *v1.Pod {
 	if runtime.IsStatic(e.pod) { // st-65
 		mirror := s.cfg.Pods.Mirror(e.pod.Namespace, e.pod.Name)
-		if mirror == nil || mirror.Annotations[runtime.MirrorAnnotation] != e.pod.Annotations[runtime.HashAnnotation] {
+		if mirror == nil || mirror.Annotations[runtime.ConfigMirrorAnnotation] != e.pod.Annotations[runtime.ConfigHashAnnotation] {
 			return nil
 		}
 		if e.there != nil && e.there.UID == mirror.UID && newer(e.there, mirror) {

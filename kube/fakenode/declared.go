@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -27,14 +29,12 @@ type declared struct {
 func (cfg *Config) behaviours(pod *v1.Pod) (map[string]Behaviour, error) {
 	of := map[string]Behaviour{}
 	var first error
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			b, err := cfg.behaviour(pod, &list[i])
-			if err != nil && first == nil {
-				first = err
-			}
-			of[list[i].Name] = b
+	for c := range podspec.Containers(pod) {
+		b, err := cfg.behaviour(pod, c)
+		if err != nil && first == nil {
+			first = err
 		}
+		of[c.Name] = b
 	}
 	return of, first
 }
@@ -75,7 +75,7 @@ func probed(pod *v1.Pod) *v1.Pod {
 	for list, can := range map[*[]v1.Container]func(*v1.Container) bool{
 		&pod.Spec.Containers: func(*v1.Container) bool { return true },
 		&pod.Spec.InitContainers: func(c *v1.Container) bool {
-			return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+			return restart.Sidecar(c)
 		},
 	} {
 		*list = append([]v1.Container(nil), *list...) // the others are the API server's

@@ -13,7 +13,7 @@ func TestWhatFakeNodesWeigh(t *testing.T) {
 		Max:     630,
 		House: []string{
 			"admission", "agent", "allocation", "cm/state", "internal/checkpoint", "internal/pause", "internal/podfields", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/untrusted", "internal/yamljson", "kube/client", "kube/internal/pause", "kube/node",
-			"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/runtimetest", "status",
+			"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri/plan", "runtime/runtimetest", "status",
 		},
 		Allow: []string{"k8s.io/client-go", "testing"},
 	}.Check(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 // A capacity has the resources of the machine.
@@ -76,10 +77,8 @@ func amounts(field string, in map[string]string) (v1.ResourceList, error) {
 func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.Policy, error) {
 	p := cm.Policy{NoCPUQuota: !*k.CPUCFSQuota, CPUPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit}
 	for name := range total {
-		if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
-			if q, err := resource.ParseQuantity(size); err == nil {
-				p.HugePageSizes = append(p.HugePageSizes, q.Value())
-			}
+		if size := hugepages.Size(name); size > 0 {
+			p.HugePageSizes = append(p.HugePageSizes, size)
 		}
 	}
 	if k.FeatureGates["MemoryQoS"] && k.MemoryReservationPolicy == "TieredReservation" {

@@ -110,7 +110,7 @@ func evictionGCPolicy(p pods) runtime.GCPolicy {
 			}
 			return p.pod(uid) == nil && p.loop().Synced()
 		},
-		Ended: func(uid types.UID) bool { return p.loop().State(uid) >= podworker.Cleaning },
+		Terminated: func(uid types.UID) bool { return p.loop().State(uid) >= podworker.Cleaning },
 	}
 }
 

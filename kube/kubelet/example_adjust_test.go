@@ -127,15 +127,15 @@ func (nfsPlugin) Name() string { return "kubernetes.io/nfs" }
 
 func (nfsPlugin) CanSupport(s *volume.Spec) bool { return s.Volume != nil && s.Volume.NFS != nil }
 
-func (nfsPlugin) SetUp(_ context.Context, r volume.Request) (volume.Mounted, error) {
+func (nfsPlugin) SetUp(_ context.Context, r volume.Request) (volume.SetUpResult, error) {
 	nfs := r.Spec.Volume.NFS
 	fmt.Printf("mount %s:%s as volume %s\n", nfs.Server, nfs.Path, r.Spec.Name())
-	return volume.Mounted{Volume: runtime.Volume{Path: r.Dir()}}, os.MkdirAll(r.Dir(), 0o750)
+	return volume.SetUpResult{Volume: runtime.Volume{Path: r.Dir()}}, os.MkdirAll(r.Dir(), 0o750)
 }
 
 func (nfsPlugin) TearDown(_ context.Context, at volume.Place) error { return os.RemoveAll(at.Dir()) }
 
-func (nfsPlugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (nfsPlugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}}}, nil
 }
 

@@ -65,7 +65,7 @@ func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	never := func() time.Time { return time.Time{} }
 	s := metrics.Sources{
 		Wanted: reportedPods{d.agent}.Pods, Mirrors: d.agent.Loop().MirrorUIDs, Working: d.agent.Workers().Counts, Held: d.agent.PLEG().Pods,
-		Resize: d.allocation.State, Volumes: d.volumes.Totals,
+		Resize: d.allocation.State, Volumes: d.volumes.VolumeCounts,
 		Summary: d.stats.Summary, Usage: d.stats.CPUAndMemory, Group: d.stats.Group, Dirs: d.stats.Dirs,
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
 	}

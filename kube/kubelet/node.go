@@ -53,7 +53,7 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 	maxImages := int(deref(b.k.NodeStatusMaxImages))
 	facts := node.Facts{
 		Addresses: addresses.Addresses, Machine: machine, KubeletPort: d.port, Declared: declaredFeatures(d.services.noResize() == "", features),
-		MaxImages: maxImages, Images: d.images.forNode(d.services, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.InUse,
+		MaxImages: maxImages, Images: d.images.forNode(d.services, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
 			info.KubeletVersion = Version

@@ -86,7 +86,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if d.volumes.mounts {
 		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
 			return d.volumes.SubPath(ctx, volume.SubPath{
-				PodUID: s.Pod.UID, Volume: s.Name, Root: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
+				PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
 			})
 		}
 	}

@@ -33,7 +33,7 @@ func newSources(b base, c *cluster) (sources, error) {
 			}
 			b.cfg.Notify(fmt.Sprintf("manifests: %v; %s", p.Err, effect))
 		},
-		Mended: func(path string) { b.cfg.Notify("manifests: " + path + " is valid again") },
+		Resolved: func(path string) { b.cfg.Notify("manifests: " + path + " is valid again") },
 	}
 	if b.k.StaticPodPath != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{

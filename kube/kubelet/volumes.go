@@ -81,7 +81,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	mounter := volume.NewMounter(v.mounts)
 	capacity := func() v1.ResourceList { return allocatable }
 	cfg := volume.Config{
-		Root: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
+		RootDir: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
 	}
 	var err error
 	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {
@@ -91,7 +91,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	var tokens *token.Cache
 	var bundles volume.TrustBundles
 	drivers := csi.Config{
-		Root: b.cfg.RootDir, NodeName: b.cfg.NodeName, Mounter: mounter,
+		RootDir: b.cfg.RootDir, NodeName: b.cfg.NodeName, Mounter: mounter,
 		Changed: func() { v.PluginChanged(csi.Name) }, Called: b.metrics.remote.CSI, Logger: b.logger,
 	}
 	switch {
@@ -120,7 +120,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
 	add(downward.New(downward.Config{Allocatable: capacity, Tmpfs: memory}))
 	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: capacity, Tmpfs: memory}))
-	add(local.New(local.Config{Root: b.cfg.RootDir, Mounter: mounter, Exec: exec.New()}))
+	add(local.New(local.Config{RootDir: b.cfg.RootDir, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		drivers.Objects, drivers.Tokens = objects, tokens
 		plugin, failed := csi.New(drivers)
@@ -152,7 +152,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 func shareRoot(b base) {
 	err := os.MkdirAll(b.cfg.RootDir, 0o750)
 	if err == nil {
-		err = volume.Share(b.cfg.RootDir)
+		err = volume.MakeShared(b.cfg.RootDir)
 	}
 	if err != nil {
 		b.logger.Warn("Failed to share the root directory; mounts do not propagate between host and containers", "err", err)

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 )
 
@@ -112,19 +113,7 @@ func specOf(pod *v1.Pod, name string) *v1.Container {
 	if pod == nil {
 		return nil
 	}
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if c := &pod.Spec.EphemeralContainers[i]; c.Name == name {
-			return (*v1.Container)(&c.EphemeralContainerCommon)
-		}
-	}
-	return nil
+	return podspec.Container(pod, name)
 }
 
 // The kernel's and the kubelet's ways to count CPU time.

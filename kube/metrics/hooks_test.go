@@ -74,7 +74,7 @@ func (w world) live(t testing.TB) world {
 	w.Allocation().Decided(allocation.DecisionInfo{After: allocation.Infeasible, Message: "…enough capacity…"})
 	w.Allocation().Decided(allocation.DecisionInfo{Before: allocation.Deferred, After: allocation.NotPending, Trigger: allocation.PodsRemoved})
 	w.Allocation().Resized(allocation.ResizedInfo{Duration: second})
-	w.Sources().Set(podsource.SetInfo{Source: "file", Pods: 2, Refused: 1})
+	w.Sources().Set(podsource.SetInfo{Source: "file", Pods: 2, Rejected: 1})
 	w.Sources().Failed(podsource.FailedInfo{Source: "file"})
 	_ = w.Check("healthz", "pleg", func() error { return nil })()
 	_ = w.Check("healthz", "runtime", func() error { return errBroken })()

@@ -24,7 +24,7 @@ func (m *Metrics) Sources() podsource.Hooks {
 	return podsource.Hooks{
 		Set: func(i podsource.SetInfo) {
 			s.pods.WithLabelValues(i.Source).Set(float64(i.Pods))
-			s.refused.WithLabelValues(i.Source).Set(float64(i.Refused))
+			s.refused.WithLabelValues(i.Source).Set(float64(i.Rejected))
 		},
 		Failed: func(i podsource.FailedInfo) { s.failed.WithLabelValues(i.Source).Inc() },
 	}

@@ -39,7 +39,7 @@ type Sources struct {
 	Resize func(types.UID) allocation.State
 
 	// Volumes counts volumes: volume.Manager.Totals.
-	Volumes func() []volume.Total
+	Volumes func() []volume.VolumeCount
 
 	// Summary is what the node and its pods use: stats.Collector.Summary; and Usage
 	// only CPU and memory: stats.Collector.CPUAndMemory. Without Usage it is Summary.

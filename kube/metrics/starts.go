@@ -119,7 +119,7 @@ func (m *Metrics) ImagePulled(uid types.UID, begun, ended time.Time) {
 
 // seenAt is when the agent first saw the pod, as its source says, or now.
 func seenAt(pod *v1.Pod, now time.Time) time.Time {
-	if at, err := time.Parse(time.RFC3339Nano, pod.Annotations[runtime.SeenAnnotation]); err == nil && !at.After(now) {
+	if at, err := time.Parse(time.RFC3339Nano, pod.Annotations[runtime.ConfigSeenAnnotation]); err == nil && !at.After(now) {
 		return at
 	}
 	return now

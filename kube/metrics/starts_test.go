@@ -96,7 +96,7 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 		"a static pod": {
 			pod: func(pod *v1.Pod) {
 				pod.CreationTimestamp = metav1.Time{}
-				pod.Annotations = map[string]string{runtime.SourceAnnotation: "file", runtime.SeenAnnotation: time.Now().Add(-time.Second).Format(time.RFC3339Nano)}
+				pod.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "file", runtime.ConfigSeenAnnotation: time.Now().Add(-time.Second).Format(time.RFC3339Nano)}
 			},
 			play: func(w world, pod *v1.Pod) {
 				w.says(pod, v1.PodStatus{}, pending())

@@ -174,7 +174,7 @@ func (w world) known() world {
 		Resize: func(types.UID) allocation.State {
 			return allocation.State{Pending: allocation.Deferred, InProgress: true}
 		},
-		Volumes:   func() []volume.Total { return []volume.Total{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}} },
+		Volumes:   func() []volume.VolumeCount { return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}} },
 		Summary:   func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
 		PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
 		Group: func(types.UID, string) (cgroups.Stats, error) {

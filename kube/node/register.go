@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
@@ -96,14 +97,14 @@ func (s Spec) Reconcile(is, fresh *v1.Node) (*v1.Node, bool) {
 		{node.Status.Capacity, fresh.Status.Capacity}, {node.Status.Allocatable, fresh.Status.Allocatable},
 	} {
 		for name, value := range list.fresh {
-			if hugePages(name) && list.is != nil {
+			if hugepages.Is(name) && list.is != nil {
 				list.is[name] = value.DeepCopy()
 			}
 		}
 		for name, value := range list.is {
 			_, known := list.fresh[name]
 			switch {
-			case hugePages(name) && !known:
+			case hugepages.Is(name) && !known:
 				delete(list.is, name)
 			case extended(name) && !s.KeepDevices && !known && value.Sign() != 0:
 				list.is[name] = *resource.NewQuantity(0, resource.DecimalSI)
@@ -113,10 +114,6 @@ func (s Spec) Reconcile(is, fresh *v1.Node) (*v1.Node, bool) {
 	changed := !maps.Equal(node.Labels, is.Labels) || !maps.Equal(node.Annotations, is.Annotations) ||
 		!equality.Semantic.DeepEqual(node.Status, is.Status)
 	return node, changed
-}
-
-func hugePages(name v1.ResourceName) bool {
-	return len(name) > len(v1.ResourceHugePagesPrefix) && name[:len(v1.ResourceHugePagesPrefix)] == v1.ResourceHugePagesPrefix
 }
 
 // register tries until the object is there and in order (ns-1). It returns false

@@ -126,7 +126,7 @@ func probes(cfg Config) prober.Handlers {
 	if h.TCPSocket == nil {
 		h.TCPSocket = prober.TCPSocket{}
 	}
-	if execer, ok := cfg.Runtime.(runtime.Execer); ok && h.Exec == nil {
+	if execer, ok := runtime.As[runtime.Execer](cfg.Runtime); ok && h.Exec == nil {
 		h.Exec = prober.Exec{Runtime: execer}
 	}
 	return h

@@ -38,7 +38,7 @@ func (e ExitError) ExitStatus() int { return int(e.Code) }
 // container does not exist, and an error that is runtime.ErrUnsupported if Runtime is not
 // a runtime.StreamExecer.
 func (p *Provider) Exec(ctx context.Context, namespace, pod, container string, cmd []string, s runtime.Streams) error {
-	execer, ok := p.cfg.Runtime.(runtime.StreamExecer)
+	execer, ok := runtime.As[runtime.StreamExecer](p.cfg.Runtime)
 	if !ok {
 		return fmt.Errorf("provider: exec: %w", runtime.ErrUnsupported)
 	}
@@ -59,7 +59,7 @@ func (p *Provider) Exec(ctx context.Context, namespace, pod, container string, c
 // Attach connects s to the main process of a running container until it terminates or ctx
 // is done. Its errors are those of Exec; it requires a runtime.Attacher.
 func (p *Provider) Attach(ctx context.Context, namespace, pod, container string, s runtime.Streams) error {
-	attacher, ok := p.cfg.Runtime.(runtime.Attacher)
+	attacher, ok := runtime.As[runtime.Attacher](p.cfg.Runtime)
 	if !ok {
 		return fmt.Errorf("provider: attach: %w", runtime.ErrUnsupported)
 	}
@@ -76,7 +76,7 @@ func (p *Provider) Attach(ctx context.Context, namespace, pod, container string,
 // PortForward copies between conn and a port of a pod until either side is closed or ctx is
 // done, and closes conn. It requires a runtime.PortForwarder.
 func (p *Provider) PortForward(ctx context.Context, namespace, pod string, port int32, conn io.ReadWriteCloser) error {
-	forwarder, ok := p.cfg.Runtime.(runtime.PortForwarder)
+	forwarder, ok := runtime.As[runtime.PortForwarder](p.cfg.Runtime)
 	if !ok {
 		_ = conn.Close()
 		return fmt.Errorf("provider: port-forward: %w", runtime.ErrUnsupported)
@@ -123,7 +123,7 @@ func statusOf(pod *v1.Pod, container string) (*v1.ContainerStatus, error) {
 // returns a NotFound error if the pod or the container does not exist, and an error that
 // is runtime.ErrUnsupported if the runtime has no log files (runtime.LogReader).
 func (p *Provider) Logs(ctx context.Context, namespace, pod, container string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
-	paths, ok := p.cfg.Runtime.(runtime.LogReader)
+	paths, ok := runtime.As[runtime.LogReader](p.cfg.Runtime)
 	if !ok {
 		return nil, fmt.Errorf("provider: logs: %w", runtime.ErrUnsupported)
 	}

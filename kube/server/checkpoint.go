@@ -14,7 +14,7 @@ import (
 
 // checkpoint answers /checkpoint/{namespace}/{pod}/{container} (sv-11).
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
-	does, can := s.cfg.Runtime.(runtime.Checkpointer)
+	does, can := runtime.As[runtime.Checkpointer](s.cfg.Runtime)
 	if !can || s.cfg.CheckpointDir == "" {
 		refuse(w, http.StatusNotFound, "this node makes no checkpoints\n")
 		return

@@ -91,7 +91,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusInternalServerError, "the connection cannot be flushed")
 		return
 	}
-	paths, ok := s.cfg.Runtime.(runtime.LogReader)
+	paths, ok := runtime.As[runtime.LogReader](s.cfg.Runtime)
 	if !ok {
 		refuse(w, http.StatusNotFound, "this node has no logs of containers")
 		return

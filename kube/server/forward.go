@@ -35,7 +35,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 	if s.isRefused(w, r, err) {
 		return
 	}
-	forwarder, here := s.cfg.Runtime.(runtime.PortForwarder)
+	forwarder, here := runtime.As[runtime.PortForwarder](s.cfg.Runtime)
 	if s.passedOn(w, r, through, tunnelled, func(there runtime.StreamServer) (*url.URL, error) {
 		return there.PortForwardURL(r.Context(), pod.UID, options.Ports)
 	}) {

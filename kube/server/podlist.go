@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -62,17 +63,8 @@ func imageOf(pod *v1.Pod, container string) string {
 	if pod == nil {
 		return ""
 	}
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for _, c := range list {
-			if c.Name == container {
-				return c.Image
-			}
-		}
-	}
-	for _, c := range pod.Spec.EphemeralContainers {
-		if c.Name == container {
-			return c.Image
-		}
+	if c := podspec.Container(pod, container); c != nil {
+		return c.Image
 	}
 	return ""
 }
@@ -134,17 +126,5 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // hasContainer reports whether a pod's spec has a container, of any kind.
 func hasContainer(pod *v1.Pod, name string) bool {
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for _, c := range list {
-			if c.Name == name {
-				return true
-			}
-		}
-	}
-	for _, c := range pod.Spec.EphemeralContainers {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
+	return podspec.Container(pod, name) != nil
 }

@@ -15,7 +15,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	if s.isRefused(w, r, err) {
 		return
 	}
-	does, can := s.cfg.Runtime.(runtime.Execer)
+	does, can := runtime.As[runtime.Execer](s.cfg.Runtime)
 	if !can {
 		refuse(w, http.StatusNotFound, "this node's runtime runs no commands")
 		return

@@ -164,7 +164,7 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request) (id string, want 
 // here, as those of clients do who speak what such servers don't; it reports whether it
 // did.
 func (s *Server) passedOn(w http.ResponseWriter, r *http.Request, through *passage, endHere bool, where func(runtime.StreamServer) (*url.URL, error)) bool {
-	there, ok := s.cfg.Runtime.(runtime.StreamServer)
+	there, ok := runtime.As[runtime.StreamServer](s.cfg.Runtime)
 	if !ok || endHere {
 		return false
 	}
@@ -185,7 +185,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, through *passage) 
 		return
 	}
 	cmd := r.Form["command"]
-	execer, here := s.cfg.Runtime.(runtime.StreamExecer)
+	execer, here := runtime.As[runtime.StreamExecer](s.cfg.Runtime)
 	switch {
 	case s.passedOn(w, r, through, here && streamserver.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
 		return there.ExecURL(r.Context(), id, cmd, want)
@@ -205,7 +205,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, through *passage
 	if s.isRefused(w, r, err) {
 		return
 	}
-	attacher, here := s.cfg.Runtime.(runtime.Attacher)
+	attacher, here := runtime.As[runtime.Attacher](s.cfg.Runtime)
 	switch {
 	case s.passedOn(w, r, through, here && streamserver.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
 		return there.AttachURL(r.Context(), id, want)

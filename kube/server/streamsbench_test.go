@@ -65,7 +65,8 @@ func BenchmarkExec(b *testing.B) {
 			cmd := []string{"/bin/echo", "done"}
 			b.Run("by the runtime", func(b *testing.B) {
 				for b.Loop() {
-					code, err := rt.(runtime.StreamExecer).StreamExec(b.Context(), id, cmd, runtime.Streams{Stdout: io.Discard, Stderr: io.Discard})
+					execer, _ := runtime.As[runtime.StreamExecer](rt)
+					code, err := execer.StreamExec(b.Context(), id, cmd, runtime.Streams{Stdout: io.Discard, Stderr: io.Discard})
 					require.NoError(b, err)
 					require.Zero(b, code)
 				}

@@ -3,6 +3,8 @@ package manifest
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 // Default returns a copy of pod with the values that the API server fills in
@@ -73,7 +75,7 @@ func defaultPodResources(pod *v1.Pod) {
 		}
 	}
 	fill(resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}), func(n v1.ResourceName) bool {
-		return !resource.IsSupportedPodLevelResource(n) || isHugePages(n)
+		return !resource.IsSupportedPodLevelResource(n) || hugepages.Is(n)
 	})
 	fill(res.Limits, func(n v1.ResourceName) bool { return !resource.IsSupportedPodLevelResource(n) })
 }

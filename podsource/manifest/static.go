@@ -39,7 +39,7 @@ type StaticOptions struct {
 //     the origin (src-16): a changed manifest is another pod, an unchanged one is the
 //     same pod after a restart. The derivation covers the manifest's JSON instead of the
 //     Go type, so that it does not depend on the version of the API.
-//   - The annotation [runtime.HashAnnotation] has the derived value also if the manifest
+//   - The annotation [runtime.ConfigHashAnnotation] has the derived value also if the manifest
 //     has a UID (lq-25).
 //   - It tolerates every NoExecute taint (src-19).
 //
@@ -88,7 +88,7 @@ func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.P
 	if pod.Annotations == nil {
 		pod.Annotations = make(map[string]string)
 	}
-	pod.Annotations[runtime.HashAnnotation] = hash
+	pod.Annotations[runtime.ConfigHashAnnotation] = hash
 	if !opts.NoToleration {
 		tolerateNoExecute(&pod.Spec)
 	}

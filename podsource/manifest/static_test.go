@@ -20,7 +20,7 @@ func TestStaticMarksThePod(t *testing.T) {
 	assert.Equal(t, "Node-1", pod.Spec.NodeName, "src-17")
 	assert.Equal(t, v1.PodPending, pod.Status.Phase, "src-17")
 	assert.Equal(t, []v1.Toleration{{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}}, pod.Spec.Tolerations, "src-19")
-	assert.Equal(t, string(pod.UID), pod.Annotations[runtime.HashAnnotation], "src-18")
+	assert.Equal(t, string(pod.UID), pod.Annotations[runtime.ConfigHashAnnotation], "src-18")
 	assert.Regexp(t, "^[0-9a-f]{32}$", pod.UID, "src-16")
 	assert.Equal(t, v1.RestartPolicyAlways, pod.Spec.RestartPolicy, "src-14")
 }
@@ -66,7 +66,7 @@ func TestAnExplicitUIDIsKeptAndTheHashFollowsTheContent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "my-uid", string(a.UID), "src-16")
 	assert.Equal(t, a.UID, b.UID)
-	assert.NotEqual(t, a.Annotations[runtime.HashAnnotation], b.Annotations[runtime.HashAnnotation], "lq-25")
+	assert.NotEqual(t, a.Annotations[runtime.ConfigHashAnnotation], b.Annotations[runtime.ConfigHashAnnotation], "lq-25")
 }
 
 func TestStaticRefusesWhatCannotBeAStaticPod(t *testing.T) {

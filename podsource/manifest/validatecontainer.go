@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // podFacts is what the checks of one container need of its pod.
@@ -44,7 +46,7 @@ func validateContainers(spec *v1.PodSpec, volumes map[string]*v1.Volume, path *f
 		c, at := &spec.InitContainers[i], path.Child("initContainers").Index(i)
 		errs = append(errs, uniqueLabel(at.Child("name"), c.Name, names)...)
 		errs = append(errs, validateContainer(c, facts, at)...)
-		if sidecar(c) {
+		if restart.Sidecar(c) {
 			errs = append(errs, validateProbes(c, facts, at)...)
 			errs = append(errs, validateLifecycle(c.Lifecycle, facts, at.Child("lifecycle"))...)
 			errs = append(errs, conflicts(c.Ports, ports, at.Child("ports"))...)
@@ -69,12 +71,6 @@ func validateContainers(spec *v1.PodSpec, volumes map[string]*v1.Volume, path *f
 		errs = append(errs, field.Forbidden(path.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	return errs
-}
-
-// sidecar reports whether an init container keeps running beside those after
-// it.
-func sidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
 func validateContainer(c *v1.Container, facts podFacts, path *field.Path) (errs field.ErrorList) {

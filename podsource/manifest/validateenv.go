@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 // What environment variables may show of the pod, and what only files may.
@@ -131,7 +133,7 @@ func validateResourceRef(ref *v1.ResourceFieldSelector, file bool, path *field.P
 	}
 	at := path.Child("resource")
 	kind, name, _ := strings.Cut(ref.Resource, ".")
-	hugePages := (kind == "limits" || kind == "requests") && isHugePages(v1.ResourceName(name))
+	hugePages := (kind == "limits" || kind == "requests") && hugepages.Is(v1.ResourceName(name))
 	if !hugePages {
 		if bad := oneOf(at, ref.Resource, fieldResources...); bad != nil {
 			return append(errs, bad...)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
 func validateResources(r *v1.ResourceRequirements, path *field.Path) (errs field.ErrorList) {
@@ -41,7 +43,7 @@ func validateResources(r *v1.ResourceRequirements, path *field.Path) (errs field
 	huge, base := false, false
 	for _, list := range []v1.ResourceList{r.Limits, r.Requests} {
 		for name := range list {
-			huge = huge || isHugePages(name)
+			huge = huge || hugepages.Is(name)
 			base = base || name == v1.ResourceCPU || name == v1.ResourceMemory
 		}
 	}
@@ -110,22 +112,18 @@ func validateQuantity(name v1.ResourceName, q resource.Quantity, path *field.Pat
 	if q.Sign() < 0 {
 		errs = append(errs, field.Invalid(path, q.String(), "must be greater than or equal to 0"))
 	}
-	if (!isNative(name) || isHugePages(name)) && q.MilliValue()%1000 != 0 {
+	if (!isNative(name) || hugepages.Is(name)) && q.MilliValue()%1000 != 0 {
 		errs = append(errs, field.Invalid(path, q.String(), "must be an integer"))
 	}
 	return errs
 }
 
 func isNative(name v1.ResourceName) bool {
-	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || isHugePages(name)
-}
-
-func isHugePages(name v1.ResourceName) bool {
-	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || hugepages.Is(name)
 }
 
 // overcommittable reports whether more may be promised than there is: not of
 // devices, and not of huge pages.
 func overcommittable(name v1.ResourceName) bool {
-	return isNative(name) && !isHugePages(name) || strings.Contains(string(name), "kubernetes.io/")
+	return isNative(name) && !hugepages.Is(name) || strings.Contains(string(name), "kubernetes.io/")
 }

@@ -18,8 +18,8 @@ func validateStatic(pod *v1.Pod) (errs field.ErrorList) {
 			errs = append(errs, field.Forbidden(path, mustNotReference+what))
 		}
 	}
-	if _, ok := pod.Annotations[runtime.MirrorAnnotation]; ok {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(runtime.MirrorAnnotation), "marks the API server's copy of a static pod"))
+	if _, ok := pod.Annotations[runtime.ConfigMirrorAnnotation]; ok {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(runtime.ConfigMirrorAnnotation), "marks the API server's copy of a static pod"))
 	}
 	spec, path := &pod.Spec, field.NewPath("spec")
 	refuse(spec.ServiceAccountName != "", path.Child("serviceAccountName"), "serviceaccounts")

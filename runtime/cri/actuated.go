@@ -8,6 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -23,7 +24,7 @@ func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements 
 		out.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity((res.CpuShares*1000+1023)/1024, resource.DecimalSI)
 	}
 	if res.CpuQuota > 0 && res.CpuPeriod > 0 {
-		out.Limits[v1.ResourceCPU] = *resource.NewMilliQuantity(res.CpuQuota*1000/res.CpuPeriod, resource.DecimalSI)
+		out.Limits[v1.ResourceCPU] = *resource.NewMilliQuantity(cgroups.MilliOfQuota(res.CpuQuota, res.CpuPeriod), resource.DecimalSI)
 	}
 	if res.MemoryLimitInBytes > 0 {
 		out.Limits[v1.ResourceMemory] = *resource.NewQuantity(res.MemoryLimitInBytes, resource.BinarySI)

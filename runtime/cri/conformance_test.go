@@ -47,19 +47,23 @@ func shellSuite(image string) runtimetest.Suite {
 		}
 	}
 	return runtimetest.Suite{
-		Long:     shell(image, untilTERM),
-		Exit:     func(code int32) v1.Container { return shell(image, fmt.Sprintf("sleep 0.2; exit %d", code)) },
-		Stubborn: shell(image, "trap '' TERM; while true; do sleep 0.1; done"),
-		Says:     func(text string) v1.Container { return shell(image, "echo '"+text+"'; "+untilTERM) },
-		Repeats:  shell(image, `while read line; do echo "$line"; done; `+untilTERM),
-		Print:    print("1"),
-		PrintErr: print("2"),
-		Message: func(text string) v1.Container {
-			return shell(image, "echo '"+text+"' > ${KUBEPARTS_TERMINATION_LOG:-/dev/termination-log}; sleep 0.2; exit 1")
+		Containers: runtimetest.Containers{
+			Long:     shell(image, untilTERM),
+			Exit:     func(code int32) v1.Container { return shell(image, fmt.Sprintf("sleep 0.2; exit %d", code)) },
+			Stubborn: shell(image, "trap '' TERM; while true; do sleep 0.1; done"),
+			Prints:   func(text string) v1.Container { return shell(image, "echo '"+text+"'; "+untilTERM) },
+			Repeats:  shell(image, `while read line; do echo "$line"; done; `+untilTERM),
+			Message: func(text string) v1.Container {
+				return shell(image, "echo '"+text+"' > ${KUBEPARTS_TERMINATION_LOG:-/dev/termination-log}; sleep 0.2; exit 1")
+			},
 		},
-		Block: []string{"sleep", "100"},
-		Echo:  []string{"cat"},
-		Size:  []string{"sh", "-c", "for i in $(seq 300); do stty size || exit 1; sleep 0.1; done"},
+		Commands: runtimetest.Commands{
+			Print:    print("1"),
+			PrintErr: print("2"),
+			Block:    []string{"sleep", "100"},
+			Echo:     []string{"cat"},
+			Size:     []string{"sh", "-c", "for i in $(seq 300); do stty size || exit 1; sleep 0.1; done"},
+		},
 	}
 }
 
@@ -108,7 +112,8 @@ func (a *agency) loseSandbox(t *testing.T, rt runtime.Runtime, uid types.UID) er
 
 // equip gives a suite what an agency can do for it.
 func (a *agency) equip(s *runtimetest.Suite) {
-	s.Reopen, s.LoseSandbox, s.Calls, s.Parallel = a.reopen, a.loseSandbox, a.calls, 8
+	s.Backend = runtimetest.Backend{Reopen: a.reopen, LoseSandbox: a.loseSandbox, Calls: a.calls}
+	s.Parallel = 8
 }
 
 func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
@@ -138,9 +143,9 @@ func TestProcessesKeepTheContract(t *testing.T) {
 		t.Skip("the process runtime does not run on Windows")
 	}
 	suite := shellSuite("host")
-	suite.Other = "other-host"
+	suite.Containers.OtherImage = "other-host"
 	if testing.Short() {
-		suite.Stubborn = v1.Container{}
+		suite.Containers.Stubborn = v1.Container{}
 	}
 	var agents agency
 	agents.equip(&suite)
@@ -155,8 +160,8 @@ func TestProcessesKeepTheContract(t *testing.T) {
 func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	suite := shellSuite(lab.Busybox)
-	suite.Other = lab.NewRegistry(t).PushBusybox("other:1")
-	suite.Greets = func(port int32) v1.Container {
+	suite.Containers.OtherImage = lab.NewRegistry(t).PushBusybox("other:1")
+	suite.Containers.Listens = func(port int32) v1.Container {
 		return shell(lab.Busybox, fmt.Sprintf("while true; do echo hello | nc -l -p %d; done", port))
 	}
 	var agents agency

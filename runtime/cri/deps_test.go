@@ -7,8 +7,9 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri", Max: 402, House: []string{
-		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
-		"internal/checkpoint", "internal/podhttp", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/untrusted",
+	deptest.Closure{Package: "runtime/cri", Max: 405, House: []string{
+		"allocation", "cm/cgroups", "internal/checkpoint", "internal/hugepages", "internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet",
+		"internal/restart", "internal/untrusted", "podenv", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan",
+		"runtime/cri/podconfig", "runtime/cri/userns",
 	}}.Check(t)
 }

@@ -52,7 +52,7 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 
 // never fills in the functions that are not there.
 func never(policy runtime.GCPolicy) runtime.GCPolicy {
-	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Ended} {
+	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Terminated} {
 		if *f == nil {
 			*f = func(types.UID) bool { return false }
 		}
@@ -86,7 +86,7 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 		switch {
 		case policy.Removed(pod.UID):
 			why = whyRemoved
-		case policy.Ended(pod.UID):
+		case policy.Terminated(pod.UID):
 			why = whyEnded
 		}
 		newer := map[string]bool{} // names of which a newer instance was seen
@@ -164,7 +164,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 		}
 		for i, s := range pod.Sandboxes {
 			newest := i == 0
-			if s.State == runtime.SandboxReady || held[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Ended(pod.UID) {
+			if s.State == runtime.SandboxReady || held[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Terminated(pod.UID) {
 				continue
 			}
 			ids = append(ids, s.ID)

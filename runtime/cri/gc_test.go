@@ -65,7 +65,7 @@ func TestWhichDeadContainersGo(t *testing.T) {
 		{"one is about to be started", "a web:1:exited web:2:created", runtime.GCPolicy{}, "web1"},
 		{"one was superseded", "a web:1:created web:2:running", runtime.GCPolicy{}, "web1"},
 		{"removed pods keep nothing rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Removed: gone}, "web1 web2"},
-		{"of one that has ended, too, if room is needed cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Ended: gone}, "web1 web2"},
+		{"of one that has ended, too, if room is needed cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Terminated: gone}, "web1 web2"},
 		{"the node's limit takes shares first cg-4", "a web:1:exited\nb log:2:exited log:3:exited log:4:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "log2 log3"},
 		{"and then the oldest", "a web:1:exited\nb log:2:exited\nc db:3:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 2}, "web1"},
 		{"no limit", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: -1}, ""},
@@ -143,7 +143,7 @@ func TestWhichDeadSandboxesGo(t *testing.T) {
 	}
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == "gone" }}
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy)) // rt-133, cg-7
-	policy.Removed, policy.Ended = nil, policy.Removed
+	policy.Removed, policy.Terminated = nil, policy.Removed
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy), "cg-11")
 }
 

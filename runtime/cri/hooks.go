@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podhttp"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -79,20 +80,17 @@ func (s *step) unfinishedHook(ctx context.Context, c *v1.Container, id string) e
 // unfinishedHooks does that for all that runs and was not just stopped, in the
 // order of the spec, before anything that comes after it in the pod is started.
 func (s *step) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
-	for _, list := range [][]v1.Container{s.pod.Spec.InitContainers, s.pod.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			inst := running(s.status, c.Name)
-			if ctx.Err() != nil {
-				return
-			}
-			if inst == nil || slices.ContainsFunc(stopped, func(k plan.Kill) bool { return k.ID == inst.ID }) {
-				continue
-			}
-			begun := time.Now()
-			if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
-				s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}, begun)
-			}
+	for c := range podspec.Containers(s.pod) {
+		inst := running(s.status, c.Name)
+		if ctx.Err() != nil {
+			return
+		}
+		if inst == nil || slices.ContainsFunc(stopped, func(k plan.Kill) bool { return k.ID == inst.ID }) {
+			continue
+		}
+		begun := time.Now()
+		if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
+			s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}, begun)
 		}
 	}
 }

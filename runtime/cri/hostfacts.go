@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -42,17 +44,11 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	}
 	n.Swap.Controller = n.CgroupVersion != 0 && len(found) > 0
 
-	pages, err := fs.Glob(root, "sys/kernel/mm/hugepages/hugepages-*kB")
+	pages, err := hugepages.Read(root, hugepages.Dir)
 	if err != nil {
 		return n, fmt.Errorf("cri: %w", err)
 	}
-	for _, dir := range pages {
-		size := strings.TrimSuffix(dir[strings.LastIndex(dir, "-")+1:], "kB")
-		if kilobytes, err := strconv.ParseInt(size, 10, 53); err == nil {
-			n.HugePageSizes = append(n.HugePageSizes, kilobytes<<10)
-		}
-	}
-	slices.Sort(n.HugePageSizes)
+	n.HugePageSizes = slices.Sorted(maps.Keys(pages))
 
 	hot, err := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
 	if err != nil {

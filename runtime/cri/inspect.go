@@ -34,7 +34,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 			return nil, err
 		}
 		st.Sandboxes = append(st.Sandboxes, one)
-		st.Source = cmp.Or(st.Source, s.Annotations[runtime.SourceAnnotation])
+		st.Source = cmp.Or(st.Source, s.Annotations[runtime.ConfigSourceAnnotation])
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
 	rec := r.journal.of(uid)
@@ -80,9 +80,9 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 	network := s.GetLinux().GetNamespaces().GetOptions().GetNetwork()
 	return runtime.SandboxStatus{
 		ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
-		HostNetwork:  network == runtimeapi.NamespaceMode_NODE,
-		NetworkKnown: s.Network != nil,
-		IPs:          addresses(s.Network), RuntimeHandler: s.RuntimeHandler,
+		HostNetwork:     network == runtimeapi.NamespaceMode_NODE,
+		NetworkReported: s.Network != nil,
+		IPs:             addresses(s.Network), RuntimeHandler: s.RuntimeHandler,
 	}, nil
 }
 

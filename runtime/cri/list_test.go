@@ -165,7 +165,7 @@ func TestAListTellsWhereAPodCameFrom(t *testing.T) {
 		sources[p.Name] = p.Source
 		status, err := rt.PodStatus(t.Context(), p.UID)
 		require.NoError(t, err)
-		assert.Equal(t, p.Source, status.Brief().Source)
+		assert.Equal(t, p.Source, status.Pod().Source)
 	}
 	assert.Equal(t, map[string]string{"pod-a": "file", "pod-b": ""}, sources)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // checkNames refuses a pod whose UID or names lead out of the directories that
@@ -25,15 +27,8 @@ func checkNames(pod *v1.Pod) error {
 		}
 		return fmt.Errorf("cri: pod %s/%s: the container name %q can't be part of a path", pod.Namespace, pod.Name, name)
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if err := check(list[i].Name); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if err := check(pod.Spec.EphemeralContainers[i].Name); err != nil {
+	for c := range podspec.AllContainers(pod) {
+		if err := check(c.Name); err != nil {
 			return err
 		}
 	}

@@ -166,5 +166,5 @@ func number(v *runtimeapi.UInt64Value) runtime.OptionalUint64 {
 	if v == nil {
 		return runtime.OptionalUint64{}
 	}
-	return runtime.OptionalUint64{Value: v.Value, Known: true}
+	return runtime.OptionalUint64{Value: v.Value, Valid: true}
 }

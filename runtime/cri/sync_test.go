@@ -473,7 +473,7 @@ func TestPodStatusLeavesOutWhatVanishesAndFailsForTheRest(t *testing.T) {
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"10.0.0.1", "fd00::7"}, st.IPs)
-	assert.Equal(t, pods[0], st.Brief())
+	assert.Equal(t, pods[0], st.Pod())
 
 	broken := brokenStatus{f, status.Error(codes.NotFound, "gone")}
 	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: f})

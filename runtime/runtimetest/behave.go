@@ -9,62 +9,61 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Behaviour is what a container does without being told. The zero value
-// starts at once, runs until it is stopped, and exits with 143 (128 + TERM) as
-// soon as it gets TERM.
+// A Behaviour specifies how a container runs. The zero value starts immediately,
+// runs until it is stopped, and exits with 143 (128 + SIGTERM) as soon as it gets
+// SIGTERM.
 type Behaviour struct {
-	// Exit is how it ends by itself. Nil: it does not.
+	// Exit makes the container exit without being stopped. May be nil.
 	Exit *Exit
 
-	// Crashes, if above zero, is how many instances of the container (in one
-	// pod, while the runtime has anything of that) end by Exit, those after them
-	// do not. Zero: all do.
+	// Crashes limits Exit to this number of instances of the container in one
+	// pod, as long as the runtime has the pod. Zero means no limit.
 	Crashes int
 
-	// Fail: it cannot be started, for this reason. No instance is made, and
-	// each SyncPod tries again.
+	// Fail makes each start fail with this reason, without creating an
+	// instance. Each SyncPod tries again.
 	Fail *Failure
 
-	// StartDelay is how long each start takes. SyncPod waits for it, as it
-	// would for an image.
+	// StartDelay is the duration of each start. SyncPod waits for it, as for an
+	// image pull.
 	StartDelay time.Duration
 
-	// StopDelay is how long it takes to exit after TERM.
+	// StopDelay is the time from SIGTERM to the exit.
 	StopDelay time.Duration
 
-	// ReadyAfter its start it would pass a readiness or startup probe. Nothing
-	// here probes; see [Runtime.ReadyAfter].
+	// ReadyAfter is the time from the start until a readiness or startup probe
+	// would pass. Runtime does not probe; see [Runtime.ReadyAfter].
 	ReadyAfter time.Duration
 
-	// Stubborn: it ignores TERM, and exits with 137 (128 + KILL) when its
-	// grace period is over.
+	// Stubborn makes the container ignore SIGTERM; it exits with 137 (128 +
+	// SIGKILL) at the end of the grace period.
 	Stubborn bool
 
-	// Exec answers commands run in it; it should return when ctx ends. Nil:
-	// every command succeeds and prints nothing.
+	// Exec runs a command in the container; it should return when ctx is done.
+	// If nil, every command succeeds without output.
 	Exec func(ctx context.Context, cmd []string) (runtime.ExecResult, error)
 }
 
-// An Exit is how a container ends by itself.
+// An Exit specifies when and how a container exits.
 type Exit struct {
 	After time.Duration // since its start
 	Code  int32
 
-	// Reason as the runtime words it (OOMKilled). Empty: Completed for code
-	// 0, Error for others.
+	// Reason is the reason in the container status, for example OOMKilled. If
+	// empty, it is Completed for code 0, else Error.
 	Reason string
 }
 
-// A Failure is why a container cannot be started, in the words of the
-// Kubernetes API (ErrImagePull, CreateContainerError).
+// A Failure is the reason and the message of a failed start, with the reasons of
+// the Kubernetes API (ErrImagePull, CreateContainerError).
 type Failure struct {
 	Reason  string
 	Message string
 }
 
-// Behave says how containers behave from their next start on: those of this
-// name, in any pod, or else of this image. What a container's name says counts
-// before what its image says, also where it says nothing (the zero Behaviour).
+// Behave sets the behavior of containers with this name, in any pod, or with
+// this image, from their next start on. A behavior set for the name takes
+// precedence over one set for the image, even if it is the zero Behaviour.
 func (r *Runtime) Behave(nameOrImage string, b Behaviour) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +73,7 @@ func (r *Runtime) Behave(nameOrImage string, b Behaviour) {
 	r.behaviours[nameOrImage] = b
 }
 
-// behaviour returns how c behaves if it is started now.
+// behaviour returns the behavior of c if it is started now.
 func (r *Runtime) behaviour(pod *v1.Pod, c *v1.Container) Behaviour {
 	if r.Decide != nil {
 		if b, ok := r.Decide(pod, c); ok {
@@ -93,9 +92,8 @@ func (r *Runtime) behaviourLocked(c *v1.Container) Behaviour {
 	return r.behaviours[c.Image]
 }
 
-// ReadyAfter returns how long after its start an instance is ready, as its
-// Behaviour says: for who plays the prober. An instance that there is not (any
-// more) is ready at once.
+// ReadyAfter returns Behaviour.ReadyAfter of an instance, for a simulated
+// prober. It returns 0 if the instance does not exist.
 func (r *Runtime) ReadyAfter(c runtime.ContainerStatus) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

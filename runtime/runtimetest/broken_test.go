@@ -187,7 +187,7 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 		assert.True(t, ran[check.Name], "%s did not run", check.Name)
 	}
 	assert.Empty(t, broke["nothing_is_broken"])
-	assert.Len(t, regexp.MustCompile(`the promise that was broken: \S`).FindAllString(string(out), -1), total, "each failure says what was promised")
+	assert.Len(t, regexp.MustCompile(`broken promise: \S`).FindAllString(string(out), -1), total, "each failure says what was promised")
 }
 
 func allViolations() map[string]func(*broken, *runtimetest.Runtime) {
@@ -201,7 +201,7 @@ func allViolations() map[string]func(*broken, *runtimetest.Runtime) {
 
 func runBroken(t *testing.T) {
 	s := memorySuite()
-	s.Patience = 10 * time.Second // nothing that takes longer in virtual time is right
+	s.Timing.Timeout = 10 * time.Second // nothing that takes longer in virtual time is right
 	t.Run(control, func(t *testing.T) { runtimetest.TestRuntime(t, newFull, s) })
 	for name, breakIt := range allViolations() {
 		t.Run(name, func(t *testing.T) {
@@ -214,9 +214,9 @@ func runBroken(t *testing.T) {
 			}
 			switch name {
 			case "SurvivesItsCaller", "OrphanOfAnEarlierAgent":
-				s.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newFull(t) }
+				s.Backend.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newFull(t) }
 			case "CountsSurviveTheAgent":
-				s.Reopen = forgetful
+				s.Backend.Reopen = forgetful
 			}
 			runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime { return newBroken(t, breakIt) }, s)
 		})

@@ -6,47 +6,47 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Check is one promise of the contract that [TestRuntime] holds a runtime to.
+// A Check is one promise of the contract that [TestRuntime] checks.
 type Check struct {
 	// Name of the check's subtest, and its key in Suite.Gaps.
 	Name string
 
-	// Promise says in a sentence or two what is promised.
+	// Promise states in a sentence or two what is promised.
 	Promise string
 
-	// Contract says where: a name of package runtime, and the numbers of the
-	// kubelet's rules where its behaviour is what is meant.
+	// Contract is the place of the promise: a name of package runtime, and the
+	// numbers of the kubelet's rules where the exact behavior is Kubernetes'.
 	Contract string
 
-	// Cause is what is usually wrong with a runtime that breaks the promise.
+	// Cause is the usual defect of a runtime that breaks the promise.
 	Cause string
 
-	// Needs lists what the check cannot do without: powers of the runtime by
-	// their names in package runtime ("Execer"), fields of the Suite
-	// ("Suite.Stubborn"), "InitContainers" (no Suite.NoInit). Without one of
-	// them the promise is not applicable.
+	// Needs lists the requirements of the check: optional interfaces of package
+	// runtime ("Execer"), fields of the Suite ("Containers.Stubborn"), and
+	// "InitContainers" for Suite.NoInit being false. If one is missing, the check
+	// is not applicable.
 	Needs []string
 }
 
-// Checks returns all checks in the order in which they are run. The caller owns
-// the result. docs/conformance.md is made from it.
+// Checks returns all checks in the order in which they run. The caller owns the
+// result. docs/conformance.md is generated from it.
 func Checks() []Check {
 	var out []Check
 	for _, p := range promises() {
-		out = append(out, Check{Name: p.name, Promise: p.says, Contract: p.where, Cause: p.cause, Needs: slices.Clone(p.needs)})
+		out = append(out, Check{Name: p.name, Promise: p.text, Contract: p.contract, Cause: p.cause, Needs: slices.Clone(p.needs)})
 	}
 	return out
 }
 
-// A promise is one sentence of the contract, and how to find out whether a
-// runtime keeps it. The fields are those of Check.
+// A promise is one statement of the contract with its check. The fields are
+// those of Check.
 type promise struct {
-	name, says, where, cause string
+	name, text, contract, cause string
 
 	needs []string
 
-	// alone: no other check may be under way, because this one touches what is
-	// not its own (the garbage of a node) or counts what all of them make.
+	// alone: the check must not run concurrently with others, because it affects
+	// the whole node or counts what all checks create.
 	alone bool
 
 	check func(*trial)
@@ -60,7 +60,8 @@ func promises() []promise {
 	)
 }
 
-// requirements tell whether a runtime, or a suite, has what a check needs.
+// requirements report whether the suite or the runtime meets a requirement of a
+// check.
 var requirements = map[string]func(Suite, runtime.Runtime) bool{
 	"Checker":              has[runtime.Checker],
 	"Watcher":              has[runtime.Watcher],
@@ -79,30 +80,39 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 	"ResourceUpdater":      has[runtime.ResourceUpdater],
 	"GarbageCollector":     has[runtime.GarbageCollector],
 
-	"InitContainers": func(s Suite, _ runtime.Runtime) bool { return !s.NoInit },
-	"Suite.Stubborn": func(s Suite, _ runtime.Runtime) bool { return s.Stubborn.Image != "" },
-	"Suite.Print":    func(s Suite, _ runtime.Runtime) bool { return s.Print != nil },
-	"Suite.PrintErr": func(s Suite, _ runtime.Runtime) bool { return s.PrintErr != nil },
-	"Suite.Block":    func(s Suite, _ runtime.Runtime) bool { return len(s.Block) > 0 },
-	"Suite.Echo":     func(s Suite, _ runtime.Runtime) bool { return len(s.Echo) > 0 },
-	"Suite.Says":     func(s Suite, _ runtime.Runtime) bool { return s.Says != nil },
-	"Suite.Repeats":  func(s Suite, _ runtime.Runtime) bool { return s.Repeats.Image != "" },
-	"Suite.Greets":   func(s Suite, _ runtime.Runtime) bool { return s.Greets != nil },
-	"Suite.Other":    func(s Suite, _ runtime.Runtime) bool { return s.Other != "" },
-	"Suite.Message":  func(s Suite, _ runtime.Runtime) bool { return s.Message != nil },
-	"Suite.Size":     func(s Suite, _ runtime.Runtime) bool { return len(s.Size) > 0 },
-	"Suite.Calls":    func(s Suite, _ runtime.Runtime) bool { return s.Calls != nil },
-	"Suite.Reopen":   func(s Suite, _ runtime.Runtime) bool { return s.Reopen != nil },
+	"InitContainers":        func(s Suite, _ runtime.Runtime) bool { return !s.NoInit },
+	"Containers.Stubborn":   func(s Suite, _ runtime.Runtime) bool { return s.Containers.Stubborn.Image != "" },
+	"Commands.Print":        func(s Suite, _ runtime.Runtime) bool { return s.Commands.Print != nil },
+	"Commands.PrintErr":     func(s Suite, _ runtime.Runtime) bool { return s.Commands.PrintErr != nil },
+	"Commands.Block":        func(s Suite, _ runtime.Runtime) bool { return len(s.Commands.Block) > 0 },
+	"Commands.Echo":         func(s Suite, _ runtime.Runtime) bool { return len(s.Commands.Echo) > 0 },
+	"Containers.Prints":     func(s Suite, _ runtime.Runtime) bool { return s.Containers.Prints != nil },
+	"Containers.Repeats":    func(s Suite, _ runtime.Runtime) bool { return s.Containers.Repeats.Image != "" },
+	"Containers.Listens":    func(s Suite, _ runtime.Runtime) bool { return s.Containers.Listens != nil },
+	"Containers.OtherImage": func(s Suite, _ runtime.Runtime) bool { return s.Containers.OtherImage != "" },
+	"Containers.Message":    func(s Suite, _ runtime.Runtime) bool { return s.Containers.Message != nil },
+	"Commands.Size":         func(s Suite, _ runtime.Runtime) bool { return len(s.Commands.Size) > 0 },
+	"Backend.Calls":         func(s Suite, _ runtime.Runtime) bool { return s.Backend.Calls != nil },
+	"Backend.Reopen":        func(s Suite, _ runtime.Runtime) bool { return s.Backend.Reopen != nil },
 
-	"Suite.LoseSandbox": func(s Suite, _ runtime.Runtime) bool { return s.LoseSandbox != nil },
+	"Backend.LoseSandbox": func(s Suite, _ runtime.Runtime) bool { return s.Backend.LoseSandbox != nil },
 }
 
-func has[Power any](_ Suite, rt runtime.Runtime) bool {
-	_, ok := rt.(Power)
+func has[Interface any](_ Suite, rt runtime.Runtime) bool {
+	_, ok := runtime.As[Interface](rt)
 	return ok
 }
 
-// lacks returns the first thing that the check needs and that is not there, or "".
+// as returns the optional interface that the needs of t's promise contain.
+func as[Interface any](t *trial) Interface {
+	v, ok := runtime.As[Interface](t.rt)
+	if !ok {
+		t.Fatalf("the runtime does not implement %T", (*Interface)(nil))
+	}
+	return v
+}
+
+// lacks returns the first requirement of the check that is not met, or "".
 func (p promise) lacks(s Suite, rt runtime.Runtime) string {
 	for _, need := range p.needs {
 		if !requirements[need](s, rt) {

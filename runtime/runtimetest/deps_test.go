@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/runtimetest",
 		Max:     300,
-		House:   []string{"runtime", "internal/pause", "internal/restart"},
+		House:   []string{"runtime", "runtime/cri/plan", "internal/pause", "internal/qos", "internal/restart"},
 		Allow:   []string{"testing"},
 	}.Check(t)
 }

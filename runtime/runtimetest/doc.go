@@ -1,17 +1,15 @@
-// Package runtimetest has a runtime of pods in memory, for tests and for
-// simulations, and the suite that says whether a runtime keeps its contract.
+// Package runtimetest provides an in-memory runtime for tests and simulations,
+// and a conformance suite for implementations of runtime.Runtime.
 //
-// # What it decides
+// [Runtime] starts, restarts and stops pods like a node: it computes each step
+// with package runtime/cri/plan and creates sandboxes with addresses, runs init
+// containers in order, counts restarts, and stops pods with SIGTERM, a grace
+// period and SIGKILL. It executes nothing; containers behave as [Behaviour] and
+// the methods called by the test specify.
 //
-// [Runtime] decides what a node would do: it makes sandboxes with addresses,
-// runs init containers in order, restarts what has exited as restartPolicy
-// says, counts restarts, and stops pods with TERM, a grace period and KILL. It
-// executes nothing; containers behave as [Behaviour] says and as a test
-// commands.
-//
-// [TestRuntime] decides whether any runtime.Runtime, real or not, keeps what
-// the comments of package runtime promise. [Checks] lists its checks, and
-// docs/conformance.md shows them.
+// [TestRuntime] checks whether a runtime.Runtime keeps the contract documented
+// in package runtime. [Checks] lists its checks; docs/conformance.md describes
+// them.
 //
 // # Usage
 //
@@ -21,60 +19,60 @@
 //	rt.Behave("job", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Minute, Code: 1}})
 //	rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 //
-// A test makes things happen with Start, Exit, Hang, Crash and Remove; it makes
-// calls fail with [Runtime.Inject], which is asked for the fault of each call:
-// an error, a delay, a hang, or an effect whose answer is lost. Pods are named
-// by UID everywhere.
+// A test changes the state with Start, Exit, Hang, Crash and Remove. The
+// function passed to [Runtime.Inject] returns the fault of each call: an error,
+// a delay, a hang, or an effect whose response is lost. Pods are identified by
+// UID.
 //
-// A runtime of one's own is checked by a test that says how to make containers
-// on it, and what it is known not to keep:
+// The test of a runtime describes the containers that the runtime can run, and
+// its known gaps:
 //
 //	func TestContract(t *testing.T) {
 //		runtimetest.TestRuntime(t, newRuntime, runtimetest.Suite{
-//			Long: …, Exit: …, Stubborn: …,
-//			Gaps: map[string]string{"EphemeralContainerIsStartedOnce": "our VMs cannot have a container added"},
+//			Containers: runtimetest.Containers{Long: …, Exit: …, Stubborn: …},
+//			Gaps:       map[string]string{"EphemeralContainerIsStartedOnce": "containers cannot be added to a VM"},
 //		})
 //	}
 //
-// Each check is a subtest: -run TestContract/KillObeysItsContext runs one. One
-// that fails says what was promised, where, what was seen, and what is usually
-// the cause. With -v the test ends with a summary.
+// Each check is a subtest: -run TestContract/KillObeysItsContext selects one.
+// With -v the test ends with a summary.
 //
 // # Concurrency
 //
-// All methods of Runtime may be called from many goroutines at once. It has no
-// goroutine of its own, and needs no end: what is to happen later is a timer.
+// All methods of Runtime are safe for concurrent use. It has no goroutines and
+// needs no Close; pending exits are timers.
 //
 // # Guarantees and limits
 //
-// Time is package time, so that a Runtime made in a testing/synctest bubble
-// lives in virtual time. Without injected faults and with one goroutine calling,
-// the same calls at the same times have the same results, IDs included.
+// Runtime uses package time, so that one created in a testing/synctest bubble
+// runs in virtual time. Without injected faults and with calls from a single
+// goroutine, the same calls at the same times have the same results, including
+// IDs.
 //
-// A list of pods is one pass with a constant number of allocations.
+// Listing pods takes one pass and a constant number of allocations.
 //
-// It runs no probes, but does as SyncRequest.Probes say. There are no hooks, logs,
-// images, volumes' contents or resources.
-// Containers are never seen created and not started, nor in state unknown.
+// It runs no probes, but applies SyncRequest.Probes. It has no hooks, logs,
+// images, volume contents or resources; resizes in a plan are ignored.
+// Containers are never in the states created or unknown.
 //
 // # Differences from the kubelet
 //
-// Where two instances of a container run, both are seen to (lq-12): the newest
-// running one counts and the others are stopped. The grace period has no
-// minimum of two seconds (lq-34). Crash back-off is off unless asked for, and
-// depends on the restart count alone, so that it survives (lq-29).
+// The grace period has no minimum of two seconds, and the grace period of a
+// probe is not used. Crash back-off is disabled unless [Runtime].Backoff is set,
+// and depends on the restart count alone, so that it does not need a record. The
+// differences of package plan apply as well.
 //
 // # Testing
 //
-// The suite is run against this package's Runtime in virtual and in real time,
-// against the engine of package cri over processes and over containerd, and
-// against runtimes that break a promise each, which it must find. It uses
-// package testing and nothing else from outside the house.
+// The suite runs against Runtime in virtual and in real time, against the
+// engine of package cri over processes and over containerd, and against
+// runtimes that each break one promise, which it must detect. Beyond this
+// repository it imports only package testing.
 //
-// Not checked, because it cannot be seen from outside or needs more than a suite
-// can say: how long a list takes (calls of the backend are counted, where
-// Suite.Calls can), what a stream server's URLs lead to, and reading logs beyond
-// the file: following, tails and times are no power of a runtime.
+// Not checked: the duration of a list (Backend.Calls counts calls of the
+// backend instead), what the URLs of a stream server lead to, and the contents
+// of logs beyond the file: following, tails and timestamps are not part of the
+// runtime interfaces.
 //
 // # Stability
 //

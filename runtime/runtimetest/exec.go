@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Exec answers as the container's Behaviour.Exec does. It is an error if the
+// Exec calls the container's Behaviour.Exec. It returns an error if the
 // container does not run. See [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	v := r.instance(containerID)
@@ -24,7 +24,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		}
 		select {
 		case <-v.done:
-			return fmt.Errorf("runtimetest: exec: container %s does not run", containerID)
+			return fmt.Errorf("runtimetest: exec: container %s is not running", containerID)
 		default:
 		}
 		if v.behaviour.Exec == nil {
@@ -51,8 +51,9 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 	return out, nil
 }
 
-// StreamExec runs a command as Exec does, without timeout, and writes what it has
-// printed; its input is not read, and a terminal only joins its outputs. See [runtime.StreamExecer].
+// StreamExec runs a command as Exec does, without timeout, and writes its output
+// at the end. Stdin is not read, and TTY only merges the outputs. See
+// [runtime.StreamExecer].
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
 	res, err := r.Exec(ctx, containerID, cmd, 0)
 	if err != nil {

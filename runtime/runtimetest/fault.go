@@ -9,57 +9,56 @@ import (
 	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
-// A Call is one call of a method of the contract.
+// A Call is one call of a method of runtime.Runtime or of an optional interface.
 type Call struct {
-	// Method is its name in package runtime: Pods, PodStatus, SyncPod,
-	// KillPod, Check, Watch, Exec, CollectGarbage.
+	// Method is the name of the method in package runtime: Pods, PodStatus,
+	// SyncPod, KillPod, Check, Watch, Exec, CollectGarbage.
 	Method string
 
-	// UID of the pod it concerns; empty for those that concern none.
+	// UID of the pod; empty for methods that are not about one pod.
 	UID types.UID
 }
 
-// A Fault is what goes wrong with one call, in the order of the fields. The
-// zero value is no fault.
+// A Fault is applied to one call, in the order of the fields. The zero value is
+// no fault.
 type Fault struct {
-	// Lost: the call takes effect first and the fault hits its answer, as
-	// when a request times out on its way back. The answer is lost in any
-	// case where there is an error.
+	// Lost makes the call take effect before the fault, as when the response is
+	// lost. If the fault is an error, the caller gets no result.
 	Lost bool
 
-	// Delay is how long the call is held up; the end of its ctx cuts it
-	// short, with ctx's error.
+	// Delay is how long the call is delayed. If its ctx is done before, the call
+	// returns ctx's error.
 	Delay time.Duration
 
-	// Hang holds the call up until its ctx ends.
+	// Hang blocks the call until its ctx is done.
 	Hang bool
 
-	// Err is what the call returns. Nil: it goes on.
+	// Err is returned by the call, if not nil.
 	Err error
 
-	// Stale: Pods answers what it would have answered this long ago, as far as
-	// that is remembered: since the first Inject, and the last 1024 changes.
+	// Stale makes Pods return the list as of this long ago. Lists are recorded
+	// since the first Inject, for at least the last 512 changes.
 	Stale time.Duration
 }
 
-// Inject has every call of the contract's methods ask next for its fault; nil
-// ends that. next is called from the goroutine of the call, so from many at
-// once, and may use the Runtime.
+// Inject makes each call apply the fault that next returns; nil disables it.
+// next is called from the goroutine of the call, possibly concurrently, and may
+// use the Runtime.
 func (r *Runtime) Inject(next func(Call) Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inject = next
-	if next != nil && len(r.past) == 0 {
-		r.rememberLocked()
+	if next != nil && len(r.snapshots) == 0 {
+		r.snapshotLocked()
 	}
 }
 
-// call does the work of one call, with what is injected.
+// call runs do with the injected fault.
 func (r *Runtime) call(ctx context.Context, c Call, do func() error) error {
 	return r.callAged(ctx, c, func(time.Duration) error { return do() })
 }
 
-// callAged is call for lists, which are told how old their answer is to be.
+// callAged is call for lists; age is Fault.Stale.
 func (r *Runtime) callAged(ctx context.Context, c Call, do func(age time.Duration) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -174,7 +174,7 @@ func (f *full) PortForward(ctx context.Context, uid types.UID, port int32, conn 
 	if err != nil {
 		return err
 	}
-	if s.Brief() == nil {
+	if s.Pod() == nil {
 		return fmt.Errorf("no such pod: %w", runtime.ErrNotFound)
 	}
 	for _, c := range s.Containers {
@@ -205,7 +205,7 @@ func (f *full) AttachURL(ctx context.Context, id string, o runtime.StreamOptions
 }
 
 func (f *full) PortForwardURL(ctx context.Context, uid types.UID, _ []int32) (*url.URL, error) {
-	if s, err := f.Runtime.PodStatus(ctx, uid); err != nil || s.Brief() == nil {
+	if s, err := f.Runtime.PodStatus(ctx, uid); err != nil || s.Pod() == nil {
 		return nil, errors.Join(err, runtime.ErrNotFound)
 	}
 	return f.url()
@@ -215,8 +215,8 @@ func statsOf(id, name string) runtime.ContainerStats {
 	now := time.Now()
 	return runtime.ContainerStats{
 		ID: id, Name: name,
-		CPU:    &runtime.CPUUsage{At: now, CoreNanos: runtime.OptionalUint64{Value: uint64(now.UnixNano()), Known: true}},
-		Memory: &runtime.MemoryUsage{At: now, WorkingSet: runtime.OptionalUint64{Value: 1 << 20, Known: true}},
+		CPU:    &runtime.CPUUsage{At: now, CoreNanos: runtime.OptionalUint64{Value: uint64(now.UnixNano()), Valid: true}},
+		Memory: &runtime.MemoryUsage{At: now, WorkingSet: runtime.OptionalUint64{Value: 1 << 20, Valid: true}},
 	}
 }
 
@@ -250,7 +250,7 @@ func (f *full) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 }
 
 func (f *full) ImageFS(context.Context) (images, containers []runtime.FSUsage, err error) {
-	fs := []runtime.FSUsage{{At: time.Now(), Mountpoint: "/images", Bytes: runtime.OptionalUint64{Value: 1, Known: true}}}
+	fs := []runtime.FSUsage{{At: time.Now(), Mountpoint: "/images", Bytes: runtime.OptionalUint64{Value: 1, Valid: true}}}
 	return fs, fs, nil
 }
 

@@ -33,11 +33,11 @@ func TestGapsAreHeldToTheirWord(t *testing.T) {
 		"Suite.Gaps says that the promise is not kept (it used to be so), but it is: take it out",
 		"100 kept, 2 broken, 0 known gaps",
 		"--- FAIL: " + t.Name() + "/a_gap_of_nothing ",
-		`runtimetest: Suite.Gaps names "WatchHint", and there is no such check`,
+		`runtimetest: Suite.Gaps: no check "WatchHint"`,
 		"--- FAIL: " + t.Name() + "/a_gap_without_a_reason ",
-		"runtimetest: Suite.Gaps has no reason for WatchHints",
+		"runtimetest: Suite.Gaps: no reason for WatchHints",
 		"--- FAIL: " + t.Name() + "/a_suite_without_containers ",
-		"runtimetest: Suite.Long and Suite.Exit are required",
+		"runtimetest: Suite.Containers.Long or Suite.Containers.Exit is not set",
 	} {
 		assert.Contains(t, out, want)
 	}

@@ -22,11 +22,10 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 	})
 }
 
-// removedPods asks the policy about each pod, without the lock: its answer is
-// the caller's code.
+// removedPods calls the policy for each pod, without holding the lock.
 func (r *Runtime) removedPods(policy runtime.GCPolicy) map[types.UID]bool {
 	removed := map[types.UID]bool{}
-	if policy.Removed == nil && policy.Ended == nil {
+	if policy.Removed == nil && policy.Terminated == nil {
 		return removed
 	}
 	r.mu.Lock()
@@ -35,21 +34,21 @@ func (r *Runtime) removedPods(policy runtime.GCPolicy) map[types.UID]bool {
 	}
 	r.mu.Unlock()
 	for uid := range removed {
-		removed[uid] = policy.Removed != nil && policy.Removed(uid) || policy.Ended != nil && policy.Ended(uid)
+		removed[uid] = policy.Removed != nil && policy.Removed(uid) || policy.Terminated != nil && policy.Terminated(uid)
 	}
 	return removed
 }
 
 func (r *Runtime) collectLocked(policy runtime.GCPolicy, removed map[types.UID]bool) {
-	var units [][]*instance // the dead of one container of a pod, newest first
+	var units [][]*instance // exited instances of one container of a pod, newest first
 	gone := map[*instance]bool{}
 	for _, p := range r.order {
 		index := map[string]int{}
 		for _, v := range slices.Backward(p.containers) {
 			switch {
-			case v.status.State == runtime.ContainerRunning, time.Since(v.status.CreatedAt) < policy.MinAge: // rt-128
+			case v.status.State == runtime.ContainerRunning, time.Since(v.status.CreatedAt) < policy.MinAge:
 				continue
-			case removed[p.uid]: // rt-129
+			case removed[p.uid]:
 				gone[v] = true
 				continue
 			}
@@ -66,14 +65,14 @@ func (r *Runtime) collectLocked(policy runtime.GCPolicy, removed map[types.UID]b
 		gone[v] = true
 	}
 
-	// Over a copy: pods that lose their last thing leave r.order.
+	// Over a copy: removeLocked deletes empty pods from r.order.
 	for _, p := range slices.Clone(r.order) {
 		r.removeLocked(p, func(v *instance) bool { return gone[v] }, deadSandbox(p, gone, removed[p.uid]))
 	}
 	r.sortLocked()
 }
 
-// surplus returns those that policy does not keep (rt-130).
+// surplus returns the instances beyond the limits of the policy.
 func surplus(units [][]*instance, policy runtime.GCPolicy) []*instance {
 	var out []*instance
 	total := 0
@@ -100,8 +99,9 @@ func surplus(units [][]*instance, policy runtime.GCPolicy) []*instance {
 	return append(out, rest[:max(0, total-policy.MaxContainers)]...)
 }
 
-// deadSandbox picks the sandboxes of p that go: dead, empty, and not the
-// newest of a pod that is still wanted (rt-133).
+// deadSandbox returns a function that reports whether a sandbox of p is removed:
+// it is not ready, has no containers, and is not the newest of a pod that is not
+// removed.
 func deadSandbox(p *pod, gone map[*instance]bool, removed bool) func(*runtime.SandboxStatus) bool {
 	used := map[string]bool{}
 	for _, v := range p.containers {

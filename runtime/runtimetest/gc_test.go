@@ -60,7 +60,7 @@ func TestCollectGarbage(t *testing.T) {
 				var left []string
 				for _, uid := range []types.UID{"p", "q"} {
 					s := mustLook(t, rt, uid)
-					if s.Brief() == nil {
+					if s.Pod() == nil {
 						continue
 					}
 					assert.Len(t, s.Sandboxes, 1)

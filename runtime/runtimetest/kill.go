@@ -11,16 +11,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// What a container exits with when a signal ends it: 128 + its number.
+// Exit codes of containers that are terminated by a signal: 128 plus its number.
 const (
 	exitTERM = 143
 	exitKILL = 137
 )
 
-// KillPod stops the pod: TERM, the grace period, KILL, then the sandboxes.
-// Sidecars get TERM after the regular containers, the last one first (rt-116).
-// If ctx ends, TERM has been sent and KILL is not: the next call brings its own
-// grace period. See [runtime.Syncer].
+// KillPod stops the pod: SIGTERM, the grace period, SIGKILL, then the sandboxes.
+// Sidecars get SIGTERM after the regular containers, the last one first. If ctx
+// is done, SIGTERM has been sent and SIGKILL is not sent; the next call starts a
+// grace period of its own. See [runtime.Syncer].
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("runtimetest: kill pod: KillRequest.UID is empty")
@@ -38,9 +38,9 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	})
 }
 
-// killing returns what of the pod is still to be stopped, and in what time. If
-// that is nothing, its sandboxes have been stopped in the same moment: no
-// container can slip in between the last look and the return of KillPod.
+// killing returns the running containers of the pod and the grace period. If
+// there are none, it stops the sandboxes under the same lock, so that no
+// container can be started before KillPod returns.
 func (r *Runtime) killing(req runtime.KillRequest) ([]*instance, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,8 +65,8 @@ func runningOf(p *pod) []*instance {
 	return out
 }
 
-// graceOf returns the grace period of a kill (rt-108); recorded is what the
-// runtime wrote down itself.
+// graceOf returns the grace period of a kill; recorded is the one of the last
+// start, or nil.
 func graceOf(req runtime.KillRequest, recorded *int64) time.Duration {
 	seconds := new(int64(2))
 	switch {
@@ -79,11 +79,12 @@ func graceOf(req runtime.KillRequest, recorded *int64) time.Duration {
 	case recorded != nil:
 		seconds = recorded
 	}
-	const most = 1 << 33 // seconds, 272 years: the most that a Duration holds
+	const most = 1 << 33 // seconds; 272 years, about the longest Duration
 	return time.Duration(min(max(*seconds, 0), most)) * time.Second
 }
 
-// stop returns when none of the victims runs, or with ctx's error.
+// stop stops the victims. It returns when none of them runs, or with ctx's
+// error.
 func (r *Runtime) stop(ctx context.Context, victims []*instance, grace time.Duration) error {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
@@ -109,7 +110,7 @@ func (r *Runtime) stop(ctx context.Context, victims []*instance, grace time.Dura
 	return nil
 }
 
-// term sends TERM to those of the victims whose turn it is.
+// term sends SIGTERM to the victims with the given turn.
 func (r *Runtime) term(victims []*instance, turn int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

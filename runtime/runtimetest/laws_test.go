@@ -3,6 +3,7 @@ package runtimetest_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +30,8 @@ func lawfulLife(t *testing.T, rnd *rand.Rand) {
 	rt := new(runtimetest.Runtime)
 	rt.Behave("setup", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Millisecond}})
 	pod := randomPod(rnd)
-	counts := map[string]int32{}
+	counts := map[string]int32{} // of the newest instance of each container
+	ids := map[string]bool{}     // of all instances so far
 	for range 10 {
 		// The steps to the fixed point, the last of which does nothing.
 		for round := 0; ; round++ {
@@ -48,13 +50,15 @@ func lawfulLife(t *testing.T, rnd *rand.Rand) {
 				require.Equal(t, 1, running[c.Name], "%s runs twice", c.Name)
 			}
 		}
-		for name, before := range counts {
-			if c := s.Container(name); c != nil {
-				require.GreaterOrEqual(t, c.RestartCount, before, name)
+		for _, c := range slices.Backward(s.Containers) { // oldest first
+			if ids[c.ID] {
+				continue
 			}
-		}
-		for _, c := range s.Containers {
-			counts[c.Name] = max(counts[c.Name], c.RestartCount)
+			ids[c.ID] = true
+			if before, ok := counts[c.Name]; ok {
+				require.Greater(t, c.RestartCount, before, "new instance of %s", c.Name)
+			}
+			counts[c.Name] = c.RestartCount
 		}
 
 		switch names := allNames(pod); rnd.IntN(8) {

@@ -8,19 +8,18 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Change is one change of one thing that the runtime holds. What it points to
-// is a copy.
+// A Change is a change of one container or sandbox. The pointers are to copies.
 type Change struct {
 	UID             types.UID
 	Name, Namespace string // of the pod
 
-	// Container or Sandbox is how it is now, or was last if Removed: it is gone.
+	// Container or Sandbox is the new state, or the last one if Removed.
 	Container *runtime.ContainerStatus
 	Sandbox   *runtime.SandboxStatus
 	Removed   bool
 }
 
-// observeLocked tells Observe of a change of p.
+// observeLocked calls Observe for a change of p.
 func (r *Runtime) observeLocked(p *pod, c Change) {
 	if r.Observe == nil {
 		return

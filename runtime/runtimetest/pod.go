@@ -9,38 +9,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A pod is what the runtime holds of one. It has at least one sandbox or
-// container; the last to be removed takes the pod along.
+// A pod has at least one sandbox or container; it is removed with the last of
+// them.
 type pod struct {
 	uid             types.UID
 	name, namespace string
-	source          string // src-2
+	source          string
 
-	// sandboxes and containers, oldest first. Creation order, not the
-	// clock, decides: in a synctest bubble all may be of one instant.
+	// sandboxes and containers, oldest first, in the order of their creation:
+	// in a synctest bubble all may have the same time.
 	sandboxes  []*runtime.SandboxStatus
 	containers []*instance
 
-	// attempts of each container so far. It outlives removed instances, as
-	// a kubelet's log directory does (rt-75).
+	// attempts is the number of instances of each container so far, including
+	// removed ones.
 	attempts map[string]int32
 
-	// grace recorded at the last start, for a kill without a spec (rt-15).
+	// grace is the grace period in seconds as of the last start, for a
+	// KillRequest without a pod.
 	grace *int64
 }
 
-// An instance is one container.
+// An instance is one instance of a container.
 type instance struct {
 	pod       *pod
 	status    runtime.ContainerStatus
 	behaviour Behaviour
-	stubborn  bool          // TERM does nothing
-	stopping  bool          // it got TERM and takes its time
-	turn      int           // of its TERM: 0, or later for sidecars, the last one first (rt-116)
-	timer     *time.Timer   // its coming exit, nil if none is due
-	done      chan struct{} // closed when it does not run any more
+	stubborn  bool          // ignores SIGTERM
+	stopping  bool          // got SIGTERM and exits after StopDelay
+	turn      int           // order of SIGTERM: 0, or higher for sidecars, the last one first
+	timer     *time.Timer   // pending exit, or nil
+	done      chan struct{} // closed on exit
 }
 
 func (p *pod) createdAt() time.Time {
@@ -72,8 +74,8 @@ func (p *pod) running(name string) *instance {
 	return nil
 }
 
-// podLocked returns the pod, made if need be. The caller gives it its first
-// sandbox before it lets go of the lock.
+// podLocked returns the pod, creating it if necessary. The caller must create a
+// sandbox for a new pod before it releases the lock.
 func (r *Runtime) podLocked(uid types.UID, name, namespace string) *pod {
 	if p := r.pods[uid]; p != nil {
 		return p
@@ -99,7 +101,7 @@ func (r *Runtime) newSandboxLocked(p *pod, hostNetwork bool) *runtime.SandboxSta
 		sb.Attempt = p.sandboxes[n-1].Attempt + 1
 	}
 	if !hostNetwork {
-		sb.NetworkKnown = true
+		sb.NetworkReported = true
 		sb.IPs = []string{r.addressLocked()}
 	}
 	p.sandboxes = append(p.sandboxes, sb)
@@ -116,7 +118,7 @@ func (r *Runtime) addressLocked() string {
 	return fmt.Sprintf("10.%d.%d.%d", r.addresses>>16&255, r.addresses>>8&255, r.addresses&255)
 }
 
-// runLocked makes a new instance of c and runs it.
+// runLocked creates and starts an instance of c.
 func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behaviour) *instance {
 	r.ids++
 	now := time.Now()
@@ -126,6 +128,7 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
 			State:        runtime.ContainerRunning,
 			RestartCount: p.attempts[c.Name],
+			Hash:         plan.Hash(c),
 			Image:        c.Image, ImageID: c.Image, ImageRef: c.Image,
 			CreatedAt: now, StartedAt: now,
 		},
@@ -144,8 +147,7 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 	return v
 }
 
-// exitLaterLocked has the instance exit after d. A timer is all that waits:
-// no goroutine stays while nothing happens.
+// exitLaterLocked makes the instance exit after d.
 func (r *Runtime) exitLaterLocked(v *instance, d time.Duration, code int32, reason string) {
 	v.timer = time.AfterFunc(d, func() {
 		r.mu.Lock()
@@ -154,11 +156,11 @@ func (r *Runtime) exitLaterLocked(v *instance, d time.Duration, code int32, reas
 	})
 }
 
-// exitLocked ends the instance; one that has ended already stays as it is. An
-// empty reason becomes the usual one for the code.
+// exitLocked makes the instance exit; if it has exited already, nothing changes.
+// If reason is empty, it is Completed or Error, depending on the code.
 //
-// FinishedAt is the time at which lookers can see the exit, not the one it was
-// planned for: a look that began after FinishedAt must show it (ObservedAt).
+// FinishedAt is the time at which the exit becomes visible, not the time for
+// which it was planned: an inspection that began after FinishedAt must return it.
 func (r *Runtime) exitLocked(v *instance, code int32, reason string) {
 	if v.status.State == runtime.ContainerExited {
 		return
@@ -181,7 +183,7 @@ func (r *Runtime) exitLocked(v *instance, code int32, reason string) {
 	r.observeLocked(v.pod, Change{Container: &v.status})
 }
 
-// stopSandboxesLocked takes the network away from the pod.
+// stopSandboxesLocked makes the sandboxes of the pod not ready.
 func (r *Runtime) stopSandboxesLocked(p *pod) {
 	for _, sb := range p.sandboxes {
 		if sb.State == runtime.SandboxReady {
@@ -192,9 +194,9 @@ func (r *Runtime) stopSandboxesLocked(p *pod) {
 	}
 }
 
-// removeLocked forgets the containers and sandboxes of p that gone picks, and
-// p itself if nothing is left of it. Only what does not run may be picked.
-// r.order needs sorting afterwards.
+// removeLocked deletes the containers and sandboxes of p for which the functions
+// return true, and p itself with the last of them. None of them may be running.
+// The caller must sort r.order afterwards.
 func (r *Runtime) removeLocked(p *pod, container func(*instance) bool, sandbox func(*runtime.SandboxStatus) bool) {
 	before := len(p.containers) + len(p.sandboxes)
 	p.containers = slices.DeleteFunc(p.containers, func(v *instance) bool {

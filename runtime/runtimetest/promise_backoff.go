@@ -11,12 +11,12 @@ import (
 // backOffPromises are those on restarts that are put off.
 var backOffPromises = []promise{
 	{
-		name:  "BackOffSaysUntilWhen",
-		says:  "A restart is done or put off; if it is put off, RetryAt says until when, and the action that failed has the reason CrashLoopBackOff.",
-		where: "SyncResult.RetryAt, Action.Reason (rt-90)",
-		cause: "a restart that is put off returns no error, or an error without a time",
+		name:     "BackOffSaysUntilWhen",
+		text:     "A restart is done or put off; if it is put off, RetryAt says until when, and the action that failed has the reason CrashLoopBackOff.",
+		contract: "SyncResult.RetryAt, Action.Reason (rt-90)",
+		cause:    "a restart that is put off returns no error, or an error without a time",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			for restarts := 1; restarts <= 2; restarts++ {
 				t.await(pod.UID, "flappy has exited", exited("flappy"))
@@ -36,12 +36,12 @@ var backOffPromises = []promise{
 		},
 	},
 	{
-		name:  "BackOffIsBounded",
-		says:  "A restart is put off for five minutes at most, and at RetryAt it is done.",
-		where: "SyncResult.RetryAt: the earliest time at which a step that was put off may be tried again (rt-91)",
-		cause: "RetryAt is a guess that does not agree with the back-off itself, or the delay doubles without end",
+		name:     "BackOffIsBounded",
+		text:     "A restart is put off for five minutes at most, and at RetryAt it is done.",
+		contract: "SyncResult.RetryAt: the earliest time at which a step that was put off may be tried again (rt-91)",
+		cause:    "RetryAt is a guess that does not agree with the back-off itself, or the delay doubles without end",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			for restarts := 1; restarts <= 3; restarts++ {
 				last := t.container(t.await(pod.UID, "flappy has exited", exited("flappy")), "flappy")
@@ -53,7 +53,7 @@ var backOffPromises = []promise{
 				if wait > 5*time.Minute+time.Second {
 					t.Fatalf("flappy is started again in %v; it has exited %d times", wait, restarts)
 				}
-				if wait > t.suite.Patience/2 {
+				if wait > t.suite.Timing.Timeout/2 {
 					return // too long to wait for
 				}
 				if wait > 0 {
@@ -61,20 +61,20 @@ var backOffPromises = []promise{
 				}
 				// A runtime may have rounded down.
 				s := t.syncUntil(pod, "flappy was restarted at RetryAt", func(s *runtime.PodStatus) bool { return t.container(s, "flappy").ID != last.ID })
-				if late := t.container(s, "flappy").CreatedAt.Sub(res.RetryAt); late > t.suite.Patience/2 {
+				if late := t.container(s, "flappy").CreatedAt.Sub(res.RetryAt); late > t.suite.Timing.Timeout/2 {
 					t.Errorf("flappy was to be started at %v, and was %v later", res.RetryAt, late)
 				}
 			}
 		},
 	},
 	{
-		name:  "BackOffIsOneContainers",
-		says:  "A container that is put off does not keep others of its pod from being started, nor other pods.",
-		where: "Syncer.SyncPod, SyncResult (rt-90)",
-		cause: "the first failure ends the step, or the back-off is counted for the pod or the image",
+		name:     "BackOffIsOneContainers",
+		text:     "A container that is put off does not keep others of its pod from being started, nor other pods.",
+		contract: "Syncer.SyncPod, SyncResult (rt-90)",
+		cause:    "the first failure ends the step, or the back-off is counted for the pod or the image",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("late", t.suite.Exit(0)))
-			second := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("late", t.suite.Containers.Exit(0)))
+			second := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.syncUntil(pod, "flappy and late were restarted", func(s *runtime.PodStatus) bool {
 				return restarted("flappy")(s) && restarted("late")(s)

@@ -16,22 +16,22 @@ import (
 // another one, a sandbox that is lost, all containers of a pod.
 var changePromises = []promise{
 	{
-		name:  "OtherImageReplaces",
-		says:  "A running container whose image in the spec is another one is stopped and started again with that, whatever the restart policy; the others are left alone.",
-		where: "Syncer.SyncPod: a container that runs as specified is never touched (rt-30)",
-		cause: "what runs is compared with what is wanted by name alone, or the whole pod is made anew",
-		needs: []string{"Suite.Other"},
+		name:     "OtherImageReplaces",
+		text:     "A running container whose image in the spec is another one is stopped and started again with that, whatever the restart policy; the others are left alone.",
+		contract: "Syncer.SyncPod: a container that runs as specified is never touched (rt-30)",
+		cause:    "what runs is compared with what is wanted by name alone, or the whole pod is made anew",
+		needs:    []string{"Containers.OtherImage"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("changes", t.suite.Long), named("stays", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyNever, named("changes", t.suite.Containers.Long), named("stays", t.suite.Containers.Long))
 			was := t.up(pod)
 			pod = pod.DeepCopy()
-			pod.Spec.Containers[0].Image = t.suite.Other
+			pod.Spec.Containers[0].Image = t.suite.Containers.OtherImage
 			first := t.container(was, "changes").ID
 			s := t.syncUntil(pod, "changes runs with its other image", func(s *runtime.PodStatus) bool {
 				return in(s, "changes", runtime.ContainerRunning) && t.container(s, "changes").ID != first
 			})
 			c := t.container(s, "changes")
-			if c.Image != t.suite.Other || c.RestartCount != 1 || c.SandboxID != was.Sandboxes[0].ID {
+			if c.Image != t.suite.Containers.OtherImage || c.RestartCount != 1 || c.SandboxID != was.Sandboxes[0].ID {
 				t.Errorf("the new instance has image %q, restart count %d, and sandbox %s; the pod is\n%s", c.Image, c.RestartCount, c.SandboxID, describe(s))
 			}
 			for _, c := range instances(s, "changes")[1:] {
@@ -49,13 +49,13 @@ var changePromises = []promise{
 		},
 	},
 	{
-		name:  "TerminationMessageIsKept",
-		says:  "What a container has written to its termination message path is the end of its Message, each instance's of its own, and stays.",
-		where: "ContainerStatus.Message",
-		cause: "the file is read when somebody asks, and is the next instance's by then",
-		needs: []string{"Suite.Message"},
+		name:     "TerminationMessageIsKept",
+		text:     "What a container has written to its termination message path is the end of its Message, each instance's of its own, and stays.",
+		contract: "ContainerStatus.Message",
+		cause:    "the file is read when somebody asks, and is the next instance's by then",
+		needs:    []string{"Containers.Message"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("tells", t.suite.Message("out of luck")), named("silent", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("tells", t.suite.Containers.Message("out of luck")), named("silent", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			t.await(pod.UID, "tells and silent have exited", func(s *runtime.PodStatus) bool { return exited("tells")(s) && exited("silent")(s) })
 			s := t.syncUntil(pod, "tells was restarted", restarted("tells"))
@@ -70,16 +70,16 @@ var changePromises = []promise{
 		},
 	},
 	{
-		name:  "LostSandboxIsReplaced",
-		says:  "A pod whose sandbox is not ready any more gets another, of the next attempt, and what should run runs in that; nothing is left to run in the old one.",
-		where: "Sandbox.State, Sandbox.Attempt; Syncer.SyncPod takes the pod towards what is wanted (rt-41, rt-45)",
-		cause: "a sandbox is taken to last as long as its pod, or its containers are left beside the new ones",
-		needs: []string{"Suite.LoseSandbox"},
+		name:     "LostSandboxIsReplaced",
+		text:     "A pod whose sandbox is not ready any more gets another, of the next attempt, and what should run runs in that; nothing is left to run in the old one.",
+		contract: "Sandbox.State, Sandbox.Attempt; Syncer.SyncPod takes the pod towards what is wanted (rt-41, rt-45)",
+		cause:    "a sandbox is taken to last as long as its pod, or its containers are left beside the new ones",
+		needs:    []string{"Backend.LoseSandbox"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			old := t.up(pod)
-			if err := t.suite.LoseSandbox(t.T, t.rt, pod.UID); err != nil {
-				t.Fatalf("Suite.LoseSandbox: %v", err)
+			if err := t.suite.Backend.LoseSandbox(t.T, t.rt, pod.UID); err != nil {
+				t.Fatalf("Suite.Backend.LoseSandbox: %v", err)
 			}
 			t.await(pod.UID, "the sandbox is not ready", func(s *runtime.PodStatus) bool {
 				return len(s.Sandboxes) > 0 && s.Sandboxes[0].State == runtime.SandboxNotReady
@@ -107,20 +107,20 @@ var changePromises = []promise{
 		},
 	},
 	{
-		name:  "RestartAllBeginsAnew",
-		says:  "When a container's exit matches a rule with action RestartAllContainers, all containers of the pod are started anew in its sandbox, init containers first, with the next restart counts.",
-		where: "the API's meaning of containers[].restartPolicyRules (rt-140, rt-141, rt-143)",
-		cause: "the action is taken for Restart, or the sandbox is made anew as well",
-		needs: []string{"InitContainers"},
+		name:     "RestartAllBeginsAnew",
+		text:     "When a container's exit matches a rule with action RestartAllContainers, all containers of the pod are started anew in its sandbox, init containers first, with the next restart counts.",
+		contract: "the API's meaning of containers[].restartPolicyRules (rt-140, rt-141, rt-143)",
+		cause:    "the action is taken for Restart, or the sandbox is made anew as well",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			trigger := named("trigger", t.suite.Exit(42))
+			trigger := named("trigger", t.suite.Containers.Exit(42))
 			trigger.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 			trigger.RestartPolicyRules = []v1.ContainerRestartRule{{
 				Action:    v1.ContainerRestartRuleActionRestartAllContainers,
 				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
 			}}
-			pod := t.pod(v1.RestartPolicyNever, trigger, named("long", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("setup", t.suite.Exit(0))}
+			pod := t.pod(v1.RestartPolicyNever, trigger, named("long", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{named("setup", t.suite.Containers.Exit(0))}
 			was := t.syncUntil(pod, "long runs", func(s *runtime.PodStatus) bool { return in(s, "long", runtime.ContainerRunning) })
 			setup, long := t.container(was, "setup").ID, t.container(was, "long").ID
 			s := t.syncUntil(pod, "long runs anew", func(s *runtime.PodStatus) bool {
@@ -138,11 +138,11 @@ var changePromises = []promise{
 		},
 	},
 	{
-		name:  "HintsComeOnceSeen",
-		says:  "A hint comes once the change can be seen: who looks at a hint, and only then, sees the start, the exit and the removal of a container.",
-		where: "Watcher: hints that announce every change, once it can be seen, make lists rare",
-		cause: "the hint is of the request, or passes by what the list is made from; pleg lists more often for a runtime that does so",
-		needs: []string{"Watcher"},
+		name:     "HintsComeOnceSeen",
+		text:     "A hint comes once the change can be seen: who looks at a hint, and only then, sees the start, the exit and the removal of a container.",
+		contract: "Watcher: hints that announce every change, once it can be seen, make lists rare",
+		cause:    "the hint is of the request, or passes by what the list is made from; pleg lists more often for a runtime that does so",
+		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
 			hints := make(chan types.UID, 1024)
@@ -151,14 +151,14 @@ var changePromises = []promise{
 			defer watching.Wait()
 			defer cancel()
 			watching.Go(func() {
-				result <- t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 					select {
 					case hints <- uid:
 					default:
 					}
 				})
 			})
-			t.pause(10 * t.suite.Poll) // it takes a moment to begin
+			t.pause(10 * t.suite.Timing.PollInterval) // it takes a moment to begin
 			// seen reports whether a look at a hint has shown what was to come.
 			seen := func(uid types.UID, patience time.Duration, is func(*runtime.PodStatus) bool) bool {
 				deadline := time.After(patience)
@@ -176,18 +176,18 @@ var changePromises = []promise{
 				}
 			}
 			for try := 1; ; try++ { // what came before the watch began has no hint
-				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("long", t.suite.Long))
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("long", t.suite.Containers.Long))
 				t.sync(pod)
-				if seen(pod.UID, t.suite.Patience/5, exited("short")) {
+				if seen(pod.UID, t.suite.Timing.Timeout/5, exited("short")) {
 					t.kill(pod, nil)
-					if !seen(pod.UID, t.suite.Patience, func(s *runtime.PodStatus) bool { return !s.Running() }) {
+					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return !s.Running() }) {
 						t.Errorf("no look at a hint has shown the end of the pod, which is\n%s", describe(t.look(pod.UID)))
 					}
-					gc, ok := t.rt.(runtime.GarbageCollector)
+					gc, ok := runtime.As[runtime.GarbageCollector](t.rt)
 					if !ok {
 						return
 					}
-					t.pause(10 * t.suite.Poll) // for what else the end hints at
+					t.pause(10 * t.suite.Timing.PollInterval) // for what else the end hints at
 					for len(hints) > 0 {
 						<-hints
 					}
@@ -195,7 +195,7 @@ var changePromises = []promise{
 					if err := gc.CollectGarbage(t.Context(), policy); err != nil {
 						t.Fatalf("CollectGarbage: %v", err)
 					}
-					if !seen(pod.UID, t.suite.Patience, func(s *runtime.PodStatus) bool { return s.Brief() == nil }) {
+					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Pod() == nil }) {
 						t.Errorf("no look at a hint has shown that nothing is left of the pod, which is\n%s", describe(t.look(pod.UID)))
 					}
 					return
@@ -208,23 +208,23 @@ var changePromises = []promise{
 		},
 	},
 	{
-		name:  "ListsCostTheSame",
-		says:  "A list of many pods takes as many calls of the backend as a list of few.",
-		where: "Lister.Pods is called every second or so: cheap; Pod: what a list shows",
-		cause: "each pod, or each container, is inspected for the list",
-		needs: []string{"Suite.Calls"},
+		name:     "ListsCostTheSame",
+		text:     "A list of many pods takes as many calls of the backend as a list of few.",
+		contract: "Lister.Pods is called every second or so: cheap; Pod: what a list shows",
+		cause:    "each pod, or each container, is inspected for the list",
+		needs:    []string{"Backend.Calls"},
 		check: func(t *trial) {
 			count := func() int {
-				before := t.suite.Calls(t.rt)
+				before := t.suite.Backend.Calls(t.rt)
 				if _, err := t.rt.Pods(t.Context()); err != nil {
 					t.Fatalf("Pods: %v", err)
 				}
-				return t.suite.Calls(t.rt) - before
+				return t.suite.Backend.Calls(t.rt) - before
 			}
-			t.up(t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long)))
+			t.up(t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long)))
 			few := count()
 			for range 2 {
-				t.up(t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long)))
+				t.up(t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long)))
 			}
 			if many := count(); many > few {
 				t.Errorf("with one pod a list takes %d calls, with two more it takes %d", few, many)

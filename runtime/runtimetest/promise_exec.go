@@ -16,62 +16,62 @@ import (
 // execPromises are those of [runtime.Execer].
 var execPromises = []promise{
 	{
-		name:  "ExecTellsOutputAndCode",
-		says:  "Exec runs a command in the container to its end; one that ran and failed is no error, its exit code is in the result.",
-		where: "Execer.Exec, ExecResult",
-		cause: "a non-zero exit code is returned as an error",
-		needs: []string{"Execer", "Suite.Print", "Suite.Block"},
+		name:     "ExecTellsOutputAndCode",
+		text:     "Exec runs a command in the container to its end; one that ran and failed is no error, its exit code is in the result.",
+		contract: "Execer.Exec, ExecResult",
+		cause:    "a non-zero exit code is returned as an error",
+		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			for _, code := range []int32{0, 3} {
-				res, err := t.exec(t.Context(), id, t.suite.Print("hello", code), t.suite.Patience)
+				res, err := t.exec(t.Context(), id, t.suite.Commands.Print("hello", code), t.suite.Timing.Timeout)
 				if err != nil || res.ExitCode != code || string(res.Stdout) != "hello" {
 					t.Errorf("Exec of a command that prints hello and exits with %d: %+v, %v", code, res, err)
 				}
 			}
-			if res, err := t.exec(t.Context(), id+"-not", t.suite.Print("hello", 0), t.suite.Patience); err == nil {
+			if res, err := t.exec(t.Context(), id+"-not", t.suite.Commands.Print("hello", 0), t.suite.Timing.Timeout); err == nil {
 				t.Errorf("Exec in a container that does not exist: %+v, no error", res)
 			}
 			t.kill(pod, nil)
-			if res, err := t.exec(t.Context(), id, t.suite.Print("hello", 0), t.suite.Patience); err == nil {
+			if res, err := t.exec(t.Context(), id, t.suite.Commands.Print("hello", 0), t.suite.Timing.Timeout); err == nil {
 				t.Errorf("Exec in a container that has exited: %+v, no error", res)
 			}
 		},
 	},
 	{
-		name:  "ExecEndsInTime",
-		says:  "When its timeout or its context ends a command, Exec returns an error.",
-		where: "Execer.Exec: until timeout or ctx ends it, which is an error",
-		cause: "the timeout is passed to the backend, which ignores it, or the output so far is returned as success",
-		needs: []string{"Execer", "Suite.Print", "Suite.Block"},
+		name:     "ExecEndsInTime",
+		text:     "When its timeout or its context ends a command, Exec returns an error.",
+		contract: "Execer.Exec: until timeout or ctx ends it, which is an error",
+		cause:    "the timeout is passed to the backend, which ignores it, or the output so far is returned as success",
+		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			begun := time.Now()
-			if res, err := t.exec(t.Context(), id, t.suite.Block, time.Second); err == nil {
+			if res, err := t.exec(t.Context(), id, t.suite.Commands.Block, time.Second); err == nil {
 				t.Errorf("Exec beyond its timeout: %+v, no error", res)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			if res, err := t.exec(ctx, id, t.suite.Block, 0); err == nil {
+			if res, err := t.exec(ctx, id, t.suite.Commands.Block, 0); err == nil {
 				t.Errorf("Exec beyond its context: %+v, no error", res)
 			}
-			if took := time.Since(begun); took > t.suite.Patience {
+			if took := time.Since(begun); took > t.suite.Timing.Timeout {
 				t.Errorf("two commands of a second and less took %v", took)
 			}
 		},
 	},
 	{
-		name:  "ExecKeepsOutputsApart",
-		says:  "What a command writes to its standard error is in Stderr, and nothing of it in Stdout; a failure keeps both.",
-		where: "ExecResult",
-		cause: "the command gets a terminal, or both outputs are read into one",
-		needs: []string{"Execer", "Suite.Print", "Suite.PrintErr"},
+		name:     "ExecKeepsOutputsApart",
+		text:     "What a command writes to its standard error is in Stderr, and nothing of it in Stdout; a failure keeps both.",
+		contract: "ExecResult",
+		cause:    "the command gets a terminal, or both outputs are read into one",
+		needs:    []string{"Execer", "Commands.Print", "Commands.PrintErr"},
 		check: func(t *trial) {
 			id := t.running().ID
 			for _, code := range []int32{0, 3} {
-				res, err := t.exec(t.Context(), id, t.suite.PrintErr("oops", code), t.suite.Patience)
+				res, err := t.exec(t.Context(), id, t.suite.Commands.PrintErr("oops", code), t.suite.Timing.Timeout)
 				if err != nil || res.ExitCode != code || string(res.Stderr) != "oops" || len(res.Stdout) > 0 {
 					t.Errorf("Exec of a command that prints oops to its standard error and exits with %d: stdout %q, stderr %q, %d, %v",
 						code, res.Stdout, res.Stderr, res.ExitCode, err)
@@ -80,42 +80,42 @@ var execPromises = []promise{
 		},
 	},
 	{
-		name:  "ExecErrorsAreKnown",
-		says:  "The error of a command that its timeout or its context ended is that of a context; that of a container which does not exist is ErrNotFound, or ctx's if that had ended.",
-		where: "Execer.Exec; errors of package runtime",
-		cause: "the backend's errors are passed on as they are",
-		needs: []string{"Execer", "Suite.Block"},
+		name:     "ExecErrorsAreKnown",
+		text:     "The error of a command that its timeout or its context ended is that of a context; that of a container which does not exist is ErrNotFound, or ctx's if that had ended.",
+		contract: "Execer.Exec; errors of package runtime",
+		cause:    "the backend's errors are passed on as they are",
+		needs:    []string{"Execer", "Commands.Block"},
 		check: func(t *trial) {
 			id := t.running().ID
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(300*time.Millisecond, cancel)
 			defer cancel()
-			if _, err := t.exec(ctx, id, t.suite.Block, 0); !errors.Is(err, context.Canceled) {
+			if _, err := t.exec(ctx, id, t.suite.Commands.Block, 0); !errors.Is(err, context.Canceled) {
 				t.Errorf("the error of an Exec whose context was cancelled is %v", err)
 			}
-			if _, err := t.exec(t.Context(), id, t.suite.Block, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := t.exec(t.Context(), id, t.suite.Commands.Block, time.Second); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the error of an Exec whose timeout was over is %v", err)
 			}
-			if _, err := t.exec(t.Context(), id+"-not", t.suite.Block, time.Second); !errors.Is(err, runtime.ErrNotFound) {
+			if _, err := t.exec(t.Context(), id+"-not", t.suite.Commands.Block, time.Second); !errors.Is(err, runtime.ErrNotFound) {
 				t.Errorf("the error of an Exec in a container that does not exist is %v", err)
 			}
 		},
 	},
 	{
-		name:  "ExecsInParallel",
-		says:  "Commands in one container run beside each other, each with its own output, and leave the container alone.",
-		where: "package runtime, Concurrency; Execer.Exec",
-		cause: "a command takes the place of the container's main process, or outputs go through one place",
-		needs: []string{"Execer", "Suite.Print"},
+		name:     "ExecsInParallel",
+		text:     "Commands in one container run beside each other, each with its own output, and leave the container alone.",
+		contract: "package runtime, Concurrency; Execer.Exec",
+		cause:    "a command takes the place of the container's main process, or outputs go through one place",
+		needs:    []string{"Execer", "Commands.Print"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := t.up(pod)
 			id := t.container(want, "long").ID
 			var running sync.WaitGroup
 			for i := range int32(4) {
 				running.Go(func() {
 					text := fmt.Sprint("hello ", i)
-					res, err := t.exec(t.Context(), id, t.suite.Print(text, i), t.suite.Patience)
+					res, err := t.exec(t.Context(), id, t.suite.Commands.Print(text, i), t.suite.Timing.Timeout)
 					if err != nil || res.ExitCode != i || string(res.Stdout) != text {
 						t.Errorf("Exec of a command that prints %q and exits with %d: %+v, %v", text, i, res, err)
 					}
@@ -130,11 +130,11 @@ var execPromises = []promise{
 }
 
 func (t *trial) exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
-	return t.rt.(runtime.Execer).Exec(ctx, id, slices.Clone(cmd), timeout)
+	return as[runtime.Execer](t).Exec(ctx, id, slices.Clone(cmd), timeout)
 }
 
 // running returns a container that runs until it is stopped.
 func (t *trial) running() *runtime.ContainerStatus {
 	t.Helper()
-	return t.container(t.up(t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))), "long")
+	return t.container(t.up(t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))), "long")
 }

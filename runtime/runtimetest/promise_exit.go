@@ -12,17 +12,17 @@ import (
 // exitPromises are those on what follows when a container exits by itself.
 var exitPromises = []promise{
 	{
-		name:  "ExitIsSeen",
-		says:  "A container that has exited is shown with its exit code and its times.",
-		where: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
-		cause: "the backend's end state is mapped to running or not, and its code is dropped",
+		name:     "ExitIsSeen",
+		text:     "A container that has exited is shown with its exit code and its times.",
+		contract: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
+		cause:    "the backend's end state is mapped to running or not, and its code is dropped",
 		check: func(t *trial) {
 			var containers []v1.Container
 			codes := map[string]int32{}
 			for _, code := range []int32{0, 1, 42} {
 				name := fmt.Sprintf("exit-%d", code)
 				codes[name] = code
-				containers = append(containers, named(name, t.suite.Exit(code)))
+				containers = append(containers, named(name, t.suite.Containers.Exit(code)))
 			}
 			pod := t.pod(v1.RestartPolicyNever, containers...)
 			t.sync(pod)
@@ -38,12 +38,12 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "RestartMakesANewInstance",
-		says:  "A restart makes a new instance with a new ID and a restart count one higher; the exited one stays, so that its exit can be read.",
-		where: "package runtime, Vocabulary; ContainerStatus.RestartCount",
-		cause: "a container is started again in place, so that its last exit is overwritten",
+		name:     "RestartMakesANewInstance",
+		text:     "A restart makes a new instance with a new ID and a restart count one higher; the exited one stays, so that its exit can be read.",
+		contract: "package runtime, Vocabulary; ContainerStatus.RestartCount",
+		cause:    "a container is started again in place, so that its last exit is overwritten",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(7)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(7)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			first := t.await(pod.UID, "flappy has exited", exited("flappy"))
 			s := t.syncUntil(pod, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
@@ -61,12 +61,12 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "NeverIsNotRestarted",
-		says:  "With restartPolicy Never a container that has exited is not started again.",
-		where: "the API's meaning of restartPolicy (rt-34)",
-		cause: "the backend restarts containers by itself",
+		name:     "NeverIsNotRestarted",
+		text:     "With restartPolicy Never a container that has exited is not started again.",
+		contract: "the API's meaning of restartPolicy (rt-34)",
+		cause:    "the backend restarts containers by itself",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Exit(0)), named("bad", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Containers.Exit(0)), named("bad", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncUntil(pod, "bad has exited", exited("bad"))
 			t.syncThrice(pod)
@@ -76,12 +76,12 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "OnFailureRestartsFailuresOnly",
-		says:  "With restartPolicy OnFailure a container that failed is started again, one that succeeded is not.",
-		where: "the API's meaning of restartPolicy (rt-34)",
-		cause: "the exit code is not looked at, or the backend restarts containers by itself",
+		name:     "OnFailureRestartsFailuresOnly",
+		text:     "With restartPolicy OnFailure a container that failed is started again, one that succeeded is not.",
+		contract: "the API's meaning of restartPolicy (rt-34)",
+		cause:    "the exit code is not looked at, or the backend restarts containers by itself",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyOnFailure, named("ok", t.suite.Exit(0)), named("bad", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyOnFailure, named("ok", t.suite.Containers.Exit(0)), named("bad", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncUntil(pod, "bad was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "bad")) > 1 })
 			if s := t.look(pod.UID); len(instances(s, "ok")) != 1 {
@@ -90,12 +90,12 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "FinishedPodStaysFinished",
-		says:  "A pod whose containers have all exited for good is left as it is, sandbox or not, by every further SyncPod.",
-		where: "Syncer.SyncPod is idempotent (rt-41, rt-43, rt-50)",
-		cause: "a pod without a ready sandbox always gets a new one",
+		name:     "FinishedPodStaysFinished",
+		text:     "A pod whose containers have all exited for good is left as it is, sandbox or not, by every further SyncPod.",
+		contract: "Syncer.SyncPod is idempotent (rt-41, rt-43, rt-50)",
+		cause:    "a pod without a ready sandbox always gets a new one",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Exit(0)))
+			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Containers.Exit(0)))
 			want := t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncThrice(pod)
 			if res := t.sync(pod); len(res.Actions) > 0 {
@@ -108,12 +108,12 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "ExitsStay",
-		says:  "An exit that was shown once is never shown differently: its code, reason and times stay what they were through looks, steps, the restart of others, and the end of the pod.",
-		where: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
-		cause: "an end that the backend has no time of is given the time of the look, or the end of the pod overwrites that of its containers",
+		name:     "ExitsStay",
+		text:     "An exit that was shown once is never shown differently: its code, reason and times stay what they were through looks, steps, the restart of others, and the end of the pod.",
+		contract: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
+		cause:    "an end that the backend has no time of is given the time of the look, or the end of the pod overwrites that of its containers",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyOnFailure, named("done", t.suite.Exit(0)), named("flappy", t.suite.Exit(3)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyOnFailure, named("done", t.suite.Containers.Exit(0)), named("flappy", t.suite.Containers.Exit(3)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			t.await(pod.UID, "done has exited", exited("done"))
 			seen := map[string]string{}
@@ -141,7 +141,7 @@ var exitPromises = []promise{
 				}
 			}
 			look("at first")
-			t.pause(5 * t.suite.Poll)
+			t.pause(5 * t.suite.Timing.PollInterval)
 			look("some time later")
 			t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
 			look("after a restart")
@@ -152,15 +152,15 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "ContainersHaveTheirOwnPolicies",
-		says:  "A container's own restartPolicy counts before the pod's.",
-		where: "the API's meaning of containers[].restartPolicy (rt-33)",
-		cause: "the pod's policy is handed to the backend for all containers",
+		name:     "ContainersHaveTheirOwnPolicies",
+		text:     "A container's own restartPolicy counts before the pod's.",
+		contract: "the API's meaning of containers[].restartPolicy (rt-33)",
+		cause:    "the pod's policy is handed to the backend for all containers",
 		check: func(t *trial) {
-			again, once := named("again", t.suite.Exit(0)), named("once", t.suite.Exit(1))
+			again, once := named("again", t.suite.Containers.Exit(0)), named("once", t.suite.Containers.Exit(1))
 			again.RestartPolicy, once.RestartPolicy = new(v1.ContainerRestartPolicyAlways), new(v1.ContainerRestartPolicyNever)
 			for policy, c := range map[v1.RestartPolicy]v1.Container{v1.RestartPolicyNever: again, v1.RestartPolicyAlways: once} {
-				pod := t.pod(policy, c, named("long", t.suite.Long))
+				pod := t.pod(policy, c, named("long", t.suite.Containers.Long))
 				if c.Name == "again" {
 					t.syncUntil(pod, "again was restarted", restarted("again"))
 					continue
@@ -174,10 +174,10 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "RestartRulesCount",
-		says:  "A rule with action Restart that matches the exit code has the container started again whatever its policy is; another exit code is left to the policy.",
-		where: "the API's meaning of containers[].restartPolicyRules (rt-33)",
-		cause: "rules are not looked at",
+		name:     "RestartRulesCount",
+		text:     "A rule with action Restart that matches the exit code has the container started again whatever its policy is; another exit code is left to the policy.",
+		contract: "the API's meaning of containers[].restartPolicyRules (rt-33)",
+		cause:    "rules are not looked at",
 		check: func(t *trial) {
 			rule := func(c v1.Container) v1.Container {
 				c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
@@ -187,7 +187,7 @@ var exitPromises = []promise{
 				}}
 				return c
 			}
-			pod := t.pod(v1.RestartPolicyNever, rule(named("matches", t.suite.Exit(42))), rule(named("other", t.suite.Exit(1))), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyNever, rule(named("matches", t.suite.Containers.Exit(42))), rule(named("other", t.suite.Containers.Exit(1))), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "other has exited", exited("other"))
 			t.syncUntil(pod, "matches was restarted", restarted("matches"))
 			if s := t.look(pod.UID); len(instances(s, "other")) != 1 {
@@ -196,16 +196,16 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:  "CountsSurviveTheAgent",
-		says:  "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a look of the caller's.",
-		where: "Lister: answers from the runtime; ContainerStatus.RestartCount",
-		cause: "restarts are counted in memory",
-		needs: []string{"Suite.Reopen"},
+		name:     "CountsSurviveTheAgent",
+		text:     "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a look of the caller's.",
+		contract: "Lister: answers from the runtime; ContainerStatus.RestartCount",
+		cause:    "restarts are counted in memory",
+		needs:    []string{"Backend.Reopen"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(3)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(3)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			want := t.await(pod.UID, "flappy has exited", exited("flappy"))
-			t.rt = t.suite.Reopen(t.T, t.rt)
+			t.rt = t.suite.Backend.Reopen(t.T, t.rt)
 			last := t.container(want, "flappy")
 			s := t.syncUntil(pod, "flappy was restarted after the agent was", func(s *runtime.PodStatus) bool {
 				return t.container(s, "flappy").ID != last.ID

@@ -18,13 +18,13 @@ import (
 // [runtime.ResourceUpdater].
 var featurePromises = []promise{
 	{
-		name:  "FeaturesAreTold",
-		says:  "Features answers without error, the same each time; if it tells of handlers, the default one (\"\") is among them.",
-		where: "FeatureReporter.Features, Features",
-		cause: "an old backend that does not know the question is taken to have failed",
-		needs: []string{"FeatureReporter"},
+		name:     "FeaturesAreTold",
+		text:     "Features answers without error, the same each time; if it tells of handlers, the default one (\"\") is among them.",
+		contract: "FeatureReporter.Features, Features",
+		cause:    "an old backend that does not know the question is taken to have failed",
+		needs:    []string{"FeatureReporter"},
 		check: func(t *trial) {
-			rt := t.rt.(runtime.FeatureReporter)
+			rt := as[runtime.FeatureReporter](t)
 			f, err := rt.Features(t.Context())
 			if err != nil {
 				t.Fatalf("Features: %v", err)
@@ -43,13 +43,13 @@ var featurePromises = []promise{
 		},
 	},
 	{
-		name:  "CgroupDriverIsKnownByName",
-		says:  "CgroupDriver tells systemd, cgroupfs, or nothing; a runtime too old to tell is no error.",
-		where: "CgroupDriverReporter.CgroupDriver",
-		cause: "an old backend that does not know the question is taken to have failed",
-		needs: []string{"CgroupDriverReporter"},
+		name:     "CgroupDriverIsKnownByName",
+		text:     "CgroupDriver tells systemd, cgroupfs, or nothing; a runtime too old to tell is no error.",
+		contract: "CgroupDriverReporter.CgroupDriver",
+		cause:    "an old backend that does not know the question is taken to have failed",
+		needs:    []string{"CgroupDriverReporter"},
 		check: func(t *trial) {
-			d, err := t.rt.(runtime.CgroupDriverReporter).CgroupDriver(t.Context())
+			d, err := as[runtime.CgroupDriverReporter](t).CgroupDriver(t.Context())
 			if err != nil {
 				t.Errorf("CgroupDriver: %v", err)
 			}
@@ -61,16 +61,16 @@ var featurePromises = []promise{
 		},
 	},
 	{
-		name:  "CheckpointRefusesWhatItCannot",
-		says:  "Checkpoint of a container that does not exist is an error, and so is one to a path that is not absolute; nothing is written, and the container goes on.",
-		where: "Checkpointer.Checkpoint; errors of package runtime",
-		cause: "the location is used before the request is looked at",
-		needs: []string{"Checkpointer"},
+		name:     "CheckpointRefusesWhatItCannot",
+		text:     "Checkpoint of a container that does not exist is an error, and so is one to a path that is not absolute; nothing is written, and the container goes on.",
+		contract: "Checkpointer.Checkpoint; errors of package runtime",
+		cause:    "the location is used before the request is looked at",
+		needs:    []string{"Checkpointer"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := t.up(pod)
 			id := t.container(want, "long").ID
-			rt := t.rt.(runtime.Checkpointer)
+			rt := as[runtime.Checkpointer](t)
 			location := filepath.Join(t.TempDir(), "archive.tar")
 			for _, refused := range []struct{ what, id, location string }{
 				{"a container that does not exist", id + "-not", location},
@@ -91,13 +91,13 @@ var featurePromises = []promise{
 		},
 	},
 	{
-		name:  "ResourcesAreUpdatedInPlace",
-		says:  "UpdateResources gives a running container other limits without restarting it; of a container that does not exist it is ErrNotFound.",
-		where: "ResourceUpdater.UpdateResources",
-		cause: "the container is made anew, or an update of nothing that runs is taken to have worked",
-		needs: []string{"ResourceUpdater"},
+		name:     "ResourcesAreUpdatedInPlace",
+		text:     "UpdateResources gives a running container other limits without restarting it; of a container that does not exist it is ErrNotFound.",
+		contract: "ResourceUpdater.UpdateResources",
+		cause:    "the container is made anew, or an update of nothing that runs is taken to have worked",
+		needs:    []string{"ResourceUpdater"},
 		check: func(t *trial) {
-			c := named("long", t.suite.Long)
+			c := named("long", t.suite.Containers.Long)
 			limits := func(memory string) v1.ResourceRequirements {
 				return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}}
 			}
@@ -105,7 +105,7 @@ var featurePromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, c)
 			want := t.up(pod)
 			id := t.container(want, "long").ID
-			rt := t.rt.(runtime.ResourceUpdater)
+			rt := as[runtime.ResourceUpdater](t)
 			if err := rt.UpdateResources(t.Context(), id+"-not", limits("96Mi")); !errors.Is(err, runtime.ErrNotFound) {
 				t.unlessUnsupported(err)
 				t.Errorf("UpdateResources of a container that does not exist returned %v", err)

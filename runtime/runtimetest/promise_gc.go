@@ -12,14 +12,14 @@ import (
 // garbagePromises are those of [runtime.GarbageCollector].
 var garbagePromises = []promise{
 	{
-		name:  "GarbageKeepsTheNewest",
-		says:  "CollectGarbage keeps MaxPerContainer dead instances of each container, the newest ones, and whatever runs; MinAge spares the young.",
-		where: "GarbageCollector.CollectGarbage, GCPolicy (rt-128 … rt-130)",
-		cause: "instances are sorted the wrong way round, or counted over all containers of the pod",
-		needs: []string{"GarbageCollector"},
-		alone: true,
+		name:     "GarbageKeepsTheNewest",
+		text:     "CollectGarbage keeps MaxPerContainer dead instances of each container, the newest ones, and whatever runs; MinAge spares the young.",
+		contract: "GarbageCollector.CollectGarbage, GCPolicy (rt-128 … rt-130)",
+		cause:    "instances are sorted the wrong way round, or counted over all containers of the pod",
+		needs:    []string{"GarbageCollector"},
+		alone:    true,
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			s := t.syncUntil(pod, "flappy has exited twice", func(s *runtime.PodStatus) bool {
 				return len(instances(s, "flappy")) > 1 && exited("flappy")(s)
 			})
@@ -39,21 +39,21 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:  "GarbageOfRemovedPods",
-		says:  "CollectGarbage removes all that is dead of a pod of which Removed says that nothing need be kept, and nothing of others.",
-		where: "GCPolicy.Removed (rt-129, rt-133)",
-		cause: "Removed is not asked, or the sandbox of a removed pod stays",
-		needs: []string{"GarbageCollector"},
-		alone: true,
+		name:     "GarbageOfRemovedPods",
+		text:     "CollectGarbage removes all that is dead of a pod of which Removed says that nothing need be kept, and nothing of others.",
+		contract: "GCPolicy.Removed (rt-129, rt-133)",
+		cause:    "Removed is not asked, or the sandbox of a removed pod stays",
+		needs:    []string{"GarbageCollector"},
+		alone:    true,
 		check: func(t *trial) {
-			gone := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)))
-			kept := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)))
+			gone := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)))
+			kept := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)))
 			for _, pod := range []*v1.Pod{gone, kept} {
 				t.syncUntil(pod, "short has exited", exited("short"))
 				t.kill(pod, nil)
 			}
 			t.collect(runtime.GCPolicy{MaxPerContainer: -1, Removed: func(uid types.UID) bool { return uid == gone.UID }})
-			if s := t.look(gone.UID); s.Brief() != nil {
+			if s := t.look(gone.UID); s.Pod() != nil {
 				t.Errorf("the removed pod still is\n%s", describe(s))
 			}
 			if p := t.listed(gone.UID); p != nil {
@@ -65,14 +65,14 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:  "GarbageIsOfTheDead",
-		says:  "CollectGarbage removes exited containers and dead sandboxes only: under the harshest policy what runs goes on, with its restart counts.",
-		where: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
-		cause: "a pod is removed as a whole, or counts are read off the instances that are left",
-		needs: []string{"GarbageCollector"},
-		alone: true,
+		name:     "GarbageIsOfTheDead",
+		text:     "CollectGarbage removes exited containers and dead sandboxes only: under the harshest policy what runs goes on, with its restart counts.",
+		contract: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
+		cause:    "a pod is removed as a whole, or counts are read off the instances that are left",
+		needs:    []string{"GarbageCollector"},
+		alone:    true,
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			s := t.await(pod.UID, "flappy has exited", exited("flappy"))
 			last := t.container(s, "flappy").RestartCount
@@ -91,16 +91,16 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:  "GarbageIsLimitedOnTheNode",
-		says:  "MaxContainers is how many dead instances are kept on the node in all, the newest ones; zero and below is no limit.",
-		where: "GCPolicy.MaxContainers (rt-130)",
-		cause: "the limit is counted per pod, or what runs counts as well",
-		needs: []string{"GarbageCollector"},
-		alone: true,
+		name:     "GarbageIsLimitedOnTheNode",
+		text:     "MaxContainers is how many dead instances are kept on the node in all, the newest ones; zero and below is no limit.",
+		contract: "GCPolicy.MaxContainers (rt-130)",
+		cause:    "the limit is counted per pod, or what runs counts as well",
+		needs:    []string{"GarbageCollector"},
+		alone:    true,
 		check: func(t *trial) {
 			var pods []*v1.Pod
 			for range 3 {
-				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("brief", t.suite.Exit(1)))
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("brief", t.suite.Containers.Exit(1)))
 				pods = append(pods, pod)
 				t.sync(pod)
 			}
@@ -137,7 +137,7 @@ var garbagePromises = []promise{
 
 func (t *trial) collect(policy runtime.GCPolicy) {
 	t.Helper()
-	if err := t.rt.(runtime.GarbageCollector).CollectGarbage(t.Context(), policy); err != nil {
+	if err := as[runtime.GarbageCollector](t).CollectGarbage(t.Context(), policy); err != nil {
 		t.Fatalf("CollectGarbage: %v", err)
 	}
 }

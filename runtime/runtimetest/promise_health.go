@@ -16,24 +16,24 @@ import (
 // healthPromises are those of [runtime.Checker] and [runtime.Watcher].
 var healthPromises = []promise{
 	{
-		name:  "CheckIsHealthy",
-		says:  "Check of a runtime that can start containers returns no error, and a Health whose Runtime is nil.",
-		where: "Checker.Check, Health",
-		cause: "conditions the backend does not have are read as false",
-		needs: []string{"Checker"},
+		name:     "CheckIsHealthy",
+		text:     "Check of a runtime that can start containers returns no error, and a Health whose Runtime is nil.",
+		contract: "Checker.Check, Health",
+		cause:    "conditions the backend does not have are read as false",
+		needs:    []string{"Checker"},
 		check: func(t *trial) {
-			h, err := t.rt.(runtime.Checker).Check(t.Context())
+			h, err := as[runtime.Checker](t).Check(t.Context())
 			if err != nil || h.Runtime != nil {
 				t.Errorf("Check says %+v, %v", h, err)
 			}
 		},
 	},
 	{
-		name:  "WatchHints",
-		says:  "Watch calls changed with the UID of a pod that may have changed, one call at a time, until ctx ends, and then returns nil.",
-		where: "Watcher.Watch",
-		cause: "hints name the backend's object, not the pod's UID, or the end of ctx is returned as an error",
-		needs: []string{"Watcher"},
+		name:     "WatchHints",
+		text:     "Watch calls changed with the UID of a pod that may have changed, one call at a time, until ctx ends, and then returns nil.",
+		contract: "Watcher.Watch",
+		cause:    "hints name the backend's object, not the pod's UID, or the end of ctx is returned as an error",
+		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
 			hints := make(chan types.UID, 1024)
@@ -42,7 +42,7 @@ var healthPromises = []promise{
 			defer watching.Wait()
 			defer cancel()
 			watching.Go(func() {
-				result <- t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 					select {
 					case hints <- uid:
 					default: // changed must not block
@@ -66,22 +66,22 @@ var healthPromises = []promise{
 			}
 			// A watch takes a moment to begin, and nobody says when: what
 			// changed before may go without a hint.
-			t.pause(10 * t.suite.Poll)
+			t.pause(10 * t.suite.Timing.PollInterval)
 			var pod *v1.Pod
-			for try := 1; pod == nil || !hinted(pod.UID, t.suite.Patience/5); try++ {
+			for try := 1; pod == nil || !hinted(pod.UID, t.suite.Timing.Timeout/5); try++ {
 				if try > 5 {
 					t.Error("no hint after the start of a pod")
 					return
 				}
-				pod = t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+				pod = t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 				t.sync(pod)
 			}
-			t.pause(10 * t.suite.Poll) // for what else the start hints at
+			t.pause(10 * t.suite.Timing.PollInterval) // for what else the start hints at
 			for len(hints) > 0 {
 				<-hints
 			}
 			t.kill(pod, nil)
-			if !hinted(pod.UID, t.suite.Patience) {
+			if !hinted(pod.UID, t.suite.Timing.Timeout) {
 				t.Error("no hint after the end of a pod")
 				return
 			}
@@ -91,17 +91,17 @@ var healthPromises = []promise{
 				if err != nil {
 					t.Errorf("at the end of its context Watch returned %v", err)
 				}
-			case <-time.After(t.suite.Patience):
+			case <-time.After(t.suite.Timing.Timeout):
 				t.Error("Watch goes on after the end of its context")
 			}
 		},
 	},
 	{
-		name:  "WatchersAreMany",
-		says:  "Each Watch hears of an exit on its own, from one goroutine, and calls changed no more once it has returned.",
-		where: "Watcher.Watch; package runtime, Concurrency",
-		cause: "one stream of events is shared, so that one watcher takes another's hint, or changed is called from a goroutine per event",
-		needs: []string{"Watcher"},
+		name:     "WatchersAreMany",
+		text:     "Each Watch hears of an exit on its own, from one goroutine, and calls changed no more once it has returned.",
+		contract: "Watcher.Watch; package runtime, Concurrency",
+		cause:    "one stream of events is shared, so that one watcher takes another's hint, or changed is called from a goroutine per event",
+		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			type watcher struct {
 				hints  chan types.UID
@@ -118,7 +118,7 @@ var healthPromises = []promise{
 				w := &watcher{hints: make(chan types.UID, 1024)}
 				watchers[i] = w
 				watching.Go(func() {
-					err := t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+					err := as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 						if w.inside.Add(1) > 1 {
 							t.Errorf("changed is called while it is under way")
 						}
@@ -135,14 +135,14 @@ var healthPromises = []promise{
 					ends <- err
 				})
 			}
-			t.pause(10 * t.suite.Poll)
+			t.pause(10 * t.suite.Timing.PollInterval)
 			for try := 1; ; try++ {
-				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("brief", t.suite.Exit(0)))
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("brief", t.suite.Containers.Exit(0)))
 				t.sync(pod)
 				t.await(pod.UID, "both have exited", func(s *runtime.PodStatus) bool { return exited("short")(s) && exited("brief")(s) })
 				heard := 0
 				for _, w := range watchers {
-					deadline := time.After(t.suite.Patience / 5)
+					deadline := time.After(t.suite.Timing.Timeout / 5)
 				hints:
 					for {
 						select {
@@ -172,21 +172,21 @@ var healthPromises = []promise{
 			}
 			cancel()
 			watching.Wait()
-			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			t.sync(pod)
-			t.pause(2 * t.suite.Poll)
+			t.pause(2 * t.suite.Timing.PollInterval)
 		},
 	},
 	{
-		name:  "CheckObeysItsContext",
-		says:  "When ctx ends Check returns. If that made it fail, its error is ctx's.",
-		where: "Checker.Check; errors of package runtime",
-		cause: "the backend's own error is passed on without ctx's",
-		needs: []string{"Checker"},
+		name:     "CheckObeysItsContext",
+		text:     "When ctx ends Check returns. If that made it fail, its error is ctx's.",
+		contract: "Checker.Check; errors of package runtime",
+		cause:    "the backend's own error is passed on without ctx's",
+		needs:    []string{"Checker"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if h, err := t.rt.(runtime.Checker).Check(ctx); err != nil && !ended(err) {
+			if h, err := as[runtime.Checker](t).Check(ctx); err != nil && !ended(err) {
 				t.Errorf("with a context that had ended Check says %+v, %v", h, err)
 			}
 		},

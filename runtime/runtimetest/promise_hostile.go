@@ -18,12 +18,12 @@ import (
 // when all is over.
 var hostilePromises = []promise{
 	{
-		name:  "NamelessRequestsAreRefused",
-		says:  "A request without a pod or a UID is an error that says so; it does nothing, and it does not panic.",
-		where: "SyncRequest.Pod, KillRequest.UID",
-		cause: "the field is used before it is looked at",
+		name:     "NamelessRequestsAreRefused",
+		text:     "A request without a pod or a UID is an error that says so; it does nothing, and it does not panic.",
+		contract: "SyncRequest.Pod, KillRequest.UID",
+		cause:    "the field is used before it is looked at",
 		check: func(t *trial) {
-			nameless := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			nameless := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			nameless.UID = ""
 			for what, call := range map[string]func() error{
 				"SyncPod with a nil Pod": func() error {
@@ -53,10 +53,10 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:  "OddNamesDoNoHarm",
-		says:  "A pod or container with a name or UID that reads like a path is refused with an error that names it, or runs under just that name; it never panics, and it can be killed.",
-		where: "Syncer: any pod may be asked for, also one that no API server has seen",
-		cause: "names become paths of files or IDs of the backend unchecked",
+		name:     "OddNamesDoNoHarm",
+		text:     "A pod or container with a name or UID that reads like a path is refused with an error that names it, or runs under just that name; it never panics, and it can be killed.",
+		contract: "Syncer: any pod may be asked for, also one that no API server has seen",
+		cause:    "names become paths of files or IDs of the backend unchecked",
 		check: func(t *trial) {
 			for _, odd := range []string{"../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
 				for what, pod := range map[string]*v1.Pod{
@@ -90,23 +90,23 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:  "BigPodsDoNoHarm",
-		says:  "A pod with 10,000 labels, or with a mebibyte of environment, runs or is refused with an error; the runtime goes on, and the list with it.",
-		where: "Syncer; Lister.Pods",
-		cause: "what is too long for the backend's messages or for an exec fails where nobody looks, or takes the list with it",
+		name:     "BigPodsDoNoHarm",
+		text:     "A pod with 10,000 labels, or with a mebibyte of environment, runs or is refused with an error; the runtime goes on, and the list with it.",
+		contract: "Syncer; Lister.Pods",
+		cause:    "what is too long for the backend's messages or for an exec fails where nobody looks, or takes the list with it",
 		check: func(t *trial) {
-			labels := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			labels := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			labels.Labels, labels.Annotations = map[string]string{}, map[string]string{}
 			for i := range 10_000 {
 				labels.Labels[fmt.Sprintf("label-%d", i)] = "value"
 				labels.Annotations[fmt.Sprintf("example.com/annotation-%d", i)] = "value"
 			}
-			c := named("long", t.suite.Long)
+			c := named("long", t.suite.Containers.Long)
 			for i := range 1 << 10 {
 				c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprintf("BIG_%d", i), Value: strings.Repeat("x", 1<<10)})
 			}
 			env := t.pod(v1.RestartPolicyNever, c)
-			wide := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			wide := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			wide.Spec.Containers[0].Env = []v1.EnvVar{{Name: "WIDE", Value: strings.Repeat("x", 1<<20)}}
 			for what, pod := range map[string]*v1.Pod{"10,000 labels": labels, "1,024 variables of 1 KiB": env, "a variable of 1 MiB": wide} {
 				err := t.calm("SyncPod", func() error {
@@ -123,14 +123,14 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:  "LeavesNoGoroutineBehind",
-		says:  "When a call has returned nothing of it goes on: after some lives of pods, with calls that were cut short, there are as many goroutines as before.",
-		where: "package runtime, Concurrency; Lister: when ctx ends its methods return",
-		cause: "a helper goroutine waits for an answer that nobody reads any more, or a timer is not stopped",
-		alone: true,
+		name:     "LeavesNoGoroutineBehind",
+		text:     "When a call has returned nothing of it goes on: after some lives of pods, with calls that were cut short, there are as many goroutines as before.",
+		contract: "package runtime, Concurrency; Lister: when ctx ends its methods return",
+		cause:    "a helper goroutine waits for an answer that nobody reads any more, or a timer is not stopped",
+		alone:    true,
 		check: func(t *trial) {
 			life := func() {
-				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				_, _ = t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 				cancel()
@@ -148,7 +148,7 @@ var hostilePromises = []promise{
 			for range lives {
 				life()
 			}
-			deadline := time.Now().Add(t.suite.Patience / 3)
+			deadline := time.Now().Add(t.suite.Timing.Timeout / 3)
 			for goruntime.NumGoroutine() > before+lives/2 {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 64<<10)
@@ -156,7 +156,7 @@ var hostilePromises = []promise{
 						lives, goruntime.NumGoroutine(), before, stacks[:goruntime.Stack(stacks, true)])
 					return
 				}
-				t.pause(t.suite.Poll)
+				t.pause(t.suite.Timing.PollInterval)
 			}
 		},
 	},
@@ -177,7 +177,7 @@ func (t *trial) calm(what string, call func() error) (err error) {
 
 // odd returns a pod with one thing changed that is cleaned up under its last UID.
 func (t *trial) odd(change func(*v1.Pod)) *v1.Pod {
-	pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+	pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 	uid := pod.UID
 	change(pod)
 	if pod.UID != uid {

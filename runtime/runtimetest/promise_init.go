@@ -11,14 +11,14 @@ import (
 // initPromises are those on init containers and sidecars.
 var initPromises = []promise{
 	{
-		name:  "InitContainersInOrder",
-		says:  "SyncPod does what can be done without waiting for a container: it starts the first init container, and leaves the second to the call made after the first was seen to exit; regular containers follow the last.",
-		where: "Syncer.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
-		cause: "init containers are started together, or one call waits for all of them",
-		needs: []string{"InitContainers"},
+		name:     "InitContainersInOrder",
+		text:     "SyncPod does what can be done without waiting for a container: it starts the first init container, and leaves the second to the call made after the first was seen to exit; regular containers follow the last.",
+		contract: "Syncer.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
+		cause:    "init containers are started together, or one call waits for all of them",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Exit(0)), named("second", t.suite.Exit(0))}
+			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(0)), named("second", t.suite.Containers.Exit(0))}
 			t.sync(pod)
 			if s := t.look(pod.UID); s.Container("second") != nil || s.Container("main") != nil {
 				t.Errorf("one SyncPod started more than the first init container; the pod is\n%s", describe(s))
@@ -35,14 +35,14 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "FailedInitContainerGates",
-		says:  "After an init container that failed for good (restartPolicy Never) no other container of the pod is started.",
-		where: "the API's meaning of initContainers and restartPolicy (rt-64)",
-		cause: "the exit code of an init container is not looked at",
-		needs: []string{"InitContainers"},
+		name:     "FailedInitContainerGates",
+		text:     "After an init container that failed for good (restartPolicy Never) no other container of the pod is started.",
+		contract: "the API's meaning of initContainers and restartPolicy (rt-64)",
+		cause:    "the exit code of an init container is not looked at",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Exit(1)), named("second", t.suite.Exit(0))}
+			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(1)), named("second", t.suite.Containers.Exit(0))}
 			t.syncUntil(pod, "first has exited", exited("first"))
 			t.syncThrice(pod)
 			if s := t.look(pod.UID); len(s.Containers) != 1 {
@@ -51,17 +51,17 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "StepDoesNotWaitForContainers",
-		says:  "One step is what can be done without waiting for a container: SyncPod returns while an init container runs, and starts nothing else until that has exited.",
-		where: "Syncer.SyncPod",
-		cause: "SyncPod brings the whole pod up in one call",
-		needs: []string{"InitContainers"},
+		name:     "StepDoesNotWaitForContainers",
+		text:     "One step is what can be done without waiting for a container: SyncPod returns while an init container runs, and starts nothing else until that has exited.",
+		contract: "Syncer.SyncPod",
+		cause:    "SyncPod brings the whole pod up in one call",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Long)}
+			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Long)}
 			begun := time.Now()
 			t.sync(pod)
-			if took := time.Since(begun); took > t.suite.Patience {
+			if took := time.Since(begun); took > t.suite.Timing.Timeout {
 				t.Errorf("SyncPod took %v", took)
 			}
 			t.syncThrice(pod)
@@ -71,14 +71,14 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "InitContainersRunOnce",
-		says:  "An init container that has succeeded does not run again while the sandbox lives, whatever the regular containers do.",
-		where: "the API's meaning of initContainers (rt-54, rt-57)",
-		cause: "each restart of a regular container begins the pod from its first init container",
-		needs: []string{"InitContainers"},
+		name:     "InitContainersRunOnce",
+		text:     "An init container that has succeeded does not run again while the sandbox lives, whatever the regular containers do.",
+		contract: "the API's meaning of initContainers (rt-54, rt-57)",
+		cause:    "each restart of a regular container begins the pod from its first init container",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Exit(0))}
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(0))}
 			s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
 			if len(instances(s, "first")) != 1 {
 				t.Errorf("first ran again; the pod is\n%s", describe(s))
@@ -86,14 +86,14 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "SidecarsStartInTheirTurn",
-		says:  "An init container with restartPolicy Always (a sidecar) is started in its turn among the init containers; what comes after it waits for its start, not for its end.",
-		where: "the API's meaning of initContainers[].restartPolicy (rt-56, rt-61)",
-		cause: "sidecars are taken for init containers, for whose exit the pod waits for ever, or for regular containers, which start last",
-		needs: []string{"InitContainers"},
+		name:     "SidecarsStartInTheirTurn",
+		text:     "An init container with restartPolicy Always (a sidecar) is started in its turn among the init containers; what comes after it waits for its start, not for its end.",
+		contract: "the API's meaning of initContainers[].restartPolicy (rt-56, rt-61)",
+		cause:    "sidecars are taken for init containers, for whose exit the pod waits for ever, or for regular containers, which start last",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Long), named("setup", t.suite.Exit(0)), sidecar("log", t.suite.Long)}
+			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Containers.Long), named("setup", t.suite.Containers.Exit(0)), sidecar("log", t.suite.Containers.Long)}
 			s := t.up(pod)
 			for _, name := range []string{"proxy", "log"} {
 				if !in(s, name, runtime.ContainerRunning) {
@@ -108,26 +108,26 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "SidecarsAreRestarted",
-		says:  "A sidecar that exits is started again, also in a pod whose restartPolicy is Never.",
-		where: "the API's meaning of initContainers[].restartPolicy (rt-63)",
-		cause: "the pod's policy counts for its sidecars",
-		needs: []string{"InitContainers"},
+		name:     "SidecarsAreRestarted",
+		text:     "A sidecar that exits is started again, also in a pod whose restartPolicy is Never.",
+		contract: "the API's meaning of initContainers[].restartPolicy (rt-63)",
+		cause:    "the pod's policy counts for its sidecars",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{sidecar("flappy", t.suite.Exit(0))}
+			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{sidecar("flappy", t.suite.Containers.Exit(0))}
 			t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
 		},
 	},
 	{
-		name:  "SidecarsDoNotKeepThePod",
-		says:  "When the regular containers have exited for good the pod has run to its end: SyncPod stops its sidecars, and starts none again.",
-		where: "the API's meaning of initContainers[].restartPolicy (rt-50)",
-		cause: "a sidecar that runs keeps its pod alive, so that jobs never end",
-		needs: []string{"InitContainers"},
+		name:     "SidecarsDoNotKeepThePod",
+		text:     "When the regular containers have exited for good the pod has run to its end: SyncPod stops its sidecars, and starts none again.",
+		contract: "the API's meaning of initContainers[].restartPolicy (rt-50)",
+		cause:    "a sidecar that runs keeps its pod alive, so that jobs never end",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Exit(0)))
-			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Long)}
+			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Exit(0)))
+			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Containers.Long)}
 			t.syncUntil(pod, "main has exited and proxy with it", func(s *runtime.PodStatus) bool {
 				return exited("main")(s) && exited("proxy")(s)
 			})
@@ -138,15 +138,15 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:  "SidecarsStopLast",
-		says:  "KillPod stops the regular containers before the sidecars, and these in the reverse order of their start.",
-		where: "the API's meaning of initContainers[].restartPolicy (rt-116)",
-		cause: "all containers get TERM at once",
-		needs: []string{"InitContainers"},
+		name:     "SidecarsStopLast",
+		text:     "KillPod stops the regular containers before the sidecars, and these in the reverse order of their start.",
+		contract: "the API's meaning of initContainers[].restartPolicy (rt-116)",
+		cause:    "all containers get TERM at once",
+		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Long), sidecar("second", t.suite.Long)}
-			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
+			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
+			pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Containers.Long), sidecar("second", t.suite.Containers.Long)}
+			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
 			t.up(pod)
 			t.settle()
 			t.kill(pod, nil)

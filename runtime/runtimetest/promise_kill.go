@@ -13,19 +13,19 @@ import (
 // killPromises are those of [runtime.Syncer] on KillPod.
 var killPromises = []promise{
 	{
-		name:  "KillStopsWithTERM",
-		says:  "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
-		where: "Syncer.KillPod: TERM, the grace period, KILL",
-		cause: "the backend's delete is used, which ends containers at once or removes them with their exits",
+		name:     "KillStopsWithTERM",
+		text:     "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
+		contract: "Syncer.KillPod: TERM, the grace period, KILL",
+		cause:    "the backend's delete is used, which ends containers at once or removes them with their exits",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
-			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
+			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
+			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
 			up := t.up(pod)
 			t.settle()
 			took := t.kill(pod, nil)
 			s := t.look(pod.UID)
 			t.stopped(s)
-			if took > t.suite.Patience {
+			if took > t.suite.Timing.Timeout {
 				t.Errorf("containers that exit on TERM took %v to stop", took)
 			}
 			for _, was := range up.Containers {
@@ -40,12 +40,12 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillTwiceIsNoError",
-		says:  "Killing a pod that does not run, or that does not exist, is no error.",
-		where: "Syncer.KillPod: killing a pod that does not run, or that does not exist, is no error",
-		cause: "the backend's answer that there is no such pod is passed on",
+		name:     "KillTwiceIsNoError",
+		text:     "Killing a pod that does not run, or that does not exist, is no error.",
+		contract: "Syncer.KillPod: killing a pod that does not run, or that does not exist, is no error",
+		cause:    "the backend's answer that there is no such pod is passed on",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.kill(pod, nil) // never was
 			if p := t.listed(pod.UID); p != nil {
 				t.Errorf("after a KillPod of a pod that never was, Pods lists %+v", *p)
@@ -60,13 +60,13 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillAfterTheGracePeriod",
-		says:  "A container that ignores TERM is ended with KILL (exit code 137) when the grace period is over, not before; KillPod returns only then.",
-		where: "Syncer.KillPod (rt-108)",
-		cause: "KillPod returns when the stop was asked for, not when it is over",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillAfterTheGracePeriod",
+		text:     "A container that ignores TERM is ended with KILL (exit code 137) when the grace period is over, not before; KillPod returns only then.",
+		contract: "Syncer.KillPod (rt-108)",
+		cause:    "KillPod returns when the stop was asked for, not when it is over",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
 			t.up(pod)
 			took := t.kill(pod, new(int64(3)))
 			s := t.look(pod.UID)
@@ -78,13 +78,13 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillTakesThePodsGracePeriod",
-		says:  "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
-		where: "KillRequest.GracePeriodSeconds (rt-108)",
-		cause: "deletionGracePeriodSeconds is not looked at, or the backend's own default counts",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillTakesThePodsGracePeriod",
+		text:     "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
+		contract: "KillRequest.GracePeriodSeconds (rt-108)",
+		cause:    "deletionGracePeriodSeconds is not looked at, or the backend's own default counts",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			far, near := seconds(3*t.suite.Patience), new(int64(3))
+			far, near := seconds(3*t.suite.Timing.Timeout), new(int64(3))
 			var kills sync.WaitGroup
 			defer kills.Wait()
 			for _, set := range []struct {
@@ -95,7 +95,7 @@ var killPromises = []promise{
 				{"deletionGracePeriodSeconds", nil, near, far},
 				{"terminationGracePeriodSeconds", nil, nil, near},
 			} {
-				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 				pod.Spec.TerminationGracePeriodSeconds = set.termination
 				t.up(pod)
 				pod.DeletionGracePeriodSeconds = set.deletion
@@ -111,13 +111,13 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillOfAnOrphan",
-		says:  "With Pod nil (an orphan found in the runtime) KillPod uses what the runtime recorded when it created the containers: their grace period, and TERM before KILL.",
-		where: "KillRequest.Pod: what the runtime recorded when it created the containers is used (rt-15, rt-108)",
-		cause: "the grace period is not recorded with the container (a label, an annotation, a file)",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillOfAnOrphan",
+		text:     "With Pod nil (an orphan found in the runtime) KillPod uses what the runtime recorded when it created the containers: their grace period, and TERM before KILL.",
+		contract: "KillRequest.Pod: what the runtime recorded when it created the containers is used (rt-15, rt-108)",
+		cause:    "the grace period is not recorded with the container (a label, an annotation, a file)",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
 			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
 			t.up(pod)
 			t.settle()
@@ -134,14 +134,14 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillObeysItsContext",
-		says:  "When ctx ends KillPod returns ctx's error at once; the caller may call again with a shorter grace, which then counts.",
-		where: "Syncer.KillPod: when ctx ends it returns ctx's error at once",
-		cause: "the stop is one long call of the backend which cannot be cut short or asked for again",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillObeysItsContext",
+		text:     "When ctx ends KillPod returns ctx's error at once; the caller may call again with a shorter grace, which then counts.",
+		contract: "Syncer.KillPod: when ctx ends it returns ctx's error at once",
+		cause:    "the stop is one long call of the backend which cannot be cut short or asked for again",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
-			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
 			t.up(pod)
 			t.settle() // a container that has not begun to ignore TERM would end of the first one
 			const short = 300 * time.Millisecond
@@ -165,12 +165,12 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillOfAFinishedPod",
-		says:  "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
-		where: "Syncer.KillPod: exited containers stay, so that their exit can be read",
-		cause: "killing removes, because the backend's delete does",
+		name:     "KillOfAFinishedPod",
+		text:     "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
+		contract: "Syncer.KillPod: exited containers stay, so that their exit can be read",
+		cause:    "killing removes, because the backend's delete does",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(5)))
+			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(5)))
 			t.syncUntil(pod, "short has exited", exited("short"))
 			t.kill(pod, nil)
 			s := t.look(pod.UID)
@@ -181,26 +181,26 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "KillAtOnce",
-		says:  "With a grace period of 0 KillPod ends the pod promptly, also a container that ignores TERM.",
-		where: "KillRequest.GracePeriodSeconds (lq-34: two seconds at least are the kubelet's way, and allowed)",
-		cause: "0 counts as not set, and the pod's own grace period is taken",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillAtOnce",
+		text:     "With a grace period of 0 KillPod ends the pod promptly, also a container that ignores TERM.",
+		contract: "KillRequest.GracePeriodSeconds (lq-34: two seconds at least are the kubelet's way, and allowed)",
+		cause:    "0 counts as not set, and the pod's own grace period is taken",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
-			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
 			t.up(pod)
 			t.took(t.kill(pod, new(int64(0))), 0)
 			t.stopped(t.look(pod.UID))
 		},
 	},
 	{
-		name:  "KillTakesItsCallersLook",
-		says:  "KillPod with the caller's look at the pod does what it does without.",
-		where: "KillRequest.Status",
-		cause: "the look is used where the runtime's own is needed, or the two are mixed up",
+		name:     "KillTakesItsCallersLook",
+		text:     "KillPod with the caller's look at the pod does what it does without.",
+		contract: "KillRequest.Status",
+		cause:    "the look is used where the runtime's own is needed, or the two are mixed up",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long), named("short", t.suite.Exit(5)))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(5)))
 			t.sync(pod)
 			s := t.await(pod.UID, "short has exited", exited("short"))
 			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, Status: s}); err != nil {
@@ -214,13 +214,13 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "NothingStartsAfterAKill",
-		says:  "KillPod returns nil only when nothing of the pod runs, and nothing comes up later: what a SyncPod that was cut short had begun is stopped as well.",
-		where: "Syncer.KillPod, Syncer.SyncPod",
-		cause: "a start goes on in the background after its caller has given up, and KillPod looks before it is done",
+		name:     "NothingStartsAfterAKill",
+		text:     "KillPod returns nil only when nothing of the pod runs, and nothing comes up later: what a SyncPod that was cut short had begun is stopped as well.",
+		contract: "Syncer.KillPod, Syncer.SyncPod",
+		cause:    "a start goes on in the background after its caller has given up, and KillPod looks before it is done",
 		check: func(t *trial) {
-			for d := time.Millisecond; d <= 300*time.Millisecond && d < t.suite.Patience/4; d *= 4 {
-				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			for d := time.Millisecond; d <= 300*time.Millisecond && d < t.suite.Timing.Timeout/4; d *= 4 {
+				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				_, _ = t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 				cancel()
@@ -230,29 +230,29 @@ var killPromises = []promise{
 					if s := t.look(pod.UID); s.Running() {
 						t.Fatalf("KillPod returned nil after a SyncPod of %v, and then the pod is\n%s", d, describe(s))
 					}
-					t.pause(2 * t.suite.Poll)
+					t.pause(2 * t.suite.Timing.PollInterval)
 				}
 			}
 		},
 	},
 	{
-		name:  "KillsInParallel",
-		says:  "For different pods KillPod runs in parallel: one that waits for its grace period holds up no other.",
-		where: "Syncer: for different pods they run in parallel",
-		cause: "one lock or one worker for all kills",
-		needs: []string{"Suite.Stubborn"},
+		name:     "KillsInParallel",
+		text:     "For different pods KillPod runs in parallel: one that waits for its grace period holds up no other.",
+		contract: "Syncer: for different pods they run in parallel",
+		cause:    "one lock or one worker for all kills",
+		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			slow := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
-			quick := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			slow := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+			quick := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(slow)
 			t.up(quick)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
-				done <- t.rt.KillPod(ctx, runtime.KillRequest{UID: slow.UID, Pod: slow, GracePeriodSeconds: seconds(3 * t.suite.Patience)})
+				done <- t.rt.KillPod(ctx, runtime.KillRequest{UID: slow.UID, Pod: slow, GracePeriodSeconds: seconds(3 * t.suite.Timing.Timeout)})
 			}()
-			t.pause(t.suite.Poll)
-			if took := t.kill(quick, nil); took > t.suite.Patience {
+			t.pause(t.suite.Timing.PollInterval)
+			if took := t.kill(quick, nil); took > t.suite.Timing.Timeout {
 				t.Errorf("the kill of a pod that exits on TERM took %v while another was being stopped", took)
 			}
 			if s := t.look(slow.UID); !in(s, "stubborn", runtime.ContainerRunning) {
@@ -265,16 +265,16 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:  "OrphanOfAnEarlierAgent",
-		says:  "What the runtime recorded survives the agent: after its restart a pod that nobody knows any more is listed, and killed with its own grace period.",
-		where: "Lister.Pods: made by this agent or by an earlier one; KillRequest.Pod (rt-15)",
-		cause: "the grace period is kept in memory",
-		needs: []string{"Suite.Reopen", "Suite.Stubborn"},
+		name:     "OrphanOfAnEarlierAgent",
+		text:     "What the runtime recorded survives the agent: after its restart a pod that nobody knows any more is listed, and killed with its own grace period.",
+		contract: "Lister.Pods: made by this agent or by an earlier one; KillRequest.Pod (rt-15)",
+		cause:    "the grace period is kept in memory",
+		needs:    []string{"Backend.Reopen", "Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
 			t.up(pod)
-			t.rt = t.suite.Reopen(t.T, t.rt)
+			t.rt = t.suite.Backend.Reopen(t.T, t.rt)
 			if p := t.listed(pod.UID); p == nil || p.Name != pod.Name || p.Namespace != pod.Namespace {
 				t.Fatalf("the pod of an earlier agent is listed as %+v", p)
 			}
@@ -292,7 +292,7 @@ var killPromises = []promise{
 // Patience more. A tenth is forgiven: runtimes count from when they were told.
 func (t *trial) took(got, want time.Duration) {
 	t.Helper()
-	if got < want-want/10 || got > want+t.suite.Patience {
+	if got < want-want/10 || got > want+t.suite.Timing.Timeout {
 		t.Errorf("KillPod took %v; it should take %v", got, want)
 	}
 }
@@ -302,12 +302,12 @@ func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 // killUntilDone kills the pod, at once, until that succeeds.
 func (t *trial) killUntilDone(pod *v1.Pod) {
 	t.Helper()
-	for begun := time.Now(); ; t.pause(t.suite.Poll) {
+	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))})
 		if err == nil {
 			return
 		}
-		if time.Since(begun) > t.suite.Patience {
+		if time.Since(begun) > t.suite.Timing.Timeout {
 			t.Fatalf("KillPod: %v", err)
 		}
 	}

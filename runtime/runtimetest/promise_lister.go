@@ -14,17 +14,17 @@ import (
 // listerPromises are those of [runtime.Lister].
 var listerPromises = []promise{
 	{
-		name:  "UnknownPodIsEmpty",
-		says:  "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
-		where: "Lister.PodStatus",
-		cause: "an error of the backend's (404) is passed on instead of being an empty answer",
+		name:     "UnknownPodIsEmpty",
+		text:     "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
+		contract: "Lister.PodStatus",
+		cause:    "an error of the backend's (404) is passed on instead of being an empty answer",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways)
 			s := t.look(pod.UID)
 			if s.UID != pod.UID {
 				t.Errorf("PodStatus of %s is of %q", pod.UID, s.UID)
 			}
-			if s.Name != "" || s.Namespace != "" || s.Brief() != nil || len(s.IPs) > 0 {
+			if s.Name != "" || s.Namespace != "" || s.Pod() != nil || len(s.IPs) > 0 {
 				t.Errorf("PodStatus of a pod that never was is %+v", *s)
 			}
 			if p := t.listed(pod.UID); p != nil {
@@ -33,15 +33,15 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:  "ListAndInspectionAgree",
-		says:  "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
-		where: "Lister, PodStatus.Brief",
-		cause: "the list leaves out what has exited, or counts attempts and times in another way than the inspection",
+		name:     "ListAndInspectionAgree",
+		text:     "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
+		contract: "Lister, PodStatus.Brief",
+		cause:    "the list leaves out what has exited, or counts attempts and times in another way than the inspection",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.await(pod.UID, "short has exited", exited("short"))
-			want, got := t.look(pod.UID).Brief(), t.listed(pod.UID)
+			want, got := t.look(pod.UID).Pod(), t.listed(pod.UID)
 			if got == nil {
 				t.Fatal("Pods does not list a pod that runs")
 			}
@@ -54,15 +54,15 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:  "NewestFirst",
-		says:  "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
-		where: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
-		cause: "what the backend returns is passed on unsorted, or sorted by name",
+		name:     "NewestFirst",
+		text:     "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
+		contract: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
+		cause:    "what the backend returns is passed on unsorted, or sorted by name",
 		check: func(t *trial) {
-			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
+			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.syncUntil(older, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
-			t.pause(t.suite.Poll)
-			newer := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.pause(t.suite.Timing.PollInterval)
+			newer := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.sync(newer)
 
 			pods, err := t.rt.Pods(t.Context())
@@ -95,12 +95,12 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:  "ObservedAtIsBeforeTheRead",
-		says:  "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
-		where: "Lister, PodStatus.ObservedAt",
-		cause: "the time is taken after the read, or the answer comes from a cache",
+		name:     "ObservedAtIsBeforeTheRead",
+		text:     "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
+		contract: "Lister, PodStatus.ObservedAt",
+		cause:    "the time is taken after the read, or the answer comes from a cache",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			for _, act := range []struct {
 				do      func()
 				running bool
@@ -125,12 +125,12 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:  "CallerOwnsTheAnswer",
-		says:  "The caller owns what Pods and PodStatus return: changing it changes nothing.",
-		where: "Lister: the caller owns the result",
-		cause: "a cached answer is returned without a copy",
+		name:     "CallerOwnsTheAnswer",
+		text:     "The caller owns what Pods and PodStatus return: changing it changes nothing.",
+		contract: "Lister: the caller owns the result",
+		cause:    "a cached answer is returned without a copy",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			spoilt, brief := t.look(pod.UID), t.listed(pod.UID)
 			if brief == nil {
@@ -165,18 +165,18 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:  "SurvivesItsCaller",
-		says:  "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
-		where: "Lister: answers from the runtime, not from memory of its own calls",
-		cause: "the mapping of pods to the backend's objects is held in memory only, not in labels or files",
-		needs: []string{"Suite.Reopen"},
+		name:     "SurvivesItsCaller",
+		text:     "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
+		contract: "Lister: answers from the runtime, not from memory of its own calls",
+		cause:    "the mapping of pods to the backend's objects is held in memory only, not in labels or files",
+		needs:    []string{"Backend.Reopen"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(3)))
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(3)))
 			t.sync(pod)
 			want := t.await(pod.UID, "short has exited", exited("short"))
-			t.rt = t.suite.Reopen(t.T, t.rt)
+			t.rt = t.suite.Backend.Reopen(t.T, t.rt)
 			got := t.look(pod.UID)
-			if !reflect.DeepEqual(inUTC(got.Brief()), inUTC(want.Brief())) {
+			if !reflect.DeepEqual(inUTC(got.Pod()), inUTC(want.Pod())) {
 				t.Errorf("the pod was\n%s\nand after a restart is\n%s", describe(want), describe(got))
 			}
 			if c := t.container(got, "short"); c.ExitCode != 3 {

@@ -16,13 +16,13 @@ import (
 // logPromises are those of [runtime.LogReader] and [runtime.LogRotator].
 var logPromises = []promise{
 	{
-		name:  "LogIsAFileOfTheHost",
-		says:  "LogPath tells an absolute path of this host, at which what the container prints is found in the CRI's format; ContainerStatus.LogPath is the same. It stays when the container ends.",
-		where: "LogReader.LogPath, ContainerStatus.LogPath",
-		cause: "the path is that inside a virtual machine, or lines lack the time and the stream",
-		needs: []string{"LogReader", "Suite.Says"},
+		name:     "LogIsAFileOfTheHost",
+		text:     "LogPath tells an absolute path of this host, at which what the container prints is found in the CRI's format; ContainerStatus.LogPath is the same. It stays when the container ends.",
+		contract: "LogReader.LogPath, ContainerStatus.LogPath",
+		cause:    "the path is that inside a virtual machine, or lines lack the time and the stream",
+		needs:    []string{"LogReader", "Containers.Prints"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Says("hello, log")))
+			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))
 			c := t.container(t.up(pod), "says")
 			path := t.logPath(c.ID)
 			if !filepath.IsAbs(path) || path != c.LogPath {
@@ -42,13 +42,13 @@ var logPromises = []promise{
 		},
 	},
 	{
-		name:  "LogsAreOneEach",
-		says:  "Each instance has a log of its own, so that the last one's can be read while the next one runs.",
-		where: "LogReader.LogPath; package runtime, Vocabulary",
-		cause: "logs are named after the container, not after its instance",
-		needs: []string{"LogReader"},
+		name:     "LogsAreOneEach",
+		text:     "Each instance has a log of its own, so that the last one's can be read while the next one runs.",
+		contract: "LogReader.LogPath; package runtime, Vocabulary",
+		cause:    "logs are named after the container, not after its instance",
+		needs:    []string{"LogReader"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
 			seen := map[string]string{}
 			for _, c := range s.Containers {
@@ -61,18 +61,18 @@ var logPromises = []promise{
 		},
 	},
 	{
-		name:  "LogsOfUnknownContainers",
-		says:  "LogPath and ReopenLog of a container that does not exist are ErrNotFound.",
-		where: "LogReader, LogRotator; errors of package runtime",
-		cause: "a path is made from the ID, and nobody looks whether there is such a container",
-		needs: []string{"LogReader"},
+		name:     "LogsOfUnknownContainers",
+		text:     "LogPath and ReopenLog of a container that does not exist are ErrNotFound.",
+		contract: "LogReader, LogRotator; errors of package runtime",
+		cause:    "a path is made from the ID, and nobody looks whether there is such a container",
+		needs:    []string{"LogReader"},
 		check: func(t *trial) {
 			id := t.running().ID + "-not"
-			if path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
+			if path, err := as[runtime.LogReader](t).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 				t.unlessUnsupported(err)
 				t.Errorf("LogPath of a container that does not exist returned %q, %v", path, err)
 			}
-			if rotator, ok := t.rt.(runtime.LogRotator); ok {
+			if rotator, ok := runtime.As[runtime.LogRotator](t.rt); ok {
 				if err := rotator.ReopenLog(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 					t.unlessUnsupported(err)
 					t.Errorf("ReopenLog of a container that does not exist returned %v", err)
@@ -81,13 +81,13 @@ var logPromises = []promise{
 		},
 	},
 	{
-		name:  "LogIsReopened",
-		says:  "After a log was renamed, ReopenLog makes the runtime go on in a new file at the container's log path; what was there stays in the old one.",
-		where: "LogRotator.ReopenLog",
-		cause: "the runtime keeps the old file open, and the new one stays empty",
-		needs: []string{"LogReader", "LogRotator", "Suite.Says"},
+		name:     "LogIsReopened",
+		text:     "After a log was renamed, ReopenLog makes the runtime go on in a new file at the container's log path; what was there stays in the old one.",
+		contract: "LogRotator.ReopenLog",
+		cause:    "the runtime keeps the old file open, and the new one stays empty",
+		needs:    []string{"LogReader", "LogRotator", "Containers.Prints"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Says("hello, log")))
+			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))
 			id := t.container(t.up(pod), "says").ID
 			path := t.logPath(id)
 			t.logHas(path, "hello, log")
@@ -96,7 +96,7 @@ var logPromises = []promise{
 				t.Fatalf("the log cannot be renamed: %v", err)
 			}
 			t.Cleanup(func() { _ = os.Remove(old) })
-			if err := t.rt.(runtime.LogRotator).ReopenLog(t.Context(), id); err != nil {
+			if err := as[runtime.LogRotator](t).ReopenLog(t.Context(), id); err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("ReopenLog: %v", err)
 			}
@@ -106,7 +106,7 @@ var logPromises = []promise{
 			t.logHas(old, "hello, log")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := t.rt.(runtime.LogRotator).ReopenLog(ctx, id); err != nil && !ended(err) {
+			if err := as[runtime.LogRotator](t).ReopenLog(ctx, id); err != nil && !ended(err) {
 				t.Errorf("with a context that had ended ReopenLog returned %v", err)
 			}
 		},
@@ -115,7 +115,7 @@ var logPromises = []promise{
 
 func (t *trial) logPath(id string) string {
 	t.Helper()
-	path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id)
+	path, err := as[runtime.LogReader](t).LogPath(t.Context(), id)
 	if err != nil {
 		t.unlessUnsupported(err)
 		t.Fatalf("LogPath: %v", err)
@@ -126,12 +126,12 @@ func (t *trial) logPath(id string) string {
 // logHas waits until the file has the text, and returns all of it.
 func (t *trial) logHas(path, want string) string {
 	t.Helper()
-	for begun := time.Now(); ; t.pause(t.suite.Poll) {
+	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		text, err := os.ReadFile(path)
 		if err == nil && strings.Contains(string(text), want) && strings.HasSuffix(string(text), "\n") {
 			return string(text)
 		}
-		if time.Since(begun) > t.suite.Patience {
+		if time.Since(begun) > t.suite.Timing.Timeout {
 			t.Fatalf("%q is not in %s, but %q (%v)", want, path, text, err)
 		}
 	}

@@ -16,31 +16,31 @@ import (
 // others, and while things change.
 var lookPromises = []promise{
 	{
-		name:  "LookingChangesNothing",
-		says:  "A Lister changes nothing: what has exited is not started again by looking, and what runs is left alone.",
-		where: "Lister",
-		cause: "looking also reconciles, or restarts what the backend reports as failed",
+		name:     "LookingChangesNothing",
+		text:     "A Lister changes nothing: what has exited is not started again by looking, and what runs is left alone.",
+		contract: "Lister",
+		cause:    "looking also reconciles, or restarts what the backend reports as failed",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long), named("short", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			want := t.await(pod.UID, "short has exited", exited("short"))
 			for range 10 {
 				t.listed(pod.UID)
 				t.look(pod.UID)
 			}
-			t.pause(5 * t.suite.Poll)
+			t.pause(5 * t.suite.Timing.PollInterval)
 			if got := t.look(pod.UID); inWords(got) != inWords(want) {
 				t.Errorf("the pod was\n%s\nand after some looks it is\n%s", describe(want), describe(got))
 			}
 		},
 	},
 	{
-		name:  "StoppedPodIsListed",
-		says:  "Pods lists every pod the runtime holds anything of, running or not: one that was killed is still listed, with its containers exited and no sandbox ready.",
-		where: "Lister.Pods",
-		cause: "the list asks the backend for what runs only",
+		name:     "StoppedPodIsListed",
+		text:     "Pods lists every pod the runtime holds anything of, running or not: one that was killed is still listed, with its containers exited and no sandbox ready.",
+		contract: "Lister.Pods",
+		cause:    "the list asks the backend for what runs only",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			t.kill(pod, nil)
 			p := t.listed(pod.UID)
@@ -58,14 +58,14 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:  "IDsAreUnique",
-		says:  "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances of the same names have others.",
-		where: "Container.ID, Sandbox.ID, ContainerStatus.ID",
-		cause: "IDs are made from names",
+		name:     "IDsAreUnique",
+		text:     "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances of the same names have others.",
+		contract: "Container.ID, Sandbox.ID, ContainerStatus.ID",
+		cause:    "IDs are made from names",
 		check: func(t *trial) {
 			pods := []*v1.Pod{
-				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1))),
-				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1))),
+				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1))),
+				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1))),
 			}
 			seen := map[string]string{}
 			for _, pod := range pods {
@@ -88,12 +88,12 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:  "IPsAreOfTheReadySandbox",
-		says:  "PodStatus.IPs are those of the newest sandbox if that is ready, and none if it is not.",
-		where: "PodStatus.IPs, SandboxStatus (rt-8)",
-		cause: "addresses are kept in memory and shown after the pod has lost them",
+		name:     "IPsAreOfTheReadySandbox",
+		text:     "PodStatus.IPs are those of the newest sandbox if that is ready, and none if it is not.",
+		contract: "PodStatus.IPs, SandboxStatus (rt-8)",
+		cause:    "addresses are kept in memory and shown after the pod has lost them",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			s := t.up(pod)
 			if len(s.Sandboxes) == 0 || fmt.Sprint(s.IPs) != fmt.Sprint(s.Sandboxes[0].IPs) {
 				t.Errorf("the IPs are %v; the pod is\n%s\n\tof which the newest sandbox is %+v", s.IPs, describe(s), s.Sandboxes)
@@ -105,12 +105,12 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:  "LookingObeysItsContext",
-		says:  "When ctx ends Pods and PodStatus return. If that made them fail, their error is ctx's, and they return nothing else: half a list would read as containers that died.",
-		where: "Lister, Lister.Pods, errors of package runtime",
-		cause: "the backend's own error is passed on without ctx's, or what had been read so far is returned beside the error",
+		name:     "LookingObeysItsContext",
+		text:     "When ctx ends Pods and PodStatus return. If that made them fail, their error is ctx's, and they return nothing else: half a list would read as containers that died.",
+		contract: "Lister, Lister.Pods, errors of package runtime",
+		cause:    "the backend's own error is passed on without ctx's, or what had been read so far is returned beside the error",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			past, cancelPast := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 			defer cancelPast()
@@ -132,20 +132,20 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:  "ListsDuringChanges",
-		says:  "Looking is allowed at any time: while other pods come and go, every list has each pod once, and all of those that do not change, as they are.",
-		where: "Lister; package runtime, Concurrency",
-		cause: "the list is put together from several reads, between which things change, or from state that a change holds half done",
+		name:     "ListsDuringChanges",
+		text:     "Looking is allowed at any time: while other pods come and go, every list has each pod once, and all of those that do not change, as they are.",
+		contract: "Lister; package runtime, Concurrency",
+		cause:    "the list is put together from several reads, between which things change, or from state that a change holds half done",
 		check: func(t *trial) {
-			still := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			still := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			t.up(still)
 			want := fmt.Sprint(*t.listed(still.UID))
 			var busy sync.WaitGroup
 			var over atomic.Bool
 			for range 2 {
 				pods := []*v1.Pod{
-					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long)),
-					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long)),
+					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long)),
+					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long)),
 				}
 				busy.Go(func() {
 					defer over.Store(true)
@@ -187,17 +187,17 @@ var lookPromises = []promise{
 				if !seen[still.UID] {
 					t.Fatalf("a pod that nobody touched is not listed any more, nor is there an error")
 				}
-				t.pause(t.suite.Poll / 4)
+				t.pause(t.suite.Timing.PollInterval / 4)
 			}
 		},
 	},
 	{
-		name:  "AnswersShareNoMemory",
-		says:  "The caller owns each answer: two callers who look at the same time have no memory in common, ContainerStatus.Resources excepted.",
-		where: "Lister; ContainerStatus.Resources",
-		cause: "calls at the same time are merged into one, and its answer is given to all",
+		name:     "AnswersShareNoMemory",
+		text:     "The caller owns each answer: two callers who look at the same time have no memory in common, ContainerStatus.Resources excepted.",
+		contract: "Lister; ContainerStatus.Resources",
+		cause:    "calls at the same time are merged into one, and its answer is given to all",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			const callers = 4
 			var statuses [callers]*runtime.PodStatus

@@ -13,27 +13,27 @@ import (
 // [runtime.ImageFSReporter].
 var statsPromises = []promise{
 	{
-		name:  "StatsAreOfTheContainer",
-		says:  "ContainerStats of a container that runs has its ID and name, and counters that do not go back; of one that does not exist it is ErrNotFound.",
-		where: "StatsProvider.ContainerStats, ContainerStats",
-		cause: "the backend's ID is returned without the runtime's name, or a rate is shown as a counter",
-		needs: []string{"StatsProvider"},
+		name:     "StatsAreOfTheContainer",
+		text:     "ContainerStats of a container that runs has its ID and name, and counters that do not go back; of one that does not exist it is ErrNotFound.",
+		contract: "StatsProvider.ContainerStats, ContainerStats",
+		cause:    "the backend's ID is returned without the runtime's name, or a rate is shown as a counter",
+		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			c := t.container(t.up(pod), "long")
-			rt := t.rt.(runtime.StatsProvider)
+			rt := as[runtime.StatsProvider](t)
 			var last *runtime.ContainerStats
 			for range 3 {
 				s := t.stats(c.ID)
 				if s.ID != c.ID || s.Name != c.Name {
 					t.Errorf("the stats of %s, %s, are of %s, %s", c.Name, c.ID, s.Name, s.ID)
 				}
-				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Known && s.CPU.CoreNanos.Known &&
+				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Valid && s.CPU.CoreNanos.Valid &&
 					s.CPU.CoreNanos.Value < last.CPU.CoreNanos.Value {
 					t.Errorf("the CPU time was %d ns and is %d", last.CPU.CoreNanos.Value, s.CPU.CoreNanos.Value)
 				}
 				last = s
-				t.pause(t.suite.Poll)
+				t.pause(t.suite.Timing.PollInterval)
 			}
 			if s, err := rt.ContainerStats(t.Context(), c.ID+"-not"); !errors.Is(err, runtime.ErrNotFound) {
 				t.Errorf("ContainerStats of a container that does not exist returned %+v, %v", s, err)
@@ -41,17 +41,17 @@ var statsPromises = []promise{
 		},
 	},
 	{
-		name:  "StatsTellZeroFromNothing",
-		says:  "A measurement that was made has its time, not in the future, and a Number that is not Known has no value.",
-		where: "Number, CPUUsage, MemoryUsage",
-		cause: "what the backend leaves out is shown as a zero that was measured",
-		needs: []string{"StatsProvider"},
+		name:     "StatsTellZeroFromNothing",
+		text:     "A measurement that was made has its time, not in the future, and a Number that is not Known has no value.",
+		contract: "Number, CPUUsage, MemoryUsage",
+		cause:    "what the backend leaves out is shown as a zero that was measured",
+		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
 			c := t.running()
 			s := t.stats(c.ID)
 			now := time.Now().Add(time.Second)
 			number := func(what string, n runtime.OptionalUint64) {
-				if !n.Known && n.Value != 0 {
+				if !n.Valid && n.Value != 0 {
 					t.Errorf("%s is not known, and is %d", what, n.Value)
 				}
 			}
@@ -73,21 +73,21 @@ var statsPromises = []promise{
 		},
 	},
 	{
-		name:  "PodStatsAreOfWhatRuns",
-		says:  "PodStats has each pod that runs once, with its UID, name and namespace and its running containers, and none that has ended.",
-		where: "StatsProvider.PodStats, PodStats",
-		cause: "pods are told apart by their names, or dead ones are counted",
-		needs: []string{"StatsProvider"},
+		name:     "PodStatsAreOfWhatRuns",
+		text:     "PodStats has each pod that runs once, with its UID, name and namespace and its running containers, and none that has ended.",
+		contract: "StatsProvider.PodStats, PodStats",
+		cause:    "pods are told apart by their names, or dead ones are counted",
+		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(0)))
-			over := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(0)))
+			over := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			t.up(over)
 			t.kill(over, nil)
 			t.sync(pod)
 			t.await(pod.UID, "short has exited", exited("short"))
 			id := t.container(t.look(pod.UID), "long").ID
 			t.stats(id) // which may take a moment
-			all, err := t.rt.(runtime.StatsProvider).PodStats(t.Context())
+			all, err := as[runtime.StatsProvider](t).PodStats(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("PodStats: %v", err)
@@ -113,13 +113,13 @@ var statsPromises = []promise{
 		},
 	},
 	{
-		name:  "ImageFSIsNamed",
-		says:  "ImageFS tells of at least one file system of images, each with its mount point, measured not in the future.",
-		where: "ImageFSReporter.ImageFS, FSUsage",
-		cause: "an empty answer of the backend's is passed on",
-		needs: []string{"ImageFSReporter"},
+		name:     "ImageFSIsNamed",
+		text:     "ImageFS tells of at least one file system of images, each with its mount point, measured not in the future.",
+		contract: "ImageFSReporter.ImageFS, FSUsage",
+		cause:    "an empty answer of the backend's is passed on",
+		needs:    []string{"ImageFSReporter"},
 		check: func(t *trial) {
-			images, containers, err := t.rt.(runtime.ImageFSReporter).ImageFS(t.Context())
+			images, containers, err := as[runtime.ImageFSReporter](t).ImageFS(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("ImageFS: %v", err)
@@ -129,7 +129,7 @@ var statsPromises = []promise{
 			}
 			for _, list := range [][]runtime.FSUsage{images, containers} {
 				for _, fs := range list {
-					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Known && fs.Bytes.Value != 0 {
+					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Valid && fs.Bytes.Value != 0 {
 						t.Errorf("ImageFS tells of %+v", fs)
 					}
 				}
@@ -142,13 +142,13 @@ var statsPromises = []promise{
 // runtime may collect them now and then.
 func (t *trial) stats(id string) *runtime.ContainerStats {
 	t.Helper()
-	for begun := time.Now(); ; t.pause(5 * t.suite.Poll) {
-		s, err := t.rt.(runtime.StatsProvider).ContainerStats(t.Context(), id)
+	for begun := time.Now(); ; t.pause(5 * t.suite.Timing.PollInterval) {
+		s, err := as[runtime.StatsProvider](t).ContainerStats(t.Context(), id)
 		if err == nil && s != nil {
 			return s
 		}
 		t.unlessUnsupported(err)
-		if time.Since(begun) > t.suite.Patience {
+		if time.Since(begun) > t.suite.Timing.Timeout {
 			t.Fatalf("ContainerStats of a container that runs: %+v, %v", s, err)
 		}
 	}

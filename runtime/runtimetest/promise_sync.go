@@ -17,12 +17,12 @@ import (
 // syncPromises are those of [runtime.Syncer] on what SyncPod does.
 var syncPromises = []promise{
 	{
-		name:  "StartsEverything",
-		says:  "SyncPod takes the pod one step towards what is wanted: without init containers, it makes a sandbox and starts every container, and says so in its actions.",
-		where: "Syncer.SyncPod, SyncResult.Actions, PodStatus",
-		cause: "one step starts one container, or returns before what it started is shown",
+		name:     "StartsEverything",
+		text:     "SyncPod takes the pod one step towards what is wanted: without init containers, it makes a sandbox and starts every container, and says so in its actions.",
+		contract: "Syncer.SyncPod, SyncResult.Actions, PodStatus",
+		cause:    "one step starts one container, or returns before what it started is shown",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			before := time.Now().Round(0)
 			res := t.sync(pod)
 			if len(res.Actions) == 0 {
@@ -35,7 +35,7 @@ var syncPromises = []promise{
 			if len(s.Sandboxes) != 1 || s.Sandboxes[0].State != runtime.SandboxReady {
 				t.Fatalf("the pod has not one ready sandbox:\n%s", describe(s))
 			}
-			if sb := s.Sandboxes[0]; sb.NetworkKnown && !sb.HostNetwork && len(s.IPs) == 0 {
+			if sb := s.Sandboxes[0]; sb.NetworkReported && !sb.HostNetwork && len(s.IPs) == 0 {
 				t.Error("the sandbox has a network of its own, and no IP")
 			}
 			if len(s.Containers) != 2 {
@@ -60,12 +60,12 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "IsIdempotent",
-		says:  "SyncPod is idempotent: called again with nothing changed it does nothing, and a container that runs as specified is never touched.",
-		where: "Syncer.SyncPod: called again with nothing changed it does nothing",
-		cause: "what is wanted is compared with what was asked for in another form (defaults, resolved images), so that it always differs",
+		name:     "IsIdempotent",
+		text:     "SyncPod is idempotent: called again with nothing changed it does nothing, and a container that runs as specified is never touched.",
+		contract: "Syncer.SyncPod: called again with nothing changed it does nothing",
+		cause:    "what is wanted is compared with what was asked for in another form (defaults, resolved images), so that it always differs",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			want := t.up(pod)
 			for _, req := range []runtime.SyncRequest{{Pod: pod}, {Pod: pod, Status: want}, {Pod: pod.DeepCopy(), Status: t.look(pod.UID)}} {
 				res, err := t.rt.SyncPod(t.Context(), req)
@@ -77,18 +77,18 @@ var syncPromises = []promise{
 				}
 			}
 			got := t.look(pod.UID)
-			if !reflect.DeepEqual(inUTC(got.Brief()), inUTC(want.Brief())) {
+			if !reflect.DeepEqual(inUTC(got.Pod()), inUTC(want.Pod())) {
 				t.Errorf("the pod was\n%s\nand is\n%s", describe(want), describe(got))
 			}
 		},
 	},
 	{
-		name:  "LeavesTheSpecAlone",
-		says:  "SyncPod and KillPod do not change the pod they are given.",
-		where: "SyncRequest.Pod: the runtime must not change it",
-		cause: "defaults are filled in, or labels added, in the caller's pod instead of a copy",
+		name:     "LeavesTheSpecAlone",
+		text:     "SyncPod and KillPod do not change the pod they are given.",
+		contract: "SyncRequest.Pod: the runtime must not change it",
+		cause:    "defaults are filled in, or labels added, in the caller's pod instead of a copy",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := pod.DeepCopy()
 			t.sync(pod)
 			t.kill(pod, nil)
@@ -98,14 +98,14 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "MissingVolumeIsAConfigError",
-		says:  "A container that mounts a volume which is not listed in the request is not started (CreateContainerConfigError); the others are.",
-		where: "SyncRequest.Volumes",
-		cause: "volumes are taken from the spec, and the map is not looked at",
+		name:     "MissingVolumeIsAConfigError",
+		text:     "A container that mounts a volume which is not listed in the request is not started (CreateContainerConfigError); the others are.",
+		contract: "SyncRequest.Volumes",
+		cause:    "volumes are taken from the spec, and the map is not looked at",
 		check: func(t *trial) {
-			mounts := named("mounts", t.suite.Long)
+			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
-			pod := t.pod(v1.RestartPolicyAlways, mounts, named("plain", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, mounts, named("plain", t.suite.Containers.Long))
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
 			res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			if err == nil {
@@ -130,13 +130,13 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "SameNameOtherUID",
-		says:  "A pod is known by its UID: two pods of one name are two, and what is done to one leaves the other alone.",
-		where: "package runtime: a pod is known by its UID",
-		cause: "the backend's objects are named after the pod's namespace and name",
+		name:     "SameNameOtherUID",
+		text:     "A pod is known by its UID: two pods of one name are two, and what is done to one leaves the other alone.",
+		contract: "package runtime: a pod is known by its UID",
+		cause:    "the backend's objects are named after the pod's namespace and name",
 		check: func(t *trial) {
-			one := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
-			two := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			one := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
+			two := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			two.Name = one.Name
 			t.sync(one)
 			t.sync(two)
@@ -148,20 +148,20 @@ var syncPromises = []promise{
 			if s := t.look(one.UID); s.Running() {
 				t.Errorf("the pod that was killed is\n%s", describe(s))
 			}
-			if s := t.look(two.UID); !reflect.DeepEqual(inUTC(s.Brief()), inUTC(second.Brief())) {
+			if s := t.look(two.UID); !reflect.DeepEqual(inUTC(s.Pod()), inUTC(second.Pod())) {
 				t.Errorf("the other pod was\n%s\nand is\n%s", describe(second), describe(s))
 			}
 		},
 	},
 	{
-		name:  "PodsInParallel",
-		says:  "All methods may be called from many goroutines at once; for different pods SyncPod and KillPod run in parallel.",
-		where: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
-		cause: "state is shared between calls without a lock, or one lock refuses all but one",
+		name:     "PodsInParallel",
+		text:     "All methods may be called from many goroutines at once; for different pods SyncPod and KillPod run in parallel.",
+		contract: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
+		cause:    "state is shared between calls without a lock, or one lock refuses all but one",
 		check: func(t *trial) {
 			var wg sync.WaitGroup
 			for range 4 {
-				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 				wg.Go(func() { // Error only: Fatal is for the test's own goroutine
 					for range 2 {
 						if _, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod}); err != nil {
@@ -187,12 +187,12 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "SyncPodObeysItsContext",
-		says:  "When ctx ends SyncPod stops early and returns ctx's error.",
-		where: "Syncer.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
-		cause: "the context is not passed on to the backend's calls",
+		name:     "SyncPodObeysItsContext",
+		text:     "When ctx ends SyncPod stops early and returns ctx's error.",
+		contract: "Syncer.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
+		cause:    "the context is not passed on to the backend's calls",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod}); !errors.Is(err, context.Canceled) {
@@ -201,13 +201,13 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "NoTwinAfterACutShortSync",
-		says:  "SyncPod never starts a second instance of a container while one runs, also not when an earlier call was cut short or timed out; what that had begun is found again by the next look.",
-		where: "Syncer.SyncPod: never starts a second instance of a container while one runs",
-		cause: "a create that timed out is taken not to have happened, and done again under another name",
+		name:     "NoTwinAfterACutShortSync",
+		text:     "SyncPod never starts a second instance of a container while one runs, also not when an earlier call was cut short or timed out; what that had begun is found again by the next look.",
+		contract: "Syncer.SyncPod: never starts a second instance of a container while one runs",
+		cause:    "a create that timed out is taken not to have happened, and done again under another name",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
-			for d := time.Millisecond; d <= time.Second && d < t.suite.Patience/4; d *= 2 {
+			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
+			for d := time.Millisecond; d <= time.Second && d < t.suite.Timing.Timeout/4; d *= 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				_, err := t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 				cancel()
@@ -239,17 +239,17 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "ErrorJoinsTheActions",
-		says:  "The error of SyncPod joins the failures of the result's actions, and is nil if none of them failed; the result is valid in either case.",
-		where: "Syncer.SyncPod, SyncResult.Err",
-		cause: "the result is dropped when there is an error, or the first failure hides the others",
+		name:     "ErrorJoinsTheActions",
+		text:     "The error of SyncPod joins the failures of the result's actions, and is nil if none of them failed; the result is valid in either case.",
+		contract: "Syncer.SyncPod, SyncResult.Err",
+		cause:    "the result is dropped when there is an error, or the first failure hides the others",
 		check: func(t *trial) {
 			mounts := func(name string) v1.Container {
-				c := named(name, t.suite.Long)
+				c := named(name, t.suite.Containers.Long)
 				c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
 				return c
 			}
-			pod := t.pod(v1.RestartPolicyAlways, mounts("one"), mounts("two"), named("plain", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, mounts("one"), mounts("two"), named("plain", t.suite.Containers.Long))
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
 			res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod}) // data is not ready
 			if err == nil {
@@ -271,12 +271,12 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "ReadyVolumeIsMounted",
-		says:  "A container whose volumes are all listed in the request is started.",
-		where: "SyncRequest.Volumes",
-		cause: "only some kinds of volumes are known by their names, and the map is not looked at",
+		name:     "ReadyVolumeIsMounted",
+		text:     "A container whose volumes are all listed in the request is started.",
+		contract: "SyncRequest.Volumes",
+		cause:    "only some kinds of volumes are known by their names, and the map is not looked at",
 		check: func(t *trial) {
-			mounts := named("mounts", t.suite.Long)
+			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
 			pod := t.pod(v1.RestartPolicyAlways, mounts)
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
@@ -289,12 +289,12 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "DeletedPodIsNotStarted",
-		says:  "SyncPod of a pod with a deletion timestamp starts nothing.",
-		where: "the API's meaning of deletionTimestamp (rt-31)",
-		cause: "the timestamp is not looked at, so that a pod that ends comes up again",
+		name:     "DeletedPodIsNotStarted",
+		text:     "SyncPod of a pod with a deletion timestamp starts nothing.",
+		contract: "the API's meaning of deletionTimestamp (rt-31)",
+		cause:    "the timestamp is not looked at, so that a pod that ends comes up again",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long), named("flappy", t.suite.Exit(1)))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.await(pod.UID, "flappy has exited", exited("flappy"))
 			want := len(t.look(pod.UID).Containers)
@@ -307,13 +307,13 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "FailedProbeRestarts",
-		says:  "A running container whose liveness or startup probe has failed is stopped and started again; one whose probes succeeded, or have no result yet, is left alone.",
-		where: "SyncRequest.Probes (rt-48)",
-		cause: "Probes is not looked at, or a missing result counts as a failure",
+		name:     "FailedProbeRestarts",
+		text:     "A running container whose liveness or startup probe has failed is stopped and started again; one whose probes succeeded, or have no result yet, is left alone.",
+		contract: "SyncRequest.Probes (rt-48)",
+		cause:    "Probes is not looked at, or a missing result counts as a failure",
 		check: func(t *trial) {
 			probed := func(name string) v1.Container {
-				c := named(name, t.suite.Long)
+				c := named(name, t.suite.Containers.Long)
 				c.LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}, PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
 				c.StartupProbe = c.LivenessProbe.DeepCopy()
 				return c
@@ -326,7 +326,7 @@ var syncPromises = []promise{
 				Startup:  map[string]runtime.ProbeResult{id("late"): runtime.ProbeFailure, id("fine"): runtime.ProbeSuccess},
 			}
 			var s *runtime.PodStatus
-			for begun := time.Now(); ; t.pause(t.suite.Poll) {
+			for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 				if res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Probes: results}); err != nil && res.RetryAt.IsZero() {
 					t.Fatalf("SyncPod: %v", err)
 				}
@@ -334,8 +334,8 @@ var syncPromises = []promise{
 				if restarted("hangs")(s) && restarted("late")(s) {
 					break
 				}
-				if time.Since(begun) > t.suite.Patience {
-					t.Fatalf("after %v hangs and late, whose probes have failed, were not both restarted; the pod is\n%s", t.suite.Patience, describe(s))
+				if time.Since(begun) > t.suite.Timing.Timeout {
+					t.Fatalf("after %v hangs and late, whose probes have failed, were not both restarted; the pod is\n%s", t.suite.Timing.Timeout, describe(s))
 				}
 			}
 			if len(instances(s, "fine")) != 1 || len(instances(s, "new")) != 1 || !in(s, "fine", runtime.ContainerRunning) || !in(s, "new", runtime.ContainerRunning) {
@@ -349,16 +349,16 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "EphemeralContainerIsStartedOnce",
-		says:  "An ephemeral container that is added to a pod that runs is started beside the others, and never again after its exit.",
-		where: "the API's meaning of ephemeralContainers (rt-45)",
-		cause: "only the spec that the pod began with counts, or ephemeral containers are restarted with the pod's policy",
+		name:     "EphemeralContainerIsStartedOnce",
+		text:     "An ephemeral container that is added to a pod that runs is started beside the others, and never again after its exit.",
+		contract: "the API's meaning of ephemeralContainers (rt-45)",
+		cause:    "only the spec that the pod began with counts, or ephemeral containers are restarted with the pod's policy",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			up := t.up(pod)
 			pod = pod.DeepCopy()
 			pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, v1.EphemeralContainer{
-				EphemeralContainerCommon: v1.EphemeralContainerCommon(named("debug", t.suite.Exit(1))),
+				EphemeralContainerCommon: v1.EphemeralContainerCommon(named("debug", t.suite.Containers.Exit(1))),
 			})
 			t.syncUntil(pod, "debug has exited", exited("debug"))
 			t.syncThrice(pod)
@@ -372,12 +372,12 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "HostNetworkIsTold",
-		says:  "A pod with hostNetwork has a sandbox that says so, and no IPs: the node's own are not listed.",
-		where: "SandboxStatus.HostNetwork, IPs",
-		cause: "hostNetwork is not looked at, or the node's address is shown as the pod's",
+		name:     "HostNetworkIsTold",
+		text:     "A pod with hostNetwork has a sandbox that says so, and no IPs: the node's own are not listed.",
+		contract: "SandboxStatus.HostNetwork, IPs",
+		cause:    "hostNetwork is not looked at, or the node's address is shown as the pod's",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			pod.Spec.HostNetwork = true
 			s := t.up(pod)
 			if len(s.Sandboxes) != 1 || !s.Sandboxes[0].HostNetwork {
@@ -395,7 +395,7 @@ var syncPromises = []promise{
 func (t *trial) syncThrice(pod *v1.Pod) {
 	t.Helper()
 	for range 3 {
-		t.pause(t.suite.Poll)
+		t.pause(t.suite.Timing.PollInterval)
 		t.sync(pod)
 	}
 }

@@ -32,7 +32,7 @@ func TestASandboxThatStaysReadyAfterAKillIsNamed(t *testing.T) {
 		return
 	}
 	s := memorySuite()
-	s.Patience = 10 * time.Second
+	s.Timing.Timeout = 10 * time.Second
 	s.Within = func(t *testing.T, body func(t *testing.T)) {
 		if !strings.HasSuffix(t.Name(), "/KillStopsWithTERM") {
 			t.SkipNow()

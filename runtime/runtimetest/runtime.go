@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// The powers it has are those that agents need to run pods.
+// The optional interfaces that agents require to run pods.
 var (
 	_ runtime.Runtime          = (*Runtime)(nil)
 	_ runtime.Checker          = (*Runtime)(nil)
@@ -22,44 +22,41 @@ var (
 	_ runtime.GarbageCollector = (*Runtime)(nil)
 )
 
-// A Runtime runs pods in memory, as the kubelet would run them: nothing is
-// executed, but what is listed, and when, is what a node would show. The zero
-// value is an empty node, ready for use. All methods may be called at any time
-// from any goroutine. It must not be copied.
+// A Runtime runs pods in memory. It executes nothing, but lists the sandboxes
+// and containers that a node would list at that time. The zero value is an empty
+// node, ready for use. Safe for concurrent use. It must not be copied, and its
+// fields must not be changed after the first call of a method.
 type Runtime struct {
-	// Backoff is the delay before the second restart of a container that
-	// exits again and again; it doubles with each restart, up to 30 times
-	// itself (rt-91; the kubelet's is 10 s). Zero: a container is restarted by
-	// the next SyncPod. Not to be changed once the runtime is in use.
+	// Backoff is the delay before the second restart of a container that exits
+	// repeatedly. It doubles with each restart, up to 30 times Backoff. The
+	// kubelet's is 10 s. Zero means that the next SyncPod restarts a container.
 	Backoff time.Duration
 
-	// Observe is told every change of what there is, as it happens and in order:
-	// the truth, which no injected fault touches. It is called under the
-	// Runtime's lock, so it must not call the Runtime. Nil: nobody is told. Not
-	// to be changed once the runtime is in use.
+	// Observe is called for each change of the state, in order, regardless of
+	// injected faults. It is called with the Runtime's lock held, so it must not
+	// call the Runtime. May be nil.
 	Observe func(Change)
 
-	// Decide says how a container of a pod behaves at its next start, before what
-	// Behave was told counts; it reports false if it does not care. It is asked at
-	// each try to start one, from many goroutines at once, and may not change what
-	// it is given. Nil: Behave alone counts. Not to be changed once the runtime is
-	// in use.
+	// Decide returns the behavior of a container from its next start on. It
+	// takes precedence over Behave; if it returns false, Behave applies. It is
+	// called for each attempt to start a container, possibly concurrently, and
+	// must not modify its arguments. If nil, Behave applies.
 	Decide func(pod *v1.Pod, c *v1.Container) (Behaviour, bool)
 
-	// Address returns the address of a new sandbox: pods of several Runtimes that
-	// make up a cluster should not share theirs. It is called under the Runtime's
-	// lock. Nil: 10.0.0.1 and so on. Not to be changed once the runtime is in use.
+	// Address returns the IP address of a new sandbox. The Runtimes of one
+	// cluster should return disjoint addresses. It is called with the Runtime's
+	// lock held. If nil, addresses are assigned from 10.0.0.1 up.
 	Address func() string
 
 	mu         sync.Mutex
 	pods       map[types.UID]*pod
 	order      []*pod               // the values of pods, oldest first
 	instances  map[string]*instance // of all pods, by ID
-	ids        int                  // last number given to an ID
-	addresses  int                  // last number given to an IP
+	ids        int                  // number in the last ID
+	addresses  int                  // number of the last IP
 	behaviours map[string]Behaviour
 	inject     func(Call) Fault
-	past       []past // what lists showed, oldest first; kept since the first Inject
+	snapshots  []snapshot // earlier lists, oldest first; recorded since the first Inject
 	health     runtime.Health
 	watchers   map[*watcher]struct{}
 }
@@ -83,10 +80,9 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	return out, nil
 }
 
-// listLocked makes the list in one pass over what there is and in a handful of
-// allocations, however many pods there are: benchmarks of callers should
-// measure the callers. The pods' slices are parts of two common arrays, capped
-// so that appending to one cannot reach its neighbour.
+// listLocked lists all pods with a constant number of allocations, so that
+// benchmarks measure the caller. The pods' slices share two arrays and are
+// capped, so that appending to one does not overwrite the next.
 func (r *Runtime) listLocked() []*runtime.Pod {
 	nSandboxes, nContainers := 0, 0
 	for _, p := range r.order {
@@ -125,8 +121,8 @@ func (r *Runtime) listLocked() []*runtime.Pod {
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	var out *runtime.PodStatus
 	err := r.call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
-		// Before the lock: what others do while we wait for it is then seen,
-		// but not promised.
+		// Before the lock is acquired: changes made while waiting for it may be
+		// included, but ObservedAt must not promise them.
 		observed := time.Now()
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -156,12 +152,13 @@ func (r *Runtime) statusLocked(uid types.UID) *runtime.PodStatus {
 		out.Containers = append(out.Containers, v.status)
 	}
 	if sb := p.readySandbox(); sb != nil {
-		out.IPs = slices.Clone(sb.IPs) // rt-8
+		out.IPs = slices.Clone(sb.IPs)
 	}
 	return out
 }
 
-// Check answers what [Runtime.SetHealth] was told; a new runtime is healthy.
+// Check returns the health that [Runtime.SetHealth] set; a new Runtime is
+// healthy.
 func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	var out runtime.Health
 	err := r.call(ctx, Call{Method: "Check"}, func() error {
@@ -173,8 +170,8 @@ func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	return out, err
 }
 
-// sortLocked restores the order of r.order after things were removed: the age
-// of a pod is that of the oldest thing it still has.
+// sortLocked restores the order of r.order after removals, which can change the
+// creation time of a pod.
 func (r *Runtime) sortLocked() {
 	slices.SortStableFunc(r.order, func(a, b *pod) int {
 		return a.createdAt().Compare(b.createdAt())

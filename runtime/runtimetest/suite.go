@@ -14,122 +14,151 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Suite tells [TestRuntime] how to make containers on the runtime under
-// test, and how much time to give it. Names of containers are set by the
-// suite; everything else is left as given. What is not required may be left
-// out: the checks that need it are then not applicable.
+// A Suite describes the runtime under test to [TestRuntime]: the containers it
+// can run, and how long to wait for them. Only Containers.Long and
+// Containers.Exit are required; a check that needs an unset field is not
+// applicable.
 type Suite struct {
-	// Long runs until it gets TERM, and then exits promptly. It may take a
-	// moment, ten times Poll, to get ready for that. Required.
-	Long v1.Container
+	// Containers are the containers that pods are made of.
+	Containers Containers
 
-	// Exit returns a container that exits by itself, soon, with the code (at
-	// most 42). Not at once: a runtime that takes the time of a start when the
-	// start is over would show the times of a shorter life in the wrong order.
-	// Required.
-	Exit func(code int32) v1.Container
+	// Commands are run in containers like Containers.Long.
+	Commands Commands
 
-	// Stubborn ignores TERM. With it, the promises about KILL take some 15 s
-	// of real grace periods.
-	Stubborn v1.Container
+	// Backend gives access to what is below the runtime.
+	Backend Backend
 
-	// Says returns a container that prints the line text once, and then runs
-	// as Long does.
-	Says func(text string) v1.Container
+	// Timing is how long to wait for results.
+	Timing Timing
 
-	// Repeats prints each line of its input, and runs on as Long does when
-	// that ends.
-	Repeats v1.Container
-
-	// Other is another image with which Long runs just as well.
-	Other string
-
-	// Message returns a container like those of Exit which writes the text to
-	// its termination message path before it exits with 1.
-	Message func(text string) v1.Container
-
-	// Greets returns a container that listens on the TCP port, on all
-	// addresses of its pod, writes "hello" and a line feed to whoever connects,
-	// and hangs up.
-	Greets func(port int32) v1.Container
-
-	// Commands for containers like Long. Print returns one which prints text to
-	// its standard output and exits with the code; PrintErr the same to its
-	// standard error. Block runs for a minute or more. Echo copies its input to
-	// its output until that ends, and exits with 0.
-	Print    func(text string, code int32) []string
-	PrintErr func(text string, code int32) []string
-	Block    []string
-	Echo     []string
-
-	// Size is a command that prints the size of its terminal, "<rows> <columns>"
-	// as stty does, again and again.
-	Size []string
-
-	// NoInit: the runtime has no init containers.
+	// NoInit disables the checks of init containers.
 	NoInit bool
 
-	// Gaps are the promises which the runtime is known not to keep, by the
-	// names of their checks, with the reason. They are checked all the same: a
-	// gap that is none any more fails the test, and so does a name that no
-	// check has.
+	// Gaps maps the names of the checks that the runtime is expected to fail to
+	// the reason. They are run nevertheless: a gap whose check passes fails the
+	// test, and so does a name that no check has.
 	Gaps map[string]string
 
-	// Adjust changes each pod before it is used: host network where there is
-	// no other, say. Nil: pods are fine as they are.
+	// Adjust changes each pod before it is used, for example to host network.
+	// If nil, pods are not changed.
 	Adjust func(pod *v1.Pod)
 
-	// Reopen returns a second value for what rt manages, as an agent has
-	// after its restart. rt is not used any more after that, but for what the
-	// function that made it has registered with t.Cleanup.
-	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
-
-	// LoseSandbox lets the pod lose its newest sandbox behind the back of rt, as
-	// when somebody kills what holds it together.
-	LoseSandbox func(t *testing.T, rt runtime.Runtime, uid types.UID) error
-
-	// Calls returns how many calls of its backend rt has made so far.
-	Calls func(rt runtime.Runtime) int
-
-	// Within runs the body of each promise, new included. With synctest.Test
-	// it runs in virtual time. Nil: it is called as it is.
+	// Within runs the body of each check, including the call of new. With
+	// synctest.Test it runs in virtual time. If nil, the body is called
+	// directly.
 	Within func(t *testing.T, body func(t *testing.T))
 
-	// Parallel is how many promises are checked beside each other. Most of
-	// what a check takes in real time is waiting, for grace periods above all:
-	// a few times the number of CPUs is right. Those about garbage, and those
-	// which count what all of them make, come after the others, one by one.
-	// Zero: all are checked one after another.
+	// Parallel is the number of checks that run concurrently. In real time most
+	// of a check is spent waiting, mainly for grace periods, so that a few times
+	// the number of CPUs is appropriate. Checks of garbage collection, and those
+	// that count what all checks create, run after the others, one at a time.
+	// Zero means one.
 	Parallel int
-
-	// Patience is how long to wait for what the runtime has promised to do in
-	// the end; also what it is not to take for what it promised to do at
-	// once. Zero: 30 s. Poll is the time between two looks. Zero: 20 ms.
-	Patience time.Duration
-	Poll     time.Duration
 }
 
-// TestRuntime checks that the runtimes which new returns keep the contract of
-// [runtime.Runtime], and that of the optional powers they have. Each promise is
-// a subtest of its own, so that -run picks one. When it fails it says what was
-// promised, where, what was seen instead, and what is usually the cause. At the
-// end the test logs how many promises were kept, are known gaps, or were not
-// applicable.
+// Containers are the containers of a [Suite]. The suite sets their names; the
+// other fields are used unchanged.
+type Containers struct {
+	// Long runs until it gets SIGTERM, and then exits promptly. It may take ten
+	// times Timing.PollInterval to become ready for that. Required.
+	Long v1.Container
+
+	// Exit returns a container that exits with the code, which is at most 42,
+	// after a short time. It must not exit immediately: a runtime that records
+	// the start time when the start returns would report start and finish in the
+	// wrong order. Required.
+	Exit func(code int32) v1.Container
+
+	// Stubborn ignores SIGTERM. The checks that need it wait about 15 s for
+	// grace periods.
+	Stubborn v1.Container
+
+	// Prints returns a container that prints the line text once and then runs
+	// like Long.
+	Prints func(text string) v1.Container
+
+	// Repeats prints each line of its standard input, and runs like Long after
+	// the end of the input.
+	Repeats v1.Container
+
+	// OtherImage is a second image with which Long runs as well.
+	OtherImage string
+
+	// Message returns a container that writes text to its termination message
+	// path and then exits with 1, as those of Exit do.
+	Message func(text string) v1.Container
+
+	// Listens returns a container that listens on the TCP port, on all addresses
+	// of its pod, writes "hello" and a line feed to each connection, and closes
+	// it.
+	Listens func(port int32) v1.Container
+}
+
+// Commands are the commands of a [Suite].
+type Commands struct {
+	// Print returns a command that prints text to its standard output and exits
+	// with the code; PrintErr one that prints to its standard error.
+	Print    func(text string, code int32) []string
+	PrintErr func(text string, code int32) []string
+
+	// Block runs for a minute or more.
+	Block []string
+
+	// Echo copies its standard input to its standard output until the end of the
+	// input, and exits with 0.
+	Echo []string
+
+	// Size prints the size of its terminal repeatedly, as "<rows> <columns>"
+	// like stty.
+	Size []string
+}
+
+// Backend gives a [Suite] access to what is below the runtime.
+type Backend struct {
+	// Reopen returns a second runtime that manages the pods of rt, as after a
+	// restart of the agent. rt is not used after that, except by functions that
+	// were registered with t.Cleanup when it was made.
+	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
+
+	// LoseSandbox makes the newest sandbox of the pod fail without a call of rt,
+	// as when its process is killed.
+	LoseSandbox func(t *testing.T, rt runtime.Runtime, uid types.UID) error
+
+	// Calls returns the number of calls of its backend that rt has made.
+	Calls func(rt runtime.Runtime) int
+}
+
+// Timing is how long a [Suite] waits.
+type Timing struct {
+	// Timeout is how long to wait for a result that the runtime produces
+	// eventually. It is also the upper limit for calls that must return promptly.
+	// Zero means 30 s.
+	Timeout time.Duration
+
+	// PollInterval is the time between two inspections. Zero means 20 ms.
+	PollInterval time.Duration
+}
+
+// TestRuntime checks that the runtimes that new returns keep the contract of
+// [runtime.Runtime], and of the optional interfaces they implement. Each check
+// is a subtest. A failure reports the promise, the part of the contract, the
+// observed state and the usual cause. At the end the test logs how many checks
+// passed, are known gaps, or were not applicable.
 //
-// Each promise asks new for a runtime, and uses pods with UIDs of its own, so
-// that new may return the same value again, or one that runs other pods. What a
-// promise made is killed at its end and, by a [runtime.GarbageCollector],
-// removed. Not to be run on a node that matters: collecting garbage takes dead
-// containers of other pods, too.
+// Each check calls new and uses pods with UIDs of its own, so that new may
+// return the same value repeatedly, or a runtime that runs other pods. The pods
+// of a check are killed at its end and, if the runtime is a
+// [runtime.GarbageCollector], removed. It must not run on a node whose dead
+// containers matter: garbage collection removes those of other pods as well.
 func TestRuntime(t *testing.T, new func(t *testing.T) runtime.Runtime, s Suite) {
-	if s.Long.Image == "" || s.Exit == nil {
-		t.Fatal("runtimetest: Suite.Long and Suite.Exit are required")
+	if s.Containers.Long.Image == "" || s.Containers.Exit == nil {
+		t.Fatal("runtimetest: Suite.Containers.Long or Suite.Containers.Exit is not set")
 	}
-	if s.Patience <= 0 {
-		s.Patience = 30 * time.Second
+	if s.Timing.Timeout <= 0 {
+		s.Timing.Timeout = 30 * time.Second
 	}
-	if s.Poll <= 0 {
-		s.Poll = 20 * time.Millisecond
+	if s.Timing.PollInterval <= 0 {
+		s.Timing.PollInterval = 20 * time.Millisecond
 	}
 	if s.Within == nil {
 		s.Within = func(t *testing.T, body func(t *testing.T)) { body(t) }
@@ -137,19 +166,19 @@ func TestRuntime(t *testing.T, new func(t *testing.T) runtime.Runtime, s Suite) 
 	all := promises()
 	for _, name := range slices.Sorted(maps.Keys(s.Gaps)) {
 		if !slices.ContainsFunc(all, func(p promise) bool { return p.name == name }) {
-			t.Fatalf("runtimetest: Suite.Gaps names %q, and there is no such check", name)
+			t.Fatalf("runtimetest: Suite.Gaps: no check %q", name)
 		}
 		if strings.TrimSpace(s.Gaps[name]) == "" {
-			t.Fatalf("runtimetest: Suite.Gaps has no reason for %s", name)
+			t.Fatalf("runtimetest: Suite.Gaps: no reason for %s", name)
 		}
 	}
-	k := &kit{suite: s, new: new, total: len(all)}
+	k := &run{suite: s, new: new, total: len(all)}
 	t.Cleanup(func() { t.Log(k.summary()) })
 	k.runAll(t, all)
 }
 
-// A kit is one TestRuntime.
-type kit struct {
+// A run is one call of TestRuntime.
+type run struct {
 	suite Suite
 	new   func(t *testing.T) runtime.Runtime
 	total int
@@ -159,7 +188,7 @@ type kit struct {
 }
 
 // runAll checks all promises, at most Suite.Parallel at a time.
-func (k *kit) runAll(t *testing.T, all []promise) {
+func (k *run) runAll(t *testing.T, all []promise) {
 	check := func(p promise) { t.Run(p.name, func(t *testing.T) { k.run(t, p) }) }
 	if k.suite.Parallel <= 1 {
 		for _, p := range all {
@@ -167,8 +196,8 @@ func (k *kit) runAll(t *testing.T, all []promise) {
 		}
 		return
 	}
-	// Not t.Parallel, whose limit is one flag for everything in the test's
-	// binary, and which would leave no time at which a check is alone.
+	// Not t.Parallel: its limit is one flag for the whole test binary, and a check
+	// could not run alone.
 	queue := make(chan promise)
 	var workers sync.WaitGroup
 	for range k.suite.Parallel {
@@ -193,7 +222,7 @@ func (k *kit) runAll(t *testing.T, all []promise) {
 }
 
 // run checks one promise.
-func (k *kit) run(t *testing.T, p promise) {
+func (k *run) run(t *testing.T, p promise) {
 	tr := &trial{suite: k.suite, gap: k.suite.Gaps[p.name]}
 	t.Cleanup(func() {
 		k.judge(p.name, tr.verdict(t))
@@ -205,13 +234,13 @@ func (k *kit) run(t *testing.T, p promise) {
 		tr.T, tr.rt = t, k.new(t)
 		if need := p.lacks(k.suite, tr.rt); need != "" {
 			tr.notApplicable = true
-			t.Skipf("not applicable: it needs %s", need)
+			t.Skipf("not applicable: requires %s", need)
 		}
 		if tr.gap == "" {
 			p.check(tr)
 			return
 		}
-		// In a goroutine of its own, which a Fatalf ends without ending t.
+		// Fatalf ends this goroutine, not t's.
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -220,15 +249,15 @@ func (k *kit) run(t *testing.T, p promise) {
 		<-done
 		tr.judgeGap()
 	})
-	if tr.notApplicable { // Within may have had a T of its own
+	if tr.notApplicable { // Within may have passed another T
 		t.SkipNow()
 	}
 }
 
-// explain says what a person needs to know of a promise that is broken.
+// explain describes a broken promise.
 func (p promise) explain() string {
-	return "the promise that was broken: " + p.says +
-		"\n\tthe contract is in: " + p.where +
-		"\n\tthe usual cause: " + p.cause +
-		"\n\tif it is a known gap, put " + p.name + " into Suite.Gaps"
+	return "broken promise: " + p.text +
+		"\n\tcontract: " + p.contract +
+		"\n\tusual cause: " + p.cause +
+		"\n\tif it is a known gap, add " + p.name + " to Suite.Gaps"
 }

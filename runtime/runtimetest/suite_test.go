@@ -46,30 +46,36 @@ func memory() *runtimetest.Runtime {
 
 func memorySuite() runtimetest.Suite {
 	return runtimetest.Suite{
-		Long:     v1.Container{Image: "long"},
-		Stubborn: v1.Container{Image: "stubborn"},
-		Repeats:  v1.Container{Image: "repeats"},
-		Other:    "long-2",
-		Message:  func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
-		Says:     func(text string) v1.Container { return v1.Container{Image: "says " + text} },
-		Greets:   func(port int32) v1.Container { return v1.Container{Image: fmt.Sprint("greets ", port)} },
-		Exit: func(code int32) v1.Container {
-			if code > 9 {
-				return v1.Container{Image: "exit-*"}
-			}
-			return v1.Container{Image: "exit-" + string(rune('0'+code))}
+		Containers: runtimetest.Containers{
+			Long:       v1.Container{Image: "long"},
+			Stubborn:   v1.Container{Image: "stubborn"},
+			Repeats:    v1.Container{Image: "repeats"},
+			OtherImage: "long-2",
+			Message:    func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
+			Prints:     func(text string) v1.Container { return v1.Container{Image: "says " + text} },
+			Listens:    func(port int32) v1.Container { return v1.Container{Image: fmt.Sprint("greets ", port)} },
+			Exit: func(code int32) v1.Container {
+				if code > 9 {
+					return v1.Container{Image: "exit-*"}
+				}
+				return v1.Container{Image: "exit-" + string(rune('0'+code))}
+			},
 		},
-		Print:    func(text string, code int32) []string { return []string{"print", text, string(rune('0' + code))} },
-		PrintErr: func(text string, code int32) []string { return []string{"print-err", text, string(rune('0' + code))} },
-		Block:    []string{"block"},
-		Echo:     []string{"echo"},
-		Size:     []string{"size"},
-		Reopen:   func(_ *testing.T, rt runtime.Runtime) runtime.Runtime { return rt },
-		LoseSandbox: func(_ *testing.T, rt runtime.Runtime, uid types.UID) error {
-			rt.(interface{ Crash(types.UID) }).Crash(uid)
-			return nil
+		Commands: runtimetest.Commands{
+			Print:    func(text string, code int32) []string { return []string{"print", text, string(rune('0' + code))} },
+			PrintErr: func(text string, code int32) []string { return []string{"print-err", text, string(rune('0' + code))} },
+			Block:    []string{"block"},
+			Echo:     []string{"echo"},
+			Size:     []string{"size"},
 		},
-		Calls:  func(rt runtime.Runtime) int { return rt.(interface{ Calls() int }).Calls() },
+		Backend: runtimetest.Backend{
+			Reopen: func(_ *testing.T, rt runtime.Runtime) runtime.Runtime { return rt },
+			LoseSandbox: func(_ *testing.T, rt runtime.Runtime, uid types.UID) error {
+				rt.(interface{ Crash(types.UID) }).Crash(uid)
+				return nil
+			},
+			Calls: func(rt runtime.Runtime) int { return rt.(interface{ Calls() int }).Calls() },
+		},
 		Within: synctest.Test,
 	}
 }
@@ -77,7 +83,7 @@ func memorySuite() runtimetest.Suite {
 // bareSuite is for the runtime in memory as it is, which calls nobody.
 func bareSuite() runtimetest.Suite {
 	s := memorySuite()
-	s.Calls = nil
+	s.Backend.Calls = nil
 	s.Gaps = map[string]string{
 		"StreamExecPassesInput":    "there is no input in memory",
 		"StreamExecResizes":        "there is no terminal in memory",
@@ -111,7 +117,8 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
 	s := bareSuite()
-	s.Poll, s.Stubborn, s.Echo, s.Size, s.Message, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil, nil, nil
+	s.Timing.PollInterval, s.Gaps = 5*time.Millisecond, nil
+	s.Containers.Stubborn, s.Containers.Message, s.Commands.Echo, s.Commands.Size = v1.Container{}, nil, nil, nil
 	s.Within, s.Parallel = nil, 16
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime { return shared }, s)
 }

@@ -11,17 +11,19 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// SyncPod takes the pod one step towards req.Pod. It looks for itself and does
-// not use req.Status. See [runtime.Syncer].
+// SyncPod takes the pod one step towards req.Pod. It uses the current state, not
+// req.Status. See [runtime.Syncer].
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("runtimetest: sync pod: SyncRequest.Pod is nil or has no UID")
 	}
 	var out runtime.SyncResult
-	var failed error // of the actions: an answer, not the loss of one
+	var failed error // of the actions; not replaced by an injected error
 	err := r.call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
 		s := syncing{r: r, req: req}
 		if err := s.step(ctx); err != nil {
@@ -38,34 +40,36 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	return out, failed
 }
 
-// A syncing is one SyncPod being carried out.
+// A syncing is one call of SyncPod.
 type syncing struct {
 	r   *Runtime
 	req runtime.SyncRequest
 	res runtime.SyncResult
 }
 
-// step decides and acts. Its error is ctx's; failed actions are in s.res.
+// step computes the plan and carries it out. It returns ctx's error; failed
+// actions are in s.res.
 func (s *syncing) step(ctx context.Context) error {
-	r, pod := s.r, s.req.Pod
-	r.mu.Lock()
-	todo := decide(pod, r.statusLocked(pod.UID), s.req.Probes, r.Backoff)
-	old := r.pods[pod.UID]
-	r.mu.Unlock()
-	if old != nil {
-		if err := s.kill(ctx, old, todo); err != nil {
+	todo := s.plan()
+	if len(todo.Remove) > 0 { // the pod starts over; that is all of this plan
+		if err := s.startOver(ctx, todo.Remove); err != nil {
 			return err
 		}
+		todo = s.plan()
 	}
-	if todo.sandbox {
+	if err := s.kill(ctx, todo); err != nil {
+		return err
+	}
+	r, pod := s.r, s.req.Pod
+	if todo.CreateSandbox {
 		r.mu.Lock()
 		p := r.podLocked(pod.UID, pod.Name, pod.Namespace)
-		p.source = pod.Annotations[runtime.SourceAnnotation]
+		p.source = pod.Annotations[runtime.ConfigSourceAnnotation]
 		r.newSandboxLocked(p, pod.Spec.HostNetwork)
 		r.mu.Unlock()
 		s.did(runtime.CreatePodSandbox, podTarget(pod))
 	}
-	for _, st := range todo.start {
+	for _, st := range todo.Start {
 		a := s.start(ctx, st)
 		s.res.Actions = append(s.res.Actions, a)
 		if err := ctx.Err(); err != nil {
@@ -75,62 +79,104 @@ func (s *syncing) step(ctx context.Context) error {
 	return nil
 }
 
+// plan computes the next step from the current state. Resizes in it are not
+// carried out: containers have no resources.
+func (s *syncing) plan() plan.Plan {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return plan.Compute(plan.Input{
+		Pod:     s.req.Pod,
+		Status:  s.r.statusLocked(s.req.Pod.UID),
+		Probes:  s.req.Probes,
+		Backoff: backoff(s.r.Backoff),
+		Now:     time.Now(),
+	})
+}
+
 func (s *syncing) did(kind runtime.ActionKind, target string) {
 	s.res.Actions = append(s.res.Actions, runtime.Action{Kind: kind, Target: target})
 }
 
 func podTarget(pod *v1.Pod) string { return pod.Name + "_" + pod.Namespace }
 
-// kill stops what the step wants stopped, with the pod's grace period.
-func (s *syncing) kill(ctx context.Context, p *pod, todo step) error {
-	r, pod := s.r, s.req.Pod
-	r.mu.Lock()
-	victims := runningOf(p)
-	if !todo.stop && !todo.reset {
-		victims = slices.DeleteFunc(victims, func(v *instance) bool { return !slices.Contains(todo.kill, v.status.ID) })
+// kill stops the containers that todo stops, and for KillPod the sandboxes,
+// with the pod's grace period.
+func (s *syncing) kill(ctx context.Context, todo plan.Plan) error {
+	if !todo.KillPod && len(todo.Kill) == 0 {
+		return nil
 	}
-	wasUp := p.readySandbox() != nil
-	grace := graceOf(runtime.KillRequest{Pod: pod}, nil)
-	r.mu.Unlock()
-
-	if err := r.stop(ctx, victims, grace); err != nil {
+	p, err := s.stop(ctx, func(id string) bool {
+		return todo.KillPod || slices.ContainsFunc(todo.Kill, func(k plan.Kill) bool { return k.ID == id })
+	})
+	if err != nil || p == nil || !todo.KillPod {
 		return err
 	}
-	for _, v := range victims {
-		s.did(runtime.KillContainer, v.status.Name)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case todo.stop && wasUp:
-		r.stopSandboxesLocked(p)
-		s.did(runtime.KillPodSandbox, podTarget(pod))
-	case todo.reset:
-		r.removeLocked(p, func(v *instance) bool {
-			dead := v.status.State == runtime.ContainerExited
-			if dead {
-				s.did(runtime.RemoveContainer, v.status.Name)
-			}
-			return dead
-		}, func(*runtime.SandboxStatus) bool { return false })
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	if p.readySandbox() != nil {
+		s.r.stopSandboxesLocked(p)
+		s.did(runtime.KillPodSandbox, podTarget(s.req.Pod))
 	}
 	return nil
 }
 
-// start starts one container, or says why not.
-func (s *syncing) start(ctx context.Context, st start) runtime.Action {
-	r, c := s.r, st.container
+// startOver stops and removes the given instances.
+func (s *syncing) startOver(ctx context.Context, remove []plan.Removal) error {
+	removed := func(id string) bool {
+		return slices.ContainsFunc(remove, func(r plan.Removal) bool { return r.ID == id })
+	}
+	p, err := s.stop(ctx, removed)
+	if err != nil || p == nil {
+		return err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.r.removeLocked(p, func(v *instance) bool {
+		if v.status.State != runtime.ContainerExited || !removed(v.status.ID) {
+			return false
+		}
+		s.did(runtime.RemoveContainer, v.status.Name)
+		return true
+	}, func(*runtime.SandboxStatus) bool { return false })
+	return nil
+}
+
+// stop stops the running containers of the pod whose IDs the function reports,
+// with the pod's grace period. It returns the pod, or nil if the runtime has
+// none.
+func (s *syncing) stop(ctx context.Context, stopped func(id string) bool) (*pod, error) {
+	r := s.r
+	r.mu.Lock()
+	p := r.pods[s.req.Pod.UID]
+	if p == nil {
+		r.mu.Unlock()
+		return nil, nil
+	}
+	victims := slices.DeleteFunc(runningOf(p), func(v *instance) bool { return !stopped(v.status.ID) })
+	r.mu.Unlock()
+	if err := r.stop(ctx, victims, graceOf(runtime.KillRequest{Pod: s.req.Pod}, nil)); err != nil {
+		return p, err
+	}
+	for _, v := range victims {
+		s.did(runtime.KillContainer, v.status.Name)
+	}
+	return p, nil
+}
+
+// start starts one container; the error of the action is why it could not.
+func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
+	r, c := s.r, st.Container
 	a := runtime.Action{Kind: runtime.StartContainer, Target: c.Name}
 	fail := func(reason, format string, args ...any) runtime.Action {
 		a.Reason, a.Message = reason, fmt.Sprintf(format, args...)
 		a.Err = errors.New(a.Message)
 		return a
 	}
-	if wait := time.Until(st.notBefore); wait > 0 {
-		if s.res.RetryAt.IsZero() || st.notBefore.Before(s.res.RetryAt) {
-			s.res.RetryAt = st.notBefore
+	if wait := time.Until(st.NotBefore); wait > 0 {
+		if s.res.RetryAt.IsZero() || st.NotBefore.Before(s.res.RetryAt) {
+			s.res.RetryAt = st.NotBefore
 		}
-		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", wait, c.Name, podTarget(s.req.Pod)) // rt-90
+		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", wait, c.Name, podTarget(s.req.Pod))
 	}
 	for _, m := range c.VolumeMounts {
 		if _, ok := s.req.Volumes[m.Name]; !ok {
@@ -146,20 +192,34 @@ func (s *syncing) start(ctx context.Context, st start) runtime.Action {
 		return a
 	}
 
-	// What the step was decided on may have changed in the meantime, at a
-	// test's request: look again.
+	// The state may have changed since the plan was computed: check it again.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pods[s.req.Pod.UID]
 	if p == nil || p.readySandbox() == nil {
-		return fail("CreateContainerError", "the sandbox is gone")
+		return fail("CreateContainerError", "pod has no ready sandbox")
 	}
 	if p.running(c.Name) != nil {
 		return a
 	}
 	if g := cmp.Or(s.req.Pod.DeletionGracePeriodSeconds, s.req.Pod.Spec.TerminationGracePeriodSeconds); g != nil {
-		p.grace = new(*g) // the pod stays the caller's
+		p.grace = new(*g) // a copy: the pod belongs to the caller
 	}
-	r.runLocked(p, p.readySandbox().ID, c, b).turn = st.turn
+	r.runLocked(p, p.readySandbox().ID, c, b).turn = turnOf(s.req.Pod, c)
 	return a
+}
+
+// turnOf returns the instance.turn of c: 0, or for a sidecar its place from the
+// end of the init containers.
+func turnOf(pod *v1.Pod, c *v1.Container) int {
+	if !restart.Sidecar(c) {
+		return 0
+	}
+	list := pod.Spec.InitContainers
+	for i := range list {
+		if list[i].Name == c.Name {
+			return len(list) - i
+		}
+	}
+	return 0
 }

@@ -79,12 +79,12 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 
 // clean leaves nothing of the pod behind, as far as the runtime lets us.
 func (t *trial) clean(uid types.UID) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), t.suite.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), t.suite.Timing.Timeout)
 	defer cancel()
 	if err := t.rt.KillPod(ctx, runtime.KillRequest{UID: uid, GracePeriodSeconds: new(int64(0))}); err != nil {
 		t.Logf("clean up: %v", err)
 	}
-	if gc, ok := t.rt.(runtime.GarbageCollector); ok {
+	if gc, ok := runtime.As[runtime.GarbageCollector](t.rt); ok {
 		policy := runtime.GCPolicy{MaxPerContainer: -1, Removed: func(u types.UID) bool { return u == uid }}
 		if err := gc.CollectGarbage(ctx, policy); err != nil {
 			t.Logf("clean up: %v", err)
@@ -105,12 +105,12 @@ func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
 // recovers takes steps until one succeeds.
 func (t *trial) recovers(pod *v1.Pod) {
 	t.Helper()
-	for begun := time.Now(); ; t.pause(t.suite.Poll) {
+	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		_, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		if err == nil {
 			return
 		}
-		if time.Since(begun) > t.suite.Patience {
+		if time.Since(begun) > t.suite.Timing.Timeout {
 			t.Fatalf("SyncPod: %v", err)
 		}
 	}
@@ -200,17 +200,17 @@ func (t *trial) await(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 
 func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bool, meanwhile func(*runtime.PodStatus)) *runtime.PodStatus {
 	t.Helper()
-	deadline := time.Now().Add(t.suite.Patience)
+	deadline := time.Now().Add(t.suite.Timing.Timeout)
 	for {
 		s := t.look(uid)
 		if ok(s) {
 			return s
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is still not so that %s; the pod is\n%s", t.suite.Patience, what, describe(s))
+			t.Fatalf("after %v it is still not so that %s; the pod is\n%s", t.suite.Timing.Timeout, what, describe(s))
 		}
 		meanwhile(s)
-		t.pause(t.suite.Poll)
+		t.pause(t.suite.Timing.PollInterval)
 	}
 }
 
@@ -218,7 +218,7 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 // for TERM.
 func (t *trial) settle() {
 	t.Helper()
-	t.pause(10 * t.suite.Poll)
+	t.pause(10 * t.suite.Timing.PollInterval)
 }
 
 func (t *trial) pause(d time.Duration) {

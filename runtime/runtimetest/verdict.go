@@ -17,7 +17,7 @@ const (
 	notApplicable
 )
 
-func (k *kit) judge(name string, v verdict) {
+func (k *run) judge(name string, v verdict) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.verdicts == nil {
@@ -27,7 +27,7 @@ func (k *kit) judge(name string, v verdict) {
 }
 
 // summary counts the verdicts. Checks that -run left out have none.
-func (k *kit) summary() string {
+func (k *run) summary() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var b strings.Builder

@@ -19,7 +19,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"UnknownPodIsEmpty": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
-			if err == nil && s.Brief() == nil {
+			if err == nil && s.Pod() == nil {
 				return nil, errBroken
 			}
 			return s, err
@@ -66,7 +66,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"StartsEverything": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
-			if seen, err := rt.PodStatus(ctx, req.Pod.UID); err == nil && seen.Brief() == nil {
+			if seen, err := rt.PodStatus(ctx, req.Pod.UID); err == nil && seen.Pod() == nil {
 				req.Pod.Spec.Containers = req.Pod.Spec.Containers[:1]
 			}
 			return rt.SyncPod(ctx, req)

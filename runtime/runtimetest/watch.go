@@ -6,18 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A watcher is one Watch. It holds which pods changed, not what or how often:
-// a slow reader costs nothing and loses nothing.
+// A watcher is one call of Watch. It collects the UIDs of changed pods, so that
+// a slow callback loses no pod and memory is bounded by the number of pods.
 type watcher struct {
-	signal chan struct{} // of one: something is in changed
-	// changed is guarded by Runtime.mu; each UID once, oldest change first;
-	// in says which are there.
+	signal chan struct{} // buffered, size 1: changed is not empty
+	// changed has each UID once, oldest change first; in is the same as a set.
+	// Both are guarded by Runtime.mu.
 	changed []types.UID
 	in      map[types.UID]struct{}
 }
 
-// Watch calls changed for each pod of which something is created, exits, stops
-// or is removed. See [runtime.Watcher].
+// Watch calls changed for each pod with a container or sandbox that is created,
+// exits, stops or is removed. See [runtime.Watcher].
 func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error {
 	w := &watcher{signal: make(chan struct{}, 1), in: map[types.UID]struct{}{}}
 	err := r.call(ctx, Call{Method: "Watch"}, func() error {
@@ -57,10 +57,10 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 	}
 }
 
-// changedLocked gives the hint to all who watch.
+// changedLocked notifies all watchers.
 func (r *Runtime) changedLocked(uid types.UID) {
-	if len(r.past) > 0 {
-		r.rememberLocked()
+	if len(r.snapshots) > 0 {
+		r.snapshotLocked()
 	}
 	for w := range r.watchers {
 		if _, ok := w.in[uid]; !ok {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A shape is a kind of pod with its expected behavior.
@@ -139,15 +140,12 @@ func (s *shape) pod(name, node, dir string) *v1.Pod {
 		},
 	}
 	s.spec(&pod.Spec)
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			c.Image = lab.Busybox
-			c.Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Mi")}
-			c.Env = []v1.EnvVar{
-				{Name: chaosVar, Value: dir}, {Name: containerVar, Value: c.Name},
-				{Name: uidVar, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.uid"}}},
-			}
+	for c := range podspec.Containers(pod) {
+		c.Image = lab.Busybox
+		c.Resources.Requests = v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Mi")}
+		c.Env = []v1.EnvVar{
+			{Name: chaosVar, Value: dir}, {Name: containerVar, Value: c.Name},
+			{Name: uidVar, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.uid"}}},
 		}
 	}
 	return pod

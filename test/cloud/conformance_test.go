@@ -43,20 +43,24 @@ func programs(below *fakecloud.Cloud) *fakecloud.Cloud {
 func exits(code int32) v1.Container { return v1.Container{Image: "exit-" + string(rune('0'+code))} }
 
 var suite = runtimetest.Suite{
-	Long:     v1.Container{Image: "long"},
-	Stubborn: v1.Container{Image: "stubborn"},
-	Other:    "long-2",
-	Exit:     exits,
-	Message:  func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
-	Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {
-		return over(t, rt.(*subject).below) // a new one: all state is in the cloud
+	Containers: runtimetest.Containers{
+		Long:       v1.Container{Image: "long"},
+		Stubborn:   v1.Container{Image: "stubborn"},
+		OtherImage: "long-2",
+		Exit:       exits,
+		Message:    func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
 	},
-	LoseSandbox: func(t *testing.T, rt runtime.Runtime, uid types.UID) error {
-		status, err := rt.PodStatus(t.Context(), uid)
-		require.NoError(t, err)
-		return rt.(*subject).below.Crash(status.Sandboxes[0].ID)
+	Backend: runtimetest.Backend{
+		Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {
+			return over(t, rt.(*subject).below) // a new one: all state is in the cloud
+		},
+		LoseSandbox: func(t *testing.T, rt runtime.Runtime, uid types.UID) error {
+			status, err := rt.PodStatus(t.Context(), uid)
+			require.NoError(t, err)
+			return rt.(*subject).below.Crash(status.Sandboxes[0].ID)
+		},
+		Calls: func(rt runtime.Runtime) int { return rt.(*subject).below.Calls() },
 	},
-	Calls:  func(rt runtime.Runtime) int { return rt.(*subject).below.Calls() },
 	Within: synctest.Test,
 }
 

@@ -47,7 +47,7 @@ func garbage(pods map[types.UID][]Machine, policy runtime.GCPolicy, now time.Tim
 	old := func(created time.Time) bool { return now.Sub(created) >= policy.MinAge }
 	var dead []instance
 	for uid, of := range pods {
-		over := is(policy.Removed, uid) || is(policy.Ended, uid)
+		over := is(policy.Removed, uid) || is(policy.Terminated, uid)
 		var left []Machine
 		for i, m := range of {
 			if m.State == Ended && old(m.Created) && (over || i > 0 && len(m.Processes) == 0) {
@@ -70,7 +70,7 @@ func garbage(pods map[types.UID][]Machine, policy runtime.GCPolicy, now time.Tim
 	kept, all := map[container]int{}, 0
 	for _, c := range dead {
 		k := container{c.pod, c.Name}
-		if is(policy.Removed, c.pod) || is(policy.Ended, c.pod) ||
+		if is(policy.Removed, c.pod) || is(policy.Terminated, c.pod) ||
 			policy.MaxPerContainer >= 0 && kept[k] >= policy.MaxPerContainer ||
 			policy.MaxContainers > 0 && all >= policy.MaxContainers {
 			instances = append(instances, c)

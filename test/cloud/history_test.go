@@ -87,8 +87,8 @@ func TestMachinesOfRemovedPodsAreDestroyed(t *testing.T) {
 		}
 		policy := runtime.GCPolicy{
 			MinAge: time.Minute, MaxPerContainer: 1,
-			Removed: func(uid types.UID) bool { return uid == "gone" || uid == "runs" },
-			Ended:   func(uid types.UID) bool { return uid == "ended" },
+			Removed:    func(uid types.UID) bool { return uid == "gone" || uid == "runs" },
+			Terminated: func(uid types.UID) bool { return uid == "ended" },
 		}
 		left := func() map[types.UID]bool {
 			require.NoError(t, rt.CollectGarbage(t.Context(), policy))

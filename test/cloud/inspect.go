@@ -21,7 +21,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	}
 	pods := make([]*runtime.Pod, 0, len(all))
 	for uid, machines := range all {
-		pods = append(pods, statusOf(uid, machines).Brief())
+		pods = append(pods, statusOf(uid, machines).Pod())
 	}
 	slices.SortFunc(pods, func(a, b *runtime.Pod) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
@@ -88,7 +88,7 @@ func statusOf(uid types.UID, machines []Machine) *runtime.PodStatus {
 		}
 		switch m.State {
 		case Running:
-			box.NetworkKnown = true
+			box.NetworkReported = true
 			if !box.HostNetwork {
 				box.IPs = []string{m.IP}
 			}

@@ -27,7 +27,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 	req := volumetest.Request(t, p, spec("web", false))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(req.Root, "pods", "u1", "volumes", "kubernetes.io~configmap", "files"), mounted.Path)
+	assert.Equal(t, filepath.Join(req.RootDir, "pods", "u1", "volumes", "kubernetes.io~configmap", "files"), mounted.Path)
 	assert.True(t, mounted.ReadOnly)
 	read := func(name string) string {
 		data, err := os.ReadFile(filepath.Join(mounted.Path, name))
@@ -35,7 +35,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 		return string(data)
 	}
 	assert.Equal(t, "1", read("a"))
-	assert.Equal(t, []volume.ObjectRef{{Kind: "ConfigMap", Namespace: "default", Name: "web"}}, p.Refs(req.Pod, req.Spec))
+	assert.Equal(t, []volume.ObjectRef{{Kind: "ConfigMap", Namespace: "default", Name: "web"}}, p.ObjectRefs(req.Pod, req.Spec))
 	assert.True(t, p.Refreshes(req.Spec), "vol-11")
 
 	objects.Put(volumetest.ConfigMap("default", "web", map[string]string{"a": "new"}))

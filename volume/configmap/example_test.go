@@ -28,7 +28,7 @@ func Example() {
 	pod := new(v1.Pod)
 	pod.Namespace = "default"
 	req := volume.Request{
-		Place: volume.Place{Root: root, PodUID: "0001", Plugin: plugin.Name(), Name: "files"},
+		Place: volume.Place{RootDir: root, PodUID: "0001", Plugin: plugin.Name(), Name: "files"},
 		Pod:   pod,
 		Spec:  &volume.Spec{Volume: &v1.Volume{Name: "files", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "web"}}}}},
 	}

@@ -72,7 +72,7 @@ func TestAVolumeIsReadyWhenTheDriverHasAnsweredOK(t *testing.T) {
 // A pod waits until the driver has answered OK: its containers are not started before.
 func TestAPodWaitsUntilTheDriverHasAnsweredOK(t *testing.T) {
 	w := newWorld(t, csi.Config{})
-	m, err := volume.New(volume.Config{Root: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1})
+	m, err := volume.New(volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -167,7 +167,7 @@ func TestAVolumeThatWasPublishedHalfGetsItsGroup(t *testing.T) {
 // restart replaces the plugin by one that knows nothing but what is on disk.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
-	w.Plugin = plugin(t, csi.Config{Root: w.root, Mounter: w.mounter})
+	w.Plugin = plugin(t, csi.Config{RootDir: w.root, Mounter: w.mounter})
 	require.NoError(t, w.Register(t.Context(), driverName, w.driver.socket, []string{"1.0.0"}))
 }
 

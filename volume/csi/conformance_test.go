@@ -41,7 +41,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 			driver := serve(t, &csitest.Driver{Name: driverName, Dir: t.TempDir(), Mounter: mounter, Without: c.without})
 			volumetest.TestPlugin(t, volumetest.Suite{
 				New: func(root string) volume.Plugin {
-					p := plugin(t, csi.Config{Root: root, Mounter: mounter})
+					p := plugin(t, csi.Config{RootDir: root, Mounter: mounter})
 					require.NoError(t, p.Register(t.Context(), driverName, driver.socket, []string{"1.0.0"}))
 					return p
 				},

@@ -33,7 +33,7 @@ type Drivers interface {
 // A Config says what the plugin works with.
 type Config struct {
 	// Root is the agent's directory, as in volume.Config. Required.
-	Root string
+	RootDir string
 
 	// NodeName is the node's name in the API. Required.
 	NodeName string
@@ -109,8 +109,8 @@ type Plugin struct {
 // New returns the plugin for cfg.
 func New(cfg Config) (*Plugin, error) {
 	switch {
-	case !filepath.IsAbs(cfg.Root):
-		return nil, fmt.Errorf("csi: Config.Root is %q; it must be an absolute path", cfg.Root)
+	case !filepath.IsAbs(cfg.RootDir):
+		return nil, fmt.Errorf("csi: Config.RootDir is %q; it must be an absolute path", cfg.RootDir)
 	case cfg.NodeName == "":
 		return nil, errors.New("csi: Config.NodeName is empty")
 	case cfg.Mounter == nil:
@@ -159,7 +159,7 @@ func (p *Plugin) SupportsSELinuxMount(ctx context.Context, spec *volume.Spec) (b
 	return about != nil && about.SELinuxMount != nil && *about.SELinuxMount, nil
 }
 
-// SupportsBlock implements volume.Blocks.
+// SupportsBlock implements volume.BlockMapper.
 func (*Plugin) SupportsBlock() bool { return true }
 
 // Refreshes implements volume.Refresher: drivers may ask for it (vol-11).

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, cfg csi.Config, without ...csipb.NodeServiceCapabili
 	t.Helper()
 	w := &world{mounter: new(volumetest.Mounter), root: t.TempDir()}
 	w.driver = serve(t, &csitest.Driver{Name: driverName, Dir: t.TempDir(), Mounter: w.mounter, Without: without})
-	cfg.Root, cfg.Mounter = w.root, w.mounter
+	cfg.RootDir, cfg.Mounter = w.root, w.mounter
 	w.Plugin = plugin(t, cfg)
 	require.NoError(t, w.Register(t.Context(), driverName, w.driver.socket, []string{"1.0.0"}))
 	return w
@@ -71,12 +71,12 @@ func newWorld(t *testing.T, cfg csi.Config, without ...csipb.NodeServiceCapabili
 
 func (w *world) request(t *testing.T, s *volume.Spec) volume.Request {
 	req := volumetest.Request(t, w, s)
-	req.Root = w.root
+	req.RootDir = w.root
 	return req
 }
 
 // published sets a volume up, and returns how the driver was asked to.
-func (w *world) published(t *testing.T, req volume.Request) (volume.Mounted, *csipb.NodePublishVolumeRequest) {
+func (w *world) published(t *testing.T, req volume.Request) (volume.SetUpResult, *csipb.NodePublishVolumeRequest) {
 	t.Helper()
 	if req.Spec.PV != nil {
 		require.NoError(t, w.Stage(t.Context(), req))
@@ -137,7 +137,7 @@ func TestTheDiskTellsWhatAVolumeIs(t *testing.T) {
 		w := newWorld(t, csi.Config{})
 		req := w.request(t, s)
 		w.published(t, req)
-		got, err := w.Construct(req.Place)
+		got, err := w.ConstructSpec(req.Place)
 		require.NoError(t, err)
 		assert.Equal(t, s.DirName(), got.DirName())
 		assert.True(t, w.CanSupport(got))
@@ -214,7 +214,7 @@ func TestTokensAndRepublishing(t *testing.T) {
 // vol-64
 func TestADriverThatIsNotThere(t *testing.T) {
 	changed := 0
-	cfg := csi.Config{Root: t.TempDir(), Mounter: new(volumetest.Mounter), Changed: func() { changed++ }}
+	cfg := csi.Config{RootDir: t.TempDir(), Mounter: new(volumetest.Mounter), Changed: func() { changed++ }}
 	var known []csi.Driver
 	var gone []string
 	cfg.Registered = func(_ context.Context, d csi.Driver) error { known = append(known, d); return nil }
@@ -424,7 +424,7 @@ func TestACallThatHangsEnds(t *testing.T) {
 	_, err := w.SetUp(t.Context(), w.request(t, inline()))
 	require.Error(t, err)
 	assert.Equal(t, 2*time.Minute, csi.DefaultTimeout)
-	for _, cfg := range []csi.Config{{}, {Root: "/x"}, {Root: "/x", NodeName: "n"}, {Root: "/x", NodeName: "n", Mounter: w.mounter, Timeout: -1}} {
+	for _, cfg := range []csi.Config{{}, {RootDir: "/x"}, {RootDir: "/x", NodeName: "n"}, {RootDir: "/x", NodeName: "n", Mounter: w.mounter, Timeout: -1}} {
 		_, err := csi.New(cfg)
 		require.ErrorContains(t, err, "csi: Config.")
 	}

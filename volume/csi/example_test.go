@@ -17,7 +17,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(root)
-	plugin, err := csi.New(csi.Config{Root: root, NodeName: "node-1", Mounter: new(volumetest.Mounter)})
+	plugin, err := csi.New(csi.Config{RootDir: root, NodeName: "node-1", Mounter: new(volumetest.Mounter)})
 	if err != nil {
 		log.Fatal(err)
 	}

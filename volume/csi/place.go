@@ -86,7 +86,7 @@ func attachmentName(handle, driver, node string) string {
 
 // nodeDir is where the plugin keeps things beyond pods.
 func (p *Plugin) nodeDir() string {
-	return volume.Place{Root: p.cfg.Root, Plugin: Name}.NodeDir()
+	return volume.Place{RootDir: p.cfg.RootDir, Plugin: Name}.NodeDir()
 }
 
 // stagingDir is where a volume is staged; its data is in the directory above, or of
@@ -112,7 +112,7 @@ func (p *Plugin) publishTarget(at volume.Place) (target, dataDir string) {
 }
 
 // Construct implements volume.Plugin.
-func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	_, dir := p.publishTarget(at)
 	d, err := load(dir)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 
 // SetUp implements volume.Plugin: the driver publishes the volume for the pod. It fails
 // unless the driver answers its call of NodePublishVolume with OK.
-func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	mounted, err := p.setUp(ctx, &req)
 	if err != nil {
-		return volume.Mounted{}, fmt.Errorf("csi: %w", err)
+		return volume.SetUpResult{}, fmt.Errorf("csi: %w", err)
 	}
 	return mounted, nil
 }
 
-func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted, error) {
-	var none volume.Mounted
+func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpResult, error) {
+	var none volume.SetUpResult
 	d, err := p.driver(driverOf(req.Spec))
 	if err != nil {
 		return none, err
@@ -52,7 +52,7 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 		due = time.Time{} // nobody publishes it again, however old its tokens are
 	}
 	target, dataDir := p.publishTarget(req.Place)
-	mounted := volume.Mounted{Volume: runtime.Volume{Path: target, ReadOnly: publish.Readonly}, RefreshAt: due}
+	mounted := volume.SetUpResult{Volume: runtime.Volume{Path: target, ReadOnly: publish.Readonly}, RefreshAt: due}
 	if req.Spec.Block {
 		mounted.Volume = runtime.Volume{Device: req.Dir(), ReadOnly: publish.Readonly}
 	}
@@ -121,12 +121,12 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 // that it was interrupted (vol-65).
 func (p *Plugin) own(ctx context.Context, req *volume.Request, target string, finished bool) error {
 	if !finished {
-		return req.Own(ctx, target, false)
+		return req.SetOwnership(ctx, target, false)
 	}
 	if req.FSGroup == nil {
 		return nil
 	}
-	return volume.Own(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
+	return volume.SetOwnership(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
 }
 
 // publishRequest is the request but for what the driver's capabilities decide, and when

@@ -26,7 +26,7 @@ func (p *Plugin) about(ctx context.Context, driver string) (*storagev1.CSIDriver
 		return nil, nil
 	}
 	d, err := p.cfg.Drivers.CSIDriver(ctx, driver)
-	if err != nil && volume.NotFound(err) {
+	if err != nil && volume.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -65,7 +65,7 @@ func TestSELinuxLabels(t *testing.T) {
 			pv.Spec.AccessModes, pv.Spec.MountOptions = []v1.PersistentVolumeAccessMode{c.mode}, []string{"noatime"}
 			claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{VolumeName: pv.Name}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 			pv.Spec.ClaimRef = new(v1.ObjectReference)
-			cfg := volume.Config{Root: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, Claims: bound{claim, pv}}
+			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, Claims: bound{claim, pv}}
 			if !c.off {
 				cfg.SELinuxLabel = func(*v1.SELinuxOptions) (string, error) { return label, nil }
 			}

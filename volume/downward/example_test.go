@@ -28,7 +28,7 @@ func Example() {
 	pod := new(v1.Pod)
 	pod.Labels = map[string]string{"app": "web"}
 	req := volume.Request{
-		Place: volume.Place{Root: root, PodUID: "0001", Plugin: plugin.Name(), Name: "files"},
+		Place: volume.Place{RootDir: root, PodUID: "0001", Plugin: plugin.Name(), Name: "files"},
 		Pod:   pod,
 		Spec: &volume.Spec{Volume: &v1.Volume{Name: "files", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{Items: []v1.DownwardAPIVolumeFile{
 			{Path: "labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}},

@@ -53,7 +53,7 @@ func TestMemoryInADirectoryWithABlankIsMountedOnce(t *testing.T) {
 	plugin, err := emptydir.New(emptydir.Config{Mounter: kernel{mounter}})
 	require.NoError(t, err)
 	req := volumetest.Request(t, plugin, spec(v1.StorageMediumMemory, "1Mi"))
-	req.Root = filepath.Join(req.Root, "my node")
+	req.RootDir = filepath.Join(req.RootDir, "my node")
 	for range 2 {
 		_, err = plugin.SetUp(t.Context(), req)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestMemoryInADirectoryWithABlankIsMountedOnce(t *testing.T) {
 	points, err := mounter.List()
 	require.NoError(t, err)
 	assert.Len(t, points, 1)
-	got, err := plugin.Construct(req.Place)
+	got, err := plugin.ConstructSpec(req.Place)
 	require.NoError(t, err)
 	assert.Equal(t, v1.StorageMediumMemory, got.Volume.EmptyDir.Medium)
 	require.NoError(t, plugin.TearDown(t.Context(), req.Place))

@@ -75,17 +75,17 @@ func (*Plugin) Refreshes(spec *volume.Spec) bool {
 }
 
 // SetUp implements volume.Plugin.
-func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	source := req.Spec.Volume.EmptyDir
 	dir := req.Dir()
-	mounted := volume.Mounted{Volume: runtime.Volume{Path: dir, SELinuxRelabel: true}}
+	mounted := volume.SetUpResult{Volume: runtime.Volume{Path: dir, SELinuxRelabel: true}}
 	ready, err := p.ready(req.Place)
 	if err != nil {
-		return volume.Mounted{}, fmt.Errorf("emptydir: %w", err)
+		return volume.SetUpResult{}, fmt.Errorf("emptydir: %w", err)
 	}
 	mode, err := modeOf(source)
 	if err != nil {
-		return volume.Mounted{}, volume.Definite(fmt.Errorf("emptydir: %w", err))
+		return volume.SetUpResult{}, volume.Definite(fmt.Errorf("emptydir: %w", err))
 	}
 	var options []string // the root of a new file system has its own mode
 	if source.Mode != nil {
@@ -106,13 +106,13 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 		err = volume.Definite(fmt.Errorf("%w %q", errMedium, medium))
 	}
 	if err == nil && !req.Refresh {
-		err = req.Own(ctx, dir, true) // vol-47
+		err = req.SetOwnership(ctx, dir, true) // vol-47
 	}
 	if err == nil && !ready {
 		err = p.setReady(req.Place)
 	}
 	if err != nil {
-		return volume.Mounted{}, fmt.Errorf("emptydir: %w", err)
+		return volume.SetUpResult{}, fmt.Errorf("emptydir: %w", err)
 	}
 	return mounted, nil
 }
@@ -186,7 +186,7 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin.
-func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	if _, err := os.Lstat(at.Dir()); err != nil {
 		return nil, fmt.Errorf("emptydir: %w", err)
 	}

@@ -118,7 +118,7 @@ func TestADirectoryIsOpenToAllAndMarkedReady(t *testing.T) {
 	req := volumetest.Request(t, p, spec("", ""))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(req.Root, "pods", "u1", "volumes", "kubernetes.io~empty-dir", "cache"), mounted.Path)
+	assert.Equal(t, filepath.Join(req.RootDir, "pods", "u1", "volumes", "kubernetes.io~empty-dir", "cache"), mounted.Path)
 	assert.False(t, mounted.ReadOnly)
 	assert.True(t, mounted.SELinuxRelabel)
 	if runtime.GOOS != "windows" {
@@ -129,7 +129,7 @@ func TestADirectoryIsOpenToAllAndMarkedReady(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, fs.FileMode(0o750), info.Mode().Perm())
 	}
-	ready := filepath.Join(req.Root, "pods", "u1", "plugins", "kubernetes.io~empty-dir", "cache", "ready")
+	ready := filepath.Join(req.RootDir, "pods", "u1", "plugins", "kubernetes.io~empty-dir", "cache", "ready")
 	assert.FileExists(t, ready)
 
 	require.NoError(t, os.Chmod(mounted.Path, 0o700), "the pod's own doing")
@@ -177,7 +177,7 @@ func TestWhatIsMounted(t *testing.T) {
 			assert.Equal(t, c.fstype, points[0].Type)
 			assert.Equal(t, c.options, points[0].Opts)
 			require.NoError(t, p.TearDown(t.Context(), req.Place))
-			assert.Empty(t, mounter.Below(req.Root))
+			assert.Empty(t, mounter.Below(req.RootDir))
 		})
 	}
 }

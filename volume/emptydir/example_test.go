@@ -26,7 +26,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	req := volume.Request{
-		Place: volume.Place{Root: root, PodUID: "0001", Plugin: plugin.Name(), Name: "cache"},
+		Place: volume.Place{RootDir: root, PodUID: "0001", Plugin: plugin.Name(), Name: "cache"},
 		Pod:   new(v1.Pod),
 		Spec:  &volume.Spec{Volume: &v1.Volume{Name: "cache", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}}},
 	}

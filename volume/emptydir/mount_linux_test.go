@@ -52,7 +52,7 @@ func TestMemoryOnTheMachine(t *testing.T) {
 	stats, err := p.Stats(t.Context(), req.Place, mounted.Volume)
 	require.NoError(t, err)
 	assert.EqualValues(t, 2<<20, *stats.CapacityBytes)
-	got, err := p.Construct(req.Place)
+	got, err := p.ConstructSpec(req.Place)
 	require.NoError(t, err)
 	assert.Equal(t, v1.StorageMediumMemory, got.Volume.EmptyDir.Medium)
 

@@ -7,6 +7,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // Size is how large, in bytes, a tmpfs of the pod may become: the least of what the
@@ -38,7 +41,7 @@ func memoryLimit(pod *v1.Pod) int64 {
 		if limit == 0 {
 			return 0
 		}
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if restart.Sidecar(c) {
 			sidecars += limit
 			most = max(most, sidecars)
 			continue
@@ -60,19 +63,17 @@ func memoryLimit(pod *v1.Pod) int64 {
 // the one size that containers request (vol-46).
 func PageSize(pod *v1.Pod, medium v1.StorageMedium) (resource.Quantity, error) {
 	var found []resource.Quantity
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			for name := range list[i].Resources.Requests {
-				size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
-				if !ok {
-					continue
-				}
-				q, err := resource.ParseQuantity(size)
-				if err != nil {
-					return q, fmt.Errorf("container %s requests %s: %w", list[i].Name, name, err)
-				}
-				found = append(found, q)
+	for c := range podspec.Containers(pod) {
+		for name := range c.Resources.Requests {
+			size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+			if !ok {
+				continue
 			}
+			q, err := resource.ParseQuantity(size)
+			if err != nil {
+				return q, fmt.Errorf("container %s requests %s: %w", c.Name, name, err)
+			}
+			found = append(found, q)
 		}
 	}
 	var page resource.Quantity

@@ -40,12 +40,12 @@ func source(spec *volume.Spec) *v1.HostPathVolumeSource {
 }
 
 // SetUp implements volume.Plugin.
-func (*Plugin) SetUp(_ context.Context, req volume.Request) (volume.Mounted, error) {
+func (*Plugin) SetUp(_ context.Context, req volume.Request) (volume.SetUpResult, error) {
 	from := source(req.Spec)
 	if err := Prepare(from); err != nil {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.SetUpResult{}, volume.Definite(err)
 	}
-	return volume.Mounted{Volume: runtime.Volume{Path: from.Path, ReadOnly: req.Spec.ReadOnly}}, nil
+	return volume.SetUpResult{Volume: runtime.Volume{Path: from.Path, ReadOnly: req.Spec.ReadOnly}}, nil
 }
 
 // Prepare checks that what is at the path is of its type, and makes it if the type
@@ -122,7 +122,7 @@ func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin. Nothing on disk tells the path.
-func (*Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{
 		HostPath: &v1.HostPathVolumeSource{Path: at.Dir()},
 	}}}, nil

@@ -28,8 +28,8 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 }
 
 // SetUp implements volume.Plugin: the runtime finds the volume without us.
-func (*Plugin) SetUp(context.Context, volume.Request) (volume.Mounted, error) {
-	return volume.Mounted{}, nil
+func (*Plugin) SetUp(context.Context, volume.Request) (volume.SetUpResult, error) {
+	return volume.SetUpResult{}, nil
 }
 
 // TearDown implements volume.Plugin.
@@ -41,7 +41,7 @@ func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin.
-func (*Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{Image: new(v1.ImageVolumeSource)}}}, nil
 }
 

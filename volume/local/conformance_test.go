@@ -23,7 +23,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 
 func plugin(t *testing.T, root string, mounter volume.Mounter) *local.Plugin {
 	t.Helper()
-	p, err := local.New(local.Config{Root: root, Mounter: mounter})
+	p, err := local.New(local.Config{RootDir: root, Mounter: mounter})
 	require.NoError(t, err)
 	return p
 }

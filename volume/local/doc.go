@@ -8,7 +8,7 @@
 //
 // # Usage
 //
-//	plugin, err := local.New(local.Config{Root: "/var/lib/kubelet", Mounter: mount.New(""), Exec: exec.New()})
+//	plugin, err := local.New(local.Config{RootDir: "/var/lib/kubelet", Mounter: mount.New(""), Exec: exec.New()})
 //	// plugin is a volume.Plugin: hand it to volume.New
 //
 // # Concurrency

@@ -20,14 +20,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(root)
-	plugin, err := local.New(local.Config{Root: root, Mounter: new(volumetest.Mounter)})
+	plugin, err := local.New(local.Config{RootDir: root, Mounter: new(volumetest.Mounter)})
 	if err != nil {
 		log.Fatal(err)
 	}
 	pv := new(v1.PersistentVolume)
 	pv.Name, pv.Spec.Local = "disk-1", &v1.LocalVolumeSource{Path: os.TempDir()}
 	mounted, err := plugin.SetUp(context.Background(), volume.Request{
-		Place: volume.Place{Root: root, PodUID: "0001", Plugin: plugin.Name(), Name: "disk-1"},
+		Place: volume.Place{RootDir: root, PodUID: "0001", Plugin: plugin.Name(), Name: "disk-1"},
 		Pod:   new(v1.Pod), Spec: &volume.Spec{PV: pv},
 	})
 	fmt.Println(strings.TrimPrefix(mounted.Path, root), err)

@@ -32,12 +32,12 @@ func (m *halfMounter) Mount(source, target, fstype string, options []string) err
 func TestAVolumeThatWasBoundHalfIsBoundAgain(t *testing.T) {
 	mounter := &halfMounter{Mounter: new(volumetest.Mounter), fail: true}
 	root := t.TempDir()
-	p, err := local.New(local.Config{Root: root, Mounter: mounter})
+	p, err := local.New(local.Config{RootDir: root, Mounter: mounter})
 	require.NoError(t, err)
 	s := spec(t.TempDir())
 	s.ReadOnly = true
 	req := volumetest.Request(t, p, s)
-	req.Root = root
+	req.RootDir = root
 	_, err = p.SetUp(t.Context(), req)
 	require.ErrorIs(t, err, volumetest.ErrFault)
 	mounter.fail = false

@@ -24,7 +24,7 @@ const Name = "kubernetes.io/local-volume"
 // A Config says what the plugin works with.
 type Config struct {
 	// Root is the agent's directory, as in volume.Config. Required.
-	Root string
+	RootDir string
 
 	// Mounter binds and mounts. Required.
 	Mounter volume.Mounter
@@ -42,8 +42,8 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.Mounter == nil {
 		return nil, errors.New("local: Config.Mounter is nil")
 	}
-	if !filepath.IsAbs(cfg.Root) {
-		return nil, fmt.Errorf("local: Config.Root is %q; it must be an absolute path", cfg.Root)
+	if !filepath.IsAbs(cfg.RootDir) {
+		return nil, fmt.Errorf("local: Config.RootDir is %q; it must be an absolute path", cfg.RootDir)
 	}
 	return &Plugin{cfg}, nil
 }
@@ -56,7 +56,7 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	return spec.PV != nil && spec.PV.Spec.Local != nil
 }
 
-// SupportsBlock implements volume.Blocks.
+// SupportsBlock implements volume.BlockMapper.
 func (*Plugin) SupportsBlock() bool { return true }
 
 // SupportsMountOptions implements volume.MountOptioner.
@@ -93,7 +93,7 @@ func check(spec *volume.Spec) (path string, device bool, err error) {
 
 // staged is where a device is mounted on the node (vol-59).
 func (p *Plugin) staged(pv string) string {
-	return filepath.Join(volume.Place{Root: p.cfg.Root, Plugin: Name}.NodeDir(), "mounts", pv)
+	return filepath.Join(volume.Place{RootDir: p.cfg.RootDir, Plugin: Name}.NodeDir(), "mounts", pv)
 }
 
 // Stage implements volume.Stager: a device is formatted, if need be, and mounted.
@@ -139,29 +139,29 @@ func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
 }
 
 // SetUp implements volume.Plugin.
-func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	path, device, err := check(req.Spec)
 	if err != nil {
-		return volume.Mounted{}, fmt.Errorf("local: %w", err)
+		return volume.SetUpResult{}, fmt.Errorf("local: %w", err)
 	}
 	dir := req.Dir()
 	if req.Spec.Block {
 		if err := link(path, dir); err != nil {
-			return volume.Mounted{}, fmt.Errorf("local: %w", err)
+			return volume.SetUpResult{}, fmt.Errorf("local: %w", err)
 		}
-		return volume.Mounted{Volume: runtime.Volume{Device: dir, ReadOnly: req.Spec.ReadOnly}}, nil
+		return volume.SetUpResult{Volume: runtime.Volume{Device: dir, ReadOnly: req.Spec.ReadOnly}}, nil
 	}
 	if device {
 		path = p.staged(req.Spec.PV.Name)
 	}
 	first, err := p.bind(req, path, dir)
 	if err == nil && first && !req.Spec.ReadOnly {
-		err = req.Own(ctx, dir, false)
+		err = req.SetOwnership(ctx, dir, false)
 	}
 	if err != nil {
-		return volume.Mounted{}, fmt.Errorf("local: %w", err)
+		return volume.SetUpResult{}, fmt.Errorf("local: %w", err)
 	}
-	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: !req.Spec.ReadOnly}}, nil
+	return volume.SetUpResult{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: !req.Spec.ReadOnly}}, nil
 }
 
 // bind mounts path at dir, and reports whether its owners are this pod's to set: no
@@ -171,7 +171,7 @@ func (p *Plugin) bind(req volume.Request, path, dir string) (first bool, err err
 	if err != nil {
 		return false, err
 	}
-	pods := filepath.Join(req.Root, "pods") + string(filepath.Separator)
+	pods := filepath.Join(req.RootDir, "pods") + string(filepath.Separator)
 	refs = slices.DeleteFunc(refs, func(ref string) bool { return ref == dir || !strings.HasPrefix(ref, pods) })
 	if gid, ok := groupOf(path); ok && len(refs) > 0 && req.FSGroup != nil && gid != *req.FSGroup {
 		req.Warn("AlreadyMountedVolume", fmt.Sprintf("The requested fsGroup is %d, but the volume %s has GID %d. The volume may not be shareable.",
@@ -252,7 +252,7 @@ func (p *Plugin) TearDown(_ context.Context, at volume.Place) error {
 
 // Construct implements volume.Plugin: the directory has the volume's name, and its
 // mount, or its link, leads to the path.
-func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	path := ""
 	if at.Block {
 		target, err := os.Readlink(at.Dir())

@@ -24,7 +24,7 @@ func TestADirectoryIsBound(t *testing.T) {
 	require.NoError(t, p.Stage(t.Context(), req))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(req.Root, "pods", "u1", "volumes", "kubernetes.io~local-volume", "pv-1"), mounted.Path)
+	assert.Equal(t, filepath.Join(req.RootDir, "pods", "u1", "volumes", "kubernetes.io~local-volume", "pv-1"), mounted.Path)
 	assert.True(t, mounted.ReadOnly)
 	points, err := mounter.List()
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestAnotherGroupIsWarned(t *testing.T) {
 	root := t.TempDir()
 	p := plugin(t, root, mounter)
 	first := volumetest.Request(t, p, s)
-	first.Root = root
+	first.RootDir = root
 	_, err := p.SetUp(t.Context(), first)
 	require.NoError(t, err)
 
@@ -75,7 +75,7 @@ func TestPathsThatCannotBeUsed(t *testing.T) {
 		require.EqualError(t, err, want)
 		assert.NoDirExists(t, req.PodDir())
 	}
-	for _, cfg := range []local.Config{{}, {Mounter: new(volumetest.Mounter)}, {Mounter: new(volumetest.Mounter), Root: "x"}} {
+	for _, cfg := range []local.Config{{}, {Mounter: new(volumetest.Mounter)}, {Mounter: new(volumetest.Mounter), RootDir: "x"}} {
 		_, err := local.New(cfg)
 		require.ErrorContains(t, err, "local: Config.")
 	}

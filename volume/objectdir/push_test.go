@@ -30,7 +30,7 @@ func TestAChangeIsPushedIntoTheVolume(t *testing.T) {
 	}})
 	plugin, err := configmap.New(configmap.Config{Objects: objects, Mounter: mounter})
 	require.NoError(t, err)
-	manager, err = volume.New(volume.Config{Root: root, Plugins: []volume.Plugin{plugin}, Mounter: mounter, StatsPeriod: -1})
+	manager, err = volume.New(volume.Config{RootDir: root, Plugins: []volume.Plugin{plugin}, Mounter: mounter, StatsPeriod: -1})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

@@ -23,7 +23,7 @@ type Getters struct {
 	Token func(*v1.ServiceAccountTokenProjection) (string, error)
 
 	// TrustBundles returns the bundles that a source selects, in PEM. None is no
-	// error by itself; a name that doesn't exist is one, as volume.NotFound knows it.
+	// error by itself; a name that doesn't exist is one, as volume.IsNotFound knows it.
 	TrustBundles func(*v1.ClusterTrustBundleProjection) ([]string, error)
 }
 
@@ -123,7 +123,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTru
 	}
 	bundles, err := get(from)
 	switch {
-	case err != nil && !(optional && volume.NotFound(err)):
+	case err != nil && !(optional && volume.IsNotFound(err)):
 		return nil, fmt.Errorf("while getting ClusterTrustBundle: %w", err)
 	case err == nil && len(bundles) == 0 && !optional:
 		return nil, errors.New("combination of signerName and labelSelector matched zero ClusterTrustBundles")
@@ -139,7 +139,7 @@ func fetch[T any](get func(string) (*T, error), name string, optional bool, kind
 		return nil, fmt.Errorf("couldn't get %s %s, no kubeClient defined", kind, name)
 	}
 	object, err := get(name)
-	if err != nil && !(optional && volume.NotFound(err)) {
+	if err != nil && !(optional && volume.IsNotFound(err)) {
 		return nil, err
 	}
 	if err != nil {

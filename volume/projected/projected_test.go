@@ -120,7 +120,7 @@ func TestRefsAreAllThatTheVolumeIsMadeFrom(t *testing.T) {
 	assert.Equal(t, []volume.ObjectRef{
 		{Kind: "ConfigMap", Namespace: "default", Name: "c"}, {Kind: "Secret", Namespace: "default", Name: "s"},
 		{Kind: "ClusterTrustBundle", Name: "b"}, {Kind: "ClusterTrustBundle"},
-	}, p.Refs(req.Pod, s))
+	}, p.ObjectRefs(req.Pod, s))
 }
 
 // vol-57: no selector selects nothing, an empty one everything.

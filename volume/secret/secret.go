@@ -23,7 +23,7 @@ type Config struct {
 	Tmpfs *emptydir.Tmpfs
 }
 
-// A Plugin is a volume.Plugin, a volume.Refresher and a volume.Refs. Safe for concurrent
+// A Plugin is a volume.Plugin, a volume.Refresher and a volume.ObjectReferrer. Safe for concurrent
 // use as volume.Plugin requires.
 type Plugin struct{ written.Plugin }
 

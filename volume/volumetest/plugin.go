@@ -112,12 +112,12 @@ func (p *Plugin) CanSupport(spec *volume.Spec) bool {
 }
 
 // SetUp implements volume.Plugin.
-func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	act := "SetUp"
 	if req.Refresh {
 		act = "Refresh"
 	}
-	var made volume.Mounted
+	var made volume.SetUpResult
 	if err := p.begin(ctx, act, req.Name, &req); err != nil {
 		return made, err
 	}
@@ -129,7 +129,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 		if err := os.Symlink(os.DevNull, dir); err != nil && !errors.Is(err, os.ErrExist) {
 			return made, err
 		}
-		return volume.Mounted{Volume: runtime.Volume{Device: dir}}, nil
+		return volume.SetUpResult{Volume: runtime.Volume{Device: dir}}, nil
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return made, err
@@ -149,7 +149,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte(req.Spec.Name()), 0o640); err != nil {
 		return made, err
 	}
-	if err := req.Own(ctx, dir, false); err != nil {
+	if err := req.SetOwnership(ctx, dir, false); err != nil {
 		return made, err
 	}
 	made.Path, made.ReadOnly = dir, req.Spec.ReadOnly
@@ -183,7 +183,7 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin.
-func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	if p.Unknown {
 		return nil, errors.New("volumetest: nothing tells of the volume")
 	}
@@ -202,8 +202,8 @@ func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (
 // Refreshes implements volume.Refresher.
 func (p *Plugin) Refreshes(*volume.Spec) bool { return p.Refreshing }
 
-// Refs implements volume.Refs.
-func (p *Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
+// Refs implements volume.ObjectReferrer.
+func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 	if p.Made == nil {
 		return nil
 	}
@@ -244,5 +244,5 @@ func (p *Plugin) SupportsSELinuxMount(context.Context, *volume.Spec) (bool, erro
 	return p.SELinux, nil
 }
 
-// SupportsBlock implements volume.Blocks.
+// SupportsBlock implements volume.BlockMapper.
 func (p *Plugin) SupportsBlock() bool { return p.Block }

@@ -16,7 +16,7 @@ func Request(t testing.TB, p volume.Plugin, spec *volume.Spec) volume.Request {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u1"}}
 	pod.Spec.ServiceAccountName = "builder"
 	return volume.Request{
-		Place: volume.Place{Root: t.TempDir(), PodUID: pod.UID, Plugin: p.Name(), Name: spec.DirName(), Block: spec.Block},
+		Place: volume.Place{RootDir: t.TempDir(), PodUID: pod.UID, Plugin: p.Name(), Name: spec.DirName(), Block: spec.Block},
 		Pod:   pod, Spec: spec, MountOptions: spec.MountOptions(),
 	}
 }

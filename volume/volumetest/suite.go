@@ -92,13 +92,13 @@ func (t *trial) request(uid types.UID) volume.Request {
 	}
 	pod.UID = uid
 	return volume.Request{
-		Place: volume.Place{Root: t.root, PodUID: uid, Plugin: t.p.Name(), Name: t.s.Spec.DirName(), Block: t.s.Spec.Block},
+		Place: volume.Place{RootDir: t.root, PodUID: uid, Plugin: t.p.Name(), Name: t.s.Spec.DirName(), Block: t.s.Spec.Block},
 		Pod:   pod, Spec: t.s.Spec, MountOptions: t.s.Spec.MountOptions(),
 	}
 }
 
 // setUp sets the volume up, and checks what came of it.
-func (t *trial) setUp(req volume.Request) volume.Mounted {
+func (t *trial) setUp(req volume.Request) volume.SetUpResult {
 	t.Helper()
 	if s, ok := t.p.(volume.Stager); ok {
 		if shared, err := s.SharedName(req.Spec); err != nil {
@@ -207,7 +207,7 @@ func (t *trial) restarted() {
 	}
 	t.restart()
 	if !t.s.NoConstruct && !t.s.Outside {
-		spec, err := t.p.Construct(req.Place)
+		spec, err := t.p.ConstructSpec(req.Place)
 		switch {
 		case err != nil:
 			t.Errorf("Construct: %v", err)
@@ -216,7 +216,7 @@ func (t *trial) restarted() {
 		}
 	}
 	t.tearDown(req)
-	if spec, err := t.p.Construct(req.Place); err == nil && spec == nil {
+	if spec, err := t.p.ConstructSpec(req.Place); err == nil && spec == nil {
 		t.Error("Construct of what is not there returned neither a spec nor an error")
 	}
 }

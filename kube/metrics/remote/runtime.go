@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -114,18 +115,13 @@ func sleeps(pod *v1.Pod, container, kind string) bool {
 	if pod == nil {
 		return false
 	}
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			l := list[i].Lifecycle
-			if list[i].Name != container || l == nil {
-				continue
-			}
-			hook := l.PreStop
-			if kind == "PostStart" {
-				hook = l.PostStart
-			}
-			return hook != nil && hook.Sleep != nil
-		}
+	c := podspec.Container(pod, container)
+	if c == nil || c.Lifecycle == nil {
+		return false
 	}
-	return false
+	hook := c.Lifecycle.PreStop
+	if kind == "PostStart" {
+		hook = c.Lifecycle.PostStart
+	}
+	return hook != nil && hook.Sleep != nil
 }

@@ -120,31 +120,37 @@ func newFakeOf(t *testing.T) *fakecri.Runtime {
 // suiteOf is everything that the fake can play.
 func suiteOf() runtimetest.Suite {
 	return runtimetest.Suite{
-		Long:     image("long"),
-		Other:    image("other").Image,
-		Exit:     func(code int32) v1.Container { return image(fmt.Sprintf("exit-%d", code)) },
-		Stubborn: image("stubborn"),
-		Repeats:  image("long"),
-		Says:     func(string) v1.Container { return image("says") },
-		Message:  func(string) v1.Container { return image("tells") },
-		Greets:   func(int32) v1.Container { return image("greets") },
-		Print:    func(text string, code int32) []string { return []string{"print", text, fmt.Sprint(code)} },
-		PrintErr: func(text string, code int32) []string { return []string{"print-err", text, fmt.Sprint(code)} },
-		Block:    []string{"block"},
-		Echo:     []string{"echo"},
-		Size:     []string{"size"},
-		Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {
-			was := rt.(*engine)
-			next, err := cri.New(was.cfg)
-			require.NoError(t, err)
-			return &engine{next, was.fake, was.cfg, was.called}
+		Containers: runtimetest.Containers{
+			Long:       image("long"),
+			OtherImage: image("other").Image,
+			Exit:       func(code int32) v1.Container { return image(fmt.Sprintf("exit-%d", code)) },
+			Stubborn:   image("stubborn"),
+			Repeats:    image("long"),
+			Prints:     func(string) v1.Container { return image("says") },
+			Message:    func(string) v1.Container { return image("tells") },
+			Listens:    func(int32) v1.Container { return image("greets") },
 		},
-		LoseSandbox: func(_ *testing.T, rt runtime.Runtime, uid types.UID) error {
-			return rt.(*engine).fake.KillSandbox(string(uid))
+		Commands: runtimetest.Commands{
+			Print:    func(text string, code int32) []string { return []string{"print", text, fmt.Sprint(code)} },
+			PrintErr: func(text string, code int32) []string { return []string{"print-err", text, fmt.Sprint(code)} },
+			Block:    []string{"block"},
+			Echo:     []string{"echo"},
+			Size:     []string{"size"},
 		},
-		Calls: func(rt runtime.Runtime) int { return int(rt.(*engine).called.Load()) },
+		Backend: runtimetest.Backend{
+			Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {
+				was := rt.(*engine)
+				next, err := cri.New(was.cfg)
+				require.NoError(t, err)
+				return &engine{next, was.fake, was.cfg, was.called}
+			},
+			LoseSandbox: func(_ *testing.T, rt runtime.Runtime, uid types.UID) error {
+				return rt.(*engine).fake.KillSandbox(string(uid))
+			},
+			Calls: func(rt runtime.Runtime) int { return int(rt.(*engine).called.Load()) },
+		},
 		Gaps: map[string]string{
-			"AttachReachesTheMainProcess": "what a container is told by those attached to it is thrown away: it has no program",
+			"AttachReachesTheMainProcess": "input from attached clients is discarded: there is no program",
 		},
 	}
 }
@@ -168,7 +174,7 @@ func TestTheEngineOverItsSocketKeepsTheContract(t *testing.T) {
 		t.Skip("it takes seconds of real time")
 	}
 	suite := suiteOf()
-	suite.Stubborn, suite.Repeats, suite.Gaps, suite.Parallel = v1.Container{}, v1.Container{}, nil, 16
+	suite.Containers.Stubborn, suite.Containers.Repeats, suite.Gaps, suite.Parallel = v1.Container{}, v1.Container{}, nil, 16
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		fake := newFakeOf(t)
 		listener, err := serve.Listen(t.Context(), filepath.Join(t.TempDir(), "s"))

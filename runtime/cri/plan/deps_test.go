@@ -10,6 +10,6 @@ func TestImportsStayLight(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/cri/plan",
 		Max:     300,
-		House:   []string{"runtime", "internal/qos", "internal/restart"},
+		House:   []string{"cm/cgroups", "internal/podspec", "internal/qos", "internal/restart", "runtime"},
 	}.Check(t)
 }

@@ -127,7 +127,7 @@ func randomScene(t testing.TB, d *dice) *scene {
 	ids := []string{"gone"}
 	for i, id := range []string{"s0", "s1", "s2"}[:d.n(4)] {
 		ids = append(ids, id, id)
-		sb := runtime.SandboxStatus{ID: id, Attempt: uint32(i), NetworkKnown: d.n(2) == 0}
+		sb := runtime.SandboxStatus{ID: id, Attempt: uint32(i), NetworkReported: d.n(2) == 0}
 		// The newest is fine more often than not, so that the rest is seen.
 		sb.State = pick(d, runtime.SandboxReady, runtime.SandboxReady, runtime.SandboxNotReady, runtime.SandboxUnknown)
 		sb.HostNetwork = d.n(8) == 1

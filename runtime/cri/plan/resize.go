@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -46,9 +47,6 @@ type amounts struct {
 	memory int64 // request, in bytes; 0 is none
 }
 
-// period is what quotas are counted in, in microseconds.
-const period = 100_000
-
 // amountsOf returns the amounts of r, where limits that r has not are taken
 // from kept (nil: from nowhere), as an instance keeps them (al-19).
 func amountsOf(r, kept *v1.ResourceRequirements) amounts {
@@ -64,11 +62,11 @@ func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 		request = limit
 	}
 	a := amounts{
-		shares: qos.CPUShares(request),
+		shares: cgroups.Shares(qos.MilliCPU(request)),
 		limit:  max(memory.Value(), 0),
 	}
 	if limit.Sign() > 0 {
-		a.quota = qos.CPUQuota(limit, period)
+		a.quota = cgroups.Quota(qos.MilliCPU(limit), cgroups.DefaultPeriod)
 	}
 	if q, ok := r.Requests[v1.ResourceMemory]; ok {
 		a.memory = max(q.Value(), 0)

@@ -41,7 +41,7 @@ func judgeSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
 		s.why = fmt.Sprintf("sandbox %s is on the host network, the pod is not", newest.ID)
 	case !newest.HostNetwork && pod.Spec.HostNetwork:
 		s.why = fmt.Sprintf("sandbox %s is not on the host network, the pod is", newest.ID)
-	case !pod.Spec.HostNetwork && newest.NetworkKnown && (len(newest.IPs) == 0 || newest.IPs[0] == ""):
+	case !pod.Spec.HostNetwork && newest.NetworkReported && (len(newest.IPs) == 0 || newest.IPs[0] == ""):
 		s.why = fmt.Sprintf("sandbox %s has no IP", newest.ID)
 	}
 	s.changed = s.why != ""

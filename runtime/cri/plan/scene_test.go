@@ -113,7 +113,7 @@ func (s *scene) add(words []string) error {
 		attempt, _ := strconv.Atoi(opts["attempt"])
 		sb := runtime.SandboxStatus{
 			ID: words[1], State: runtime.SandboxReady, Attempt: uint32(attempt), CreatedAt: s.now,
-			HostNetwork: has("hostnetwork"), NetworkKnown: true,
+			HostNetwork: has("hostnetwork"), NetworkReported: true,
 		}
 		if has("notready") {
 			sb.State = runtime.SandboxNotReady
@@ -364,7 +364,7 @@ func (s *scene) apply(p plan.Plan) {
 		sandbox = fmt.Sprintf("sandbox-%d", s.created)
 		sb := runtime.SandboxStatus{
 			ID: sandbox, State: runtime.SandboxReady, Attempt: p.Attempt, CreatedAt: s.now,
-			HostNetwork: s.pod.Spec.HostNetwork, NetworkKnown: true, IPs: []string{"10.0.0.1"},
+			HostNetwork: s.pod.Spec.HostNetwork, NetworkReported: true, IPs: []string{"10.0.0.1"},
 		}
 		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
 	}

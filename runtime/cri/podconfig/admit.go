@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -27,11 +28,9 @@ func requiresAppArmor(pod *v1.Pod) bool {
 			return true
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if sc := list[i].SecurityContext; sc != nil && wants(sc.AppArmorProfile) {
-				return true
-			}
+	for c := range podspec.Containers(pod) {
+		if sc := c.SecurityContext; sc != nil && wants(sc.AppArmorProfile) {
+			return true
 		}
 	}
 	return false

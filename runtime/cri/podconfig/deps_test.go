@@ -8,6 +8,6 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri/podconfig", Max: 400, House: []string{
-		"runtime", "runtime/cri/plan", "internal/restart", "internal/qos", "podenv", "internal/untrusted",
+		"cm/cgroups", "internal/hugepages", "internal/podspec", "internal/qos", "internal/restart", "internal/untrusted", "podenv", "runtime", "runtime/cri/plan",
 	}}.Check(t)
 }

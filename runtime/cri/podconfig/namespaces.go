@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // sandboxNamespaces returns the namespaces of the sandbox, or nil where the
@@ -105,15 +107,8 @@ func AsksHandler(pod *v1.Pod) bool {
 		}
 		return false
 	}
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if asks(list[i].VolumeMounts) {
-				return true
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if asks(pod.Spec.EphemeralContainers[i].VolumeMounts) {
+	for c := range podspec.AllContainers(pod) {
+		if asks(c.VolumeMounts) {
 			return true
 		}
 	}

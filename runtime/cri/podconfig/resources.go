@@ -3,13 +3,14 @@ package podconfig
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/hugepages"
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
@@ -33,11 +34,11 @@ func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerRes
 // basic turns requests and limits into what the kernel has (cm-32).
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
-	out := &runtimeapi.LinuxContainerResources{CpuShares: qos.CPUShares(cpuRequest(&res))}
+	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(qos.MilliCPU(cpuRequest(&res)))}
 	if !n.NoCPUQuota {
 		out.CpuPeriod = period(n.CPUPeriod) // also without a limit, as in a kubelet's requests
 		if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() {
-			out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
+			out.CpuQuota = cgroups.Quota(qos.MilliCPU(limit), out.CpuPeriod)
 		}
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
@@ -74,7 +75,7 @@ func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
 		if own, ok := out[name]; ok && !own.IsZero() {
 			continue
 		}
-		if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || hugepages.Is(name) {
 			if out == nil {
 				out = v1.ResourceList{}
 			}
@@ -105,32 +106,15 @@ func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
 func hugePages(n Node, limits v1.ResourceList) []*runtimeapi.HugepageLimit {
 	asked := map[int64]int64{}
 	for name, limit := range limits {
-		size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
-		if !ok {
-			continue
-		}
-		if q, err := resource.ParseQuantity(size); err == nil {
-			asked[q.Value()] = limit.Value()
+		if size := hugepages.Size(name); size > 0 {
+			asked[size] = limit.Value()
 		}
 	}
 	var out []*runtimeapi.HugepageLimit
 	for _, size := range n.HugePageSizes {
-		out = append(out, &runtimeapi.HugepageLimit{PageSize: pageSize(size), Limit: uint64(max(asked[size], 0))})
+		out = append(out, &runtimeapi.HugepageLimit{PageSize: cgroups.PageSizeName(size), Limit: uint64(max(asked[size], 0))})
 	}
 	return out
-}
-
-// pageSize writes a size as the kernel's files for it are named: 2MB, 1GB.
-func pageSize(bytes int64) string {
-	for _, unit := range []struct {
-		name string
-		size int64
-	}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}} {
-		if bytes >= unit.size && bytes%unit.size == 0 {
-			return strconv.FormatInt(bytes/unit.size, 10) + unit.name
-		}
-	}
-	return strconv.FormatInt(bytes, 10) + "B"
 }
 
 // protectMemory sets what the kernel gives up last of a container's memory, and

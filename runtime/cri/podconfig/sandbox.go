@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Sandbox returns what a pod's sandbox is made from (section 4.3). The handler
@@ -88,15 +90,8 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 // that was added to look into it (rt-21).
 func anyPrivileged(pod *v1.Pod) bool {
 	privileged := func(sc *v1.SecurityContext) bool { return sc != nil && sc.Privileged != nil && *sc.Privileged }
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if privileged(list[i].SecurityContext) {
-				return true
-			}
-		}
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		if privileged(pod.Spec.EphemeralContainers[i].SecurityContext) {
+	for c := range podspec.AllContainers(pod) {
+		if privileged(c.SecurityContext) {
 			return true
 		}
 	}

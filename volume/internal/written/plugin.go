@@ -37,7 +37,7 @@ type Config struct {
 	TrustBundles func(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
 }
 
-// A Plugin implements volume.Plugin, volume.Refresher and volume.Refs.
+// A Plugin implements volume.Plugin, volume.Refresher and volume.ObjectReferrer.
 type Plugin struct{ cfg Config }
 
 // New returns the plugin for cfg.
@@ -60,8 +60,8 @@ func (p Plugin) CanSupport(spec *volume.Spec) bool {
 // (vol-11).
 func (Plugin) Refreshes(*volume.Spec) bool { return true }
 
-// Refs implements volume.Refs.
-func (p Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
+// Refs implements volume.ObjectReferrer.
+func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 	var refs []volume.ObjectRef
 	for _, from := range p.cfg.Source(&spec.Volume.VolumeSource).Sources {
 		switch {
@@ -81,13 +81,13 @@ func (p Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 // SetUp implements volume.Plugin. An object that does not exist is an error unless it is
 // optional; the text is that of Config.Objects (vol-43). RefreshAt is the time at which
 // the first token has to be replaced (vol-56).
-func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	var refreshAt time.Time
 	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
 	source := p.cfg.Source(&req.Spec.Volume.VolumeSource)
 	files, err := payload.Projected(req.Pod, source, p.cfg.Allocatable(), p.getters(ctx, req.Pod, &refreshAt), owners)
 	if err != nil {
-		return volume.Mounted{}, failed(req, err)
+		return volume.SetUpResult{}, failed(req, err)
 	}
 	mounted, err := p.write(ctx, req, files)
 	mounted.RefreshAt = refreshAt
@@ -133,7 +133,7 @@ func (p Plugin) TearDown(ctx context.Context, at volume.Place) error {
 }
 
 // Construct implements volume.Plugin.
-func (p Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (p Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return construct(at, p.cfg.Empty(at.Name))
 }
 

@@ -24,9 +24,9 @@ const adds = 0o440
 
 // write replaces the content of the volume by files, in memory (vol-52) or on disk
 // (vol-51). Containers get the volume read-only.
-func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payload) (volume.Mounted, error) {
+func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payload) (volume.SetUpResult, error) {
 	if err := files.Check(); err != nil { // before anything is created (vol-39)
-		return volume.Mounted{}, failed(req, err)
+		return volume.SetUpResult{}, failed(req, err)
 	}
 	dir := req.Dir()
 	var err error
@@ -36,7 +36,7 @@ func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payl
 		err = emptydir.MakeDir(dir)
 	}
 	if err != nil {
-		return volume.Mounted{}, err
+		return volume.SetUpResult{}, err
 	}
 	var opt atomic.Options
 	if req.FSGroup != nil {
@@ -44,18 +44,18 @@ func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payl
 		opt.SetPerms = func(dir string) error { return own(ctx, req, dir) }
 		if _, err := atomic.Current(dir); err != nil { // the first time
 			if err := own(ctx, req, dir); err != nil {
-				return volume.Mounted{}, err
+				return volume.SetUpResult{}, err
 			}
 		}
 	}
 	if _, err := atomic.Write(dir, files, opt); err != nil {
-		return volume.Mounted{}, err
+		return volume.SetUpResult{}, err
 	}
-	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: true, SELinuxRelabel: true}}, nil
+	return volume.SetUpResult{Volume: runtime.Volume{Path: dir, ReadOnly: true, SELinuxRelabel: true}}, nil
 }
 
 func own(ctx context.Context, req volume.Request, dir string) error {
-	return volume.Own(ctx, dir, volume.Ownership{Group: *req.FSGroup, ReadOnly: true, Progress: req.Progress})
+	return volume.SetOwnership(ctx, dir, volume.Ownership{Group: *req.FSGroup, ReadOnly: true, Progress: req.Progress})
 }
 
 func remove(ctx context.Context, mounter volume.Mounter, at volume.Place) error {
