@@ -2,37 +2,34 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Node is what is known of the node.
+// A Node has the properties of a node that pods are checked against.
 type Node struct {
-	// Name is held against spec.nodeName.
+	// Name is compared with spec.nodeName. If empty, it is not checked.
 	Name string
 
-	// OS is the operating system of its pods, as GOOS has it. Empty: not
-	// checked.
+	// OS is the operating system of the node's pods (GOOS). If empty, it is not checked.
 	OS string
 
-	// Labels are held against node selectors and affinities.
+	// Labels are matched by node selectors and affinities.
 	Labels map[string]string
 
-	// Allocatable is what pods can have in all. Nil: resources are not
-	// checked. A resource that a node of any kind has (cpu, memory,
-	// ephemeral-storage, hugepages-*) and that is not in it, it has none of;
-	// an extended one is not the node's to give out, and ignored (adm-4). The
-	// number of pods is limited by "pods" if that is in it.
+	// Allocatable is the total of resources for pods. If nil, resources are not checked. A
+	// native resource (cpu, memory, ephemeral-storage, hugepages-*) that it lacks is not
+	// available; extended resources that it lacks are allocated by other components and are
+	// ignored (rule adm-4). The number of pods is limited only if it contains "pods".
 	Allocatable v1.ResourceList
 
-	// Taints of effect NoExecute are held against tolerations.
+	// Taints of effect NoExecute must be tolerated.
 	Taints []v1.Taint
 
 	// ResourceClaims reports that the node supports dynamic resource allocation.
@@ -44,14 +41,13 @@ type Node struct {
 type Failure struct {
 	runtime.Rejection
 
-	// Lack is the missing resource; nil if the reason is another one.
+	// Lack is the missing resource. Nil if the reason is another one.
 	Lack *Lack
 }
 
 // Check returns every reason why pod may not run on the node together with others,
 // which are the pods that were admitted and have not terminated. The order is that
-// of the kubelet, which reports the first (adm-9). If there is none the pod may run.
-// Others may contain the pod itself.
+// of the kubelet, which reports the first one. Others may contain the pod itself.
 func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Failure {
 	failures := append(checkSpec(pod, node), checkOS(pod, node)...)
 	failures = append(failures, Fit(pod, others, node)...)
@@ -59,13 +55,13 @@ func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Failure {
 		failures = append(failures, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
 	}
 	failures = append(failures, checkAffinity(pod, node)...)
-	if port, holder := conflict(pod, others); holder != nil {
-		failures = append(failures, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, holder.Namespace, holder.Name))
+	if port, user := conflict(pod, others); user != nil {
+		failures = append(failures, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, user.Namespace, user.Name))
 	}
 	return append(failures, checkTaints(pod, node)...)
 }
 
-// predicate returns a failure in the format of adm-8.
+// predicate returns a failure in the format of the scheduler's predicates.
 func predicate(name, format string, args ...any) Failure {
 	return failure(name, "Predicate %s failed: %s", name, fmt.Sprintf(format, args...))
 }
@@ -74,8 +70,6 @@ func failure(reason, format string, args ...any) Failure {
 	return Failure{Rejection: runtime.Rejection{Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// checkOS holds the pod against the node's operating system, by its selector and
-// by its own word (adm-3).
 // unexpectedError is the reason of a rejection for which Kubernetes has no other.
 const unexpectedError = "UnexpectedAdmissionError"
 
@@ -92,13 +86,14 @@ func checkSpec(pod *v1.Pod, node Node) (failures []Failure) {
 	return failures
 }
 
+// checkOS compares the pod's node selector and spec.os with the operating system of the node.
 func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	if node.OS == "" {
 		return nil
 	}
-	if want, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && want != node.OS {
+	if selected, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && selected != node.OS {
 		failures = append(failures, failure("PodOSSelectorNodeLabelDoesNotMatch",
-			"the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, want, node.OS))
+			"the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, selected, node.OS))
 	}
 	if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != node.OS {
 		failures = append(failures, failure("PodOSNotSupported", "the pod is for %q, this node runs %q", pod.Spec.OS.Name, node.OS))
@@ -117,44 +112,35 @@ func checkAffinity(pod *v1.Pod, node Node) []Failure {
 	return nil
 }
 
-// checkTaints holds the pod against the taints that would drive it away. Static
-// pods stay whatever they tolerate (adm-5).
+// checkTaints checks the taints that would evict the pod. Static pods are not evicted by taints
+// (rule adm-5).
 func checkTaints(pod *v1.Pod, node Node) []Failure {
 	if runtime.IsStatic(pod) {
 		return nil
 	}
 	for _, taint := range node.Taints {
-		if taint.Effect == v1.TaintEffectNoExecute && !tolerated(pod.Spec.Tolerations, taint) {
+		if taint.Effect == v1.TaintEffectNoExecute && !qos.Tolerates(pod, taint) {
 			return []Failure{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
 		}
 	}
 	return nil
 }
 
-// tolerated includes the operators Lt and Gt: only an API server that supports them
-// admits a pod that has them.
-func tolerated(tolerations []v1.Toleration, taint v1.Taint) bool {
-	return slices.ContainsFunc(tolerations, func(t v1.Toleration) bool {
-		return t.ToleratesTaint(logr.Discard(), &taint, true)
-	})
-}
-
-// conflict returns a host port that pod wants and another one has; no holder:
-// there is none. Ports conflict on one protocol, at addresses of which one is
-// the other, or stands for all.
-func conflict(pod *v1.Pod, others []*v1.Pod) (port v1.ContainerPort, holder *v1.Pod) {
-	wanted := hostPorts(pod)
-	if len(wanted) == 0 {
+// conflict returns a host port of pod that another pod uses; user is nil if there is none. Ports
+// conflict if the protocols are equal, and the addresses are equal or one is unspecified.
+func conflict(pod *v1.Pod, others []*v1.Pod) (port v1.ContainerPort, user *v1.Pod) {
+	ports := hostPorts(pod)
+	if len(ports) == 0 {
 		return port, nil
 	}
 	for _, other := range others {
 		if other.UID == pod.UID {
 			continue
 		}
-		for _, has := range hostPorts(other) {
-			for _, want := range wanted {
-				if want.HostPort == has.HostPort && protocol(want) == protocol(has) && sameAddress(want.HostIP, has.HostIP) {
-					return want, other
+		for _, used := range hostPorts(other) {
+			for _, p := range ports {
+				if p.HostPort == used.HostPort && protocol(p) == protocol(used) && sameAddress(p.HostIP, used.HostIP) {
+					return p, other
 				}
 			}
 		}
@@ -162,8 +148,7 @@ func conflict(pod *v1.Pod, others []*v1.Pod) (port v1.ContainerPort, holder *v1.
 	return port, nil
 }
 
-// hostPorts returns the ports that the pod holds on the node for as long as it
-// runs: those of its containers and sidecars.
+// hostPorts returns the host ports of the pod's containers and sidecars.
 func hostPorts(pod *v1.Pod) (ports []v1.ContainerPort) {
 	add := func(c *v1.Container) {
 		for _, p := range c.Ports {

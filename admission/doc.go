@@ -1,40 +1,39 @@
-// Package admission decides whether a pod fits a node: pure functions of the pod,
-// the admitted pods, and a few facts about the node.
-//
-// # What it decides
+// Package admission decides whether a pod fits a node, with pure functions of the pod, the
+// admitted pods and the properties of the node.
 //
 // [Check] compares a pod with the node's operating system, name, labels, host
-// ports, taints and resources, and returns every reason why it may not run there
-// (L-62), in the kubelet's order and with its reasons (adm-3, adm-5). [Fit] is the
-// part about resources, which alone applies to resizes. [Victims] chooses the pods
-// that a critical pod preempts. [ForNode] joins the three.
+// ports, taints and resources, and returns every reason why it may not run there,
+// in the kubelet's order and with its reasons. [Fit] is the part about resources, which
+// alone applies to resizes. [ForNode] combines them, and selects the pods that a critical
+// pod preempts.
 //
-// Nothing here has side effects, so that a call is a dry run (L-63), and no object
-// of a cluster is needed: a [Node] is a few facts (L-64).
+// The functions have no side effects, so a call is a dry run. No cluster object is
+// required: a [Node] is a struct of a few properties.
 //
 // # Usage
 //
-// The pods must be checked one at a time against those admitted before, else two
-// could be given the same resources; allocation.Manager does that:
+// Pods must be checked one at a time against those admitted before, otherwise two pods
+// could be admitted for the same resources; allocation.Manager does that (ExampleCheck
+// checks a single pod):
 //
 //	allocations, err := allocation.Open(allocation.Config{Admit: admission.ForNode(node, terminating), …})
 //
-// The manager is a podworker.Admitter. All admitters of a node; the managers come last
-// because they allocate what they admit:
+// The manager is a podworker.Admitter. These are all admitters of a node; the resource
+// managers come last because they allocate resources for the pods that they admit:
 //
 //	podworker.Admitters{evictions, engine, allocations, shutdowns, managers, admission.IgnoredFields(record)}
 //
 // # Concurrency
 //
-// All functions may be called concurrently; none changes its arguments.
+// All functions are safe for concurrent use and do not modify their arguments.
 //
 // # Guarantees and limits
 //
 //   - A pod is admitted if there is no reason against it: an empty Node admits all
-//     pods but those without containers, those with resource claims, and those that
+//     pods except those without containers, those with resource claims, and those that
 //     select other labels.
 //   - Devices, topology, node pressure and shutdown are not checked here: other
-//     packages have Admitters for them (adm-1).
+//     packages have Admitters for them.
 //   - The requests of a pod are those of its spec, with its overhead. Callers pass
 //     pods with their allocated resources in the spec.
 //
@@ -51,5 +50,5 @@
 // # Stability
 //
 // Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// CHANGELOG.md describes how to migrate.
 package admission

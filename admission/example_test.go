@@ -9,9 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/admission"
 )
 
-// A node of two CPUs is asked for three, by a pod that wants to run elsewhere.
+// A pod requests three CPUs of a node with two, and selects another node.
 func ExampleCheck() {
-	node := admission.Node{Name: "kitchen", OS: "linux", Allocatable: v1.ResourceList{
+	node := admission.Node{Name: "edge-1", OS: "linux", Allocatable: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi"),
 	}}
 	pod := new(v1.Pod)

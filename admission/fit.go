@@ -9,14 +9,14 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// A Lack is a resource that the node has not enough of, in its base unit:
-// thousandths of a CPU, bytes, pieces.
+// A Lack is an insufficient resource of the node, in its base unit: milli-CPUs, bytes, or a
+// count.
 type Lack struct {
 	Resource                  v1.ResourceName
 	Requested, Used, Capacity int64
 }
 
-// Short is how much is missing.
+// Short returns the missing amount.
 func (l Lack) Short() int64 { return l.Used + l.Requested - l.Capacity }
 
 func (l Lack) failure() Failure {
@@ -26,8 +26,8 @@ func (l Lack) failure() Failure {
 	return f
 }
 
-// Fit returns the resources of which the node has not enough for pod beside the
-// others (adm-7): the number of pods first, then by name.
+// Fit returns the resources that are insufficient for pod in addition to the others: the number of
+// pods first, then by name.
 func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 	if node.Allocatable == nil {
 		return nil
@@ -49,7 +49,7 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		capacity, ok := node.Allocatable[name]
 		if !ok && extended(name) {
-			continue // adm-4
+			continue
 		}
 		lack := Lack{name, requests[name], used[name], amount(name, capacity)}
 		if lack.Requested > 0 && lack.Short() > 0 {
@@ -59,7 +59,7 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 	return failures
 }
 
-// amounts returns what a pod asks for, in base units.
+// amounts returns the requests of a pod in base units.
 func amounts(pod *v1.Pod) map[v1.ResourceName]int64 {
 	n := map[v1.ResourceName]int64{}
 	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
@@ -68,7 +68,7 @@ func amounts(pod *v1.Pod) map[v1.ResourceName]int64 {
 	return n
 }
 
-// extended reports whether a resource is a vendor's and not Kubernetes' own.
+// extended reports whether a resource is an extended resource.
 func extended(name v1.ResourceName) bool {
 	domain, _, ok := strings.Cut(string(name), "/")
 	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -18,7 +19,8 @@ import (
 // A pod that lacks only resources may be preceded by others, which the rejection
 // lists in Preempt: pods that terminate, if the pod fits without them (the
 // scheduler assigns the resources of a deleted pod at once; a kubelet runs both,
-// rules sl-19 and sl-23); else, for a critical pod, the [Victims] (rule adm-10).
+// rules sl-19 and sl-23); else, for a critical pod, those that it preempts
+// (rule adm-10).
 //
 // The function node returns the current state of the node. The function
 // terminating reports whether a pod is terminating and no source specifies it any
@@ -39,37 +41,37 @@ func admit(pod *v1.Pod, others []*v1.Pod, node Node, terminating func(types.UID)
 	if rejection == nil || slices.ContainsFunc(failures, func(f Failure) bool { return f.Lack == nil }) {
 		return rejection
 	}
-	var stay, leave []*v1.Pod
+	var remaining, ending []*v1.Pod
 	for _, other := range others {
 		if terminating(other.UID) {
-			leave = append(leave, other)
+			ending = append(ending, other)
 		} else {
-			stay = append(stay, other)
+			remaining = append(remaining, other)
 		}
 	}
-	if len(leave) > 0 && len(Check(pod, stay, node)) == 0 {
-		rejection.Preempt = uids(leave)
+	if len(ending) > 0 && len(Check(pod, remaining, node)) == 0 {
+		rejection.Preempt = uids(ending)
 		return rejection
 	}
-	if !Critical(pod) {
+	if !qos.IsCritical(pod) {
 		return rejection
 	}
 	// A pod without annotations is known from its allocation record only
 	// (allocation.Request): it may be critical as well.
-	preemptable := slices.DeleteFunc(slices.Clone(others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
-	victims, err := Victims(pod, preemptable, failures)
+	candidates := slices.DeleteFunc(slices.Clone(others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
+	preempted, err := victims(pod, candidates, failures)
 	if err != nil {
 		return &runtime.Rejection{
 			Reason:  unexpectedError,
-			Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err), // adm-12
+			Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err),
 			Err:     err,
 		}
 	}
-	rejection.Preempt = uids(victims)
+	rejection.Preempt = uids(preempted)
 	return rejection
 }
 
-// first returns the failure that is reported (adm-9).
+// first returns the failure that is reported.
 func first(failures []Failure) *runtime.Rejection {
 	for _, f := range failures {
 		return &f.Rejection

@@ -10,69 +10,57 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// systemCritical is the priority from which on pods are critical.
-const systemCritical = 2_000_000_000
-
-// Critical reports whether pod is one that others give way to: static, a mirror
-// of such, or of the highest priority (adm-10).
-func Critical(pod *v1.Pod) bool {
-	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
-}
-
-// Preemptable reports whether victim gives way to pod: a critical pod comes
-// before those that are not, and a higher priority before a lower (adm-11).
-func Preemptable(pod, victim *v1.Pod) bool {
-	if Critical(pod) && !Critical(victim) {
+// preemptable reports whether pod may preempt victim: a critical pod preempts others, and a pod of
+// higher priority one of lower priority.
+func preemptable(pod, victim *v1.Pod) bool {
+	if qos.IsCritical(pod) && !qos.IsCritical(victim) {
 		return true
 	}
 	return pod.Spec.Priority != nil && victim.Spec.Priority != nil && *pod.Spec.Priority > *victim.Spec.Priority
 }
 
-// ErrNoVictims says that no pods that may be preempted would make the room.
-var ErrNoVictims = errors.New("preemption: error finding a set of pods to preempt")
+// errNoVictims means that preemption cannot free enough resources.
+var errNoVictims = errors.New("preemption: error finding a set of pods to preempt")
 
-// Victims returns which of the others have to be terminated so that pod finds the
-// resources that it lacks according to [Fit] or [Check]. Guaranteed pods are
-// chosen only if all Burstable and BestEffort pods together are not enough, and
-// Burstable pods only if these and all BestEffort pods are not (adm-10). Within a
-// class pods are chosen one after the other, each time the one that leaves least
-// missing, as the kubelet does (ev-61): that is not always the smallest possible
-// set. It returns an error that wraps ErrNoVictims if even all of them would not
-// do, or if a failure is not about resources (adm-12).
-func Victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, error) {
+// victims returns which of the others must be terminated to free the resources that pod lacks
+// according to Fit or Check. Guaranteed pods are selected only if all Burstable and BestEffort
+// pods do not suffice, and Burstable pods only if those and all BestEffort pods do not. Within a
+// class the pod that leaves the least missing is selected repeatedly, as in the kubelet (rule
+// ev-61), which is not always the smallest set. It returns an error that wraps errNoVictims if
+// all of them do not suffice, or if a failure is not about resources.
+func victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, error) {
 	short := need{}
 	for _, f := range failures {
 		if f.Lack == nil {
-			return nil, fmt.Errorf("%w: %s", ErrNoVictims, f.Message)
+			return nil, fmt.Errorf("%w: %s", errNoVictims, f.Message)
 		}
 		short[f.Lack.Resource] = f.Lack.Short()
 	}
 	classes := map[v1.PodQOSClass][]*v1.Pod{}
 	left := short
 	for _, other := range others {
-		if other.UID != pod.UID && Preemptable(pod, other) {
+		if other.UID != pod.UID && preemptable(pod, other) {
 			class := qos.Class(other)
 			classes[class] = append(classes[class], other)
 			left = left.without(other)
 		}
 	}
 	if !left.met() {
-		return nil, fmt.Errorf("%w: %v", ErrNoVictims, left)
+		return nil, fmt.Errorf("%w: %v", errNoVictims, left)
 	}
-	// The guaranteed that have to go even if all others do; then the burstable
-	// that have to go beside those even if all best-effort do; then the rest.
-	var victims []*v1.Pod
+	// First the Guaranteed pods that are necessary even if all others terminate, then the
+	// Burstable ones that are necessary in addition, then BestEffort pods.
+	var selected []*v1.Pod
 	for _, class := range []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort} {
-		assumed := short.without(victims...)
+		assumed := short.without(selected...)
 		for _, later := range after(class) {
 			assumed = assumed.without(classes[later]...)
 		}
-		victims = append(victims, nearest(classes[class], assumed)...)
+		selected = append(selected, nearest(classes[class], assumed)...)
 	}
-	return victims, nil
+	return selected, nil
 }
 
 func after(class v1.PodQOSClass) []v1.PodQOSClass {
@@ -86,8 +74,8 @@ func after(class v1.PodQOSClass) []v1.PodQOSClass {
 	}
 }
 
-// nearest takes pods until short is met, each time the one that brings it
-// nearest, of equals the smallest. The pods must be enough.
+// nearest selects pods until short is met, each time the one that leaves the least missing, and
+// of equal ones the smallest. The pods must suffice.
 func nearest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
 	pods = slices.Clone(pods)
 	for !short.met() && len(pods) > 0 {
@@ -104,7 +92,7 @@ func nearest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
 	return taken
 }
 
-// A need is how much of each resource is missing; at or below zero: none.
+// A need is the missing amount of each resource; zero or less means none.
 type need map[v1.ResourceName]int64
 
 func (n need) without(pods ...*v1.Pod) need {
@@ -131,8 +119,7 @@ func (n need) met() bool {
 	return true
 }
 
-// distance is how far off it is: the sum of the squares of what is missing, each
-// as a part of what was missing before (ev-61).
+// distance returns the sum of the squares of the missing amounts, relative to those of whole.
 func (n need) distance(whole need) (d float64) {
 	for name, short := range n {
 		if short > 0 {
@@ -143,7 +130,7 @@ func (n need) distance(whole need) (d float64) {
 	return d
 }
 
-// smaller puts first who asks for less memory, then for less CPU (ev-61).
+// smaller orders pods by their memory request, then by their CPU request.
 func smaller(a, b *v1.Pod) int {
 	hasA, hasB := amounts(a), amounts(b)
 	return cmp.Or(

@@ -60,14 +60,14 @@ func (a *Agent) runSources(ctx context.Context) error {
 
 // containersToProber has a new instance of a container probed at once.
 func (a *Agent) containersToProber(ctx context.Context) error {
-	return a.changes.Follow(ctx, func(e pleg.Event) { a.probes.Look(e.UID) })
+	return a.changes.Follow(ctx, func(e pleg.Event) { a.probes.Inspect(e.UID) })
 }
 
 // resultsToLoop has a pod synced when the result of a probe changes, and its status
 // reported at once if SyncPod or KillPod is in progress.
 func (a *Agent) resultsToLoop(ctx context.Context) error {
 	return a.probes.Follow(ctx, func(c prober.Change) {
-		if c.Matters() {
+		if c.NeedsSync() {
 			a.inbox.PodChanged(c.UID)
 			a.pipeline.Probed(c.UID)
 		}

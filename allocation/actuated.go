@@ -13,15 +13,15 @@ import (
 // computeNames are the resources that can change while a container runs.
 var computeNames = [...]v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU}
 
-// Actuated returns pod, which has what was granted, with what the runtime shows
-// in its place: of containers that run and whose cpu and memory are known. A
-// request that the runtime does not show counts as in force, for not all of
-// them leave a trace; a limit that it does not show is none. podLevel is what
-// the pod as a whole was last given; nil: what was granted. Neither is changed.
+// Actuated returns pod, which has its allocated resources, with the actuated ones: those that the
+// runtime reports for running containers. A request that it does not report counts as applied,
+// because not all requests are visible; a limit that it does not report does not exist. podLevel
+// are the applied pod-level resources; nil means the allocated ones. The arguments are not
+// modified.
 func Actuated(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceRequirements) *v1.Pod {
 	view := Desired(pod, true)
 	if podLevel != nil && view.Pod != nil {
-		view.Pod = new(figures(podLevel))
+		view.Pod = new(withoutClaims(podLevel))
 	}
 	for c := range resizable(&pod.Spec, true) {
 		now := running(observed, c.Name)
@@ -51,7 +51,7 @@ func put(list *v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
 	(*list)[name] = q
 }
 
-// running returns the instance of that container that runs, or nil.
+// running returns the running instance of a container, or nil.
 func running(observed *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	if observed == nil {
 		return nil
@@ -64,13 +64,12 @@ func running(observed *runtime.PodStatus, name string) *runtime.ContainerStatus 
 	return nil
 }
 
-// InProgress reports whether a resize of pod, which has what was granted, is
-// under way (al-14): a container that runs has other cpu or memory than it was
-// granted, or the pod as a whole has. podLevel as in [Actuated].
+// InProgress reports whether a resize of pod, which has its allocated resources, is in progress: a
+// running container, or the pod level, has other cpu or memory resources than allocated. podLevel
+// is as in [Actuated].
 //
-// A container whose resources nobody knows counts as up to date, and so does a
-// limit that was granted away: it cannot be removed while the container runs
-// (al-19).
+// A container whose resources are unknown counts as resized, and so does the removal of a limit,
+// which is not possible while the container runs.
 func InProgress(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceRequirements) bool {
 	var whole v1.ResourceRequirements
 	if pod.Spec.Resources != nil {
@@ -85,22 +84,21 @@ func InProgress(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceR
 	return pod.Spec.Resources != nil && podLevel != nil && differs(pod.Spec.Resources, podLevel, nil)
 }
 
-// differs reports whether granted is something else than has, as far as a
-// cgroup can tell. A container without a request or limit of its own inherits
-// the limit of its pod (cm-33).
+// differs reports whether allocated and actual resources differ for a cgroup. A container without
+// a request and limit inherits the limit of its pod.
 func differs(granted, has *v1.ResourceRequirements, inherited v1.ResourceList) bool {
 	for _, name := range computeNames {
-		if want, ok := granted.Limits[name]; ok {
+		if limit, ok := granted.Limits[name]; ok {
 			got, limited := has.Limits[name]
-			if !limited || !alike(name, want, got, qos.MinCPULimit) {
+			if !limited || !alike(name, limit, got, qos.MinCPULimit) {
 				return true
 			}
 		}
-		// A request that goes away has to be seen to go; one that cannot be
-		// seen never is.
+		// The removal of a request must become visible; an invisible request is
+		// not compared.
 		if got, ok := has.Requests[name]; ok {
-			want := request(granted, inherited, name)
-			if !alike(name, want, got, qos.MinCPURequest) {
+			expected := request(granted, inherited, name)
+			if !alike(name, expected, got, qos.MinCPURequest) {
 				return true
 			}
 		}
@@ -108,8 +106,8 @@ func differs(granted, has *v1.ResourceRequirements, inherited v1.ResourceList) b
 	return false
 }
 
-// request returns the request, or else the limit, or else the inherited limit
-// (cm-32, cm-33). A limit of zero is none.
+// request returns the request, else the limit, else the inherited limit. A limit of zero does not
+// count.
 func request(r *v1.ResourceRequirements, inherited v1.ResourceList, name v1.ResourceName) resource.Quantity {
 	if q, ok := r.Requests[name]; ok {
 		return q
@@ -120,8 +118,7 @@ func request(r *v1.ResourceRequirements, inherited v1.ResourceList, name v1.Reso
 	return inherited[name]
 }
 
-// alike reports whether two quantities are the same to a cgroup that knows
-// nothing less than least milli-CPUs.
+// alike reports whether two quantities are equal for a cgroup, whose minimum is least milli-CPUs.
 func alike(name v1.ResourceName, a, b resource.Quantity, least int64) bool {
 	if name == v1.ResourceCPU {
 		return max(a.MilliValue(), least) == max(b.MilliValue(), least)

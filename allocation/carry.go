@@ -8,31 +8,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An Actuator changes the resources of one running pod. Calls come one at a
-// time. What it is handed is cpu and memory in full, and not its to change.
+// An Actuator changes the resources of a running pod. Its methods are not called concurrently.
+// Arguments contain all of the cpu and memory values and must not be modified.
 type Actuator interface {
-	// AnnouncePod tells the runtime what the pod's cgroup is going to be
-	// (UpdatePodSandboxResources). A runtime that cannot be told is no error
-	// (rt-150); an error means that it refuses.
+	// AnnouncePod sends the future resources of the pod's cgroup to the runtime
+	// (UpdatePodSandboxResources). It must return nil if the runtime does not implement
+	// that (rule rt-150); an error means that the runtime rejects the resources.
 	AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error
 
-	// SetPod makes one value of the pod's cgroup what it is in all.
+	// SetPod applies a step to the pod's cgroup.
 	SetPod(ctx context.Context, s Step) error
 
-	// SetContainer gives a container its resources
-	// (UpdateContainerResources).
+	// SetContainer sets the resources of a container (UpdateContainerResources).
 	SetContainer(ctx context.Context, name string, all v1.ResourceRequirements) error
 }
 
-// Carry carries steps out in order, and stops at the first that fails or when
-// ctx ends (al-20); what is left is found again by the next [Steps]. It returns
-// how many steps were done, also beside an error: containers among them have
-// their After, which is to be recorded as actuated (al-21). Whoever calls it
-// asks for a new look at the pod, whatever the outcome (al-20).
+// Carry applies steps in order, until one fails or ctx is done; the next [Steps] returns the
+// remaining ones. It returns the number of applied steps, also with an error; the containers of
+// these steps have the resources After. The caller must inspect the pod again, whatever the
+// result.
 //
-// Each change of the pod's cgroup is announced first; a refusal ends it. If the
-// change then fails, the old values are announced again (al-17), also when ctx
-// has ended meanwhile.
+// Each change of the pod's cgroup is announced first; a rejection ends it. If the change then
+// fails, the old values are announced again, even if ctx is done.
 func Carry(ctx context.Context, steps []Step, a Actuator) (done int, err error) {
 	for i, s := range steps {
 		if err := ctx.Err(); err != nil {
@@ -57,7 +54,7 @@ func carry(ctx context.Context, s Step, a Actuator) error {
 		return nil
 	}
 	if back := a.AnnouncePod(context.WithoutCancel(ctx), s.Before); back != nil {
-		err = errors.Join(err, fmt.Errorf("announce the old values again: %w", back))
+		err = errors.Join(err, fmt.Errorf("restore announced resources: %w", back))
 	}
 	return err
 }

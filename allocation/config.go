@@ -11,31 +11,30 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Operation is what a pod asks to be let do.
+// An Operation is the operation of a [Request].
 type Operation string
 
-// The operations (al-9, adm-2).
+// The operations.
 const (
-	Add    Operation = "add"    // to run here
-	Resize Operation = "resize" // to have other resources than it was granted
+	Add    Operation = "add"    // run on the node
+	Resize Operation = "resize" // change the allocated resources
 )
 
-// A Request asks whether a pod fits.
+// A Request is an admission request.
 type Request struct {
 	Operation Operation
 
-	// Pod asks: with the resources it wants, or, when it was let in by an
-	// earlier agent, with those it was granted (al-3).
+	// Pod is the pod with the requested resources, or with the allocated ones if an earlier
+	// agent admitted it.
 	Pod *v1.Pod
 
-	// Others are all pods that have been granted something, with that in
-	// place of what they ask for (al-9), in no order. Of one that nobody has
-	// brought since the agent started there is only what its record tells:
-	// names and resources. All are shared: don't change them.
+	// Others are all other pods with an allocation, with the allocated resources in their
+	// specs, in no order. A pod that no source has delivered since the agent started has
+	// only the data of its checkpoint: names and resources. They must not be modified.
 	Others []*v1.Pod
 }
 
-// A Trigger is why pending resizes are looked at again (al-7).
+// A Trigger is the reason for retrying pending resizes.
 type Trigger string
 
 // The triggers.
@@ -48,12 +47,12 @@ const (
 	PeriodicRetry Trigger = "periodic_retry"
 )
 
-// Config configures a [Manager]. The zero value lets everything in, grants
-// every resize, and remembers nothing beyond the process.
+// Config configures a [Manager]. The zero value admits every pod, allocates every resize and has
+// no checkpoints.
 type Config struct {
-	// Dir holds the records, a file per pod; it is made if need be, and no one
-	// else may write there. Empty: no records, and an agent that is restarted
-	// takes what specs ask for as granted, admitted or not.
+	// Dir is the directory of the checkpoints, a file per pod. It is created if necessary;
+	// other programs must not write to it. If empty, there are no checkpoints, and after a
+	// restart running pods are allocated the resources of their specs.
 	Dir string
 
 	// Admit returns nil if the pod may have the requested resources. Calls do
@@ -68,67 +67,64 @@ type Config struct {
 	// If nil, every request fits.
 	Admit func(ctx context.Context, req Request) *runtime.Rejection
 
-	// Node says what cannot be done here at all.
+	// Node has the properties of the node that make resizes infeasible.
 	Node NodeFacts
 
-	// Ready reports whether all sources have told which pods they want; no
-	// resize is decided before (al-8). Nil: they have.
+	// Ready reports whether all sources have synced; no resize is decided before that. If
+	// nil, they have.
 	Ready func() bool
 
-	// AllInit: init containers that run to their end can be resized too, as
-	// sidecars can (al-2).
+	// AllInit permits resizes of all init containers, not only of sidecars.
 	AllInit bool
 
-	// Period is how often Run tries pending resizes again. Zero: 3 minutes.
-	// EarlyPeriod is how often until Ready. Zero: 30 seconds (al-7).
+	// Period is the interval at which Run retries pending resizes; zero means 3 minutes.
+	// EarlyPeriod is the interval until Ready; zero means 30 seconds.
 	Period, EarlyPeriod time.Duration
 
-	// Changed is told that a pod was granted something else, or that the
-	// conditions of its resize are others, for a reason that is not its own:
-	// it should be synced (podworker.Inbox.PodChanged). It must not
-	// block, nor call the Manager. Nil: the next sync finds out.
+	// Changed is called when the allocation or the resize conditions of a pod have changed
+	// for a reason other than a call for that pod. The pod should be synced
+	// (podworker.Inbox.PodChanged). It must not block or call the Manager. If nil, the next
+	// sync applies the change.
 	Changed func(uid types.UID)
 
-	// Record takes the events that kubectl describe shows (al-13). It must not
-	// block. Nil: nobody reads them.
+	// Record records an event. It must not block. If nil, events are dropped.
 	Record func(runtime.Event)
 
-	// Logger gets records that cannot be read or written. Nil discards.
+	// Logger receives the errors of checkpoints. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called by the Manager.
 	Hooks Hooks
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block, nor call the Manager. Any may be nil.
+// Hooks are called as a [Manager] works; they must not block or call the Manager. Any may be nil.
 type Hooks struct {
-	// Decided is called for each resize that was decided.
+	// Decided is called after each decision about a resize.
 	Decided func(DecisionInfo)
 
-	// Resized is called when a pod has what it was granted.
+	// Resized is called when a resize has been applied.
 	Resized func(ResizedInfo)
 }
 
-// A DecisionInfo tells of one decision on one resize.
+// DecisionInfo describes a decision about a resize.
 type DecisionInfo struct {
 	UID     types.UID
 	Trigger Trigger
 
-	// Before and After: how it stood. NotPending after means granted.
+	// Before and After the decision. NotPending after it means allocated.
 	Before, After Pending
 
-	// Message of the refusal, if it was one.
+	// Message of the rejection. Empty if the resize was allocated.
 	Message string
 
-	// Waited since it was first refused; zero if it was not.
+	// Waited is the time since the first rejection. Zero if there was none.
 	Waited time.Duration
 }
 
-// A ResizedInfo tells of a resize that has come through.
+// ResizedInfo describes a resize that has been applied.
 type ResizedInfo struct {
 	UID types.UID
 
-	// Duration since it was granted; zero if an earlier agent did that.
+	// Duration since the allocation. Zero if an earlier agent made it.
 	Duration time.Duration
 }

@@ -1,32 +1,27 @@
-// Package allocation knows which resources each pod of a node has been granted,
-// and decides about pods that ask for others than they have.
+// Package allocation stores which resources are allocated to each pod of a node, and decides
+// about in-place resizes.
 //
-// # What it decides
+// A pod has three sets of resources: those that its spec requests, those that the node has
+// allocated, and those that the runtime has applied (actuated). This package decides about the
+// second and stores it over restarts of the agent. All other components see a pod as
+// [Manager.Allocated] returns it, with the allocated resources in its spec, so that a resize
+// that was not allocated is not applied when a container restarts either.
 //
-// There are three views of a pod's resources (al-1): what its spec asks for,
-// what the node granted it, and what the runtime has given it. The second is
-// this package's: it is decided here, written down, and survives the agent. All
-// else of an agent (the runtime's engine, status, cgroups) sees the pod as
-// [Manager.Allocated] has it, with what was granted in place of what is asked
-// for, so that a resize that was not granted is not applied by a crash either
-// (#126033).
-//
-// A pod that asks for something else than it was granted has a resize pending.
-// [Manager.Retry] decides: granted, Deferred (it does not fit now) or Infeasible
-// (it cannot be done here). What is granted is carried out by others, in the
-// order that [Steps] gives; [InProgress] says whether it has been.
+// A pod whose spec differs from its allocation has a pending resize. [Manager.Retry] allocates
+// it, or marks it Deferred (it does not fit now) or Infeasible (it is not possible on this node).
+// Others apply what is allocated, in the order of [Steps]; [InProgress] reports whether they
+// have.
 //
 // # Usage
 //
 //	m, err := allocation.Open(allocation.Config{Dir: dir, Admit: fits, Changed: resync})
-//	err = m.Run(ctx) // tries again what is pending, until ctx ends
+//	err = m.Run(ctx) // retries pending resizes until ctx is done
 //
-// A Manager is a podworker.Allocation, and Manager.Admit is made for a
-// podworker.Admitter. Its State(uid).Conditions() and PodLevel(uid) are what
-// status.Config.Resize asks for. Call Prune once all sources have spoken, and
-// Retry for the triggers that nobody else tells it of.
+// A Manager is a podworker.Allocation and a podworker.Admitter. Its State(uid).Conditions() and
+// PodLevel(uid) are for status.Config.Resize. Call Prune after all sources have synced, and Retry
+// for triggers that the Manager does not detect.
 //
-// An engine that carries a resize out:
+// A runtime engine applies a resize as follows:
 //
 //	has := allocation.Actuated(pod, observed, podLevel)
 //	steps := allocation.Steps(has, pod, observed)
@@ -35,62 +30,53 @@
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines; for one pod they come one
-// after the other, as podworker has it. Decisions are made one at a time, so
-// that no two pods are granted the same room. Config.Admit, Config.Record,
-// Config.Changed and the hooks are called while one is made, and must not call
-// the Manager. Allocated, State and PodLevel never wait for a decision. Pods
-// that are handed in are not changed, and those that are handed out are not to
-// be.
+// All methods are safe for concurrent use, but must not be called concurrently for the same pod,
+// as podworker ensures. Decisions are made one at a time, so that no two pods are allocated the
+// same resources. Config.Admit, Config.Record, Config.Changed and the hooks are called during a
+// decision and must not call the Manager. Allocated, State and PodLevel do not wait for a
+// decision. Pods passed to the Manager are not modified, and callers must not modify those that
+// it returns.
 //
 // # Guarantees and limits
 //
-//   - A pod whose resize is not granted has what it had.
-//   - A record is written before the pod is told what it was granted, whole or
-//     not at all. A write that fails is logged, and the pod gets what it was
-//     granted (al-4): after a restart it is decided about again.
-//   - A resize that was found infeasible is not tried again until the pod asks
-//     for something else, or the agent is restarted (al-10).
-//   - Whether a resize is in progress is as good as what the runtime tells of
-//     its containers: one that tells nothing counts as done.
-//   - A pod that runs without a record (adopted from another agent, or its
-//     record is broken) counts as granted what it asks for.
-//   - A pod holds what it was granted until it is released, which a Pipeline
-//     does when it has been cleaned up; until then a resize that is pending may
-//     still be granted to it, also while it is being stopped.
-//   - Claims, and resources other than requests and limits, stay as the spec has
-//     them.
+//   - A pod whose resize is not allocated keeps its resources.
+//   - A checkpoint is written atomically before the allocation is returned. If the write fails,
+//     that is logged and the allocation applies; after a restart it is decided again.
+//   - An infeasible resize is not retried until the pod requests other resources or the agent
+//     restarts.
+//   - Whether a resize is in progress depends on the resources that the runtime reports; a
+//     container without them counts as resized.
+//   - A pod that runs without a checkpoint (it was adopted from another agent, or the checkpoint
+//     is corrupt) is allocated the resources of its spec.
+//   - An allocation lasts until it is released, which a Pipeline does after the pod was cleaned
+//     up; until then a pending resize may still be allocated, even while the pod terminates.
+//   - Claims, and resources other than requests and limits, stay as in the spec.
 //
 // # Differences from the kubelet
 //
-//   - There is a file per pod. One that is broken is logged, counts as absent
-//     and is replaced when its pod is granted something; the kubelet has one for
-//     all, and does not start if it is broken (al-5).
-//   - Pods of an earlier agent keep their room from the first moment, by their
-//     records, also before their sources have brought them; a new pod cannot
-//     take it.
-//   - What the runtime has given containers is read from the runtime's answers
-//     (runtime.ContainerStatus.Resources), not from a second record (al-21);
-//     only what the pod as a whole was given is written down here.
-//   - What a cgroup cannot tell apart counts as the same, so that very small
-//     cpu requests and limits don't leave a resize in progress (#123441).
-//   - A refusal that differs from the last only in its wording makes no event.
-//   - A trigger for one pod decides about all that are pending in that very
-//     call; there is no second loop.
-//   - Events and messages show pod-level resources too.
-//   - What asks for more than NodeFacts.Allocatable is Infeasible here, beside
-//     the cases of al-10, and an Admit may say the same of what it refuses.
-//     The messages of Infeasible are our own words.
-//   - There are no feature gates: in-place resize of containers and of pods is
-//     on, NodeFacts.NoResize turns it off.
+//   - There is a file per pod. A corrupt one is logged, counts as absent and is replaced by the
+//     next allocation. The kubelet has one file for all pods and does not start if it is corrupt.
+//   - Pods of an earlier agent keep their resources from the start, by their checkpoints, also
+//     before their sources have synced; new pods cannot be allocated these.
+//   - Actuated resources are read from the runtime (runtime.ContainerStatus.Resources), not from
+//     a second checkpoint; only pod-level resources are stored here.
+//   - Values that a cgroup cannot distinguish are equal, so that very small CPU requests and
+//     limits do not leave a resize in progress (kubernetes/kubernetes#123441).
+//   - A rejection that differs from the last one only in its message causes no event.
+//   - A trigger for one pod causes decisions about all pending resizes in the same call.
+//   - Events and messages include pod-level resources.
+//   - A request above NodeFacts.Allocatable is Infeasible, and Admit may reject others as
+//     Infeasible. The messages of Infeasible are specific to this package.
+//   - There are no feature gates: in-place resize of containers and pods is enabled;
+//     NodeFacts.NoResize disables it.
 //
 // # Testing
 //
-// Everything but Manager is a pure function. Retry is the step under Run, needs
-// no time, and works in a testing/synctest bubble.
+// Everything except Manager is a pure function. Retry is the synchronous step of Run and works
+// in a testing/synctest bubble.
 //
 // # Stability
 //
 // Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// CHANGELOG.md describes how to migrate.
 package allocation

@@ -7,29 +7,28 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// NodeFacts are what makes a resize impossible on a node (al-10). The zero
-// value makes none.
+// NodeFacts are the properties of a node that make resizes infeasible. With the zero value all
+// are feasible.
 type NodeFacts struct {
-	// NoResize is why nothing can be resized in place here: a runtime that
-	// cannot, a policy. Empty: it can be.
+	// NoResize is the reason why no resize is possible, such as missing support of the
+	// runtime. Empty if resizes are possible.
 	NoResize string
 
-	// StaticCPU and StaticMemory: a static CPU or memory manager gives
-	// Guaranteed pods what is theirs alone, and cannot change it.
+	// StaticCPU and StaticMemory report that a static CPU or memory manager assigns
+	// exclusive resources to Guaranteed pods, which cannot be changed.
 	StaticCPU, StaticMemory bool
 
-	// Swaps reports whether a container of a pod may use swap, the amount of
-	// which follows from its memory request (cm-42) and cannot be changed.
-	// Nil: nobody swaps.
+	// Swaps reports whether a container may use swap, the amount of which depends on its
+	// memory request and cannot be changed. If nil, no container does.
 	Swaps func(pod *v1.Pod, c *v1.Container) bool
 
-	// Allocatable is what the node has for all pods together. What asks for
-	// more will never fit. What is not listed is not checked.
+	// Allocatable is the total of resources for pods. A larger request is infeasible.
+	// Resources that it lacks are not checked.
 	Allocatable v1.ResourceList
 }
 
-// Feasible returns why pod cannot be resized on this node from what it was
-// granted to what it asks for, or "" if it can.
+// Feasible returns the reason why a pod cannot be resized from the allocated to the desired
+// resources on this node, or "" if it can.
 func (n NodeFacts) Feasible(desired, granted *v1.Pod) string {
 	if n.NoResize != "" {
 		return n.NoResize
@@ -51,24 +50,23 @@ func (n NodeFacts) Feasible(desired, granted *v1.Pod) string {
 			return "the memory of a Guaranteed pod cannot be resized under a static memory manager"
 		}
 	}
-	wants := helpers.PodRequests(desired, helpers.PodResourcesOptions{})
+	requests := helpers.PodRequests(desired, helpers.PodResourcesOptions{})
 	for _, name := range computeNames {
 		has, known := n.Allocatable[name]
-		want := wants[name]
-		if !known || want.Cmp(has) <= 0 {
+		request := requests[name]
+		if !known || request.Cmp(has) <= 0 {
 			continue
 		}
-		asked, capacity := want.Value(), has.Value()
+		requested, capacity := request.Value(), has.Value()
 		if name == v1.ResourceCPU {
-			asked, capacity = want.MilliValue(), has.MilliValue()
+			requested, capacity = request.MilliValue(), has.MilliValue()
 		}
-		return fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, asked, capacity)
+		return fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, requested, capacity)
 	}
 	return ""
 }
 
-// touches reports whether the resize changes a resource of any container, or of
-// the pod as a whole.
+// touches reports whether the resize changes a resource of a container or of the pod.
 func touches(desired, granted *v1.Pod, name v1.ResourceName) bool {
 	for c := range resizable(&desired.Spec, true) {
 		if was := container(granted, c.Name); was != nil && changes(was, c, name) {
@@ -97,8 +95,8 @@ func changed(a, b *v1.ResourceRequirements, name v1.ResourceName) bool {
 	return x.Cmp(y) != 0 || l.Cmp(m) != 0 || bounded != too
 }
 
-// restarts reports whether c is to be restarted for a change of that resource
-// (al-15); without a policy it is not.
+// restarts reports whether the resize policy of c requires a restart for the resource; the default
+// does not.
 func restarts(c *v1.Container, name v1.ResourceName) bool {
 	for _, p := range c.ResizePolicy {
 		if p.ResourceName == name {

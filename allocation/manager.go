@@ -19,58 +19,54 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Manager knows what each pod of the node was granted, and decides about
-// those that ask for something else. See the package comment for who calls
-// what.
+// A Manager stores the allocated resources of each pod and decides about resizes. See the package
+// comment for its callers.
 type Manager struct {
 	cfg Config
 	ran atomic.Bool // Run was called; internal/runonce would be one import too many for runtime/cri
 
-	// kick tells Run why to try pending resizes now.
+	// kick makes Run retry pending resizes.
 	kick chan Trigger
 
-	// deciding is held while a pod is decided about and while that is written
-	// down: one at a time. It is taken before mu, and while it is held
-	// Config.Admit and the callbacks are called.
+	// deciding serializes decisions and the writing of their checkpoints. It is locked
+	// before mu; Config.Admit and the callbacks are called with it.
 	deciding sync.Mutex
 
-	// mu guards pods and what the entries hold; nothing is called under it.
-	// Entries change only while deciding is held too, but for Release.
+	// mu guards pods and the entries; no callback is called with it. Entries change only
+	// with deciding locked as well, except in Release.
 	mu   sync.Mutex
 	pods map[types.UID]*entry
 }
 
-// An entry is what the Manager knows of one pod.
+// An entry has the data of a pod.
 type entry struct {
-	// pod as it is wanted, or as its record has it if nobody has brought it
-	// yet.
-	pod     *v1.Pod
-	brought bool
-	synced  bool // Allocate was called
+	// pod is the pod as its source specifies it, or that of its checkpoint until delivered.
+	pod       *v1.Pod
+	delivered bool
+	synced    bool // Allocate was called
 
-	// granted is what the pod may have; held tells that there is such.
-	granted Resources
-	held    bool
+	// granted are the allocated resources, valid if allocated is true.
+	granted   Resources
+	allocated bool
 
-	// podLevel is what the pod as a whole was last given.
+	// podLevel are the applied pod-level resources.
 	podLevel *v1.ResourceRequirements
 
 	state     State
 	grantedAt time.Time // of the resize in progress
 
-	// decided is what the pod asked for when it was last decided about.
+	// decided are the desired resources of the last decision.
 	decided   Resources
 	isDecided bool
 
-	written *record // as it is on disk
+	written *record // the checkpoint
 }
 
-// Open returns a Manager for cfg, with what the records of an earlier agent
-// tell. It starts nothing.
+// Open returns a Manager with the allocations of the checkpoints in Config.Dir. It starts no
+// goroutine.
 //
-// A directory that cannot be made or read is an error. A record that is broken
-// is not: it is logged, with its name, and its pod is taken for unknown, which
-// hurts no other (see "Differences from the kubelet").
+// It returns an error if the directory cannot be created or read. A corrupt checkpoint is logged
+// and counts as absent.
 func Open(cfg Config) (*Manager, error) {
 	if cfg.Period < 0 || cfg.EarlyPeriod < 0 {
 		return nil, errors.New("allocation: Config.Period or EarlyPeriod is negative")
@@ -114,18 +110,17 @@ func Open(cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	for _, err := range broken {
-		cfg.Logger.Error("allocation record is broken and counts as absent; delete the file, or drain the node first if its pod has a resize pending", "err", err)
+		cfg.Logger.Error("Ignored corrupt allocation checkpoint; delete the file, or drain the node first if its pod has a pending resize", "err", err)
 	}
 	for _, r := range records {
-		m.pods[r.UID] = &entry{pod: r.pod(), granted: r.Granted, held: true, podLevel: r.PodLevel, written: &r}
+		m.pods[r.UID] = &entry{pod: r.pod(), granted: r.Granted, allocated: true, podLevel: r.PodLevel, written: &r}
 	}
 	return m, nil
 }
 
-// Admit implements podworker.Admitter: it calls Config.Admit and records the
-// resources that are allocated to the pod if it may run (al-4). A pod that an
-// earlier agent admitted is checked with its allocated resources instead of those
-// of its spec (al-3).
+// Admit implements podworker.Admitter: it calls Config.Admit and stores the resources that are
+// allocated to the pod if it may run. A pod that an earlier agent admitted is checked with its
+// allocated resources instead of those of its spec (rule al-3).
 func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
@@ -133,18 +128,17 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if rejection := m.cfg.Admit(ctx, Request{Operation: Add, Pod: subject, Others: m.others(pod.UID)}); rejection != nil {
 		return rejection
 	}
-	m.hold(m.bring(pod))
+	m.allocate(m.deliver(pod))
 	return nil
 }
 
-// Allocate takes a pod that was let in, as it is wanted now, and what the
-// runtime shows of it (nil: nobody looked). It returns the pod with what it is
-// granted (see [Manager.Allocated]).
+// Allocate returns an admitted pod with its allocated resources (see [Manager.Allocated]).
+// observed is the status of the pod in the runtime, nil if it was not inspected. It must be called
+// in each sync.
 //
-// A pod that was granted nothing yet (it ran already, or something else than
-// Admit let it in) is granted what it asks for. One that asks for something
-// else than before is decided about, with all that are pending; and what of a
-// resize is done is seen here. It is to be called in each sync.
+// A pod without an allocation, which ran already or was not admitted by Admit, is allocated the
+// resources of its spec. If the spec has changed, the resize and all other pending ones are
+// decided. The progress of a resize is updated.
 func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod {
 	if granted, idle := m.idle(pod, observed); idle {
 		return granted
@@ -152,8 +146,8 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 
-	e := m.bring(pod)
-	m.hold(e)
+	e := m.deliver(pod)
+	m.allocate(e)
 	trigger := PodUpdated
 	if !e.synced {
 		trigger, e.synced = PodsAdded, true
@@ -161,7 +155,7 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 
 	desired := Desired(pod, m.cfg.AllInit)
 	switch {
-	case desired.Equal(e.granted): // it may have taken back what it asked for (sl-21)
+	case desired.Equal(e.granted): // a resize may have been reverted
 		m.mu.Lock()
 		e.isDecided = false
 		m.mu.Unlock()
@@ -177,13 +171,12 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 	return m.Allocated(pod)
 }
 
-// idle reports whether there is nothing to decide or to say of the pod, and
-// returns it with what it was granted.
+// idle reports whether the pod has no resize, and returns it with its allocated resources.
 func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (granted *v1.Pod, idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID]
-	if e == nil || !e.synced || e.pod != pod || !e.held || e.state != (State{}) {
+	if e == nil || !e.synced || e.pod != pod || !e.allocated || e.state != (State{}) {
 		return nil, false
 	}
 	granted = e.granted.Apply(pod)
@@ -193,7 +186,7 @@ func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (granted *v1.Po
 	return granted, true
 }
 
-// progress finds out whether a resize is under way or done.
+// progress updates whether a resize is in progress.
 func (m *Manager) progress(ctx context.Context, e *entry, observed *runtime.PodStatus) {
 	was := e.state.InProgress
 	now := InProgress(e.granted.Apply(e.pod), observed, e.podLevel)
@@ -215,28 +208,27 @@ func (m *Manager) progress(ctx context.Context, e *entry, observed *runtime.PodS
 	}
 }
 
-// Allocated returns pod with the resources that it was granted in place of
-// those that it asks for: pod itself if they are the same, or if it was granted
-// nothing. It is what the rest of an agent is to see of a pod (L-55): also a
-// container that crashed comes back with what was granted (#126033).
+// Allocated returns pod with the allocated resources in its spec: pod itself if they are equal or
+// it has no allocation. All other components must use its result, so that a restarted container
+// has the allocated resources as well (kubernetes/kubernetes#126033).
 func (m *Manager) Allocated(pod *v1.Pod) *v1.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.pods[pod.UID]; e != nil && e.held {
+	if e := m.pods[pod.UID]; e != nil && e.allocated {
 		return e.granted.Apply(pod)
 	}
 	return pod
 }
 
-// Resized takes what became of an attempt to give a running pod what it was
-// granted: nil if all of it was done.
+// Resized stores the result of an attempt to apply the allocated resources to a running pod: nil
+// if all of them were applied.
 func (m *Manager) Resized(pod *v1.Pod, err error) {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	m.mu.Lock()
 	e := m.pods[pod.UID]
 	m.mu.Unlock()
-	if e == nil || !e.held {
+	if e == nil || !e.allocated {
 		return
 	}
 	m.change(e, func(s *State) {
@@ -256,9 +248,8 @@ func (m *Manager) Resized(pod *v1.Pod, err error) {
 	}
 }
 
-// PodLevel returns what a pod as a whole was last given: what [Actuated] and
-// [InProgress] call podLevel. Nil: it has no pod-level resources, or is not
-// known. Shared: don't change it.
+// PodLevel returns the applied pod-level resources, the podLevel of [Actuated] and [InProgress].
+// It returns nil if the pod has none or is unknown. The caller must not modify the result.
 func (m *Manager) PodLevel(uid types.UID) *v1.ResourceRequirements {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -268,7 +259,7 @@ func (m *Manager) PodLevel(uid types.UID) *v1.ResourceRequirements {
 	return nil
 }
 
-// State returns how the resize of a pod stands; zero if the pod is not known.
+// State returns the state of a pod's resize; zero if the pod is unknown.
 func (m *Manager) State(uid types.UID) State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -278,9 +269,8 @@ func (m *Manager) State(uid types.UID) State {
 	return State{}
 }
 
-// Release gives back what the pod was granted: nothing of it runs any more, nor
-// will. Its record goes. Run then tries what is pending, for there is room. A
-// pod that is not known is no error.
+// Release frees the resources of a pod that has terminated for good, and deletes its checkpoint.
+// Run then retries pending resizes. It has no effect for an unknown pod.
 func (m *Manager) Release(uid types.UID) {
 	m.mu.Lock()
 	e := m.pods[uid]
@@ -292,15 +282,15 @@ func (m *Manager) Release(uid types.UID) {
 	m.erase(uid)
 	select {
 	case m.kick <- PodsRemoved:
-	default: // it is going to look anyway
+	default: // a retry is pending
 	}
 }
 
-// Prune releases each pod that keep does not want, and removes broken records of
-// such pods: call it once all sources have spoken, for what was removed while no
-// agent ran would hold its room for ever.
+// Prune releases every pod that keep rejects, and deletes corrupt checkpoints of such pods. It must
+// be called after all sources have synced; otherwise pods that were removed while no agent ran
+// would keep their resources forever.
 func (m *Manager) Prune(keep func(uid types.UID) bool) {
-	files := m.recordFiles() // before the pods are: what is written after this stays
+	files := m.recordFiles() // before the pods: later checkpoints are kept
 	m.mu.Lock()
 	known := make([]types.UID, 0, len(m.pods))
 	for uid := range m.pods {
@@ -314,13 +304,13 @@ func (m *Manager) Prune(keep func(uid types.UID) bool) {
 		}
 	}
 	for name := range files {
-		if uid := types.UID(strings.TrimSuffix(name, recordEnding)); !keep(uid) {
+		if uid := types.UID(strings.TrimSuffix(name, recordSuffix)); !keep(uid) {
 			m.erase(uid)
 		}
 	}
 }
 
-// recordFiles returns the names of the files that are called like records.
+// recordFiles returns the file names of checkpoints.
 func (m *Manager) recordFiles() map[string]bool {
 	names := map[string]bool{}
 	if m.cfg.Dir == "" {
@@ -328,18 +318,18 @@ func (m *Manager) recordFiles() map[string]bool {
 	}
 	files, err := os.ReadDir(m.cfg.Dir)
 	if err != nil {
-		m.cfg.Logger.Error("allocation records not listed", "err", err)
+		m.cfg.Logger.Error("Failed to list allocation checkpoints; obsolete ones are not deleted", "err", err)
 	}
 	for _, f := range files {
-		if uid, ok := strings.CutSuffix(f.Name(), recordEnding); ok && fileName(types.UID(uid)) == f.Name() {
+		if uid, ok := strings.CutSuffix(f.Name(), recordSuffix); ok && fileName(types.UID(uid)) == f.Name() {
 			names[f.Name()] = true
 		}
 	}
 	return names
 }
 
-// bring takes note of a pod as it is wanted now.
-func (m *Manager) bring(pod *v1.Pod) *entry {
+// deliver stores a pod as its source specifies it.
+func (m *Manager) deliver(pod *v1.Pod) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID]
@@ -347,39 +337,39 @@ func (m *Manager) bring(pod *v1.Pod) *entry {
 		e = new(entry)
 		m.pods[pod.UID] = e
 	}
-	if !e.brought {
-		e.state = stateOf(pod.Status.Conditions) // what an earlier agent said
+	if !e.delivered {
+		e.state = stateOf(pod.Status.Conditions) // set by an earlier agent
 	}
-	e.pod, e.brought = pod, true
+	e.pod, e.delivered = pod, true
 	return e
 }
 
-// hold grants a pod what it asks for, if it was granted nothing yet.
-func (m *Manager) hold(e *entry) {
-	if e.held {
+// allocate allocates the resources of the spec to a pod without an allocation.
+func (m *Manager) allocate(e *entry) {
+	if e.allocated {
 		return
 	}
 	m.mu.Lock()
-	e.granted, e.held = Desired(e.pod, m.cfg.AllInit).clone(), true
-	e.podLevel = e.granted.Pod // what it is started with
+	e.granted, e.allocated = Desired(e.pod, m.cfg.AllInit).clone(), true
+	e.podLevel = e.granted.Pod // the pod is started with these
 	m.mu.Unlock()
 	m.save(e)
 }
 
-// others returns all pods but one that were granted something, with that.
-func (m *Manager) others(but types.UID) []*v1.Pod {
+// others returns all pods with an allocation except one, with their allocated resources.
+func (m *Manager) others(except types.UID) []*v1.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := make([]*v1.Pod, 0, len(m.pods))
 	for uid, e := range m.pods {
-		if uid != but && e.held {
+		if uid != except && e.allocated {
 			list = append(list, e.granted.Apply(e.pod))
 		}
 	}
 	return list
 }
 
-// change makes a change to the state of a pod, and tells what happened by it.
+// change changes the state of a pod and records the events.
 func (m *Manager) change(e *entry, do func(s *State)) {
 	m.mu.Lock()
 	before := e.state
@@ -389,14 +379,13 @@ func (m *Manager) change(e *entry, do func(s *State)) {
 	if before == after {
 		return
 	}
-	for _, o := range tell(before, after, e.pod, e.granted.Apply(e.pod)) {
+	for _, o := range eventsOf(before, after, e.pod, e.granted.Apply(e.pod)) {
 		m.cfg.Record(runtime.Event{Object: runtime.PodRef(e.pod), Type: o.eventType, Reason: o.reason, Message: o.message})
 	}
 }
 
-// save writes down what a pod was granted, if that is not what is written
-// already (al-5). A failure is logged, and no more: the pod runs, and the record
-// is only needed after a restart (al-4).
+// save writes the checkpoint of a pod if it has changed. A failure is only logged: the checkpoint
+// is needed only after a restart.
 func (m *Manager) save(e *entry) {
 	if m.cfg.Dir == "" {
 		return
@@ -407,7 +396,7 @@ func (m *Manager) save(e *entry) {
 	}
 	uid := e.pod.UID
 	if err := checkpoint.Write(m.path(uid), now); err != nil {
-		m.cfg.Logger.Error("allocation not recorded", "pod", e.pod.Namespace+"/"+e.pod.Name, "uid", uid, "err", err)
+		m.cfg.Logger.Error("Failed to write allocation checkpoint; the allocation is lost in a restart", "pod", e.pod.Namespace+"/"+e.pod.Name, "podUID", uid, "err", err)
 		return
 	}
 	e.written = &now

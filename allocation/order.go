@@ -10,36 +10,35 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// A waiting is a resize that is to be decided.
+// A waiting is a resize to be decided.
 type waiting struct {
 	desired, granted *v1.Pod
 	state            State
 }
 
-// arrange puts resizes in the order in which they are decided (al-6): those that
-// ask for no more than they have, which may make room for the rest; then by
-// priority; Guaranteed pods before others; and those that wait longest. Equals
-// go by UID, so that the order is always the same.
+// arrange sorts resizes in the order of their decision (rule al-6): first those that increase no
+// request, which may free resources for others; then by priority; Guaranteed pods before others;
+// and those that have been pending for the longest time. Ties are broken by UID.
 func arrange(list []waiting) {
 	slices.SortFunc(list, func(a, b waiting) int {
-		if x, y := asksMore(&a), asksMore(&b); x != y {
+		if x, y := increases(&a), increases(&b); x != y {
 			return first(y)
 		}
-		if x, y := priority(a.desired), priority(b.desired); x != y {
+		if x, y := qos.Priority(a.desired), qos.Priority(b.desired); x != y {
 			return first(x > y)
 		}
 		if x, y := guaranteed(a.desired), guaranteed(b.desired); x != y {
 			return first(x)
 		}
 		if x, y := a.state.PendingSince, b.state.PendingSince; !x.Equal(y) {
-			// One that was never refused has waited least.
+			// A resize that was never rejected has the shortest time.
 			return first(!x.IsZero() && (y.IsZero() || x.Before(y)))
 		}
 		return strings.Compare(string(a.desired.UID), string(b.desired.UID))
 	})
 }
 
-// first is what a comparison returns if its first operand goes first, or not.
+// first returns the result of a comparison whose first operand is or is not first.
 func first(yes bool) int {
 	if yes {
 		return -1
@@ -47,24 +46,16 @@ func first(yes bool) int {
 	return 1
 }
 
-// asksMore reports whether the pod asks for more of anything than it was
-// granted.
-func asksMore(w *waiting) bool {
-	wants := helpers.PodRequests(w.desired, helpers.PodResourcesOptions{})
+// increases reports whether the pod requests more of a resource than it is allocated.
+func increases(w *waiting) bool {
+	requested := helpers.PodRequests(w.desired, helpers.PodResourcesOptions{})
 	has := helpers.PodRequests(w.granted, helpers.PodResourcesOptions{})
-	for name := range wants {
-		if less(has, wants, name) {
+	for name := range requested {
+		if less(has, requested, name) {
 			return true
 		}
 	}
 	return false
-}
-
-func priority(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
 }
 
 func guaranteed(pod *v1.Pod) bool { return qos.Class(pod) == v1.PodQOSGuaranteed }

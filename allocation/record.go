@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// record is what a file holds: what one pod was granted, and enough of the pod
-// to count it before anybody has brought its spec.
+// record is the checkpoint of a pod: its allocated resources, and the data that is necessary to
+// count them before a source has delivered the pod.
 type record struct {
 	UID       types.UID       `json:"uid"`
 	Namespace string          `json:"namespace"`
@@ -30,8 +30,7 @@ type record struct {
 
 	Granted Resources `json:"granted"`
 
-	// PodLevel is what the pod as a whole was last given, if it has pod-level
-	// resources: the runtime does not tell.
+	// PodLevel are the applied pod-level resources, which the runtime does not report.
 	PodLevel *v1.ResourceRequirements `json:"podLevel,omitempty"`
 }
 
@@ -50,8 +49,7 @@ func recordOf(pod *v1.Pod, granted Resources, podLevel *v1.ResourceRequirements)
 	return r
 }
 
-// pod returns what the record tells of the pod: its names and what it was
-// granted.
+// pod returns a pod with the data of the record.
 func (r *record) pod() *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: r.UID, Namespace: r.Namespace, Name: r.Name},
@@ -68,41 +66,41 @@ func (r *record) pod() *v1.Pod {
 	return pod
 }
 
-const recordEnding = ".json"
+const recordSuffix = ".json"
 
-// fileName returns the name of a pod's record: its UID, if that can be one.
+// fileName returns the file name of a pod's record: its UID, or a hash if that is no file name.
 func fileName(uid types.UID) string {
 	plain := len(uid) > 0 && len(uid) <= 128 && strings.Trim(string(uid), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 	if plain {
-		return string(uid) + recordEnding
+		return string(uid) + recordSuffix
 	}
 	h := fnv.New128a()
 	_, _ = h.Write([]byte(uid))
-	return "uid." + hex.EncodeToString(h.Sum(nil)) + recordEnding
+	return "uid." + hex.EncodeToString(h.Sum(nil)) + recordSuffix
 }
 
-// readRecords returns the records in dir, and an error for each that is broken.
-// What a write that was cut short has left is removed.
-func readRecords(dir string) (records []record, broken []error, err error) {
+// readRecords returns the records in dir, and an error for each corrupt one. It deletes temporary
+// files of interrupted writes.
+func readRecords(dir string) (records []record, corrupt []error, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("allocation: read the records: %w", err)
+		return nil, nil, fmt.Errorf("allocation: read directory: %w", err)
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f.Name(), recordEnding+checkpoint.Temporary) {
-			_ = os.Remove(filepath.Join(dir, f.Name())) // if it stays it is in nobody's way
+		if strings.HasSuffix(f.Name(), recordSuffix+checkpoint.Temporary) {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
 		}
-		if filepath.Ext(f.Name()) != recordEnding {
-			continue // not ours
+		if filepath.Ext(f.Name()) != recordSuffix {
+			continue // another file
 		}
 		r, err := readRecord(dir, f.Name())
 		if err != nil {
-			broken = append(broken, err)
+			corrupt = append(corrupt, err)
 			continue
 		}
 		records = append(records, r)
 	}
-	return records, broken, nil
+	return records, corrupt, nil
 }
 
 func readRecord(dir, name string) (record, error) {

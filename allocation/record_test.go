@@ -117,7 +117,7 @@ func TestAFailedWriteIsOnlyLogged(t *testing.T) { // al-4
 	d := newDesk(t, allocation.Config{Dir: dir, Logger: logTo(&said)})
 	require.NoError(t, os.RemoveAll(dir))
 	pod := d.runningAt(t, "u", "cpu=1")
-	assert.Contains(t, said.String(), "allocation not recorded")
+	assert.Contains(t, said.String(), "Failed to write allocation checkpoint")
 	assert.Contains(t, said.String(), "u.json")
 	more := wants(pod, "cpu=2")
 	assert.Same(t, more, d.Allocate(t.Context(), more, nil))

@@ -9,40 +9,36 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Resources are those of one pod's containers, and of the pod as a whole: what
-// it asks for, was granted, or has, by where they come from. The zero value has
-// none.
+// Resources are the resources of a pod's containers and of the pod level: desired, allocated or
+// actuated ones. The zero value has none.
 type Resources struct {
-	// Containers by name: regular ones and sidecars, and all init containers
-	// if so asked (al-2).
+	// Containers by name: regular ones, sidecars and, if requested, all init containers.
 	Containers map[string]v1.ResourceRequirements `json:"containers,omitempty"`
 
-	// Pod holds the pod-level resources; nil if it has none.
+	// Pod has the pod-level resources. Nil if there are none.
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
 
-// Desired returns what the spec of pod asks for (al-1). With allInit, init
-// containers that run to their end count too; else only those that stay do
-// (al-2). The result shares its lists with the pod.
+// Desired returns the resources in the spec of pod. allInit includes all init containers, not only
+// sidecars. The result shares its lists with the pod.
 func Desired(pod *v1.Pod, allInit bool) Resources {
 	r := Resources{Containers: make(map[string]v1.ResourceRequirements, len(pod.Spec.Containers))}
 	for c := range resizable(&pod.Spec, allInit) {
-		r.Containers[c.Name] = figures(&c.Resources)
+		r.Containers[c.Name] = withoutClaims(&c.Resources)
 	}
 	if pod.Spec.Resources != nil {
-		r.Pod = new(figures(pod.Spec.Resources))
+		r.Pod = new(withoutClaims(pod.Spec.Resources))
 	}
 	return r
 }
 
-// figures returns the requests and limits of r. Claims are no figures: they
-// never change, and stay in the spec.
-func figures(r *v1.ResourceRequirements) v1.ResourceRequirements {
+// withoutClaims returns the requests and limits of r. Claims cannot be resized.
+func withoutClaims(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	return v1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits}
 }
 
-// resizable yields the containers whose resources may change, init containers
-// first, in the order of the spec.
+// resizable yields the containers that can be resized, init containers first, in the order of the
+// spec.
 func resizable(spec *v1.PodSpec, allInit bool) func(yield func(*v1.Container) bool) {
 	return func(yield func(*v1.Container) bool) {
 		for i := range spec.InitContainers {
@@ -58,10 +54,8 @@ func resizable(spec *v1.PodSpec, allInit bool) func(yield func(*v1.Container) bo
 	}
 }
 
-// Apply returns pod with these resources in place of its own, and with nothing
-// else changed (al-2): pod itself if they are the same, else a copy that shares
-// all but what is different. Containers that are not listed keep what they ask
-// for.
+// Apply returns pod with these resources in its spec: pod itself if they are equal, otherwise a
+// copy that shares everything else. Containers that are not listed keep their resources.
 func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
 	var out *v1.Pod
 	changed := func() *v1.PodSpec {
@@ -91,8 +85,7 @@ func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// applyTo returns containers with these resources, and whether that is anything
-// new.
+// applyTo returns containers with these resources, and whether they differ.
 func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
 	for i := range containers {
 		own, listed := r.Containers[containers[i].Name]
@@ -107,8 +100,7 @@ func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, chan
 	return list, changed
 }
 
-// Equal reports whether r and other say the same, however the quantities are
-// written.
+// Equal reports whether r and other are equal; quantities are compared by value.
 func (r Resources) Equal(other Resources) bool {
 	return samePodLevel(r.Pod, other.Pod) &&
 		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return Equal(&a, &b) })
@@ -121,7 +113,7 @@ func samePodLevel(a, b *v1.ResourceRequirements) bool {
 	return Equal(a, b)
 }
 
-// Same reports whether requests and limits are the same, however they are written.
+// Equal reports whether requests and limits are equal; quantities are compared by value.
 func Equal(a, b *v1.ResourceRequirements) bool {
 	return sameList(a.Requests, b.Requests) && sameList(a.Limits, b.Limits)
 }
@@ -130,7 +122,7 @@ func sameList(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// clone returns a copy that shares nothing.
+// clone returns a deep copy.
 func (r Resources) clone() Resources {
 	c := Resources{Containers: make(map[string]v1.ResourceRequirements, len(r.Containers))}
 	for name, own := range r.Containers {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Run tries pending resizes again whenever a pod was released, and from time to
-// time (al-7), until ctx ends; it then returns nil. A second call returns an error.
+// Run retries pending resizes after a pod was released, and every Config.Period. It blocks until ctx
+// is done and returns nil. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.ran.Swap(true) {
 		return errors.New("allocation: Manager.Run was called before")
@@ -34,19 +34,17 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// Retry decides about each pod that asks for something else than it was granted,
-// in the order of al-6, and returns how many were granted it. While sources are
-// not ready it does nothing (al-8); a resize that was found infeasible is left
-// alone until the pod asks for something else (al-10). It is the step under
-// Run, and may be called for every [Trigger] that Run does not hear of.
+// Retry decides about all pending resizes and returns how many were allocated. It does nothing
+// until Config.Ready. Infeasible resizes are skipped until the pod requests other resources. Retry
+// is the synchronous step of Run and may be called for triggers that Run does not detect.
 func (m *Manager) Retry(ctx context.Context, trigger Trigger) (granted int) {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	return m.retry(ctx, trigger, "")
 }
 
-// retry is Retry under deciding. Config.Changed is not told of the pod self, in
-// the sync of which it is called.
+// retry is Retry with deciding locked. Config.Changed is not called for the pod self, which is
+// being synced.
 func (m *Manager) retry(ctx context.Context, trigger Trigger, self types.UID) (granted int) {
 	if !m.cfg.Ready() {
 		return 0
@@ -65,13 +63,13 @@ func (m *Manager) retry(ctx context.Context, trigger Trigger, self types.UID) (g
 	return granted
 }
 
-// pending returns the resizes that are to be decided, in order.
+// pending returns the resizes to decide, in order.
 func (m *Manager) pending() []waiting {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []waiting
 	for _, e := range m.pods {
-		if !e.brought || !e.held {
+		if !e.delivered || !e.allocated {
 			continue
 		}
 		desired := Desired(e.pod, m.cfg.AllInit)
@@ -84,23 +82,23 @@ func (m *Manager) pending() []waiting {
 	return list
 }
 
-// decide decides about one resize, and reports whether it was granted.
+// decide decides about a resize and reports whether it was allocated.
 func (m *Manager) decide(ctx context.Context, w waiting, trigger Trigger) bool {
 	m.mu.Lock()
 	e := m.pods[w.desired.UID]
 	m.mu.Unlock()
-	if e == nil { // released meanwhile
+	if e == nil { // released in between
 		return false
 	}
 	outcome, message := m.judge(ctx, w)
 	if ctx.Err() != nil {
 		return false // the call may have been rejected because ctx is done
 	}
-	now, asked := time.Now(), Desired(w.desired, m.cfg.AllInit).clone()
+	now, desired := time.Now(), Desired(w.desired, m.cfg.AllInit).clone()
 	m.mu.Lock()
-	e.decided, e.isDecided = asked, true
+	e.decided, e.isDecided = desired, true
 	if outcome == NotPending {
-		e.granted, e.grantedAt = asked, now
+		e.granted, e.grantedAt = desired, now
 	}
 	m.mu.Unlock()
 	if outcome == NotPending {
@@ -126,10 +124,10 @@ func (m *Manager) decide(ctx context.Context, w waiting, trigger Trigger) bool {
 	return outcome == NotPending
 }
 
-// judge asks the node's facts and then whoever admits.
+// judge checks NodeFacts, then Config.Admit.
 func (m *Manager) judge(ctx context.Context, w waiting) (outcome Pending, message string) {
-	if why := m.cfg.Node.Feasible(w.desired, w.granted); why != "" {
-		return Infeasible, why
+	if reason := m.cfg.Node.Feasible(w.desired, w.granted); reason != "" {
+		return Infeasible, reason
 	}
 	rejection := m.cfg.Admit(ctx, Request{Operation: Resize, Pod: w.desired, Others: m.others(w.desired.UID)})
 	switch {
@@ -138,6 +136,6 @@ func (m *Manager) judge(ctx context.Context, w waiting) (outcome Pending, messag
 	case rejection.Reason == v1.PodReasonInfeasible:
 		return Infeasible, rejection.Message
 	default:
-		return Deferred, rejection.Message // al-11
+		return Deferred, rejection.Message
 	}
 }

@@ -7,17 +7,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Pending is what became of a resize that was not granted.
+// Pending is the reason why a resize is pending.
 type Pending int
 
-// The ways to be pending.
+// The values of Pending.
 const (
-	NotPending Pending = iota // granted, or nothing was asked
-	Deferred                  // it does not fit now, and is tried again
-	Infeasible                // it can't be done here; not tried again as it is
+	NotPending Pending = iota // allocated, or not requested
+	Deferred                  // does not fit now; retried
+	Infeasible                // impossible on this node; not retried until the request changes
 )
 
-// String returns the reason that the condition shows; "" if not pending.
+// String returns the reason of the condition, empty if not pending.
 func (p Pending) String() string {
 	switch p {
 	case Deferred:
@@ -29,27 +29,25 @@ func (p Pending) String() string {
 	}
 }
 
-// A State is how the resize of one pod stands. The zero value: it has what it
-// asks for.
+// A State is the state of a pod's resize. The zero value means that the requested resources are
+// allocated and applied.
 type State struct {
-	// Pending tells of the last refusal, PendingMessage why, of which
-	// PendingGeneration of the pod, and since when.
+	// Pending is the result of the last rejection, with its message, the generation of the
+	// pod, and the time of the first rejection.
 	Pending           Pending
 	PendingMessage    string
 	PendingGeneration int64
 	PendingSince      time.Time
 
-	// InProgress: containers do not have yet what they were granted, for
-	// ProgressGeneration of the pod. Error is why the last try to give it to
-	// them failed, if it did.
+	// InProgress is true until the allocation for ProgressGeneration of the pod has been
+	// applied. Error is the error of the last attempt, empty if there is none.
 	InProgress         bool
 	Error              string
 	ProgressGeneration int64
 }
 
-// Conditions returns the conditions that show s (al-12), PodResizePending
-// first; none if there is nothing to show. They have no times: who keeps the
-// conditions knows since when they are so.
+// Conditions returns the pod conditions of s, PodResizePending first. They have no transition
+// times, which the status manager sets.
 func (s State) Conditions() []v1.PodCondition {
 	var list []v1.PodCondition
 	if s.Pending != NotPending {
@@ -68,8 +66,7 @@ func (s State) Conditions() []v1.PodCondition {
 	return list
 }
 
-// stateOf reads a state from the conditions of a pod: what an earlier agent said
-// (sl-20).
+// stateOf returns the state from the conditions that an earlier agent set.
 func stateOf(conditions []v1.PodCondition) State {
 	var s State
 	for i := range conditions {
@@ -91,39 +88,38 @@ func stateOf(conditions []v1.PodCondition) State {
 	return s
 }
 
-// An occurrence is something a person would want to read about a resize.
-type occurrence struct {
+// A resizeEvent is an event about a resize.
+type resizeEvent struct {
 	eventType, reason, message string
 }
 
-// tell returns what happened to pod between two states (al-13): started and
-// completed with what was granted, deferred and infeasible with what it asks
-// for. A refusal that only words its message otherwise, as it may each time that
-// it is asked, is nothing new.
-func tell(before, after State, desired, granted *v1.Pod) []occurrence {
-	var list []occurrence
+// eventsOf returns the events between two states: started and completed with the allocated
+// resources, deferred and infeasible with the desired ones. A different message alone is no
+// event.
+func eventsOf(before, after State, desired, granted *v1.Pod) []resizeEvent {
+	var list []resizeEvent
 	if after.Pending != NotPending &&
 		(after.Pending != before.Pending || after.PendingGeneration != before.PendingGeneration) {
-		list = append(list, occurrence{v1.EventTypeWarning, "Resize" + after.Pending.String(),
+		list = append(list, resizeEvent{v1.EventTypeWarning, "Resize" + after.Pending.String(),
 			"Pod resize " + after.Pending.String() + summary(desired, after.PendingGeneration, after.PendingMessage)})
 	}
 	if after.InProgress && (!before.InProgress || before.ProgressGeneration != after.ProgressGeneration) {
-		list = append(list, occurrence{v1.EventTypeNormal, "ResizeStarted",
+		list = append(list, resizeEvent{v1.EventTypeNormal, "ResizeStarted",
 			"Pod resize started" + summary(granted, after.ProgressGeneration, "")})
 	}
 	if after.InProgress && after.Error != "" && after.Error != before.Error {
-		list = append(list, occurrence{v1.EventTypeWarning, "ResizeError",
+		list = append(list, resizeEvent{v1.EventTypeWarning, "ResizeError",
 			"Pod resize error" + summary(granted, after.ProgressGeneration, after.Error)})
 	}
 	if before.InProgress && !after.InProgress {
-		list = append(list, occurrence{v1.EventTypeNormal, "ResizeCompleted",
+		list = append(list, resizeEvent{v1.EventTypeNormal, "ResizeCompleted",
 			"Pod resize completed" + summary(granted, before.ProgressGeneration, "")})
 	}
 	return list
 }
 
-// named is one container in a summary.
-type named struct {
+// A containerResources is a container in a summary.
+type containerResources struct {
 	Name      string                  `json:"name"`
 	Resources v1.ResourceRequirements `json:"resources"`
 }
@@ -131,22 +127,22 @@ type named struct {
 // summary returns ": " and the resources of pod as JSON, for the message of an
 // event.
 func summary(pod *v1.Pod, generation int64, problem string) string {
-	said := struct {
+	s := struct {
 		Pod            *v1.ResourceRequirements `json:"resources,omitempty"`
-		InitContainers []named                  `json:"initContainers,omitempty"`
-		Containers     []named                  `json:"containers,omitempty"`
+		InitContainers []containerResources     `json:"initContainers,omitempty"`
+		Containers     []containerResources     `json:"containers,omitempty"`
 		Generation     int64                    `json:"generation"`
 		Error          string                   `json:"error,omitempty"`
 	}{Pod: pod.Spec.Resources, Generation: generation, Error: problem}
 	for i := range pod.Spec.InitContainers {
-		said.InitContainers = append(said.InitContainers, named{pod.Spec.InitContainers[i].Name, pod.Spec.InitContainers[i].Resources})
+		s.InitContainers = append(s.InitContainers, containerResources{pod.Spec.InitContainers[i].Name, pod.Spec.InitContainers[i].Resources})
 	}
 	for i := range pod.Spec.Containers {
-		said.Containers = append(said.Containers, named{pod.Spec.Containers[i].Name, pod.Spec.Containers[i].Resources})
+		s.Containers = append(s.Containers, containerResources{pod.Spec.Containers[i].Name, pod.Spec.Containers[i].Resources})
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(s)
 	if err != nil {
-		return "" // cannot be: quantities and strings always have a JSON form
+		return "" // unreachable: quantities and strings can be marshaled
 	}
 	return ": " + string(text)
 }

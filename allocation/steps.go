@@ -9,14 +9,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A StepKind says what a [Step] changes.
+// A StepKind is the target of a [Step].
 type StepKind int
 
 // The kinds of steps.
 const (
 	PodLimit      StepKind = iota // the limit of the pod's cgroup
-	PodRequest                    // its request: weight, protected memory
-	ContainerStep                 // both of one container
+	PodRequest                    // the request of the pod's cgroup: weight, protected memory
+	ContainerStep                 // request and limit of a container
 )
 
 // String returns the kind in lower case: "pod limit".
@@ -33,20 +33,19 @@ func (k StepKind) String() string {
 	}
 }
 
-// A Step is one change on the way from what a pod has to what it was granted.
+// A Step is one change of a resize.
 type Step struct {
 	Kind StepKind
 
-	// Resource that changes: memory or cpu. All else stays as it is.
+	// Resource that changes: memory or cpu.
 	Resource v1.ResourceName
 
-	// Container by name; empty for the pod.
+	// Container is the name of the container. Empty for the pod.
 	Container string
 
-	// Before and After are the cpu and memory of the container or the pod's
-	// cgroup before and after the step, in full, as the calls of a runtime
-	// take them. Before is what to go back to (al-17). Shared: don't change
-	// them.
+	// Before and After are all cpu and memory resources of the container or the pod's cgroup
+	// before and after the step, as the runtime's API requires them. They must not be
+	// modified.
 	Before, After v1.ResourceRequirements
 }
 
@@ -62,28 +61,24 @@ func (s Step) String() string {
 		}
 		return text(r.Requests) + "/" + text(r.Limits)
 	}
-	what := s.Kind.String()
+	target := s.Kind.String()
 	if s.Container != "" {
-		what += " " + s.Container
+		target += " " + s.Container
 	}
-	return fmt.Sprintf("%s: %s %s to %s", what, s.Resource, show(&s.Before), show(&s.After))
+	return fmt.Sprintf("%s: %s %s to %s", target, s.Resource, show(&s.Before), show(&s.After))
 }
 
-// Steps returns what has to be done, in this order, to take a running pod from
-// what it has (see [Actuated]) to what it was granted. It is a pure function of
-// two views of one pod and of which containers run; the others get what was
-// granted when they start.
+// Steps returns the steps, in order, that change a running pod from its actuated resources (see
+// [Actuated]) to the allocated ones. It is a pure function of the pod with both sets of resources
+// and of the running containers; others have the allocated resources when they start.
 //
-// For memory first, then for cpu (al-16): the pod's limit goes up, its request
-// goes up, containers get less, containers get more, the pod's request goes
-// down, its limit goes down. Hence a pod's cgroup is never narrower than what
-// its containers have been given, unless it was before (cm-43).
+// For memory first, then for cpu (rule al-16): increase the pod's limit, increase its request,
+// decrease containers, increase containers, decrease the pod's request, decrease its limit. The
+// pod's cgroup is therefore never smaller than the sum of its containers, unless it was before.
 //
-// A limit that goes away stays (al-19). One that is new narrows what was
-// without bound, and counts as a decrease. A container without a limit of its
-// own follows that of the pod (cm-33). One that has to be restarted for its
-// resize (al-15) does not belong in here: the planner kills it, and observed is
-// then to be without it.
+// The removal of a limit is not applied. A new limit counts as a decrease. A container without a
+// limit inherits that of the pod. A container that must be restarted for its resize must not be
+// in observed: the planner kills it.
 func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 	granted = keepLimits(has, granted)
 	before, after := cgroupOf(has), cgroupOf(granted)
@@ -125,7 +120,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 			default:
 				down = append(down, one)
 			}
-			c.Before = one.After // the next resource goes on from here
+			c.Before = one.After // the next resource starts from this state
 		}
 		steps = append(append(steps, down...), up...)
 		pod(PodRequest, name, false)
@@ -134,8 +129,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 	return steps
 }
 
-// grows reports whether the step gives more: by the limit, and where that stays
-// by the request.
+// grows reports whether the step increases the limit, or the request with an unchanged limit.
 func (s *Step) grows() bool {
 	if more(s.Before.Limits, s.After.Limits, s.Resource) {
 		return true
@@ -143,20 +137,20 @@ func (s *Step) grows() bool {
 	return !more(s.After.Limits, s.Before.Limits, s.Resource) && less(s.Before.Requests, s.After.Requests, s.Resource)
 }
 
-// more reports whether the limit is higher in b than in a. None is the highest.
+// more reports whether the limit is higher in b than in a. A missing limit is the highest.
 func more(a, b v1.ResourceList, name v1.ResourceName) bool {
 	x, bounded := a[name]
 	y, ok := b[name]
 	return bounded && (!ok || x.Cmp(y) < 0)
 }
 
-// less reports whether the request is lower in a than in b. None is zero.
+// less reports whether the request is lower in a than in b. A missing request is zero.
 func less(a, b v1.ResourceList, name v1.ResourceName) bool {
 	x, y := a[name], b[name]
 	return x.Cmp(y) < 0
 }
 
-// set makes one resource of list what it is in from.
+// set copies one resource of from to list.
 func set(list *v1.ResourceList, from v1.ResourceList, name v1.ResourceName) {
 	if q, ok := from[name]; ok {
 		put(list, name, q)
@@ -165,8 +159,8 @@ func set(list *v1.ResourceList, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
-// Compute returns the cpu and memory of r alone, in lists of their own: what can
-// change while a container runs (al-1).
+// Compute returns a copy of the cpu and memory resources of r, which can change while a container
+// runs.
 func Compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	var out v1.ResourceRequirements
 	for _, name := range computeNames {
@@ -176,8 +170,8 @@ func Compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	return out
 }
 
-// effective returns the cpu and memory of a container with the limits of the
-// pod where it has none of its own (cm-33).
+// effective returns the cpu and memory resources of a container, with the limits of the pod where
+// it has none.
 func effective(pod *v1.Pod, c *v1.Container) v1.ResourceRequirements {
 	r := Compute(&c.Resources)
 	if pod.Spec.Resources == nil {
@@ -193,9 +187,9 @@ func effective(pod *v1.Pod, c *v1.Container) v1.ResourceRequirements {
 	return r
 }
 
-// cgroupOf returns the cpu and memory of a pod's cgroup: what its containers
-// and its overhead come to, or what it has as a whole. It has a limit only if
-// every container has one, or the pod has (cm-13).
+// cgroupOf returns the cpu and memory resources of a pod's cgroup: the sum of its containers and
+// overhead, or its pod-level resources. It has a limit only if every container or the pod has
+// one.
 func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 	all := v1.ResourceRequirements{
 		Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
@@ -217,7 +211,7 @@ func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 	return r
 }
 
-// keepLimits returns granted with the limits of has where it has none (al-19).
+// keepLimits returns granted with the limits of has where it has none.
 func keepLimits(has, granted *v1.Pod) *v1.Pod {
 	keep := func(old, r *v1.ResourceRequirements) *v1.ResourceRequirements {
 		kept := *r
@@ -246,7 +240,7 @@ func keepLimits(has, granted *v1.Pod) *v1.Pod {
 	return view.Apply(granted)
 }
 
-// container returns the named container that may be resized, or nil.
+// container returns the named container if it can be resized, or nil.
 func container(pod *v1.Pod, name string) *v1.Container {
 	for c := range resizable(&pod.Spec, true) {
 		if c.Name == name {

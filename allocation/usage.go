@@ -8,25 +8,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Usage is how much memory a pod uses right now, in bytes. What is not in here
-// is not known, and no reason to refuse anything.
+// Usage is the current memory usage of a pod in bytes. Missing values are unknown and do not
+// cause a rejection.
 type Usage struct {
 	Pod        *int64
 	Containers map[string]int64
 }
 
-// NarrowsMemory reports whether the step lowers a memory limit, or sets one where
-// there was none: what CheckDecrease has to know the usage for.
+// NarrowsMemory reports whether the step lowers a memory limit or sets the first one, so that
+// CheckDecrease requires the usage.
 func (s *Step) NarrowsMemory() bool {
 	return s.Resource == v1.ResourceMemory && more(s.After.Limits, s.Before.Limits, v1.ResourceMemory)
 }
 
-// CheckDecrease returns an error if steps would take a memory limit to, or
-// below, what is in use: the kernel would kill something (al-18). Nothing of
-// the resize is to be done then, and the next sync tries again. It is to be
-// asked shortly before the steps are carried out.
+// CheckDecrease returns an error if steps would set a memory limit to the current usage or below,
+// so that the kernel would kill processes. The resize must not be applied then; the next sync
+// retries it. It must be called shortly before the steps are applied.
 func CheckDecrease(steps []Step, now Usage) error {
-	var refused []error
+	var errs []error
 	for i := range steps {
 		s := &steps[i]
 		if !s.NarrowsMemory() {
@@ -34,19 +33,19 @@ func CheckDecrease(steps []Step, now Usage) error {
 		}
 		limit := s.After.Limits.Memory().Value()
 		if s.Kind == PodLimit && now.Pod != nil && *now.Pod >= limit {
-			refused = append(refused, fmt.Errorf("attempting to set pod memory limit (%d) below current usage (%d)", limit, *now.Pod))
+			errs = append(errs, fmt.Errorf("attempting to set pod memory limit (%d) below current usage (%d)", limit, *now.Pod))
 		}
 		if used, known := now.Containers[s.Container]; s.Kind == ContainerStep && known && used >= limit {
-			refused = append(refused, fmt.Errorf("attempting to set container %q memory limit (%d) below current usage (%d)", s.Container, limit, used))
+			errs = append(errs, fmt.Errorf("attempting to set container %q memory limit (%d) below current usage (%d)", s.Container, limit, used))
 		}
 	}
-	if len(refused) == 0 {
+	if len(errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("cannot decrease memory limits: %w", oneLine{errors.Join(refused...), refused})
+	return fmt.Errorf("cannot decrease memory limits: %w", oneLine{errors.Join(errs...), errs})
 }
 
-// oneLine shows joined errors in one line: "a", or "[a, b]".
+// oneLine formats joined errors in one line: "a", or "[a, b]".
 type oneLine struct {
 	error
 	all []error

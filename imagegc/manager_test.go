@@ -472,9 +472,9 @@ func (f imageFS) ImageFS(context.Context) (images, containers []runtime.FSUsage,
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	w := newWorld(1)
 	for want, change := range map[string]func(*imagegc.Config){
-		"Store is nil":                          func(c *imagegc.Config) { c.Store = nil },
+		"Store is nil": func(c *imagegc.Config) { c.Store = nil },
 		"Space is nil and Policy.HighPercent is ": func(c *imagegc.Config) { c.Space = nil },
-		"Period is negative: -1s":               func(c *imagegc.Config) { c.Period = -time.Second },
+		"Period is negative: -1s":                 func(c *imagegc.Config) { c.Period = -time.Second },
 	} {
 		cfg := w.config()
 		change(&cfg)

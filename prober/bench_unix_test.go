@@ -55,7 +55,7 @@ var noop = handler(func(context.Context, prober.Target) (prober.Outcome, error) 
 	return prober.Outcome{Result: runtime.ProbeSuccess}, nil
 })
 
-// BenchmarkWorkers measures 10,000 probes of a period of 10 s in real time: with this package, and with a goroutine and a ticker for each,
+// BenchmarkWorkers (F-02) measures 10,000 probes of a period of 10 s in real time: with this package, and with a goroutine and a ticker for each,
 // which is how the kubelet does it.
 func BenchmarkWorkers(b *testing.B) {
 	b.Run("heap", func(b *testing.B) {
@@ -185,10 +185,10 @@ func processorTime() time.Duration {
 // result in.
 func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
-	s, _ := prober.State{}.See(prober.Liveness, prober.Saw("1"))
+	s, _ := prober.State{}.Observe(prober.Liveness, prober.Saw("1"))
 	timing := prober.TimingOf(&v1.Probe{})
 	for b.Loop() {
-		s, _ = s.See(prober.Liveness, prober.Saw("1"))
+		s, _ = s.Observe(prober.Liveness, prober.Saw("1"))
 		s, _ = s.Judge(prober.Liveness, timing, "1", true)
 	}
 }

@@ -2,29 +2,28 @@ package prober
 
 import "time"
 
-// A budget keeps count of what runs, and has those queue for whom there is no
-// room. Nothing that is probed within its means is delayed; nothing that is put
-// off counts as a failure (F-05). The Manager's mu guards it.
+// A budget counts the running attempts and queues those that exceed the limits. The Manager's
+// mu guards it.
 type budget struct {
-	most     int // that run at a time
-	commands int // of them exec probes
-	gap      time.Duration
+	most     int           // maximum number of running attempts
+	commands int           // maximum number of running exec probes
+	gap      time.Duration // between starts of exec probes
 
 	runs, execs int
-	after       time.Time // no exec probe begins before
+	after       time.Time // earliest start of the next exec probe
 
-	plain, exec []*worker // who waits, the longest first
+	plain, exec []*worker // waiting, the longest first
 }
 
 func newBudget(cfg Config) budget {
-	b := budget{most: cfg.Parallel, commands: cfg.Exec.Parallel}
-	if cfg.Exec.PerSecond > 0 {
-		b.gap = time.Duration(float64(time.Second) / cfg.Exec.PerSecond)
+	b := budget{most: cfg.Limits.Parallel, commands: cfg.Limits.ExecParallel}
+	if cfg.Limits.ExecPerSecond > 0 {
+		b.gap = time.Duration(float64(time.Second) / cfg.Limits.ExecPerSecond)
 	}
 	return b
 }
 
-// queue has w wait for its turn.
+// queue appends w to its queue.
 func (b *budget) queue(w *worker) {
 	w.turn, w.command = waiting, w.probe.Exec != nil
 	if w.command {
@@ -40,9 +39,9 @@ func (b *budget) full(w *worker, now time.Time) bool {
 		w.probe.Exec != nil && (b.execs+len(b.exec) >= b.commands || now.Before(b.after))
 }
 
-// take returns who may run now, or nil. It counts as running then.
+// take returns a worker that may run now and counts it as running, or returns nil.
 func (b *budget) take(now time.Time) *worker {
-	b.exec, b.plain = settled(b.exec, true), settled(b.plain, false)
+	b.exec, b.plain = dropSettled(b.exec, true), dropSettled(b.plain, false)
 	if b.runs >= b.most {
 		return nil
 	}
@@ -68,11 +67,11 @@ func (b *budget) take(now time.Time) *worker {
 	return w
 }
 
-// queued reports whether anybody waits.
+// queued reports whether a worker is waiting.
 func (b *budget) queued() bool { return len(b.plain)+len(b.exec) > 0 }
 
-// settled drops those at the front who don't wait any more.
-func settled(queue []*worker, command bool) []*worker {
+// dropSettled drops the workers at the front that are not waiting in this queue any more.
+func dropSettled(queue []*worker, command bool) []*worker {
 	for len(queue) > 0 && (queue[0].turn != waiting || queue[0].command != command) {
 		queue[0] = nil
 		queue = queue[1:]
@@ -80,7 +79,7 @@ func settled(queue []*worker, command bool) []*worker {
 	return queue
 }
 
-// done counts the run of w as ended.
+// done counts the attempt of w as ended.
 func (b *budget) done(w *worker) {
 	w.turn = resting
 	b.runs--
@@ -89,8 +88,8 @@ func (b *budget) done(w *worker) {
 	}
 }
 
-// at returns when an exec probe that waits may begin though nothing ends
-// before; zero if that is not so.
+// at returns when a waiting exec probe may start even if no other one ends before; zero if that
+// is not limited by the rate.
 func (b *budget) at() time.Time {
 	if len(b.exec) == 0 || b.execs >= b.commands || b.runs >= b.most {
 		return time.Time{}

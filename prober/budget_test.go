@@ -19,7 +19,7 @@ import (
 func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		m, stop := n.manager(prober.Config{Parallel: 1})
+		m, stop := n.manager(prober.Config{Limits: prober.Limits{Parallel: 1}})
 		defer stop()
 		var want []string
 		for i, name := range []string{"exec-a", "plain-b", "exec-c", "plain-d", "exec-e"} {
@@ -44,7 +44,7 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 func TestExecProbesHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		m, stop := n.manager(prober.Config{Exec: prober.Budget{Parallel: 3}})
+		m, stop := n.manager(prober.Config{Limits: prober.Limits{ExecParallel: 3}})
 		defer stop()
 		n.say("exec", answer{Outcome: success.Outcome, takes: time.Second})
 		n.say("web", answer{Outcome: success.Outcome, takes: 100 * time.Millisecond})
@@ -77,7 +77,7 @@ func TestExecProbesHaveABudget(t *testing.T) {
 func TestExecProbesPerSecond(t *testing.T) { // F-05
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		m, stop := n.manager(prober.Config{Exec: prober.Budget{PerSecond: 2}})
+		m, stop := n.manager(prober.Config{Limits: prober.Limits{ExecPerSecond: 2}})
 		defer stop()
 		for i := range 30 {
 			uid := types.UID(string(rune('a' + i)))

@@ -6,8 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Change is a new result of a probe: another than before, or the first for
-// that container ID (prober-62).
+// A Change is a new result of a probe: one that differs from the last, or the first for the
+// container ID.
 type Change struct {
 	UID         types.UID
 	Container   string
@@ -16,8 +16,8 @@ type Change struct {
 	Result      runtime.ProbeResult
 }
 
-// Matters reports whether the pod has to be synced because of it: that a
-// container lives changes nothing (prober-64, prober-65).
-func (c Change) Matters() bool {
+// NeedsSync reports whether the pod must be synced because of the change. A liveness success
+// has no effect.
+func (c Change) NeedsSync() bool {
 	return c.Kind != Liveness || c.Result == runtime.ProbeFailure
 }

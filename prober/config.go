@@ -11,112 +11,116 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Config says what a [Manager] works with. The zero value is good for trying
-// it: nothing is probed by a nil handler.
+// Config configures a [Manager]. The zero value is valid; every probe is then an error,
+// because it has no handler.
 type Config struct {
 	// Handlers carry out the probes.
 	Handlers Handlers
 
-	// Status returns what is known of a pod: pleg.Generator.Get. It is called
-	// often and from several goroutines, and does not block; with an error it
-	// returns what was known before. Nil: the status in the pod that Add is
-	// given counts, for agents that know their containers by that.
+	// Status returns the cached status of a pod, such as pleg.Generator.Get. It is called
+	// frequently and from several goroutines, and must not block. With an error it may
+	// return the last known status. If nil, the status of the pod passed to Add is used, for
+	// agents that do not observe containers themselves.
 	Status func(uid types.UID) (*runtime.PodStatus, error)
 
-	// HostIPs returns the node's addresses, the primary one first, at which
-	// pods of the host network are probed. Nil: what their status says.
+	// HostIPs returns the node's addresses, the primary one first, which are used to probe
+	// pods of the host network. If nil, the pod status is used.
 	HostIPs func() []string
 
-	// Changed is told of each new result, in order, on a goroutine of Run:
-	// the agent syncs the pod if Change.Matters. While it blocks, probes go
-	// on, and of several changes of one result it gets the last. Nil: nobody.
+	// Changed is called with each new result, in order, on a goroutine of Run. The pod must
+	// be synced if Change.NeedsSync. While Changed blocks, probes continue, and only the last
+	// of several changes of the same result is delivered. Optional.
 	Changed func(Change)
 
-	// Record takes the events that kubectl describe shows: "Liveness probe
-	// failed: …". It does not block. Nil: nobody.
+	// Record records an event, such as "Liveness probe failed: …". It must not block. If
+	// nil, events are dropped.
 	Record func(runtime.Event)
 
-	// Timing may change when a probe runs, beyond what whole seconds can say,
-	// from an annotation, say. It is called by Add and returns t, changed or
-	// not; it must not call the Manager. Nil: as the API says.
-	Timing func(pod *v1.Pod, container string, kind Kind, t Timing) Timing
+	// Schedule determines when probes run.
+	Schedule Schedule
 
-	// File keeps the results of readiness and startup probes, so that a
-	// restart of the agent changes nothing for containers (F-01). Its
-	// directory has to exist. "": there is no file, and what the pods' statuses
-	// say of their containers counts after a restart.
-	File string
+	// Limits bound the number of concurrent probes.
+	Limits Limits
 
-	// Parallel is how many probes run at a time at most. Zero: 256. A probe
-	// that has to wait is late, and does not fail.
-	Parallel int
+	// Path of the checkpoint with the results of readiness and startup probes, which
+	// preserves them over a restart of the agent. Its directory must exist. If empty, there
+	// is no file, and after a restart the container statuses of the pods apply.
+	Path string
 
-	// Exec bounds the probes that run a command, which cost a node much more
-	// than others (F-05).
-	Exec Budget
-
-	// Jitter is by which part of its period a run is moved at random, so that
-	// probes that began together don't run together for ever (F-03). Zero: 0.1;
-	// negative: none.
-	Jitter float64
-
-	// History is how many runs of each probe to remember (F-08). Zero: 5;
-	// negative: none.
+	// History is the number of attempts of each probe that [Manager.History] returns. Zero
+	// means 5; a negative value disables it.
 	History int
 
-	// Rand returns numbers in [0,1), for spread and jitter. It must not call the
-	// Manager, whose lock is held. Nil: math/rand.
-	Rand func() float64
-
-	// Logger gets a warning for the first of consecutive runs of a probe that
-	// could not be carried out. Nil discards.
+	// Logger receives a warning for the first of consecutive attempts of a probe that could
+	// not be carried out. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called by the Manager.
 	Hooks Hooks
 }
 
-// A Budget is what a type of probe may take of the node. Probes over it are
-// put off until there is room (F-05).
-type Budget struct {
-	// Parallel is how many run at a time at most. Zero: 16.
-	Parallel int
+// A Schedule determines when probes run.
+type Schedule struct {
+	// Timing may adjust the timing of a probe, for example by an annotation and with a
+	// resolution below a second. It is called by Add and returns t, changed or not. It must
+	// not call the Manager. Optional.
+	Timing func(pod *v1.Pod, container string, kind Kind, t Timing) Timing
 
-	// PerSecond is how many are begun in a second at most, on average. Zero:
-	// no limit.
-	PerSecond float64
+	// Jitter is the fraction of its period by which an attempt is delayed at random, so that
+	// probes that started together do not stay synchronized. At most 0.5. Zero means 0.1; a
+	// negative value disables it.
+	Jitter float64
+
+	// Rand returns numbers in [0,1), for the distribution of first attempts and the jitter.
+	// It must not call the Manager, whose lock is held. If nil, math/rand/v2 is used.
+	Rand func() float64
 }
 
-// fill puts the defaults in, or says what is wrong.
-func (c Config) fill() (Config, error) {
-	for _, each := range []struct {
-		bad  bool
-		text string
+// Limits bound the number of probes that run. A probe that exceeds them is delayed and does
+// not fail.
+type Limits struct {
+	// Parallel is the maximum number of concurrent probes. Zero means 256.
+	Parallel int
+
+	// ExecParallel is the maximum number of concurrent exec probes, which are much more
+	// expensive than others. Zero means 16.
+	ExecParallel int
+
+	// ExecPerSecond is the maximum average number of exec probes that start in a second.
+	// Zero means no limit.
+	ExecPerSecond float64
+}
+
+// withDefaults returns the Config with defaults, or an error that names an invalid field.
+func (c Config) withDefaults() (Config, error) {
+	for _, check := range []struct {
+		invalid bool
+		text    string
 	}{
-		{c.Parallel < 0, "Parallel is negative"},
-		{c.Exec.Parallel < 0, "Exec.Parallel is negative"},
-		{c.Exec.PerSecond < 0, "Exec.PerSecond is negative"},
-		{c.Jitter > 0.5, "Jitter is more than half a period"},
+		{c.Limits.Parallel < 0, "Limits.Parallel is negative"},
+		{c.Limits.ExecParallel < 0, "Limits.ExecParallel is negative"},
+		{c.Limits.ExecPerSecond < 0, "Limits.ExecPerSecond is negative"},
+		{c.Schedule.Jitter > 0.5, "Schedule.Jitter is more than half a period"},
 	} {
-		if each.bad {
-			return c, errors.New("prober: Config." + each.text)
+		if check.invalid {
+			return c, errors.New("prober: Config." + check.text)
 		}
 	}
-	if c.Parallel == 0 {
-		c.Parallel = 256
+	if c.Limits.Parallel == 0 {
+		c.Limits.Parallel = 256
 	}
-	if c.Exec.Parallel == 0 {
-		c.Exec.Parallel = 16
+	if c.Limits.ExecParallel == 0 {
+		c.Limits.ExecParallel = 16
 	}
-	if c.Jitter == 0 {
-		c.Jitter = 0.1
+	if c.Schedule.Jitter == 0 {
+		c.Schedule.Jitter = 0.1
 	}
 	if c.History == 0 {
 		c.History = 5
 	}
-	c.Jitter, c.History = max(c.Jitter, 0), max(c.History, 0)
-	if c.Rand == nil {
-		c.Rand = rand.Float64
+	c.Schedule.Jitter, c.History = max(c.Schedule.Jitter, 0), max(c.History, 0)
+	if c.Schedule.Rand == nil {
+		c.Schedule.Rand = rand.Float64
 	}
 	if c.Record == nil {
 		c.Record = func(runtime.Event) {}

@@ -38,7 +38,7 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 		{"panic (prober-10)", answer{calls: func() { panic("boom") }}, 3,
 			"0s Warning Unhealthy spec.containers{web} Liveness probe errored and resulted in unknown state: probe handler panicked: boom"},
 		{"no result", answer{}, 3,
-			"0s Warning Unhealthy spec.containers{web} Liveness probe errored and resulted in unknown state: the probe handler returned no result"},
+			"0s Warning Unhealthy spec.containers{web} Liveness probe errored and resulted in unknown state: probe handler returned no result"},
 		{"a handler that only minds its context", answer{takes: time.Hour}, 1,
 			"3s Warning Unhealthy spec.containers{web} Liveness probe failed: timed out after 1s: context deadline exceeded"},
 	} {
@@ -72,7 +72,7 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 				assert.Equal(t, "web Liveness", n.ran[0].Container+" "+n.ran[0].Kind.String())
 				assert.Equal(t, history[0].Result, n.ran[0].Result)
 				assert.Equal(t, tc.runs == 3, n.ran[0].Err != nil)
-				assert.Equal(t, history[0].Took, n.ran[0].Duration)
+				assert.Equal(t, history[0].Duration, n.ran[0].Duration)
 			})
 		})
 	}
@@ -112,7 +112,7 @@ func TestAProbeThatNobodyCanCarryOut(t *testing.T) { // prober-28, prober-33
 	assert.EqualError(t, err, "missing probe handler for pod-u_default(u):web")
 	target.Probe.TCPSocket = &v1.TCPSocketAction{}
 	_, err = prober.Handlers{}.Probe(ctx, target)
-	assert.EqualError(t, err, "missing probe handler for pod-u_default(u):web: this node runs no tcpSocket probes")
+	assert.EqualError(t, err, "missing probe handler for pod-u_default(u):web: no handler for tcpSocket")
 	target.Probe.Exec = &v1.ExecAction{}
 	_, err = prober.Handlers{}.Probe(ctx, target)
 	assert.EqualError(t, err, "more than one probe handler for pod-u_default(u):web: [exec tcpSocket]")
@@ -123,7 +123,7 @@ func TestWhichChangesMatter(t *testing.T) { // prober-64, prober-65
 		prober.Liveness: {false, false, true}, prober.Readiness: {true, true, true}, prober.Startup: {true, true, true},
 	} {
 		for i, r := range []runtime.ProbeResult{runtime.ProbeUnknown, runtime.ProbeSuccess, runtime.ProbeFailure} {
-			assert.Equal(t, want[i], prober.Change{Kind: kind, Result: r}.Matters(), "%v %v", kind, r)
+			assert.Equal(t, want[i], prober.Change{Kind: kind, Result: r}.NeedsSync(), "%v %v", kind, r)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestAFollowerThatBlocks(t *testing.T) {
 		assert.Contains(t, want, "readiness="+told[1].String())
 		cancel()
 		require.NoError(t, <-done)
-		assert.EqualError(t, m.Follow(t.Context(), nil), "prober: the handle of Follow is nil")
+		assert.EqualError(t, m.Follow(t.Context(), nil), "prober: Follow: handle is nil")
 		time.Sleep(10 * time.Second)
 	})
 }
@@ -217,7 +217,7 @@ func TestAContainerThatIsGoneIsNotProbed(t *testing.T) { // prober-13
 func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		m, stop := n.manager(prober.Config{Parallel: 1})
+		m, stop := n.manager(prober.Config{Limits: prober.Limits{Parallel: 1}})
 		defer stop()
 		n.say("web", answer{Outcome: failure.Outcome, takes: 2 * time.Second})
 		n.starts("u", "web", "1")
@@ -226,7 +226,7 @@ func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 		time.Sleep(time.Second)
 		n.exits("u", "web", "1", 1)
 		n.starts("u", "web", "2")
-		m.Look("u")
+		m.Inspect("u")
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"0s web Liveness 1", "1s web Liveness 2"}, n.take(&n.runs), "the new one is probed at once")
 		assert.Empty(t, n.take(&n.events))
@@ -270,14 +270,14 @@ func TestWhoExits(t *testing.T) {
 				m.Add(p)
 				time.Sleep(5 * time.Second)
 				n.exits("u", "web", "1", tc.code)
-				m.Look("u")
+				m.Inspect("u")
 				synctest.Wait()
 				assert.Equal(t, tc.ends, len(n.take(&n.removed)) == 1, "its series go (prober-9)")
 				_, known := m.Results(p).Liveness["1"]
 				assert.Equal(t, tc.ends, !known, "and its result (prober-9)")
 				n.take(&n.runs)
 				n.starts("u", "web", "2")
-				m.Look("u")
+				m.Inspect("u")
 				time.Sleep(15 * time.Second)
 				assert.Len(t, n.take(&n.runs), 2, "if it is started all the same, it is probed")
 			})
@@ -357,19 +357,19 @@ func TestAnInstanceThatIsYetToBeStartedHasNotFailed(t *testing.T) { // prober-14
 		n.say("web", failure) // so that no success is from a run
 		n.set("u", runtime.ContainerStatus{Name: "web", ID: "1", State: runtime.ContainerCreated})
 		m.Add(p)
-		m.Look("u")
+		m.Inspect("u")
 		assert.Equal(t, "web startup=unknown readiness=unknown", shown(m, p))
 		n.starts("u", "web", "1")
-		m.Look("u")
+		m.Inspect("u")
 		assert.Equal(t, "1 liveness=success, web startup=unknown readiness=failure", shown(m, p))
 		n.exits("u", "web", "1", 3)
-		m.Look("u")
+		m.Inspect("u")
 		assert.Equal(t, "1 liveness=failure, web startup=unknown readiness=failure", shown(m, p))
 		n.set("u", runtime.ContainerStatus{Name: "web", ID: "2", State: runtime.ContainerCreated})
-		m.Look("u")
+		m.Inspect("u")
 		assert.NotContains(t, shown(m, p), "2 liveness")
 		n.starts("u", "web", "2")
-		m.Look("u")
+		m.Inspect("u")
 		assert.Contains(t, shown(m, p), "2 liveness=success")
 	})
 }
@@ -446,10 +446,10 @@ func TestThePodsOwnStatus(t *testing.T) {
 
 func TestConfigsThatAreWrong(t *testing.T) {
 	for want, cfg := range map[string]prober.Config{
-		"prober: Config.Parallel is negative":              {Parallel: -1},
-		"prober: Config.Exec.Parallel is negative":         {Exec: prober.Budget{Parallel: -1}},
-		"prober: Config.Exec.PerSecond is negative":        {Exec: prober.Budget{PerSecond: -1}},
-		"prober: Config.Jitter is more than half a period": {Jitter: 0.6},
+		"prober: Config.Limits.Parallel is negative":                {Limits: prober.Limits{Parallel: -1}},
+		"prober: Config.Limits.ExecParallel is negative":            {Limits: prober.Limits{ExecParallel: -1}},
+		"prober: Config.Limits.ExecPerSecond is negative":           {Limits: prober.Limits{ExecPerSecond: -1}},
+		"prober: Config.Schedule.Jitter is more than half a period": {Schedule: prober.Schedule{Jitter: 0.6}},
 	} {
 		_, err := prober.New(cfg)
 		assert.EqualError(t, err, want)

@@ -8,19 +8,18 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// The reasons of events, for which people look.
+// The reasons of events.
 const (
 	reasonUnhealthy = "Unhealthy"
 	reasonWarning   = "ProbeWarning"
 )
 
-// detailMax bounds what is shown of Outcome.Detail, in bytes.
+// detailMax is the maximum number of bytes of Outcome.Detail in an event.
 const detailMax = 1 << 10
 
-// event returns what the outcome of a run makes for an event, if anything
-// (prober-30 … prober-32).
-func event(t Target, o Outcome, err error) (runtime.Event, bool) {
-	e := runtime.Event{Type: v1.EventTypeWarning, Reason: reasonUnhealthy}
+// event returns the event for an outcome; ok is false if there is none.
+func event(t Target, o Outcome, err error) (e runtime.Event, ok bool) {
+	e = runtime.Event{Type: v1.EventTypeWarning, Reason: reasonUnhealthy}
 	switch {
 	case err != nil:
 		e.Message = t.Kind.String() + " probe errored and resulted in " + o.Result.String() + " state: " + err.Error()
@@ -36,7 +35,7 @@ func event(t Target, o Outcome, err error) (runtime.Event, bool) {
 	return e, true
 }
 
-// text returns the output of o, with the start of its detail (F-08).
+// text returns the output of o, with the beginning of its detail.
 func text(o Outcome) string {
 	detail := cut(strings.TrimSpace(o.Detail), detailMax)
 	switch {
@@ -49,7 +48,7 @@ func text(o Outcome) string {
 	}
 }
 
-// cut returns the first bytes of s, whole characters only.
+// cut returns the first bytes of s, complete characters only.
 func cut(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

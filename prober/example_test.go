@@ -15,11 +15,11 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 )
 
-// A pod whose container runs is found ready. What runs it is nobody's business
-// here: the pod's own status says that it does.
+// A pod with a running container becomes ready. Without Config.Status, the status of the pod
+// determines which containers run.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "fine, thank you")
+		fmt.Fprintln(w, "ok")
 	}))
 	defer server.Close()
 
@@ -53,11 +53,11 @@ func Example() {
 	// Output: Readiness of nginx is success
 }
 
-// One run of a probe, for those who have their own idea of when.
+// One attempt of a probe, for callers with a schedule of their own.
 func ExampleHandlers_Probe() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "the database is away")
+		_, _ = io.WriteString(w, "database unavailable")
 	}))
 	defer server.Close()
 
@@ -72,10 +72,10 @@ func ExampleHandlers_Probe() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%v: %s (%s)\n", outcome.Result, outcome.Output, outcome.Detail)
-	// Output: failure: HTTP probe failed with statuscode: 503 (the database is away)
+	// Output: failure: HTTP probe failed with statuscode: 503 (database unavailable)
 }
 
-// port returns where the server listens.
+// port returns the port of the server.
 func port(s *httptest.Server) intstr.IntOrString {
 	return intstr.FromString(s.URL[strings.LastIndex(s.URL, ":")+1:])
 }

@@ -136,9 +136,9 @@ func TestACommandThatTheRuntimeDoesNotEndHasFailedIfTheRuntimeIsWell(t *testing.
 		assert.Equal(t, 5*time.Second, time.Since(begun))
 
 		_, err = prober.Exec{Runtime: stuckExec{errors.New("down")}}.Probe(t.Context(), command("true"))
-		require.ErrorContains(t, err, "the runtime does not answer: ")
+		require.ErrorContains(t, err, "runtime does not respond: ")
 		_, err = prober.Exec{Runtime: execer(stuckExec{}.Exec)}.Probe(t.Context(), command("true"))
-		require.ErrorContains(t, err, "the runtime does not answer: ", "it can't be asked")
+		require.ErrorContains(t, err, "runtime does not respond: ", "it can't be asked")
 	})
 }
 
@@ -148,9 +148,9 @@ func TestBadInputOfACommandIsNamed(t *testing.T) {
 		return runtime.ExecResult{}, nil
 	})
 	_, err := prober.Exec{Runtime: nobody}.Probe(t.Context(), command())
-	require.EqualError(t, err, "the probe's exec has no command")
+	require.EqualError(t, err, "exec has no command")
 	_, err = prober.Exec{Runtime: nobody}.Probe(t.Context(), prober.Target{Probe: &v1.Probe{}})
-	require.EqualError(t, err, "the probe has no exec")
+	require.EqualError(t, err, "probe has no exec")
 	_, err = prober.Exec{}.Probe(t.Context(), command("true"))
-	require.EqualError(t, err, "the runtime runs no commands in containers")
+	require.EqualError(t, err, "runtime does not support exec")
 }

@@ -13,11 +13,11 @@ type (
 const (
 	Idle    = idle
 	Probing = probing
-	Held    = held
+	Decided = decided
 	Ended   = ended
 )
 
-// NewState returns the state of a worker that has seen an instance.
+// NewState returns the state of a worker that has observed an instance.
 func NewState(p Phase, id string) State { return State{phase: p, id: id, known: true} }
 
 // Saw returns facts of an instance that runs.
@@ -29,14 +29,14 @@ func (f facts) With(edit func(finished, deleting, running, final, started *bool)
 	return f
 }
 
-// Before has an earlier life of the agent have said that it was well.
+// Before sets a success from before a restart of the agent.
 func (f facts) Before() Facts {
 	f.before = runtime.ProbeSuccess
 	return f
 }
 
-// See, Judge and Shape show the core.
-func (s state) See(k Kind, f Facts) (State, Actions) { return s.see(k, f) }
+// Observe, Judge and Shape export the transitions.
+func (s state) Observe(k Kind, f Facts) (State, Actions) { return s.observe(k, f) }
 
 func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions) {
 	r := runtime.ProbeFailure
@@ -51,8 +51,8 @@ func (s state) Shape() (id, phase, result string, known bool, alike int) {
 	return s.id, s.phase.String(), s.result.String(), s.known, s.alike
 }
 
-// Told reports what an action says.
-func (a actions) Told() (changed, begin, end bool) { return a.changed, a.begin, a.end }
+// Flags returns the actions.
+func (a actions) Flags() (changed, begin, end bool) { return a.changed, a.begin, a.end }
 
 // Workers lists the workers of all pods, as "container Kind".
 func (m *Manager) Workers() []string {

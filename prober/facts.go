@@ -9,16 +9,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A view is what is known of a pod at the moment: by the runtime, or, where
-// nobody asks that, by the pod's own status.
+// A view is the current status of a pod.
 type view struct {
 	pod      *v1.Pod
-	observed *runtime.PodStatus // nil: pod.Status tells
-	hosts    []string           // addresses of the node
+	observed *runtime.PodStatus // nil: pod.Status is used
+	hostIPs  []string
 }
 
-// facts returns what a view shows of a container, the gate and the memory
-// left out.
+// facts returns the facts of a container, except started and before.
 func (v view) facts(c *v1.Container) facts {
 	f := facts{
 		finished: v.pod.Status.Phase == v1.PodSucceeded || v.pod.Status.Phase == v1.PodFailed,
@@ -49,8 +47,8 @@ func (v view) facts(c *v1.Container) facts {
 	return f
 }
 
-// ip returns the address to probe the pod at; "" if there is none yet. A runtime
-// that fills in the addresses of sandboxes only is accepted.
+// ip returns the pod IP, empty if there is none yet. A runtime may report the IPs of the
+// sandbox only.
 func (v view) ip() string {
 	if v.observed != nil && len(v.observed.IPs) > 0 {
 		return v.observed.IPs[0]
@@ -60,15 +58,15 @@ func (v view) ip() string {
 			return sb.IPs[0]
 		}
 	}
-	if v.pod.Spec.HostNetwork && len(v.hosts) > 0 {
-		return v.hosts[0]
+	if v.pod.Spec.HostNetwork && len(v.hostIPs) > 0 {
+		return v.hostIPs[0]
 	}
 	return v.pod.Status.PodIP
 }
 
-// instance returns the instance of a container that counts: the one that runs,
-// else the newest (as in status: st-3) that was started. One that is yet to be started
-// has not failed (prober-16): it would be stopped as soon as it runs.
+// instance returns the instance of a container that is probed: the running one, else the newest
+// that was started. An instance that was created but not started has not failed (rule
+// prober-16); it would be stopped as soon as it runs.
 func instance(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	var newest *runtime.ContainerStatus
 	for i := range s.Containers {
@@ -91,10 +89,9 @@ func find(statuses []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	return &statuses[i]
 }
 
-// said reports whether the status that the pod came with says that this instance
-// has passed the probe: this agent's own word, from before it was restarted
-// (prober-70).
-func said(pod *v1.Pod, container, id string, k Kind) bool {
+// passedInStatus reports whether the pod status, which this agent wrote before a restart,
+// reports the instance as ready or started.
+func passedInStatus(pod *v1.Pod, container, id string, k Kind) bool {
 	for _, list := range [][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		if s := find(list, container); s != nil && s.ContainerID == id {
 			return k == Readiness && s.Ready || k == Startup && s.Started != nil && *s.Started

@@ -19,7 +19,7 @@ func TestAContainerThatStartedBeforeRunIsProbedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, err := prober.New(prober.Config{
-			Handlers: prober.Handlers{Exec: n, HTTPGet: n, TCPSocket: n, GRPC: n}, Status: n.status, Rand: func() float64 { return 0.9 },
+			Handlers: prober.Handlers{Exec: n, HTTPGet: n, TCPSocket: n, GRPC: n}, Status: n.status, Schedule: prober.Schedule{Rand: func() float64 { return 0.9 }},
 		})
 		require.NoError(t, err)
 		time.Sleep(time.Millisecond)

@@ -8,26 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Follow tells handle each new result, as Run tells Config.Changed, until ctx
-// ends; then it returns nil. It begins with the results that there are. Each
-// follower has a place of its own in what happens: while handle blocks, no
-// other is delayed, and of several changes of one result it is told the last.
-// So no queue is ever full (prober-63), and none grows beyond the number of
-// probes.
+// Follow calls handle with each new result, starting with the current ones. It blocks until ctx
+// is done and returns nil. Followers are independent: while handle blocks, no other follower is
+// delayed, and only the last of several changes of the same result is delivered. Queues are
+// therefore bounded by the number of probes.
 //
-// handle is called on the goroutine of Follow, in order. An error means that it
-// is nil.
+// handle is called on the goroutine of Follow, in order. Follow returns an error if it is nil.
 func (m *Manager) Follow(ctx context.Context, handle func(Change)) error {
 	if handle == nil {
-		return errors.New("prober: the handle of Follow is nil")
+		return errors.New("prober: Follow: handle is nil")
 	}
-	f := &follower{edge: make(chan struct{}, 1), news: make(map[key]Change)}
+	f := &follower{wake: make(chan struct{}, 1), pending: make(map[key]Change)}
 	m.mu.Lock()
 	m.followers = append(m.followers, f)
 	for _, p := range m.pods {
 		for _, w := range p.workers {
 			if w.state.known {
-				f.note(w)
+				f.add(w)
 			}
 		}
 	}
@@ -50,51 +47,51 @@ func (m *Manager) Follow(ctx context.Context, handle func(Change)) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.edge:
+		case <-f.wake:
 		}
 	}
 }
 
-// A follower is somebody who is told of changes. The Manager's mu guards it.
+// A follower is a call of Follow. The Manager's mu guards it.
 type follower struct {
-	edge  chan struct{} // of capacity 1: there is news
-	order []key
-	news  map[key]Change
+	wake    chan struct{} // of capacity 1: a change is pending
+	order   []key
+	pending map[key]Change
 }
 
-// A key is what a worker is known by (prober-1).
+// A key identifies a worker.
 type key struct {
 	uid       types.UID
 	container string
 	kind      Kind
 }
 
-// note notes the result of w.
-func (f *follower) note(w *worker) {
-	k := key{w.of.uid, w.container.Name, w.kind}
-	if _, ok := f.news[k]; !ok {
+// add adds the result of w to the pending changes.
+func (f *follower) add(w *worker) {
+	k := key{w.pod.uid, w.container.Name, w.kind}
+	if _, ok := f.pending[k]; !ok {
 		f.order = append(f.order, k)
 	}
-	f.news[k] = Change{UID: k.uid, Container: k.container, ContainerID: w.state.id, Kind: k.kind, Result: w.state.result}
-	edge(f.edge)
+	f.pending[k] = Change{UID: k.uid, Container: k.container, ContainerID: w.state.id, Kind: k.kind, Result: w.state.result}
+	wake(f.wake)
 }
 
-// take returns the oldest change that was not told yet.
+// take returns the oldest pending change.
 func (f *follower) take() (Change, bool) {
 	if len(f.order) == 0 {
 		return Change{}, false
 	}
 	k := f.order[0]
 	f.order = f.order[1:]
-	c := f.news[k]
-	delete(f.news, k)
+	c := f.pending[k]
+	delete(f.pending, k)
 	return c, true
 }
 
-// tellLocked tells all followers the result of w.
-func (m *Manager) tellLocked(w *worker) {
+// notifyLocked delivers the result of w to all followers and the store.
+func (m *Manager) notifyLocked(w *worker) {
 	for _, f := range m.followers {
-		f.note(w)
+		f.add(w)
 	}
-	m.store.note(w)
+	m.store.changed(w)
 }

@@ -11,61 +11,58 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Handler carries out one run of a probe: it runs the command, or makes the
-// request, and says what came of it.
+// A Handler carries out one attempt of a probe: it runs the command or sends the request, and
+// returns the outcome.
 //
-// A Manager calls it from many goroutines, at most once at a time for a probe.
-// It keeps to t.Timeout itself, which for most is a failure, and returns soon
-// after ctx has ended: when nobody cares for the outcome any more, or two
-// seconds after the timeout. An error then is a failure, too.
+// A Manager calls it from many goroutines, but not concurrently for the same probe. Probe must
+// apply t.Timeout itself, usually as a failure, and must return soon after ctx is done. That
+// happens when the outcome is no longer needed, or two seconds after the timeout; an error
+// after that timeout is a failure.
 //
-// An error means that the probe could not be carried out, which says nothing
-// about the container: it is tried again at once, twice at most, and then
-// passed over (prober-21, prober-29). That a server refuses the connection is a
-// failure, and not an error.
+// An error means that the probe could not be carried out, which does not depend on the
+// container. It is retried immediately up to twice, and then ignored. A refused connection
+// must be a failure, not an error.
 type Handler interface {
 	Probe(ctx context.Context, t Target) (Outcome, error)
 }
 
-// A Target is what one run of a probe is about.
+// A Target describes one attempt of a probe.
 type Target struct {
-	Pod       *v1.Pod       // may not be changed
-	Container *v1.Container // of Pod; its ports and env give names a meaning
+	Pod       *v1.Pod       // must not be modified
+	Container *v1.Container // of Pod; its ports and env resolve names
 	Kind      Kind
-	Probe     *v1.Probe // what to do; its times and thresholds don't concern a Handler
+	Probe     *v1.Probe // its periods and thresholds do not concern a Handler
 
-	// ContainerID as the runtime knows it: "<runtime name>://<id>".
+	// ContainerID in the form "<runtime name>://<id>".
 	ContainerID string
 
-	// PodIP is the primary address of the pod, "" if it has none yet.
+	// PodIP is the primary IP of the pod. Empty if it has none yet.
 	PodIP string
 
-	// Timeout of this run in all. Above zero.
+	// Timeout of the attempt. Positive.
 	Timeout time.Duration
 }
 
-// An Outcome is what one run of a probe has come to.
+// An Outcome is the outcome of one attempt of a probe.
 type Outcome struct {
 	// Result is ProbeSuccess or ProbeFailure.
 	Result runtime.ProbeResult
 
-	// Warning: it is a success that somebody should have a look at
-	// (prober-32).
+	// Warning marks a success that is reported by an event.
 	Warning bool
 
-	// Output says why, for the event: "HTTP probe failed with statuscode: 503".
+	// Output is the reason, for the event: "HTTP probe failed with statuscode: 503".
 	Output string
 
-	// Detail is what else helps to understand a failure, such as the start of
-	// the body of an HTTP answer. The event shows its first KiB after Output.
+	// Detail has more about a failure, such as the beginning of an HTTP response body. The
+	// event contains its first KiB after Output.
 	Detail string
 }
 
-// Handlers carry out the probes of the API, each those of its type. It is a
-// Handler itself, which passes a probe on to the one for it.
+// Handlers carry out the probes of the API by type. It is a Handler that selects the one for a
+// probe.
 //
-// A nil one means that nobody can carry out that type: such a probe is an
-// error, which an event tells and which has no effect (prober-33).
+// A probe whose handler is nil is an error, which is reported by an event and has no effect.
 type Handlers struct {
 	Exec      Handler
 	HTTPGet   Handler
@@ -74,17 +71,17 @@ type Handlers struct {
 }
 
 const (
-	// tries is how often a run that ends in an error is made (prober-29).
+	// tries is the maximum number of tries of an attempt that returns an error.
 	tries = 3
 
-	// grace is what a handler has to notice a timeout before its context ends.
+	// grace is the time between the timeout of a handler and the end of its context.
 	grace = 2 * time.Second
 )
 
-// Probe runs the probe of t once, or up to three times where there is an error:
-// all that a Manager does to make a run, for those who have their own idea of
-// when. A Target without a Probe is a success (prober-28), one without a Timeout
-// has that of the Probe. The panic of a handler is an error (prober-10).
+// Probe makes one attempt, with up to three tries if the handler returns an error. It is what a
+// Manager does for each attempt, for callers with a schedule of their own. A Target without a
+// Probe is a success; one without a Timeout has that of the Probe. A panic of the handler is an
+// error.
 func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if t.Probe == nil {
 		return Outcome{Result: runtime.ProbeSuccess}, nil
@@ -92,7 +89,7 @@ func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if t.Timeout <= 0 {
 		t.Timeout = TimingOf(t.Probe).Timeout
 	}
-	handler, err := h.of(t)
+	handler, err := h.handlerFor(t)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -105,8 +102,8 @@ func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 	return outcome, err
 }
 
-// of returns who carries out the probe of t.
-func (h Handlers) of(t Target) (Handler, error) {
+// handlerFor returns the handler for the probe of t.
+func (h Handlers) handlerFor(t Target) (Handler, error) {
 	var set []string
 	var handler Handler
 	for _, each := range []struct {
@@ -123,19 +120,19 @@ func (h Handlers) of(t Target) (Handler, error) {
 			set, handler = append(set, each.name), each.handler
 		}
 	}
-	who := name(t.Pod) + ":" + t.Container.Name
+	target := name(t.Pod) + ":" + t.Container.Name
 	switch {
 	case len(set) == 0:
-		return nil, fmt.Errorf("missing probe handler for %s", who)
+		return nil, fmt.Errorf("missing probe handler for %s", target)
 	case len(set) > 1:
-		return nil, fmt.Errorf("more than one probe handler for %s: %v", who, set)
+		return nil, fmt.Errorf("more than one probe handler for %s: %v", target, set)
 	case handler == nil:
-		return nil, fmt.Errorf("missing probe handler for %s: this node runs no %s probes", who, set[0])
+		return nil, fmt.Errorf("missing probe handler for %s: no handler for %s", target, set[0])
 	}
 	return handler, nil
 }
 
-// call is one try.
+// call makes one try.
 func call(ctx context.Context, h Handler, t Target) (outcome Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -149,7 +146,7 @@ func call(ctx context.Context, h Handler, t Target) (outcome Outcome, err error)
 		return Outcome{Result: runtime.ProbeFailure, Output: fmt.Sprintf("timed out after %v: %v", t.Timeout, err)}, nil
 	}
 	if err == nil && outcome.Result == runtime.ProbeUnknown {
-		err = errors.New("the probe handler returned no result")
+		err = errors.New("probe handler returned no result")
 	}
 	return outcome, err
 }

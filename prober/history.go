@@ -9,19 +9,19 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Run is what is remembered of one run of a probe.
+// An Attempt describes a past attempt of a probe.
 type Attempt struct {
-	At     time.Time // it began
-	Took   time.Duration
-	Result runtime.ProbeResult // ProbeUnknown if Err
-	Err    bool                // it could not be carried out, and had no effect
+	At       time.Time // start
+	Duration time.Duration
+	Result   runtime.ProbeResult // ProbeUnknown if Err
+	Err      bool                // the attempt could not be carried out and had no effect
 
-	// Output of a run that was not a plain success, up to 1 KiB.
+	// Output of the attempt, up to 1 KiB. Empty for a success without warning.
 	Output string
 }
 
-// History returns the last runs of a probe, oldest first, also those on
-// instances of the container that are gone (F-08).
+// History returns the last attempts of a probe, the oldest first, including those on earlier
+// instances of the container.
 func (m *Manager) History(uid types.UID, container string, kind Kind) []Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,8 +35,8 @@ func (m *Manager) History(uid types.UID, container string, kind Kind) []Attempt 
 	return nil
 }
 
-// remember adds a run to the last most.
-func (w *worker) remember(r Attempt, most int) {
+// addHistory appends an attempt and keeps the last most.
+func (w *worker) addHistory(r Attempt, most int) {
 	switch {
 	case most == 0:
 		return

@@ -14,25 +14,23 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// UserAgent is how the probes of this package call themselves (prober-45,
-// prober-56).
+// UserAgent is the user agent of HTTP and gRPC probes.
 const UserAgent = "kube-probe/1.36"
 
-// HTTPGet sends a GET request: an answer of 200 to 399 is success, another is
-// failure, and so is none (prober-40 … prober-54). A redirect to another host is
-// not followed: it is a success with a warning.
+// HTTPGet sends a GET request: a status code of 200 to 399 is a success, any other and no
+// response are failures. A redirect to another host is not followed and is a success with a
+// warning.
 //
-// An HTTPGet has no connections of its own: each request opens one and closes it.
-// The zero value is ready for use.
+// Each request opens a connection and closes it. The zero value is ready to use.
 type HTTPGet struct{}
 
 // Probe implements [Handler].
 func (HTTPGet) Probe(ctx context.Context, t Target) (Outcome, error) {
 	action := t.Probe.HTTPGet
 	if action == nil {
-		return Outcome{}, errors.New("the probe has no httpGet")
+		return Outcome{}, errors.New("probe has no httpGet")
 	}
-	request, err := podhttp.NewRequest(ctx, action, t.Container, t.PodIP, UserAgent) // prober-40 … prober-45
+	request, err := podhttp.NewRequest(ctx, action, t.Container, t.PodIP, UserAgent)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -40,10 +38,10 @@ func (HTTPGet) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	// No proxy, no verification, redirects within the host (prober-46, prober-48).
+	// No proxy, no certificate verification, redirects within the host only (rule prober-46).
 	client := podhttp.NewClient(podhttp.Config{
 		MaxBody:   maxOutput,
-		Timeout:   t.Timeout, // from the dial to the last byte of the body (prober-47)
+		Timeout:   t.Timeout, // from the dial to the last byte of the body
 		Dial:      Dial,
 		Protocols: protocols,
 	})
@@ -53,19 +51,19 @@ func (HTTPGet) Probe(ctx context.Context, t Target) (Outcome, error) {
 		return Outcome{Result: runtime.ProbeFailure, Output: err.Error()}, nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body) // maxOutput at most
+	body, err := io.ReadAll(response.Body) // limited by MaxBody
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		// As slow as one that says nothing, and it would be the next time.
+		// The next try would time out as well.
 		return Outcome{Result: runtime.ProbeFailure, Output: fmt.Sprintf("read the body: %v", err)}, nil
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("read the body: %w", err)
 	}
-	return judge(response.StatusCode, string(body)), nil
+	return outcomeOf(response.StatusCode, string(body)), nil
 }
 
-// judge says what an answer means (prober-50, prober-51).
-func judge(code int, body string) Outcome {
+// outcomeOf returns the outcome for a response.
+func outcomeOf(code int, body string) Outcome {
 	switch {
 	case code >= 200 && code < 300:
 		return Outcome{Result: runtime.ProbeSuccess, Output: body}
@@ -76,17 +74,17 @@ func judge(code int, body string) Outcome {
 	}
 }
 
-// protocolsOf returns the versions of HTTP that a probe uses: HTTP/2 without TLS
-// only for the pod itself (prober-54).
+// protocolsOf returns the HTTP versions of a probe. HTTP/2 without TLS is allowed only for the
+// pod IP (rule prober-54).
 func protocolsOf(action *v1.HTTPGetAction) (*http.Protocols, error) {
 	if action.Protocol != nil && *action.Protocol == v1.HTTPProtocolHTTP2 && action.Host != "" {
-		return nil, fmt.Errorf("protocol %s does not go with a host (%q)", *action.Protocol, action.Host)
+		return nil, fmt.Errorf("protocol %s does not support a host (%q)", *action.Protocol, action.Host)
 	}
 	p, err := podhttp.Protocols(action)
 	if p == nil && err == nil {
 		p = new(http.Protocols)
 		p.SetHTTP1(true)
-		p.SetHTTP2(true) // a server with TLS may choose it
+		p.SetHTTP2(true) // a TLS server may select it
 	}
 	return p, err
 }

@@ -231,7 +231,7 @@ func TestHTTP2GoesWithoutTLS(t *testing.T) { // prober-54
 	assert.Equal(t, prober.Outcome{Result: runtime.ProbeSuccess, Output: "HTTP/2.0"}, get(t, to))
 
 	for words, change := range map[string]func(){
-		`protocol HTTP2 does not go with a host ("example.org")`: func() { action.Host = "example.org" },
+		`protocol HTTP2 does not support a host ("example.org")`: func() { action.Host = "example.org" },
 		`protocol HTTP2 does not go with scheme HTTPS`:           func() { action.Host, action.Scheme = "", v1.URISchemeHTTPS },
 		`unknown protocol "HTTP9"`:                               func() { action.Protocol = new(v1.HTTPProtocol("HTTP9")) },
 	} {
@@ -391,5 +391,5 @@ func TestBadInputOfAGetIsNamed(t *testing.T) {
 		})
 	}
 	_, err := prober.HTTPGet{}.Probe(t.Context(), prober.Target{Probe: &v1.Probe{}})
-	require.EqualError(t, err, "the probe has no httpGet")
+	require.EqualError(t, err, "probe has no httpGet")
 }

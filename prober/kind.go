@@ -2,22 +2,20 @@ package prober
 
 import v1 "k8s.io/api/core/v1"
 
-// A Kind is what a probe is for.
+// A Kind is the purpose of a probe.
 type Kind int
 
-// The kinds of probes, in the order in which those of a container are set up
-// (prober-3).
+// The kinds of probes, in the order in which those of a container are set up.
 const (
-	Startup   Kind = iota // the container has started; until then the others wait
-	Readiness             // it can serve
-	Liveness              // it is to be left running
+	Startup   Kind = iota // whether the container has started; the other probes wait for it
+	Readiness             // whether it can serve requests
+	Liveness              // whether it need not be restarted
 )
 
-// kinds are all of them, in order.
+// kinds are all kinds, in order.
 var kinds = [...]Kind{Startup, Readiness, Liveness}
 
-// String returns the kind as the kubelet's events and metrics spell it:
-// "Liveness".
+// String returns the kind as in the kubelet's events and metrics, such as "Liveness".
 func (k Kind) String() string {
 	switch k {
 	case Startup:
@@ -31,8 +29,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Of returns the probe of this kind that c has, or nil.
-func (k Kind) Of(c *v1.Container) *v1.Probe {
+// Probe returns the probe of this kind of a container, or nil.
+func (k Kind) Probe(c *v1.Container) *v1.Probe {
 	switch k {
 	case Startup:
 		return c.StartupProbe

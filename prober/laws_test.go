@@ -103,8 +103,8 @@ func TestLawsHoldWhateverTheWorldDoes(t *testing.T) {
 			}
 			m, err := prober.New(prober.Config{
 				Handlers: prober.Handlers{Exec: c, TCPSocket: c}, Status: c.status, Changed: c.changed,
-				Parallel: 5, Exec: prober.Budget{Parallel: 2, PerSecond: 10},
-				Rand: func() float64 { return float64(c.draw(1000)) / 1000 },
+				Limits:   prober.Limits{Parallel: 5, ExecParallel: 2, ExecPerSecond: 10},
+				Schedule: prober.Schedule{Rand: func() float64 { return float64(c.draw(1000)) / 1000 }},
 			})
 			require.NoError(t, err)
 			stop := run(t, m)

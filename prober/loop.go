@@ -8,64 +8,63 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// loop has each worker look and run when its time has come, until ctx ends and
-// the last run has returned. It is the one goroutine that all who wait share
-// (F-02).
+// loop inspects pods and starts attempts until ctx is done and the last attempt has returned. All
+// waiting workers share its goroutine.
 func (m *Manager) loop(ctx context.Context) {
-	var flights sync.WaitGroup
-	defer flights.Wait()
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var rang time.Time
+	var fired time.Time
 	for ctx.Err() == nil {
-		pause := m.turn(ctx, &flights)
-		timer.Reset(max(pause, bundle-time.Since(rang)))
+		pause := m.work(ctx, &attempts)
+		timer.Reset(max(pause, bundle-time.Since(fired)))
 		select {
 		case <-ctx.Done():
 		case <-m.wake:
-		case rang = <-timer.C:
+		case fired = <-timer.C:
 		}
 	}
 }
 
-// bundle is how long after one ring of the timer the next one comes at the
-// earliest. At a thousand probes a second, five begin together then, and being
-// woken for them costs a fifth; where there are few it makes no difference.
+// bundle is the minimum interval between two expirations of the timer. At a thousand probes a
+// second, five attempts then start together, which saves four of five wakeups.
 const bundle = 5 * time.Millisecond
 
-// turn does what there is to do now, and returns for how long there is nothing.
-func (m *Manager) turn(ctx context.Context, flights *sync.WaitGroup) time.Duration {
+// work inspects the pods and starts the attempts that are due, and returns the time until the
+// next one is.
+func (m *Manager) work(ctx context.Context, attempts *sync.WaitGroup) time.Duration {
 	for ctx.Err() == nil {
 		p := m.next(time.Now())
 		if p == nil {
 			break
 		}
-		m.look(p)
-		m.launch(ctx, flights)
+		m.inspect(p)
+		m.launch(ctx, attempts)
 	}
-	m.launch(ctx, flights)
+	m.launch(ctx, attempts)
 	return m.pause(time.Now())
 }
 
-// next returns a pod that has to be looked at now, or nil.
-func (m *Manager) next(now time.Time) *watched {
+// next returns a pod that must be inspected now, or nil.
+func (m *Manager) next(now time.Time) *probedPod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.looks) > 0 {
-		p := m.looks[0]
-		m.looks[0] = nil
-		m.looks = m.looks[1:]
-		if p.looked = false; !p.gone {
+	for len(m.queue) > 0 {
+		p := m.queue[0]
+		m.queue[0] = nil
+		m.queue = m.queue[1:]
+		if p.queued = false; !p.removed {
 			return p
 		}
 	}
 	if len(m.timers) > 0 && !m.timers[0].wake.After(now) {
-		return m.timers[0].of
+		return m.timers[0].pod
 	}
 	return nil
 }
 
-// pause returns how long it is until the next timer.
+// pause returns the time until the next attempt is due.
 func (m *Manager) pause(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,26 +78,26 @@ func (m *Manager) pause(now time.Time) time.Duration {
 	return max(pause, 0)
 }
 
-// lookLocked has the loop look at p.
-func (m *Manager) lookLocked(p *watched) {
-	if p.looked || p.gone || m.began.IsZero() {
+// inspectLocked queues p for inspection by the loop.
+func (m *Manager) inspectLocked(p *probedPod) {
+	if p.queued || p.removed || m.began.IsZero() {
 		return
 	}
-	p.looked = true
-	m.looks = append(m.looks, p)
-	edge(m.wake)
+	p.queued = true
+	m.queue = append(m.queue, p)
+	wake(m.wake)
 }
 
-func edge(c chan struct{}) {
+// wake sends to a channel of capacity 1 without blocking.
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// look has all workers of p see their containers, and queues those whose time
-// has come. Whoever has seen something new is told of it.
-func (m *Manager) look(p *watched) {
+// inspect passes the status of p to its workers, and queues the attempts that are due.
+func (m *Manager) inspect(p *probedPod) {
 	observed := m.observe(p)
 	var hosts []string
 	if m.cfg.HostIPs != nil {
@@ -106,24 +105,24 @@ func (m *Manager) look(p *watched) {
 	}
 	m.mu.Lock()
 	defer m.unlock()
-	if p.gone {
+	if p.removed {
 		return
 	}
-	now, v := time.Now(), view{pod: p.pod, observed: observed, hosts: hosts}
+	now, v := time.Now(), view{pod: p.pod, observed: observed, hostIPs: hosts}
 	p.ip = v.ip()
 	for _, w := range p.workers {
-		m.seeLocked(w, v, now)
+		m.observeLocked(w, v, now)
 	}
 }
 
-// observe asks what is known of p. Nil: its own status counts.
-func (m *Manager) observe(p *watched) *runtime.PodStatus {
+// observe returns the observed status of p, or nil if the pod's own status is used.
+func (m *Manager) observe(p *probedPod) *runtime.PodStatus {
 	if m.cfg.Status == nil {
 		return nil
 	}
 	observed, err := m.cfg.Status(p.uid)
 	if err != nil {
-		m.cfg.Logger.Debug("what is known of a pod is old", "uid", p.uid, "err", err)
+		m.cfg.Logger.Debug("Using stale pod status", "podUID", p.uid, "err", err)
 	}
 	if observed == nil {
 		observed = &runtime.PodStatus{UID: p.uid}
@@ -131,29 +130,28 @@ func (m *Manager) observe(p *watched) *runtime.PodStatus {
 	return observed
 }
 
-// seeLocked has w see its container, and finds out when it is next to do
-// something.
-func (m *Manager) seeLocked(w *worker, v view, now time.Time) {
+// observeLocked makes the transition of w for an observation, and schedules it.
+func (m *Manager) observeLocked(w *worker, v view, now time.Time) {
 	f := v.facts(w.container)
 	f.started = w.passed(f.id)
 	if f.id != w.state.id {
 		f.before = m.before(w, f.id)
 	}
 	was := w.state
-	s, a := was.see(w.kind, f)
+	s, a := was.observe(w.kind, f)
 	w.state = s
 	m.actLocked(w, a)
 	w.fresh = w.fresh || a.begin
 	if s.id != was.id || s.phase != probing {
-		w.callOff()
+		w.cancelAttempt()
 	}
 	switch {
-	case w.turn != resting: // what is to come is found out when it has ended
+	case w.turn != resting: // scheduled when the attempt has ended
 		return
 	case s.phase != probing:
-		w.fresh, w.wake = false, now.Add(w.idleFor())
+		w.fresh, w.wake = false, now.Add(w.inspectPeriod())
 	case w.fresh:
-		w.begin(now, f.startedAt, m.made, m.cfg.Rand)
+		w.begin(now, f.startedAt, m.made, m.cfg.Schedule.Rand)
 	}
 	if s.phase == probing && !w.wake.After(now) {
 		m.timers.drop(w)
@@ -167,10 +165,10 @@ func (m *Manager) seeLocked(w *worker, v view, now time.Time) {
 	m.timers.set(w)
 }
 
-// actLocked does what a step of w asks for.
+// actLocked carries out the actions of a transition.
 func (m *Manager) actLocked(w *worker, a actions) {
 	if a.changed {
-		m.tellLocked(w)
+		m.notifyLocked(w)
 	}
 	if a.end {
 		m.removeLocked(w)

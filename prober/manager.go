@@ -10,33 +10,33 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
-// A Manager probes the containers of pods, and keeps what came of it. Its
-// methods may be called from any goroutine, and don't block.
+// A Manager probes the containers of pods and stores the results. Its methods are safe for
+// concurrent use and do not block, except Run and Follow.
 type Manager struct {
 	cfg Config
 	ran runonce.Guard
 
-	wake chan struct{} // of capacity 1: there is something for the loop to do
-	made time.Time     // New: containers that started before are an earlier agent's
+	wake chan struct{} // of capacity 1: the loop has something to do
+	made time.Time     // time of New; containers that started earlier were started by an earlier agent
 
 	// mu guards the fields below.
 	mu     sync.Mutex
-	began  time.Time // Run; zero before
-	pods   map[types.UID]*watched
-	looks  []*watched // to look at
+	began  time.Time // start of Run; zero before
+	pods   map[types.UID]*probedPod
+	queue  []*probedPod // to be inspected
 	timers timers
 	budget budget
 	store  store
 
 	followers []*follower
-	removed   []removal   // to tell Hooks.Removed of
-	deferred  []DeferInfo // to tell Hooks.Deferred of
+	removed   []removal   // for Hooks.Removed, called by unlock
+	deferred  []DeferInfo // for Hooks.Deferred, called by unlock
 }
 
-// New returns a Manager for cfg, which probes nothing before Run. An error
-// names the field of cfg that is wrong.
+// New returns a Manager, or an error that names an invalid field of cfg. No probe runs before
+// Run.
 func New(cfg Config) (*Manager, error) {
-	cfg, err := cfg.fill()
+	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -44,14 +44,14 @@ func New(cfg Config) (*Manager, error) {
 		cfg:    cfg,
 		wake:   make(chan struct{}, 1),
 		made:   time.Now(),
-		pods:   make(map[types.UID]*watched),
+		pods:   make(map[types.UID]*probedPod),
 		budget: newBudget(cfg),
 		store:  newStore(cfg),
 	}, nil
 }
 
-// Run probes until ctx ends, and returns nil when the runs that were under way
-// have returned. A second call returns an error.
+// Run runs the probes until ctx is done, and returns nil when the attempts in progress have
+// returned. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("prober: Manager"); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.began = time.Now()
 	m.loadLocked()
 	for _, p := range m.pods {
-		m.lookLocked(p)
+		m.inspectLocked(p)
 	}
 	m.mu.Unlock()
 
@@ -68,7 +68,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if m.cfg.Changed != nil {
 		others.Go(func() { _ = m.Follow(ctx, m.cfg.Changed) })
 	}
-	if m.cfg.File != "" {
+	if m.cfg.Path != "" {
 		others.Go(func() { m.saveLoop(ctx) })
 	}
 	m.loop(ctx)
@@ -76,7 +76,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// unlock gives mu up, and tells the hooks what they could not be told before.
+// unlock releases mu and calls the hooks that could not be called with it.
 func (m *Manager) unlock() {
 	removed, deferred := m.removed, m.deferred
 	m.removed, m.deferred = nil, nil

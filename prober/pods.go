@@ -11,40 +11,39 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Add makes the probes of a pod those of its spec: new ones begin, those that
-// are gone end, and others go on with what they have found out (F-09). A pod
-// that is probed already is nothing special, so it is called at each sync. It
-// also has the Manager look at the pod, as Look does.
+// Add sets the probes of a pod to those of its spec: new ones start, removed ones end, and others
+// continue with their counters. Add is idempotent and must be called at each sync. It also
+// inspects the pod, as Inspect does.
 //
-// The pod may not be changed afterwards.
+// The caller must not modify the pod afterwards.
 func (m *Manager) Add(pod *v1.Pod) {
 	m.mu.Lock()
 	defer m.unlock()
 	p := m.pods[pod.UID]
 	if p == nil {
-		p = &watched{uid: pod.UID}
+		p = &probedPod{uid: pod.UID}
 	}
 	if p.pod == pod {
-		m.lookLocked(p)
+		m.inspectLocked(p)
 		return
 	}
-	m.putLocked(p, pod)
+	m.setPodLocked(p, pod)
 }
 
-// putLocked makes the probes of p those of pod.
-func (m *Manager) putLocked(p *watched, pod *v1.Pod) {
+// setPodLocked sets the probes of p to those of pod.
+func (m *Manager) setPodLocked(p *probedPod, pod *v1.Pod) {
 	was := p.workers
 	p.pod, p.workers = pod, nil
-	for _, c := range probed(pod) {
+	for _, c := range probedContainers(pod) {
 		var startup *worker
-		for _, k := range kinds { // prober-3
-			probe := k.Of(c)
-			if probe == nil || p.ending && k != Readiness {
+		for _, k := range kinds {
+			probe := k.Probe(c)
+			if probe == nil || p.terminating && k != Readiness {
 				continue
 			}
-			w := worked(was, c.Name, k)
+			w := findWorker(was, c.Name, k)
 			if w == nil {
-				w = &worker{of: p, kind: k, place: -1}
+				w = &worker{pod: p, kind: k, index: -1}
 			}
 			m.setLocked(w, c, probe)
 			if k == Startup {
@@ -62,18 +61,18 @@ func (m *Manager) putLocked(p *watched, pod *v1.Pod) {
 			m.stopLocked(w)
 		}
 	}
-	if len(p.workers) == 0 && !p.ending {
-		p.gone = true
+	if len(p.workers) == 0 && !p.terminating {
+		p.removed = true
 		delete(m.pods, p.uid)
 		return
 	}
 	m.pods[p.uid] = p
-	m.lookLocked(p)
+	m.inspectLocked(p)
 }
 
-// probed returns the containers of pod that are probed, in order: init
-// containers are, if they keep running (prober-2, prober-3).
-func probed(pod *v1.Pod) []*v1.Container {
+// probedContainers returns the containers of pod that may have probes, in order. Of the init
+// containers only sidecars may.
+func probedContainers(pod *v1.Pod) []*v1.Container {
 	var list []*v1.Container
 	for i := range pod.Spec.Containers {
 		list = append(list, &pod.Spec.Containers[i])
@@ -86,7 +85,7 @@ func probed(pod *v1.Pod) []*v1.Container {
 	return list
 }
 
-func worked(workers []*worker, container string, k Kind) *worker {
+func findWorker(workers []*worker, container string, k Kind) *worker {
 	for _, w := range workers {
 		if w.container.Name == container && w.kind == k {
 			return w
@@ -95,39 +94,38 @@ func worked(workers []*worker, container string, k Kind) *worker {
 	return nil
 }
 
-// setLocked makes w the worker for that probe of c. What it is about stays what
-// it was, so its counters stay, too; a run that is due later than a new period
-// says is due then.
+// setLocked sets the probe of w. The counters are kept. An attempt that is due later than the new
+// period permits is moved forward.
 func (m *Manager) setLocked(w *worker, c *v1.Container, probe *v1.Probe) {
 	same := w.probe != nil && (w.probe == probe || reflect.DeepEqual(w.probe, probe))
 	w.container = c
-	if same && m.cfg.Timing == nil {
+	if same && m.cfg.Schedule.Timing == nil {
 		w.probe = probe
 		return
 	}
 	t := TimingOf(probe)
-	if m.cfg.Timing != nil {
-		t = m.cfg.Timing(w.of.pod, c.Name, w.kind, t).defaults()
+	if m.cfg.Schedule.Timing != nil {
+		t = m.cfg.Schedule.Timing(w.pod.pod, c.Name, w.kind, t).defaults()
 	}
-	known := w.probe != nil
+	existed := w.probe != nil
 	w.probe = probe
 	if same && t == w.timing {
 		return
 	}
 	w.timing = t
-	if known && w.place >= 0 && w.state.phase == probing {
+	if existed && w.index >= 0 && w.state.phase == probing {
 		if soon := time.Now().Add(t.Period); soon.Before(w.wake) {
 			w.slot, w.wake = soon, soon
 			m.timers.set(w)
-			edge(m.wake)
+			wake(m.wake)
 		}
 	}
 }
 
-// stopLocked ends w.
+// stopLocked ends a worker.
 func (m *Manager) stopLocked(w *worker) {
-	w.gone = true
-	w.callOff()
+	w.removed = true
+	w.cancelAttempt()
 	m.timers.drop(w)
 	if w.state.phase != ended {
 		m.removeLocked(w)
@@ -135,20 +133,20 @@ func (m *Manager) stopLocked(w *worker) {
 	m.store.dirty = true
 }
 
-// Look says that containers of the pod may have changed, as pleg's events tell:
-// a new instance is probed at once, and not when its predecessor would have
-// been. Without it that is noticed within ten seconds.
-func (m *Manager) Look(uid types.UID) {
+// Inspect reads the status of the pod again, because its containers may have changed, as a pleg
+// event reports. A new instance is then probed without delay. Without it the change is detected
+// within ten seconds.
+func (m *Manager) Inspect(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.pods[uid]; p != nil {
-		m.lookLocked(p)
+		m.inspectLocked(p)
 	}
 }
 
-// Trigger runs the readiness probes of the pod at once; the next runs follow
-// a full period later (prober-8). Probes that wait for the container to start,
-// or for its initial delay, go on waiting.
+// Trigger runs the readiness probes of the pod immediately; the next attempts follow a full period
+// later. Probes that wait for the container to start, or for its initial delay, are not
+// affected.
 func (m *Manager) Trigger(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,32 +163,30 @@ func (m *Manager) Trigger(uid types.UID) {
 			now := time.Now()
 			w.slot, w.wake, w.spread = now, now, false
 			m.timers.set(w)
-			edge(m.wake)
+			wake(m.wake)
 		}
 	}
 }
 
-// StopLiveness ends the liveness and startup probes of the pod, which is to
-// terminate; readiness is still probed (prober-74). What it was told of stays so
-// if Add is called again.
+// StopLiveness ends the liveness and startup probes of a terminating pod; readiness is still
+// probed. A later Add does not start them again.
 func (m *Manager) StopLiveness(pod *v1.Pod) {
 	m.mu.Lock()
 	defer m.unlock()
 	if p := m.pods[pod.UID]; p != nil {
-		p.ending = true
-		m.putLocked(p, pod)
+		p.terminating = true
+		m.setPodLocked(p, pod)
 	}
 }
 
-// Remove ends all probes of the pod (prober-75).
+// Remove ends all probes of the pod.
 func (m *Manager) Remove(uid types.UID) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.dropLocked(uid)
 }
 
-// Retain ends the probes of all pods but those that keep says yes to, which
-// must not call the Manager: for who cleans up now and then (prober-76).
+// Retain ends the probes of every pod that keep rejects. keep must not call the Manager.
 func (m *Manager) Retain(keep func(uid types.UID) bool) {
 	m.mu.Lock()
 	defer m.unlock()
@@ -207,7 +203,7 @@ func (m *Manager) dropLocked(uid types.UID) {
 		return
 	}
 	delete(m.pods, uid)
-	p.gone = true
+	p.removed = true
 	for _, w := range p.workers {
 		m.stopLocked(w)
 	}

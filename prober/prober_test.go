@@ -142,8 +142,8 @@ func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 	if cfg.Status == nil {
 		cfg.Status = n.status
 	}
-	if cfg.Rand == nil {
-		cfg.Rand = func() float64 { return 0 }
+	if cfg.Schedule.Rand == nil {
+		cfg.Schedule.Rand = func() float64 { return 0 }
 	}
 	cfg.Changed = func(c prober.Change) {
 		n.mu.Lock()

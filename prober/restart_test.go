@@ -33,7 +33,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 				n := newNode(t)
 				cfg := prober.Config{}
 				if tc.file {
-					cfg.File = filepath.Join(t.TempDir(), "probes.json")
+					cfg.Path = filepath.Join(t.TempDir(), "probes.json")
 				}
 				p := pod("u", container("web", "SR", nil))
 				n.starts("u", "web", "1")
@@ -50,7 +50,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 					p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true, Started: new(true)}}
 				}
 				n.say("web", failure) // the time it is asked is not the time it is known
-				cfg.Rand = func() float64 { return 0.5 }
+				cfg.Schedule.Rand = func() float64 { return 0.5 }
 				m, stop = n.manager(cfg)
 				defer stop()
 				if tc.file { // an agent may have to say something before the pod is probed
@@ -78,7 +78,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		cfg := prober.Config{File: filepath.Join(t.TempDir(), "probes.json")}
+		cfg := prober.Config{Path: filepath.Join(t.TempDir(), "probes.json")}
 		n.starts("u", "web", "1")
 		n.starts("v", "web", "2")
 		n.say("web", failure)
@@ -102,7 +102,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 		assert.Equal(t, "web startup=unknown readiness=failure", shown(m, p))
 		stop()
 
-		require.NoError(t, os.WriteFile(cfg.File, []byte("rubbish"), 0o600))
+		require.NoError(t, os.WriteFile(cfg.Path, []byte("rubbish"), 0o600))
 		m, stop = n.manager(cfg)
 		m.Add(p)
 		assert.Equal(t, "web startup=unknown readiness=success", shown(m, p), "a file that cannot be read is as good as none")
@@ -114,14 +114,14 @@ func TestAFileThatCannotBeWrittenIsWrittenLater(t *testing.T) { // F-01
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		dir := filepath.Join(t.TempDir(), "missing")
-		cfg := prober.Config{File: filepath.Join(dir, "probes.json")}
+		cfg := prober.Config{Path: filepath.Join(dir, "probes.json")}
 		n.starts("u", "web", "1")
 		m, stop := n.manager(cfg)
 		m.Add(pod("u", container("web", "R", nil)))
 		time.Sleep(5 * time.Second)
-		assert.NoFileExists(t, cfg.File)
+		assert.NoFileExists(t, cfg.Path)
 		require.NoError(t, os.Mkdir(dir, 0o700))
 		stop()
-		assert.FileExists(t, cfg.File)
+		assert.FileExists(t, cfg.Path)
 	})
 }

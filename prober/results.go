@@ -7,9 +7,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Results returns what liveness and startup probes of the pod have come to, by
-// container ID, for the runtime to act on (prober-66). It is never nil. The
-// caller may keep it and change it.
+// Results returns the results of the liveness and startup probes of the pod, by container ID,
+// for runtime.SyncRequest.Probes. It is not nil and owned by the caller.
 func (m *Manager) Results(pod *v1.Pod) *runtime.ProbeResults {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,42 +21,42 @@ func (m *Manager) Results(pod *v1.Pod) *runtime.ProbeResults {
 		switch {
 		case !w.state.known:
 		case w.kind == Liveness:
-			put(&results.Liveness, w)
+			setResult(&results.Liveness, w)
 		case w.kind == Startup:
-			put(&results.Startup, w)
+			setResult(&results.Startup, w)
 		}
 	}
 	return results
 }
 
-func put(results *map[string]runtime.ProbeResult, w *worker) {
+func setResult(results *map[string]runtime.ProbeResult, w *worker) {
 	if *results == nil {
 		*results = make(map[string]runtime.ProbeResult)
 	}
 	(*results)[w.state.id] = w.state.result
 }
 
-// Containers returns what the probes say of the pod's containers, by name, for
-// its status (prober-67, prober-68). Of a container whose present instance has
-// not been probed they say what an earlier life of the agent had found out, or
-// nothing, whatever came of the one before. It is never nil, and the caller's.
+// Containers returns the results of the readiness and startup probes of the pod, by container
+// name, for its status. If the current instance of a container has not been probed, the result
+// is that from before a restart of the agent, or unknown, whatever the result of an earlier
+// instance was. The map is not nil and owned by the caller.
 func (m *Manager) Containers(uid types.UID) map[string]runtime.ProbeStatus {
 	m.mu.Lock()
 	p := m.pods[uid]
 	m.mu.Unlock()
 	if p == nil {
-		return m.earlier(uid)
+		return m.restoredResults(uid)
 	}
 	observed := m.observe(p)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v, old := view{pod: p.pod, observed: observed}, false
+	v, outdated := view{pod: p.pod, observed: observed}, false
 	containers := make(map[string]runtime.ProbeStatus)
 	for _, w := range p.workers {
 		c := containers[w.container.Name]
 		result := runtime.ProbeUnknown
 		if id := v.facts(w.container).id; id != w.state.id {
-			old, result = true, m.before(w, id)
+			outdated, result = true, m.before(w, id)
 		} else if w.state.known {
 			result = w.state.result
 		}
@@ -69,8 +68,8 @@ func (m *Manager) Containers(uid types.UID) map[string]runtime.ProbeStatus {
 		}
 		containers[w.container.Name] = c
 	}
-	if old { // there is something to see that nobody has said
-		m.lookLocked(p)
+	if outdated { // a new instance that the loop has not inspected
+		m.inspectLocked(p)
 	}
 	return containers
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// launch starts the runs for which there is room.
-func (m *Manager) launch(ctx context.Context, flights *sync.WaitGroup) {
+// launch starts the attempts that the budget permits.
+func (m *Manager) launch(ctx context.Context, attempts *sync.WaitGroup) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
@@ -24,28 +24,28 @@ func (m *Manager) launch(ctx context.Context, flights *sync.WaitGroup) {
 		runCtx, cancel := context.WithCancel(ctx)
 		w.cancel, w.ran = cancel, true
 		t, lag := w.target(), max(now.Sub(w.since), 0)
-		flights.Go(func() {
+		attempts.Go(func() {
 			defer cancel()
 			m.run(runCtx, w, t, lag)
 		})
 	}
 }
 
-// target returns what the next run of w is about.
+// target returns the Target of the next attempt.
 func (w *worker) target() Target {
 	return Target{
-		Pod: w.of.pod, Container: w.container, Kind: w.kind, Probe: w.probe,
-		ContainerID: w.state.id, PodIP: w.of.ip, Timeout: w.timing.Timeout,
+		Pod: w.pod.pod, Container: w.container, Kind: w.kind, Probe: w.probe,
+		ContainerID: w.state.id, PodIP: w.pod.ip, Timeout: w.timing.Timeout,
 	}
 }
 
-// run is one run of w. One that was called off meanwhile was none.
+// run makes one attempt. If it was canceled in between, it has no effect.
 func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duration) {
 	r := Attempt{At: time.Now()}
 	outcome, err := m.cfg.Handlers.Probe(ctx, t)
-	r.Took = time.Since(r.At)
-	off := ctx.Err() != nil
-	if !off {
+	r.Duration = time.Since(r.At)
+	canceled := ctx.Err() != nil
+	if !canceled {
 		if err != nil {
 			outcome.Result, outcome.Warning = runtime.ProbeUnknown, false
 			r.Err, r.Output = true, cut(err.Error(), detailMax)
@@ -54,74 +54,74 @@ func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duratio
 			if err == nil {
 				r.Output = cut(text(outcome), detailMax)
 			}
-			m.cfg.Record(e) // before anybody is told of what follows from it
+			m.cfg.Record(e) // before the result is delivered
 		}
 		r.Result = outcome.Result
 	}
 	log := slog.LevelDebug
-	if m.landed(w, t, r, off) {
+	if m.finished(w, t, r, canceled) {
 		log = slog.LevelWarn
 	}
 	if r.Err {
 		m.cfg.Logger.Log(ctx, log, "Failed to run probe, will retry", "pod", t.Pod.Namespace+"/"+t.Pod.Name, "podUID", t.Pod.UID,
 			"containerName", t.Container.Name, "probe", t.Kind, "err", r.Output)
 	}
-	if f := m.cfg.Hooks.Ran; f != nil && !off {
+	if f := m.cfg.Hooks.Ran; f != nil && !canceled {
 		f(AttemptInfo{
 			Pod: t.Pod, Container: t.Container.Name, Kind: t.Kind,
-			Result: r.Result, Err: err, Duration: r.Took, Lag: lag,
+			Result: r.Result, Err: err, Duration: r.Duration, Lag: lag,
 		})
 	}
 }
 
-// landed records the result of a run, and computes when w runs next. It reports
-// whether the run could not be carried out although the one before it could.
-func (m *Manager) landed(w *worker, t Target, r Attempt, off bool) (news bool) {
+// finished stores the outcome of an attempt and schedules the next one. It reports whether the
+// attempt could not be carried out although the previous one could.
+func (m *Manager) finished(w *worker, t Target, r Attempt, canceled bool) (newError bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.budget.done(w)
 	w.cancel = nil
 	if m.budget.queued() {
-		edge(m.wake)
+		wake(m.wake)
 	}
-	if w.gone {
+	if w.removed {
 		return false
 	}
-	if !off {
-		news, w.errs = r.Err && !w.errs, r.Err
-		w.remember(r, m.cfg.History)
-		if !r.Err { // prober-21
+	if !canceled {
+		newError, w.errs = r.Err && !w.errs, r.Err
+		w.addHistory(r, m.cfg.History)
+		if !r.Err {
 			s, a := w.state.judge(w.kind, w.timing, t.ContainerID, r.Result)
 			w.state = s
 			m.actLocked(w, a)
 		}
 	}
 	if w.fresh || w.state.phase != probing {
-		m.lookLocked(w.of)
-		return news
+		m.inspectLocked(w.pod)
+		return newError
 	}
-	w.next(time.Now(), m.cfg.Jitter, m.cfg.Rand)
+	w.next(time.Now(), m.cfg.Schedule.Jitter, m.cfg.Schedule.Rand)
 	m.timers.set(w)
-	if w.place == 0 {
-		edge(m.wake)
+	if w.index == 0 {
+		wake(m.wake)
 	}
-	return news
+	return newError
 }
 
-// removal is what Hooks.Removed is told.
+// A removal has the arguments of Hooks.Removed.
 type removal struct {
 	pod       *v1.Pod
 	container string
 	kind      Kind
 }
 
-// removeLocked tells that w is no more.
+// removeLocked schedules a call of Hooks.Removed.
 func (m *Manager) removeLocked(w *worker) {
 	if m.cfg.Hooks.Removed != nil {
-		m.removed = append(m.removed, removal{w.of.pod, w.container.Name, w.kind})
+		m.removed = append(m.removed, removal{w.pod.pod, w.container.Name, w.kind})
 	}
 }
 
 func (w *worker) deferInfo() DeferInfo {
-	return DeferInfo{Pod: w.of.pod, Container: w.container.Name, Kind: w.kind, Exec: w.probe.Exec != nil}
+	return DeferInfo{Pod: w.pod.pod, Container: w.container.Name, Kind: w.kind, Exec: w.probe.Exec != nil}
 }

@@ -51,7 +51,7 @@ func TestALifeOfAContainer(t *testing.T) {
 		assert.Equal(t, []string{"1m5s web Liveness 1 failure", "1m5s web Readiness 1 failure"}, n.take(&n.changes), "prober-24, prober-62")
 
 		n.exits("u", "web", "1", 137)
-		m.Look("u")
+		m.Inspect("u")
 		assert.Equal(t, "1 liveness=failure, 1 startup=success, web startup=success readiness=failure", shown(m, p), "prober-16")
 		n.say("web/Startup", success)
 		n.say("web", success)
@@ -97,7 +97,7 @@ func TestWhichContainersAreProbed(t *testing.T) { // prober-1, prober-2, prober-
 		assert.NotNil(t, m.Results(p), "nobody probes it, but somebody could (prober-61)")
 		m.StopLiveness(p)
 		m.Trigger("nobody")
-		m.Look("nobody")
+		m.Inspect("nobody")
 	})
 }
 
@@ -171,14 +171,14 @@ func TestARunThatTakesLongerThanThePeriodDelaysNoOther(t *testing.T) { // prober
 func TestPeriodsBelowASecond(t *testing.T) { // F-04
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
-		m, stop := n.manager(prober.Config{
+		m, stop := n.manager(prober.Config{Schedule: prober.Schedule{
 			Rand: rand.New(rand.NewPCG(1, 2)).Float64,
 			Timing: func(p *v1.Pod, container string, k prober.Kind, in prober.Timing) prober.Timing {
 				require.Equal(t, 10*time.Second, in.Period)
 				in.Period, in.Timeout = 100*time.Millisecond, 50*time.Millisecond
 				return in
 			},
-		})
+		}})
 		defer stop()
 		n.starts("u", "web", "1")
 		m.Add(pod("u", container("web", "L", nil)))
@@ -209,11 +209,11 @@ func TestProbesThatBeginTogetherAreSpread(t *testing.T) {
 				n.say("web", failure)
 				var mu sync.Mutex // several goroutines draw
 				random := rand.New(rand.NewPCG(6, 4))
-				m, stop := n.manager(prober.Config{Parallel: pods, Rand: func() float64 {
+				m, stop := n.manager(prober.Config{Limits: prober.Limits{Parallel: pods}, Schedule: prober.Schedule{Rand: func() float64 {
 					mu.Lock()
 					defer mu.Unlock()
 					return random.Float64()
-				}})
+				}}})
 				defer stop()
 				for i := range pods {
 					p := pod(types.UID(fmt.Sprint(i)), container("web", kind.String()[:1], func(p *v1.Probe) { p.FailureThreshold = 1000 }))
@@ -256,7 +256,7 @@ func TestSpreadTakesNoTimeFromAContainer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := newNode(t)
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, stop := n.manager(prober.Config{Rand: random.Float64, Jitter: 0.5})
+			m, stop := n.manager(prober.Config{Schedule: prober.Schedule{Rand: random.Float64, Jitter: 0.5}})
 			defer stop()
 			n.say("web", failure)
 			n.starts("u", "web", "1")

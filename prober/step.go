@@ -6,72 +6,72 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A phase is where a worker stands with the container that it probes.
+// A phase is the state of a worker with respect to the container instance.
 //
-//	         it runs, and may be probed                 decided
-//	idle ───────────────────────────────▶ probing ─────────────────▶ held
+//	         it runs and may be probed                  final result
+//	idle ───────────────────────────────▶ probing ─────────────────▶ decided
 //	  ▲                                      │                         │
-//	  ├───────── it does not run any more ───┘                         │
-//	  ├───────────────── there is another instance ────────────────────┘
+//	  ├─────────── it does not run ──────────┘                         │
+//	  ├────────────────────── new instance ────────────────────────────┘
 //	  │
-//	  └── there is another instance ── ended ◀── never again, from anywhere
+//	  └──── new instance ───── ended ◀── no further attempts, from any phase
 type phase uint8
 
 const (
-	idle    phase = iota // nothing to probe at the moment
-	probing              // it is run when its time comes
-	held                 // the result stands until there is another instance (prober-15)
-	ended                // the container, or the pod, is at its end (prober-9)
+	idle    phase = iota // not probed at the moment
+	probing              // probed when an attempt is due
+	decided              // the result is final for this instance
+	ended                // the container or the pod has terminated, or is being deleted
 )
 
-// String returns the phase in a word.
+// String returns the name of the phase.
 func (p phase) String() string {
-	return [...]string{"idle", "probing", "held", "ended"}[p]
+	return [...]string{"idle", "probing", "decided", "ended"}[p]
 }
 
-// A state is what a worker knows. The zero value is a new worker's.
+// A state is the state of a worker. The zero value is that of a new worker.
 type state struct {
-	// id of the instance that all the rest is about, "" before the first.
+	// id of the container instance; empty before the first.
 	id    string
 	phase phase
 
-	// known: there is a result (prober-61), which may be that it is unknown.
+	// known is true if there is a result, which may be ProbeUnknown.
 	known  bool
 	result runtime.ProbeResult
 
-	// last is how the last run ended, and alike how many in a row ended so
-	// (prober-22).
+	// last is the outcome of the last attempt, and alike the number of consecutive equal
+	// outcomes.
 	last  runtime.ProbeResult
 	alike int
 }
 
-// facts are what a worker sees of its container.
+// facts are the observed properties of a container.
 type facts struct {
 	finished bool // the pod is Succeeded or Failed
 	deleting bool // the pod has a deletionTimestamp
 
-	// id of the instance that counts, "" if there is none yet.
+	// id of the current instance, empty if there is none yet.
 	id        string
 	running   bool
-	final     bool // it has exited, and is not started again
+	final     bool // it has exited and will not be restarted
 	startedAt time.Time
 
-	// started: it has no startup probe, or that has succeeded.
+	// started is true if there is no startup probe or it has succeeded.
 	started bool
 
-	// before is what was said of this instance in an earlier life of the
-	// agent: ProbeSuccess, or nothing.
+	// before is the result for this instance from before a restart of the agent:
+	// ProbeSuccess or ProbeUnknown.
 	before runtime.ProbeResult
 }
 
-// actions are what follows from a step. The zero value is nothing.
+// actions are the consequences of a transition.
 type actions struct {
-	changed bool // there is a result, and it is new or another one: tell
-	begin   bool // it is probing from now on
-	end     bool // it is at its end, and its result is gone
+	changed bool // the result is new or has changed
+	begin   bool // probing begins
+	end     bool // the worker has ended and its result is dropped
 }
 
-// initial is the result before the first run (prober-14).
+// initial is the result before the first attempt (rule prober-14).
 func (k Kind) initial() runtime.ProbeResult {
 	switch k {
 	case Readiness:
@@ -83,47 +83,46 @@ func (k Kind) initial() runtime.ProbeResult {
 	}
 }
 
-// see is the step that a worker makes whenever it looks at its container. The
-// checks have an order, which is the kubelet's (prober-11 … prober-20). After
-// it, a worker that is probing may be run.
-func (s state) see(k Kind, f facts) (state, actions) {
+// observe is the transition for an observation of the container. The order of the checks is the
+// kubelet's (rule prober-11). A worker may make an attempt only if it is probing afterwards.
+func (s state) observe(k Kind, f facts) (state, actions) {
 	var a actions
 	switch {
-	case f.finished: // prober-12
-		return s.over(a)
-	case f.id == "": // prober-11, prober-13
-		if s.phase == probing { // it was removed, so there is nothing to run it on
+	case f.finished:
+		return s.end(a)
+	case f.id == "":
+		if s.phase == probing { // the container was removed
 			s.phase = idle
 		}
 		return s, a
 	case s.phase == ended && f.id == s.id:
 		return s, a
 	}
-	if f.id != s.id { // prober-14: the result of the instance before is gone
+	if f.id != s.id { // the result of the previous instance does not apply
 		s = state{id: f.id}
 		if f.before == runtime.ProbeSuccess && k != Liveness {
 			a.set(&s, f.before)
-			if k == Startup { // prober-20: it does not start twice
-				s.phase = held
+			if k == Startup { // an instance starts only once
+				s.phase = decided
 			}
 		} else {
 			a.set(&s, k.initial())
 		}
 	}
 	switch {
-	case s.phase == held: // prober-15
+	case s.phase == decided:
 		return s, a
-	case !f.running: // prober-16
+	case !f.running:
 		a.set(&s, runtime.ProbeFailure)
 		s.phase, s.alike = idle, 0
-		if f.final { // prober-17, F-10
-			return s.over(a)
+		if f.final {
+			return s.end(a)
 		}
 		return s, a
-	case f.deleting && k != Readiness: // prober-18
+	case f.deleting && k != Readiness: // a terminating container must not be restarted
 		a.set(&s, runtime.ProbeSuccess)
-		return s.over(a)
-	case k != Startup && !f.started: // prober-20
+		return s.end(a)
+	case k != Startup && !f.started:
 		s.phase = idle
 		return s, a
 	}
@@ -132,38 +131,37 @@ func (s state) see(k Kind, f facts) (state, actions) {
 	return s, a
 }
 
-// judge is the step that a worker makes when a run on the instance id has ended
-// with a result. A run that has ended in an error is none (prober-21).
+// judge is the transition for the outcome of an attempt on the instance id. Attempts that
+// returned an error have no effect.
 func (s state) judge(k Kind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
 	var a actions
 	if s.phase != probing || id != s.id {
-		return s, a // it came too late
+		return s, a // the instance is not probed any more
 	}
-	if r == s.last { // prober-22
+	if r == s.last {
 		s.alike++
 	} else {
 		s.last, s.alike = r, 1
 	}
 	if r == runtime.ProbeFailure && s.alike < t.FailureThreshold ||
-		r == runtime.ProbeSuccess && s.alike < t.SuccessThreshold { // prober-23
+		r == runtime.ProbeSuccess && s.alike < t.SuccessThreshold {
 		return s, a
 	}
-	a.set(&s, r)                                                    // prober-24
-	if k == Startup || k == Liveness && r == runtime.ProbeFailure { // prober-25
-		s.phase, s.alike = held, 0
+	a.set(&s, r)
+	if k == Startup || k == Liveness && r == runtime.ProbeFailure { // no second failure for one instance
+		s.phase, s.alike = decided, 0
 	}
 	return s, a
 }
 
 // set makes r the result of s.
 func (a *actions) set(s *state, r runtime.ProbeResult) {
-	a.changed = a.changed || !s.known || s.result != r // prober-62
+	a.changed = a.changed || !s.known || s.result != r
 	s.known, s.result = true, r
 }
 
-// over ends s: there is no result any more (prober-9), though the last one is
-// still told.
-func (s state) over(a actions) (state, actions) {
+// end ends the worker: its result is dropped after a last change was delivered.
+func (s state) end(a actions) (state, actions) {
 	if s.phase == ended {
 		return s, actions{}
 	}

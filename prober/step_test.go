@@ -18,7 +18,7 @@ var all = []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness}
 // shape puts what a step came to in a line.
 func shape(s prober.State, a prober.Actions) string {
 	id, phase, result, known, _ := s.Shape()
-	changed, begin, end := a.Told()
+	changed, begin, end := a.Flags()
 	line := id + " " + phase
 	if known {
 		line += " " + result
@@ -54,10 +54,10 @@ func TestWhatAWorkerSees(t *testing.T) { // F-11
 		{"finished before seen (prober-12)", fresh, with(yes, no, yes, no, yes), " ended end", " ended end", " ended end"},
 		{"first instance (prober-14)", fresh, runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
 		{"another instance (prober-14)", at(prober.Probing, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
-		{"another instance ends the hold (prober-14)", at(prober.Held, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
+		{"another instance ends the hold (prober-14)", at(prober.Decided, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
 		{"another instance after the end (F-10)", at(prober.Ended, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
-		{"on hold (prober-15)", at(prober.Held, "1"), runs, "1 held unknown", "1 held unknown", "1 held unknown"},
-		{"on hold, and exited (prober-15 comes before prober-16)", at(prober.Held, "1"), with(no, no, no, yes, yes), "1 held unknown", "1 held unknown", "1 held unknown"},
+		{"on hold (prober-15)", at(prober.Decided, "1"), runs, "1 decided unknown", "1 decided unknown", "1 decided unknown"},
+		{"on hold, and exited (prober-15 comes before prober-16)", at(prober.Decided, "1"), with(no, no, no, yes, yes), "1 decided unknown", "1 decided unknown", "1 decided unknown"},
 		{"not running (prober-16)", at(prober.Probing, "1"), with(no, no, no, no, yes), "1 idle failure changed", "1 idle failure changed", "1 idle failure changed"},
 		{"first seen when not running (prober-14, prober-16)", fresh, with(no, no, no, no, yes), "1 idle failure changed", "1 idle failure changed", "1 idle failure changed"},
 		{"exited for good (prober-16, prober-17, F-10)", at(prober.Probing, "1"), with(no, no, no, yes, yes), "1 ended changed end", "1 ended changed end", "1 ended changed end"},
@@ -66,12 +66,12 @@ func TestWhatAWorkerSees(t *testing.T) { // F-11
 		{"not started (prober-20)", fresh, with(no, no, yes, no, no), "1 probing unknown changed begin", "1 idle failure changed", "1 idle success changed"},
 		{"started now (prober-20)", at(prober.Idle, "1"), runs, "1 probing unknown begin", "1 probing unknown begin", "1 probing unknown begin"},
 		{"nothing new", at(prober.Probing, "1"), runs, "1 probing unknown", "1 probing unknown", "1 probing unknown"},
-		{"passed in an earlier life (F-01, prober-70)", fresh, runs.Before(), "1 held success changed", "1 probing success changed begin", "1 probing success changed begin"},
-		{"passed in an earlier life, exited since", fresh, with(no, no, no, no, yes).Before(), "1 held success changed", "1 idle failure changed", "1 idle failure changed"},
+		{"passed in an earlier life (F-01, prober-70)", fresh, runs.Before(), "1 decided success changed", "1 probing success changed begin", "1 probing success changed begin"},
+		{"passed in an earlier life, exited since", fresh, with(no, no, no, no, yes).Before(), "1 decided success changed", "1 idle failure changed", "1 idle failure changed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for i, want := range []string{tc.startup, tc.readiness, tc.liveness} {
-				assert.Equal(t, want, shape(tc.from.See(all[i], tc.facts)), "%v", all[i])
+				assert.Equal(t, want, shape(tc.from.Observe(all[i], tc.facts)), "%v", all[i])
 			}
 		})
 	}
@@ -96,27 +96,27 @@ func TestWhatFollowsFromRuns(t *testing.T) {
 			[]string{"failure", "failure", "failure", "success changed"},
 		}, {
 			"a failed liveness holds (prober-25)", prober.Liveness, prober.Timing{SuccessThreshold: 1, FailureThreshold: 2}, "sffs",
-			[]string{"success", "success", "failure changed held", "failure held"},
+			[]string{"success", "success", "failure changed decided", "failure decided"},
 		}, {
 			"a startup holds when it has succeeded (prober-25)", prober.Startup, prober.Timing{SuccessThreshold: 1, FailureThreshold: 3}, "ffsf",
-			[]string{"unknown", "unknown", "success changed held", "success held"},
+			[]string{"unknown", "unknown", "success changed decided", "success decided"},
 		}, {
 			"a startup holds when it has failed (prober-25)", prober.Startup, prober.Timing{SuccessThreshold: 1, FailureThreshold: 2}, "ffs",
-			[]string{"unknown", "failure changed held", "failure held"},
+			[]string{"unknown", "failure changed decided", "failure decided"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, _ := prober.State{}.See(tc.kind, prober.Saw("1"))
+			s, _ := prober.State{}.Observe(tc.kind, prober.Saw("1"))
 			var got []string
 			for _, r := range tc.runs {
 				next, a := s.Judge(tc.kind, tc.timing, "1", r == 's')
 				s = next
 				_, phase, result, _, alike := s.Shape()
-				if changed, _, _ := a.Told(); changed {
+				if changed, _, _ := a.Flags(); changed {
 					result += " changed"
 				}
-				if phase == "held" {
-					result += " held"
+				if phase == "decided" {
+					result += " decided"
 					assert.Zero(t, alike, "prober-25")
 				}
 				got = append(got, result)
@@ -211,7 +211,7 @@ func FuzzStep(f *testing.F) {
 				if id != "" {
 					facts = prober.Saw(id).With(func(_, d, r, fi, st *bool) { *d, *r, *fi, *st = deleting, running, final && !running, started })
 				}
-				s, _ = s.See(k, facts)
+				s, _ = s.Observe(k, facts)
 				m.see(id, running, final && !running, deleting, started)
 			} else if _, phase, _, _, _ := s.Shape(); phase == "probing" { // it is run
 				require.False(t, m.held || m.over, "step %d: it is on hold, or over, and would be run", i)
@@ -239,7 +239,7 @@ func FuzzStep(f *testing.F) {
 			if known {
 				require.Equal(t, m.id, id)
 			}
-			require.Equal(t, m.held, phase == "held", "step %d", i)
+			require.Equal(t, m.held, phase == "decided", "step %d", i)
 		}
 	})
 }

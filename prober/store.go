@@ -13,39 +13,38 @@ import (
 )
 
 const (
-	// saveEvery is how often results are written at most: a restart of the
-	// agent may find what is that old.
-	saveEvery = time.Second
+	// savePeriod is the minimum interval between writes: after a crash of the agent, results
+	// may be that old.
+	savePeriod = time.Second
 
-	// claimIn is how long results of containers that nobody has asked to
-	// probe again are kept after a restart.
-	claimIn = 10 * time.Minute
+	// restoredExpiry is how long after a restart the results of containers that have not
+	// been added again are kept.
+	restoredExpiry = 10 * time.Minute
 )
 
-// A store keeps results beyond the life of the agent (F-01): those of readiness
-// and startup. Liveness starts anew, for it begins with success. The Manager's
-// mu guards it, the path aside.
+// A store preserves the results of readiness and startup probes over a restart of the agent.
+// Liveness starts with success and needs no checkpoint. The Manager's mu guards all fields but
+// path.
 type store struct {
 	path string
 
-	// restored is what an earlier life has left, by container ID, once it was
+	// restored has the results from before the restart by container ID, after they were
 	// loaded.
-	restored map[string]record
+	restored map[string]resultRecord
 	loaded   bool
 
 	dirty bool
-	wake  chan struct{} // of capacity 1: it has become so
+	wake  chan struct{} // of capacity 1: dirty was set
 }
 
-// A record is what is kept of a container: whether the probes had succeeded, as
-// far as they had said anything.
-type record struct {
+// A resultRecord has the results of a container: true for a success, nil if there is none.
+type resultRecord struct {
 	Startup   *bool `json:"startup,omitempty"`
 	Readiness *bool `json:"readiness,omitempty"`
 }
 
-// of returns the part of r for that kind of probe.
-func (r *record) of(k Kind) **bool {
+// of returns the field for a kind of probe.
+func (r *resultRecord) of(k Kind) **bool {
 	if k == Startup {
 		return &r.Startup
 	}
@@ -53,46 +52,45 @@ func (r *record) of(k Kind) **bool {
 }
 
 func newStore(cfg Config) store {
-	return store{path: cfg.File, wake: make(chan struct{}, 1)}
+	return store{path: cfg.Path, wake: make(chan struct{}, 1)}
 }
 
-// note notes that the result of w is another one.
-func (s *store) note(w *worker) {
+// changed records that the result of w has changed.
+func (s *store) changed(w *worker) {
 	if s.path != "" && w.kind != Liveness {
 		s.dirty = true
-		edge(s.wake)
+		wake(s.wake)
 	}
 }
 
-// restore returns what an earlier life has left in the file. A file that cannot be
-// read is as good as none: probes find out anew.
-func (m *Manager) restore() map[string]record {
-	var records map[string]record
-	if m.cfg.File == "" {
+// restore reads the checkpoint. One that cannot be read counts as empty.
+func (m *Manager) restore() map[string]resultRecord {
+	var records map[string]resultRecord
+	if m.cfg.Path == "" {
 		return nil
 	}
-	if err := checkpoint.Read(m.cfg.File, &records); err != nil {
+	if err := checkpoint.Read(m.cfg.Path, &records); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			m.cfg.Logger.Warn("results of probes from before the restart are lost", "err", err)
+			m.cfg.Logger.Warn("Failed to read the probe results from before the restart; containers are probed again", "err", err)
 		}
 		return nil
 	}
 	return records
 }
 
-// loadLocked has the file read, once.
+// loadLocked reads the checkpoint once.
 func (m *Manager) loadLocked() {
 	if !m.store.loaded {
 		m.store.loaded, m.store.restored = true, m.restore()
 	}
 }
 
-// earlier returns what an earlier life has left of the containers of a pod that
-// is not probed yet. An agent that starts has to say how its pods are before it
-// may probe them: their volumes come first (sl-36).
-func (m *Manager) earlier(uid types.UID) map[string]runtime.ProbeStatus {
+// restoredResults returns the results from before the restart of a pod that has not been added
+// yet. After a restart the agent reports the status of pods before it adds them, because their
+// volumes are mounted first.
+func (m *Manager) restoredResults(uid types.UID) map[string]runtime.ProbeStatus {
 	containers := map[string]runtime.ProbeStatus{}
-	if m.cfg.File == "" || m.cfg.Status == nil {
+	if m.cfg.Path == "" || m.cfg.Status == nil {
 		return containers
 	}
 	observed, _ := m.cfg.Status(uid)
@@ -121,13 +119,13 @@ func (m *Manager) earlier(uid types.UID) map[string]runtime.ProbeStatus {
 	return containers
 }
 
-// before returns what was said of an instance in an earlier life: by the file,
-// or else by the status that the pod came with.
+// before returns the result of an instance from before the restart: that of the checkpoint, or
+// else of the pod status.
 func (m *Manager) before(w *worker, id string) runtime.ProbeResult {
 	if id == "" || w.kind == Liveness {
 		return runtime.ProbeUnknown
 	}
-	passed := m.cfg.Status != nil && said(w.of.pod, w.container.Name, id, w.kind)
+	passed := m.cfg.Status != nil && passedInStatus(w.pod.pod, w.container.Name, id, w.kind)
 	if r, ok := m.store.restored[id]; ok {
 		if p := *r.of(w.kind); p != nil {
 			passed = *p
@@ -139,8 +137,7 @@ func (m *Manager) before(w *worker, id string) runtime.ProbeResult {
 	return runtime.ProbeUnknown
 }
 
-// saveLoop writes the file when there is something new, now and then, until ctx
-// ends, and once more then.
+// saveLoop writes the checkpoint after changes until ctx is done, and once more after that.
 func (m *Manager) saveLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -149,39 +146,39 @@ func (m *Manager) saveLoop(ctx context.Context) {
 			m.save()
 			select {
 			case <-ctx.Done():
-			case <-time.After(saveEvery):
+			case <-time.After(savePeriod):
 			}
 		}
 	}
 	m.save()
 }
 
-// save writes the file, if there is anything new.
+// save writes the checkpoint if results have changed.
 func (m *Manager) save() {
 	records, dirty := m.records(time.Now())
 	if !dirty {
 		return
 	}
-	if err := checkpoint.Write(m.cfg.File, records); err != nil {
-		m.cfg.Logger.Warn("cannot keep results of probes", "err", err)
+	if err := checkpoint.Write(m.cfg.Path, records); err != nil {
+		m.cfg.Logger.Warn("Failed to write probe results; will retry with the next change", "err", err)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.store.dirty = true // the next change tries again
+		m.store.dirty = true
 	}
 }
 
-// records returns what is to be kept, and whether it has changed.
-func (m *Manager) records(now time.Time) (map[string]record, bool) {
+// records returns the content of the checkpoint, and whether it has changed.
+func (m *Manager) records(now time.Time) (map[string]resultRecord, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.store.dirty {
 		return nil, false
 	}
 	m.store.dirty = false
-	if now.Sub(m.began) > claimIn {
+	if now.Sub(m.began) > restoredExpiry {
 		m.store.restored = nil
 	}
-	records := make(map[string]record, len(m.pods))
+	records := make(map[string]resultRecord, len(m.pods))
 	for id, r := range m.store.restored {
 		records[id] = r
 	}

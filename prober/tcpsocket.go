@@ -8,15 +8,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// TCPSocket opens a connection and closes it: that it could is success
-// (prober-55). The zero value is ready for use.
+// TCPSocket opens a connection and closes it; a connection is a success. The zero value is
+// ready to use.
 type TCPSocket struct{}
 
 // Probe implements [Handler].
 func (TCPSocket) Probe(ctx context.Context, t Target) (Outcome, error) {
 	action := t.Probe.TCPSocket
 	if action == nil {
-		return Outcome{}, errors.New("the probe has no tcpSocket")
+		return Outcome{}, errors.New("probe has no tcpSocket")
 	}
 	to, err := podhttp.Address(action.Host, action.Port, t.Container, t.PodIP)
 	if err != nil {
@@ -28,6 +28,6 @@ func (TCPSocket) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if err != nil {
 		return Outcome{Result: runtime.ProbeFailure, Output: err.Error()}, nil
 	}
-	_ = conn.Close() // it was open, that is all that was asked
+	_ = conn.Close()
 	return Outcome{Result: runtime.ProbeSuccess}, nil
 }

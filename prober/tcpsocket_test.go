@@ -73,8 +73,8 @@ func TestADialHasItsTime(t *testing.T) { // prober-55
 func TestBadInputOfASocketIsNamed(t *testing.T) {
 	to := prober.Target{Container: &v1.Container{Name: "web"}, PodIP: "127.0.0.1", Timeout: 20 * time.Second}
 	for words, action := range map[string]*v1.TCPSocketAction{
-		"the probe has no tcpSocket": nil,
-		"invalid port number: 0":     {},
+		"probe has no tcpSocket": nil,
+		"invalid port number: 0": {},
 		`invalid port number: "sql" is neither a number nor the name of a port of container web`: {Port: intstr.FromString("sql")},
 	} {
 		to.Probe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: action}}

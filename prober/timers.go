@@ -2,22 +2,22 @@ package prober
 
 import "container/heap"
 
-// timers are the workers that wait, the one whose time comes first at the top.
+// timers is a heap of workers by wake time.
 type timers []*worker
 
-// set gives w the place that its wake asks for.
+// set inserts w or moves it to the position of its wake time.
 func (t *timers) set(w *worker) {
-	if w.place < 0 {
+	if w.index < 0 {
 		heap.Push(t, w)
 	} else {
-		heap.Fix(t, w.place)
+		heap.Fix(t, w.index)
 	}
 }
 
-// drop takes w out.
+// drop removes w.
 func (t *timers) drop(w *worker) {
-	if w.place >= 0 {
-		heap.Remove(t, w.place)
+	if w.index >= 0 {
+		heap.Remove(t, w.index)
 	}
 }
 
@@ -26,16 +26,16 @@ func (t timers) Len() int           { return len(t) }
 func (t timers) Less(i, j int) bool { return t[i].wake.Before(t[j].wake) }
 func (t timers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
+	t[i].index, t[j].index = i, j
 }
 func (t *timers) Push(w any) {
-	w.(*worker).place = len(*t)
+	w.(*worker).index = len(*t)
 	*t = append(*t, w.(*worker))
 }
 func (t *timers) Pop() any {
 	last := len(*t) - 1
 	w := (*t)[last]
 	(*t)[last] = nil
-	*t, w.place = (*t)[:last], -1
+	*t, w.index = (*t)[:last], -1
 	return w
 }

@@ -7,26 +7,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Timing is when a probe runs, and how often it has to say the same thing. The
-// API counts in whole seconds; this does not (F-04).
+// A Timing has the times and thresholds of a probe. Unlike in the API, times may be fractions
+// of a second.
 type Timing struct {
-	// InitialDelay from the start of the container to the first run.
+	// InitialDelay between the start of the container and the first attempt.
 	InitialDelay time.Duration
 
-	// Period from one run to the next.
+	// Period between attempts.
 	Period time.Duration
 
-	// Timeout of one run.
+	// Timeout of an attempt.
 	Timeout time.Duration
 
-	// SuccessThreshold and FailureThreshold are how many runs in a row have to
-	// end alike before that is the result.
+	// SuccessThreshold and FailureThreshold are the numbers of consecutive equal outcomes
+	// that make a result.
 	SuccessThreshold, FailureThreshold int
 }
 
-// TimingOf returns what the API says of p. Where p says nothing, the API's
-// defaults hold: a period of 10 s, a timeout of 1 s, one success, three
-// failures.
+// TimingOf returns the timing of p. Unset fields have the API's defaults: a period of 10 s, a
+// timeout of 1 s, one success, three failures.
 func TimingOf(p *v1.Probe) Timing {
 	return Timing{
 		InitialDelay: time.Duration(p.InitialDelaySeconds) * time.Second,

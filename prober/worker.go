@@ -10,77 +10,76 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// watched is a pod that is probed. The Manager's mu guards it.
-type watched struct {
+// A probedPod is a pod with probes. The Manager's mu guards it.
+type probedPod struct {
 	uid     types.UID
 	pod     *v1.Pod
-	ip      string    // as last seen
-	workers []*worker // by container, startup before the others (prober-3)
+	ip      string    // as of the last inspection
+	workers []*worker // by container, startup before the others
 
-	ending bool // StopLiveness was called
-	gone   bool // Remove was called, or it has no probes any more
-	looked bool // it stands in the Manager's looks
+	terminating bool // StopLiveness was called
+	removed     bool // Remove was called, or it has no probes any more
+	queued      bool // it is in Manager.queue
 }
 
-// A worker is one probe of one container (prober-1). It has no goroutine but
-// while it runs. The Manager's mu guards it.
+// A worker is one probe of one container. It has a goroutine only during an attempt. The
+// Manager's mu guards it.
 type worker struct {
-	of        *watched
-	container *v1.Container // of of.pod
+	pod       *probedPod
+	container *v1.Container // of pod.pod
 	kind      Kind
 	probe     *v1.Probe // of container
 	timing    Timing
 
 	state   state
 	started *worker // the startup probe of the container, nil if there is none
-	gone    bool
+	removed bool
 
-	// slot is when the run that comes next is due by the period, wake when it
-	// is made, or, for one that isn't probing, when to look at it again.
+	// slot is the time of the next attempt by the period, wake that time with jitter, or,
+	// for a worker that is not probing, the time of its next inspection.
 	slot, wake time.Time
-	place      int // in the timers, -1 if it isn't in there
+	index      int // in the timers, -1 if it is not there
 
-	// fresh: it has not found the time of the first run of this instance yet.
+	// fresh is true until the first attempt on this instance is scheduled.
 	fresh bool
 
-	// ran: there was a run on this instance.
+	// ran is true if there was an attempt on this instance.
 	ran bool
 
-	// errs: the last run could not be carried out.
+	// errs is true if the last attempt could not be carried out.
 	errs bool
 
-	// spread: the first run of this instance was made at once, so the next one
-	// finds a place among those of others.
+	// spread is true if the first attempt on this instance was not distributed at random,
+	// so that the second one must be.
 	spread bool
 
 	turn    turn
-	command bool               // it has its turn as an exec probe
-	again   bool               // Trigger was called while it had its turn
-	since   time.Time          // when the run that has its turn was due
-	cancel  context.CancelFunc // ends the run under way
+	command bool               // queued or running as an exec probe
+	again   bool               // Trigger was called while it was queued or running
+	since   time.Time          // when the queued or running attempt was due
+	cancel  context.CancelFunc // cancels the running attempt
 	history []Attempt
 }
 
-// turn is how far a worker whose time has come has got.
+// turn is the progress of a worker's attempt.
 type turn uint8
 
 const (
-	resting turn = iota // its time has not come
-	waiting             // for others to end: it is in a queue
+	resting turn = iota // not due
+	waiting             // in a queue of the budget
 	running
 )
 
-// begin finds the time of the first run of an instance. Those who wait for a
-// container to be ready wait for no more than its initial delay. All other first
-// runs are anywhere in a period: so are those of the kubelet, which looks at
-// a new container when its ticker fires, and after a restart of the agent it keeps
-// all its containers from being probed at once (prober-6).
+// begin schedules the first attempt on an instance. Readiness is probed after the initial
+// delay. All other first attempts are distributed at random over a period, as in the kubelet,
+// whose ticker is not synchronized with the container (rule prober-6); after a restart of the
+// agent this prevents probes of all containers at the same time.
 func (w *worker) begin(now, startedAt, made time.Time, rand func() float64) {
 	w.fresh, w.again, w.ran = false, false, false
 	if startedAt.IsZero() || startedAt.After(now) {
-		startedAt = now // nobody said, or the clock was set back since
+		startedAt = now // unknown, or the clock was set back
 	}
-	first := startedAt.Add(w.timing.InitialDelay) // prober-19
+	first := startedAt.Add(w.timing.InitialDelay)
 	if first.Before(now) {
 		first = now
 	}
@@ -91,16 +90,15 @@ func (w *worker) begin(now, startedAt, made time.Time, rand func() float64) {
 	w.slot, w.wake = first, first
 }
 
-// next finds the time of the run after this one: a period after it was due
-// (prober-7), give or take the jitter. One that took longer than that is
-// followed at once. Since when it was due counts, being late does not add up.
+// next schedules the attempt after this one: a period after it was due, plus the jitter, or now
+// if that has passed. Delays do not accumulate.
 func (w *worker) next(now time.Time, jitter float64, rand func() float64) {
 	period := float64(w.timing.Period)
 	switch {
-	case w.again: // prober-8
+	case w.again:
 		w.again, w.slot, w.wake = false, now, now
 		return
-	case w.spread: // at most a period: who fails only now is not kept waiting
+	case w.spread: // at most a period later
 		w.spread = false
 		w.slot = w.slot.Add(time.Duration((1 - rand()) * period))
 	default:
@@ -112,15 +110,14 @@ func (w *worker) next(now time.Time, jitter float64, rand func() float64) {
 	w.wake = w.slot.Add(time.Duration(jitter * rand() * period))
 }
 
-// passed reports whether the instance has started, as far as startup probes
-// have a say in it (prober-67).
+// passed reports whether the instance has no startup probe or has passed it.
 func (w *worker) passed(id string) bool {
 	s := w.started
 	return s == nil || s.state.id == id && s.state.known && s.state.result == runtime.ProbeSuccess
 }
 
-// callOff ends the turn of w: nobody wants its outcome any more.
-func (w *worker) callOff() {
+// cancelAttempt cancels the queued or running attempt.
+func (w *worker) cancelAttempt() {
 	if w.cancel != nil {
 		w.cancel()
 	}
@@ -129,8 +126,7 @@ func (w *worker) callOff() {
 	}
 }
 
-// idleFor is how long after one look at a container that isn't probed the next
-// one comes, if nobody says earlier that there is something to see.
-func (w *worker) idleFor() time.Duration {
+// inspectPeriod is the interval between inspections of a container that is not probed.
+func (w *worker) inspectPeriod() time.Duration {
 	return min(max(w.timing.Period, time.Second), 10*time.Second)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// Who ends when, and with how much time?
+// Plan returns the order in which pods are terminated; Grace their grace periods.
 func ExamplePolicy_Plan() {
 	groups, err := shutdown.Simple(30*time.Second, 10*time.Second)
 	if err != nil {
@@ -19,20 +19,20 @@ func ExamplePolicy_Plan() {
 	}
 	policy := shutdown.Policy{Groups: groups}
 	pods := []*v1.Pod{podOf("dns", shutdown.CriticalPriority, 5), podOf("web", 0, 60), podOf("job", 100, 1)}
-	for _, step := range policy.Plan(pods) {
-		for _, pod := range step.Pods {
-			fmt.Printf("priority %d up: %s within %d s\n", step.Priority, pod.Name, shutdown.Grace(pod, step.Period))
+	for _, batch := range policy.Plan(pods) {
+		for _, pod := range batch.Pods {
+			fmt.Printf("priority %d up: %s within %d s\n", batch.Priority, pod.Name, shutdown.Grace(pod, batch.Period))
 		}
 	}
-	fmt.Println("the machine waits", policy.Total(), "at most")
+	fmt.Println("a shutdown takes at most", policy.Total())
 	// Output:
 	// priority 0 up: web within 20 s
 	// priority 0 up: job within 1 s
 	// priority 2000000000 up: dns within 5 s
-	// the machine waits 30s at most
+	// a shutdown takes at most 30s
 }
 
-// A program that learns by itself that its machine goes away.
+// A program that starts the shutdown itself.
 func ExampleManager() {
 	var notice shutdown.Manual
 	manager, err := shutdown.New(shutdown.Config{
@@ -43,10 +43,10 @@ func ExampleManager() {
 			fmt.Printf("%s has %d s\n", k.Pod.Name, k.GracePeriodSeconds)
 			return nil
 		},
-		Flush: func(context.Context) error { // statuses.Flush
-			fmt.Println("the API server knows it")
+		Status: shutdown.StatusPublisher{Flush: func(context.Context) error { // statuses.Flush
+			fmt.Println("statuses are recorded")
 			return nil
-		},
+		}},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -60,7 +60,7 @@ func ExampleManager() {
 	fmt.Println(manager.Admit(context.Background(), nil).Message)
 	// Output:
 	// web has 20 s
-	// the API server knows it
+	// statuses are recorded
 	// node is shutting down
 	// Pod was rejected as the node is shutting down.
 }

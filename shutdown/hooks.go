@@ -6,52 +6,52 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Hooks are called as things happen; they must not block. Any may be nil. Killed may
-// be called from several goroutines at once.
+// Hooks are called as a [Manager] works; they must not block. Any may be nil. Killed may be
+// called from several goroutines.
 type Hooks struct {
-	// Times is called when a shutdown begins, with a zero end, and when all pods have
-	// ended; first, with those of the last shutdown, if there is a record of it
-	// (kubelet_graceful_shutdown_start_time_seconds, …_end_time_seconds; sh-11).
+	// Times is called when a shutdown starts, with a zero end, and when all pods have
+	// terminated; and at the start of Run with the times of the last shutdown, if there is a
+	// checkpoint (kubelet_graceful_shutdown_start_time_seconds, …_end_time_seconds).
 	Times func(start, end time.Time)
 
-	// Killed is called for each pod.
+	// Killed is called for each pod after its kill.
 	Killed func(KilledInfo)
 
 	// GroupEnded is called for each group that had pods.
 	GroupEnded func(GroupInfo)
 
-	// Ended is called when all is done, just before the machine may stop.
+	// Ended is called at the end of a shutdown, before the machine is released.
 	Ended func(EndedInfo)
 
-	// WatchFailed is called when a trigger can learn nothing for now.
+	// WatchFailed is called when a trigger has returned an error.
 	WatchFailed func(error)
 }
 
-// KilledInfo tells of a pod that was ended. Err: it has not ended in time.
+// KilledInfo describes the kill of a pod. Err is not nil if the pod has not terminated in time.
 type KilledInfo struct {
 	Pod                *v1.Pod
 	GracePeriodSeconds int64
-	Took               time.Duration
+	Duration           time.Duration
 	Err                error
 }
 
-// GroupInfo tells of a group that had its time: how many pods it had, and of how many
-// something was left.
+// GroupInfo describes the termination of a group: the number of its pods, and of those that have
+// not terminated in time.
 type GroupInfo struct {
 	Group
-	Pods, Left int
-	Took       time.Duration
+	Pods, Late int
+	Duration   time.Duration
 }
 
-// EndedInfo tells of a shutdown that was carried out. FlushErr: last statuses were not
+// EndedInfo describes a completed shutdown. FlushErr is not nil if final statuses were not
 // recorded in time.
 type EndedInfo struct {
 	Pods     int
-	Took     time.Duration
+	Duration time.Duration
 	FlushErr error
 }
 
-func (h *Hooks) fill() {
+func (h *Hooks) setDefaults() {
 	if h.Times == nil {
 		h.Times = func(time.Time, time.Time) {}
 	}

@@ -43,6 +43,6 @@ func NewHTTP(tokenFile string) (*HTTP, error) {
 	return h, nil
 }
 
-// ServeHTTP is that of Manual. POST and DELETE require the token, and are refused to pages
-// of other origins.
+// ServeHTTP is Manual.ServeHTTP. POST and DELETE require the token; cross-origin requests are
+// rejected.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }

@@ -18,80 +18,86 @@ import (
 
 // Config configures a [Manager].
 type Config struct {
-	// Policy is what the operator decides. Its zero value is off.
+	// Policy determines when pods are terminated. The zero value disables graceful shutdown.
 	Policy Policy
 
-	// Triggers tell when the machine is about to stop; it is when one of them says
-	// so, until that one says otherwise. None: never.
+	// Triggers report that the machine is about to stop. A shutdown lasts from the first
+	// notice until all triggers that reported it have canceled it. Without triggers there is
+	// none.
 	Triggers []Trigger
 
-	// Pods returns the pods of which something may run. Required. They are not
-	// changed.
+	// Pods returns the pods that may have running containers. Required. The pods are not
+	// modified.
 	Pods func() []*v1.Pod
 
-	// Kill ends a pod with [Ending], and returns when nothing of it runs, or ctx
-	// ends; the kill goes on then. Required. It is called from a goroutine per pod;
-	// again, with less grace, if the machine turns out to stop sooner.
+	// Kill terminates a pod with the status of [Termination]. Required. It must block until
+	// no container of the pod runs or ctx is done, and must continue the termination in the
+	// latter case. It is called on a goroutine for each pod, and again with a shorter grace
+	// period if the machine turns out to stop earlier.
 	Kill func(ctx context.Context, k Kill) error
 
-	// Cleaned returns when the volumes of a pod that has ended are unmounted, and
-	// its last status is made; or ctx ends. Nil: nobody waits for that (sh-10).
+	// Cleaned blocks until the volumes of a terminated pod are unmounted and its final
+	// status is computed, or ctx is done. Optional.
 	Cleaned func(ctx context.Context, pod *v1.Pod) error
 
-	// Report has the statuses of pods made anew, since what [Manager.Unready] says of
-	// them has changed, and returns when that is done; or ctx ends. Nil: pods stay
-	// ready until they end (F-63).
-	Report func(ctx context.Context, pods []*v1.Pod) error
+	// Status publishes the statuses of pods.
+	Status StatusPublisher
 
-	// Flush returns when all statuses that were made are recorded, in the API server
-	// for one, or ctx ends. Nil: nobody waits for that (F-64).
-	Flush func(ctx context.Context) error
-
-	// Changed is told when what [Manager.Err] says has changed: the node's status is
-	// to say so at once (sh-6). It must not block. Nil: nobody wants to know.
+	// Changed is called when the result of [Manager.Err] has changed; the node status should
+	// be updated immediately. It must not block. Optional.
 	Changed func()
 
-	// File is the path of the record of the last shutdown, in the kubelet's format;
-	// its name there is <root>/graceful_node_shutdown_state (sh-11). Empty: there is
-	// none.
-	File string
+	// Path of the checkpoint with the times of the last shutdown, in the kubelet's format;
+	// the kubelet's is [StateFile] in its root directory. If empty, there is none.
+	Path string
 
-	// Node is whom events are about; Record takes them, and must not block. Nil: they
-	// are dropped.
-	Node   v1.ObjectReference
+	// Node is the object of the node's events.
+	Node v1.ObjectReference
+
+	// Record records an event. It must not block. If nil, events are dropped.
 	Record func(runtime.Event)
 
-	// Logger, nil discards.
+	// Logger receives the log. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called by the Manager.
 	Hooks Hooks
 }
 
-// A Kill is a pod that is to end.
+// A StatusPublisher publishes the statuses of pods. Both functions are optional.
+type StatusPublisher struct {
+	// Report computes the statuses of pods again, because the result of [Manager.Unready]
+	// has changed, and returns when that is done or ctx is. If nil, pods stay ready until
+	// they terminate.
+	Report func(ctx context.Context, pods []*v1.Pod) error
+
+	// Flush returns when all computed statuses are recorded, for example in the API server,
+	// or ctx is done. If nil, the shutdown does not wait for them.
+	Flush func(ctx context.Context) error
+}
+
+// A Kill is the termination of a pod.
 type Kill struct {
 	Pod *v1.Pod
 
-	// GracePeriodSeconds to end in (sh-8).
+	// GracePeriodSeconds is the grace period of the pod.
 	GracePeriodSeconds int64
 }
 
-// A Manager ends the pods of a machine that is about to stop, in order, and has the
-// machine wait meanwhile. Make one with [New]. Err, Admit and Unready may be called
-// from any goroutine.
+// A Manager terminates the pods of a machine that is about to stop, in order, and delays the
+// machine until then. Err, Admit, Unready and Times are safe for concurrent use.
 type Manager struct {
 	cfg Config
 	ran runonce.Guard
 
 	mu       sync.Mutex // guards the fields below
 	stopping bool
-	draining map[types.UID]bool // to be shown as not ready
+	draining map[types.UID]bool // pods that are not ready because of the shutdown
 
-	start, over time.Time // of the last one
+	started, ended time.Time // of the last shutdown
 }
 
-// New returns a Manager for cfg, or an error that says what of cfg can't be. It
-// starts nothing.
+// New returns a Manager, or an error if cfg is invalid. It starts no goroutine.
 func New(cfg Config) (*Manager, error) {
 	switch {
 	case cfg.Pods == nil:
@@ -110,12 +116,12 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Hooks.fill()
+	cfg.Hooks.setDefaults()
 	return &Manager{cfg: cfg, draining: map[types.UID]bool{}}, nil
 }
 
-// Err is [ErrShuttingDown] while the machine is about to stop, else nil: what keeps
-// the node from being ready (sh-6).
+// Err returns [ErrShuttingDown] during a shutdown, otherwise nil. The node is not ready while it is
+// not nil.
 func (m *Manager) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,39 +131,37 @@ func (m *Manager) Err() error {
 	return nil
 }
 
-// Admit implements podworker.Admitter: it rejects all pods while the machine is
-// about to stop (sh-6).
+// Admit implements podworker.Admitter: it rejects all pods during a shutdown.
 func (m *Manager) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	if m.Err() != nil {
-		return &runtime.Rejection{Reason: NodeShutdown, Message: NodeShutdownMessage}
+		return &runtime.Rejection{Reason: NodeShutdown, Message: messageNodeShutdown}
 	}
 	return nil
 }
 
-// Unready reports whether the pod is to be shown as not ready, because it is about to
-// be ended (F-63).
+// Unready reports whether the pod is not ready because it is about to be terminated.
 func (m *Manager) Unready(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.draining[uid]
 }
 
-// retryMin and retryMax bound the wait before a Trigger is asked again that has
-// failed (sh-4): it doubles with each failure in a row.
+// retryMin and retryMax bound the delay before a failed Trigger is watched again. It doubles with
+// each consecutive failure.
 const (
 	retryMin = time.Second
 	retryMax = 30 * time.Second
 )
 
-// told is a notice of one of the triggers.
-type told struct {
-	by int
+// A triggerNotice is a notice of the trigger with the given index.
+type triggerNotice struct {
+	trigger int
 	Notice
 }
 
-// Run waits for a shutdown and carries it out, as often as there is one, until ctx
-// ends; then it returns nil. A shutdown that ctx interrupts is left as it is, and the
-// machine no longer waits. A second call returns an error.
+// Run waits for shutdowns and carries them out. It blocks until ctx is done and returns nil. If
+// that happens during a shutdown, the shutdown is abandoned and the machine released. A second
+// call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("shutdown: Manager"); err != nil {
 		return err
@@ -166,17 +170,17 @@ func (m *Manager) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	m.tellLast()
+	m.loadTimes()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	notices := make(chan told)
+	notices := make(chan triggerNotice)
 	for i, t := range m.cfg.Triggers {
 		wg.Go(func() { m.watch(ctx, i, t, notices) })
 	}
-	says := map[int]Notice{} // the triggers that say that the machine is about to stop
+	active := map[int]Notice{} // by trigger: the machine is about to stop
 	var stop context.CancelFunc
 	var times *schedule
-	var done chan struct{} // closed when the pods have ended; nil: no shutdown is under way, or it is over
+	var done chan struct{} // closed when the pods have terminated; nil: no shutdown in progress
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,53 +190,53 @@ func (m *Manager) Run(ctx context.Context) error {
 			return nil
 		case <-done:
 			done = nil
-			for _, n := range says {
+			for _, n := range active {
 				release(n)
 			}
 		case n := <-notices:
-			before, was := len(says), says[n.by]
+			before, was := len(active), active[n.trigger]
 			if n.Stopping {
-				says[n.by] = both(was, n.Notice)
+				active[n.trigger] = joined(was, n.Notice)
 			} else {
-				delete(says, n.by)
+				delete(active, n.trigger)
 				release(was)
 			}
 			switch {
-			case before == 0 && len(says) > 0:
-				var ending context.Context
-				ending, stop = context.WithCancel(ctx)
+			case before == 0 && len(active) > 0:
+				var shutdown context.Context
+				shutdown, stop = context.WithCancel(ctx)
 				done = make(chan struct{})
-				ended := done
+				terminated := done
 				times = newSchedule(m.cfg.Policy, n.Deadline)
 				m.begin()
-				wg.Go(func() { defer close(ended); m.end(ending, times) })
-			case before > 0 && len(says) == 0:
+				wg.Go(func() { defer close(terminated); m.terminate(shutdown, times) })
+			case before > 0 && len(active) == 0:
 				stop()
 				if done != nil {
 					<-done
 				}
 				stop, done = nil, nil
-				m.cancelled(ctx)
+				m.canceled(ctx)
 			case done == nil && n.Stopping:
-				release(n.Notice) // all is done already
+				release(n.Notice) // the pods have already terminated
 			case n.Stopping && times.shorten(n.Deadline):
-				m.cfg.Logger.Warn("the machine stops sooner than it was said", "deadline", n.Deadline)
+				m.cfg.Logger.Warn("Shutdown deadline moved forward; remaining periods are shortened", "deadline", n.Deadline)
 			}
 		}
 	}
 }
 
-// both is a notice of a trigger that says so once more, as one that has lost its
-// connection meanwhile: what the first one held is to be released as well.
-func both(was, is Notice) Notice {
-	first, second := was.Release, is.Release
-	if first != nil {
-		is.Release = func() {
-			first()
-			release(Notice{Release: second})
+// joined returns the second of two notices of a trigger, which may have reconnected in between.
+// Its Release also calls that of the first.
+func joined(first, second Notice) Notice {
+	releaseFirst, releaseSecond := first.Release, second.Release
+	if releaseFirst != nil {
+		second.Release = func() {
+			releaseFirst()
+			release(Notice{Release: releaseSecond})
 		}
 	}
-	return is
+	return second
 }
 
 func release(n Notice) {
@@ -241,24 +245,24 @@ func release(n Notice) {
 	}
 }
 
-// watch asks one trigger for as long as it takes.
-func (m *Manager) watch(ctx context.Context, by int, t Trigger, notices chan<- told) {
-	tell := func(n Notice) {
+// watch watches a trigger until ctx is done.
+func (m *Manager) watch(ctx context.Context, index int, t Trigger, notices chan<- triggerNotice) {
+	notify := func(n Notice) {
 		select {
-		case notices <- told{by, n}:
+		case notices <- triggerNotice{index, n}:
 		case <-ctx.Done():
 		}
 	}
 	for wait := retryMin; ; {
 		started := time.Now()
-		err := t.Watch(ctx, m.cfg.Policy.Total(), tell)
+		err := t.Watch(ctx, m.cfg.Policy.Total(), notify)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(started) >= retryMax { // it was well for a while
+		if time.Since(started) >= retryMax { // it had worked for a while
 			wait = retryMin
 		}
-		m.cfg.Logger.Error("it is not known for now when the machine stops", "err", err, "again", wait)
+		m.cfg.Logger.Error("Failed to watch for shutdowns of the machine; will retry", "err", err, "retryAfter", wait)
 		m.cfg.Hooks.WatchFailed(err)
 		select {
 		case <-ctx.Done():
@@ -269,38 +273,38 @@ func (m *Manager) watch(ctx context.Context, by int, t Trigger, notices chan<- t
 	}
 }
 
-// begin closes the node (sh-5, sh-6).
+// begin makes the node not ready and rejects pods from now on.
 func (m *Manager) begin() {
 	m.setStopping(true)
 	m.event(eventShutdown)
 }
 
-// cancelled opens it again. Pods that were ended stay so; the others are ready again.
-func (m *Manager) cancelled(ctx context.Context) {
+// canceled makes the node ready again, and the pods that were not terminated.
+func (m *Manager) canceled(ctx context.Context) {
 	m.mu.Lock()
-	was := maps.Clone(m.draining)
+	drained := maps.Clone(m.draining)
 	clear(m.draining)
 	m.mu.Unlock()
 	m.setStopping(false)
 	m.event(eventCancel)
 	var pods []*v1.Pod
 	for _, pod := range m.cfg.Pods() {
-		if was[pod.UID] {
+		if drained[pod.UID] {
 			pods = append(pods, pod)
 		}
 	}
-	if m.cfg.Report != nil && len(pods) > 0 {
+	if m.cfg.Status.Report != nil && len(pods) > 0 {
 		reporting, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
-		if err := m.cfg.Report(reporting, pods); err != nil {
-			m.cfg.Logger.Warn("it is not said yet that pods are ready again", "err", err)
+		if err := m.cfg.Status.Report(reporting, pods); err != nil {
+			m.cfg.Logger.Warn("Failed to publish that pods are ready again; the next sync does", "err", err)
 		}
 	}
 }
 
-func (m *Manager) setStopping(is bool) {
+func (m *Manager) setStopping(stopping bool) {
 	m.mu.Lock()
-	m.stopping = is
+	m.stopping = stopping
 	m.mu.Unlock()
 	if m.cfg.Changed != nil {
 		m.cfg.Changed()
@@ -309,6 +313,6 @@ func (m *Manager) setStopping(is bool) {
 
 func (m *Manager) event(message string) {
 	if m.cfg.Record != nil {
-		m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: v1.EventTypeNormal, Reason: EventReason, Message: message})
+		m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: v1.EventTypeNormal, Reason: eventReason, Message: message})
 	}
 }

@@ -63,8 +63,8 @@ func TestAPodThatDoesNotEndCostsItsGroupsTimeAndNoMore(t *testing.T) { // sh-10,
 		assert.Equal(t, 21*s, m.stop())
 		assert.Equal(t, []string{"0s kill web within 20", "20s gave up web", "20s kill dns within 5", "21s ended dns"}, m.lines("kill", "gave", "ended"))
 		assert.Equal(t, []shutdown.GroupInfo{
-			{Group: shutdown.Group{Priority: 0, Period: 20 * s}, Pods: 1, Left: 1, Took: 20 * s},
-			{Group: shutdown.Group{Priority: 2_000_000_000, Period: 10 * s}, Pods: 1, Took: s},
+			{Group: shutdown.Group{Priority: 0, Period: 20 * s}, Pods: 1, Late: 1, Duration: 20 * s},
+			{Group: shutdown.Group{Priority: 2_000_000_000, Period: 10 * s}, Pods: 1, Duration: s},
 		}, groups)
 	})
 }
@@ -171,7 +171,7 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 				said := m.said()
 				assert.Equal(t, tc.says, said[len(said)-1])
 				assert.Equal(t, 1, info.Pods)
-				assert.Equal(t, tc.took, info.Took)
+				assert.Equal(t, tc.took, info.Duration)
 				if tc.sink == time.Hour {
 					assert.ErrorIs(t, info.FlushErr, context.DeadlineExceeded)
 				} else {

@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// A Manual is a [Trigger] for programs that learn by ways of their own that the
-// machine is about to stop, by its methods or as an http.Handler, and for tests. The
-// zero value is ready. Its methods may be called from any goroutine, before Watch as
-// well.
+// A Manual is a [Trigger] that the program controls, by its methods or as an http.Handler. The
+// zero value is ready to use. Its methods are safe for concurrent use and may be called before
+// Watch.
 type Manual struct {
 	mu       sync.Mutex // guards the fields below
 	deadline time.Time
-	stopped  chan struct{} // nil: it is not stopping; else closed when the pods have ended
+	stopped  chan struct{} // nil: not stopping; otherwise closed when the pods have terminated
 	released bool
-	changed  chan struct{} // closed at the next change; nil while nobody waits
+	changed  chan struct{} // closed by the next change; nil while Watch does not wait
 }
 
-// Stop says that the machine is about to stop, at the deadline at the latest, if
-// there is one. The channel is closed when the node is done, or Cancel is called. A
-// second Stop changes nothing, but for a deadline that is nearer.
+// Stop starts a shutdown. The machine stops at the deadline; zero means none. The channel is
+// closed when the pods have terminated or Cancel is called. A second Stop has no effect, except
+// for an earlier deadline.
 func (m *Manual) Stop(deadline time.Time) (done <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +36,7 @@ func (m *Manual) Stop(deadline time.Time) (done <-chan struct{}) {
 	return m.stopped
 }
 
-// Cancel says that it is not, after all.
+// Cancel cancels the shutdown. It has no effect without one.
 func (m *Manual) Cancel() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,9 +58,9 @@ func (m *Manual) changeLocked() {
 }
 
 // Watch implements [Trigger].
-func (m *Manual) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) error {
-	var told chan struct{} // the stop that was told; nil: none
-	var toldOf time.Time   // its deadline
+func (m *Manual) Watch(ctx context.Context, _ time.Duration, notify func(Notice)) error {
+	var last chan struct{}     // Manual.stopped of the last notice
+	var lastDeadline time.Time // its deadline
 	for {
 		m.mu.Lock()
 		now, deadline := m.stopped, m.deadline
@@ -71,13 +70,13 @@ func (m *Manual) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) 
 		changed := m.changed
 		m.mu.Unlock()
 		switch {
-		case now == told && (now == nil || deadline.Equal(toldOf)):
+		case now == last && (now == nil || deadline.Equal(lastDeadline)):
 		case now == nil:
-			tell(Notice{})
+			notify(Notice{})
 		default:
-			tell(Notice{Stopping: true, Deadline: deadline, Release: func() { m.release(now) }})
+			notify(Notice{Stopping: true, Deadline: deadline, Release: func() { m.release(now) }})
 		}
-		told, toldOf = now, deadline
+		last, lastDeadline = now, deadline
 		select {
 		case <-ctx.Done():
 			return nil
@@ -86,19 +85,18 @@ func (m *Manual) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) 
 	}
 }
 
-func (m *Manual) release(of chan struct{}) {
+func (m *Manual) release(stopped chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.stopped == of && !m.released {
+	if m.stopped == stopped && !m.released {
 		m.released = true
-		close(of)
+		close(stopped)
 	}
 }
 
-// ServeHTTP lets others say it: a POST begins a shutdown, with ?deadline=90s if the
-// machine waits no longer than that, and is answered at once; with ?wait=true when
-// the node is done. DELETE calls it off, GET tells how it stands. Who may do that is
-// for the caller to say.
+// ServeHTTP controls the shutdown. POST starts one, with ?deadline=90s if the machine stops after
+// that time; it responds immediately, or with ?wait=true when the pods have terminated. DELETE
+// cancels it, GET returns its state. Requests are not authorized; [HTTP] requires a token.
 func (m *Manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -109,7 +107,7 @@ func (m *Manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if text := r.URL.Query().Get("deadline"); text != "" {
 			d, err := time.ParseDuration(text)
 			if err != nil || d <= 0 {
-				http.Error(w, fmt.Sprintf("deadline=%q: want a time, such as 90s", text), http.StatusBadRequest)
+				http.Error(w, fmt.Sprintf("deadline=%q: must be a duration, such as 90s", text), http.StatusBadRequest)
 				return
 			}
 			deadline = time.Now().Add(d)
@@ -124,18 +122,18 @@ func (m *Manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST, DELETE")
-		http.Error(w, "want GET, POST or DELETE", http.StatusMethodNotAllowed)
+		http.Error(w, "method must be GET, POST or DELETE", http.StatusMethodNotAllowed)
 		return
 	}
 	m.mu.Lock()
-	is := struct {
+	state := struct {
 		Stopping bool `json:"stopping"`
 		Done     bool `json:"done"`
 	}{m.stopped != nil, m.released}
 	m.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if r.Method == http.MethodPost && !is.Done {
+	if r.Method == http.MethodPost && !state.Done {
 		w.WriteHeader(http.StatusAccepted)
 	}
-	_ = json.NewEncoder(w).Encode(is) // fails only if the client has gone
+	_ = json.NewEncoder(w).Encode(state) // fails only if the client has disconnected
 }

@@ -6,58 +6,56 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// What others read of a shutdown, in the kubelet's words.
+// NodeShutdown is the reason of a pod that is rejected during a shutdown.
+const NodeShutdown = "NodeShutdown"
+
+// The kubelet's reasons and messages.
 const (
-	// Reason and Message of a pod that was ended (sh-9), and of its condition
-	// DisruptionTarget.
-	Reason  = "Terminated"
-	Message = "Pod was terminated in response to imminent node shutdown."
+	reasonTerminated    = "Terminated" // of the pod status and its condition DisruptionTarget
+	messageTerminated   = "Pod was terminated in response to imminent node shutdown."
+	messageNodeShutdown = "Pod was rejected as the node is shutting down."
 
-	// NodeShutdown is the reason of a pod that came too late (sh-6).
-	NodeShutdown        = "NodeShutdown"
-	NodeShutdownMessage = "Pod was rejected as the node is shutting down."
-
-	// EventReason is that of the node's events (sh-5).
-	EventReason   = "Shutdown"
+	eventReason   = "Shutdown" // of the node's events
 	eventShutdown = "Shutdown manager detected shutdown event"
 	eventCancel   = "Shutdown manager detected shutdown cancellation"
 )
 
-// ErrShuttingDown is what keeps a node from being ready meanwhile (ns-10).
+// ErrShuttingDown is the reason why the node is not ready during a shutdown.
 var ErrShuttingDown = errors.New("node is shutting down")
 
-// Ending is what the status of a pod says that was ended (sh-9). One that has
-// succeeded before stays so.
-func Ending() runtime.Termination {
-	return runtime.Termination{Failed: true, Reason: Reason, Message: Message, Disruption: Message}
+// Termination returns the reason and message of the final status of a pod that is terminated by
+// a shutdown. A pod that has already succeeded keeps its status.
+func Termination() runtime.Termination {
+	return runtime.Termination{Failed: true, Reason: reasonTerminated, Message: messageTerminated, Disruption: messageTerminated}
 }
 
-// A Step is pods that end at the same time.
-type Step struct {
+// A Batch has pods that are terminated concurrently.
+type Batch struct {
 	Group
 	Pods []*v1.Pod
 }
 
-// Plan returns who ends when: the groups by ascending priority, with the pods of
-// each; those without any are left out (sh-7).
-func (p Policy) Plan(pods []*v1.Pod) []Step {
+// Plan returns the pods of each group in the order of their termination: groups by ascending
+// priority, without empty ones.
+func (p Policy) Plan(pods []*v1.Pod) []Batch {
 	groups := p.sorted()
 	if len(groups) == 0 {
 		return nil
 	}
-	steps := make([]Step, len(groups))
+	batches := make([]Batch, len(groups))
 	for i, g := range groups {
-		steps[i].Group = g
+		batches[i].Group = g
 	}
 	for _, pod := range pods {
 		i := groupOf(groups, pod)
-		steps[i].Pods = append(steps[i].Pods, pod)
+		batches[i].Pods = append(batches[i].Pods, pod)
 	}
-	filled := steps[:0]
-	for _, s := range steps {
+	filled := batches[:0]
+	for _, s := range batches {
 		if len(s.Pods) > 0 {
 			filled = append(filled, s)
 		}
@@ -65,13 +63,10 @@ func (p Policy) Plan(pods []*v1.Pod) []Step {
 	return filled
 }
 
-// groupOf is the last of the sorted groups whose priority the pod has; below all of
-// them the first (sh-3).
+// groupOf returns the index of the last of the sorted groups whose priority is not above the
+// pod's; the first group if all are.
 func groupOf(groups []Group, pod *v1.Pod) int {
-	var priority int32
-	if pod.Spec.Priority != nil {
-		priority = *pod.Spec.Priority
-	}
+	priority := qos.Priority(pod)
 	at := 0
 	for i, g := range groups {
 		if g.Priority <= priority {
@@ -81,10 +76,10 @@ func groupOf(groups []Group, pod *v1.Pod) int {
 	return at
 }
 
-// Grace is the seconds that a pod has to end where there is so much time: its own
-// grace period, if that is less (sh-8).
-func Grace(pod *v1.Pod, time time.Duration) int64 {
-	seconds := int64(max(time, 0).Seconds())
+// Grace returns the grace period of a pod in seconds if the given time is left: its own grace
+// period if that is shorter.
+func Grace(pod *v1.Pod, left time.Duration) int64 {
+	seconds := int64(max(left, 0).Seconds())
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
 		return min(*own, seconds)
 	}

@@ -109,7 +109,7 @@ func TestGraceIsTheLessOfThePodsAndTheGroups(t *testing.T) { // sh-8
 
 func TestTheStatusSaysThatTheNodeShutDown(t *testing.T) { // sh-9
 	const message = "Pod was terminated in response to imminent node shutdown."
-	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Ending())
+	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Termination())
 }
 
 func TestTheTotalIsTheSum(t *testing.T) {
@@ -133,10 +133,10 @@ func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) { // F-62
 
 func TestAPolicyThatCannotBeIsAnError(t *testing.T) {
 	for says, p := range map[string]shutdown.Policy{
-		"the period of the group of priority 7 is negative": {Groups: []shutdown.Group{{7, -s}}},
-		"there are two groups of priority 7":                {Groups: []shutdown.Group{{7, s}, {7, s}}},
-		"the propagation is 31s: want 0 to 30s":             {Propagation: 31 * s},
-		"the flush is negative":                             {Flush: -s},
+		"group of priority 7: Period is negative":       {Groups: []shutdown.Group{{7, -s}}},
+		"two groups have priority 7":                    {Groups: []shutdown.Group{{7, s}, {7, s}}},
+		"Propagation is 31s: must be between 0 and 30s": {Propagation: 31 * s},
+		"Flush is negative":                             {Flush: -s},
 	} {
 		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine).pods, Kill: new(machine).kill})
 		require.ErrorContains(t, err, says)

@@ -5,51 +5,52 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// CriticalPriority is from where on a pod is critical to its node.
-const CriticalPriority = 2_000_000_000
+// CriticalPriority is the lowest priority of critical pods.
+const CriticalPriority = qos.SystemCriticalPriority
 
-// MaxPropagation bounds [Policy].Propagation (F-63).
-const MaxPropagation = 30 * time.Second
+// maxPropagation is the maximum of Policy.Propagation.
+const maxPropagation = 30 * time.Second
 
-// A Group is the pods that end at the same time: those whose priority is at least
-// this, and less than that of the next group.
+// A Group has pods that are terminated concurrently: those whose priority is at least that of
+// the group and below that of the next one.
 type Group struct {
 	Priority int32
 
-	// Period is how long they have to end, in whole seconds. A group of which
-	// nobody is there takes no time (sh-7).
+	// Period is how long the pods may take to terminate, in whole seconds. An empty group
+	// takes no time.
 	Period time.Duration
 }
 
-// A Policy is what the operator decides. Its zero value is off: nobody is asked to
-// wait for this node, and all pods are admitted.
+// A Policy is the operator's configuration. The zero value disables graceful shutdown: the
+// machine is not delayed, and all pods are admitted.
 type Policy struct {
-	// Groups in any order. A pod whose priority is below all of them is in the
-	// lowest one (sh-3).
+	// Groups in any order. A pod whose priority is below all of them belongs to the lowest
+	// one.
 	Groups []Group
 
-	// CarryOver gives the time that groups have not used to those after them. The
-	// time of all together stays what it is (F-65).
+	// CarryOver gives unused time of groups to later ones. The total is not changed.
 	CarryOver bool
 
-	// Propagation is how long a group's pods run on after their record says that
-	// they are not ready, so that no more traffic comes to them; 30 seconds at most
-	// (F-63). It is in addition to each group's Period. Zero: they are ended at
-	// once.
+	// Propagation is how long the pods of a group continue to run after their status is not
+	// ready, so that traffic moves; at most 30 seconds. It is added to each group's Period.
+	// Zero terminates them immediately.
 	Propagation time.Duration
 
-	// Flush is how long, in addition, the last statuses may take to be recorded,
-	// those of pods too that were killed when their time was over. Zero: they have what the pods have left of their time (F-64).
+	// Flush is the additional time for the final statuses to be recorded, including those of
+	// pods that were killed at the end of their time. Zero leaves the time that the pods have
+	// not used.
 	Flush time.Duration
 }
 
 // Simple returns the two groups of a kubelet's shutdownGracePeriod and
-// shutdownGracePeriodCriticalPods, of which the latter is a part: critical pods are
-// terminated last, and have that part (sh-2). Fractions of a second are dropped. If
-// both are zero there are no groups. It returns an error if critical is longer than
-// total, or if one of them is negative or shorter than a second, as the kubelet does.
+// shutdownGracePeriodCriticalPods. Critical pods are terminated last; critical is their part of
+// total. Fractions of a second are dropped. If both are zero, there are no groups. As the
+// kubelet, it returns an error if critical exceeds total, or if one of them is negative or
+// positive and shorter than a second.
 func Simple(total, critical time.Duration) ([]Group, error) {
 	for name, d := range map[string]time.Duration{"in all": total, "of critical pods": critical} {
 		if d != 0 && d < time.Second {
@@ -67,12 +68,12 @@ func Simple(total, critical time.Duration) ([]Group, error) {
 
 func whole(d time.Duration) time.Duration { return d.Truncate(time.Second) }
 
-// Enabled reports whether there is anything to wait for (sh-1).
+// Enabled reports whether a group has a Period.
 func (p Policy) Enabled() bool {
 	return slices.ContainsFunc(p.Groups, func(g Group) bool { return g.Period > 0 })
 }
 
-// Total is the longest that a shutdown may have to wait for this node.
+// Total returns the maximum duration of a shutdown.
 func (p Policy) Total() time.Duration {
 	total := p.Flush
 	for _, g := range p.Groups {
@@ -81,9 +82,8 @@ func (p Policy) Total() time.Duration {
 	return total
 }
 
-// Within returns the policy for a machine that will not wait longer than d, as one
-// that its owner takes back: all times are shortened alike. A policy that needs less
-// stays as it is.
+// Within returns the policy for a machine that waits at most d, such as a preemptible one: all
+// periods are shortened in proportion. If Total does not exceed d, the policy is not changed.
 func (p Policy) Within(d time.Duration) Policy {
 	total := p.Total()
 	if d >= total || total <= 0 {
@@ -92,28 +92,27 @@ func (p Policy) Within(d time.Duration) Policy {
 	return p.scaled(max(float64(d), 0) / float64(total))
 }
 
-// sorted returns the groups by priority (sh-3).
+// sorted returns the groups by priority.
 func (p Policy) sorted() []Group {
 	return slices.SortedFunc(slices.Values(p.Groups), func(a, b Group) int { return cmp.Compare(a.Priority, b.Priority) })
 }
 
-// check returns what of the policy cannot be.
 func (p Policy) check() error {
-	seen := map[int32]bool{}
+	priorities := map[int32]bool{}
 	for _, g := range p.Groups {
 		switch {
 		case g.Period < 0:
-			return fmt.Errorf("the period of the group of priority %d is negative: %v", g.Priority, g.Period)
-		case seen[g.Priority]:
-			return fmt.Errorf("there are two groups of priority %d", g.Priority)
+			return fmt.Errorf("group of priority %d: Period is negative: %v", g.Priority, g.Period)
+		case priorities[g.Priority]:
+			return fmt.Errorf("two groups have priority %d", g.Priority)
 		}
-		seen[g.Priority] = true
+		priorities[g.Priority] = true
 	}
 	switch {
-	case p.Propagation < 0 || p.Propagation > MaxPropagation:
-		return fmt.Errorf("the propagation is %v: want 0 to %v", p.Propagation, MaxPropagation)
+	case p.Propagation < 0 || p.Propagation > maxPropagation:
+		return fmt.Errorf("Propagation is %v: must be between 0 and %v", p.Propagation, maxPropagation)
 	case p.Flush < 0:
-		return fmt.Errorf("the flush is negative: %v", p.Flush)
+		return fmt.Errorf("Flush is negative: %v", p.Flush)
 	}
 	return nil
 }

@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// A Poll is a [Trigger] that asks again and again: a cloud's metadata service says so
-// that it will take a machine back.
+// A Poll is a [Trigger] that polls a source, such as a cloud's metadata service that announces
+// the preemption of a machine.
 type Poll struct {
-	// Ask returns whether the machine is about to stop, and when at the latest; the
-	// zero time: it does not say. Required.
-	Ask func(ctx context.Context) (stopping bool, deadline time.Time, err error)
+	// Query returns whether the machine is about to stop, and the deadline, zero if it is
+	// unknown. Required.
+	Query func(ctx context.Context) (stopping bool, deadline time.Time, err error)
 
-	// Every so often. Zero: 5 seconds.
-	Every time.Duration
+	// Period between queries. Zero means 5 seconds.
+	Period time.Duration
 }
 
 // Watch implements [Trigger].
-func (p Poll) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) error {
-	every := p.Every
-	if every <= 0 {
-		every = 5 * time.Second
+func (p Poll) Watch(ctx context.Context, _ time.Duration, notify func(Notice)) error {
+	period := p.Period
+	if period <= 0 {
+		period = 5 * time.Second
 	}
-	var by time.Time // the deadline that was told
-	for was, told := false, false; ; {
-		stopping, deadline, err := p.Ask(ctx)
+	var last time.Time // the deadline of the last notice
+	for was, notified := false, false; ; {
+		stopping, deadline, err := p.Query(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("shutdown: ask: %w", err)
-		case stopping != was || !told, // what an earlier Watch told may not hold any more
-			stopping && sooner(deadline, by):
-			tell(Notice{Stopping: stopping, Deadline: deadline})
-			by = deadline
+			return fmt.Errorf("shutdown: query: %w", err)
+		case stopping != was || !notified, // the notice of an earlier Watch may be outdated
+			stopping && sooner(deadline, last):
+			notify(Notice{Stopping: stopping, Deadline: deadline})
+			last = deadline
 		}
-		was, told = stopping, true
+		was, notified = stopping, true
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(every):
+		case <-time.After(period):
 		}
 	}
 }
 
-// sooner reports whether a deadline is nearer than what was told: one that is reckoned
-// from how long there is left wavers.
-func sooner(deadline, told time.Time) bool {
-	return !deadline.IsZero() && (told.IsZero() || told.Sub(deadline) >= time.Second)
+// sooner reports whether a deadline is earlier than the last one by a second or more: one that
+// is computed from the remaining time varies.
+func sooner(deadline, last time.Time) bool {
+	return !deadline.IsZero() && (last.IsZero() || last.Sub(deadline) >= time.Second)
 }

@@ -10,53 +10,53 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// StateFile is what the kubelet calls the record of the last shutdown, below its
-// root (sh-11).
+// StateFile is the name of the kubelet's checkpoint of the last shutdown in its root
+// directory.
 const StateFile = "graceful_node_shutdown_state"
 
-// record is what is in it. A time that is not known is the zero time.
-type record struct {
+// shutdownTimes is the content of the checkpoint. Unknown times are zero.
+type shutdownTimes struct {
 	StartTime time.Time `json:"startTime"`
 	EndTime   time.Time `json:"endTime"`
 }
 
-// keepTimes tells of the times of a shutdown, and keeps them for the next agent.
-func (m *Manager) keepTimes(start, end time.Time) {
+// saveTimes reports the times of a shutdown and writes them to the checkpoint.
+func (m *Manager) saveTimes(start, end time.Time) {
 	m.setTimes(start, end)
-	if m.cfg.File == "" {
+	if m.cfg.Path == "" {
 		return
 	}
-	text, err := json.Marshal(record{start.UTC(), end.UTC()})
+	text, err := json.Marshal(shutdownTimes{start.UTC(), end.UTC()})
 	if err == nil {
-		err = checkpoint.Replace(m.cfg.File, text, 0o644)
+		err = checkpoint.Replace(m.cfg.Path, text, 0o644)
 	}
 	if err != nil {
-		m.cfg.Logger.Warn("the times of the shutdown are not recorded", "err", err)
+		m.cfg.Logger.Warn("Failed to write the times of the shutdown; they are lost with the agent", "err", err)
 	}
 }
 
 func (m *Manager) setTimes(start, end time.Time) {
 	m.mu.Lock()
-	m.start, m.over = start, end
+	m.started, m.ended = start, end
 	m.mu.Unlock()
 	m.cfg.Hooks.Times(start, end)
 }
 
-// Times are when the last shutdown began and when all pods had ended, zero while they
-// have not; both are zero if none is known of (sh-11).
+// Times returns when the last shutdown started and when all pods had terminated, zero while they
+// have not. Both are zero if there was no shutdown.
 func (m *Manager) Times() (start, end time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.start, m.over
+	return m.started, m.ended
 }
 
-// tellLast tells of the last shutdown, if there was one.
-func (m *Manager) tellLast() {
-	if m.cfg.File == "" {
+// loadTimes reads and reports the times of the last shutdown, if there was one.
+func (m *Manager) loadTimes() {
+	if m.cfg.Path == "" {
 		return
 	}
-	var last record
-	text, err := os.ReadFile(m.cfg.File)
+	var last shutdownTimes
+	text, err := os.ReadFile(m.cfg.Path)
 	if err == nil {
 		err = json.Unmarshal(text, &last)
 	}
@@ -64,6 +64,6 @@ func (m *Manager) tellLast() {
 	case err == nil && !last.StartTime.IsZero():
 		m.setTimes(last.StartTime, last.EndTime)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		m.cfg.Logger.Warn("the times of the last shutdown cannot be read", "err", err)
+		m.cfg.Logger.Warn("Failed to read the times of the last shutdown; they are not reported", "err", err)
 	}
 }

@@ -7,36 +7,35 @@ import (
 	"time"
 )
 
-// Signals is a [Trigger] for machines that stop by ending their programs: the first of
-// these signals to this process begins it. It cannot be called off.
+// Signals is a [Trigger] for machines that stop by sending a signal to their processes: the
+// first signal to this process starts the shutdown. It cannot be canceled.
 type Signals struct {
-	On []os.Signal
+	// Signals that start the shutdown. They are not used if Received is set.
+	Signals []os.Signal
 
-	// Got has those that have come since the program asked for them by itself, with
-	// room for one at least (signal.Notify): one that comes while it starts is not
-	// lost then. Nil: On is asked for when the trigger is watched; until then such a
-	// signal does what it does to any program.
-	Got <-chan os.Signal
+	// Received is a channel that the program has passed to signal.Notify, with a capacity of
+	// at least one, so that a signal during its start is not lost. If nil, Watch registers
+	// Signals; before that a signal has its default effect.
+	Received <-chan os.Signal
 
-	// Done is called when the pods have ended: the program may end. Nil: nobody
-	// waits.
+	// Done is called when the pods have terminated and the program may exit. Optional.
 	Done func()
 }
 
 // Watch implements [Trigger].
-func (s Signals) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) error {
-	from := s.Got
-	if from == nil {
-		got := make(chan os.Signal, 1)
-		signal.Notify(got, s.On...)
-		defer signal.Stop(got)
-		from = got
+func (s Signals) Watch(ctx context.Context, _ time.Duration, notify func(Notice)) error {
+	received := s.Received
+	if received == nil {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, s.Signals...)
+		defer signal.Stop(c)
+		received = c
 	}
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-from:
-		tell(Notice{Stopping: true, Release: s.Done})
+	case <-received:
+		notify(Notice{Stopping: true, Release: s.Done})
 	}
 	<-ctx.Done()
 	return nil

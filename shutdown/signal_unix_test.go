@@ -16,7 +16,7 @@ import (
 )
 
 func TestASignalBeginsIt(t *testing.T) { // F-62
-	trigger := shutdown.Signals{On: []os.Signal{syscall.SIGURG}, Done: func() {}}
+	trigger := shutdown.Signals{Signals: []os.Signal{syscall.SIGURG}, Done: func() {}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	notices, done := make(chan shutdown.Notice, 1), make(chan error, 1)

@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// A Trigger tells when the machine is about to stop (F-62): logind (package
-// shutdown/logind), a signal ([Signals]), the program itself or its HTTP handler
-// ([Manual]), a cloud's notice ([Poll]).
+// A Trigger reports that the machine is about to stop: logind (package shutdown/logind), a
+// signal ([Signals]), the program itself or its HTTP handler ([Manual], [HTTP]), or a polled
+// source ([Poll]).
 //
-// A [Manager] calls Watch on a goroutine of its own, and calls it again, a little
-// later, when it has returned an error.
+// A [Manager] calls Watch on a goroutine of its own, and again with a backoff after it has
+// returned an error.
 type Trigger interface {
-	// Watch tells what it learns until ctx ends, and returns nil then; what it holds
-	// is released by that time. Whoever can make the machine wait has it wait for
-	// this node from the start, need long. tell takes its time, but no longer than
-	// ctx lasts. An error says that nothing can be learned for now; what was told
-	// last still holds.
-	Watch(ctx context.Context, need time.Duration, tell func(Notice)) error
+	// Watch calls notify with each change. It blocks until ctx is done, releases its
+	// resources and returns nil. A trigger that can delay the machine must do so from the
+	// start, by delay. notify may block, but not after ctx is done. An error means that
+	// changes cannot be detected for now; the last notice remains valid.
+	Watch(ctx context.Context, delay time.Duration, notify func(Notice)) error
 }
 
-// A Notice is the word of a [Trigger].
+// A Notice is the state that a [Trigger] reports.
 type Notice struct {
-	// Stopping: the machine is about to stop. False: it is not, after all (sh-5).
+	// Stopping is true if the machine is about to stop, false if a shutdown was canceled.
 	Stopping bool
 
-	// Deadline is when it stops whatever this node does. Zero: it waits as long as
-	// was asked for. During a shutdown a nearer one, of whichever trigger, shortens
-	// what is left; a later one, or none, changes nothing.
+	// Deadline is when the machine stops regardless of this node. Zero means that it waits
+	// as long as requested. During a shutdown an earlier one, from any trigger, shortens the
+	// remaining periods; a later one, or zero, has no effect.
 	Deadline time.Time
 
-	// Release lets it stop: it is called when all pods have ended and their last
-	// statuses are recorded, or time is up; or when it is called off. It may be called
-	// twice, and must not block. Nil: nobody waits.
+	// Release permits the machine to stop. It is called when all pods have terminated and
+	// their final statuses are recorded, when the time is up, or when the shutdown is
+	// canceled. It may be called twice and must not block. Optional.
 	Release func()
 }

@@ -46,7 +46,7 @@ func (c *cloud) is(away bool, taken time.Time) (asked int) {
 func TestANoticeIsFoundByAsking(t *testing.T) { // F-62
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
-		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{shutdown.Poll{Every: 10 * s, Ask: c.ask}}}
+		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{shutdown.Poll{Period: 10 * s, Query: c.ask}}}
 		m.run()
 		time.Sleep(25 * s)
 		require.NoError(t, m.Err())
@@ -73,7 +73,7 @@ func TestANearerDeadlineIsToldOnce(t *testing.T) { // F-62
 		watching, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			assert.NoError(t, shutdown.Poll{Every: 10 * s, Ask: c.ask}.Watch(watching, 0, func(n shutdown.Notice) {
+			assert.NoError(t, shutdown.Poll{Period: 10 * s, Query: c.ask}.Watch(watching, 0, func(n shutdown.Notice) {
 				if n.Stopping {
 					told = append(told, n.Deadline.Sub(begun))
 				}
@@ -93,7 +93,7 @@ func TestANearerDeadlineIsToldOnce(t *testing.T) { // F-62
 func TestASlowAnswerIsNotWaitedForWhenTheAgentEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups}
-		m.triggers = []shutdown.Trigger{shutdown.Poll{Ask: func(ctx context.Context) (bool, time.Time, error) {
+		m.triggers = []shutdown.Trigger{shutdown.Poll{Query: func(ctx context.Context) (bool, time.Time, error) {
 			<-ctx.Done()
 			return false, time.Time{}, ctx.Err()
 		}}}
@@ -118,9 +118,9 @@ func TestOthersSaySoByHTTP(t *testing.T) { // F-62
 			assert.Equal(t, says+"\n", got)
 		}
 		expect(http.MethodGet, "/", 200, `{"stopping":false,"done":false}`)
-		expect(http.MethodPut, "/", 405, "want GET, POST or DELETE")
-		expect(http.MethodPost, "/?deadline=soon", 400, `deadline="soon": want a time, such as 90s`)
-		expect(http.MethodPost, "/?deadline=-1s", 400, `deadline="-1s": want a time, such as 90s`)
+		expect(http.MethodPut, "/", 405, "method must be GET, POST or DELETE")
+		expect(http.MethodPost, "/?deadline=soon", 400, `deadline="soon": must be a duration, such as 90s`)
+		expect(http.MethodPost, "/?deadline=-1s", 400, `deadline="-1s": must be a duration, such as 90s`)
 		require.NoError(t, m.Err())
 		expect(http.MethodDelete, "/", 200, `{"stopping":false,"done":false}`)
 
@@ -140,7 +140,7 @@ func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) { // F-62
 	got <- os.Interrupt
 	ctx, stop := context.WithCancel(t.Context())
 	var told shutdown.Notice
-	require.NoError(t, shutdown.Signals{Got: got}.Watch(ctx, 0, func(n shutdown.Notice) {
+	require.NoError(t, shutdown.Signals{Received: got}.Watch(ctx, 0, func(n shutdown.Notice) {
 		told = n
 		stop()
 	}))

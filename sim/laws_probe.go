@@ -172,7 +172,7 @@ func restReady(t *truth, p *podTruth) string {
 			continue
 		}
 		for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
-			due := kind.Of(spec) != nil && (kind == prober.Startup || p.passed(spec, is.ID, prober.Startup))
+			due := kind.Probe(spec) != nil && (kind == prober.Startup || p.passed(spec, is.ID, prober.Startup))
 			if due && p.probe[probeKey{is.ID, kind}] == nil && t.now.Sub(is.StartedAt) > longestStop {
 				return fmt.Sprintf("%s has not been probed: %s", is.ID, kind)
 			}

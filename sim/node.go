@@ -167,7 +167,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					cfg.later("Handle", e.UID, func() { handle(e) })
 				}
 			},
-			Prober: func(c *prober.Config) { c.Rand = cfg.spread },
+			Prober: func(c *prober.Config) { c.Schedule.Rand = cfg.spread },
 			Status: func(c *status.Config) {
 				if cfg.probes.Exec == nil {
 					c.Facts.Probes = n.probed

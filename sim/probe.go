@@ -134,7 +134,7 @@ func (p *podTruth) probed(t *truth, e *Entry) {
 	s.failures++
 	if success {
 		s.failures = 0
-	} else if c, _ := p.container(e.Probe.Container); c == nil || s.failures < int(k.kind.Of(c).FailureThreshold) {
+	} else if c, _ := p.container(e.Probe.Container); c == nil || s.failures < int(k.kind.Probe(c).FailureThreshold) {
 		return
 	}
 	if !s.known || s.success != success {
@@ -149,5 +149,5 @@ func (p *podTruth) probed(t *truth, e *Entry) {
 // container has no such probe.
 func (p *podTruth) passed(spec *v1.Container, id string, kind prober.Kind) bool {
 	s := p.probe[probeKey{id, kind}]
-	return kind.Of(spec) == nil || s != nil && s.known && s.success
+	return kind.Probe(spec) == nil || s != nil && s.known && s.success
 }

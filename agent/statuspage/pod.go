@@ -128,13 +128,13 @@ func (h *Handler) probes(uid types.UID, c *v1.Container) (all []page.Probe) {
 		return nil
 	}
 	for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
-		spec := kind.Of(c)
+		spec := kind.Probe(c)
 		if spec == nil {
 			continue
 		}
 		out := page.Probe{Kind: strings.ToLower(kind.String()), Asks: probeTarget(spec), Period: prober.TimingOf(spec).Period}
 		for _, r := range m.History(uid, c.Name, kind) {
-			run := page.Run{At: r.At, Took: r.Took, Output: r.Output}
+			run := page.Run{At: r.At, Took: r.Duration, Output: r.Output}
 			switch {
 			case r.Err:
 				run.Outcome = page.Broken

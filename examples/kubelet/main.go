@@ -103,7 +103,7 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 	case o.shutdownOn == "sigterm":
 		terms := make(chan os.Signal, 1)
 		signal.Notify(terms, syscall.SIGTERM)
-		cfg.Host.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}, signals[:1]
+		cfg.Host.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{Signals: signals[1:], Received: terms, Done: stop}}, signals[:1]
 	case o.shutdownOn == "http" && local:
 		cfg.Adjust.Shutdown = func(s *shutdown.Config) error { // after RootDir was locked
 			trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))

@@ -50,7 +50,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
 			Prober: func(c *prober.Config) {
-				c.File, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
+				c.Path, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
 			},
 			Status: func(c *status.Config) {
 				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)

@@ -34,8 +34,10 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
 			return until(ctx, func() bool { return b.pods.cleaned(pod.UID) })
 		},
-		Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, m, pods) },
-		Flush:  func(ctx context.Context) error { return b.pods.agent.get().Status().Flush(ctx) },
+		Status: shutdown.StatusPublisher{
+			Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, m, pods) },
+			Flush:  func(ctx context.Context) error { return b.pods.agent.get().Status().Flush(ctx) },
+		},
 		Changed: func() {
 			if m.Err() != nil {
 				b.cfg.Notify("the machine shuts down; pods are being terminated")
@@ -46,10 +48,10 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 				n.Update()
 			}
 		},
-		File: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
+		Path: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.shutdownHooks(func(i shutdown.EndedInfo) {
-			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Took.Round(time.Millisecond)))
+			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Duration.Round(time.Millisecond)))
 		}),
 	}
 	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.Host.Manage {
@@ -101,7 +103,7 @@ func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 	return func(ctx context.Context, k shutdown.Kill) error {
 		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Ending(), Patience: math.MaxInt64,
+			GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Termination(), Patience: math.MaxInt64,
 		})
 		return err
 	}

@@ -1,8 +1,9 @@
-// Package grpcprobe asks servers of the gRPC health protocol how they are: the
-// grpc probes of package prober, apart from it, so that who has no such probes
-// need not link gRPC.
+// Package grpcprobe carries out the grpc probes of package prober with the gRPC health protocol.
+// It is a package of its own so that programs without such probes do not link gRPC.
 //
 // # Usage
+//
+// As in the package example:
 //
 //	manager, err := prober.New(prober.Config{
 //		Handlers: prober.Handlers{GRPC: grpcprobe.Handler{}},
@@ -10,32 +11,30 @@
 //
 // # Concurrency
 //
-// A Handler has no state. It may be used by any number of goroutines.
+// A Handler has no state and is safe for concurrent use.
 //
 // # Guarantees and limits
 //
-// Each run opens a connection and closes it; nothing is left when Probe returns.
-// An answer of more than 10 KiB is a failure.
+// Each attempt opens a connection and closes it before Probe returns. A response of more than
+// 10 KiB is a failure.
 //
-// The dial and the call together have the timeout of the probe. It goes to the
-// pod's own IP, always: the API has no host for it. No proxy is asked.
+// The timeout of the probe applies to the dial and the call together. The address is always the
+// pod IP, since the API has no host for gRPC probes. Proxies are not used.
 //
 // # Differences from the kubelet
 //
-// A connection that is refused is a failure at once, "error: failed to connect
-// service at …", with the reason. The kubelet goes on trying until the timeout,
-// and then can say only that.
+// A refused connection is an immediate failure, "error: failed to connect service at …", with
+// the reason. The kubelet retries until the timeout and reports only that.
 //
-// A mode that is not known is an error that names it.
+// An unknown mode is an error that names it.
 //
 // # Testing
 //
-// The tests speak with real servers on loopback: ones that serve, that don't,
-// that know no health protocol, that never answer, and that are no gRPC servers
-// at all.
+// The tests use servers on the loopback interface: serving and not serving ones, without the
+// health protocol, without a response, and without gRPC.
 //
 // # Stability
 //
 // Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// CHANGELOG.md describes how to migrate.
 package grpcprobe

@@ -21,11 +21,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// maxAnswer bounds the answer of a server, in bytes; a status has a handful.
-const maxAnswer = 10 << 10
+// maxResponse is the maximum size of a response in bytes.
+const maxResponse = 10 << 10
 
-// Handler asks a server of the gRPC health protocol how it is: SERVING is
-// success (prober-56 … prober-60). The zero value is ready for use.
+// Handler sends a request of the gRPC health protocol; SERVING is a success. The zero value is
+// ready to use.
 type Handler struct{}
 
 // Probe implements [prober.Handler].
@@ -33,9 +33,9 @@ func (Handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 	action := t.Probe.GRPC
 	switch {
 	case action == nil:
-		return prober.Outcome{}, errors.New("the probe has no grpc")
+		return prober.Outcome{}, errors.New("probe has no grpc")
 	case t.PodIP == "":
-		return prober.Outcome{}, errors.New("the pod has no IP yet")
+		return prober.Outcome{}, errors.New("pod has no IP yet")
 	case action.Port < 1 || action.Port > 65535:
 		return prober.Outcome{}, fmt.Errorf("invalid port number: %v", action.Port)
 	}
@@ -48,7 +48,7 @@ func (Handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 	}
 
 	to := net.JoinHostPort(t.PodIP, strconv.Itoa(int(action.Port)))
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout) // of the dial and the call (prober-56)
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout) // of the dial and the call
 	defer cancel()
 	conn, err := grpc.NewClient("passthrough:///"+to,
 		grpc.WithTransportCredentials(security),
@@ -56,17 +56,17 @@ func (Handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return prober.Dial(ctx, "tcp", addr) }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponse)),
 	)
 	if err != nil {
 		return failed("error: failed to connect service at %q: %+v", to, err)
 	}
 	defer conn.Close()
-	connected := settled(ctx, conn)
+	connected := connect(ctx, conn)
 	if err := ctx.Err(); err != nil {
 		return failed("timeout: failed to connect service %q within %v: %+v", to, t.Timeout, err)
 	}
-	answer, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: deref(action.Service)})
+	response, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: deref(action.Service)})
 	switch code := status.Code(err); {
 	case err != nil && !connected:
 		return failed("error: failed to connect service at %q: %+v", to, err)
@@ -76,15 +76,15 @@ func (Handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 		return failed("timeout: health rpc did not complete within %v", t.Timeout)
 	case err != nil:
 		return failed("error: health rpc probe failed: %+v", err)
-	case answer.GetStatus() != health.HealthCheckResponse_SERVING:
-		return failed("service unhealthy (responded with %q)", answer.GetStatus().String())
+	case response.GetStatus() != health.HealthCheckResponse_SERVING:
+		return failed("service unhealthy (responded with %q)", response.GetStatus().String())
 	}
 	return prober.Outcome{Result: runtime.ProbeSuccess, Output: "service healthy"}, nil
 }
 
-// settled waits until the connection is there, or is known not to come; then a
-// call fails at once, and says why.
-func settled(ctx context.Context, conn *grpc.ClientConn) bool {
+// connect waits until the connection is established or has failed, in which case a call fails
+// immediately with the reason. It reports whether the connection is established.
+func connect(ctx context.Context, conn *grpc.ClientConn) bool {
 	conn.Connect()
 	for {
 		switch state := conn.GetState(); state {
@@ -100,8 +100,7 @@ func settled(ctx context.Context, conn *grpc.ClientConn) bool {
 	}
 }
 
-// securityOf returns how to talk to the server: in the open, or by TLS without
-// asking who it is (prober-60).
+// securityOf returns plaintext credentials, or TLS without verification of the certificate.
 func securityOf(action *v1.GRPCAction) (credentials.TransportCredentials, error) {
 	switch {
 	case action.Mode == nil || *action.Mode == v1.GRPCProbeModePlaintext:

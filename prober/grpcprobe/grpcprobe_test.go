@@ -195,8 +195,8 @@ func TestTheProxyOfTheAgentIsNotAsked(t *testing.T) {
 func TestBadInputOfAGRPCProbeIsNamed(t *testing.T) {
 	_, to := listen(t)
 	for words, change := range map[string]func(){
-		"the probe has no grpc":       func() { to.Probe = &v1.Probe{} },
-		"the pod has no IP yet":       func() { to.PodIP = "" },
+		"probe has no grpc":           func() { to.Probe = &v1.Probe{} },
+		"pod has no IP yet":           func() { to.PodIP = "" },
 		"invalid port number: 0":      func() { to.Probe.GRPC.Port = 0 },
 		"invalid port number: 700000": func() { to.Probe.GRPC.Port = 700000 },
 	} {

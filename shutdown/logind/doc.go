@@ -1,11 +1,9 @@
-// Package logind tells by systemd's logind when a Linux machine is about to stop, and has
-// it wait.
+// Package logind reports by systemd's logind that a Linux machine is about to stop, and delays
+// it.
 //
-// # What it decides
-//
-// A [Trigger] holds a delay lock of login1 from the start, so that the machine waits for
-// the node when somebody stops it, and tells when that is so. Where logind would not wait
-// long enough, it is told to by a file in logind.conf.d (sh-4).
+// A [Trigger] holds a delay lock of login1 from the start, so that the machine waits for the
+// node when it is stopped, and reports when that happens. If logind's maximum delay is too
+// short, it is raised by a file in logind.conf.d.
 //
 // # Usage
 //
@@ -15,30 +13,30 @@
 //
 // # Concurrency
 //
-// Watch is for one goroutine at a time.
+// Watch must not be called concurrently.
 //
 // # Guarantees and limits
 //
-//   - The lock is given back when the notice is released, when Watch returns, and, by the
-//     kernel, when the program ends.
-//   - A bus or a logind that goes away is an error of Watch. What it told last holds, and
-//     so does a lock of a shutdown that is under way.
-//   - A Watch that begins while the machine is stopping tells so at once. It can have no
-//     lock then.
-//   - logind itself is reloaded only where it would not wait long enough. The file in
-//     logind.conf.d is not removed: the kubelet's is not, and it is the same.
+//   - The lock is released when the notice is released, when Watch returns, and, by the
+//     kernel, when the process exits.
+//   - If the bus or logind is unavailable, Watch returns an error. The last notice remains
+//     valid, and so does the lock of a shutdown in progress.
+//   - A Watch that starts while the machine is stopping reports that immediately. It cannot
+//     have a lock then.
+//   - logind is reloaded only if its maximum delay is too short. The file in logind.conf.d is
+//     not removed; it is the same as the kubelet's, which is not removed either.
 //
 // # Differences from the kubelet
 //
-//   - A shutdown that began while nobody watched is noticed (PreparingForShutdown).
+//   - A shutdown that started while no Watch was running is detected (PreparingForShutdown).
 //
 // # Testing
 //
-// A logind of a few lines serves a private bus, which is a real dbus-daemon; it fails,
-// goes away, and comes back. A real one stops an emulated machine.
+// A minimal logind serves a private dbus-daemon; it fails, disconnects and recovers. A real one
+// stops an emulated machine.
 //
 // # Stability
 //
 // Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// CHANGELOG.md describes how to migrate.
 package logind

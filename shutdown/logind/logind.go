@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// What logind is called on the bus.
+// The D-Bus names of logind.
 const (
 	service   = "org.freedesktop.login1"
 	path      = dbus.ObjectPath("/org/freedesktop/login1")
@@ -26,45 +26,45 @@ const (
 	preparing = manager + ".PreparingForShutdown"
 )
 
-// ConfFile is the name of the file that makes logind wait longer (sh-4).
-const ConfFile = "99-kubelet.conf"
+// confFile is the name of the kubelet's file that raises the maximum delay.
+const confFile = "99-kubelet.conf"
 
 // Config configures a [Trigger].
 type Config struct {
-	// Address of the bus: unix:path=… Empty: that of the system.
+	// Address of the bus, as unix:path=…. If empty, the system bus is used.
 	Address string
 
-	// ConfDir is the directory of the files that change logind's configuration. Empty:
-	// /etc/systemd/logind.conf.d.
+	// ConfDir is the directory of logind's drop-in configuration files. If empty,
+	// /etc/systemd/logind.conf.d is used.
 	ConfDir string
 
-	// Reload is how long logind may take to read its configuration anew. Zero: 5
+	// ReloadTimeout is how long logind may take to reload its configuration. Zero means 5
 	// seconds.
-	Reload time.Duration
+	ReloadTimeout time.Duration
 
-	// Who and Why are what `systemd-inhibit --list` shows of the lock. Empty: kubelet,
-	// and "Kubelet needs time to handle node shutdown".
+	// Who and Why identify the lock in `systemd-inhibit --list`. If empty, they are
+	// "kubelet" and "Kubelet needs time to handle node shutdown".
 	Who, Why string
 
-	// Logger, nil discards.
+	// Logger receives the log. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// A Trigger is a [shutdown.Trigger] by logind.
+// A Trigger is a [shutdown.Trigger] that uses logind.
 type Trigger struct{ cfg Config }
 
 var _ shutdown.Trigger = (*Trigger)(nil)
 
-// New returns a Trigger for cfg. It connects to nothing.
+// New returns a Trigger, or an error if cfg is invalid. It does not connect to the bus.
 func New(cfg Config) (*Trigger, error) {
-	if cfg.Reload < 0 {
-		return nil, errors.New("logind: Config.Reload is negative")
+	if cfg.ReloadTimeout < 0 {
+		return nil, errors.New("logind: Config.ReloadTimeout is negative")
 	}
 	if cfg.ConfDir == "" {
 		cfg.ConfDir = "/etc/systemd/logind.conf.d"
 	}
-	if cfg.Reload == 0 {
-		cfg.Reload = 5 * time.Second
+	if cfg.ReloadTimeout == 0 {
+		cfg.ReloadTimeout = 5 * time.Second
 	}
 	if cfg.Who == "" {
 		cfg.Who = "kubelet"
@@ -79,23 +79,23 @@ func New(cfg Config) (*Trigger, error) {
 }
 
 // Watch implements [shutdown.Trigger].
-func (t *Trigger) Watch(ctx context.Context, need time.Duration, tell func(shutdown.Notice)) error {
+func (t *Trigger) Watch(ctx context.Context, delay time.Duration, notify func(shutdown.Notice)) error {
 	conn, err := t.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("logind: connect to the bus: %w", err)
 	}
 	defer conn.Close()
 	login := conn.Object(service, path)
-	if err := t.makePatient(ctx, conn, login, need); err != nil {
+	if err := t.raiseMaxDelay(ctx, conn, login, delay); err != nil {
 		return fmt.Errorf("logind: %w", err)
 	}
-	// What happens from here on is heard of; what happened before is asked for below.
+	// Later changes are signaled; the current state is read below.
 	signals := make(chan *dbus.Signal, 16)
 	conn.Signal(signals)
 	if err := conn.AddMatchSignalContext(ctx, dbus.WithMatchInterface(manager), dbus.WithMatchMember(prepare), dbus.WithMatchObjectPath(path)); err != nil {
 		return fmt.Errorf("logind: listen for %s: %w", prepare, err)
 	}
-	release := func() {} // gives the lock back
+	release := func() {} // releases the lock
 	defer func() { release() }()
 	stopping, err := get[bool](login, preparing)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *Trigger) Watch(ctx context.Context, need time.Duration, tell func(shutd
 			return fmt.Errorf("logind: %w", err)
 		}
 	}
-	tell(shutdown.Notice{Stopping: stopping})
+	notify(shutdown.Notice{Stopping: stopping})
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,9 +117,9 @@ func (t *Trigger) Watch(ctx context.Context, need time.Duration, tell func(shutd
 					return nil
 				}
 				if stopping {
-					release = func() {} // the shutdown that is under way needs it
+					release = func() {} // the shutdown in progress needs the lock
 				}
-				return errors.New("logind: the bus is gone")
+				return errors.New("logind: bus connection closed")
 			}
 			if s.Name != manager+"."+prepare || len(s.Body) != 1 {
 				continue
@@ -127,12 +127,12 @@ func (t *Trigger) Watch(ctx context.Context, need time.Duration, tell func(shutd
 			switch is, _ := s.Body[0].(bool); {
 			case is && !stopping:
 				stopping = true
-				tell(shutdown.Notice{Stopping: true, Release: release})
+				notify(shutdown.Notice{Stopping: true, Release: release})
 			case !is && stopping:
 				stopping = false
 				release()
 				release, err = t.inhibit(ctx, login)
-				tell(shutdown.Notice{})
+				notify(shutdown.Notice{})
 				if err != nil {
 					return fmt.Errorf("logind: %w", err)
 				}
@@ -141,7 +141,7 @@ func (t *Trigger) Watch(ctx context.Context, need time.Duration, tell func(shutd
 	}
 }
 
-// connect opens a connection that ends with ctx.
+// connect opens a connection that is closed when ctx is done.
 func (t *Trigger) connect(ctx context.Context) (*dbus.Conn, error) {
 	opts := []dbus.ConnOption{dbus.WithContext(ctx), dbus.WithSignalHandler(dbus.NewSequentialSignalHandler())}
 	if t.cfg.Address == "" {
@@ -150,14 +150,14 @@ func (t *Trigger) connect(ctx context.Context) (*dbus.Conn, error) {
 	return dbus.Connect(t.cfg.Address, opts...)
 }
 
-// makePatient has logind wait as long as the node needs (sh-4).
-func (t *Trigger) makePatient(ctx context.Context, conn *dbus.Conn, login dbus.BusObject, need time.Duration) error {
-	most, err := waits(login)
-	if err != nil || most >= need {
+// raiseMaxDelay raises the maximum delay of logind if it is below delay.
+func (t *Trigger) raiseMaxDelay(ctx context.Context, conn *dbus.Conn, login dbus.BusObject, delay time.Duration) error {
+	most, err := maxDelay(login)
+	if err != nil || most >= delay {
 		return err
 	}
-	file := filepath.Join(t.cfg.ConfDir, ConfFile)
-	seconds := int64((need + time.Second - 1) / time.Second)
+	file := filepath.Join(t.cfg.ConfDir, confFile)
+	seconds := int64((delay + time.Second - 1) / time.Second)
 	text := fmt.Sprintf("# Written for the graceful shutdown of a Kubernetes node.\n[Login]\nInhibitDelayMaxSec=%d\n", seconds)
 	if err := os.MkdirAll(t.cfg.ConfDir, 0o755); err != nil {
 		return err
@@ -165,32 +165,32 @@ func (t *Trigger) makePatient(ctx context.Context, conn *dbus.Conn, login dbus.B
 	if err := checkpoint.Replace(file, []byte(text), 0o644); err != nil {
 		return err
 	}
-	const hangUp = int32(1) // SIGHUP: it reads its configuration anew
+	const hangUp = int32(1) // SIGHUP reloads the configuration
 	systemd := conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
 	if err := systemd.CallWithContext(ctx, "org.freedesktop.systemd1.Manager.KillUnit", 0, "systemd-logind.service", "all", hangUp).Err; err != nil {
-		return fmt.Errorf("have logind read %s: %w", file, err)
+		return fmt.Errorf("reload logind after writing %s: %w", file, err)
 	}
-	late := time.NewTimer(t.cfg.Reload)
+	late := time.NewTimer(t.cfg.ReloadTimeout)
 	defer late.Stop()
 	for {
-		switch most, err = waits(login); {
+		switch most, err = maxDelay(login); {
 		case err != nil:
 			return err
-		case most >= need:
+		case most >= delay:
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return fmt.Errorf("it delays a shutdown by %v at most, the node needs %v, and %s changes nothing; does another file there win over it?", most, need, file)
+			return fmt.Errorf("maximum delay is %v, node requires %v: %s has no effect; another file in the directory may override it", most, delay, file)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// waits is how long logind delays a shutdown at most.
-func waits(login dbus.BusObject) (time.Duration, error) {
+// maxDelay returns logind's maximum delay of a shutdown.
+func maxDelay(login dbus.BusObject) (time.Duration, error) {
 	usec, err := get[uint64](login, delayMax)
 	return time.Duration(min(usec, 1<<50)) * time.Microsecond, err
 }
@@ -207,12 +207,12 @@ func get[T any](of dbus.BusObject, property string) (v T, err error) {
 	return v, nil
 }
 
-// inhibit takes a lock, which is held until release is called, once or more often.
+// inhibit takes a delay lock. release may be called more than once.
 func (t *Trigger) inhibit(ctx context.Context, login dbus.BusObject) (release func(), err error) {
 	var fd dbus.UnixFD
 	err = login.CallWithContext(ctx, manager+".Inhibit", 0, "shutdown", t.cfg.Who, t.cfg.Why, "delay").Store(&fd)
 	if err != nil {
-		return func() {}, fmt.Errorf("have the machine wait: %w", err)
+		return func() {}, fmt.Errorf("take delay lock: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "inhibitor")
 	return sync.OnceFunc(func() { _ = file.Close() }), nil

@@ -170,7 +170,7 @@ type watch struct {
 
 func newWatch(t *testing.T, address, confDir string, need time.Duration) *watch {
 	t.Helper()
-	trigger, err := logind.New(logind.Config{Address: address, ConfDir: confDir, Reload: time.Second})
+	trigger, err := logind.New(logind.Config{Address: address, ConfDir: confDir, ReloadTimeout: time.Second})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	w := &watch{t: t, notices: make(chan shutdown.Notice), stop: stop, done: make(chan error, 1)}

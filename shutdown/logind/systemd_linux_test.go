@@ -39,7 +39,7 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	const need = 5 * time.Minute
-	trigger, err := logind.New(logind.Config{Reload: patience, Logger: logger})
+	trigger, err := logind.New(logind.Config{ReloadTimeout: patience, Logger: logger})
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "pod")
 	dying, die := make(chan struct{}), make(chan struct{})

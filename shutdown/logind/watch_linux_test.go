@@ -75,7 +75,7 @@ func TestOneThatDoesNotListenIsAnError(t *testing.T) { // sh-4
 	l := newLogin(t, address, 5*time.Second, false)
 	l.deaf = true
 	err := newWatch(t, address, l.confDir, time.Minute).failed()
-	require.ErrorContains(t, err, "it delays a shutdown by 5s at most, the node needs 1m0s, and "+l.confDir)
+	require.ErrorContains(t, err, "maximum delay is 5s, node requires 1m0s: "+l.confDir)
 	asked, _ := l.said()
 	assert.Empty(t, asked)
 }
@@ -87,7 +87,7 @@ func TestABusThatEndsIsAnError(t *testing.T) { // sh-4: the manager asks again a
 	w := newWatch(t, address, l.confDir, time.Second)
 	require.False(t, w.next().Stopping)
 	end()
-	require.EqualError(t, w.failed(), "logind: the bus is gone")
+	require.EqualError(t, w.failed(), "logind: bus connection closed")
 	require.Eventually(t, func() bool { return !l.inhibited(0) }, patience, 20*time.Millisecond)
 	require.ErrorContains(t, newWatch(t, address, l.confDir, time.Second).failed(), "logind: connect to the bus: ")
 }
@@ -128,6 +128,6 @@ func TestABusWithoutALogindIsAnError(t *testing.T) {
 
 func TestAReloadThatEndsBeforeItBeginsIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := logind.New(logind.Config{Reload: -1})
-	require.EqualError(t, err, "logind: Config.Reload is negative")
+	_, err := logind.New(logind.Config{ReloadTimeout: -1})
+	require.EqualError(t, err, "logind: Config.ReloadTimeout is negative")
 }

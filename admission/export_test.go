@@ -1,0 +1,7 @@
+package admission
+
+var (
+	ErrNoVictims = errNoVictims
+	Preemptable  = preemptable
+	Victims      = victims
+)
