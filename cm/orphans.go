@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// Has reports whether the pod's cgroup is there, for podworker.CgroupFinder (cm-20).
+// Has reports whether the pod's cgroup is there, for podworker.Cgroups (cm-20).
 // One that can't be read, or lacks a part, counts as there: nothing is stopped for
 // that, Ensure puts it right.
 func (m *Manager) Has(pod *v1.Pod) bool {

@@ -27,7 +27,7 @@
 //		Kill: func(ctx context.Context, e eviction.Eviction) error {
 //			// The error is nil only if nothing of the pod runs.
 //			_, err := workers.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Ending(),
+//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Ending(),
 //			})
 //			return err
 //		},

@@ -26,7 +26,7 @@
 //
 // The example Podworker connects a Generator and a podworker.Loop.
 //
-// [Generator.Follow] tells a second listener, and a third. [Generator.Hold]
+// [Generator.Follow] tells a second listener, and a third. [Generator.Pin]
 // keeps a pod from being read over and over while it is being worked on.
 // [Generator.Relist] is the same step without a loop, for those who bring their
 // own, and for tests.

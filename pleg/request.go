@@ -44,7 +44,7 @@ func (g *Generator) askLocked(r *record) {
 	g.settleLocked(r)
 }
 
-// Hold says that the pod is being worked on, and that whoever does so asks for
+// Pin says that the pod is being worked on, and that whoever does so asks for
 // a look when he is done: until release is called, hints, requests and changes
 // that lists show are collected, and read at once, instead of each on its own
 // (L-12). What waits for the status of the pod (GetNewerThan) is read all the
@@ -52,7 +52,7 @@ func (g *Generator) askLocked(r *record) {
 // collected is read, once per Period.
 //
 // Holds of one pod add up. release must be called, and may be more than once.
-func (g *Generator) Hold(uid types.UID) (release func()) {
+func (g *Generator) Pin(uid types.UID) (unpin func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)

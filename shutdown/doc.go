@@ -23,7 +23,7 @@
 //		Kill: func(ctx context.Context, k shutdown.Kill) error {
 //			// The error is nil only if nothing of the pod runs.
 //			_, err := workers.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Ending(), Patience: time.Hour,
+//				GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Ending(), Timeout: time.Hour,
 //			})
 //			return err
 //		},

@@ -206,6 +206,6 @@ func (a *agent) rest() {
 func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
 	return a.whole.Workers().Kill(uid, podworker.KillOptions{
 		Evict: true, GracePeriodSeconds: new(int64(0)),
-		Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
+		Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
 	})
 }

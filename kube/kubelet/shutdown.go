@@ -101,7 +101,7 @@ func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 	return func(ctx context.Context, k shutdown.Kill) error {
 		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Ending(), Patience: math.MaxInt64,
+			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Ending(), Timeout: math.MaxInt64,
 		})
 		return err
 	}
@@ -115,7 +115,7 @@ func reportUnready(ctx context.Context, b base, m *shutdown.Manager, pods []*v1.
 	}
 	for _, pod := range pods {
 		err := until(ctx, func() bool {
-			state, known := b.pods.workers().Known(pod.UID)
+			state, known := b.pods.workers().State(pod.UID)
 			s, _ := b.pods.agent.get().Status().Status(pod.UID)
 			return !known || state >= podworker.Terminating || !m.Unready(pod.UID) || !status.IsReady(&s)
 		})
