@@ -19,7 +19,7 @@
 //
 // Construct an [Inbox] and pass its PodChanged to pleg; construct [Workers] with a Handler and
 // pleg; construct a [Loop] with the Workers and the Inbox; pass the Loop to the sources, and
-// call its Run. The example Podworker of package pleg does so. An agent that maintains the set
+// call its Run. Package agent does so. An agent that maintains the set
 // of pods itself uses the Workers alone, as the example of [Workers] does.
 //
 // [Workers.Snapshot] returns the state of a pod's worker, its current step, why that has not
