@@ -35,13 +35,38 @@ type Config struct {
 	// Sink records the statuses. Required.
 	Sink status.StatusSink
 
-	// Admitters are asked, in this order, whether a new pod may run. Nil: every
-	// pod may.
+	// Subsystems are the optional subsystems. The zero value has none.
+	Subsystems Subsystems
+
+	// HostIPs returns the addresses of the node, the primary one first:
+	// [InterfaceIPs]. It must not block. Nil: statuses contain no host IP.
+	HostIPs func() []string
+
+	// Inbox receives notifications of changed pods from subsystems that the
+	// caller constructs before the agent, such as Allocation. Must not be shared
+	// by agents. If nil, New constructs one.
+	Inbox *podworker.Inbox
+
+	// Record is called with the events of pods and of the node. It must not
+	// block. Nil: events are discarded.
+	Record func(runtime.Event)
+
+	// Adjust changes the configuration of single components.
+	Adjust Adjust
+
+	// Logger is used by all components. If nil, logs are discarded.
+	Logger *slog.Logger
+}
+
+// Subsystems are the optional subsystems of an [Agent]. A nil or zero field leaves the
+// subsystem out.
+type Subsystems struct {
+	// Admitters decide, in this order, whether a new pod may run. Nil: every pod is
+	// admitted.
 	Admitters podworker.Admitters
 
 	// Volumes mounts the volumes of pods. If it has the methods Collect and
-	// HasVolumes of volume.Manager, what is left of the volumes of removed pods is
-	// removed. Nil: pods have no volumes.
+	// HasVolumes of volume.Manager, the volumes of removed pods are removed. Nil: pods have no volumes.
 	Volumes podworker.Volumes
 
 	// Cgroups creates the cgroups of pods. If it has the method Collect of
@@ -59,41 +84,22 @@ type Config struct {
 	Allocation *allocation.Manager
 
 	// Images keeps the images of a pod from being removed while it starts:
-	// imagegc.Manager. Nil: nothing removes images.
+	// imagegc.Manager. Nil: images are not removed.
 	Images podworker.Images
 
 	// Mirrors creates and deletes the mirror pods of static pods. Nil: there are
 	// none.
 	Mirrors podworker.Mirrors
-
-	// HostIPs returns the addresses of the node, the primary one first:
-	// [InterfaceIPs]. It must not block. Nil: they are not known.
-	HostIPs func() []string
-
-	// Inbox receives notifications of changed pods from subsystems that the
-	// caller constructs before the agent, such as Allocation. Must not be shared
-	// by agents. Nil: there are none.
-	Inbox *podworker.Inbox
-
-	// Record is called with the events of pods and of the node. It must not
-	// block. Nil: events are discarded.
-	Record func(runtime.Event)
-
-	// Adjust changes the configuration of single parts.
-	Adjust Adjust
-
-	// Logger is used by all parts. If nil, logs are discarded.
-	Logger *slog.Logger
 }
 
-// Adjust has, for each part, an optional function that [New] calls with the
-// configuration of the part before it constructs the part. The configuration is
-// complete: a function may set periods, limits and hooks, and may wrap a
-// connection to another part to observe or delay its calls. It must not remove a
-// connection.
+// Adjust has, for each component, an optional function that [New] calls with the
+// configuration of the component before it constructs the component. The
+// configuration is complete: a function may set periods, limits and hooks, and may
+// wrap a dependency on another component to observe or delay its calls. It must not
+// remove a dependency.
 type Adjust struct {
 	PLEG     func(*pleg.Config)
-	Prober   func(*prober.Config) // not called without Config.Probes
+	Prober   func(*prober.Config) // not called without Subsystems.Probes
 	Status   func(*status.Config)
 	Pipeline func(*podworker.PipelineConfig)
 	Workers  func(*podworker.Config)
@@ -117,8 +123,8 @@ func (cfg *Config) validate() error {
 // An Agent runs the pods of one node. [New] constructs it.
 type Agent struct {
 	changes  *pleg.Generator
-	health   *podworker.Health // nil: the runtime is not a runtime.Checker
-	probes   *prober.Manager   // nil: Config.Probes is zero
+	health   *RuntimeHealth  // nil: the runtime is not a runtime.Checker
+	probes   *prober.Manager // nil: Subsystems.Probes is zero
 	statuses *status.Manager
 	pipeline *podworker.Pipeline
 	workers  *podworker.Workers
@@ -127,15 +133,15 @@ type Agent struct {
 	merge    *podsource.Merge
 
 	once           runonce.Guard
-	running        chan struct{} // closed when Run has started the parts
+	running        chan struct{} // closed when Run has started the components
 	drain          sync.Once
 	draining       chan struct{} // closed by StopSources
 	sourcesStopped chan struct{}
 	ended          chan struct{} // closed when Run returns
 }
 
-// New constructs the parts of an agent and connects them. It starts nothing. It
-// returns an error that names the field of cfg, or the part, that is invalid.
+// New constructs the components of an agent and connects them. It starts nothing. It
+// returns an error that names the invalid field of cfg or component.
 func New(cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -153,9 +159,9 @@ func (a *Agent) PLEG() *pleg.Generator { return a.changes }
 
 // Health returns the result of the periodic checks of the runtime; nil if the
 // runtime is not a runtime.Checker.
-func (a *Agent) Health() *podworker.Health { return a.health }
+func (a *Agent) Health() *RuntimeHealth { return a.health }
 
-// Prober returns the prober; nil without Config.Probes.
+// Prober returns the prober; nil without Subsystems.Probes.
 func (a *Agent) Prober() *prober.Manager { return a.probes }
 
 // Status returns the manager that computes and delivers the statuses.

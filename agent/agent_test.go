@@ -117,7 +117,7 @@ func TestNewNamesTheFieldThatIsMissing(t *testing.T) {
 }
 
 func TestTheConfigHasAtMostSixteenFields(t *testing.T) {
-	assert.LessOrEqual(t, reflect.TypeFor[agent.Config]().NumField(), 16)
+	assert.LessOrEqual(t, reflect.TypeFor[agent.Config]().NumField(), 12)
 }
 
 func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
@@ -167,12 +167,12 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 		var worked atomic.Int32
 		adjust := agent.Adjust{
 			Pipeline: func(c *podworker.PipelineConfig) {
-				has("Pipeline", c.Runtime != nil && c.Status != nil && c.Probes != nil && c.Network != nil && c.Hold != nil && c.Relist != nil && c.Reinspect != nil)
-				has("nil subsystems", c.Volumes == nil && c.Cgroups == nil && c.Mirrors == nil && c.Allocation == nil && c.Admit == nil && c.Images == nil)
+				has("Pipeline", c.Runtime != nil && c.Status != nil && c.Probes != nil && c.Network != nil && c.Relister != nil)
+				has("nil subsystems", c.Resources == podworker.PodResources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
 			},
 			Workers: func(c *podworker.Config) {
 				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Pods != nil)
-				c.Hooks.Worked = func(podworker.SyncInfo) { worked.Add(1) }
+				c.Hooks.Synced = func(podworker.SyncInfo) { worked.Add(1) }
 			},
 			Loop: func(c *podworker.LoopConfig) {
 				has("Loop", c.Workers != nil && c.Inbox != nil && c.Garbage != nil && c.Node.Name == "edge-1" && reflect.DeepEqual(c.Sources, []string{"api"}))
@@ -186,7 +186,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 			},
 		}
 		n := start(t, agent.Config{
-			NodeName: "edge-1", Adjust: adjust, Probes: prober.Handlers{HTTPGet: prober.HTTPGet{}}, HostIPs: func() []string { return nil },
+			NodeName: "edge-1", Adjust: adjust, Subsystems: agent.Subsystems{Probes: prober.Handlers{HTTPGet: prober.HTTPGet{}}}, HostIPs: func() []string { return nil },
 		})
 		n.source.Set(newPod("web"))
 		synctest.Wait()
@@ -206,7 +206,7 @@ func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 		var synced atomic.Int32
 		n := start(t, agent.Config{Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
 			c.Resync = 24 * time.Hour
-			c.Hooks.Worked = func(podworker.SyncInfo) { synced.Add(1) }
+			c.Hooks.Synced = func(podworker.SyncInfo) { synced.Add(1) }
 		}}})
 		n.source.Set(newPod("web"))
 		synctest.Wait()
@@ -236,7 +236,7 @@ func (scripted) Probe(_ context.Context, t prober.Target) (prober.Outcome, error
 
 func TestProbesReachTheStatusAndTheRuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := start(t, agent.Config{Probes: prober.Handlers{TCPSocket: scripted{}}})
+		n := start(t, agent.Config{Subsystems: agent.Subsystems{Probes: prober.Handlers{TCPSocket: scripted{}}}})
 		probe := &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{}}, PeriodSeconds: 10, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
 		ready, dead := newPod("ready"), newPod("dead")
 		ready.Spec.Containers[0].ReadinessProbe = probe
@@ -293,13 +293,14 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{
-			Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+			Subsystems: agent.Subsystems{Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 				if pod.Name == "bad" {
 					return &runtime.Rejection{Reason: "Unwelcome", Message: "it is bad"}
 				}
 				return nil
 			})},
-			Volumes: w, Cgroups: w, Mirrors: w, Images: w, Allocation: allocated, Inbox: inbox,
+				Volumes: w, Cgroups: w, Mirrors: w, Images: w, Allocation: allocated},
+			Inbox:  inbox,
 			Record: func(e runtime.Event) { reasons.Store(e.Reason, true) },
 		})
 		n.source.Set(newPod("web"), newPod("bad"))
@@ -335,7 +336,7 @@ func TestAdmittersAreAskedInOrder(t *testing.T) {
 				return nil
 			})
 		}
-		n := start(t, agent.Config{Admitters: podworker.Admitters{check("first", false), check("second", true), check("third", true)}})
+		n := start(t, agent.Config{Subsystems: agent.Subsystems{Admitters: podworker.Admitters{check("first", false), check("second", true), check("third", true)}}})
 		n.source.Set(newPod("web"))
 		synctest.Wait()
 		assert.Equal(t, []string{"first", "second"}, asked)
@@ -350,7 +351,7 @@ func TestStaticPodsGetMirrorPods(t *testing.T) {
 		pod := newPod("static")
 		pod.Annotations = map[string]string{runtime.ConfigHashAnnotation: "1"}
 		files.Set(pod)
-		start(t, agent.Config{Mirrors: w, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
+		start(t, agent.Config{Subsystems: agent.Subsystems{Mirrors: w}, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
 		synctest.Wait()
 		assert.Positive(t, w.calls["create mirror"])
 	})

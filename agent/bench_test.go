@@ -56,7 +56,7 @@ func BenchmarkSourceToSync(b *testing.B) {
 	synced := make(chan types.UID, 1024)
 	rt, source := newNode(), new(podsource.Memory)
 	source.Set()
-	spine := newSpine(b, rt, source, podworker.Hooks{Worked: func(i podworker.SyncInfo) {
+	spine := newSpine(b, rt, source, podworker.Hooks{Synced: func(i podworker.SyncInfo) {
 		if i.First {
 			synced <- i.UID
 		}

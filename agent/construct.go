@@ -15,16 +15,13 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// construct makes the parts, each from those that it calls.
+// construct constructs the components in the order of their dependencies.
 func construct(cfg Config) (*Agent, error) {
 	inbox := cfg.Inbox
 	if inbox == nil {
 		inbox = new(podworker.Inbox)
 	}
-	health, err := newHealth(cfg)
-	if err != nil {
-		return nil, err
-	}
+	health := newHealth(cfg)
 	changes, err := newPLEG(cfg, inbox)
 	if err != nil {
 		return nil, err
@@ -60,7 +57,7 @@ func construct(cfg Config) (*Agent, error) {
 	}, nil
 }
 
-// adjust returns cfg as the caller's function changes it.
+// adjust returns cfg after a call of f, which may be nil.
 func adjust[T any](f func(*T), cfg T) T {
 	if f != nil {
 		f(&cfg)
@@ -68,12 +65,12 @@ func adjust[T any](f func(*T), cfg T) T {
 	return cfg
 }
 
-func newHealth(cfg Config) (*podworker.Health, error) {
+func newHealth(cfg Config) *RuntimeHealth {
 	checker, ok := runtime.As[runtime.Checker](cfg.Runtime)
 	if !ok {
-		return nil, nil
+		return nil
 	}
-	return podworker.NewHealth(podworker.HealthConfig{Checker: checker})
+	return newRuntimeHealth(checker)
 }
 
 func newPLEG(cfg Config, inbox *podworker.Inbox) (*pleg.Generator, error) {
@@ -88,7 +85,7 @@ func newPLEG(cfg Config, inbox *podworker.Inbox) (*pleg.Generator, error) {
 }
 
 func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
-	h := cfg.Probes
+	h := cfg.Subsystems.Probes
 	if h.Exec == nil && h.HTTPGet == nil && h.TCPSocket == nil && h.GRPC == nil {
 		return nil, nil
 	}
@@ -102,7 +99,7 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 	if probes != nil {
 		c.Facts.Probes = probes.Containers
 	}
-	if allocated := cfg.Allocation; allocated != nil {
+	if allocated := cfg.Subsystems.Allocation; allocated != nil {
 		c.Facts.Resize = func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: allocated.State(uid).Conditions(), PodLevel: allocated.PodLevel(uid)}
 		}
@@ -110,15 +107,15 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 	return status.New(adjust(cfg.Adjust.Status, c))
 }
 
-func newPipeline(cfg Config, health *podworker.Health, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*podworker.Pipeline, error) {
+func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*podworker.Pipeline, error) {
+	sub := cfg.Subsystems
 	c := podworker.PipelineConfig{
-		Runtime: cfg.Runtime, Status: statuses, Volumes: cfg.Volumes, Cgroups: cfg.Cgroups, Mirrors: cfg.Mirrors, Images: cfg.Images,
-		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
-		Record: cfg.Record, Logger: cfg.Logger,
+		Runtime: cfg.Runtime, Status: statuses, Mirrors: sub.Mirrors, Relister: changes, Record: cfg.Record, Logger: cfg.Logger,
+		Resources: podworker.PodResources{Volumes: sub.Volumes, Cgroups: sub.Cgroups, Images: sub.Images},
 	}
-	// A nil pointer in an interface would be a subsystem that is there.
-	if len(cfg.Admitters) > 0 {
-		c.Admit = cfg.Admitters
+	// A nil pointer must not become a non-nil interface.
+	if len(sub.Admitters) > 0 {
+		c.Admission.Admitter = sub.Admitters
 	}
 	if health != nil {
 		c.Network = health.Network
@@ -126,8 +123,8 @@ func newPipeline(cfg Config, health *podworker.Health, changes *pleg.Generator, 
 	if probes != nil {
 		c.Probes = probes
 	}
-	if cfg.Allocation != nil {
-		c.Allocation = cfg.Allocation
+	if sub.Allocation != nil {
+		c.Resources.Allocation = sub.Allocation
 	}
 	return podworker.NewPipeline(adjust(cfg.Adjust.Pipeline, c))
 }
@@ -141,7 +138,7 @@ func newWorkers(cfg Config, changes *pleg.Generator, pipeline *podworker.Pipelin
 func newLoop(cfg Config, inbox *podworker.Inbox, probes *prober.Manager, workers *podworker.Workers) (*podworker.Loop, error) {
 	c := podworker.LoopConfig{
 		Workers: workers, Inbox: inbox, Sources: slices.Sorted(maps.Keys(cfg.Sources)),
-		Garbage: newGarbage(cfg, probes), Mirrors: cfg.Mirrors, Logger: cfg.Logger,
+		Garbage: newGarbage(cfg, probes), Mirrors: cfg.Subsystems.Mirrors, Logger: cfg.Logger,
 	}
 	if cfg.NodeName != "" {
 		c.Node = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: cfg.NodeName, UID: types.UID(cfg.NodeName)}

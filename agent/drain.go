@@ -21,9 +21,9 @@ const (
 // errRunReturned is the cause of an error of Drain if the agent stops meanwhile.
 var errRunReturned = errors.New("Run has returned")
 
-// Drain stops the sources, terminates every pod that the agent or the runtime
-// knows, each with its own grace period, and delivers the last statuses. It
-// returns nil when nothing of any pod is left to do. Run must be running, or be
+// Drain stops the sources, terminates every pod that has a worker or that the
+// runtime lists, each with its own grace period, and delivers the last statuses. It
+// returns nil when all pods have terminated and were cleaned up. Run must be running, or be
 // called soon; afterwards it has no pods to run, and no source specifies new ones.
 //
 // Sources that have not synced, and a runtime that has not listed its pods, have 5
@@ -130,8 +130,8 @@ func (a *Agent) listPods(ctx context.Context) error {
 	}
 }
 
-// unfinished returns the number of pods that have not terminated, of those that the agent
-// knows.
+// unfinished returns the number of pods that have not terminated, of those that have a
+// worker.
 func (a *Agent) unfinished() (n int) {
 	for _, s := range a.workers.States() {
 		if s.State != podworker.Finished {

@@ -33,7 +33,7 @@ func TestDrainGivesUpOnARuntimeThatIsGone(t *testing.T) {
 		began := time.Now()
 		err := n.Drain(t.Context())
 		require.ErrorIs(t, err, gone)
-		assert.ErrorContains(t, err, "agent: drain: podworker: drain: 1 pods left: container runtime is down: last answer ")
+		assert.ErrorContains(t, err, "agent: drain: podworker: drain: 1 pods left: container runtime is down: last response ")
 		assert.InDelta(t, time.Minute, time.Since(began), float64(10*time.Second), "30 s until it counts as down, and 30 s more")
 		n.runtime.Inject(nil)
 	})

@@ -151,10 +151,10 @@ func Example_probes() {
 	source.Set(pod)
 	var sink status.MemorySink
 	a, err := agent.New(agent.Config{
-		Runtime: new(runtimetest.Runtime),
-		Sources: map[string]podsource.PodSource{podsource.APISource: &source},
-		Sink:    &sink,
-		Probes:  prober.Handlers{HTTPGet: healthy{}},
+		Runtime:    new(runtimetest.Runtime),
+		Sources:    map[string]podsource.PodSource{podsource.APISource: &source},
+		Sink:       &sink,
+		Subsystems: agent.Subsystems{Probes: prober.Handlers{HTTPGet: healthy{}}},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -189,10 +189,10 @@ func Example_admission() {
 	source.Set(newJob("docker.io/library/nginx"))
 	var sink status.MemorySink
 	a, err := agent.New(agent.Config{
-		Runtime:   new(runtimetest.Runtime),
-		Sources:   map[string]podsource.PodSource{podsource.APISource: &source},
-		Sink:      &sink,
-		Admitters: podworker.Admitters{onlyOurs},
+		Runtime:    new(runtimetest.Runtime),
+		Sources:    map[string]podsource.PodSource{podsource.APISource: &source},
+		Sink:       &sink,
+		Subsystems: agent.Subsystems{Admitters: podworker.Admitters{onlyOurs}},
 	})
 	if err != nil {
 		log.Fatal(err)

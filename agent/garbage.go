@@ -12,22 +12,21 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A volumeCollector is an optional interface of Config.Volumes: volume.Manager.
+// A volumeCollector is an optional interface of Subsystems.Volumes: volume.Manager.
 type volumeCollector interface {
-	// Collect removes what is left of the volumes of pods that keep rejects.
+	// Collect removes the volumes of every pod that keep rejects.
 	Collect(ctx context.Context, keep func(types.UID) bool) error
 	HasVolumes(uid types.UID) bool
 }
 
-// A cgroupCollector is an optional interface of Config.Cgroups: cm.Manager.
+// A cgroupCollector is an optional interface of Subsystems.Cgroups: cm.Manager.
 type cgroupCollector interface {
 	// Collect removes the cgroups of removed pods without volumes.
 	Collect(ctx context.Context, removed, hasVolumes func(types.UID) bool) error
 }
 
-// A garbage removes what the parts keep of removed pods: in memory, in the
-// allocation's checkpoint, in the runtime, on disk, and in cgroups. Each field but pods
-// may be nil.
+// A garbage removes the state of removed pods: in memory, in the allocation's checkpoint,
+// in the runtime, on disk, and in cgroups. Each field but pods may be nil.
 type garbage struct {
 	allocated *allocation.Manager
 	probes    *prober.Manager
@@ -37,12 +36,12 @@ type garbage struct {
 	cgroups   cgroupCollector
 }
 
-// newGarbage returns nil if no part keeps anything.
+// newGarbage returns nil if no component has state to remove.
 func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
-	g := garbage{allocated: cfg.Allocation, probes: probes, pods: cfg.Runtime}
+	g := garbage{allocated: cfg.Subsystems.Allocation, probes: probes, pods: cfg.Runtime}
 	g.runtime, _ = runtime.As[runtime.GarbageCollector](cfg.Runtime)
-	g.volumes, _ = cfg.Volumes.(volumeCollector)
-	g.cgroups, _ = cfg.Cgroups.(cgroupCollector)
+	g.volumes, _ = cfg.Subsystems.Volumes.(volumeCollector)
+	g.cgroups, _ = cfg.Subsystems.Cgroups.(cgroupCollector)
 	if g.allocated == nil && g.probes == nil && g.runtime == nil && g.volumes == nil && g.cgroups == nil {
 		return nil
 	}
@@ -65,9 +64,9 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	return errors.Join(err, g.collectUnlisted(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
 }
 
-// collectUnlisted removes what is left of the volumes of removed pods that the runtime no
-// longer lists, and releases their resources. An orphaned pod is removed before it is
-// terminated: no worker knows it until the runtime has listed it.
+// collectUnlisted removes the volumes of removed pods that the runtime no longer lists,
+// and releases their resources. An orphaned pod is removed before it is
+// terminated: it has no worker until the runtime has listed it.
 func (g garbage) collectUnlisted(ctx context.Context, removed func(types.UID) bool) error {
 	if g.volumes == nil && g.allocated == nil {
 		return nil

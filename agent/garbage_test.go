@@ -55,7 +55,7 @@ func (c keptCgroups) Collect(_ context.Context, removed, hasVolumes func(types.U
 
 func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	k := &keeper{fail: map[string]error{}}
-	g := newGarbage(Config{Runtime: k, Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}, nil)
+	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
 	assert.Equal(t, []string{"runtime", "volumes: listed true, removed false, desired true", "cgroups: removed true, with volumes true"}, k.calls)
@@ -73,7 +73,7 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	assert.Len(t, k.calls, 2, "no volume is removed if it is not known which pods run")
 
 	k.calls, k.fail = nil, nil
-	g = newGarbage(Config{Runtime: k, Cgroups: keptCgroups{k}}, nil)
+	g = newGarbage(Config{Runtime: k, Subsystems: Subsystems{Cgroups: keptCgroups{k}}}, nil)
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
 	assert.Equal(t, []string{"runtime", "cgroups: removed true, with volumes false"}, k.calls)
 	assert.Nil(t, newGarbage(Config{}, nil))

@@ -31,7 +31,7 @@ func TestGarbageReleasesTheResourcesOfPodsThatTheRuntimeDoesNotList(t *testing.T
 		require.Nil(t, allocated.Admit(t.Context(), pod(uid)))
 	}
 	k := &keeper{fail: map[string]error{"list": assert.AnError}}
-	g := newGarbage(Config{Runtime: k, Allocation: allocated}, nil)
+	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Allocation: allocated}}, nil)
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
 	require.ErrorIs(t, g.CollectGarbage(t.Context(), policy), assert.AnError)
 	require.Nil(t, allocated.Admit(t.Context(), pod("new")))

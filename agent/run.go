@@ -9,10 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 )
 
-// Run runs the agent until ctx is done and returns nil when every part has
-// returned; the pods keep running. It returns the error of a part that fails,
-// after it has stopped the others. It must be called once: a second call returns
-// an error.
+// Run runs the agent until ctx is done and returns nil when every component
+// has returned; the pods keep running. It returns the error of a component that fails,
+// after it has stopped the others. A second call returns an error.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := a.once.Enter("agent: Agent"); err != nil {
 		return err
@@ -22,23 +21,23 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.health.First(ctx)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range a.parts() {
+	for _, run := range a.components() {
 		group.Go(func() error { return run(ctx) })
 	}
 	close(a.running)
 	return group.Wait()
 }
 
-// parts returns the Run of every part.
-func (a *Agent) parts() []func(context.Context) error {
-	parts := []func(context.Context) error{a.changes.Run, a.statuses.Run, a.loop.Run, a.runSources}
+// components returns the Run of every component.
+func (a *Agent) components() []func(context.Context) error {
+	runs := []func(context.Context) error{a.changes.Run, a.statuses.Run, a.loop.Run, a.runSources}
 	if a.health != nil {
-		parts = append(parts, a.health.Run)
+		runs = append(runs, a.health.run)
 	}
 	if a.probes != nil {
-		parts = append(parts, a.probes.Run, a.containersToProber, a.resultsToLoop)
+		runs = append(runs, a.probes.Run, a.containersToProber, a.resultsToLoop)
 	}
-	return parts
+	return runs
 }
 
 // runSources runs the sources until ctx is done, or Drain stops them.
@@ -58,18 +57,19 @@ func (a *Agent) runSources(ctx context.Context) error {
 	return group.Wait()
 }
 
-// containersToProber has a new instance of a container probed at once.
+// containersToProber notifies the prober of events, so that a new instance of a container
+// is probed at once.
 func (a *Agent) containersToProber(ctx context.Context) error {
 	return a.changes.Follow(ctx, func(e pleg.Event) { a.probes.Inspect(e.UID) })
 }
 
-// resultsToLoop has a pod synced when the result of a probe changes, and its status
-// reported at once if SyncPod or KillPod is in progress.
+// resultsToLoop notifies the Loop of changed probe results, and the Pipeline, which
+// reports the status at once if SyncPod or KillPod is in progress.
 func (a *Agent) resultsToLoop(ctx context.Context) error {
 	return a.probes.Follow(ctx, func(c prober.Change) {
 		if c.NeedsSync() {
 			a.inbox.PodChanged(c.UID)
-			a.pipeline.Probed(c.UID)
+			a.pipeline.ProbeChanged(c.UID)
 		}
 	})
 }

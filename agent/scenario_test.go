@@ -219,7 +219,7 @@ func (s *scenarios) do(c *script.Command) error {
 		s.source.Set(s.pods...)
 	case "evict":
 		s.agent.workers.Kill(uid, podworker.KillOptions{
-			Evict: true, GracePeriodSeconds: new(int64(1)), Ending: runtime.Termination{Failed: true, Reason: c.Arg(2), Message: c.Arg(3)},
+			Evict: true, GracePeriodSeconds: new(int64(1)), Termination: runtime.Termination{Failed: true, Reason: c.Arg(2), Message: c.Arg(3)},
 		})
 	case "exit":
 		code, err := c.Int(3)

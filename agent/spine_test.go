@@ -33,7 +33,7 @@ type spine struct {
 	runtime *runtimetest.Runtime
 	sink    *status.MemorySink
 	changes *pleg.Generator
-	health  *podworker.Health
+	health  *agent.RuntimeHealth
 	workers *podworker.Workers
 	stop    func() error
 }

@@ -51,7 +51,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	n := &node{}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admit: d, Allocation: d.Manager})
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admission: podworker.Admission{Admitter: d}, Resources: podworker.PodResources{Allocation: d.Manager}})
 	require.NoError(t, err)
 	first := true
 	sync := func(pod *v1.Pod) (said string) {

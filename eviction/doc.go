@@ -27,7 +27,7 @@
 //		Kill: func(ctx context.Context, e eviction.Eviction) error {
 //			// The error must be non-nil if any container of the pod may still run.
 //			_, err := workers.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Termination(),
+//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
 //			})
 //			return err
 //		},

@@ -12,37 +12,36 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Get returns what is known of a pod, without waiting (cache-1). The status is
-// never nil; of a pod that is not known it has the UID only. ObservedAt is the
-// time before the look that last confirmed it, zero if there was none.
+// Get returns the cached status of a pod without waiting. The status is never nil; for a pod
+// that does not exist it has the UID only. ObservedAt is the time before the read that last
+// confirmed it, zero if there was none.
 //
-// An error says why the pod could not be inspected when last tried, the status
-// then is what was known before; or that nobody has looked yet, so that a pod of
-// which nothing is known may run all the same. The status is the caller's, what
-// its slices hold is shared: do not change it (cache-9).
+// It returns an error, with the last status before it, if the last inspection of the pod
+// failed; and one if the runtime has not been read, so that a pod without a status may run all
+// the same. The status is the caller's; the contents of its slices are shared and must not be
+// changed.
 func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.pods[uid]
 	if r == nil {
-		r = &record{uid: uid, seen: g.listed} // what recordLocked would make, but not kept
+		r = &record{uid: uid, seen: g.listed} // as recordLocked, but not stored
 	}
 	if r.err == nil && r.seen.n == 0 {
-		return r.snapshot(), fmt.Errorf("pleg: pod %s: the runtime was not looked at yet", uid)
+		return r.snapshot(), fmt.Errorf("pleg: pod %s: the runtime has not been listed yet", uid)
 	}
 	return r.snapshot(), r.err
 }
 
-// GetNewerThan returns the status of a pod that shows all that happened until
-// t, which time.Now gave before: such a time does not mind that the wall clock
-// is set. (One without a monotonic clock reading, out of a file say, is placed
-// by the wall clock as that stands when the call is made.) If none is at hand it asks for one, which a running Run reads at once and
-// a Relist next time, and waits for it, or until ctx ends, which is an error
-// (cache-2, lq-2, L-11). A time to come is waited for.
+// GetNewerThan returns a status of a pod that was read after t, a result of time.Now; setting
+// the wall clock does not affect it. (A time without a monotonic clock reading is converted with
+// the wall clock at the time of the call.) If there is none it requests an inspection, which Run
+// makes at once and Relist at its next call, and blocks until it has completed or ctx is done. If
+// t is in the future it waits for t first.
 //
-// A pod of which the runtime holds nothing is no error: its status has the UID
-// only, and was read too. Many callers share a read. On error the status is nil: the read failed, or ctx
-// ended. What the status holds is shared, as that of Get is.
+// A pod that does not exist is not an error: its status has the UID only. Concurrent callers
+// share a read. If the read fails or ctx is done, it returns the error and a nil status. The
+// contents of the status are shared, as those of Get.
 func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
 	t, err := come(ctx, t)
 	if err != nil {
@@ -51,7 +50,7 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
-	r.waiting++ // keeps the record, and has it read even if it is held
+	r.waiting++ // keeps the record, and has it read even if it is pinned
 	defer func() {
 		r.waiting--
 		g.forgetLocked(r)
@@ -71,9 +70,8 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 	return r.snapshot(), nil
 }
 
-// come returns when t has come, or ctx has ended, which is the error. What it
-// returns is t on the monotonic clock, so that it stays where it is when the
-// wall clock is set.
+// come waits until t and returns it with a monotonic clock reading, so that setting the wall
+// clock does not affect it. It returns an error if ctx is done first.
 func come(ctx context.Context, t time.Time) (time.Time, error) {
 	now := time.Now()
 	if t == t.Round(0) { // it has no monotonic reading
@@ -93,8 +91,8 @@ func come(ctx context.Context, t time.Time) (time.Time, error) {
 	}
 }
 
-// waitLocked gives up mu until wake, which is nil while nobody waits, has been
-// closed, or ctx has ended, which is the error.
+// waitLocked releases mu until wake, which is nil while there are no waiters, is closed. It
+// returns an error if ctx is done first.
 func (g *Generator) waitLocked(ctx context.Context, wake *chan struct{}) error {
 	if *wake == nil {
 		*wake = make(chan struct{})
@@ -110,7 +108,7 @@ func (g *Generator) waitLocked(ctx context.Context, wake *chan struct{}) error {
 	}
 }
 
-// wakeLocked lets those who wait for r look again.
+// wakeLocked wakes the callers of GetNewerThan that wait for r.
 func (r *record) wakeLocked() {
 	if r.wake != nil {
 		close(r.wake)
@@ -118,9 +116,8 @@ func (r *record) wakeLocked() {
 	}
 }
 
-// Pods returns what the runtime held when last looked at, newest first: of a
-// pod that was inspected since the last list, what that showed. The records
-// are shared: do not change them.
+// Pods returns the pods of the runtime as last read, by a list or by a later inspection, newest
+// first. They are shared and must not be changed.
 func (g *Generator) Pods() []*runtime.Pod {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,12 +137,10 @@ func (g *Generator) podsLocked() []*runtime.Pod {
 	return pods
 }
 
-// PodsNewerThan is Pods, as a list shows them that shows all that happened
-// until t: for those who do away with what nobody wants, say, and must not go
-// by what was there minutes ago (cache-10). If none is at hand it asks for one,
-// which a running Run makes at once, and waits for it, or until ctx ends.
-//
-// On error there are no pods: the list failed, or ctx ended.
+// PodsNewerThan returns the pods of a list that began after t, for callers that remove what is
+// not listed and must not use a list that is minutes old. If there is none it requests a list,
+// which Run makes at once, and blocks until it has completed or ctx is done. It returns an error
+// and no pods if the list fails or ctx is done.
 func (g *Generator) PodsNewerThan(ctx context.Context, t time.Time) ([]*runtime.Pod, error) {
 	t, err := come(ctx, t)
 	if err != nil {
@@ -158,7 +153,7 @@ func (g *Generator) PodsNewerThan(ctx context.Context, t time.Time) ([]*runtime.
 		if g.failed.covers(t, next) && g.failed.n >= next {
 			return nil, g.listErr
 		}
-		if g.listing.n < next { // what is under way may have missed it
+		if g.listing.n < next { // one in progress may have missed it
 			g.wantListLocked()
 		}
 		if err := g.waitLocked(ctx, &g.ends); err != nil {

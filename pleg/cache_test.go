@@ -31,7 +31,7 @@ func TestGetSaysSoIfNobodyHasLooked(t *testing.T) {
 	n.start("u", "c")
 	g := newGenerator(t, n, nil, pleg.Config{})
 	status, err := g.Get("u")
-	require.EqualError(t, err, "pleg: pod u: the runtime was not looked at yet")
+	require.EqualError(t, err, "pleg: pod u: the runtime has not been listed yet")
 	assert.Equal(t, &runtime.PodStatus{UID: "u"}, status)
 	require.NoError(t, g.Relist(t.Context()))
 	status, err = g.Get("u")

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A Generator compares two looks at the runtime and tells what changed.
+// Relist compares the runtime with its last observed state and reports the changes.
 func ExampleGenerator_Relist() {
 	ctx := context.Background()
 	rt := new(runtimetest.Runtime)
@@ -18,25 +19,25 @@ func ExampleGenerator_Relist() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	look := func() {
+	relist := func() {
 		if err := gen.Relist(ctx); err != nil {
 			log.Fatal(err)
 		}
 	}
 
 	rt.Start("web", "nginx")
-	look()
+	relist()
 	if err := rt.Exit("web", "nginx", 1); err != nil {
 		log.Fatal(err)
 	}
-	look()
+	relist()
 	status, err := gen.Get("web")
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("exit code", status.Container("nginx").ExitCode)
 	rt.Remove("web")
-	look()
+	relist()
 	// Output:
 	// web ContainerStarted sandbox-1
 	// web ContainerStarted memory://nginx-2
@@ -47,13 +48,12 @@ func ExampleGenerator_Relist() {
 	// web ContainerRemoved memory://nginx-2
 }
 
-// Run looks again and again. Those who cannot wait for the next look ask for
-// what is newer than now.
+// Run relists periodically. GetNewerThan does not wait for the next relist.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	rt := new(runtimetest.Runtime)
 	rt.Start("web", "nginx")
-	events := make(chan pleg.Event, 2) // Handle may block: then events wait
+	events := make(chan pleg.Event, 2) // events are pending while Handle blocks
 	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { events <- e }})
 	if err != nil {
 		log.Fatal(err)
@@ -83,8 +83,8 @@ func Example() {
 	// Run returned <nil>
 }
 
-// A second listener is told what the first is told, at a pace of its own. It
-// may come later, and begins with what there is.
+// A second listener receives the same events without delaying the first. Its first events
+// describe the current state.
 func ExampleGenerator_Follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	rt := new(runtimetest.Runtime)
@@ -113,4 +113,31 @@ func ExampleGenerator_Follow() {
 	// auditor: web ContainerStarted memory://nginx-2
 	// Follow returned <nil>
 	// none <nil>
+}
+
+// An Inbox notifies a podworker.Loop of the events. The Workers read statuses, and their Handler
+// requests relists.
+func Example_podworker() {
+	rt := new(runtimetest.Runtime)
+	inbox := new(podworker.Inbox) // of the podworker.Loop that runs the Workers
+	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Relister: gen})
+	if err != nil {
+		log.Fatal(err)
+	}
+	workers, err := podworker.New(podworker.Config{Handler: pipeline, StatusCache: gen, Pods: gen.Pods})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 2)
+	go func() { ran <- gen.Run(ctx) }()
+	go func() { ran <- workers.Run(ctx) }()
+	stop()
+	fmt.Println(<-ran, <-ran)
+	// Output:
+	// <nil> <nil>
 }

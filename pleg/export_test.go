@@ -40,7 +40,7 @@ func HealthyBy(g *Generator, now time.Time) error {
 func Trust(g *Generator) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.trust.state, g.trust.period = HintsTrusted, g.trust.max
-	g.plan.next = time.Now().Add(g.trust.period)
+	g.confidence.state, g.confidence.period = HintsTrusted, g.confidence.max
+	g.plan.next = time.Now().Add(g.confidence.period)
 	edge(g.planEdge)
 }

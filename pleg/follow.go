@@ -13,14 +13,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Follow tells handle every change, as Run tells Config.Handle, until ctx ends;
-// then it returns nil. It begins with all that is there: everything has
-// started, or died, since handle knows of nothing. Each follower has a place of
-// its own in what happens, loses nothing, and delays no other (L-13).
+// Follow calls handle for every change, as Run calls Config.Handle, until ctx is done; then it
+// returns nil. The first events describe the current state: all containers have started, or
+// died. Followers receive all events and do not delay each other.
 //
-// handle is called on the goroutine of Follow, one event at a time. Looking is
-// the business of Run or Relist: without one of them nothing happens. An error
-// means that handle is nil.
+// handle is called on the goroutine of Follow, one event at a time. Without Run or Relist no
+// events occur. Follow returns an error if handle is nil.
 func (g *Generator) Follow(ctx context.Context, handle func(Event)) error {
 	if handle == nil {
 		return errors.New("pleg: the handle of Follow is nil")
@@ -45,16 +43,15 @@ func (g *Generator) Follow(ctx context.Context, handle func(Event)) error {
 	return nil
 }
 
-// A follower is somebody who is told of changes: what he knows, and what he
-// does not know yet. Both are bounded by the number of pods. The Generator's
-// mu guards it.
+// A follower is a listener: the pods as last delivered to it, and the pods with pending events.
+// Both are bounded by the number of pods. The Generator's mu guards it.
 type follower struct {
 	edge  chan struct{} // of capacity 1: there is news
 	news  []types.UID   // pods of which there is some, each once
 	knows map[types.UID]knowledge
 }
 
-// knowledge is what a follower knows of a pod. The zero value is nothing.
+// knowledge is a pod as last delivered to a follower. The zero value is none.
 type knowledge struct {
 	told   *runtime.Pod
 	ready  bool      // it stands in news
@@ -114,8 +111,8 @@ func (f *follower) take(pods map[types.UID]*record, events []Event) (types.UID, 
 	return uid, events, k.hinted
 }
 
-// A teller passes on the events of one pod. hinted is when the first hint came
-// that led to them, zero if none did.
+// A teller delivers the events of one pod. hinted is the time of the first event of the runtime
+// that caused them, zero if none did.
 type teller func(ctx context.Context, uid types.UID, events []Event, hinted time.Time)
 
 // follow tells f's news until ctx ends.
@@ -157,7 +154,7 @@ func (g *Generator) tell(ctx context.Context, uid types.UID, events []Event, hin
 	g.delivered += len(events)
 	g.mu.Unlock()
 	if g.log.Enabled(ctx, slog.LevelDebug) {
-		g.sayExits(events)
+		g.logExits(events)
 	}
 	info := DeliverInfo{UID: uid, Events: len(events)}
 	start := time.Now()
@@ -173,8 +170,8 @@ func (g *Generator) tell(ctx context.Context, uid types.UID, events []Event, hin
 	}
 }
 
-// sayExits logs with what the containers ended (pleg-24).
-func (g *Generator) sayExits(events []Event) {
+// logExits logs the exit codes of containers that died.
+func (g *Generator) logExits(events []Event) {
 	for _, e := range events {
 		if e.Type != ContainerDied {
 			continue
@@ -182,7 +179,7 @@ func (g *Generator) sayExits(events []Event) {
 		status, _ := g.Get(e.UID)
 		for i := range status.Containers {
 			if c := &status.Containers[i]; c.ID == e.ContainerID {
-				g.log.Debug("container died", "uid", e.UID, "container", c.Name, "id", c.ID, "exitCode", c.ExitCode)
+				g.log.Debug("Container died", "podUID", e.UID, "containerName", c.Name, "containerID", c.ID, "exitCode", c.ExitCode)
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
 		w.l.take()
 		n := w.inspected("u")
 
-		release := w.Hold("u")
+		release := w.Pin("u")
 		for i := range 10 {
 			w.hinted("u", func() { w.start("u", fmt.Sprint("c", i)) })
 		}
@@ -151,7 +151,7 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
 		assert.Len(t, w.l.take(), 9)
 
 		// Who waits does not wait for the release.
-		release = w.Hold("u")
+		release = w.Pin("u")
 		w.exit("u", "c1")
 		status, err := w.GetNewerThan(t.Context(), "u", time.Now())
 		require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
 		release()
 
 		// Holds of nobody leave nothing behind.
-		w.Hold("nobody")()
+		w.Pin("nobody")()
 		synctest.Wait()
 		assert.Equal(t, 1, pleg.Records(w.Generator))
 	})
@@ -173,7 +173,7 @@ func TestAPodThatIsHeldForLongIsReadOncePerPeriod(t *testing.T) { // L-12
 		time.Sleep(betweenLists)
 		w.l.take()
 		n := w.inspected("u")
-		release, another := w.Hold("u"), w.Hold("u")
+		release, another := w.Pin("u"), w.Pin("u")
 		for i := range 600 {
 			w.hinted("u", func() { w.start("u", fmt.Sprint("c", i)) })
 			time.Sleep(time.Second)

@@ -7,48 +7,45 @@ import (
 	"time"
 )
 
-// Healthy returns nil if the last good list began no longer than
-// Config.Threshold ago; the error is in the kubelet's words (pleg-25), and
-// wraps why the last list failed. While hints are trusted and lists are far
-// apart, what the wait is longer than Config.Period is added to the threshold.
+// Healthy returns nil if the last successful list began no longer than Config.Threshold ago,
+// otherwise an error with the kubelet's message that wraps the error of the last list. While the
+// period is longer than Config.Period, the difference is added to the threshold.
 //
-// Pods that cannot be inspected and hints that do not come are not a matter of
-// it (L-3): the first show in Get, pod by pod, and both in Health.
+// Failed inspections and missing events do not make it fail: Get returns the former for each pod,
+// and Health contains both.
 //
-// Ages are measured on the monotonic clock: setting the wall clock makes
-// nothing unhealthy.
+// Ages are measured with the monotonic clock.
 func (g *Generator) Healthy() error { return g.Health().Err }
 
-// A Health says how a Generator does: what to stop because of it is the
-// reader's business (L-3).
+// A Health describes the state of a Generator.
 type Health struct {
-	// Err is what Healthy returns.
+	// Err is the result of Healthy.
 	Err error
 
-	// Age is how long ago the last good list began; zero if there was none.
+	// Age is the time since the last successful list began; zero if there was none.
 	Age time.Duration
 
-	// Listing is since how long a list is under way; zero if none is. One
-	// that hangs shows here first (L-6).
+	// Listing is how long a list has been in progress; zero if none is. It shows a list
+	// that hangs before the other fields do.
 	Listing time.Duration
 
-	// ListErr is why the newest list failed; nil if it did not.
+	// ListErr is the error of the last list; nil if it succeeded.
 	ListErr error
 
 	// Period is how long after a list the next begins.
 	Period time.Duration
 
-	// Hints is what the hints of the runtime are worth, and HintsErr why
-	// their stream ended last; nil if it never did.
+	// Hints is the event confidence, and HintsErr the last error of the event stream; nil
+	// if there was none.
 	Hints    HintState
 	HintsErr error
 
-	// Pods that the runtime held when last looked at, and Stale, how many
-	// could not be inspected when last tried.
+	// Pods is the number of pods as last read, and Stale how many of their last
+	// inspections failed.
 	Pods, Stale int
 }
 
-// Health returns how the Generator does.
+// Health returns the state of the Generator.
 func (g *Generator) Health() Health {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,7 +53,7 @@ func (g *Generator) Health() Health {
 	h := Health{
 		Err:     healthy(g.listed, now, g.cfg.Threshold+g.plan.granted, g.listErr),
 		ListErr: g.listErr,
-		Period:  g.trust.period, Hints: g.trust.state, HintsErr: g.hintsErr,
+		Period:  g.confidence.period, Hints: g.confidence.state, HintsErr: g.hintsErr,
 		Stale: g.staleLocked(),
 	}
 	if g.listed.n != 0 {
@@ -73,7 +70,7 @@ func (g *Generator) Health() Health {
 	return h
 }
 
-// staleLocked counts the pods that could not be inspected when last tried.
+// staleLocked returns the number of pods whose last inspection failed.
 func (g *Generator) staleLocked() (n int) {
 	for _, r := range g.pods {
 		if r.err != nil {
@@ -93,7 +90,7 @@ func healthy(last look, now time.Time, threshold time.Duration, cause error) err
 	return nil
 }
 
-// An unhealthy error has the kubelet's words, and the cause for errors.Is.
+// An unhealthy error has the kubelet's message and wraps the cause.
 type unhealthy struct {
 	error
 	cause error
@@ -101,7 +98,7 @@ type unhealthy struct {
 
 func (u unhealthy) Unwrap() error { return u.cause }
 
-// String returns the state in a line, the trouble first: "healthy; listed 2s
+// String returns the state in one line, problems first: "healthy; listed 2s
 // ago, again after 5m0s; hints are trusted; 110 pods".
 func (h Health) String() string {
 	var said []string

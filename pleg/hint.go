@@ -22,10 +22,10 @@ func (g *Generator) hint(uid types.UID) {
 	if r.asked.n == 0 {
 		r.asked = r.last
 	}
-	g.trust.hears(now)
+	g.confidence.hears(now)
 	if _, late := g.suspects[uid]; late {
 		delete(g.suspects, uid)
-		g.trust.announced()
+		g.confidence.announced()
 	}
 	g.askLocked(r)
 }
@@ -37,9 +37,9 @@ func (g *Generator) lookedLocked(r *record, before *runtime.Pod, since, by look)
 		return
 	}
 	changed := r.current != before && !same(r.current, before)
-	if changed && g.trust.judges(since.at) {
+	if changed && g.confidence.judges(since.at) {
 		if r.last.n > since.n {
-			g.trust.announced()
+			g.confidence.announced()
 		} else {
 			// The hint may be on its way: it has a period.
 			now := time.Now()
@@ -63,20 +63,20 @@ func (g *Generator) lookedLocked(r *record, before *runtime.Pod, since, by look)
 // silently, and what else was lost must be found: by a list, at once.
 func (g *Generator) judgeLocked(now time.Time) (lost bool) {
 	for uid, at := range g.suspects {
-		if due := g.trust.due(at); due.After(now) {
+		if due := g.confidence.due(at); due.After(now) {
 			g.wakeLocked(due)
 			continue
 		}
 		delete(g.suspects, uid)
 		g.unhinted++
-		long := g.trust.period > g.cfg.Period
-		if g.trust.missed() {
+		long := g.confidence.period > g.cfg.Period
+		if g.confidence.missed() {
 			lost = true
 		}
 		if long {
 			g.wantListLocked()
 		}
-		if g.trust.silent(now) && g.reopen != nil {
+		if g.confidence.silent(now) && g.reopen != nil {
 			g.reopen()
 		}
 	}

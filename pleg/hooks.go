@@ -6,28 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Hooks are told what a Generator does, for metrics. Each may be nil. They
-// must not block; they may call the Generator's methods, Run and Relist
-// excepted.
+// Hooks are called for metrics. Each may be nil. They must not block; they may call the
+// Generator's methods except Run and Relist.
 type Hooks struct {
-	// Relisting is called when a list begins. With Relisted it shows a list
-	// that hangs (L-6): the kubelet's metrics do not.
+	// Relisting is called when a list begins. Together with Relisted it shows a list
+	// that hangs, which the kubelet's metrics do not.
 	Relisting func(start time.Time)
 
-	// Relisted is called when a relist has ended, well or not: under Run
-	// after the list was compared, under Relist after Handle was called.
+	// Relisted is called after each relist, also after one that failed: under Run after
+	// the list was compared, under Relist after Handle was called.
 	Relisted func(RelistInfo)
 
-	// Inspected is called when the inspection of a pod has ended, from
-	// several goroutines.
+	// Inspected is called after the inspection of a pod. It is called concurrently.
 	Inspected func(InspectInfo)
 
-	// Delivered is called when Handle was told of one pod, on the goroutine of
-	// Run or Relist. Followers of Follow have no hook.
+	// Delivered is called after Handle was called with the events of one pod, on the
+	// goroutine of Run or Relist. It is not called for Follow.
 	Delivered func(DeliverInfo)
 }
 
-// A RelistInfo tells about one relist.
+// A RelistInfo describes one relist.
 type RelistInfo struct {
 	Start time.Time // of the list
 
@@ -35,29 +33,26 @@ type RelistInfo struct {
 	// inspections and of Handle too.
 	Duration time.Duration
 
-	// Interval since the start of the relist before; 0 for the first.
+	// Interval is the time since the start of the previous relist; 0 for the first.
 	Interval time.Duration
 
-	// Pods listed, and how many of them differed from what was known. Zero
-	// if the list failed.
+	// Pods is the number of listed pods, Changed how many of them differed from the
+	// cache. Zero if the list failed.
 	Pods, Changed int
 
-	// Inspected and Events count the inspections that ended and the events
-	// that were delivered since the Relisted before.
+	// Inspected and Events are the numbers of completed inspections and delivered
+	// events since the previous call of Relisted.
 	Inspected, Events int
 
-	// Stale is how many pods could not be inspected when last tried, so that
-	// an error stands in the cache.
+	// Stale is the number of pods whose last inspection failed.
 	Stale int
 
-	// Period is how long after this list the next begins, unless something
-	// calls for an earlier one.
+	// Period is the time until the next list, unless an earlier one is requested.
 	Period time.Duration
 
-	// Hints is what the hints of the runtime are worth now. Unhinted counts
-	// the changes, since the Relisted before, that none came for in time
-	// while their stream was open: more than a few mean that the runtime
-	// loses them.
+	// Hints is the event confidence. Unhinted is the number of changes since the
+	// previous call of Relisted that no event announced in time while the stream was
+	// open: more than a few indicate that the runtime loses events.
 	Hints    HintState
 	Unhinted int
 
@@ -65,23 +60,23 @@ type RelistInfo struct {
 	Err error
 }
 
-// An InspectInfo tells about the inspection of one pod.
+// An InspectInfo describes the inspection of one pod.
 type InspectInfo struct {
 	UID      types.UID
 	Duration time.Duration
 	Err      error // nil if it succeeded
 }
 
-// A DeliverInfo tells that Handle was told of the changes of one pod.
+// A DeliverInfo describes the delivery of the events of one pod.
 type DeliverInfo struct {
 	UID    types.UID
 	Events int
 
-	// Hinted: a hint led to them, and Latency is from that hint, the first if
-	// there were several, until Handle was called.
+	// Hinted: an event of the runtime caused them. Latency is the time from the first
+	// such event until Handle was called.
 	Hinted  bool
 	Latency time.Duration
 
-	// Duration is what Handle took.
+	// Duration of the calls of Handle.
 	Duration time.Duration
 }

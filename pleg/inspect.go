@@ -65,8 +65,8 @@ func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 		return inspection{}, false
 	}
 	r.inspecting = true
-	if r.holds > 0 {
-		r.heldUntil = time.Now().Add(g.cfg.Period)
+	if r.pins > 0 {
+		r.pinnedUntil = time.Now().Add(g.cfg.Period)
 	}
 	return inspection{r, in, g.lookLocked()}, true
 }

@@ -119,7 +119,7 @@ func (g *Generator) between() bool {
 			g.settleLocked(r) // also what was held, and is not any more
 		}
 	}
-	period := g.trust.period
+	period := g.confidence.period
 	g.mu.Unlock()
 	if missed {
 		g.log.Warn("a pod changed and the runtime gave no hint, listing more often", "period", period)

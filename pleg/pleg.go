@@ -15,62 +15,58 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Config says what a Generator watches and how closely.
+// A Config configures a [Generator].
 type Config struct {
-	// Runtime is what is looked at. Required. If it is a [runtime.Watcher]
-	// too, its hints make changes seen at once instead of within a Period.
+	// Runtime is the runtime to list. Required. If it is also a [runtime.Watcher], its
+	// events let changes be detected at once instead of within a Period.
 	Runtime runtime.Lister
 
-	// Handle is told every change, one event at a time, on the goroutine of
-	// Run or Relist. While it blocks no other event is delivered, and changes
-	// add up to fewer events; lists, inspections and the cache go on. Run
-	// does not return before it has returned. Nil: nobody is told.
+	// Handle is called for every change, one event at a time, on the goroutine of Run
+	// or Relist. While it blocks no other event is delivered, and changes are combined
+	// to fewer events; lists, inspections and the cache continue. Run does not return
+	// before it has returned. Nil: events are discarded.
 	Handle func(Event)
 
-	// Period from the end of a list to the start of the next (pleg-10), while
-	// hints cannot be relied on: that is without a Watcher, while its stream
-	// is broken, and after it missed a change, until it has announced others.
-	// Zero: 1s. Longer finds
-	// changes later; shorter costs a list each time. It is also what a late
-	// hint is given, and the time between two tries to inspect a pod.
+	// Period is the time from the end of a list to the start of the next while events
+	// are not trusted: without a Watcher, while its stream is broken, and after a
+	// missed change, until others were announced. It is also how late an event may be,
+	// and the delay after a failed inspection. Zero: 1s. A longer period detects
+	// changes later; a shorter one costs more lists.
 	Period time.Duration
 
-	// MaxPeriod is what the period grows to while hints announce every
-	// change: it doubles with each list that found nothing they had not
-	// announced, and is Period again once they did not announce something.
-	// Zero: 5m, or Period if that is longer. Longer means that a change whose
-	// hint is the first to be lost is found later; shorter costs lists.
-	// Period: it never grows.
+	// MaxPeriod is the maximum of the period while events announce every change: it
+	// doubles with each list that finds no unannounced change, and is Period again
+	// after a missed one. Zero: 5m, or Period if that is longer. A longer maximum
+	// detects the first change whose event is lost later; a shorter one costs more
+	// lists. If equal to Period, the period never grows.
 	MaxPeriod time.Duration
 
-	// Threshold is the age of the last good list above which Healthy fails,
-	// and the time after which a list that hangs is given up. What a period
-	// is longer than Period comes on top of the age. Zero: 3m, or Period if
-	// that is longer. Not below Period. Too short and one slow list is
-	// trouble; too long and trouble is seen late.
+	// Threshold is the age of the last successful list above which Healthy returns an
+	// error, and the timeout of a list. If the period is longer than Period, the
+	// difference is added to the allowed age. Zero: 3m, or Period if that is longer. It
+	// must not be less than Period. If it is too short, one slow list makes Healthy
+	// fail.
 	Threshold time.Duration
 
-	// InspectTimeout ends the inspection of one pod, which is tried again
-	// after the next list. Zero: 10s. Too short and a busy runtime's pods go
-	// stale.
+	// InspectTimeout is the timeout of the inspection of one pod, which is retried after
+	// a Period. Zero: 10s. If it is too short, statuses of a busy runtime become stale.
 	InspectTimeout time.Duration
 
-	// Parallel is how many pods are inspected at a time. Zero: 32. Fewer make
-	// changes of many pods at once be seen later where the runtime takes its
-	// time: 1,000 pods of 50 ms take 1.6 s with 32, 6.3 s with 8. More are
-	// calls to a runtime that has other callers. With 1, a pod that hangs
-	// holds up the others for InspectTimeout.
+	// Parallel is the maximum number of concurrent inspections. Zero: 32. Fewer delay
+	// changes of many pods at once: 1,000 pods of 50 ms take 1.6 s with 32, 6.3 s with
+	// 8. More load a runtime that has other callers. With 1, a pod that hangs blocks
+	// the others for InspectTimeout.
 	Parallel int
 
-	// Logger gets what failed and is tried again. Nil: discards.
+	// Logger is used for failures that are retried. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks are for metrics.
+	// Hooks are called for observation.
 	Hooks Hooks
 }
 
-// A Generator compares looks at a runtime, keeps what it saw, and tells what
-// changed. New makes one.
+// A Generator lists and inspects the pods of a runtime, caches their statuses and reports
+// changes. [New] constructs it. Safe for concurrent use.
 type Generator struct {
 	cfg Config
 	ran runonce.Guard
@@ -95,12 +91,12 @@ type Generator struct {
 	listErr error         // of the newest list that ended
 	ends    chan struct{} // closed when a list ends; nil while nobody waits
 
-	queues   queues    // pods due for inspection
-	plan     plan      // of lists, and of what is done between them
-	relists  time.Time // start of the newest relist, good or not
-	trust    trust     // in hints
-	hintsErr error     // why the last stream of hints ended
-	reopen   func()    // ends the stream of hints; nil while there is none
+	queues     queues     // pods due for inspection
+	plan       plan       // of lists, and of what is done between them
+	relists    time.Time  // start of the newest relist, good or not
+	confidence confidence // in the events of the runtime
+	hintsErr   error      // why the last stream of hints ended
+	reopen     func()     // ends the stream of hints; nil while there is none
 
 	// suspects are changes that no hint announced, and when they were found.
 	// They stay for a Period.
@@ -110,8 +106,8 @@ type Generator struct {
 	inspected, delivered, unhinted int
 }
 
-// New returns a Generator for cfg. It looks at nothing until Run or Relist is
-// called. An error names the field that is wrong.
+// New returns a Generator for cfg, or an error that names the invalid field. It does not call
+// the runtime.
 func New(cfg Config) (*Generator, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("pleg: Config.Runtime is nil")
@@ -149,15 +145,15 @@ func New(cfg Config) (*Generator, error) {
 		cfg.Handle = func(Event) {}
 	}
 	g := &Generator{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		dueEdge:   make(chan struct{}, 1),
-		planEdge:  make(chan struct{}, 1),
-		pods:      make(map[types.UID]*record),
-		followers: []*follower{newFollower()},
-		queues:    newQueues(cfg.Parallel),
-		trust:     newTrust(cfg.Period, cfg.MaxPeriod),
-		suspects:  make(map[types.UID]time.Time),
+		cfg:        cfg,
+		log:        cfg.Logger,
+		dueEdge:    make(chan struct{}, 1),
+		planEdge:   make(chan struct{}, 1),
+		pods:       make(map[types.UID]*record),
+		followers:  []*follower{newFollower()},
+		queues:     newQueues(cfg.Parallel),
+		confidence: newConfidence(cfg.Period, cfg.MaxPeriod),
+		suspects:   make(map[types.UID]time.Time),
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -168,13 +164,13 @@ func New(cfg Config) (*Generator, error) {
 // errDriven is returned if Run and Relist, or two Relists, overlap.
 var errDriven = errors.New("pleg: a Run or Relist of this Generator is running")
 
-// Run relists at once and then periodically, serves requests and hints, and
-// delivers events, until ctx is done; then it returns nil, after its goroutines
-// have returned. Events that are not delivered by then are left for Relist. It must not be called while Relist runs, which is an error, and
-// a second call returns an error.
+// Run relists at once and then periodically, serves requests and events of the runtime, and
+// delivers events, until ctx is done; then it returns nil, after its goroutines have returned.
+// Events that are not delivered by then are delivered by Relist. It returns an error if it is
+// called a second time, or while Relist runs.
 //
-// A failed list is logged and tried again after a Period; Healthy tells when
-// that has gone on for too long.
+// A failed list is logged and retried after a Period. Healthy returns an error when no list has
+// succeeded for too long.
 func (g *Generator) Run(ctx context.Context) error {
 	if err := g.ran.Enter("pleg: Generator"); err != nil {
 		return err
@@ -186,7 +182,7 @@ func (g *Generator) Run(ctx context.Context) error {
 
 	g.mu.Lock()
 	g.plan.next = time.Now()
-	g.trust = newTrust(g.cfg.Period, g.cfg.MaxPeriod) // who knows what was missed
+	g.confidence = newConfidence(g.cfg.Period, g.cfg.MaxPeriod) // who knows what was missed
 	clear(g.suspects)
 	g.mu.Unlock()
 

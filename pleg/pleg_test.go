@@ -327,5 +327,5 @@ func TestAnExitIsLoggedWithItsCode(t *testing.T) { // pleg-24
 	n.exit("u", "c")
 	n.pods["u"].Containers[0].ExitCode = 137
 	require.NoError(t, g.Relist(t.Context()))
-	assert.Contains(t, said.String(), `level=DEBUG msg="container died" uid=u container=c id=c exitCode=137`)
+	assert.Contains(t, said.String(), `level=DEBUG msg="Container died" podUID=u containerName=c containerID=c exitCode=137`)
 }

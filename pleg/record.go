@@ -72,8 +72,8 @@ type record struct {
 	last  mark      // newest hint
 	led   time.Time // the hint that led to the change just found, for the followers
 
-	holds     int       // how many hold it (Hold)
-	heldUntil time.Time // and until when that keeps it from being inspected
+	pins        int       // calls of Pin in effect
+	pinnedUntil time.Time // and until when that keeps it from being inspected
 
 	// waiting counts the callers of GetNewerThan; wake is closed when seen
 	// moves on, and nil while nobody waits.
@@ -173,10 +173,10 @@ func (r *record) failing() bool { return r.err != nil && !r.inspecting }
 // rests reports whether the pod is held, so that it is not inspected although
 // it is due, and until when. Whoever waits for its status ends that.
 func (r *record) rests() (until time.Time, held bool) {
-	if r.holds == 0 || r.waiting > 0 || !time.Now().Before(r.heldUntil) {
+	if r.pins == 0 || r.waiting > 0 || !time.Now().Before(r.pinnedUntil) {
 		return time.Time{}, false
 	}
-	return r.heldUntil, true
+	return r.pinnedUntil, true
 }
 
 // forgettable reports whether dropping the record loses nothing: there is
@@ -184,7 +184,7 @@ func (r *record) rests() (until time.Time, held bool) {
 // are owed, they know themselves.
 func (r *record) forgettable() bool {
 	return r.listed == nil && r.current == nil && r.err == nil && !r.inspecting && r.queued == 0 &&
-		r.waiting == 0 && r.holds == 0 && r.sync == 0 && r.seen.n >= r.ask
+		r.waiting == 0 && r.pins == 0 && r.sync == 0 && r.seen.n >= r.ask
 }
 
 // answers reports whether the record can answer somebody who asked for what is

@@ -65,8 +65,8 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 		info.Pods = len(pods)
 		info.Changed = g.takeInLocked(pods, by)
 		now := time.Now()
-		g.trust.listed(now, len(g.suspects) == 0)
-		g.plan.ended(by, now, g.cfg.Period, g.trust.period)
+		g.confidence.listed(now, len(g.suspects) == 0)
+		g.plan.ended(by, now, g.cfg.Period, g.confidence.period)
 	}
 	g.listErr, g.listing = info.Err, look{}
 	for _, r := range g.pods {
@@ -147,7 +147,7 @@ func (g *Generator) report(info RelistInfo) {
 	info.Inspected, info.Events, info.Unhinted = g.inspected, g.delivered, g.unhinted
 	g.inspected, g.delivered, g.unhinted = 0, 0, 0
 	info.Stale = g.staleLocked()
-	info.Period, info.Hints = g.trust.period, g.trust.state
+	info.Period, info.Hints = g.confidence.period, g.confidence.state
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisted; f != nil {
 		f(info)

@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RequestRelist asks for a look at one pod, and returns at once. A running Run
-// inspects the pod as soon as there is a place; any number of requests made
-// before that inspection begins are one (L-12), and one made while it is under
-// way is served by another. Requests are never refused and never lost.
+// RequestRelist requests an inspection of one pod and does not block. Run inspects the pod as
+// soon as one of Config.Parallel inspections is available. Requests before that inspection
+// begins are merged; one during it causes another. No request is dropped.
 //
-// It gives events only if something changed. Without a Run, the next Relist
-// serves it. An empty uid is ignored.
+// Events are delivered only if something changed. Without Run, the next Relist serves the
+// request. An empty uid is ignored.
 func (g *Generator) RequestRelist(uid types.UID) {
 	if uid == "" {
 		return
@@ -23,9 +22,9 @@ func (g *Generator) RequestRelist(uid types.UID) {
 	g.askLocked(g.recordLocked(uid))
 }
 
-// RequestReinspect is RequestRelist for a change that lists do not show, such
-// as a resize: the pod is inspected even if it looks the same, and exactly one
-// PodSync tells about it if no other event does (pleg-20, pleg-27).
+// RequestReinspect is RequestRelist for a change that lists do not show, such as a resize: the
+// pod is inspected even if it is unchanged, and exactly one PodSync is delivered if no other
+// event is.
 func (g *Generator) RequestReinspect(uid types.UID) {
 	if uid == "" {
 		return
@@ -37,34 +36,32 @@ func (g *Generator) RequestReinspect(uid types.UID) {
 	g.askLocked(r)
 }
 
-// askLocked asks for a look at r that has not begun yet: what is under way may
-// have missed what the caller knows of (pleg-29).
+// askLocked requests an inspection of r that has not begun: one in progress may have missed
+// the change.
 func (g *Generator) askLocked(r *record) {
 	r.ask = g.looks + 1
 	g.settleLocked(r)
 }
 
-// Hold says that the pod is being worked on, and that whoever does so asks for
-// a look when he is done: until release is called, hints, requests and changes
-// that lists show are collected, and read at once, instead of each on its own
-// (L-12). What waits for the status of the pod (GetNewerThan) is read all the
-// same. Work that takes longer than a Period delays nothing further: what was
-// collected is read, once per Period.
+// Pin reports that the caller is changing the pod and will request a relist afterwards. Until
+// unpin is called, events of the runtime, requests and listed changes of the pod are collected
+// and read once, instead of each on its own. A GetNewerThan for the pod is served all the same,
+// and after Config.Period the collected changes are read once per Period.
 //
-// Holds of one pod add up. release must be called, and may be more than once.
-func (g *Generator) Hold(uid types.UID) (release func()) {
+// Pins of the same pod nest. unpin must be called; further calls have no effect.
+func (g *Generator) Pin(uid types.UID) (unpin func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
-	if r.holds == 0 {
-		r.heldUntil = time.Now().Add(g.cfg.Period)
+	if r.pins == 0 {
+		r.pinnedUntil = time.Now().Add(g.cfg.Period)
 	}
-	r.holds++
+	r.pins++
 	g.settleLocked(r)
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		r.holds--
+		r.pins--
 		g.settleLocked(r)
 	})
 }

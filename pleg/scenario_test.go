@@ -140,7 +140,7 @@ func scenario(t *testing.T, seed uint64) {
 				n.hang[uids[rnd.IntN(len(uids))]] = true
 			})
 		case 16:
-			time.AfterFunc(2*delay(), g.Hold(uid))
+			time.AfterFunc(2*delay(), g.Pin(uid))
 		case 17:
 			askers.Go(func() {
 				pods, err := g.PodsNewerThan(t.Context(), time.Now())

@@ -67,7 +67,7 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	streamCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g.mu.Lock()
-	g.trust.opens(time.Now())
+	g.confidence.opens(time.Now())
 	g.reopen = func() { cancel(errSilent) }
 	g.mu.Unlock()
 
@@ -83,7 +83,7 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	defer g.mu.Unlock()
 	g.reopen = nil
 	if ctx.Err() != nil {
-		g.trust.breaks(HintsNone)
+		g.confidence.breaks(HintsNone)
 		return err
 	}
 	g.hintsErr = err
@@ -91,8 +91,8 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	if errors.Is(err, runtime.ErrUnsupported) {
 		into = HintsNone
 	}
-	long := g.trust.period > g.cfg.Period
-	g.trust.breaks(into)
+	long := g.confidence.period > g.cfg.Period
+	g.confidence.breaks(into)
 	if long {
 		g.wantListLocked() // who knows what it did not say
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Admitter decides whether a pod may run on the node. It is called before
-// anything is done for a pod, and again if it deferred the pod; it is not called
-// for pods that run already (lq-28), unless PipelineConfig.Readmit is set. It is
-// called for several pods at once.
+// An Admitter decides whether a pod may run on the node. It is called before any other
+// subsystem, and again if it deferred the pod; it is not called for pods that run already,
+// unless Admission.Readmit is set. It is called concurrently for different pods.
 type Admitter interface {
 	// Admit returns nil if the pod may run. It must not change the pod.
 	Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection
@@ -25,8 +24,7 @@ type AdmitFunc func(ctx context.Context, pod *v1.Pod) *runtime.Rejection
 // Admit calls f.
 func (f AdmitFunc) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection { return f(ctx, pod) }
 
-// Admitters is an Admitter that calls each in order and returns the first
-// rejection (adm-1, adm-9).
+// Admitters is an Admitter that calls each in order and returns the first rejection.
 type Admitters []Admitter
 
 // Admit implements [Admitter].
@@ -39,47 +37,61 @@ func (a Admitters) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	return nil
 }
 
+// Admission configures the admission of pods by a [Pipeline].
+type Admission struct {
+	// Admitter decides. Nil: every pod is admitted.
+	Admitter Admitter
+
+	// Readmit also calls Admitter for pods that run already when the agent starts, as the
+	// kubelet does; they fail if it rejects them.
+	Readmit bool
+
+	// Timeout is how long a deferred pod stays Pending (runtime.Rejection.Deferred) before
+	// it is rejected. Zero: 5 minutes.
+	Timeout time.Duration
+}
+
 // waits reports whether a rejected pod stays Pending.
 func waits(r *runtime.Rejection) bool { return r.Deferred || len(r.Preempt) > 0 }
 
 // admit calls the Admitter for a pod that it has neither admitted nor rejected,
 // unless a container of the pod runs.
-func (p *Pipeline) admit(ctx context.Context, w SyncRequest) *runtime.Rejection {
+func (p *Pipeline) admit(ctx context.Context, req SyncRequest) *runtime.Rejection {
 	p.mu.Lock()
-	since, deferred := p.waiting[w.UID]
+	since, deferred := p.deferred[req.UID]
 	p.mu.Unlock()
-	if p.cfg.Admit == nil || !w.First && !deferred || !p.cfg.Readmit && w.Status.Running() {
+	if p.cfg.Admission.Admitter == nil || !req.First && !deferred || !p.cfg.Admission.Readmit && req.Status.Running() {
 		return nil
 	}
-	r := p.cfg.Admit.Admit(ctx, w.Pod)
+	r := p.cfg.Admission.Admitter.Admit(ctx, req.Pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	switch {
 	case r == nil || !waits(r):
-		delete(p.waiting, w.UID)
+		delete(p.deferred, req.UID)
 	case !deferred:
-		p.waiting[w.UID] = now
-	case now.Sub(since) >= p.cfg.AdmitWithin:
-		delete(p.waiting, w.UID)
+		p.deferred[req.UID] = now
+	case now.Sub(since) >= p.cfg.Admission.Timeout:
+		delete(p.deferred, req.UID)
 		return &runtime.Rejection{Reason: r.Reason, Message: r.Message}
 	}
 	return r
 }
 
 // reject fails a rejected pod, or keeps it Pending.
-func (p *Pipeline) reject(w SyncRequest, r *runtime.Rejection) (SyncResult, error) {
-	p.event(w.Pod, v1.EventTypeWarning, r.Reason, r.Message)
+func (p *Pipeline) reject(req SyncRequest, r *runtime.Rejection) (SyncResult, error) {
+	p.event(req.Pod, v1.EventTypeWarning, r.Reason, r.Message)
 	if waits(r) {
-		p.report(w.Pod, w.Status, runtime.Termination{})
+		p.report(req.Pod, req.Status, runtime.Termination{})
 		return SyncResult{}, fmt.Errorf("podworker: not admitted yet: %w", r)
 	}
 	if p.cfg.Hooks.Rejected != nil {
-		p.cfg.Hooks.Rejected(w.Pod, *r)
+		p.cfg.Hooks.Rejected(req.Pod, *r)
 	}
-	end := runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
-	next := SyncResult{Terminal: true, Ending: end}
-	end.Terminal = true
-	p.report(w.Pod, w.Status, end)
+	termination := runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
+	next := SyncResult{Terminal: true, Termination: termination}
+	termination.Terminal = true
+	p.report(req.Pod, req.Status, termination)
 	return next, nil
 }

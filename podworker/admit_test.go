@@ -48,12 +48,12 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 				var refused []string
 				p, err := podworker.NewPipeline(podworker.PipelineConfig{
 					Runtime: n, Status: n,
-					Admit: podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
+					Admission: podworker.Admission{Admitter: podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 						if time.Since(began) >= tc.comes {
 							return nil
 						}
 						return &runtime.Rejection{Reason: "NoDevice", Message: "its plugin has not registered", Deferred: true}
-					}),
+					})},
 					Hooks: podworker.PipelineHooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -66,8 +66,8 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 				stop := run(t, w)
 				w.Update(newPod("web", 0), true)
 				synctest.Wait()
-				e, _ := w.Explain("web")
-				assert.Equal(t, podworker.WaitRetry, e.Wait)
+				e, _ := w.Snapshot("web")
+				assert.False(t, e.Next.IsZero())
 				assert.Equal(t, "podworker: not admitted yet: its plugin has not registered", e.Err)
 				mu.Lock()
 				assert.Empty(t, refused)
@@ -91,7 +91,7 @@ func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, L-60, sl-17
 	for readmit, want := range map[bool]bool{false: false, true: true} {
 		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
 			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &runtime.Rejection{Reason: "OutOfcpu"}}
-			p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Admit: n, Readmit: readmit})
+			p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Admission: podworker.Admission{Admitter: n, Readmit: readmit}})
 			require.NoError(t, err)
 			w := firstWork(newPod("web", 0))
 			w.Status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
@@ -125,7 +125,7 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) { // L-54, L-22
 		var end time.Time
 		var p *podworker.Pipeline
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{
-			Runtime: n, Status: n.node, Admit: n.node, Volumes: n, Cgroups: nodeCgroups{n.node},
+			Runtime: n, Status: n.node, Admission: podworker.Admission{Admitter: n.node}, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n.node}},
 			Hooks: podworker.PipelineHooks{Stepped: func(i podworker.StepInfo) {
 				if !end.IsZero() {
 					assert.Equal(t, end, i.Begin, "they leave no gap")
@@ -137,15 +137,15 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) { // L-54, L-22
 		require.NoError(t, err)
 		go func() {
 			time.Sleep(time.Second)
-			step, since := p.Doing("web")
-			assert.Equal(t, "volumes", step)
-			assert.Equal(t, time.Second, time.Since(since))
+			progress := p.Progress("web")
+			assert.Equal(t, "mount volumes", progress.Step)
+			assert.Equal(t, time.Second, time.Since(progress.Since))
 		}()
 		_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 		require.NoError(t, err)
-		assert.Equal(t, []string{"admission 0s", "status 0s", "cgroup 0s", "volumes 2s", "runtime 0s"}, steps)
-		step, _ := p.Doing("web")
-		assert.Empty(t, step)
+		assert.Equal(t, []string{"admit pod 0s", "report status 0s", "create cgroup 0s", "mount volumes 2s", "sync containers 0s"}, steps)
+		progress := p.Progress("web")
+		assert.Empty(t, progress.Step)
 		synctest.Wait()
 	})
 }

@@ -11,49 +11,46 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Allocation says which resources a pod has been granted on this node, and
-// decides about pods that ask for others. allocation.Manager is one. Calls for
-// one pod come one after the other.
+// An Allocation records which resources are allocated to pods and decides on resizes.
+// allocation.Manager implements it. Its methods are not called concurrently for the same pod.
 type Allocation interface {
-	// Allocated returns pod with the resources that it was granted in place
-	// of those that it asks for. It is what the other subsystems see.
+	// Allocated returns pod with its allocated resources in place of those of the spec.
+	// The other subsystems are passed this pod.
 	Allocated(pod *v1.Pod) *v1.Pod
 
-	// Allocate takes, in each Sync, a pod that was let in, as its source wants
-	// it now, and what the runtime shows of it. It grants or refuses what is
-	// new in it, and returns what Allocated does from then on.
+	// Allocate is called in each Sync with an admitted pod as its source specifies it,
+	// and its observed status. It allocates new resources or rejects them, and returns
+	// the pod that Allocated returns from then on.
 	Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod
 
-	// Resized takes what became of giving the running pod what it was granted:
-	// nil if all of it was done.
+	// Resized reports the result of a resize of the running pod to its allocated
+	// resources; nil if all of it was done.
 	Resized(pod *v1.Pod, err error)
 
-	// Release gives back what the pod was granted: nothing of it runs any
-	// more, nor will.
+	// Release releases the resources of a pod that does not run and will not run.
 	Release(uid types.UID)
 }
 
-// resizePause is how long a pod that was just reinspected because of a resize
-// waits for the next time: one that the runtime never shows as done would keep
-// its worker busy.
+// resizePause is the minimum time between two reinspections because of a resize. A resize that
+// the runtime never reports as done would otherwise keep the worker busy.
 const resizePause = time.Second
 
-// granted returns pod with the resources that it was granted.
-func (p *Pipeline) granted(pod *v1.Pod) *v1.Pod {
-	if p.cfg.Allocation == nil {
+// allocated returns pod with its allocated resources.
+func (p *Pipeline) allocated(pod *v1.Pod) *v1.Pod {
+	if p.cfg.Resources.Allocation == nil {
 		return pod
 	}
-	return p.cfg.Allocation.Allocated(pod)
+	return p.cfg.Resources.Allocation.Allocated(pod)
 }
 
 func (p *Pipeline) release(uid types.UID) {
-	if p.cfg.Allocation != nil {
-		p.cfg.Allocation.Release(uid)
+	if p.cfg.Resources.Allocation != nil {
+		p.cfg.Resources.Allocation.Release(uid)
 	}
 }
 
-// resized reports whether actions have a resize, and whether it failed, after
-// telling the Allocation. One that was called off says nothing.
+// resized reports whether actions contain a resize and whether it failed, after reporting the
+// result to the Allocation. A canceled call has no result.
 func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.Action) (tried, failed bool) {
 	var errs []error
 	for _, a := range actions {
@@ -65,15 +62,15 @@ func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.A
 		return false, false
 	}
 	err := errors.Join(errs...)
-	if p.cfg.Allocation != nil {
-		p.cfg.Allocation.Resized(pod, err)
+	if p.cfg.Resources.Allocation != nil {
+		p.cfg.Resources.Allocation.Resized(pod, err)
 	}
 	return true, err != nil
 }
 
-// lookAgain sees to it that a pod that was resized is synced again: at once, by
-// a reinspection, or at the time that it returns, if that was just done.
-func (p *Pipeline) lookAgain(uid types.UID, now time.Time) (at time.Time) {
+// reinspect has a resized pod synced again: at once, by a reinspection, or at the returned time
+// if there was a reinspection within resizePause.
+func (p *Pipeline) reinspect(uid types.UID, now time.Time) (at time.Time) {
 	p.mu.Lock()
 	due := p.resizes[uid].Add(resizePause)
 	if !due.After(now) {
@@ -81,9 +78,9 @@ func (p *Pipeline) lookAgain(uid types.UID, now time.Time) (at time.Time) {
 	}
 	p.mu.Unlock()
 	if due.IsZero() {
-		p.cfg.Reinspect(uid)
+		p.cfg.Relister.RequestReinspect(uid)
 	} else {
-		p.cfg.Relist(uid)
+		p.cfg.Relister.RequestRelist(uid)
 	}
 	return due
 }

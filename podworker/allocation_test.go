@@ -56,7 +56,7 @@ func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 func newGranted(t *testing.T) (*granted, *podworker.Pipeline) {
 	n, _ := newNode(t)
 	g := &granted{node: n, what: "old"}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: g, Admit: g, Allocation: g})
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: g, Admission: podworker.Admission{Admitter: g}, Resources: podworker.PodResources{Allocation: g}})
 	require.NoError(t, err)
 	return g, p
 }
@@ -122,9 +122,7 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 		synctest.Test(t, func(t *testing.T) {
 			n, _ := newNode(t)
 			p, err := podworker.NewPipeline(podworker.PipelineConfig{
-				Runtime:   n,
-				Relist:    func(types.UID) { _ = n.ask("relist") },
-				Reinspect: func(types.UID) { _ = n.ask("reinspect") },
+				Runtime: n, Relister: nodeRelister{n},
 			})
 			require.NoError(t, err)
 			n.result.Actions = []runtime.Action{resize(nil)}
@@ -133,10 +131,10 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 				require.NoError(t, err)
 				return next
 			}
-			assert.Zero(t, sync().At)
-			assert.Equal(t, time.Now().Add(time.Second), sync().At)
+			assert.Zero(t, sync().NextSync)
+			assert.Equal(t, time.Now().Add(time.Second), sync().NextSync)
 			time.Sleep(time.Second)
-			assert.Zero(t, sync().At)
+			assert.Zero(t, sync().NextSync)
 			n.result.Actions = []runtime.Action{resize(boom)}
 			_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 			require.Error(t, err)

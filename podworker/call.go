@@ -14,20 +14,20 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A PanicError is the error of a call in which the Handler panicked. It is
-// retried as any other: one pod's bad luck is not that of the node (L-26).
-type PanicError struct {
-	Value any    // what was panicked with
-	Stack []byte // of the goroutine
+// A panicError is the error of a call in which the Handler panicked. It is retried as any
+// other, so that a panic fails one pod and not the agent.
+type panicError struct {
+	value any
+	stack []byte
 }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("podworker: the handler panicked: %v", e.Value)
+func (e *panicError) Error() string {
+	return fmt.Sprintf("podworker: the handler panicked: %v", e.value)
 }
 
-// A due is one call that is about to be made.
+// A due is a call that is about to be made.
 type due struct {
-	// ctx is the call's own, and ends with it.
+	// ctx is canceled when the call has returned.
 	ctx    context.Context
 	cancel context.CancelFunc
 	pod    *worker
@@ -37,87 +37,87 @@ type due struct {
 
 	call   call
 	state  State
-	work   SyncRequest
-	since  time.Time // when it became due
-	seen   time.Time // when the pod was first heard of
-	after  time.Time // the status has to be newer than this: a call may have done something until then
+	req    SyncRequest
+	since  time.Time // when the pod became due
+	added  time.Time // when the worker was created
+	after  time.Time // the status has to be newer
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
 
-	preempted []PreemptInfo // to be told of after it
+	preempted []PreemptInfo // for events and hooks after the call
 }
 
-// work makes one call, and returns the next one that is due, if there is a place
-// for it.
+// work makes one call and returns the next one that is due, if a slot is free.
 func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	defer d.cancel()
-	info := SyncInfo{UID: d.work.UID, Pod: d.work.Pod, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
-	next, err := w.call(d.ctx, &d, &info)
+	info := SyncInfo{UID: d.req.UID, Pod: d.req.Pod, State: d.state, Queued: d.began.Sub(d.since), SinceAdded: d.began.Sub(d.added), First: d.req.First}
+	res, err := w.call(d.ctx, &d, &info)
 	if d.ended.IsZero() {
 		d.ended = time.Now()
 	}
 	info.Err = err
-	following, ok, news := w.returned(ctx, &d, next, err)
+	following, ok, changed := w.returned(ctx, &d, res, err)
 	for _, i := range d.preempted {
 		w.cfg.Record(i.event())
 		if w.cfg.Hooks.Preempted != nil {
 			w.cfg.Hooks.Preempted(i)
 		}
 	}
-	if w.cfg.Hooks.Worked != nil {
-		w.cfg.Hooks.Worked(info)
+	if w.cfg.Hooks.Synced != nil {
+		w.cfg.Hooks.Synced(info)
 	}
-	w.log(d.ctx, &d, next, err, news)
+	w.log(d.ctx, &d, res, err, changed)
 	return following, ok
 }
 
-func (w *Workers) log(ctx context.Context, d *due, next SyncResult, err error, news bool) {
-	if err == nil || !next.Retry.IsZero() || errors.Is(err, context.Canceled) {
-		return // a back-off is no news: the status says it
+// log logs a failed call; changed is whether the error is not that of the call before.
+func (w *Workers) log(ctx context.Context, d *due, res SyncResult, err error, changed bool) {
+	if err == nil || !res.RetryAt.IsZero() || errors.Is(err, context.Canceled) {
+		return // the pod's status contains the back-off
 	}
-	args := []any{"uid", d.work.UID, "pod", nameOf(d.work), "state", d.state.String(), "err", err}
+	args := []any{"pod", nameOf(d.req), "podUID", d.req.UID, "state", d.state.String(), "err", err}
 	level := slog.LevelWarn
-	if !news {
-		level = slog.LevelDebug // each retry would say it again
-	} else if p, ok := errors.AsType[*PanicError](err); ok {
-		level, args = slog.LevelError, append(args, "stack", string(p.Stack))
+	if !changed {
+		level = slog.LevelDebug
+	} else if p, ok := errors.AsType[*panicError](err); ok {
+		level, args = slog.LevelError, append(args, "stack", string(p.stack))
 	}
-	w.cfg.Logger.Log(ctx, level, "pod work failed", args...)
+	w.cfg.Logger.Log(ctx, level, "Failed to sync pod; will retry", args...)
 }
 
-// beginLocked settles what is to be called for p, and marks the call as in
-// flight.
+// beginLocked decides which call is due for p and marks it as in progress.
 func (w *Workers) beginLocked(ctx context.Context, p *worker) (due, bool) {
 	p.queued, p.again = false, false
-	e := w.stepLocked(p, turn{mayStart: p.static == "" || w.turns.has(p.static, p.uid)})
+	e := w.stepLocked(p, callDue{mayStart: p.static == "" || w.names.isFirst(p.static, p.uid)})
 	if e.call == callNone {
 		return due{}, false
 	}
+	l := p.lifecycle
 	ctx, cancel := context.WithCancel(ctx)
 	p.running, p.calling, p.cancel, p.began = true, e.call, cancel, time.Now()
-	p.observed.Store(p.life.orphan != nil)
-	work := SyncRequest{UID: p.uid, Pod: p.life.pod, Orphan: p.life.orphan, Mirror: p.mirror, First: !p.met, Ending: p.life.ending}
+	p.observed.Store(l.orphan != nil)
+	req := SyncRequest{UID: p.uid, Pod: l.pod, Orphan: l.orphan, Mirror: p.mirror, First: !p.met, Termination: l.termination}
 	if e.call != callSync {
-		work.GracePeriodSeconds = p.life.grace
+		req.GracePeriodSeconds = l.grace
 	}
 	return due{
 		ctx: ctx, cancel: cancel, pod: p, began: p.began,
-		call: e.call, state: p.life.state, work: work, since: p.due, seen: p.seen, after: p.touched, static: p.static,
+		call: e.call, state: l.state, req: req, since: p.due, added: p.added, after: p.changedAt, static: p.static,
 	}, true
 }
 
-// call waits for a status of the pod that is newer than the last call that may
-// have done something (pw-36), and calls the Handler.
-func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (next SyncResult, err error) {
+// call waits for a status of the pod that is newer than the last call that may have changed
+// the runtime (rule pw-36), and calls the Handler.
+func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (res SyncResult, err error) {
 	begun := d.began
-	if d.work.Orphan == nil {
-		d.work.Status, err = w.cfg.StatusCache.GetNewerThan(ctx, d.work.UID, d.after)
+	if d.req.Orphan == nil {
+		d.req.Status, err = w.cfg.StatusCache.GetNewerThan(ctx, d.req.UID, d.after)
 		begun = time.Now()
 		info.Observed = begun.Sub(d.began)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.cfg.Record(runtime.Event{
-					Object: runtime.PodRef(d.work.Pod), Type: v1.EventTypeWarning,
+					Object: runtime.PodRef(d.req.Pod), Type: v1.EventTypeWarning,
 					Reason: "FailedSync", Message: fmt.Sprintf("error determining status: %v", err),
 				})
 			}
@@ -125,9 +125,9 @@ func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (next SyncRe
 		}
 		d.pod.observed.Store(true)
 	}
-	if d.call == callSync && d.work.First && d.static != "" {
-		if other := w.leftOver(d.static, d.work.UID); other != "" {
-			return SyncResult{Retry: time.Now().Add(w.delays.network)}, &leftOverError{other}
+	if d.call == callSync && d.req.First && d.static != "" {
+		if other := w.orphanNamed(d.static, d.req.UID); other != "" {
+			return SyncResult{RetryAt: time.Now().Add(w.delays.network)}, &nameInUseError{other}
 		}
 	}
 	d.met = true
@@ -135,40 +135,38 @@ func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (next SyncRe
 		d.ended = time.Now()
 		info.Duration = d.ended.Sub(begun)
 		if v := recover(); v != nil {
-			next, err = SyncResult{}, &PanicError{v, debug.Stack()}
+			res, err = SyncResult{}, &panicError{v, debug.Stack()}
 		}
 	}()
 	switch d.call {
 	case callSync:
-		return w.cfg.Handler.Sync(ctx, d.work)
+		return w.cfg.Handler.Sync(ctx, d.req)
 	case callTerminate:
-		return SyncResult{}, w.cfg.Handler.Terminate(ctx, d.work)
+		return SyncResult{}, w.cfg.Handler.Terminate(ctx, d.req)
 	default:
-		return SyncResult{}, w.cfg.Handler.Cleanup(ctx, d.work)
+		return SyncResult{}, w.cfg.Handler.Cleanup(ctx, d.req)
 	}
 }
 
-// leftOverError says that a static pod waits for one of its name that an
-// earlier agent left.
-type leftOverError struct{ uid types.UID }
+// A nameInUseError is the error of a static pod that waits for an orphan of its name.
+type nameInUseError struct{ uid types.UID }
 
-func (e *leftOverError) Error() string {
-	return fmt.Sprintf("podworker: pod %s of the same name, which nobody wants, has not stopped yet", e.uid)
+func (e *nameInUseError) Error() string {
+	return fmt.Sprintf("podworker: orphaned pod %s of the same name has not terminated", e.uid)
 }
 
-// leftOver returns the UID of another pod of that full name that the runtime
-// runs, and which is not one of the wanted pods: a manifest was changed while no
-// agent ran. The turns don't know of it, and the new pod has to wait for it all
-// the same (inv-3); Loop.Sweep ends it. Empty: there is none.
-func (w *Workers) leftOver(fullName string, uid types.UID) types.UID {
-	// A status was waited for before, so that there has been a list.
+// orphanNamed returns the UID of another pod of that full name that runs and that no source
+// specifies: the manifest was changed while no agent ran. The name queue does not contain it,
+// but the new pod must wait for it; Loop terminates it. Empty: there is none.
+func (w *Workers) orphanNamed(fullName string, uid types.UID) types.UID {
+	// The runtime has been listed: a status was waited for.
 	for _, pod := range w.cfg.Pods() {
 		if pod.UID == uid || pod.Name+"_"+pod.Namespace != fullName || !running(pod) {
 			continue
 		}
 		w.mu.Lock()
-		other, known := w.pods[pod.UID]
-		orphan := !known || other.life.orphan != nil
+		other, ok := w.pods[pod.UID]
+		orphan := !ok || other.lifecycle.orphan != nil
 		w.mu.Unlock()
 		if orphan {
 			return pod.UID
@@ -177,37 +175,37 @@ func (w *Workers) leftOver(fullName string, uid types.UID) types.UID {
 	return ""
 }
 
-// returned takes in the outcome of a call, and sets the time of the next one for
-// that pod. It reports whether err is another than that of the call before, and
-// takes the next call that is due for any pod: all under one lock.
-func (w *Workers) returned(ctx context.Context, d *due, next SyncResult, err error) (following due, ok, news bool) {
+// returned applies the result of a call, sets the time of the next one for the pod, and takes
+// the next call that is due for any pod, under one lock. changed is whether err is not that
+// of the call before.
+func (w *Workers) returned(ctx context.Context, d *due, res SyncResult, err error) (following due, ok, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	news = w.returnedLocked(d, next, err)
+	changed = w.returnedLocked(d, res, err)
 	d.slot.freeLocked()
 	following, ok = w.takeLocked(ctx)
-	return following, ok, news
+	return following, ok, changed
 }
 
-func (w *Workers) returnedLocked(d *due, next SyncResult, err error) (news bool) {
-	p, uid := d.pod, d.work.UID // a pod is not forgotten while a call is in flight
+func (w *Workers) returnedLocked(d *due, res SyncResult, err error) (changed bool) {
+	p, uid := d.pod, d.req.UID // a pod is not forgotten while a call is in progress
 	p.running, p.cancel, p.calling = false, nil, callNone
-	news = err != nil && (p.err == nil || p.err.Error() != err.Error())
+	changed = err != nil && (p.err == nil || p.err.Error() != err.Error())
 	p.called, p.err = d.ended, err
-	if d.call != callCleanup && (!next.Idle || err != nil && next.Retry.IsZero()) {
-		p.touched = p.called
+	if d.call != callCleanup && (!res.Idle || err != nil && res.RetryAt.IsZero()) {
+		p.changedAt = p.called
 	}
 	if p.failures++; err == nil {
 		p.failures = 0
 	}
 	p.met = p.met || d.met
-	w.stepLocked(p, returned{d.call, next.Terminal, next.Ending, err})
-	if p.life.state == Finished {
+	w.stepLocked(p, returned{d.call, res.Terminal, res.Termination, err})
+	if p.lifecycle.state == Finished {
 		p.again = false
-		return news
+		return changed
 	}
 	p.victims = nil
-	if r, ok := errors.AsType[*runtime.Rejection](err); ok && p.life.state == Syncing {
+	if r, ok := errors.AsType[*runtime.Rejection](err); ok && p.lifecycle.state == Syncing {
 		d.preempted = w.preemptLocked(p, r)
 	}
 	if p.again {
@@ -215,27 +213,27 @@ func (w *Workers) returnedLocked(d *due, next SyncResult, err error) (news bool)
 	}
 	p.again = false
 	if p.queued {
-		return news
+		return changed
 	}
-	delay, wait := w.delays.after(p.called, next, err, p.failures, w.cfg.Jitter)
-	p.next, p.wait = p.called.Add(delay), wait
+	delay := w.delays.after(p.called, res, err, p.failures, w.cfg.Jitter)
+	p.next = p.called.Add(delay)
 	if w.ended {
-		return news
+		return changed
 	}
 	if p.timer == nil {
 		p.timer = time.AfterFunc(delay, func() { w.expired(uid) })
-		return news
+		return changed
 	}
 	p.timer.Reset(delay)
-	return news
+	return changed
 }
 
-func nameOf(work SyncRequest) string {
+func nameOf(req SyncRequest) string {
 	switch {
-	case work.Pod != nil:
-		return work.Pod.Namespace + "/" + work.Pod.Name
-	case work.Orphan != nil:
-		return work.Orphan.Namespace + "/" + work.Orphan.Name
+	case req.Pod != nil:
+		return req.Pod.Namespace + "/" + req.Pod.Name
+	case req.Orphan != nil:
+		return req.Orphan.Namespace + "/" + req.Orphan.Name
 	default:
 		return ""
 	}

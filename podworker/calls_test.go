@@ -84,9 +84,9 @@ func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // L-14, pw-36
 	}{
 		"it did something":                   {moves: true},
 		"it did nothing":                     {next: podworker.SyncResult{Idle: true}},
-		"it backs off":                       {next: podworker.SyncResult{Idle: true, Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off")},
+		"it backs off":                       {next: podworker.SyncResult{Idle: true, RetryAt: time.Now().Add(time.Hour)}, err: errors.New("back-off")},
 		"it failed, and cannot have idled":   {next: podworker.SyncResult{Idle: true}, err: errors.New("broken"), moves: true},
-		"it started something and backs off": {next: podworker.SyncResult{Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off"), moves: true},
+		"it started something and backs off": {next: podworker.SyncResult{RetryAt: time.Now().Add(time.Hour)}, err: errors.New("back-off"), moves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,10 +143,10 @@ func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
 		synctest.Wait()
 		w.Remove("web")
 		time.Sleep(time.Second)
-		state, _ := w.Known("web")
+		state, _ := w.State("web")
 		assert.Equal(t, podworker.Stopping, state, "a Sync that minds no context may still start containers")
 		time.Sleep(5 * time.Second)
-		state, _ = w.Known("web")
+		state, _ = w.State("web")
 		assert.Equal(t, podworker.Finished, state)
 		stop()
 	})
@@ -169,7 +169,7 @@ func TestOnlyWhatIsUnknownIsEndedAsAnOrphan(t *testing.T) { // pw-5, pw-6, pw-13
 		w.Update(newPod("web", 0), true)
 		w.KillOrphan(&runtime.Pod{UID: "web"})
 		time.Sleep(time.Minute)
-		state, _ := w.Known("web")
+		state, _ := w.State("web")
 		assert.Equal(t, podworker.Syncing, state)
 		stop()
 	})

@@ -10,47 +10,48 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Cgroups make the cgroup that holds a pod.
+// Cgroups manages the cgroups of pods. If it has the method
+//
+//	Has(pod *v1.Pod) bool // reports whether the pod's cgroup exists; must not block
+//
+// then running containers of a pod whose cgroup does not exist, because an agent with another
+// configuration started them, are stopped and started in the cgroup.
 type Cgroups interface {
-	// Ensure makes the pod's cgroup what its spec says.
+	// Ensure creates or updates the cgroup of the pod according to its spec.
 	Ensure(ctx context.Context, pod *v1.Pod) error
 
-	// Remove ends what is left in the pod's cgroup, and removes it.
+	// Remove kills the remaining processes in the pod's cgroup and removes it.
 	Remove(ctx context.Context, uid types.UID) error
 }
 
-// A CgroupFinder is Cgroups that can tell whether a pod has its cgroup. Without it
-// containers that run outside of it, because an agent of another configuration
-// started them, run on without its limits.
-type CgroupFinder interface {
-	// Has reports whether the pod's cgroup is there. It doesn't block.
+// cgroupFinder is the optional interface of Cgroups.
+type cgroupFinder interface {
 	Has(pod *v1.Pod) bool
 }
 
-// outside reports whether containers of the pod run, but not in its cgroup, which is
-// not there (cm-20).
-func (p *Pipeline) outside(w SyncRequest) bool {
-	finder, ok := p.cfg.Cgroups.(CgroupFinder)
-	if !ok || w.Status == nil {
+// outsideCgroup reports whether containers of the pod run and its cgroup does not exist.
+func (p *Pipeline) outsideCgroup(req SyncRequest) bool {
+	finder, ok := p.cfg.Resources.Cgroups.(cgroupFinder)
+	if !ok || req.Status == nil {
 		return false
 	}
-	for i := range w.Status.Containers {
-		if w.Status.Containers[i].State == runtime.ContainerRunning {
-			return !finder.Has(w.Pod)
+	for i := range req.Status.Containers {
+		if req.Status.Containers[i].State == runtime.ContainerRunning {
+			return !finder.Has(req.Pod)
 		}
 	}
 	return false
 }
 
-// bringIn stops the containers that run outside of the pod's cgroup. What starts
-// again does so inside, at the sync that the look at the stopped pod brings.
-func (p *Pipeline) bringIn(ctx context.Context, w SyncRequest) error {
-	p.at(w.UID, "stop")
-	p.cfg.Logger.Info("containers run outside of the pod's cgroup, and are stopped", "pod", w.Pod.Name, "uid", w.UID)
-	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status}); err != nil {
-		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
-		return fmt.Errorf("podworker: stop what runs outside of its cgroup: %w", err)
+// killOutsideCgroup stops the containers that run outside of the pod's cgroup. The sync that
+// follows the relist starts them again in the cgroup.
+func (p *Pipeline) killOutsideCgroup(ctx context.Context, req SyncRequest) error {
+	p.beginStep(req.UID, stepStop)
+	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", nameOf(req), "podUID", req.UID)
+	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status}); err != nil {
+		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
+		return fmt.Errorf("podworker: stop containers outside of the pod's cgroup: %w", err)
 	}
-	p.cfg.Relist(w.UID)
+	p.cfg.Relister.RequestRelist(req.UID)
 	return nil
 }

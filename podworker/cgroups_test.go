@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -24,7 +23,7 @@ func (f *foundCgroups) Has(*v1.Pod) bool { return f.has }
 func TestWhatRunsOutsideOfItsCgroupIsStoppedFirst(t *testing.T) { // cm-20
 	n, _ := newNode(t)
 	groups := &foundCgroups{nodeCgroups: nodeCgroups{n}}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Cgroups: groups, Relist: func(types.UID) { _ = n.ask("relist") }})
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Resources: podworker.PodResources{Cgroups: groups}, Relister: nodeRelister{n}})
 	require.NoError(t, err)
 	w := firstWork(newPod("web", 0))
 	w.Status.Containers = []runtime.ContainerStatus{{Name: "main", State: runtime.ContainerRunning}}
@@ -36,7 +35,7 @@ func TestWhatRunsOutsideOfItsCgroupIsStoppedFirst(t *testing.T) { // cm-20
 
 	n.fail["kill"] = errors.New("boom")
 	_, err = p.Sync(t.Context(), w)
-	assert.ErrorContains(t, err, "outside of its cgroup: boom")
+	assert.ErrorContains(t, err, "outside of the pod's cgroup: boom")
 
 	for _, calm := range []func(){
 		func() { groups.has = true },

@@ -11,118 +11,115 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Statuses tells what the runtime shows of a pod. pleg.Generator is one. Its
-// methods are called from many goroutines.
+// A StatusCache returns the status of pods as the runtime reported it. pleg.Generator
+// implements it. Its methods are called concurrently.
 type StatusCache interface {
-	// Get returns what was last seen of the pod, without waiting. A pod that
-	// was never looked for gives an error.
+	// Get returns the last observed status of the pod without waiting. It returns an
+	// error for a pod that was never observed.
 	Get(uid types.UID) (*runtime.PodStatus, error)
 
-	// GetNewerThan waits until the pod has been observed after t, or ctx
-	// ends. The result is shared.
+	// GetNewerThan blocks until the pod has been observed after t, or ctx is done. The
+	// result is shared.
 	GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error)
 }
 
 // Config configures [Workers].
 type Config struct {
-	// Handler does the work. Required.
+	// Handler implements the calls. Required.
 	Handler Handler
 
-	// Statuses are what the Handler's Work.Status comes from. Required.
+	// StatusCache provides SyncRequest.Status. Required.
 	StatusCache StatusCache
 
-	// Pods returns what the runtime holds, as last listed: pleg's records. A
-	// Loop finds orphans in it, and a static pod waits for one of its name to
-	// end. Nil: there are none.
+	// Pods returns the pods of the runtime as last listed: pleg.Generator.Pods. A Loop
+	// finds orphans in it, and a static pod waits for a listed one of the same name to
+	// terminate. Nil: the runtime has no pods.
 	Pods func() []*runtime.Pod
 
-	// Resync is how long a healthy pod is left alone, if nothing happens, up
-	// to half as much more. Zero: 1 minute.
+	// Resync is the delay until the next Sync after a success, if nothing changes, plus
+	// up to half as much jitter. Zero: 1 minute.
 	Resync time.Duration
 
-	// Retry is how long to wait after an error, up to half as much more. Zero:
-	// 10 seconds. Short values turn one broken pod into load on the runtime. A
-	// runtime that does not answer is asked again sooner at first, after 1, 2, 4 … s.
+	// Retry is the delay after an error, plus up to half as much jitter. Zero: 10
+	// seconds. Short values let one failing pod load the runtime. After
+	// runtime.ErrUnavailable the first delays are 1, 2, 4 … s, up to Retry.
 	Retry time.Duration
 
-	// OrphanGrace is how many seconds a pod that nobody wants has to stop.
-	// Nil: what it was created with, as the runtime recorded it (lq-33). The
-	// kubelet gives 1.
+	// OrphanGrace is the grace period of orphaned pods in seconds. Nil: that of the
+	// pod, as the runtime recorded it. The kubelet uses 1.
 	OrphanGrace *int64
 
-	// Parallel is how many pods are worked on at once. Zero: no limit, as in
-	// the kubelet. With a limit, pods take turns in the order they became due.
+	// Parallel is the maximum number of calls in progress that are not slow. Pods take
+	// turns in the order in which they became due. Zero: no limit, as in the kubelet.
 	Parallel int
 
-	// Slow is how long a call counts towards Parallel. One that takes longer (a
-	// pull, a stop with its grace, a runtime that does not answer) gives its
-	// place away, so that it holds up no pod but its own. Zero: 10 seconds;
-	// negative: calls count until they return, and Parallel that hang hold up
-	// every pod.
+	// Slow is how long a call counts towards Parallel. A longer one (an image pull, a
+	// grace period, a runtime that does not respond) no longer counts, so that it delays
+	// its own pod only. Zero: 10 seconds; negative: calls count until they return, and
+	// Parallel calls that hang block every pod.
 	//
-	// So Parallel bounds what is done at once, not what hangs: of that there is
-	// a call, with a goroutine, for each such pod at most, as the kubelet has
-	// for every pod. Where n pods hang, those that became due behind them wait
-	// n/Parallel × Slow, once.
+	// Parallel therefore does not bound the number of calls that hang: there may be one,
+	// with a goroutine, for each pod. If n pods hang, those that became due after them
+	// wait n/Parallel × Slow, once.
 	Slow time.Duration
 
-	// Jitter spreads a delay. Nil: a random d … 1.5 d.
+	// Jitter returns the delay to use for d. Nil: a random value in d … 1.5 d.
 	Jitter func(d time.Duration) time.Duration
 
-	// Record takes the events that kubectl describe shows. Nil: nobody reads
-	// them. It must not block.
+	// Record is called with Kubernetes events. It must not block. Nil: events are
+	// discarded.
 	Record func(runtime.Event)
 
-	// Logger, nil discards.
+	// Logger is used for failed calls. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for observation.
 	Hooks Hooks
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
+// Hooks are called synchronously on the goroutine on which the event occurs. They must not
+// block. Each may be nil.
 type Hooks struct {
-	// Worked is called after each call of the Handler.
-	Worked func(SyncInfo)
+	// Synced is called after each call of the Handler.
+	Synced func(SyncInfo)
 
-	// Preempted is called for each pod that is killed so that another may run
-	// (kubelet_preemptions, ev-62).
+	// Preempted is called for each pod that is killed to admit another
+	// (kubelet_preemptions).
 	Preempted func(PreemptInfo)
 }
 
-// A PreemptInfo describes a pod that is killed so that another may run.
+// A PreemptInfo describes a pod that is killed to admit another.
 type PreemptInfo struct {
 	Pod    *v1.Pod
-	By     types.UID // of the pod that may run then
+	By     types.UID // the pod that is admitted
 	Reason string    // of that pod's rejection: "OutOfcpu"
 }
 
-// A WorkInfo tells of one call of the Handler.
+// A SyncInfo describes one call of the Handler.
 type SyncInfo struct {
 	UID types.UID
 
-	// Pod is nil for an orphan. It may not be changed.
+	// Pod is nil for an orphan. It must not be changed.
 	Pod *v1.Pod
 
-	// State in which it was made: Syncing, Terminating or Cleaning.
+	// State determines the method: Syncing, Terminating or Cleaning.
 	State State
 
-	// Queued is how long the pod was due before the call began, and Observed
-	// how long of that was spent waiting for a fresh status.
+	// Queued is how long the pod was due before the call began, and Observed how long
+	// the call then waited for a new status.
 	Queued   time.Duration
 	Observed time.Duration
 
-	// Duration of the call itself (kubelet_pod_worker_duration_seconds).
+	// Duration of the call without Observed (kubelet_pod_worker_duration_seconds).
 	Duration time.Duration
 
-	// SinceSeen is how long ago the pod was first heard of: with First, how
-	// long it took to start (kubelet_pod_worker_start_duration_seconds).
-	SinceSeen time.Duration
+	// SinceAdded is how long before the call the worker was created; if First is set,
+	// it is the start latency (kubelet_pod_worker_start_duration_seconds).
+	SinceAdded time.Duration
 
-	// First tells the first call made for this pod.
+	// First is set for the first call for this pod.
 	First bool
 
-	// Err is what the call returned; a *PanicError if it panicked.
+	// Err is the error of the call.
 	Err error
 }

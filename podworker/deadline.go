@@ -6,14 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What a pod's status and event say when its time is up (sl-62).
+// Reason and message of a pod that exceeded its deadline (rule sl-62).
 const (
 	deadlineReason  = "DeadlineExceeded"
 	deadlineMessage = "Pod was active on the node longer than the specified deadline"
 )
 
-// pastDeadline reports whether the pod has used up its activeDeadlineSeconds,
-// and if not, when it will have (zero: never).
+// pastDeadline reports whether the pod has exceeded its activeDeadlineSeconds, and the time of
+// the deadline; zero if it has none.
 func pastDeadline(pod *v1.Pod, status v1.PodStatus, now time.Time) (late bool, at time.Time) {
 	if pod.Spec.ActiveDeadlineSeconds == nil || status.StartTime == nil {
 		return false, time.Time{}
@@ -22,7 +22,7 @@ func pastDeadline(pod *v1.Pod, status v1.PodStatus, now time.Time) (late bool, a
 	return !now.Before(at), at
 }
 
-// earlier returns the earlier of two times, of which a zero one is none.
+// earlier returns the earlier of two times. Zero means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

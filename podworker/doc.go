@@ -1,98 +1,93 @@
-// Package podworker gives each pod one life, and keeps the set of lives true to
-// the set of pods that are wanted.
+// Package podworker runs one worker for each pod and applies the set of desired pods to the
+// workers.
 //
 // # What it decides
 //
-// When which method of a [Handler] is called for which pod: that calls for one
-// pod never overlap, that terminating is irreversible, how much grace is left,
-// who waits for whom, and when to try again. It does not know what a call does;
-// [Pipeline] is a Handler that takes a pod through the subsystems of a node.
+// When which method of a [Handler] is called for which pod: calls for one pod never overlap,
+// termination is irreversible, and the package determines the grace period, the order of pods
+// that depend on each other, and the time of the next attempt. It does not know what a call
+// does; [Pipeline] is a Handler that applies the subsystems of a node to a pod.
 //
 //	sources ─Add/Update/RemovePods─▶ Loop ─Update, Remove─▶ Workers ─Sync, Terminate, Cleanup─▶ Handler
 //	pleg ────PodChanged──▶ Inbox ──▶ Loop ─KillOrphan─────▶    ▲
 //	eviction ─Kill, KillAndWait────────────────────────────────┘
 //
-// A pod's life is a value, and step, a pure function, says what becomes of it
-// when something happens, and what is to be done; see [State] for the diagram.
+// The lifecycle of a pod is a value, and a pure function returns the next one for each event;
+// see [State] for the diagram.
 //
 // # Usage
 //
-// Make an [Inbox], and give its PodChanged to pleg; [Workers] from a Handler and
-// pleg; a [Loop] from the Workers and the Inbox; hand the Loop to the sources,
-// and Run it. Everything the Loop and the Workers are told is taken in without
-// blocking; the work is done on goroutines of Run. Agents that keep the set of
-// pods themselves use the Workers alone.
+// Construct an [Inbox] and pass its PodChanged to pleg; construct [Workers] with a Handler and
+// pleg; construct a [Loop] with the Workers and the Inbox; pass the Loop to the sources, and
+// call its Run. Package agent does so. An agent that maintains the set
+// of pods itself uses the Workers alone, as the example of [Workers] does.
 //
-// [Workers.Explain] says of each pod why it is where it is, what it waits for,
-// since when, and what comes next.
+// [Workers.Snapshot] returns the state of a pod's worker, its current step, why that has not
+// been completed, and when it is retried.
 //
 // # Concurrency
 //
-// All methods of Workers, Loop, Inbox and Pipeline may be called from any
-// goroutine. Calls of the Handler for different pods run in parallel, those for
-// one pod one after the other; each sees a status that was observed after the last one
-// that did something had returned (pw-36), so that a pod at rest is not inspected
-// for its resyncs (L-14). A pod that has nothing to do costs a map entry and a
-// timer, no goroutine. Housekeeping has a goroutine of its own and takes one pod
-// at a time; sources and events don't wait for it.
+// All methods of Workers, Loop, Inbox and Pipeline are safe for concurrent use. The Handler is
+// called on goroutines of Run, concurrently for different pods and sequentially for one pod.
+// Each call is passed a status that was observed after the last call that may have changed the
+// runtime had returned, so that an idle pod is not inspected for each resync. A pod that is not
+// due has a map entry and a timer, and no goroutine. Orphans and garbage are handled on
+// goroutines of their own, one pod at a time, so that sources and events do not wait for them.
 //
 // # Guarantees and limits
 //
-//   - No Sync begins for a pod after its State was seen at Terminating (inv-1).
-//   - Of the static pods that share a name at most one is past Waiting (inv-3).
-//     One that an earlier agent left running under that name is ended first,
-//     where the Loop is told what the runtime holds. Where two sources want
-//     different pods of one name, the second may run on from an earlier agent
-//     until its turn comes.
-//   - The grace given to consecutive Terminate calls never grows (inv-4).
-//   - Every Kill has an [Outcome]: stopped, already stopped, never started, not
-//     known, or abandoned because Run ended first (L-21). KillAndWait returns nil
-//     only for the first three, in which nothing of the pod runs.
-//   - Of several updates that arrive during a call the last one counts.
-//   - What nobody wants is ended only when the source that might want it has
-//     spoken: that of which the runtime tells the source by that one, else all.
-//   - With Config.Parallel, pods take turns in the order they became due, and a
-//     call that lasts longer than Config.Slow gives its place away: one that hangs
-//     holds up its own pod only.
-//   - There are never more calls, and goroutines, than pods: a thousand pods that
-//     hang are a thousand goroutines, and those that don't hang come to their
-//     turn beside them.
-//   - A Handler that panics fails that call (L-26).
-//   - When Run ends, containers go on running: a later agent takes them over
-//     from what the runtime shows.
-//   - Mirror pods, the API server's copies of static pods, are never run.
+//   - No Sync begins after the pod has reached Terminating.
+//   - Of the static pods with the same name at most one is past Waiting. A pod of that name that
+//     an earlier agent left running is terminated first, if Config.Pods lists it. If two
+//     sources specify different pods of the same name, the second may continue to run from
+//     an earlier agent until it is first in the queue.
+//   - The grace period of consecutive calls of Terminate never grows.
+//   - Every Kill has an [Outcome]. KillAndWait returns a nil error only if no container of
+//     the pod runs.
+//   - If several updates arrive during a call, the last one applies.
+//   - An orphaned pod is terminated only after the source that created it has synced, or after
+//     all sources if the runtime does not report one that is configured.
+//   - With Config.Parallel, pods take turns in the order in which they became due, and a call
+//     that takes longer than Config.Slow does not count. One that hangs delays its own pod
+//     only.
+//   - There are never more calls, and goroutines, than pods: a thousand pods that hang are a
+//     thousand goroutines, and do not block other pods.
+//   - A Handler that panics fails that call.
+//   - When Run returns, containers keep running. The next agent takes them over from the
+//     runtime.
+//   - Mirror pods are never run.
 //
-// A Handler that ignores its context holds up its own pod, and the end of Run;
-// nothing else.
+// A Handler that ignores its context blocks its own pod and the return of Run, and no other
+// pod.
 //
 // # Differences from the kubelet
 //
-// A delay that was named to the moment (a back-off, a deadline) is kept without
-// jitter and without a tick to wait for (lq-9, lq-10). Work that failed because the
-// runtime did not answer is tried again after 1, 2, 4 … s, and so is a collection
-// of garbage that failed, after 5 s; what was removed from the API while the node
-// was away is collected as soon as all sources have spoken. A shorter grace period
-// reaches a stop that is in progress (lq-8). A grace of zero is a value (lq-7). The
-// caller of Kill always receives its outcome (lq-6). A static pod starts as soon as
-// the one it waits for has finished, not at a retry (pw-30). One that is told to
-// end before its turn is stopped if an earlier agent left something of it running,
-// and if it is killed its status says so (pw-31). Finding orphans uses pleg's list
-// instead of one of its own, when something changed instead of every 2 s (lq-11),
-// and waits for the source of the pod only (lq-30). Orphans have the grace period
-// that the runtime recorded, until a Kill passes another (lq-33). Pods that run
-// already are not admitted anew, unless PipelineConfig.Readmit says so (lq-28).
-// What an evicted pod has, its cgroup, its CPUs, its logs, is its own until nothing
-// of it runs; the kubelet lets go at the kill (section 2.2). A refusal may be "not
-// yet" (L-61). A pod that isn't static is started, and then stopped, even if its
-// deletion arrives first: what an earlier agent left of it ends that way. A pod
-// that was resized is looked at again at once, and synced (al-20). There is no loop
-// that pauses while the runtime is down: the calls fail, each pod's on its own.
+//   - Back-offs and deadlines are kept exactly, without jitter or a polling period.
+//   - After runtime.ErrUnavailable a pod is retried after 1, 2, 4 … s, and failed garbage
+//     collection after 5 s. The containers of pods that were deleted while the node was down
+//     are removed as soon as all sources have synced.
+//   - A shorter grace period applies to a termination in progress. A grace period of zero is a
+//     value. The caller of Kill always receives an outcome.
+//   - A static pod starts as soon as the pod that it waits for has finished, not at a retry. If
+//     it is terminated before that, containers that an earlier agent started are stopped; if
+//     it is killed, its status contains the reason.
+//   - Orphans are found in pleg's relists when something has changed, instead of by a list of
+//     their own every 2 s, and only their source has to be synced. They have the grace period
+//     that the runtime recorded, until a Kill passes another.
+//   - Running pods are not admitted again, unless Admission.Readmit is set.
+//   - The cgroup, CPUs, devices and logs of an evicted pod are released when no container of it
+//     runs; the kubelet releases them at the kill.
+//   - A rejection may be deferred: the pod stays Pending and is admitted again.
+//   - A pod that is not static is started and terminated even if its deletion arrives first, so
+//     that containers of an earlier agent are terminated.
+//   - A resized pod is inspected and synced at once.
+//   - Syncs are not paused while the runtime is down: the calls of each pod fail.
 //
 // # Testing
 //
-// All states of a life are visited by a model of the world around it, and held
-// against the laws. Workers run in a testing/synctest bubble; testdata holds
-// scenarios as text, one command or call per line.
+// A model of the environment visits all states of a lifecycle and checks the invariants.
+// Workers run in a testing/synctest bubble; testdata has scenarios as text, one command or call
+// per line.
 //
 // # Stability
 //

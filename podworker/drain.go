@@ -12,11 +12,10 @@ import (
 // drainPeriod is how often Drain checks which pods are left.
 const drainPeriod = 50 * time.Millisecond
 
-// Drain terminates every pod, including those that only the runtime knows, each
+// Drain terminates every pod, including those that only the runtime lists, each
 // with its own grace period, and returns nil when all of them have been cleaned
-// up. Run must be running, and Config.Pods must show what the runtime holds by
-// now. The caller must have stopped the sources: a pod that is added during Drain
-// may keep running.
+// up. Run must be running, and Config.Pods must be up to date. The caller must have
+// stopped the sources: a pod that is added during Drain may keep running.
 //
 // It returns an error with the number of pods that are left if no pod has finished
 // for the longest grace period of those and 30 seconds more, or if runtime, which
@@ -30,7 +29,7 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 	killed := map[types.UID]bool{}
 	var limit drainLimit
 	for {
-		l.Settle() // a pod that starts over has a new worker afterwards
+		l.settle() // a pod that starts again has a new worker afterwards
 		left, grace, ended := l.cfg.Workers.terminateAll(killed)
 		switch {
 		case left == 0:
@@ -58,9 +57,9 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 var errRunReturned = errors.New("Run has returned")
 
 // terminateAll requests the termination of every pod and returns how many are not
-// Finished yet, the longest of their grace periods, and whether Run has returned. It adds to killed, and kills again
-// only a pod that starts over. An orphan keeps the grace period that the runtime
-// recorded.
+// Finished yet, the longest of their grace periods, and whether Run has returned. It adds
+// to killed, and kills again only a pod that starts again. An orphan keeps the grace
+// period that the runtime recorded.
 func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
 	for _, pod := range w.cfg.Pods() {
 		if running(pod) {
@@ -70,13 +69,13 @@ func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.
 	var begin []types.UID
 	w.mu.Lock()
 	for uid, p := range w.pods {
-		if p.life.state == Finished {
+		if p.lifecycle.state == Finished {
 			continue
 		}
 		left++
-		grace = max(grace, gracePeriod(p.life.pod, p.life.grace))
-		terminating := p.life.state >= Stopping && !p.life.again
-		if !terminating || p.life.orphan == nil && !killed[uid] {
+		grace = max(grace, gracePeriod(p.lifecycle.pod, p.lifecycle.grace))
+		terminating := p.lifecycle.state >= Stopping && !p.lifecycle.restart
+		if !terminating || p.lifecycle.orphan == nil && !killed[uid] {
 			killed[uid] = true
 			begin = append(begin, uid)
 		}

@@ -74,7 +74,7 @@ func TestDrainEndsPodsThatAreAboutToStartOver(t *testing.T) {
 		loop.AddPods([]*v1.Pod{pod})
 		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Equal(t, 1, h.syncs, "the second time it does not start")
-		state, _ := workers.Known(pod.UID)
+		state, _ := workers.State(pod.UID)
 		assert.Equal(t, podworker.Finished, state)
 	})
 }
@@ -142,7 +142,7 @@ func TestDrainGivesUp(t *testing.T) {
 				err := loop.Drain(t.Context(), tc.runtime)
 				require.ErrorContains(t, err, tc.fails)
 				assert.InDelta(t, tc.after, time.Since(began), float64(time.Second))
-				state, _ := workers.Known(pod.UID)
+				state, _ := workers.State(pod.UID)
 				assert.Equal(t, podworker.Terminating, state, "it continues to terminate")
 				stop()
 			})

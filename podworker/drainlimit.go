@@ -11,7 +11,7 @@ import (
 // terminate beyond its grace period.
 const drainSlack = 30 * time.Second
 
-// A drainLimit decides when Drain gives up, so that a runtime that is gone or hangs
+// A drainLimit decides when Drain gives up, so that a runtime that does not respond
 // does not block it forever. Its zero value is the state before Drain.
 type drainLimit struct {
 	left     int           // pods that have not finished
@@ -50,8 +50,8 @@ func (l *drainLimit) exceeded(now time.Time) error {
 // maxGraceSeconds keeps sums of grace periods in the range of a time.Duration.
 const maxGraceSeconds = 1 << 32
 
-// gracePeriod returns the grace period of a pod: override, or that of its spec. It is
-// the default of Kubernetes for an orphan, whose spec is not known.
+// gracePeriod returns the grace period of a pod: override, or that of its spec. For
+// an orphan, whose spec is not known, it is the default of Kubernetes.
 func gracePeriod(pod *v1.Pod, override *int64) time.Duration {
 	seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// A printer is a Handler that does nothing, and says so.
+// A printer is a Handler that prints its calls.
 type printer struct{ cleaned chan struct{} }
 
 func (printer) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
@@ -31,7 +31,7 @@ func (p printer) Cleanup(_ context.Context, w podworker.SyncRequest) error {
 	return nil
 }
 
-// Workers call a Handler for each pod, in the order of its life.
+// Workers call a Handler for each pod, in the order of its lifecycle.
 func ExampleWorkers() {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: "42", Name: "web", Namespace: "default"},
@@ -42,7 +42,7 @@ func ExampleWorkers() {
 	workers, err := podworker.New(podworker.Config{
 		Handler:     handler,
 		StatusCache: observed{}, // in an agent: a pleg.Generator
-		Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) {
+		Hooks: podworker.Hooks{Synced: func(i podworker.SyncInfo) {
 			if i.First {
 				close(synced)
 			}
@@ -68,8 +68,8 @@ func ExampleWorkers() {
 	// run: <nil>
 }
 
-// Explain says of a pod why it is where it is.
-func ExampleWorkers_Explain() {
+// A Snapshot contains why a pod does not run.
+func ExampleWorkers_Snapshot() {
 	workers, err := podworker.New(podworker.Config{
 		Handler:     printer{},
 		StatusCache: observed{}, // in an agent: a pleg.Generator
@@ -84,8 +84,8 @@ func ExampleWorkers_Explain() {
 	}
 	workers.Update(manifest("old"), true)
 	workers.Update(manifest("new"), true) // the manifest was changed
-	e, _ := workers.Explain("new")
-	fmt.Println(e.State, "because of", e.Wait, "after", e.For)
+	e, _ := workers.Snapshot("new")
+	fmt.Printf("%v: %s: %v\n", e.State, e.Step, e.BlockedBy)
 	// Output:
-	// waiting because of turn after old
+	// waiting: wait for other pods to terminate: [old]
 }

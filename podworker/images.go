@@ -8,21 +8,21 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Images keeps images from being removed while the pods that use them are being
-// started. imagegc.Manager implements it.
+// Images prevents the removal of images while the pods that use them are being started.
+// imagegc.Manager implements it.
 type Images interface {
 	// HoldPod prevents the removal of every image of the pod until release is
 	// called. It may block while one of them is being removed.
 	HoldPod(ctx context.Context, pod *v1.Pod) (release func(), err error)
 }
 
-// syncPod calls SyncPod with the images of the pod held, so that none is removed
-// between the check for its presence and its use.
+// syncPod calls SyncPod while the images of the pod cannot be removed, so that none is
+// removed between the check for its presence and its use.
 func (p *Pipeline) syncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-	if p.cfg.Images == nil {
+	if p.cfg.Resources.Images == nil {
 		return p.cfg.Runtime.SyncPod(ctx, req)
 	}
-	release, err := p.cfg.Images.HoldPod(ctx, req.Pod)
+	release, err := p.cfg.Resources.Images.HoldPod(ctx, req.Pod)
 	if err != nil {
 		return runtime.SyncResult{}, err
 	}

@@ -20,7 +20,7 @@ func (n nodeImages) HoldPod(context.Context, *v1.Pod) (release func(), err error
 
 func TestImagesAreHeldWhileAPodIsSynced(t *testing.T) {
 	n, _ := newNode(t)
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Images: nodeImages{n}})
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Resources: podworker.PodResources{Images: nodeImages{n}}})
 	require.NoError(t, err)
 	_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)

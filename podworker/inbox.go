@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// An Inbox lets those know of each other who are made before the [Loop] and
-// those that the Loop is made of: pleg tells of changes, and is itself what the
-// Workers look at. Make it first, give its methods to them, and it to the Loop;
-// so everything is built in the order of its parts, and nothing is set later.
+// An Inbox breaks the construction cycle between the [Loop] and the subsystems that notify it
+// of changed pods and are constructed before it: pleg.Generator reports changes and is also
+// the StatusCache of the Workers. Construct the Inbox first, pass its methods to the
+// subsystems, and pass it to the Loop.
 //
-// The zero value is ready. Its methods may be called from any goroutine, and
-// don't block. Nothing is dropped: what was told of one pod many times before
-// the Loop looked counts once.
+// The zero value is ready for use. Safe for concurrent use; its methods do not block.
+// Notifications are not dropped; several for one pod before the Loop takes them count once.
 type Inbox struct {
 	// mu guards the fields below.
 	mu      sync.Mutex
@@ -24,8 +23,8 @@ type Inbox struct {
 	synced  bool
 }
 
-// PodChanged takes note that something about the pod changed in the runtime, or
-// in what is granted to it: a pleg event, a probe result.
+// PodChanged reports that something about the pod has changed in the runtime, its probe
+// results or its allocated resources.
 func (b *Inbox) PodChanged(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,14 +37,14 @@ func (b *Inbox) PodChanged(uid types.UID) {
 	}
 }
 
-// Synced reports whether every source of the Loop has said what it wants.
+// Synced reports whether every source of the Loop has synced.
 func (b *Inbox) Synced() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.synced
 }
 
-// open gives the Inbox to a Loop, which is woken when there is something in it.
+// open connects the Inbox to a Loop, which wake notifies.
 func (b *Inbox) open(wake chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +54,7 @@ func (b *Inbox) open(wake chan struct{}) {
 	}
 }
 
-// take empties it.
+// take returns the changed pods and clears them.
 func (b *Inbox) take() []types.UID {
 	b.mu.Lock()
 	defer b.mu.Unlock()

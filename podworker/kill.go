@@ -22,32 +22,31 @@ type KillOptions struct {
 	// orphan that is Config.OrphanGrace, or the one that the runtime recorded.
 	GracePeriodSeconds *int64
 
-	// Evict: the pod's containers may be removed while its object stays, so
-	// that their resources are free (pw-16).
+	// Evict allows the containers of the pod to be removed while its object
+	// exists, so that their resources are free.
 	Evict bool
 
-	// Ending is what the pod's status will say.
-	Ending runtime.Termination
+	// Termination is the reason in the pod's status.
+	Termination runtime.Termination
 
-	// Patience is how long KillAndWait waits. Zero means 1.5 times the grace
-	// period: GracePeriodSeconds, or that of the spec; at least 10 seconds
-	// (pw-60).
-	Patience time.Duration
+	// Timeout is how long KillAndWait waits. Zero means 1.5 times the grace
+	// period (GracePeriodSeconds, or that of the spec), at least 10 seconds.
+	Timeout time.Duration
 }
 
-// An Outcome is how a Kill went (L-21).
+// An Outcome is the result of a Kill.
 type Outcome int
 
-// The outcomes of a Kill. In all but the last nothing of the pod runs.
+// The outcomes of a Kill. No container of the pod runs, except after Abandoned.
 const (
-	Stopped        Outcome = iota + 1 // the pod ran, and has stopped
-	AlreadyStopped                    // it had stopped before the Kill
-	NeverStarted                      // it was waiting for its turn, and will not start; its status says why
-	NotKnown                          // there is no such pod here
-	Abandoned                         // Run has ended first; the pod may run on
+	Stopped        Outcome = iota + 1 // the containers have terminated
+	AlreadyStopped                    // they had terminated before the Kill
+	NeverStarted                      // the pod was Waiting and will not start; its status contains the reason
+	NotFound                          // the pod has no worker
+	Abandoned                         // Run has returned first; containers may run
 )
 
-// String returns the outcome in words: "already stopped".
+// String returns the outcome in lower case: "already stopped".
 func (o Outcome) String() string {
 	switch o {
 	case Stopped:
@@ -56,8 +55,8 @@ func (o Outcome) String() string {
 		return "already stopped"
 	case NeverStarted:
 		return "never started"
-	case NotKnown:
-		return "not known"
+	case NotFound:
+		return "not found"
 	case Abandoned:
 		return "abandoned"
 	default:
@@ -65,33 +64,18 @@ func (o Outcome) String() string {
 	}
 }
 
-// Why a pod is terminated, in words that fit after "because".
-const (
-	CauseDeleted Cause = "its deletion was asked for" // the object has a deletionTimestamp
-	CauseRemoved Cause = "no source wants it any more"
-	CauseEnded   Cause = "it has come to its end" // run to it, refused, past its deadline: see Reason
-	CauseKilled  Cause = "the agent ends it"      // see Ending
-	CauseOrphan  Cause = "only the runtime knows it"
-)
-
-// A Cause is why the termination of a pod was first requested. Empty: it was
-// not.
-type Cause string
-
-// ErrStillRunning is what KillAndWait returns (wrapped) when the pod has not
-// stopped in time. The kill goes on.
+// ErrStillRunning is wrapped by the error of KillAndWait if the pod has not terminated in
+// time. It continues to terminate.
 var ErrStillRunning = errors.New("timeout waiting to kill pod")
 
-// Kill ends the pod for a reason of the agent's own (eviction, preemption,
-// shutdown). The outcome is sent once, when nothing of the pod runs any more,
-// at once if that is so already or the pod is unknown (lq-6), and then the
-// channel is closed. Nobody has to receive it.
+// Kill terminates the pod for a reason of the agent's own: eviction, preemption, shutdown.
+// The outcome is sent once, when no container of the pod runs, or at once if none does or the
+// pod has no worker; then the channel is closed. The caller need not receive it.
 //
-// It ends all that was wanted of the pod before it, also the life after the
-// present one, of a pod that was removed and is wanted anew: that is cleaned up
-// with the same Ending, and starts nothing. What is wanted after the Kill
-// starts. So of a set of pods that sources don't change any more nothing runs
-// when all have been killed.
+// Kill applies to every earlier request to run the pod, also that of a pod that a source has
+// removed and added again: its next worker terminates with the same reason and starts no
+// container. A request after the Kill starts the pod. Therefore no pod runs after a Kill of
+// each of a set of pods that the sources do not change any more.
 func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan Outcome {
 	done := make(chan Outcome, 1)
 	w.mu.Lock()
@@ -99,9 +83,9 @@ func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan Outcome {
 	p, ok := w.pods[uid]
 	switch {
 	case !ok:
-		tell(done, NotKnown)
+		send(done, NotFound)
 	case w.ended:
-		tell(done, Abandoned)
+		send(done, Abandoned)
 	default:
 		p.done = append(p.done, done)
 		w.stepLocked(p, killed{opts})
@@ -109,30 +93,29 @@ func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan Outcome {
 	return done
 }
 
-func tell(done chan<- Outcome, o Outcome) {
+func send(done chan<- Outcome, o Outcome) {
 	done <- o
 	close(done)
 }
 
-// KillAndWait is Kill for callers that need the pod's resources. It returns nil
-// only if nothing of the pod runs: the outcome is Stopped, AlreadyStopped or
-// NeverStarted. Else the pod must be counted as running, and the error names the
-// outcome, NotKnown or Abandoned.
+// KillAndWait is Kill for callers that need the pod's resources. It returns a nil error
+// only if no container of the pod runs: the outcome is Stopped, AlreadyStopped or
+// NeverStarted. Otherwise the pod must be counted as running, and the error contains the
+// outcome, NotFound or Abandoned.
 //
-// It returns ErrStillRunning (wrapped) and records an event if the pod has not
-// stopped within opts.Patience, and an error that wraps ctx.Err() if ctx is done
-// before. In these two cases the outcome is zero and the kill continues (pw-59 …
-// pw-61).
+// It returns an error that wraps ErrStillRunning, and records an event, if the pod has not
+// terminated within opts.Timeout, and one that wraps ctx.Err() if ctx is done first. In
+// these two cases the outcome is zero and the pod continues to terminate.
 func (w *Workers) KillAndWait(ctx context.Context, uid types.UID, opts KillOptions) (Outcome, error) {
 	pod := w.podOf(uid)
-	if opts.Patience == 0 {
-		opts.Patience = patience(pod, opts.GracePeriodSeconds)
+	if opts.Timeout == 0 {
+		opts.Timeout = defaultTimeout(pod, opts.GracePeriodSeconds)
 	}
-	late := time.NewTimer(opts.Patience)
+	late := time.NewTimer(opts.Timeout)
 	defer late.Stop()
 	select {
 	case o := <-w.Kill(uid, opts):
-		if o == NotKnown || o == Abandoned {
+		if o == NotFound || o == Abandoned {
 			return o, fmt.Errorf("podworker: kill pod %s: %v", uid, o)
 		}
 		return o, nil
@@ -145,11 +128,11 @@ func (w *Workers) KillAndWait(ctx context.Context, uid types.UID, opts KillOptio
 				Message: "Container runtime did not kill the pod within specified grace period.",
 			})
 		}
-		return 0, &stillRunning{uid, opts.Patience}
+		return 0, &stillRunning{uid, opts.Timeout}
 	}
 }
 
-// stillRunning says which pod it is, and is ErrStillRunning.
+// stillRunning is ErrStillRunning with the pod.
 type stillRunning struct {
 	uid    types.UID
 	waited time.Duration
@@ -161,8 +144,8 @@ func (e *stillRunning) Error() string {
 
 func (e *stillRunning) Unwrap() error { return ErrStillRunning }
 
-// patience returns how long the kubelet waits for a pod that it kills (pw-60).
-func patience(pod *v1.Pod, override *int64) time.Duration {
+// defaultTimeout returns how long the kubelet waits for a pod that it kills (rule pw-60).
+func defaultTimeout(pod *v1.Pod, override *int64) time.Duration {
 	grace := override
 	if grace == nil && pod != nil {
 		grace = pod.Spec.TerminationGracePeriodSeconds
@@ -181,17 +164,17 @@ func (w *Workers) podOf(uid types.UID) *v1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.pods[uid]; ok {
-		return p.life.pod
+		return p.lifecycle.pod
 	}
 	return nil
 }
 
-// KillOrphan terminates a pod that the runtime contains and no source specifies,
-// with Config.OrphanGrace (sl-56). It does nothing if the pod has a worker.
+// KillOrphan terminates a pod that the runtime lists and no source specifies, with the grace
+// period Config.OrphanGrace. It has no effect if the pod has a worker.
 func (w *Workers) KillOrphan(orphan *runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, first := w.workerLocked(orphan.UID); first {
-		w.stepLocked(p, found{orphan, w.cfg.OrphanGrace})
+		w.stepLocked(p, orphanFound{orphan, w.cfg.OrphanGrace})
 	}
 }

@@ -28,8 +28,8 @@ func TestKillAndWaitReturnsNilOnlyIfThePodHasStopped(t *testing.T) {
 			synctest.Wait()
 		}},
 		"never started": {uid: "second", want: podworker.NeverStarted},
-		"not known": {uid: "other", want: podworker.NotKnown,
-			err: "podworker: kill pod other: not known"},
+		"not known": {uid: "other", want: podworker.NotFound,
+			err: "podworker: kill pod other: not found"},
 		"abandoned while it waits": {uid: "slow", want: podworker.Abandoned,
 			act: func(_ *podworker.Workers, stop func()) { time.AfterFunc(time.Second, stop) },
 			err: "podworker: kill pod slow: abandoned"},

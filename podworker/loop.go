@@ -19,83 +19,78 @@ import (
 
 // LoopConfig configures a [Loop].
 type LoopConfig struct {
-	// Workers live the lives. Required; the Loop runs them.
+	// Workers run the pods. Required; the Loop runs them.
 	Workers *Workers
 
-	// Inbox brings the changes of those who were made before the Loop. Nil:
-	// PodChanged is the only way.
+	// Inbox receives changed pods from subsystems that were constructed before the
+	// Loop. Nil: they are reported by PodChanged only.
 	Inbox *Inbox
 
-	// Sources names every source of pods. Until each has synced, what the
-	// runtime holds and nobody wants is left alone: the source that wants it
-	// may not have spoken yet. A pod of which the runtime tells the source is
-	// left alone until that one has spoken (L-28). Empty: nothing is waited
-	// for.
+	// Sources lists the names of all sources. An orphaned pod is terminated only after
+	// the source that created it has synced, as the runtime recorded it, or after all
+	// sources if that source is not listed. Empty: orphans are terminated at once.
 	Sources []string
 
-	// Garbage removes dead containers; nil: nobody does.
+	// Garbage removes terminated containers. Nil: they are not removed.
 	Garbage runtime.GarbageCollector
 
-	// GarbagePeriod is how often, beside each time a pod is forgotten, and once
-	// all sources have spoken. A failure is tried again before, after 5 s at
-	// first. Zero: 1 minute.
+	// GarbagePeriod is the period of garbage collection. It also runs when a pod is
+	// forgotten and when all sources have synced. A failure is retried after 5 seconds,
+	// doubling up to GarbagePeriod. Zero: 1 minute.
 	GarbagePeriod time.Duration
 
-	// KeepDead is how many dead instances of each container of a living pod
-	// to keep, for logs and exit codes. Zero: 1, as the kubelet; negative:
-	// all.
+	// KeepDead is the number of terminated instances of each container of an existing
+	// pod to keep for logs and exit codes. Zero: 1, as in the kubelet; negative: all.
 	KeepDead int
 
-	// Node is whom the event is about that garbage could not be collected
-	// (cg-9), which goes to the Workers' Record. Empty: there is none.
+	// Node is the object of the event ContainerGCFailed, which is recorded by
+	// Config.Record of the Workers. Empty: it is not recorded.
 	Node v1.ObjectReference
 
-	// Mirrors deletes copies of static pods that nobody wants any more. Nil:
-	// nobody does.
+	// Mirrors deletes orphaned mirror pods. Nil: they are not deleted.
 	Mirrors Mirrors
 
-	// Logger, nil discards.
+	// Logger is used for orphans and failed garbage collection. If nil, logs are
+	// discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for observation.
 	Hooks LoopHooks
 }
 
-// LoopHooks are called as things happen, on the goroutine they happen on; they
-// must not block, nor call the Loop. Any may be nil.
+// LoopHooks are called synchronously on the goroutine on which the event occurs. They must
+// not block or call the Loop. Each may be nil.
 type LoopHooks struct {
-	// Orphan is called for each pod that is ended because nobody wants it
+	// Orphan is called for each orphaned pod that is terminated
 	// (kubelet_orphaned_runtime_pods_total).
 	Orphan func(*runtime.Pod)
 
-	// Restarted is called for each pod that starts over, wanted anew when it
-	// had ended (kubelet_restarted_pods_total).
+	// Restarted is called for each pod that starts again because a source added it while
+	// it was terminating (kubelet_restarted_pods_total).
 	Restarted func(*v1.Pod)
 }
 
-// A Loop holds the set of pods that are wanted, and keeps the Workers true to
-// it: it is what the sources report to (podsource.Sink), and it ends what the
-// runtime holds and nobody wants. Its methods may be called from any goroutine
-// and don't block.
+// A Loop maintains the set of desired pods and applies it to the Workers. It receives the pods
+// of the sources (podsource.Sink) and terminates orphans. Safe for concurrent use; its methods
+// do not block, except Run and Drain.
 type Loop struct {
 	cfg LoopConfig
 	ran runonce.Guard
 
-	inbox   chan struct{} // there is something in the Inbox
-	sweep   chan struct{} // the wanted set or the runtime changed
-	garbage chan struct{} // something is dead that need not be kept
+	inbox   chan struct{} // the Inbox is not empty
+	sweep   chan struct{} // the desired pods or the runtime changed
+	garbage chan struct{} // terminated containers may be removed
 
-	turned atomic.Pointer[time.Time] // when Run began its last round
+	active atomic.Pointer[time.Time] // when Run began its last iteration
 
 	// mu guards the fields below.
-	mu     sync.Mutex
-	wanted podSet
-	synced map[string]bool
-	heard  bool // all sources have spoken, and what that allows has not been done yet
+	mu        sync.Mutex
+	desired   podSet
+	synced    map[string]bool
+	allSynced bool // all sources have synced, and garbage has not been collected since
 }
 
-// NewLoop returns a Loop for cfg, or an error if it lacks something. It starts
-// nothing.
+// NewLoop returns a Loop for cfg, or an error if Workers is nil. It starts nothing.
 func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if cfg.Workers == nil {
 		return nil, errors.New("podworker: LoopConfig.Workers is nil")
@@ -123,7 +118,7 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 		inbox:   make(chan struct{}, 1),
 		sweep:   make(chan struct{}, 1),
 		garbage: make(chan struct{}, 1),
-		wanted:  newPodSet(),
+		desired: newPodSet(),
 		synced:  map[string]bool{},
 	}
 	cfg.Inbox.open(l.inbox)
@@ -133,9 +128,9 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	return l, nil
 }
 
-// Run runs the Workers and the housekeeping until ctx is done, and returns nil
-// when all of it has returned. A second call returns an error, and so does a call
-// for Workers that were run before.
+// Run runs the Workers, the termination of orphans and garbage collection until ctx is done,
+// and returns nil when all of it has returned. It returns an error if it is called a second
+// time, or if the Workers were run before.
 func (l *Loop) Run(ctx context.Context) error {
 	if err := l.ran.Enter("podworker: Loop"); err != nil {
 		return err
@@ -148,7 +143,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		err = l.cfg.Workers.Run(ctx)
 		stop()
 	})
-	wg.Go(func() { l.keepHouse(ctx) })
+	wg.Go(func() { l.runSweeps(ctx) })
 	if l.cfg.Garbage != nil || l.cfg.Mirrors != nil {
 		wg.Go(func() { l.collect(ctx) })
 	}
@@ -157,16 +152,23 @@ func (l *Loop) Run(ctx context.Context) error {
 	return err
 }
 
-// takeChanges takes what the Inbox holds until ctx is done.
+// Liveness of Run, as in the kubelet: the period of its iterations without changes, and how
+// old the last one may be (rule sv-4).
+const (
+	loopPeriod = time.Minute
+	stuckAfter = max(2*loopPeriod, 5*time.Minute)
+)
+
+// takeChanges takes changed pods from the Inbox until ctx is done.
 func (l *Loop) takeChanges(ctx context.Context) {
-	turns := time.NewTicker(turnPeriod)
-	defer turns.Stop()
+	ticker := time.NewTicker(loopPeriod)
+	defer ticker.Stop()
 	for {
-		l.turn()
+		l.recordActive()
 		select {
 		case <-ctx.Done():
 			return
-		case <-turns.C:
+		case <-ticker.C:
 		case <-l.inbox:
 			for _, uid := range l.cfg.Inbox.take() {
 				l.PodChanged(uid)
@@ -175,81 +177,98 @@ func (l *Loop) takeChanges(ctx context.Context) {
 	}
 }
 
-// AddPods takes pods that a source has begun to want, oldest first (sl-15).
+// recordActive begins an iteration. It acquires the locks of the Loop and the Workers, so
+// that Healthy detects one that is never released.
+func (l *Loop) recordActive() {
+	now := time.Now()
+	l.active.Store(&now)
+	l.Synced()
+	l.cfg.Workers.State("")
+}
+
+// Healthy returns an error if Run has not completed an iteration for more than 5 minutes. It
+// is nil before Run, and is meant for liveness probes of the agent. It does not block.
+func (l *Loop) Healthy() error {
+	if at := l.active.Load(); at != nil && time.Since(*at) > stuckAfter {
+		return errors.New("sync Loop took longer than expected")
+	}
+	return nil
+}
+
+// AddPods takes pods that a source has added. They are started in the order of their creation.
 //
-// A mirror pod among them, the API server's copy of a static pod, is not run: it
-// is handed to the life of that pod (sl-16).
+// A mirror pod is not run; it is passed to the worker of its static pod.
 func (l *Loop) AddPods(pods []*v1.Pod) {
 	pods = slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
-	l.want(pods, true)
+	l.setPods(pods, true)
 }
 
-// UpdatePods takes pods that a source wants otherwise than before, or wants
-// deleted.
-func (l *Loop) UpdatePods(pods []*v1.Pod) { l.want(pods, false) }
+// UpdatePods takes pods whose spec or metadata, such as the deletionTimestamp, a source has
+// changed.
+func (l *Loop) UpdatePods(pods []*v1.Pod) { l.setPods(pods, false) }
 
-func (l *Loop) want(pods []*v1.Pod, create bool) {
+func (l *Loop) setPods(pods []*v1.Pod, create bool) {
 	for _, pod := range pods {
-		l.wantOne(pod, create)
+		l.setPod(pod, create)
 	}
 	if slices.ContainsFunc(pods, runtime.IsMirror) {
-		signal(l.sweep) // its static pod may be gone
+		signal(l.sweep) // the mirror pod may be orphaned
 	}
 }
 
-// wantOne takes one pod: it is held on to for no longer, so that a thousand pods
-// at once keep nobody waiting.
-func (l *Loop) wantOne(pod *v1.Pod, create bool) {
+// setPod takes one pod. The lock is released between pods, so that a thousand of them do not
+// delay other callers.
+func (l *Loop) setPod(pod *v1.Pod, create bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wanted.set(pod)
+	l.desired.set(pod)
 	if runtime.IsMirror(pod) {
 		l.mirrorChangedLocked(runtime.PodFullName(pod))
 		return
 	}
-	l.startLocked(pod, create)
+	l.updateLocked(pod, create)
 }
 
-// startLocked hands a wanted pod to the Workers. It is done under mu, so that of
-// a wish and its end the later one is heard last.
-func (l *Loop) startLocked(pod *v1.Pod, create bool) {
-	_, known := l.cfg.Workers.Known(pod.UID)
+// updateLocked passes a desired pod to the Workers. It does so under mu, so that updates and
+// removals reach the Workers in the same order.
+func (l *Loop) updateLocked(pod *v1.Pod, create bool) {
+	_, exists := l.cfg.Workers.State(pod.UID)
 	l.cfg.Workers.Update(pod, create)
-	if mirror := l.wanted.mirrorOf(pod); !known && mirror != nil {
-		l.cfg.Workers.Mirror(pod.UID, mirror)
+	if mirror := l.desired.mirrorOf(pod); !exists && mirror != nil {
+		l.cfg.Workers.UpdateMirror(pod.UID, mirror)
 	}
 }
 
-// mirrorChangedLocked hands what is known of the copy to the pod of that name.
+// mirrorChangedLocked passes the mirror pod of that name to the worker of its static pod.
 func (l *Loop) mirrorChangedLocked(fullName string) {
-	if pod := l.wanted.named(fullName); pod != nil && runtime.IsStatic(pod) {
-		l.cfg.Workers.Mirror(pod.UID, l.wanted.mirrorOf(pod))
+	if pod := l.desired.named(fullName); pod != nil && runtime.IsStatic(pod) {
+		l.cfg.Workers.UpdateMirror(pod.UID, l.desired.mirrorOf(pod))
 	}
 }
 
-// RemovePods takes pods that a source does not want any more.
+// RemovePods takes pods that a source does not specify any more.
 func (l *Loop) RemovePods(pods []*v1.Pod) {
 	for _, pod := range pods {
-		l.removeOne(pod)
+		l.removePod(pod)
 	}
 	signal(l.sweep)
 }
 
-func (l *Loop) removeOne(pod *v1.Pod) {
+func (l *Loop) removePod(pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wanted.remove(pod.UID)
+	l.desired.remove(pod.UID)
 	if runtime.IsMirror(pod) {
-		l.mirrorChangedLocked(runtime.PodFullName(pod)) // it is made anew (sl-23, mir-6)
+		l.mirrorChangedLocked(runtime.PodFullName(pod)) // the worker creates it again
 		return
 	}
 	l.cfg.Workers.Remove(pod.UID)
 }
 
-// SyncStatic makes every static pod due, so that their copies are made: when the
-// node's object has come to be, which no pod is told of (sl-65).
+// SyncStatic makes every static pod due, so that their mirror pods are created. It is called
+// when the node's object has been created, which changes no pod.
 func (l *Loop) SyncStatic() {
 	for _, pod := range l.Pods() {
 		if runtime.IsStatic(pod) {
@@ -258,49 +277,49 @@ func (l *Loop) SyncStatic() {
 	}
 }
 
-// SourceSynced takes note that the named source has said all it wants.
+// SourceSynced reports that the named source has passed all of its pods.
 func (l *Loop) SourceSynced(source string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := !l.synced[source]
 	l.synced[source] = true
-	if len(l.silentLocked()) == 0 {
+	if len(l.unsyncedLocked()) == 0 {
 		l.cfg.Inbox.setSynced()
-		l.heard = l.heard || first
+		l.allSynced = l.allSynced || first
 	}
 	signal(l.sweep)
 }
 
-// PodChanged takes note that something about the pod changed in the runtime: a
-// pleg event, a probe result. A mirror's UID stands for its static pod's.
+// PodChanged reports that something about the pod has changed in the runtime or its probe
+// results. The UID of a mirror pod stands for that of its static pod.
 func (l *Loop) PodChanged(uid types.UID) {
 	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.TranslateUID(uid)) {
-		signal(l.sweep) // unknown: perhaps an orphan
+		signal(l.sweep) // the pod may be an orphan
 	}
 }
 
-// Synced reports whether every source has said what it wants.
+// Synced reports whether every source has synced.
 func (l *Loop) Synced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.silentLocked()) == 0
+	return len(l.unsyncedLocked()) == 0
 }
 
-// silentLocked returns the sources that have not spoken yet.
-func (l *Loop) silentLocked() (silent []string) {
+// unsyncedLocked returns the sources that have not synced.
+func (l *Loop) unsyncedLocked() (unsynced []string) {
 	for _, source := range l.cfg.Sources {
 		if !l.synced[source] {
-			silent = append(silent, source)
+			unsynced = append(unsynced, source)
 		}
 	}
-	return silent
+	return unsynced
 }
 
-// Pods returns the pods that are wanted, by namespace and name. The pods are
-// shared: don't change them. Mirror pods are not among them.
+// Pods returns the desired pods without mirror pods, by namespace and name. They are shared
+// and must not be changed.
 func (l *Loop) Pods() []*v1.Pod {
 	l.mu.Lock()
-	pods := slices.Collect(maps.Values(l.wanted.pods))
+	pods := slices.Collect(maps.Values(l.desired.pods))
 	l.mu.Unlock()
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return slices.Compare([]string{a.Namespace, a.Name, string(a.UID)}, []string{b.Namespace, b.Name, string(b.UID)})
@@ -308,83 +327,55 @@ func (l *Loop) Pods() []*v1.Pod {
 	return pods
 }
 
-// Pod returns the wanted pod of that UID, or of the mirror that has it, and what
-// the API server has as its copy; nil for what there is not. They are shared:
-// don't change them.
+// Pod returns the desired pod with that UID, or whose mirror pod has it, and its mirror pod;
+// nil for one that does not exist. They are shared and must not be changed.
 func (l *Loop) Pod(uid types.UID) (pod, mirror *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if pod = l.wanted.pods[l.wanted.translate(uid)]; pod == nil {
-		return nil, l.wanted.mirrors[uid]
+	if pod = l.desired.pods[l.desired.translate(uid)]; pod == nil {
+		return nil, l.desired.mirrors[uid]
 	}
-	return pod, l.wanted.mirrorOf(pod)
+	return pod, l.desired.mirrorOf(pod)
 }
 
-// PodByName returns the wanted pod of that name, of several the one that was
-// heard of last; nil if there is none.
+// PodByName returns the desired pod of that name, of several the one that was updated last;
+// nil if there is none.
 func (l *Loop) PodByName(namespace, name string) *v1.Pod {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wanted.named(name + "_" + namespace)
+	return l.desired.named(name + "_" + namespace)
 }
 
-// TranslateUID returns the UID by which a pod is known here: for that of a mirror
-// the static pod's, any other as it is (ps-3).
+// TranslateUID returns the UID of the static pod for that of its mirror pod, and any other UID
+// unchanged.
 func (l *Loop) TranslateUID(uid types.UID) types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wanted.translate(uid)
+	return l.desired.translate(uid)
 }
 
-// MirrorUIDs returns the UID of each static pod's mirror, empty where there is
-// none (ps-4).
+// MirrorUIDs returns the UID of the mirror pod of each static pod, "" if it has none.
 func (l *Loop) MirrorUIDs() map[types.UID]types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wanted.translations()
+	return l.desired.translations()
 }
 
-// State returns how far the pod's life has gone. One that has none may be some
-// source's that has not spoken yet, so that containers of it may run: Syncing.
-// When all have spoken it is over: Finished. (Section 2.2.)
+// State returns the state of the pod. For a pod without a worker it is Syncing until all
+// sources have synced, because one of them may specify the pod and containers of it may run;
+// then it is Finished.
 func (l *Loop) State(uid types.UID) State {
-	if state, known := l.cfg.Workers.Known(uid); known {
+	if state, ok := l.cfg.Workers.State(uid); ok {
 		return state
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.silentLocked()) > 0 {
+	if len(l.unsyncedLocked()) > 0 {
 		return Syncing
 	}
-	// The last source may have spoken since, and wanted it.
-	if state, known := l.cfg.Workers.Known(uid); known {
+	// The last source may have synced and added the pod since.
+	if state, ok := l.cfg.Workers.State(uid); ok {
 		return state
 	}
 	return Finished
-}
-
-// Explain tells why a pod is where it is, also one that only the runtime knows
-// so far, and reports whether it is known to anybody. It does not block.
-func (l *Loop) Explain(uid types.UID) (Explanation, bool) {
-	uid = l.TranslateUID(uid)
-	if e, ok := l.cfg.Workers.Explain(uid); ok {
-		return e, true
-	}
-	for _, pod := range l.cfg.Workers.cfg.Pods() {
-		if pod.UID != uid {
-			continue
-		}
-		l.mu.Lock()
-		silent := l.silentLocked()
-		l.mu.Unlock()
-		e := Explanation{
-			At: time.Now(), UID: uid, Namespace: pod.Namespace, Name: pod.Name,
-			State: Syncing, Seen: pod.CreatedAt, Since: pod.CreatedAt, Wait: WaitSources, Sources: silent,
-		}
-		if len(silent) == 0 {
-			e.State, e.Wait = Finished, "" // what is left of it is dead
-		}
-		return e, true
-	}
-	return Explanation{}, false
 }

@@ -154,7 +154,7 @@ func TestPodsAreAddedOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []types.UID
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Parallel: 1,
-			Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) { order = append(order, i.UID) }}})
+			Hooks: podworker.Hooks{Synced: func(i podworker.SyncInfo) { order = append(order, i.UID) }}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		pods := []*v1.Pod{newPod("c", 0), newPod("a", 0), newPod("b", 0)}
@@ -191,7 +191,7 @@ func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Empty(t, loop.Pods())
-		_, known := w.Known("web")
+		_, known := w.State("web")
 		assert.False(t, known, "nobody would ever end it")
 		stop()
 	})

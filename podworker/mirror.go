@@ -12,35 +12,33 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Mirrors keep the copies of static pods that let others see them in the API
-// server. A client of it implements them; they may block for as long as their
-// ctx. What is in the API server comes back through a source: see
-// [Loop.AddPods].
+// Mirrors creates and deletes mirror pods: the copies of static pods in the API server.
+// kube/client implements it. Its methods may block until ctx is done. Changes of mirror pods
+// are reported by a source; see [Loop.AddPods].
 type Mirrors interface {
-	// Node returns the owner of the copies: the node's object. It reports
-	// false while there is none, or it is being deleted: then no copy is made
-	// (sl-32, mir-1).
+	// Node returns the owner of mirror pods: the node's object. It returns false if that
+	// does not exist or is being deleted; then no mirror pod is created.
 	Node() (owner metav1.OwnerReference, ok bool)
 
-	// CreateMirror creates a copy as [MirrorPod] made it. That it is there
-	// already with the same config.mirror annotation is success (mir-2).
+	// CreateMirror creates a mirror pod that [MirrorPod] returned. It succeeds if one with
+	// the same config.mirror annotation exists.
 	CreateMirror(ctx context.Context, mirror *v1.Pod) error
 
-	// DeleteMirror deletes a copy at once, grace 0, if it still has that UID.
-	// That it is gone, or another, is success (mir-3).
+	// DeleteMirror deletes a mirror pod with the grace period 0 if it still has that UID.
+	// It succeeds if the pod does not exist or has another UID.
 	DeleteMirror(ctx context.Context, mirror *v1.Pod) error
 }
 
-// MirrorPod returns the copy of a static pod for the API server (mir-1): owned
-// by the node, and marked with the hash of the manifest that it was made from.
-// A pod without such a hash is not static, which is an error.
+// MirrorPod returns the mirror pod of a static pod: owned by the node, and annotated with the
+// hash of the manifest. It returns an error if pod has no such hash, and is therefore not
+// static, or if node has no UID.
 func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 	hash := pod.Annotations[runtime.ConfigHashAnnotation]
 	if hash == "" {
-		return nil, fmt.Errorf("podworker: pod %s/%s has no %s annotation: it is no static pod", pod.Namespace, pod.Name, runtime.ConfigHashAnnotation)
+		return nil, fmt.Errorf("podworker: pod %s/%s is not static: no annotation %s", pod.Namespace, pod.Name, runtime.ConfigHashAnnotation)
 	}
 	if node.UID == "" {
-		return nil, errors.New("podworker: the UID of the node's object is not known")
+		return nil, errors.New("podworker: the node's object has no UID")
 	}
 	mirror := pod.DeepCopy()
 	mirror.Annotations = maps.Clone(pod.Annotations)
@@ -50,45 +48,45 @@ func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 	return mirror, nil
 }
 
-// MirrorMatches reports whether mirror is the copy of this very static pod, and
-// not of an earlier manifest under its name (mir-4).
-func MirrorMatches(pod, mirror *v1.Pod) bool {
+// mirrorMatches reports whether mirror is the mirror pod of this static pod, and not of an
+// earlier manifest of the same name.
+func mirrorMatches(pod, mirror *v1.Pod) bool {
 	return pod.Name == mirror.Name && pod.Namespace == mirror.Namespace &&
 		mirror.Annotations[runtime.ConfigMirrorAnnotation] == pod.Annotations[runtime.ConfigHashAnnotation]
 }
 
-// A mirrorPlan is what is due for the copy of a static pod.
+// A mirrorPlan is what has to be done for a mirror pod.
 type mirrorPlan struct{ remove, create bool }
 
-// planMirror decides what is due, by the static pod and the copy that was last
-// heard of (nil: none): one that is being deleted or is of another manifest goes
-// away, and one that is missing, or was just removed, is made (sl-32, mir-6).
+// planMirror compares a static pod with its mirror pod, nil if there is none. A mirror pod that
+// is being deleted, or is of another manifest, is deleted; one that is missing or was deleted
+// is created.
 func planMirror(pod, mirror *v1.Pod) mirrorPlan {
 	switch {
 	case mirror == nil:
 		return mirrorPlan{create: true}
-	case mirror.DeletionTimestamp != nil || !MirrorMatches(pod, mirror):
+	case mirror.DeletionTimestamp != nil || !mirrorMatches(pod, mirror):
 		return mirrorPlan{remove: true, create: true}
 	default:
 		return mirrorPlan{}
 	}
 }
 
-// mirror carries the plan for the copy of w's pod out. What fails is logged
-// only: a static pod runs without the API server.
-func (p *Pipeline) mirror(ctx context.Context, w SyncRequest) {
-	if p.cfg.Mirrors == nil || !runtime.IsStatic(w.Pod) {
+// syncMirror creates, replaces or deletes the mirror pod. Failures are only logged: a static
+// pod runs without the API server.
+func (p *Pipeline) syncMirror(ctx context.Context, req SyncRequest) {
+	if p.cfg.Mirrors == nil || !runtime.IsStatic(req.Pod) {
 		return
 	}
-	plan := planMirror(w.Pod, w.Mirror)
-	if err := p.carryOutMirror(ctx, w, plan); err != nil && ctx.Err() == nil {
-		p.cfg.Logger.Warn("mirror pod", "pod", w.Pod.Namespace+"/"+w.Pod.Name, "uid", w.Pod.UID, "err", err)
+	plan := planMirror(req.Pod, req.Mirror)
+	if err := p.applyMirrorPlan(ctx, req, plan); err != nil && ctx.Err() == nil {
+		p.cfg.Logger.Warn("Failed to sync mirror pod; will retry at the next sync", "pod", nameOf(req), "podUID", req.UID, "err", err)
 	}
 }
 
-func (p *Pipeline) carryOutMirror(ctx context.Context, w SyncRequest, plan mirrorPlan) error {
+func (p *Pipeline) applyMirrorPlan(ctx context.Context, req SyncRequest, plan mirrorPlan) error {
 	if plan.remove {
-		if err := p.cfg.Mirrors.DeleteMirror(ctx, w.Mirror); err != nil {
+		if err := p.cfg.Mirrors.DeleteMirror(ctx, req.Mirror); err != nil {
 			return fmt.Errorf("delete: %w", err)
 		}
 	}
@@ -99,7 +97,7 @@ func (p *Pipeline) carryOutMirror(ctx context.Context, w SyncRequest, plan mirro
 	if !ok {
 		return nil
 	}
-	mirror, err := MirrorPod(w.Pod, node)
+	mirror, err := MirrorPod(req.Pod, node)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
 	assert.Equal(t, "hash-s1", mirror.Annotations[runtime.ConfigHashAnnotation])
 	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "kitchen", UID: "node-uid", Controller: new(true)}}, mirror.OwnerReferences)
 	assert.NotContains(t, pod.Annotations, runtime.ConfigMirrorAnnotation, "the static pod is not touched")
-	assert.True(t, MirrorMatches(pod, mirror), "mir-4")
+	assert.True(t, mirrorMatches(pod, mirror), "mir-4")
 
 	_, err = MirrorPod(pod, metav1.OwnerReference{Name: "kitchen"})
-	require.EqualError(t, err, "podworker: the UID of the node's object is not known")
+	require.EqualError(t, err, "podworker: the node's object has no UID")
 	_, err = MirrorPod(namedPod("p", "db", nil), metav1.OwnerReference{UID: "node-uid"})
-	require.EqualError(t, err, "podworker: pod default/db has no kubernetes.io/config.hash annotation: it is no static pod")
+	require.EqualError(t, err, "podworker: pod default/db is not static: no annotation kubernetes.io/config.hash")
 }
 
 func TestWhatIsDueForACopy(t *testing.T) { // sl-32, mir-4

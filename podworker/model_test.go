@@ -42,8 +42,8 @@ const (
 // A modelPod is one UID and what is around it. It is comparable but for its
 // life, of which key makes a value.
 type modelPod struct {
-	known bool
-	life  life
+	known     bool
+	lifecycle lifecycle
 
 	call      call // in flight
 	callSpec  int  // that it was given
@@ -73,27 +73,27 @@ type modelKey struct {
 	orphan, removed, deleted, unheard, evicted, again, mayRun bool
 	doomed                                                    bool
 	stored                                                    int64
-	cause                                                     Cause
+	cause                                                     cause
 }
 
 func (p modelPod) key() modelKey {
-	k := modelKey{modelPod: p, state: p.life.state, spec: noSpec, orphan: p.life.orphan != nil, removed: p.life.removed,
-		deleted: p.life.deleted, unheard: p.life.unheard, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause,
-		doomed: p.life.doom != nil}
+	k := modelKey{modelPod: p, state: p.lifecycle.state, spec: noSpec, orphan: p.lifecycle.orphan != nil, removed: p.lifecycle.removed,
+		deleted: p.lifecycle.deleted, unheard: p.lifecycle.lateDelete, evicted: p.lifecycle.evicted, again: p.lifecycle.restart, mayRun: p.lifecycle.mayRun, cause: p.lifecycle.cause,
+		doomed: p.lifecycle.restartKill != nil}
 	for i, spec := range modelSpecs {
-		if p.life.pod == spec {
+		if p.lifecycle.pod == spec {
 			k.spec = i
 		}
 	}
-	if p.life.grace != nil {
-		k.stored = *p.life.grace
+	if p.lifecycle.grace != nil {
+		k.stored = *p.lifecycle.grace
 	}
 	// What no law asks about any more makes no other state.
-	if p.known && p.life.state >= Stopping {
+	if p.known && p.lifecycle.state >= Stopping {
 		k.latest, k.synced = noSpec, min(p.synced, 0) // no Sync will be; whether there was one counts
-		k.ended = p.ended && p.life.again             // only a create leads to another life, and that clears it
+		k.ended = p.ended && p.lifecycle.restart      // only a create leads to another life, and that clears it
 	}
-	k.modelPod.life = life{}
+	k.modelPod.lifecycle = lifecycle{}
 	return k
 }
 
@@ -119,9 +119,9 @@ type broken string
 // apply takes a pod one step, as Workers.stepLocked does.
 func (m *model) apply(i int, in input) (effect, broken) {
 	p := &m.pods[i]
-	before := p.life
+	before := p.lifecycle
 	var e effect
-	p.life, e = step(p.life, in)
+	p.lifecycle, e = step(p.lifecycle, in)
 	if e.outcome != 0 {
 		if p.waiter && p.runs {
 			return e, broken("inv-5: who asked for the end is told \"" + e.outcome.String() + "\", and it runs")
@@ -135,20 +135,20 @@ func (m *model) apply(i int, in input) (effect, broken) {
 		p.due, p.timer = true, false
 	}
 	first := false
-	if in, ok := in.(wanted); ok {
+	if in, ok := in.(podUpdated); ok {
 		first = in.first
 	}
-	switch was, is := before.state, p.life.state; {
+	switch was, is := before.state, p.lifecycle.state; {
 	case first, is >= was:
 	case was == Finished && is == Cleaning && !p.back:
 		p.back = true
 	default:
 		return e, broken(fmt.Sprintf("it goes back from %v to %v", was, is))
 	}
-	if before.grace != nil && p.life.grace != nil && *p.life.grace > *before.grace {
+	if before.grace != nil && p.lifecycle.grace != nil && *p.lifecycle.grace > *before.grace {
 		return e, broken("inv-4: the grace grows")
 	}
-	if p.life.state == Finished {
+	if p.lifecycle.state == Finished {
 		if p.waiter {
 			return e, "L-21: it has finished, and who asked for it was not told"
 		}
@@ -164,7 +164,7 @@ func (m *model) leave(i int) {
 	}
 	m.turns = strings.Replace(m.turns, digits[i:i+1], "", 1)
 	for j := range m.pods {
-		if n := &m.pods[j]; strings.HasPrefix(m.turns, digits[j:j+1]) && n.known && n.life.state == Waiting {
+		if n := &m.pods[j]; strings.HasPrefix(m.turns, digits[j:j+1]) && n.known && n.lifecycle.state == Waiting {
 			n.due = true
 		}
 	}
@@ -172,7 +172,7 @@ func (m *model) leave(i int) {
 
 func (m *model) want(i, spec int, create bool) broken {
 	p := &m.pods[i]
-	in := wanted{pod: modelSpecs[spec], create: create, first: !p.known, static: m.static, stopped: !p.runs}
+	in := podUpdated{pod: modelSpecs[spec], create: create, first: !p.known, static: m.static, stopped: !p.runs}
 	p.wanted = spec
 	if in.first {
 		known := emptyPod(p.runs)
@@ -182,8 +182,8 @@ func (m *model) want(i, spec int, create bool) broken {
 			m.turns += digits[i : i+1]
 		}
 	}
-	next := p.life.again || create && p.life.state >= Stopping || p.life.orphan != nil
-	if p.life.state < Stopping {
+	next := p.lifecycle.restart || create && p.lifecycle.state >= Stopping || p.lifecycle.orphan != nil
+	if p.lifecycle.state < Stopping {
 		p.latest = spec
 	}
 	if !next {
@@ -224,7 +224,7 @@ func (m model) moves(i int) (moves []move) {
 			if !p.known {
 				return ""
 			}
-			_, b := m.apply(i, unwanted{})
+			_, b := m.apply(i, podRemoved{})
 			return b
 		})
 	}
@@ -242,13 +242,13 @@ func (m model) moves(i int) (moves []move) {
 		add("orphan", func(m *model, p *modelPod) broken {
 			*p = emptyPod(true)
 			p.known = true
-			_, b := m.apply(i, found{orphan: modelOrphan})
+			_, b := m.apply(i, orphanFound{orphan: modelOrphan})
 			return b
 		})
 	case !p.known && !p.runs:
 		add("runs since an earlier agent", func(_ *model, p *modelPod) broken { p.runs = true; return "" })
 	}
-	if p.known && p.life.state == Syncing {
+	if p.known && p.lifecycle.state == Syncing {
 		add("changed", func(_ *model, p *modelPod) broken { p.due = true; return "" })
 	}
 	return append(moves, m.progress(i)...)
@@ -273,8 +273,8 @@ func (m model) progress(i int) (moves []move) {
 			}
 			p.call, p.callSpec, p.cancelled = callNone, noSpec, false
 			_, b := m.apply(i, in)
-			p.timer = !p.due && p.life.state != Finished
-			if p.life.state == Finished {
+			p.timer = !p.due && p.lifecycle.state != Finished
+			if p.lifecycle.state == Finished {
 				p.due = false
 			}
 			return b
@@ -293,9 +293,9 @@ func (m model) progress(i int) (moves []move) {
 		add("turn", func(m *model, p *modelPod) broken { return m.turn(i) })
 	case p.timer:
 		add("timer", func(_ *model, p *modelPod) broken { p.timer, p.due = false, true; return "" })
-	case p.known && p.life.state == Finished && (p.wanted == noSpec || p.life.again):
+	case p.known && p.lifecycle.state == Finished && (p.wanted == noSpec || p.lifecycle.restart):
 		add("forget", func(m *model, p *modelPod) broken {
-			doom, left := p.life.doom, emptyPod(p.runs)
+			doom, left := p.lifecycle.restartKill, emptyPod(p.runs)
 			left.wanted, left.ended = p.wanted, p.ended
 			*p = left
 			if p.wanted == noSpec {
@@ -317,7 +317,7 @@ var errModel = fmt.Errorf("it fails")
 func (m *model) turn(i int) broken {
 	p := &m.pods[i]
 	p.due = false
-	e, b := m.apply(i, turn{!m.static || strings.HasPrefix(m.turns, digits[i:i+1])})
+	e, b := m.apply(i, callDue{!m.static || strings.HasPrefix(m.turns, digits[i:i+1])})
 	if b != "" {
 		return b
 	}
@@ -327,7 +327,7 @@ func (m *model) turn(i int) broken {
 		if p.acked {
 			return "inv-1: a Sync begins after Terminating was seen"
 		}
-		if p.life.orphan != nil {
+		if p.lifecycle.orphan != nil {
 			return "an orphan is synced"
 		}
 		if p.ended {
@@ -335,35 +335,35 @@ func (m *model) turn(i int) broken {
 		}
 		p.runs = true // it may start something from now on (inv-2)
 		p.synced = p.latest
-		if p.life.pod != modelSpecs[p.latest] {
+		if p.lifecycle.pod != modelSpecs[p.latest] {
 			return "inv-14: a Sync is given another spec than the last one wanted"
 		}
 		for j := range m.pods {
-			if other := m.pods[j]; m.static && j != i && other.known && other.synced != noSpec && other.life.state < Finished {
+			if other := m.pods[j]; m.static && j != i && other.known && other.synced != noSpec && other.lifecycle.state < Finished {
 				return "inv-3: two static pods of one name have started"
 			}
 		}
 	case callTerminate:
-		if p.life.orphan == nil && p.life.pod != modelSpecs[p.own] {
+		if p.lifecycle.orphan == nil && p.lifecycle.pod != modelSpecs[p.own] {
 			return "pw-14: a Terminate is given the spec of the life after"
 		}
 		p.acked = true
-		if g := p.life.grace; g != nil {
+		if g := p.lifecycle.grace; g != nil {
 			if p.grace != 0 && *g > p.grace {
 				return "inv-4: a Terminate is given more than the one before"
 			}
 			p.grace = *g
 		}
 	case callCleanup:
-		if p.life.pod != modelSpecs[p.own] {
+		if p.lifecycle.pod != modelSpecs[p.own] {
 			return "pw-14: a Cleanup is given the spec of the life after"
 		}
-		p.heard = p.life.deleted
+		p.heard = p.lifecycle.deleted
 		if p.runs {
 			return "it is cleaned up, and it runs"
 		}
 	case callNone:
-		if p.life.state != Waiting && p.life.state != Finished {
+		if p.lifecycle.state != Waiting && p.lifecycle.state != Finished {
 			return "its turn leads to nothing"
 		}
 	}
@@ -377,7 +377,7 @@ func (m model) settles() broken {
 		moved := false
 		for i := range m.pods {
 			for _, next := range m.progress(i) {
-				if strings.HasSuffix(next.name, ": timer") && m.pods[i].life.state == Syncing {
+				if strings.HasSuffix(next.name, ": timer") && m.pods[i].lifecycle.state == Syncing {
 					continue // the resync, for ever
 				}
 				if b := next.do(&m); b != "" {
@@ -399,15 +399,15 @@ func (m model) settles() broken {
 			if p.runs && p.wanted != noSpec {
 				return "it is wanted, and has no life"
 			}
-		case p.life.state > Waiting && p.life.state < Finished && p.life.state != Syncing:
-			return broken(fmt.Sprintf("it stays %v for ever", p.life.state))
-		case p.life.state == Waiting && strings.HasPrefix(m.turns, digits[i:i+1]):
+		case p.lifecycle.state > Waiting && p.lifecycle.state < Finished && p.lifecycle.state != Syncing:
+			return broken(fmt.Sprintf("it stays %v for ever", p.lifecycle.state))
+		case p.lifecycle.state == Waiting && strings.HasPrefix(m.turns, digits[i:i+1]):
 			return "it has its turn, and waits for ever"
-		case p.life.state == Syncing && p.synced != p.latest:
+		case p.lifecycle.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
-		case p.life.state == Finished && p.life.deleted && !p.life.again && p.acked && !p.heard && p.life.orphan == nil:
+		case p.lifecycle.state == Finished && p.lifecycle.deleted && !p.lifecycle.restart && p.acked && !p.heard && p.lifecycle.orphan == nil:
 			return "its object is deleted, and no Cleanup was told of it"
-		case p.life.state == Finished && p.runs:
+		case p.lifecycle.state == Finished && p.runs:
 			return "it has finished, and runs"
 		case p.wanted == noSpec:
 			return "nobody wants it, and it is not forgotten"

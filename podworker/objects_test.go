@@ -19,7 +19,7 @@ func (n nodeObjects) Unregister(types.UID) { _ = n.ask("unregister") }
 func newNodeWithObjects(t *testing.T) (*node, *podworker.Pipeline) {
 	n := &node{fail: map[string]error{}, phase: v1.PodPending}
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: n, Status: n, Volumes: n, Cgroups: nodeCgroups{n}, Network: n.network, Objects: nodeObjects{n},
+		Runtime: n, Status: n, Network: n.network, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n}, Objects: nodeObjects{n}},
 	})
 	require.NoError(t, err)
 	return n, p

@@ -14,363 +14,364 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Reporter takes what becomes known of a pod, and answers with what its
-// status says now. status.Manager is one. Its methods don't block.
+// A Reporter computes and delivers the statuses of pods. status.Manager implements it. Its
+// methods must not block.
 type Reporter interface {
-	// Report computes the pod's status from what was observed (nil: nothing
-	// was), from why containers don't start, and from the agent's own word on
-	// the pod.
-	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus
+	// Report computes and returns the pod's status. observed is what the runtime
+	// reported, nil if nothing; starts has the reasons why containers do not start, by
+	// name; termination is the agent's own reason to terminate the pod.
+	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, termination runtime.Termination) v1.PodStatus
 
-	// Finish says that the pod is at its end and has been cleaned up: no
-	// container of it is left unaccounted for, and its object may go.
+	// Finish reports that the pod has terminated and was cleaned up, so its object may be
+	// deleted.
 	Finish(pod *v1.Pod)
 
-	// Forget says that no source wants the pod and nothing of it is left.
+	// Forget reports that no source specifies the pod and its worker was removed.
 	Forget(pod *v1.Pod)
 }
 
-// Volumes get a pod's volumes ready and away.
+// Volumes mounts and unmounts the volumes of pods. If it has the method
+//
+//	Blocked(uid types.UID) (cause string, retryAt time.Time)
+//
+// then [Workers.Snapshot] contains its result while Mount or Unmount is in progress: why it
+// has not returned, and when the operation is retried.
 type Volumes interface {
-	// Mount waits until every volume of the pod that a container uses is ready,
-	// and returns where, by the names of the volumes. An error that wraps a *runtime.Rejection
-	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
+	// Mount blocks until every volume that a container of the pod uses is mounted, and
+	// returns the volumes by name. An error that wraps a *runtime.Rejection, such as
+	// "VolumeAttachmentLimitExceeded", fails the pod.
 	Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error)
 
-	// Unmount waits until no volume of the pod is left.
+	// Unmount blocks until all volumes of the pod are unmounted.
 	Unmount(ctx context.Context, pod *v1.Pod) error
 }
 
-// Probes watch over the containers of a pod. Their methods don't block.
+// Probes runs the probes of containers. Its methods must not block.
 type Probes interface {
-	// Add probes the pod, if it isn't probed yet.
+	// Add starts the probes of the pod. It is idempotent.
 	Add(pod *v1.Pod)
 
-	// StopLiveness ends the probes that could restart a container, and keeps
-	// those that say whether it serves.
+	// StopLiveness stops the liveness and startup probes, which could restart a
+	// container. Readiness probes continue.
 	StopLiveness(pod *v1.Pod)
 
-	// Results returns what the liveness and startup probes of the pod have come
-	// to, for the runtime to act on.
+	// Results returns the results of the liveness and startup probes of the pod.
 	Results(pod *v1.Pod) *runtime.ProbeResults
 
-	// Remove ends all probes of the pod.
+	// Remove stops all probes of the pod.
 	Remove(uid types.UID)
 }
 
-// Objects hold what pods refer to by name: Secrets, ConfigMaps, and whatever
-// else is fetched for them. Their methods don't block.
+// Objects caches the objects that pods refer to, such as Secrets and ConfigMaps. Its methods
+// must not block.
 type Objects interface {
-	// Register says that the pod is about to be worked on, so that what it
-	// refers to will be asked for. It comes before anything of it is, at each
-	// sync: a second call brings what the pod's object refers to now (oc-2).
+	// Register caches the objects that the pod refers to. It is called in each sync
+	// before they are used; another call replaces the references of the pod.
 	Register(pod *v1.Pod)
 
-	// Unregister says that nothing of the pod will be asked for any more. A UID
-	// that is not registered is no error.
+	// Unregister releases the objects of the pod. It has no effect if the pod is not
+	// registered.
 	Unregister(uid types.UID)
 }
 
-// A PipelineConfig names the subsystems of a [Pipeline]. All but Runtime may be
-// nil: that subsystem is not there.
-type PipelineConfig struct {
-	Runtime runtime.Runtime
-	Status  Reporter
-	Admit   Admitter
+// A Relister refreshes the status of pods that SyncPod has changed. pleg.Generator
+// implements it. Its methods must not block.
+type Relister interface {
+	// RequestRelist requests a relist because something was done in the pod.
+	RequestRelist(uid types.UID)
+
+	// RequestReinspect also requests a new inspection, after which the pod is synced
+	// whatever the relist shows. It follows a resize, which lists do not show.
+	RequestReinspect(uid types.UID)
+
+	// Pin reports that SyncPod is in progress until unpin is called, so that its changes
+	// are observed once, at its end, and not for each event of the runtime.
+	Pin(uid types.UID) (unpin func())
+}
+
+// PodResources provides the resources of the node that pods use. Each field may be nil.
+type PodResources struct {
 	Volumes Volumes
 	Cgroups Cgroups
-	Probes  Probes
-	Mirrors Mirrors
 	Objects Objects
 	Images  Images
 
-	// Readmit asks Admit also about pods that run already, as the kubelet
-	// does, which a full node may end (lq-28, L-60).
-	Readmit bool
-
-	// QuietMountTimeouts makes no event of volumes that are not ready in time,
-	// as the kubelet does, whose users wait without knowing for what (nq-12,
-	// vol-27).
-	QuietMountTimeouts bool
-
-	// AdmitWithin is how long a pod waits for what Admit says may yet come
-	// (runtime.Rejection.Deferred). Zero: 5 minutes.
-	AdmitWithin time.Duration
-
-	// Allocation grants resources. Nil: pods have what they ask for.
+	// Allocation allocates resources. Nil: pods have the resources of their spec.
 	Allocation Allocation
+}
 
-	// Network returns why pods get no network at the moment, or nil.
+// A PipelineConfig configures a [Pipeline]. A nil subsystem is left out.
+type PipelineConfig struct {
+	// Runtime runs the containers. Required.
+	Runtime runtime.Runtime
+
+	Status    Reporter
+	Admission Admission
+	Resources PodResources
+	Probes    Probes
+	Mirrors   Mirrors
+
+	// Network returns why the network of pods is not ready, or nil. Pods without
+	// hostNetwork are not started until it is. It must not block.
 	Network func() error
 
-	// Relist asks for a fresh look at a pod in which something was done:
-	// pleg.Generator.RequestRelist.
-	Relist func(uid types.UID)
+	// Relister is notified of changes by SyncPod. Nil: they are observed by the next
+	// relist.
+	Relister Relister
 
-	// Reinspect is Relist for what lists do not show: after it the pod is
-	// synced again, whatever the look shows: pleg.Generator.RequestReinspect.
-	// It is asked for when a resize was carried out (al-20). Nil: Relist, and
-	// that the resize is done is seen at the next sync.
-	Reinspect func(uid types.UID)
+	// QuietMountTimeouts suppresses the event FailedMount for volumes that are not
+	// mounted in time, as in the kubelet (rule vol-27).
+	QuietMountTimeouts bool
 
-	// Hold says that SyncPod is at work on a pod, until the func that it
-	// returns is called: pleg.Generator.Hold. What SyncPod does is then read
-	// once, at its end, and not each time that the runtime hints at a part of
-	// it (L-12). Nil: there is no such thing.
-	Hold func(uid types.UID) (release func())
-
-	// Record takes the events that kubectl describe shows.
+	// Record is called with Kubernetes events. It must not block. Nil: events are
+	// discarded.
 	Record func(runtime.Event)
 
-	// Logger, nil discards.
+	// Logger is used for failed mirror pods and pods outside of their cgroup. If nil,
+	// logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks are called for observation.
 	Hooks PipelineHooks
 }
 
-// A Pipeline is the Handler that takes a pod through the subsystems of a node,
-// in the kubelet's order (sections 3.3, 3.4 and 3.6).
+// A Pipeline is the [Handler] that applies the subsystems of a node to a pod, in the
+// kubelet's order. Safe for concurrent use; the methods of Handler must not be called
+// concurrently for the same pod.
 type Pipeline struct {
 	cfg PipelineConfig
 
 	// mu guards the fields below.
-	mu      sync.Mutex
-	starts  map[types.UID]map[string]runtime.Waiting // why containers that should run don't
-	resizes map[types.UID]time.Time                  // when the pod was last reinspected because of one
-	waiting map[types.UID]time.Time                  // since when it waits to be let in
-	steps   map[types.UID]atStep                     // what the call in flight is at
+	mu       sync.Mutex
+	starts   map[types.UID]map[string]runtime.Waiting // why containers do not start
+	resizes  map[types.UID]time.Time                  // when the pod was last reinspected after a resize
+	deferred map[types.UID]time.Time                  // since when the admission of the pod is deferred
+	steps    map[types.UID]activeStep                 // of the calls in progress
 
-	// calling guards calls, and is held for a report that is made with it: a channel
-	// of capacity 1, because a Reporter may wait in virtual time.
-	calling chan struct{}
-	calls   map[types.UID]SyncRequest // pods for which SyncPod or KillPod is in progress
+	// callLock guards calls, also during a report for one of them: a channel of
+	// capacity 1, because a Reporter may block in tests with virtual time.
+	callLock chan struct{}
+	calls    map[types.UID]SyncRequest // pods for which SyncPod or KillPod is in progress
 }
 
-// NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
+// NewPipeline returns a Pipeline for cfg, or an error if Runtime is nil.
 func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("podworker: PipelineConfig.Runtime is nil")
 	}
 	if cfg.Status == nil {
-		cfg.Status = nobody{}
+		cfg.Status = noReporter{}
 	}
 	if cfg.Network == nil {
 		cfg.Network = func() error { return nil }
 	}
-	if cfg.Relist == nil {
-		cfg.Relist = func(types.UID) {}
-	}
-	if cfg.Reinspect == nil {
-		cfg.Reinspect = cfg.Relist
-	}
-	if cfg.Hold == nil {
-		cfg.Hold = func(types.UID) (release func()) { return func() {} }
+	if cfg.Relister == nil {
+		cfg.Relister = noRelister{}
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
-	if cfg.AdmitWithin == 0 {
-		cfg.AdmitWithin = 5 * time.Minute
+	if cfg.Admission.Timeout == 0 {
+		cfg.Admission.Timeout = 5 * time.Minute
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Pipeline{
-		cfg:     cfg,
-		starts:  map[types.UID]map[string]runtime.Waiting{},
-		resizes: map[types.UID]time.Time{},
-		waiting: map[types.UID]time.Time{},
-		steps:   map[types.UID]atStep{},
-		calling: make(chan struct{}, 1),
-		calls:   map[types.UID]SyncRequest{},
+		cfg:      cfg,
+		starts:   map[types.UID]map[string]runtime.Waiting{},
+		resizes:  map[types.UID]time.Time{},
+		deferred: map[types.UID]time.Time{},
+		steps:    map[types.UID]activeStep{},
+		callLock: make(chan struct{}, 1),
+		calls:    map[types.UID]SyncRequest{},
 	}, nil
 }
 
-// Sync implements [Handler]: admission, status, network, cgroup, mirror pod,
-// volumes, probes, containers (section 3.3).
-func (p *Pipeline) Sync(ctx context.Context, w SyncRequest) (SyncResult, error) {
-	wanted := w.Pod
-	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
-	defer p.done(w.UID)
-	p.at(w.UID, "admission")
-	if rejection := p.admit(ctx, w); rejection != nil {
-		return p.reject(w, rejection)
+// Sync implements [Handler]: admission, status, network, cgroup, mirror pod, volumes, probes,
+// containers.
+func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error) {
+	desired := req.Pod
+	req.Pod = p.allocated(req.Pod) // admission is decided with the allocated resources
+	defer p.endSteps(req.UID)
+	p.beginStep(req.UID, "admit pod")
+	if rejection := p.admit(ctx, req); rejection != nil {
+		return p.reject(req, rejection)
 	}
-	p.at(w.UID, "status")
-	if p.cfg.Allocation != nil {
-		w.Pod = p.cfg.Allocation.Allocate(ctx, wanted, w.Status)
+	p.beginStep(req.UID, "report status")
+	resources := p.cfg.Resources
+	if resources.Allocation != nil {
+		req.Pod = resources.Allocation.Allocate(ctx, desired, req.Status)
 	}
-	status := p.report(w.Pod, w.Status, runtime.Termination{})
-	var end runtime.Termination
-	late, deadline := pastDeadline(w.Pod, status, time.Now())
+	status := p.report(req.Pod, req.Status, runtime.Termination{})
+	var termination runtime.Termination
+	late, deadline := pastDeadline(req.Pod, status, time.Now())
 	if late {
-		end = runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
-		status = p.report(w.Pod, w.Status, end)
-		p.event(w.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+		termination = runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
+		status = p.report(req.Pod, req.Status, termination)
+		p.event(req.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		return SyncResult{Terminal: true, Ending: end}, nil
+		return SyncResult{Terminal: true, Termination: termination}, nil
 	}
-	next := SyncResult{At: deadline}
-	if err := p.cfg.Network(); err != nil && !w.Pod.Spec.HostNetwork {
+	next := SyncResult{NextSync: deadline}
+	if err := p.cfg.Network(); err != nil && !req.Pod.Spec.HostNetwork {
 		err = fmt.Errorf("%w: %w", ErrNetworkNotReady, err)
-		p.event(w.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
+		p.event(req.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
 		return next, err
 	}
-	if p.cfg.Objects != nil {
-		p.cfg.Objects.Register(w.Pod)
+	if resources.Objects != nil {
+		resources.Objects.Register(req.Pod)
 	}
-	if p.outside(w) {
-		return next, p.bringIn(ctx, w)
+	if p.outsideCgroup(req) {
+		return next, p.killOutsideCgroup(ctx, req)
 	}
-	if p.cfg.Cgroups != nil {
-		p.at(w.UID, "cgroup")
-		if err := p.cfg.Cgroups.Ensure(ctx, w.Pod); err != nil {
-			p.failed(ctx, w.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
+	if resources.Cgroups != nil {
+		p.beginStep(req.UID, "create cgroup")
+		if err := resources.Cgroups.Ensure(ctx, req.Pod); err != nil {
+			p.failed(ctx, req.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
 			return next, fmt.Errorf("podworker: ensure cgroup: %w", err)
 		}
 	}
 	if p.cfg.Mirrors != nil {
-		p.at(w.UID, "mirror pod")
-		p.mirror(ctx, w)
+		p.beginStep(req.UID, "create mirror pod")
+		p.syncMirror(ctx, req)
 	}
 	var volumes map[string]runtime.Volume
-	if p.cfg.Volumes != nil {
+	if resources.Volumes != nil {
 		var err error
-		p.at(w.UID, stepVolumes)
-		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
+		p.beginStep(req.UID, stepMount)
+		if volumes, err = resources.Volumes.Mount(ctx, req.Pod); err != nil {
 			if rejection, ok := errors.AsType[*runtime.Rejection](err); ok {
-				return p.reject(w, rejection)
+				return p.reject(req, rejection)
 			}
 			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
-				p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
+				p.failed(ctx, req.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
 			}
 			return next, fmt.Errorf("podworker: mount volumes: %w", err)
 		}
 	}
-	req := runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes}
+	rtReq := runtime.SyncRequest{Pod: req.Pod, Status: req.Status, Volumes: volumes}
 	if p.cfg.Probes != nil {
-		p.cfg.Probes.Add(w.Pod) // volumes are there: no probe runs before the first mount (sl-36)
-		req.Probes = p.cfg.Probes.Results(w.Pod)
+		p.cfg.Probes.Add(req.Pod) // after the volumes are mounted (rule sl-36)
+		rtReq.Probes = p.cfg.Probes.Results(req.Pod)
 	}
-	p.at(w.UID, "runtime")
-	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
-	returned := p.whileCalling(w)
-	res, err := p.syncPod(ctx, req)
+	p.beginStep(req.UID, "sync containers")
+	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
+	returned := p.beginCall(req)
+	res, err := p.syncPod(ctx, rtReq)
 	returned()
-	next.Retry, next.Idle = res.RetryAt, len(res.Actions) == 0
-	resized, failed := p.resized(ctx, wanted, res.Actions)
-	if p.remember(w.UID, res.Actions) || failed {
-		// A container that did not start, or a resize that failed, leaves no
-		// trace in the runtime, so nobody else would tell why.
-		p.report(w.Pod, w.Status, runtime.Termination{})
+	next.RetryAt, next.Idle = res.RetryAt, len(res.Actions) == 0
+	resized, failed := p.resized(ctx, desired, res.Actions)
+	if p.storeStartErrors(req.UID, res.Actions) || failed {
+		// The runtime does not list a container that did not start or a resize that
+		// failed, so no event of the runtime causes a report.
+		p.report(req.Pod, req.Status, runtime.Termination{})
 	}
 	switch {
 	case resized && !failed:
-		next.At = earlier(next.At, p.lookAgain(w.UID, time.Now()))
+		next.NextSync = earlier(next.NextSync, p.reinspect(req.UID, time.Now()))
 	case len(res.Actions) > 0:
-		p.cfg.Relist(w.UID)
+		p.cfg.Relister.RequestRelist(req.UID)
 	}
 	return next, err
 }
 
-// Terminate implements [Handler]: probes that restart, containers, the other
-// probes.
-func (p *Pipeline) Terminate(ctx context.Context, w SyncRequest) error {
-	defer p.done(w.UID)
-	p.at(w.UID, "stop")
-	req := runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status, GracePeriodSeconds: w.GracePeriodSeconds}
-	if w.Pod == nil {
-		if err := p.cfg.Runtime.KillPod(ctx, req); err != nil {
+// Terminate implements [Handler]: probes that restart containers, containers, other probes.
+func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
+	defer p.endSteps(req.UID)
+	p.beginStep(req.UID, stepStop)
+	rtReq := runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status, GracePeriodSeconds: req.GracePeriodSeconds}
+	if req.Pod == nil {
+		if err := p.cfg.Runtime.KillPod(ctx, rtReq); err != nil {
 			return fmt.Errorf("podworker: kill orphan: %w", err)
 		}
-		p.cfg.Relist(w.UID)
+		p.cfg.Relister.RequestRelist(req.UID)
 		return nil
 	}
-	w.Pod = p.granted(w.Pod)
-	p.report(w.Pod, w.Status, w.Ending)
+	req.Pod = p.allocated(req.Pod)
+	p.report(req.Pod, req.Status, req.Termination)
 	if p.cfg.Probes != nil {
-		p.cfg.Probes.StopLiveness(w.Pod)
+		p.cfg.Probes.StopLiveness(req.Pod)
 	}
-	returned := p.whileCalling(w)
-	err := p.cfg.Runtime.KillPod(ctx, req)
+	returned := p.beginCall(req)
+	err := p.cfg.Runtime.KillPod(ctx, rtReq)
 	returned()
 	if err != nil {
-		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
+		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("podworker: kill pod: %w", err)
 	}
 	if p.cfg.Probes != nil {
-		p.cfg.Probes.Remove(w.UID)
+		p.cfg.Probes.Remove(req.UID)
 	}
-	p.at(w.UID, "last look")
-	last, err := p.cfg.Runtime.PodStatus(ctx, w.UID)
+	p.beginStep(req.UID, "inspect terminated containers")
+	last, err := p.cfg.Runtime.PodStatus(ctx, req.UID)
 	if err != nil {
-		return fmt.Errorf("podworker: look at the stopped pod: %w", err)
+		return fmt.Errorf("podworker: inspect terminated pod: %w", err)
 	}
 	for _, c := range last.Containers {
 		if c.State == runtime.ContainerRunning {
-			return fmt.Errorf("podworker: container %s (%s) runs after a successful KillPod: the runtime breaks its contract", c.Name, c.ID)
+			return fmt.Errorf("podworker: container %s (%s) is running after KillPod succeeded", c.Name, c.ID)
 		}
 	}
-	if len(last.IPs) == 0 && w.Status != nil {
-		last.IPs = w.Status.IPs // the sandbox took them along, the status keeps them
+	if len(last.IPs) == 0 && req.Status != nil {
+		last.IPs = req.Status.IPs // those of the removed sandbox remain in the status
 	}
-	end := w.Ending
-	end.Terminal = true
-	p.report(w.Pod, last, end)
-	p.cfg.Relist(w.UID)
+	termination := req.Termination
+	termination.Terminal = true
+	p.report(req.Pod, last, termination)
+	p.cfg.Relister.RequestRelist(req.UID)
 	return nil
 }
 
-// Cleanup implements [Handler]: volumes, cgroup, the last word on the status.
-// Containers and logs are left for garbage collection, so that logs stay
-// readable until the object is gone (sl-48).
-func (p *Pipeline) Cleanup(ctx context.Context, w SyncRequest) error {
-	end := w.Ending
-	end.Terminal = true
-	w.Pod = p.granted(w.Pod)
-	p.report(w.Pod, w.Status, end)
-	defer p.done(w.UID)
-	if p.cfg.Volumes != nil {
-		p.at(w.UID, stepVolumes)
-		if err := p.cfg.Volumes.Unmount(ctx, w.Pod); err != nil {
+// Cleanup implements [Handler]: volumes, cgroup, the final status. Containers and logs are
+// left for garbage collection, so that logs can be read until the object is deleted.
+func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
+	termination := req.Termination
+	termination.Terminal = true
+	req.Pod = p.allocated(req.Pod)
+	p.report(req.Pod, req.Status, termination)
+	defer p.endSteps(req.UID)
+	resources := p.cfg.Resources
+	if resources.Volumes != nil {
+		p.beginStep(req.UID, stepUnmount)
+		if err := resources.Volumes.Unmount(ctx, req.Pod); err != nil {
 			return fmt.Errorf("podworker: unmount volumes: %w", err)
 		}
 	}
-	if p.cfg.Objects != nil {
-		p.cfg.Objects.Unregister(w.UID) // vol-30: its volumes are the last to read of them
+	if resources.Objects != nil {
+		resources.Objects.Unregister(req.UID) // volumes use them until they are unmounted
 	}
-	if p.cfg.Cgroups != nil {
-		p.at(w.UID, "cgroup")
-		if err := p.cfg.Cgroups.Remove(ctx, w.UID); err != nil {
+	if resources.Cgroups != nil {
+		p.beginStep(req.UID, "remove cgroup")
+		if err := resources.Cgroups.Remove(ctx, req.UID); err != nil {
 			return fmt.Errorf("podworker: remove cgroup: %w", err)
 		}
 	}
-	p.cfg.Status.Finish(w.Pod)
-	p.forget(w.UID)
-	p.release(w.UID)
+	p.cfg.Status.Finish(req.Pod)
+	p.forget(req.UID)
+	p.release(req.UID)
 	return nil
 }
 
 // Forget implements [Forgetter].
 func (p *Pipeline) Forget(pod *v1.Pod) {
-	if p.cfg.Objects != nil {
-		p.cfg.Objects.Unregister(pod.UID) // one that never came to its cleanup
+	if p.cfg.Resources.Objects != nil {
+		p.cfg.Resources.Objects.Unregister(pod.UID) // Cleanup may not have been called
 	}
 	p.forget(pod.UID)
 	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)
 }
 
-func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, end runtime.Termination) v1.PodStatus {
+func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, termination runtime.Termination) v1.PodStatus {
 	p.mu.Lock()
-	starts := p.starts[pod.UID] // never changed once it is in the map
+	starts := p.starts[pod.UID] // not changed once it is in the map
 	p.mu.Unlock()
-	return p.cfg.Status.Report(pod, observed, starts, end)
+	return p.cfg.Status.Report(pod, observed, starts, termination)
 }
 
-// failed records a failure, unless it is only that the work was called off.
+// failed records the event of a failure, unless the call was canceled.
 func (p *Pipeline) failed(ctx context.Context, pod *v1.Pod, reason, format string, err error) {
 	if ctx.Err() == nil {
 		p.event(pod, v1.EventTypeWarning, reason, fmt.Sprintf(format, err))
@@ -386,14 +387,19 @@ func (p *Pipeline) forget(uid types.UID) {
 	defer p.mu.Unlock()
 	delete(p.starts, uid)
 	delete(p.resizes, uid)
-	delete(p.waiting, uid)
+	delete(p.deferred, uid)
 }
 
-// nobody is the Reporter of a Pipeline that has none.
-type nobody struct{}
+type noReporter struct{}
 
-func (nobody) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Termination) v1.PodStatus {
+func (noReporter) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Termination) v1.PodStatus {
 	return v1.PodStatus{}
 }
-func (nobody) Finish(*v1.Pod) {}
-func (nobody) Forget(*v1.Pod) {}
+func (noReporter) Finish(*v1.Pod) {}
+func (noReporter) Forget(*v1.Pod) {}
+
+type noRelister struct{}
+
+func (noRelister) RequestRelist(types.UID)      {}
+func (noRelister) RequestReinspect(types.UID)   {}
+func (noRelister) Pin(types.UID) (unpin func()) { return func() {} }

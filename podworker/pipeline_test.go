@@ -93,12 +93,26 @@ func (n *node) KillPod(_ context.Context, req runtime.KillRequest) error {
 }
 func (n *node) network() error { return n.ask("network") }
 
+// nodeRelister is the Relister of a node.
+type nodeRelister struct{ *node }
+
+func (n nodeRelister) RequestRelist(types.UID)    { _ = n.ask("relist") }
+func (n nodeRelister) RequestReinspect(types.UID) { _ = n.ask("reinspect") }
+func (nodeRelister) Pin(types.UID) (unpin func()) { return func() {} }
+
+// pinning also reports pins.
+type pinning struct{ nodeRelister }
+
+func (n pinning) Pin(types.UID) (unpin func()) {
+	_ = n.ask("pin")
+	return func() { _ = n.ask("unpin") }
+}
+
 func newNode(t *testing.T) (*node, *podworker.Pipeline) {
 	n := &node{fail: map[string]error{}, phase: v1.PodPending, left: &runtime.PodStatus{}}
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: n, Status: n, Admit: n, Volumes: n, Cgroups: nodeCgroups{n}, Probes: nodeProbes{n},
-		Network: n.network,
-		Relist:  func(types.UID) { _ = n.ask("relist") }, Reinspect: func(types.UID) { _ = n.ask("reinspect") },
+		Runtime: n, Status: n, Probes: nodeProbes{n}, Network: n.network, Relister: nodeRelister{n},
+		Admission: podworker.Admission{Admitter: n}, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n}},
 		Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
 	})
 	require.NoError(t, err)
@@ -157,7 +171,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 		t.Run(fmt.Sprintf("nq-12, vol-27: volumes that are late, quiet=%t", quiet), func(t *testing.T) {
 			n := &node{fail: map[string]error{"mount": fmt.Errorf("boom: %w", context.DeadlineExceeded)}, left: &runtime.PodStatus{}}
 			p, err := podworker.NewPipeline(podworker.PipelineConfig{
-				Runtime: n, Volumes: n, QuietMountTimeouts: quiet,
+				Runtime: n, Resources: podworker.PodResources{Volumes: n}, QuietMountTimeouts: quiet,
 				Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
 			})
 			require.NoError(t, err)
@@ -213,7 +227,7 @@ func TestActiveDeadlineEndsAPod(t *testing.T) {
 		pod.Spec.ActiveDeadlineSeconds = new(int64(60))
 		next, err := p.Sync(t.Context(), firstWork(pod))
 		require.NoError(t, err)
-		assert.Equal(t, n.start.Add(time.Minute), next.At)
+		assert.Equal(t, n.start.Add(time.Minute), next.NextSync)
 		time.Sleep(time.Minute)
 		next, err = p.Sync(t.Context(), firstWork(pod))
 		require.NoError(t, err)
@@ -232,7 +246,7 @@ func TestAFailedStartIsReportedAtOnce(t *testing.T) {
 	pod := newPod("web", 0)
 	next, err := p.Sync(t.Context(), firstWork(pod))
 	require.EqualError(t, err, `failed to "StartContainer" for "web" with ErrImagePull: "no such image"`)
-	assert.Equal(t, until, next.Retry)
+	assert.Equal(t, until, next.RetryAt)
 	assert.Equal(t, "report", n.asked[len(n.asked)-2], "again, after the sync")
 	assert.Equal(t, map[string]runtime.Waiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, n.starts)
 
@@ -248,7 +262,7 @@ func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) { // sl-45,
 	w := firstWork(newPod("web", 0))
 	w.Status.IPs = []string{"10.0.0.7"}
 	w.GracePeriodSeconds = new(int64(7))
-	w.Ending = runtime.Termination{Failed: true, Reason: "Evicted"}
+	w.Termination = runtime.Termination{Failed: true, Reason: "Evicted"}
 	require.NoError(t, p.Terminate(t.Context(), w))
 	assert.Equal(t, []string{"report", "stop liveness", "kill", "stop probes", "look", "report", "relist"}, n.asked, "sl-40")
 	assert.Equal(t, int64(7), *n.kill.GracePeriodSeconds)
@@ -261,7 +275,7 @@ func TestTerminateFailsWhileAnythingRuns(t *testing.T) {
 	n, p := newNode(t)
 	n.left.Containers = []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}
 	err := p.Terminate(t.Context(), firstWork(newPod("web", 0)))
-	require.ErrorContains(t, err, "container web (x://1) runs after a successful KillPod", "sl-43")
+	require.ErrorContains(t, err, "container web (x://1) is running after KillPod succeeded", "sl-43")
 
 	n.fail["kill"] = errors.New("boom")
 	require.ErrorContains(t, p.Terminate(t.Context(), firstWork(newPod("web", 0))), "kill pod: boom")
@@ -300,11 +314,11 @@ func TestAPipelineOfARuntimeAloneWorks(t *testing.T) { // sl-44
 	assert.Equal(t, []string{"sync", "kill", "look"}, n.asked)
 }
 
-func TestSyncHoldsThePodUntilItsLookIsAskedFor(t *testing.T) { // L-12, pleg-32
+func TestSyncPinsThePodUntilItsRelistIsRequested(t *testing.T) { // L-12, pleg-32
 	for result, want := range map[string][]string{
-		"done":    {"hold", "sync", "relist", "release"},
-		"nothing": {"hold", "sync", "release"},
-		"failed":  {"hold", "sync", "release"},
+		"done":    {"pin", "sync", "relist", "unpin"},
+		"nothing": {"pin", "sync", "unpin"},
+		"failed":  {"pin", "sync", "unpin"},
 	} {
 		n := &node{fail: map[string]error{}}
 		switch result {
@@ -314,11 +328,7 @@ func TestSyncHoldsThePodUntilItsLookIsAskedFor(t *testing.T) { // L-12, pleg-32
 			n.fail["sync"] = errors.New("boom")
 		}
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{
-			Runtime: n, Relist: func(types.UID) { _ = n.ask("relist") },
-			Hold: func(types.UID) (release func()) {
-				_ = n.ask("hold")
-				return func() { _ = n.ask("release") }
-			},
+			Runtime: n, Relister: pinning{nodeRelister{n}},
 		})
 		require.NoError(t, err)
 		_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))

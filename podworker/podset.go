@@ -10,16 +10,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A podSet is the pods that the sources want, and apart from them the mirror
-// pods: the API server's copies of static pods, which are not run (section 9).
-// A mirror belongs to the pod of its full name (ps-2).
+// A podSet holds the desired pods, and separately the mirror pods, which are not run. A mirror
+// pod belongs to the static pod with the same full name.
 type podSet struct {
 	pods    map[types.UID]*v1.Pod
 	mirrors map[types.UID]*v1.Pod
 
-	// By full name, the last one stored at the end. There may be several, a
-	// changed manifest and what is left of the old one; taking one away leaves
-	// the other findable (lq-27).
+	// By full name, the last one stored at the end. There may be several: those of a
+	// changed manifest and of the old one.
 	podNames    map[string][]types.UID
 	mirrorNames map[string][]types.UID
 }
@@ -38,7 +36,7 @@ func (s *podSet) of(pod *v1.Pod) (map[types.UID]*v1.Pod, map[string][]types.UID)
 	return s.pods, s.podNames
 }
 
-// set stores pod in place of what was stored under its UID.
+// set stores pod and replaces the one with the same UID.
 func (s *podSet) set(pod *v1.Pod) {
 	s.remove(pod.UID)
 	pods, names := s.of(pod)
@@ -47,7 +45,7 @@ func (s *podSet) set(pod *v1.Pod) {
 	names[name] = append(names[name], pod.UID)
 }
 
-// remove takes out the pod or the mirror of that UID.
+// remove removes the pod or the mirror pod with that UID.
 func (s *podSet) remove(uid types.UID) {
 	pod := s.pods[uid]
 	if pod == nil {
@@ -64,11 +62,12 @@ func (s *podSet) remove(uid types.UID) {
 	}
 }
 
-// named returns the pod of a full name, never a mirror (ps-1); nil if there is
-// none.
+// named returns the pod with a full name that was stored last, never a mirror pod; nil if
+// there is none.
 func (s *podSet) named(fullName string) *v1.Pod { return last(s.pods, s.podNames[fullName]) }
 
-// mirrorNamed returns the mirror of a full name.
+// mirrorNamed returns the mirror pod with a full name that was stored last; nil if there is
+// none.
 func (s *podSet) mirrorNamed(fullName string) *v1.Pod {
 	return last(s.mirrors, s.mirrorNames[fullName])
 }
@@ -80,7 +79,7 @@ func last(pods map[types.UID]*v1.Pod, uids []types.UID) *v1.Pod {
 	return pods[uids[len(uids)-1]]
 }
 
-// mirrorOf returns the mirror that belongs to pod, nil if there is none.
+// mirrorOf returns the mirror pod of a static pod; nil if there is none.
 func (s *podSet) mirrorOf(pod *v1.Pod) *v1.Pod {
 	if !runtime.IsStatic(pod) {
 		return nil
@@ -88,8 +87,8 @@ func (s *podSet) mirrorOf(pod *v1.Pod) *v1.Pod {
 	return s.mirrorNamed(runtime.PodFullName(pod))
 }
 
-// translate returns the UID of the static pod for that of its mirror, and any
-// other as it is (ps-3).
+// translate returns the UID of the static pod for that of its mirror pod, and any other
+// unchanged.
 func (s *podSet) translate(uid types.UID) types.UID {
 	if mirror, ok := s.mirrors[uid]; ok {
 		if pod := s.named(runtime.PodFullName(mirror)); pod != nil {
@@ -99,8 +98,7 @@ func (s *podSet) translate(uid types.UID) types.UID {
 	return uid
 }
 
-// translations returns, for each static pod, the UID of its mirror, empty if it
-// has none (ps-4).
+// translations returns the UID of the mirror pod of each static pod, "" if it has none.
 func (s *podSet) translations() map[types.UID]types.UID {
 	uids := map[types.UID]types.UID{}
 	for uid, pod := range s.pods {
@@ -115,8 +113,7 @@ func (s *podSet) translations() map[types.UID]types.UID {
 	return uids
 }
 
-// orphanMirrors returns the mirrors whose static pod nobody wants (ps-6), by
-// UID.
+// orphanMirrors returns the mirror pods without a static pod, by UID.
 func (s *podSet) orphanMirrors() (orphans []*v1.Pod) {
 	for _, uid := range slices.Sorted(maps.Keys(s.mirrors)) {
 		if mirror := s.mirrors[uid]; s.named(runtime.PodFullName(mirror)) == nil {

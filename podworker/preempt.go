@@ -7,24 +7,23 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// preempted is the kill of a pod that is preempted, in the kubelet's words
-// (adm-10, ev-62).
-var preempted = KillOptions{Evict: true, Ending: runtime.Termination{
+// preempted is the kill of a preempted pod, with the kubelet's reason and messages
+// (rule adm-10).
+var preempted = KillOptions{Evict: true, Termination: runtime.Termination{
 	Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod",
 	Disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
 }}
 
-// preemptLocked kills the pods of r.Preempt and makes p due when all of them have
-// finished, which is when their resources are free. Pods that their source no
-// longer specifies, and orphans, terminate already and are only waited for. If two
-// pods preempt the same victim, the second waits for it; the first is retried
-// after the ordinary delay.
+// preemptLocked kills the pods of r.Preempt and makes p due when all of them have finished,
+// which is when their resources are free. Pods that no source specifies, and orphans, are
+// terminating already and are only waited for. If two pods preempt the same victim, the
+// second waits for it; the first is retried after the ordinary delay.
 //
-// It returns the pods that did not terminate already.
+// It returns the pods that were not terminating already.
 func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []PreemptInfo) {
 	for _, uid := range r.Preempt {
 		victim, ok := w.pods[uid]
-		if !ok || victim == p || victim.life.state == Finished {
+		if !ok || victim == p || victim.lifecycle.state == Finished {
 			continue
 		}
 		if p.victims == nil {
@@ -32,11 +31,11 @@ func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []P
 		}
 		p.victims[uid] = struct{}{}
 		victim.preemptor = p
-		if victim.life.removed || victim.life.pod == nil {
+		if victim.lifecycle.removed || victim.lifecycle.pod == nil {
 			continue
 		}
-		if victim.life.state < Stopping {
-			killedPods = append(killedPods, PreemptInfo{Pod: victim.life.pod, By: p.uid, Reason: r.Reason})
+		if victim.lifecycle.state < Stopping {
+			killedPods = append(killedPods, PreemptInfo{Pod: victim.lifecycle.pod, By: p.uid, Reason: r.Reason})
 		}
 		w.stepLocked(victim, killed{preempted})
 	}
@@ -45,22 +44,23 @@ func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []P
 
 func (i PreemptInfo) event() runtime.Event {
 	return runtime.Event{
-		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: preempted.Ending.Reason, Message: preempted.Ending.Message,
+		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: preempted.Termination.Reason, Message: preempted.Termination.Message,
 	}
 }
 
-// giveWayLocked tells who waits for p's end that it has come.
-func (w *Workers) giveWayLocked(p *worker) {
+// wakePreemptorLocked removes p, which has finished, from the victims of its preemptor, and
+// wakes that one if it was the last.
+func (w *Workers) wakePreemptorLocked(p *worker) {
 	by := p.preemptor
 	p.preemptor = nil
 	if by == nil {
 		return
 	}
 	if _, waits := by.victims[p.uid]; !waits {
-		return // it was called for since
+		return // a call of the preemptor has reset its victims
 	}
 	delete(by.victims, p.uid)
-	if len(by.victims) == 0 && by.life.state == Syncing {
-		w.wakeLocked(by) // there is room
+	if len(by.victims) == 0 && by.lifecycle.state == Syncing {
+		w.wakeLocked(by)
 	}
 }

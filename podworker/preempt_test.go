@@ -45,7 +45,7 @@ func (c *crowded) Terminate(_ context.Context, w podworker.SyncRequest) error {
 
 func (c *crowded) Cleanup(_ context.Context, w podworker.SyncRequest) error {
 	time.Sleep(2 * time.Second)
-	c.trace(string(w.UID) + " has gone: " + w.Ending.Reason + ": " + w.Ending.Disruption)
+	c.trace(string(w.UID) + " has gone: " + w.Termination.Reason + ": " + w.Termination.Disruption)
 	delete(c.held, w.UID)
 	return nil
 }
@@ -68,9 +68,10 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev
 		synctest.Wait()
 		w.Update(newPod("critical", 0), true)
 		time.Sleep(time.Second)
-		e, _ := w.Explain("critical")
-		assert.Equal(t, podworker.WaitVictims, e.Wait)
-		assert.Contains(t, e.String(), "It waits for the end of pods that give way to it: web; it is tried again then, or in ")
+		e, _ := w.Snapshot("critical")
+		assert.Equal(t, "wait for other pods to terminate", e.Step)
+		assert.Equal(t, []types.UID{"web"}, e.BlockedBy)
+		assert.False(t, e.Next.IsZero())
 		time.Sleep(10 * time.Second)
 		stop()
 		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
@@ -108,11 +109,11 @@ func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 		stop := run(t, w)
 		w.Update(newPod("critical", 0), true)
 		synctest.Wait()
-		e, _ := w.Explain("critical")
-		assert.Equal(t, podworker.WaitRetry, e.Wait, "neither itself nor who is not known here is killed")
+		e, _ := w.Snapshot("critical")
+		assert.Empty(t, e.BlockedBy, "neither the pod itself nor an unknown one is killed")
 		assert.Equal(t, podworker.Syncing, e.State)
 		time.Sleep(15 * time.Second)
-		e, _ = w.Explain("critical")
+		e, _ = w.Snapshot("critical")
 		assert.Equal(t, 2, e.Failures)
 		stop()
 	})

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A queue is the pods that are due, in the order in which they became due. Each
-// is in it once at most, and goes to its end after a call, so that no pod is
-// passed over for one that is always due.
+// A queue holds the due pods in the order in which they became due. A pod is in it at most
+// once and is appended again after its call, so that no pod starves behind one that is always
+// due.
 type queue struct {
 	pods []*worker
 	head int
@@ -17,7 +17,7 @@ type queue struct {
 
 func (q *queue) push(p *worker) { q.pods = append(q.pods, p) }
 
-// pop returns nil if there is none.
+// pop returns nil if the queue is empty.
 func (q *queue) pop() *worker {
 	if q.head == len(q.pods) {
 		return nil
@@ -30,16 +30,16 @@ func (q *queue) pop() *worker {
 	return p
 }
 
-// A slot is the place of one call among Config.Parallel.
+// A slot is one of Config.Parallel calls.
 type slot struct {
 	workers *Workers
 
 	// Guarded by Workers.mu.
-	timer *time.Timer // frees the slot of a slow call; nil: none does
+	timer *time.Timer // frees the slot of a slow call; nil: Config.Slow is negative
 	freed bool
 }
 
-// take takes the first due pod off the queue, if there is a place for its call.
+// take removes the first due pod from the queue, if a slot is free.
 func (w *Workers) take(ctx context.Context) (due, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *Workers) takeLocked(ctx context.Context) (due, bool) {
 	return due{}, false
 }
 
-// slotLocked takes a place; nil: they are not counted.
+// slotLocked takes a slot; nil if Parallel is zero.
 func (w *Workers) slotLocked() *slot {
 	if w.cfg.Parallel == 0 {
 		return nil
@@ -73,8 +73,7 @@ func (w *Workers) slotLocked() *slot {
 	return s
 }
 
-// free gives the place to the next call: when the call has returned, or when it
-// has had its time, whichever is first.
+// free releases the slot when the call has returned or has become slow, whichever is first.
 func (s *slot) free() {
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
@@ -115,7 +114,7 @@ func (w *Workers) wakeLocked(p *worker) {
 	signal(w.ready)
 }
 
-// expired makes uid due when its timer has run out.
+// expired makes the pod due when its timer has expired.
 func (w *Workers) expired(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,23 +24,21 @@ func TestDelayAfterACall(t *testing.T) {
 		next SyncResult
 		err  error
 		want time.Duration
-		wait Wait
 	}{
-		"success waits for the resync":                       {SyncResult{}, nil, 90 * time.Second, WaitResync},
-		"an error is retried":                                {SyncResult{}, boom, 15 * time.Second, WaitRetry},
-		"the network is asked for again soon":                {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond, WaitNetwork},
-		"a back-off is kept without jitter (lq-9, pw-49)":    {SyncResult{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
-		"a back-off longer than the resync is looked at":     {SyncResult{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second, WaitResync},
-		"a deadline after success":                           {SyncResult{At: now.Add(3 * time.Second)}, nil, 3 * time.Second, WaitDeadline},
-		"a time that has passed is now":                      {SyncResult{Retry: now.Add(-time.Second)}, boom, 0, WaitBackoff},
-		"a deadline does not slow a retry":                   {SyncResult{At: now.Add(time.Hour)}, boom, 15 * time.Second, WaitRetry},
-		"nor hide a back-off":                                {SyncResult{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second, WaitBackoff},
-		"a deadline does not slow the retry for the network": {SyncResult{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond, WaitNetwork},
+		"success waits for the resync":                       {SyncResult{}, nil, 90 * time.Second},
+		"an error is retried":                                {SyncResult{}, boom, 15 * time.Second},
+		"the network is asked for again soon":                {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
+		"a back-off is kept without jitter (lq-9, pw-49)":    {SyncResult{RetryAt: now.Add(20 * time.Second)}, boom, 20 * time.Second},
+		"a back-off longer than the resync is looked at":     {SyncResult{RetryAt: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
+		"a deadline after success":                           {SyncResult{NextSync: now.Add(3 * time.Second)}, nil, 3 * time.Second},
+		"a time that has passed is now":                      {SyncResult{RetryAt: now.Add(-time.Second)}, boom, 0},
+		"a deadline does not slow a retry":                   {SyncResult{NextSync: now.Add(time.Hour)}, boom, 15 * time.Second},
+		"nor hide a back-off":                                {SyncResult{NextSync: now.Add(time.Hour), RetryAt: now.Add(time.Second)}, boom, time.Second},
+		"a deadline does not slow the retry for the network": {SyncResult{NextSync: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			delay, wait := d.after(now, tc.next, tc.err, 1, half)
+			delay := d.after(now, tc.next, tc.err, 1, half)
 			assert.Equal(t, tc.want, delay)
-			assert.Equal(t, tc.wait, wait)
 		})
 	}
 }
@@ -49,9 +47,8 @@ func TestARuntimeThatDoesNotAnswerIsAskedAgainSoonAtFirst(t *testing.T) {
 	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
 	away := fmt.Errorf("kill pod: %w", runtime.ErrUnavailable)
 	for failures, seconds := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 6: 10, 100: 10} {
-		delay, wait := d.after(time.Now(), SyncResult{}, away, failures, func(d time.Duration) time.Duration { return d })
+		delay := d.after(time.Now(), SyncResult{}, away, failures, func(d time.Duration) time.Duration { return d })
 		assert.Equal(t, seconds*time.Second, delay, failures)
-		assert.Equal(t, WaitRetry, wait)
 	}
 }
 
@@ -64,18 +61,18 @@ func TestJitterStaysWithinHalf(t *testing.T) {
 }
 
 func TestTurnsGoByArrival(t *testing.T) { // pw-20
-	q := turns{}
-	q.join("web_default", "a")
-	q.join("web_default", "b")
-	q.join("web_default", "c")
-	q.join("web_default", "a")
-	assert.True(t, q.has("web_default", "a"))
-	assert.False(t, q.has("web_default", "b"))
-	assert.Equal(t, types.UID("a"), q.leave("web_default", "b"), "who waits may leave the queue (pw-29)")
-	assert.Equal(t, types.UID("c"), q.leave("web_default", "a"))
-	assert.Equal(t, types.UID(""), q.leave("web_default", "c"))
+	q := nameQueues{}
+	q.push("web_default", "a")
+	q.push("web_default", "b")
+	q.push("web_default", "c")
+	q.push("web_default", "a")
+	assert.True(t, q.isFirst("web_default", "a"))
+	assert.False(t, q.isFirst("web_default", "b"))
+	assert.Equal(t, types.UID("a"), q.remove("web_default", "b"), "who waits may leave the queue (pw-29)")
+	assert.Equal(t, types.UID("c"), q.remove("web_default", "a"))
+	assert.Equal(t, types.UID(""), q.remove("web_default", "c"))
 	assert.Empty(t, q, "an empty queue takes no room")
-	assert.Equal(t, types.UID(""), q.leave("web_default", "nobody"))
+	assert.Equal(t, types.UID(""), q.remove("web_default", "nobody"))
 }
 
 func TestPastDeadline(t *testing.T) {

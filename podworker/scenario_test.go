@@ -51,7 +51,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	terminal POD                Sync of it says that it has run to its end
 //	backoff SECONDS             Sync fails until then
 //	changed POD                 pleg says so
-//	explain POD                 what Explain says
+//	explain POD                 the Snapshot
 //	advance SECONDS             time passes
 //	settle                      the Loop's synchronous step
 func TestScenarios(t *testing.T) {
@@ -162,7 +162,7 @@ func (s *stage) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.Sy
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && time.Now().Before(s.backoff) {
-		return podworker.SyncResult{Retry: s.backoff}, errors.New("back-off")
+		return podworker.SyncResult{RetryAt: s.backoff}, errors.New("back-off")
 	}
 	return podworker.SyncResult{Terminal: s.terminal[w.UID]}, err
 }
@@ -334,10 +334,10 @@ func (s *stage) command(ctx context.Context, workers *podworker.Workers, loop *p
 	case "unmirror":
 		loop.RemovePods([]*v1.Pod{pod})
 	case "explain":
-		if e, ok := loop.Explain(pod.UID); ok {
-			s.note(pod.UID, e.String())
+		if e, ok := loop.Snapshot(pod.UID); ok {
+			s.note(pod.UID, snapshotText(e))
 		} else {
-			s.note(pod.UID, "not known")
+			s.note(pod.UID, "no worker")
 		}
 	case "killwait":
 		opts := podworker.KillOptions{GracePeriodSeconds: seconds(2)}
@@ -414,4 +414,35 @@ func (s *stage) command(ctx context.Context, workers *podworker.Workers, loop *p
 		err = fmt.Errorf("there is no command %s", c.Name())
 	}
 	return err
+}
+
+// snapshotText returns the fields of a snapshot that are set, with times relative to it.
+func snapshotText(s podworker.Snapshot) string {
+	text := s.State.String() + " for " + s.At.Sub(s.Since).String()
+	add := func(format string, args ...any) { text += ", " + fmt.Sprintf(format, args...) }
+	if s.Step != "" {
+		add("step %q for %v", s.Step, s.At.Sub(s.StepSince))
+	}
+	if s.BlockedBy != nil {
+		add("blocked by %v", s.BlockedBy)
+	}
+	if s.Err != "" {
+		add("failures %d: %s", s.Failures, s.Err)
+	}
+	if !s.Next.IsZero() {
+		add("next in %v", s.Next.Sub(s.At))
+	}
+	if t := s.Termination; t != nil {
+		add("termination: %s %v ago", t.Cause, s.At.Sub(t.At))
+		if t.Reason != "" {
+			add("%s: %s", t.Reason, t.Message)
+		}
+		if t.GracePeriodSeconds != nil {
+			add("grace %d", *t.GracePeriodSeconds)
+		}
+	}
+	if s.Restart {
+		add("restart")
+	}
+	return text
 }

@@ -2,41 +2,38 @@ package podworker
 
 import "fmt"
 
-// A State is how far a pod's life has gone. It moves down this list, and each
-// state says which Handler method may be called:
+// A State is the position of a pod in its lifecycle. It only advances, and determines
+// which method of the [Handler] may be called:
 //
-//	Waiting ──its turn──▶ Syncing ──kill, delete, terminal──▶ Stopping
-//	   │                   Sync                                  │ the Sync in flight has returned
-//	   │                                                         ▼
-//	   │                                                     Terminating ──stopped──▶ Cleaning ──clean──▶ Finished
-//	   │                                                      Terminate               Cleanup               ▲
-//	   └──────────────────── removed or deleted before the start ──────────────────────────────────────────┘
+//	Waiting ──first in queue──▶ Syncing ──kill, delete, terminal──▶ Stopping
+//	   │                         Sync                                  │ Sync has returned
+//	   │                                                               ▼
+//	   │                                                           Terminating ──terminated──▶ Cleaning ──cleaned──▶ Finished
+//	   │                                                            Terminate                   Cleanup                ▲
+//	   └──────────────────── removed or deleted before the start ──────────────────────────────────────────────────────┘
 //
-// Only static pods wait; every other begins in Syncing (pw-28). One that is
-// killed while it waits has nothing to stop, and goes on to Cleaning, so that its
-// status says why it never ran. A deletion that
-// arrives when all is done brings Finished back to Cleaning once, so that the
-// Handler can let the object go.
+// Only static pods wait; all others begin in Syncing. A pod that is killed in Waiting has
+// no containers and advances to Cleaning, so that its status contains the reason. A deletion
+// that arrives in Finished moves the pod back to Cleaning once, so that the Handler can
+// report the deletion.
 //
-// Stopping is the moment between a request to terminate and its
-// acknowledgement by the worker (pw-9): who sets things up for a pod stops at
-// Stopping, who tears down waits for Terminating.
+// Stopping is the time between a request to terminate and its acknowledgment by the worker:
+// subsystems that set up resources for a pod stop at Stopping; those that release them wait
+// for Terminating.
 //
-// States are ordered, and what others want to know of a pod (section 2.2) is a
-// comparison: containers may run below Cleaning, termination is requested from
-// Stopping on, no container is started from Terminating on, what the runtime
-// holds may go from Cleaning on, and all of it is over at Finished. For pods
-// that have no life [Loop.State] answers.
+// States are ordered: containers may run below Cleaning, termination was requested from
+// Stopping on, no container is started from Terminating on, and containers may be removed
+// from Cleaning on. [Loop.State] returns the state of a pod without a worker.
 type State int
 
 // The states of a pod.
 const (
-	Waiting     State = iota // known, not started: its turn has not come (pw-29)
-	Syncing                  // Sync is called for it
-	Stopping                 // termination is requested; a Sync may still be in flight
-	Terminating              // Terminate is called until its containers have stopped
-	Cleaning                 // nothing runs; Cleanup is called until nothing is left
-	Finished                 // nothing will be called any more
+	Waiting     State = iota // a static pod of the same name has not finished
+	Syncing                  // Sync is called
+	Stopping                 // termination is requested; a Sync may be in progress
+	Terminating              // Terminate is called until it succeeds
+	Cleaning                 // no container runs; Cleanup is called until it succeeds
+	Finished                 // no method is called
 )
 
 var stateNames = [...]string{"waiting", "syncing", "stopping", "terminating", "cleaning", "finished"}
@@ -49,10 +46,10 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// MarshalText writes the state as String has it.
+// MarshalText returns the result of String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the result of MarshalText.
 func (s *State) UnmarshalText(text []byte) error {
 	for i, name := range stateNames {
 		if name == string(text) {
@@ -60,5 +57,5 @@ func (s *State) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("podworker: %q is no state of a pod", text)
+	return fmt.Errorf("podworker: unknown state %q", text)
 }

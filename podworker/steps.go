@@ -9,46 +9,51 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// PipelineHooks are called as things happen, on the goroutine they happen on;
-// they must not block. Any may be nil.
+// PipelineHooks are called synchronously on the goroutine on which the event occurs. They must
+// not block. Each may be nil.
 type PipelineHooks struct {
-	// Rejected is called for each pod that fails because it may not run on the
-	// node (kubelet_admission_rejections_total, adm-15).
+	// Rejected is called for each pod that fails because it was rejected
+	// (kubelet_admission_rejections_total).
 	Rejected func(*v1.Pod, runtime.Rejection)
 
-	// Stepped is called after each step of a call (L-54): between them they
-	// take all of its time.
+	// Stepped is called after each step of a call. The steps of a call take all of its
+	// time.
 	Stepped func(StepInfo)
 }
 
-// A StepInfo tells of one step of a call: "admission", "status", "cgroup",
-// "mirror pod", "volumes", "runtime"; "stop", "last look"; what of the runtime's
-// share goes where, the runtime tells.
+// A StepInfo describes a step of a call: "admit pod", "report status", "create cgroup",
+// "create mirror pod", "mount volumes" or "sync containers" of Sync; "stop containers" or
+// "inspect terminated containers" of Terminate; "unmount volumes" or "remove cgroup" of
+// Cleanup. The runtime reports the steps of its own calls.
 type StepInfo struct {
 	UID        types.UID
 	Step       string
 	Begin, End time.Time
 }
 
-// stepVolumes is the step in which volumes are mounted, or unmounted at the end.
-const stepVolumes = "volumes"
+// Steps that occur more than once in the code.
+const (
+	stepMount   = "mount volumes"
+	stepUnmount = "unmount volumes"
+	stepStop    = "stop containers"
+)
 
-// An atStep is what a call in flight is at.
-type atStep struct {
+// An activeStep is the current step of a call in progress.
+type activeStep struct {
 	name  string
 	since time.Time
 }
 
-// at takes note that the call in flight for the pod goes on to a step; "" ends
-// the last one.
-func (p *Pipeline) at(uid types.UID, name string) {
+// beginStep ends the current step of the call for the pod and begins the next; "" begins
+// none.
+func (p *Pipeline) beginStep(uid types.UID, name string) {
 	now := time.Now()
 	p.mu.Lock()
 	before := p.steps[uid]
 	if name == "" {
 		delete(p.steps, uid)
 	} else {
-		p.steps[uid] = atStep{name, now}
+		p.steps[uid] = activeStep{name, now}
 	}
 	p.mu.Unlock()
 	if before.name != "" && p.cfg.Hooks.Stepped != nil {
@@ -56,21 +61,21 @@ func (p *Pipeline) at(uid types.UID, name string) {
 	}
 }
 
-func (p *Pipeline) done(uid types.UID) { p.at(uid, "") }
+func (p *Pipeline) endSteps(uid types.UID) { p.beginStep(uid, "") }
 
-// Blocked implements [Blocker], if Config.Volumes does.
-func (p *Pipeline) Blocked(uid types.UID) (cause string, retryAt time.Time) {
-	volumes, ok := p.cfg.Volumes.(Blocker)
-	if step, _ := p.Doing(uid); !ok || step != stepVolumes {
-		return "", time.Time{}
-	}
-	return volumes.Blocked(uid)
+// blockedReporter is the optional interface of Volumes.
+type blockedReporter interface {
+	Blocked(uid types.UID) (cause string, retryAt time.Time)
 }
 
-// Doing implements [Explainer].
-func (p *Pipeline) Doing(uid types.UID) (step string, since time.Time) {
+// Progress implements [ProgressReporter].
+func (p *Pipeline) Progress(uid types.UID) Progress {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	s := p.steps[uid]
-	return s.name, s.since
+	p.mu.Unlock()
+	progress := Progress{Step: s.name, Since: s.since}
+	if volumes, ok := p.cfg.Resources.Volumes.(blockedReporter); ok && (s.name == stepMount || s.name == stepUnmount) {
+		progress.Err, progress.RetryAt = volumes.Blocked(uid)
+	}
+	return progress
 }

@@ -42,16 +42,16 @@ func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw
 		return p
 	}
 	inputs := map[string]input{
-		"update":          wanted{pod: spec(nil, "")},
-		"create":          wanted{pod: spec(nil, ""), create: true},
-		"deleted":         wanted{pod: spec(new(int64(30)), "")},
-		"deleted, sooner": wanted{pod: spec(new(int64(5)), "")},
-		"failed":          wanted{pod: spec(nil, v1.PodFailed)},
-		"removed":         unwanted{},
+		"update":          podUpdated{pod: spec(nil, "")},
+		"create":          podUpdated{pod: spec(nil, ""), create: true},
+		"deleted":         podUpdated{pod: spec(new(int64(30)), "")},
+		"deleted, sooner": podUpdated{pod: spec(new(int64(5)), "")},
+		"failed":          podUpdated{pod: spec(nil, v1.PodFailed)},
+		"removed":         podRemoved{},
 		"killed":          killed{},
 		"killed, sooner":  killed{KillOptions{GracePeriodSeconds: new(int64(5))}},
-		"its turn":        turn{true},
-		"not its turn":    turn{false},
+		"its turn":        callDue{true},
+		"not its turn":    callDue{false},
 		"call failed":     returned{call: callSync, err: assert.AnError},
 		"Sync done":       returned{call: callSync},
 		"Sync terminal":   returned{call: callSync, terminal: true},
@@ -79,9 +79,9 @@ func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw
 			if want == "-" {
 				continue // no such call can be in flight
 			}
-			before := life{state: s, pod: spec(nil, "")}
+			before := lifecycle{state: s, pod: spec(nil, "")}
 			if s >= Stopping {
-				before.grace, before.cause = new(int64(30)), CauseKilled
+				before.grace, before.cause = new(int64(30)), causeKilled
 			}
 			after, e := step(before, in)
 			assert.Equal(t, want, transition(before, after, e), "%s in %v", name, s)
@@ -90,12 +90,12 @@ func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw
 }
 
 // transition words a step as the table has it.
-func transition(before, after life, e effect) string {
+func transition(before, after lifecycle, e effect) string {
 	words := "·"
 	if after.state != before.state {
 		words = after.state.String()
 	}
-	if after.again && !before.again {
+	if after.restart && !before.restart {
 		words += " again"
 	}
 	if e.wake {

@@ -15,84 +15,81 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Workers run one life per pod UID. Tell them what is wanted with Update,
-// Remove, Sync and Kill, at any time and from any goroutine: none of them
-// blocks or does the work itself. The work is done while Run runs.
-//
-// There is no goroutine for a pod that has nothing to do.
+// Workers run one worker for each pod UID. Update, Remove, Sync and Kill report changes; they
+// do not block. The Handler is called while Run runs. A pod that is not due has no goroutine.
+// Safe for concurrent use.
 type Workers struct {
 	cfg    Config
 	ran    runonce.Guard
 	delays delays
 
-	// Each has room for one signal; senders don't wait.
-	ready    chan struct{} // there is a due pod, and a place for its call
-	finished chan struct{} // a pod has come to its end: Loop settles
+	// Channels of capacity 1; senders do not wait.
+	ready    chan struct{} // a pod is due and its call may begin
+	finished chan struct{} // a pod has finished: Loop calls Settle
 
 	// mu guards the fields below.
 	mu      sync.Mutex
 	pods    map[types.UID]*worker
-	turns   turns
-	queue   queue                  // due, in order; a UID is in it at most once
+	names   nameQueues
+	queue   queue                  // due pods; a UID is in it at most once
 	busy    int                    // calls that count towards Config.Parallel
-	settled map[types.UID]struct{} // finished, or heard of since: for Loop to look at
-	ended   bool                   // Run has returned: nothing will be done
+	settled map[types.UID]struct{} // finished, or changed since then: for Loop.Settle
+	ended   bool                   // Run has returned
 
-	// doomed are the pods without a life whose next one is to end before it
-	// starts anything (life.doom).
-	doomed map[types.UID]KillOptions
+	// restartKills has the kills of pods that were forgotten and start again; the new
+	// worker terminates the pod before it starts a container (lifecycle.restartKill).
+	restartKills map[types.UID]KillOptions
 
-	// touched has, of pods that were forgotten, worker.touched: a pod that is added
-	// with the same UID must not be given a status from before that, in which
-	// containers run that were terminated. Entries are removed after keepTouched.
-	touched map[types.UID]time.Time
+	// changedAt has worker.changedAt of pods that were forgotten: a pod that is added
+	// with the same UID must not be given an older status, which may contain
+	// terminated containers as running. Entries are removed after keepChangedAt.
+	changedAt map[types.UID]time.Time
 }
 
-// A worker is one pod's life and what surrounds it.
+// A worker is the lifecycle of one pod with its timers and its call in progress.
 type worker struct {
-	life life
+	lifecycle lifecycle
 
 	uid    types.UID
-	static string  // full name of a static pod, else ""
-	mirror *v1.Pod // the API server's copy of it, if it is known
+	static string  // full name of a static pod until it has finished, else ""
+	mirror *v1.Pod // its mirror pod; nil: none is known
 
 	queued bool // in Workers.queue
-	again  bool // became due while a call was in flight
+	again  bool // became due while a call was in progress
 	due    time.Time
 
-	// The call in flight.
+	// The call in progress.
 	running  bool
 	calling  call
-	observed atomic.Bool // it is past the wait for a status
+	observed atomic.Bool // the wait for a new status has ended
 	began    time.Time
 	cancel   context.CancelFunc
 
-	timer *time.Timer // makes it due; nil if none was set yet
-	next  time.Time   // when that is
-	wait  Wait        // and what for
+	timer *time.Timer // makes the pod due at next; nil: none was set yet
+	next  time.Time
 
-	seen     time.Time // when the pod was first heard of
-	since    time.Time // when its state began
-	asked    time.Time // when its termination was requested
-	called   time.Time // when the last call returned, or was given up; zero: none was made
-	touched  time.Time // when the last one of these returned that may have done something
-	met      bool      // the Handler was called
-	err      error     // of the last call
-	failures int       // calls in a row that failed
-	done     []chan Outcome
+	added     time.Time // when the worker was created
+	since     time.Time // when the state began
+	requested time.Time // when the termination was requested
+	called    time.Time // when the last call returned; zero: none was made
+	changedAt time.Time // when the last call returned that may have changed the runtime
+	met       bool      // the Handler was called
+	err       error     // of the last call
+	failures  int       // consecutive failed calls
+	done      []chan Outcome
 
-	victims   map[types.UID]struct{} // whose end it waits for; nil: nobody's
-	preemptor *worker                // who waits for this one's end; nil: nobody
+	victims   map[types.UID]struct{} // preempted pods that it waits for
+	preemptor *worker                // the worker that waits for this one; nil: none
 }
 
-// New returns Workers for cfg, or an error if it lacks something. It starts
-// nothing.
+// New returns Workers for cfg, or an error if a required field is missing or a duration is
+// negative. It starts nothing.
 func New(cfg Config) (*Workers, error) {
 	switch {
 	case cfg.Handler == nil:
 		return nil, errors.New("podworker: Config.Handler is nil")
 	case cfg.StatusCache == nil:
-		return nil, errors.New("podworker: Config.Statuses is nil")
+		return nil, errors.New("podworker: Config.StatusCache is nil")
 	case cfg.Resync < 0 || cfg.Retry < 0 || cfg.Parallel < 0:
 		return nil, errors.New("podworker: negative Config.Resync, Retry or Parallel")
 	}
@@ -118,21 +115,21 @@ func New(cfg Config) (*Workers, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Workers{
-		cfg:      cfg,
-		delays:   delays{resync: cfg.Resync, retry: cfg.Retry, network: time.Second},
-		ready:    make(chan struct{}, 1),
-		finished: make(chan struct{}, 1),
-		pods:     map[types.UID]*worker{},
-		turns:    turns{},
-		doomed:   map[types.UID]KillOptions{},
-		touched:  map[types.UID]time.Time{},
-		settled:  map[types.UID]struct{}{},
+		cfg:          cfg,
+		delays:       delays{resync: cfg.Resync, retry: cfg.Retry, network: time.Second},
+		ready:        make(chan struct{}, 1),
+		finished:     make(chan struct{}, 1),
+		pods:         map[types.UID]*worker{},
+		names:        nameQueues{},
+		restartKills: map[types.UID]KillOptions{},
+		changedAt:    map[types.UID]time.Time{},
+		settled:      map[types.UID]struct{}{},
 	}, nil
 }
 
-// Run makes the calls of the Handler until ctx is done, and returns nil when the
-// last one has returned. Containers keep running; the outcome of pending Kills is
-// Abandoned. A second call returns an error.
+// Run calls the Handler for due pods until ctx is done, and returns nil when the last call
+// has returned. Containers keep running; the outcome of pending Kills is Abandoned. A second
+// call returns an error.
 func (w *Workers) Run(ctx context.Context) error {
 	if err := w.ran.Enter("podworker: Workers"); err != nil {
 		return err
@@ -147,8 +144,8 @@ func (w *Workers) Run(ctx context.Context) error {
 				break
 			}
 			wg.Go(func() {
-				// Having done its work, it does what else there is: a goroutine
-				// for each call would cost more than most calls.
+				// The goroutine makes further calls that are due: one for each
+				// call would cost more than most calls.
 				for ok := true; ok; {
 					d, ok = w.work(ctx, d)
 				}
@@ -162,7 +159,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	}
 }
 
-// end is what is left to do when no call will be made any more.
+// end stops the timers and reports Abandoned after the last call.
 func (w *Workers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,36 +168,35 @@ func (w *Workers) end() {
 		if p.timer != nil {
 			p.timer.Stop()
 		}
-		p.tell(Abandoned)
+		p.notify(Abandoned)
 	}
 }
 
-// Update says what a source wants the pod to be. create tells that the source
-// has just begun to want it, which starts a pod over that is ending or has
-// ended under the same UID.
+// Update takes the spec of a pod from its source. create is set if the source has added the
+// pod; a pod that is terminating or has finished under the same UID then starts again.
 func (w *Workers) Update(pod *v1.Pod, create bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, first := w.workerLocked(pod.UID)
-	in := wanted{pod: pod, create: create, first: first}
+	in := podUpdated{pod: pod, create: create, first: first}
 	if first {
 		if in.static = runtime.IsStatic(pod); in.static {
 			p.static = runtime.PodFullName(pod)
-			w.turns.join(p.static, pod.UID)
+			w.names.push(p.static, pod.UID)
 		}
 		status, err := w.cfg.StatusCache.Get(pod.UID)
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)
-	if opts, ok := w.doomed[pod.UID]; ok && first {
-		delete(w.doomed, pod.UID)
+	if opts, ok := w.restartKills[pod.UID]; ok && first {
+		delete(w.restartKills, pod.UID)
 		w.stepLocked(p, killed{opts})
 	}
 }
 
-// Mirror says what copy of a static pod the API server has; nil: none. The pod
-// becomes due. Of a pod that is not known, nothing is kept.
-func (w *Workers) Mirror(uid types.UID, mirror *v1.Pod) {
+// UpdateMirror sets the mirror pod of a static pod, nil if there is none, and makes the
+// static pod due. It has no effect if the pod has no worker.
+func (w *Workers) UpdateMirror(uid types.UID, mirror *v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.pods[uid]; ok {
@@ -209,8 +205,8 @@ func (w *Workers) Mirror(uid types.UID, mirror *v1.Pod) {
 	}
 }
 
-// Sync makes the pod due now, because something about it changed. It reports
-// whether the pod is known.
+// Sync makes the pod due because something about it changed. It reports whether the pod has
+// a worker.
 func (w *Workers) Sync(uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,50 +218,50 @@ func (w *Workers) Sync(uid types.UID) bool {
 }
 
 func (w *Workers) syncLocked(p *worker) {
-	if p.life.state == Syncing {
+	if p.lifecycle.state == Syncing {
 		w.wakeLocked(p)
 	}
 }
 
-// Remove says that no source wants the pod any more.
+// Remove terminates a pod that no source specifies any more.
 func (w *Workers) Remove(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.doomed, uid)
+	delete(w.restartKills, uid)
 	if p, ok := w.pods[uid]; ok {
-		w.stepLocked(p, unwanted{})
+		w.stepLocked(p, podRemoved{})
 	}
 }
 
-// keepTouched is longer than any period of relists.
-const keepTouched = 10 * time.Minute
+// keepChangedAt is longer than any period of relists.
+const keepChangedAt = 10 * time.Minute
 
-// workerLocked returns the worker for uid, made if there was none.
+// workerLocked returns the worker for uid and whether it was created.
 func (w *Workers) workerLocked(uid types.UID) (p *worker, first bool) {
 	p, ok := w.pods[uid]
 	if !ok {
 		now := time.Now()
-		p = &worker{uid: uid, seen: now, since: now, touched: w.touched[uid]}
+		p = &worker{uid: uid, added: now, since: now, changedAt: w.changedAt[uid]}
 		w.pods[uid] = p
-		delete(w.touched, uid)
+		delete(w.changedAt, uid)
 	}
 	return p, !ok
 }
 
-// stepLocked takes a life one step further, and does what that asks for, but
-// for the call, which is for the one who gave it its turn.
+// stepLocked applies an event to the lifecycle of p and carries out its effect, except for
+// the call, which beginLocked makes.
 func (w *Workers) stepLocked(p *worker, in input) effect {
-	before := p.life.state
+	before := p.lifecycle.state
 	var e effect
-	p.life, e = step(p.life, in)
-	if p.life.state != before {
+	p.lifecycle, e = step(p.lifecycle, in)
+	if p.lifecycle.state != before {
 		p.since = time.Now()
 	}
-	if p.asked.IsZero() && p.life.cause != "" {
-		p.asked = time.Now()
+	if p.requested.IsZero() && p.lifecycle.cause != "" {
+		p.requested = time.Now()
 	}
 	if e.outcome != 0 {
-		p.tell(e.outcome)
+		p.notify(e.outcome)
 	}
 	if e.cancel && p.cancel != nil {
 		p.cancel()
@@ -273,36 +269,36 @@ func (w *Workers) stepLocked(p *worker, in input) effect {
 	if e.wake {
 		w.wakeLocked(p)
 	}
-	if p.life.state == Finished {
+	if p.lifecycle.state == Finished {
 		w.finishLocked(p)
 	}
 	return e
 }
 
-// finishLocked does what follows from the end of a life.
+// finishLocked wakes the workers that wait for p to finish.
 func (w *Workers) finishLocked(p *worker) {
 	w.settled[p.uid] = struct{}{}
 	signal(w.finished)
-	w.giveWayLocked(p)
+	w.wakePreemptorLocked(p)
 	if p.static == "" {
 		return
 	}
-	// Its place is free: the next pod of this name starts at once (L-30).
-	if turn, ok := w.pods[w.turns.leave(p.static, p.uid)]; ok && turn.life.state == Waiting {
-		w.wakeLocked(turn)
+	// The next pod of this name starts at once.
+	if next, ok := w.pods[w.names.remove(p.static, p.uid)]; ok && next.lifecycle.state == Waiting {
+		w.wakeLocked(next)
 	}
 	p.static = ""
 }
 
-// tell lets those who wait for the pod's end know of it.
-func (p *worker) tell(o Outcome) {
+// notify sends the outcome to the callers of Kill.
+func (p *worker) notify(o Outcome) {
 	for _, done := range p.done {
-		tell(done, o)
+		send(done, o)
 	}
 	p.done = nil
 }
 
-// signal sets a signal that may be set already.
+// signal sends to a channel of capacity 1, which may be full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -24,7 +24,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	_, err := podworker.New(podworker.Config{})
 	assert.EqualError(t, err, "podworker: Config.Handler is nil")
 	_, err = podworker.New(podworker.Config{Handler: &recorder{}})
-	assert.EqualError(t, err, "podworker: Config.Statuses is nil")
+	assert.EqualError(t, err, "podworker: Config.StatusCache is nil")
 	_, err = podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Retry: -1})
 	assert.EqualError(t, err, "podworker: negative Config.Resync, Retry or Parallel")
 	_, err = podworker.NewLoop(podworker.LoopConfig{})
@@ -176,7 +176,7 @@ func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-
 			if !ended[uid] {
 				assert.Equal(t, pod.Generation, h.last[types.UID(uid)].Generation, "inv-14: the last spec is the one that counts")
 			} else {
-				state, ok := w.Known(types.UID(uid))
+				state, ok := w.State(types.UID(uid))
 				assert.True(t, ok)
 				assert.Equal(t, podworker.Finished, state, uid)
 			}
@@ -248,10 +248,10 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 		assert.Equal(t, "FailedSync", events[0].Reason, "pw-37")
 		assert.Equal(t, "error determining status: no light", events[0].Message)
 		assert.Empty(t, h.stage)
-		states := w.States()
-		require.Len(t, states, 1)
-		assert.ErrorContains(t, states[0].Err, "no light")
-		assert.False(t, states[0].Due.IsZero())
+		s, ok := w.Snapshot("web")
+		require.True(t, ok)
+		assert.Contains(t, s.Err, "no light")
+		assert.False(t, s.Next.IsZero())
 		time.Sleep(16 * time.Second)
 		cancel()
 		require.NoError(t, <-ran)

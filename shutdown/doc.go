@@ -23,7 +23,7 @@
 //		Kill: func(ctx context.Context, k shutdown.Kill) error {
 //			// The error must be non-nil if any container of the pod may still run.
 //			_, err := workers.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Termination(), Patience: time.Hour,
+//				GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Termination(), Timeout: time.Hour,
 //			})
 //			return err
 //		},

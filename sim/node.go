@@ -155,7 +155,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 // newAgent returns the agent of n, with the connections between its parts paced.
 func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
 	c := agent.Config{
-		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Probes: cfg.probes, Record: cfg.Record, Logger: cfg.Logger,
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) {
 				if n.seeded != nil {
@@ -178,8 +178,8 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
 				c.Status = pacedReporter{c.Status, cfg.pace}
-				if c.Allocation != nil {
-					c.Allocation = pacedAllocation{c.Allocation, cfg.pace}
+				if c.Resources.Allocation != nil {
+					c.Resources.Allocation = pacedAllocation{c.Resources.Allocation, cfg.pace}
 				}
 				if c.Probes != nil {
 					c.Probes = pacedProbes{c.Probes, cfg.pace}
@@ -197,16 +197,16 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 	}
 	c.Inbox = cfg.inbox
 	if cfg.images != nil {
-		c.Images = cfg.images
+		c.Subsystems.Images = cfg.images
 	}
 	if cfg.volumes != nil {
-		c.Volumes = cfg.volumes
+		c.Subsystems.Volumes = cfg.volumes
 	}
 	if cfg.Admit != nil {
-		c.Admitters = podworker.Admitters{cfg.Admit}
+		c.Subsystems.Admitters = podworker.Admitters{cfg.Admit}
 	}
 	if cfg.allocated != nil {
-		c.Allocation, c.Admitters = cfg.allocated, append(c.Admitters, cfg.allocated)
+		c.Subsystems.Allocation, c.Subsystems.Admitters = cfg.allocated, append(c.Subsystems.Admitters, cfg.allocated)
 	}
 	return agent.New(c)
 }

@@ -85,7 +85,7 @@ func TestAnEvictedPodHasFailed(t *testing.T) {
 		n := startNode(t, sim.NodeConfig{Sink: told})
 		require.NoError(t, n.Add(pod("web", "web")))
 		time.Sleep(time.Second)
-		<-n.Evict("web", podworker.KillOptions{Ending: runtime.Termination{Failed: true, Reason: "Evicted"}})
+		<-n.Evict("web", podworker.KillOptions{Termination: runtime.Termination{Failed: true, Reason: "Evicted"}})
 		time.Sleep(time.Second)
 		s, _ := n.Status("web")
 		assert.Equal(t, "Failed Evicted", string(s.Phase)+" "+s.Reason)

@@ -77,7 +77,7 @@ func simulate(t *testing.T, seed *uint64) (lines []string, evicted int) {
 			if worst == nil || restarts < 2 {
 				continue
 			}
-			<-n.Evict(worst.UID, podworker.KillOptions{Ending: runtime.Termination{Failed: true, Reason: "Evicted"}})
+			<-n.Evict(worst.UID, podworker.KillOptions{Termination: runtime.Termination{Failed: true, Reason: "Evicted"}})
 			evicted++
 			require.NoError(t, n.Add(pod(fmt.Sprintf("next-%02d", minute), worst.Spec.Containers[0].Image)))
 		}

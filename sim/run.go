@@ -429,7 +429,7 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		r.mu.Unlock()
 		if node != nil {
 			r.note(Entry{Kind: Evicted, Agent: agent, UID: uid})
-			opts := podworker.KillOptions{Evict: true, Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: "The node was low on resource"}}
+			opts := podworker.KillOptions{Evict: true, Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: "The node was low on resource"}}
 			if s.Grace > 0 {
 				opts.GracePeriodSeconds = new(s.Grace)
 			}

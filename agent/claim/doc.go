@@ -1,8 +1,8 @@
 // Package claim reserves the root directory and the container runtime of a node agent for
 // one process.
 //
-// An agent removes what it takes for orphaned: containers of pods that no source
-// specifies, directories, cgroups. Two agents with the same runtime, or an agent and a
+// An agent removes orphaned containers, directories and cgroups: those of pods that no
+// source specifies. Two agents with the same runtime, or an agent and a
 // kubelet, would therefore remove each other's pods.
 //
 // # What it decides
@@ -12,11 +12,8 @@
 //
 // # Usage
 //
-//	release, err := claim.Take(claim.Config{Root: root, RuntimeEndpoint: endpoint, PodLogsDir: logs})
-//	if err != nil {
-//		return err // errors.Is(err, claim.ErrInUse)
-//	}
-//	defer release()
+// Call [Take] before the agent starts, and the function that it returns after the agent has
+// stopped; see the package example.
 //
 // # Concurrency
 //

@@ -85,7 +85,7 @@ func busyNode(t *testing.T) string {
 	})
 	a, err := agent.New(agent.Config{
 		Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: new(status.MemorySink),
-		Admitters: podworker.Admitters{onlyCPU}, Volumes: volumes, Probes: prober.Handlers{Exec: probed{}}, Record: history.Record,
+		Subsystems: agent.Subsystems{Admitters: podworker.Admitters{onlyCPU}, Volumes: volumes, Probes: prober.Handlers{Exec: probed{}}}, Record: history.Record,
 	})
 	require.NoError(t, err)
 	h, err := statuspage.New(statuspage.Config{Agent: a, History: history, NodeName: "node", Volumes: volumes, Evictions: evictions})

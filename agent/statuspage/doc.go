@@ -10,10 +10,9 @@
 //
 // # Usage
 //
-//	var history statuspage.History // its methods are hooks of other parts
-//	h, err := statuspage.New(statuspage.Config{Agent: a, History: &history, NodeName: "edge-1"})
-//	ln, err := statuspage.Listen("127.0.0.1:10258") // or unix:///run/agent.sock
-//	err = statuspage.Serve(ctx, ln, h, logger)      // blocks
+// [New] returns an http.Handler for an agent, [Listen] opens a TCP address or a Unix socket, and
+// [Serve] serves the Handler until its context is done; see the package example. The methods of
+// a [History] are passed to the hooks of other components.
 //
 // The Handler answers:
 //

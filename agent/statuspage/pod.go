@@ -3,6 +3,7 @@ package statuspage
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,13 +21,13 @@ import (
 
 // pod returns the state of a pod; nil if the agent has removed it meanwhile.
 func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) *page.Pod {
-	e, ok := h.cfg.Agent.Loop().Explain(s.UID)
+	e, ok := h.cfg.Agent.Loop().Snapshot(s.UID)
 	if !ok {
 		return nil
 	}
 	out := &page.Pod{
-		UID: string(s.UID), Namespace: e.Namespace, Name: e.Name, Created: e.Seen,
-		Deleting: e.Termination != nil && s.State < podworker.Finished, Why: "The pod is " + e.Words(),
+		UID: string(s.UID), Namespace: e.Namespace, Name: e.Name, Created: e.Added,
+		Deleting: e.Termination != nil && s.State < podworker.Finished, Why: "The pod is " + describe(e),
 		Plan: h.cfg.History.lastPlan(s.UID), Volumes: h.volumes(s.UID),
 	}
 	if stats, ok := usage[string(s.UID)]; ok {
@@ -39,8 +40,8 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 	}
 	pod := s.Pod
 	if pod == nil { // only the runtime lists it: its spec is not known
-		for _, c := range e.Containers {
-			out.Containers = append(out.Containers, page.Container{Name: c.Name, State: c.State, Reason: c.Reason, ExitCode: c.ExitCode, Since: c.Since})
+		if status, err := h.cfg.Agent.PLEG().Get(s.UID); err == nil {
+			out.Containers = observedContainers(status)
 		}
 		return out
 	}
@@ -61,6 +62,26 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 	}
 	out.Containers = h.containers(pod, &status)
 	return out
+}
+
+// observedContainers returns the newest instance of each container, by name.
+func observedContainers(status *runtime.PodStatus) (all []page.Container) {
+	newest := map[string]*runtime.ContainerStatus{}
+	for i := range status.Containers {
+		c := &status.Containers[i]
+		if n := newest[c.Name]; n == nil || c.CreatedAt.After(n.CreatedAt) {
+			newest[c.Name] = c
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		c := newest[name]
+		out := page.Container{Name: name, State: c.State.String(), Since: c.StartedAt}
+		if c.State == runtime.ContainerExited {
+			out.Since, out.ExitCode, out.Reason = c.FinishedAt, c.ExitCode, c.Reason
+		}
+		all = append(all, out)
+	}
+	return all
 }
 
 // containers returns the containers of a pod in the order in which they start.

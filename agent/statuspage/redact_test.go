@@ -94,13 +94,12 @@ func TestValuesAreHiddenInTexts(t *testing.T) {
 		assert.Equal(t, want, hide(text))
 	}
 
-	e := podworker.Explanation{
+	e := podworker.Snapshot{
 		At: time.Unix(1, 0), Name: "db", Err: "exec secret-1", Step: "with secret-1",
-		Containers:  []podworker.ContainerSeen{{Name: "main", Reason: "secret-1"}},
-		Termination: &podworker.Termination{Message: "because secret-1", GracePeriodSeconds: new(int64(3))},
+		Termination: &podworker.TerminationRequest{Message: "because secret-1", GracePeriodSeconds: new(int64(3))},
 	}
 	hidden := mapText(e, hide)
-	assert.NotContains(t, hidden.String(), "secret-1")
+	assert.NotContains(t, describe(hidden), "secret-1")
 	assert.Equal(t, e.At, hidden.At)
 	assert.Equal(t, e.Termination.GracePeriodSeconds, hidden.Termination.GracePeriodSeconds)
 	assert.Equal(t, "because secret-1", e.Termination.Message, "the original is not changed")

@@ -66,7 +66,7 @@ type Check struct {
 	Check func() error // must not block; nil: the check succeeds
 }
 
-// AgentChecks returns the checks of an agent's own parts: "runtime", "pleg" and
+// AgentChecks returns the checks of an agent's own components: "runtime", "pleg" and
 // "network"; only "pleg" if its runtime is not a runtime.Checker.
 func AgentChecks(a *agent.Agent) []Check {
 	pleg := Check{"pleg", a.PLEG().Healthy}
@@ -182,9 +182,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request) {
 	if uid := r.URL.Query().Get("uid"); uid != "" {
 		uids = []types.UID{types.UID(uid)}
 	}
-	found := []podworker.Explanation{}
+	found := []podworker.Snapshot{}
 	for _, uid := range uids {
-		e, ok := h.cfg.Agent.Loop().Explain(uid)
+		e, ok := h.cfg.Agent.Loop().Snapshot(uid)
 		if !ok {
 			continue
 		}
@@ -203,7 +203,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	for _, e := range found {
-		fmt.Fprintln(w, terminal.Escape(e.String()))
+		fmt.Fprintln(w, terminal.Escape(fmt.Sprintf("pod %s/%s (%s) is %s", e.Namespace, e.Name, e.UID, describe(e))))
 	}
 }
 

@@ -101,11 +101,12 @@ func TestTheStateOfAnAgentIsServed(t *testing.T) {
 
 		_, body = get(t, h, "/explain")
 		assert.Contains(t, body, "pod default/web (uid-web) is syncing")
-		var found []podworker.Explanation
+		var found []podworker.Snapshot
 		_, body = get(t, h, "/explain?output=json&uid=uid-web")
 		require.NoError(t, json.Unmarshal([]byte(body), &found))
 		require.Len(t, found, 1)
-		assert.Equal(t, podworker.WaitResync, found[0].Wait)
+		assert.Empty(t, found[0].Step)
+		assert.False(t, found[0].Next.IsZero())
 		code, _ = get(t, h, "/explain?uid=other")
 		assert.Equal(t, http.StatusNotFound, code)
 		code, body = get(t, h, "/healthz")
@@ -127,7 +128,7 @@ func TestAPodThatWaitsForAVolumeNamesTheCause(t *testing.T) {
 		pod := newPod("web")
 		pod.Spec.Volumes = []v1.Volume{{Name: "conf", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s-test", DefaultMode: new(int32(0o644))}}}}
 		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "conf", MountPath: "/conf"}}
-		h, stop := serve(t, statuspage.Config{Volumes: volumes}, agent.Config{Volumes: volumes}, pod)
+		h, stop := serve(t, statuspage.Config{Volumes: volumes}, agent.Config{Subsystems: agent.Subsystems{Volumes: volumes}}, pod)
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
 		want := `Next step: mount volumes \(waiting 1m40s\): volume "conf": .*s-test.*; retry in [0-9ms.]+`

@@ -190,8 +190,11 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
-		Admitters: podworker.Admitters{rt}, Volumes: volumes, HostIPs: agent.InterfaceIPs,
-		Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}},
+		HostIPs: agent.InterfaceIPs,
+		Subsystems: agent.Subsystems{
+			Admitters: podworker.Admitters{rt}, Volumes: volumes,
+			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}},
+		},
 	}
 	var images *imagegc.Manager
 	if o.runtime != "process" {
@@ -199,7 +202,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
 			Pods: func() ([]*v1.Pod, bool) { return n.agent.Loop().Pods(), n.agent.Loop().Synced() },
 		}))
-		cfg.Images, n.parts = images, append(n.parts, images.Run)
+		cfg.Subsystems.Images, n.parts = images, append(n.parts, images.Run)
 	}
 	n.agent = must(agent.New(cfg))
 	logs := must(logrotate.New(logrotate.Config{Runtime: rt, Logger: o.logger}))

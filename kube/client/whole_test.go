@@ -69,14 +69,14 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	mirrors, err := client.NewMirrors(client.MirrorsConfig{Client: api, Node: func() (metav1.OwnerReference, bool) { return owner, true }})
 	require.NoError(t, err)
 	a.whole, err = core.New(core.Config{
-		Runtime: a.runtime, Sink: sink, Mirrors: mirrors, Record: a.record,
+		Runtime: a.runtime, Sink: sink, Record: a.record,
 		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static},
-		Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+		Subsystems: core.Subsystems{Mirrors: mirrors, Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 			for _, failure := range admission.Check(pod, nil, admission.Node{}) {
 				return &failure.Rejection
 			}
 			return nil
-		})},
+		})}},
 	})
 	require.NoError(t, err)
 	return []func(context.Context) error{sink.Run, a.whole.Run}

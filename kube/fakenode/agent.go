@@ -106,10 +106,10 @@ func (a *agent) newPods() (err error) {
 	})
 	a.agent, err = core.New(core.Config{
 		NodeName: a.spec.Name, Runtime: a.runtime, Sink: a.sink,
-		Sources:   map[string]podsource.PodSource{podsource.APISource: source},
-		Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)},
-		HostIPs:   func() []string { return []string{a.address()} },
-		Record:    record, Logger: logger,
+		Sources:    map[string]podsource.PodSource{podsource.APISource: source},
+		Subsystems: core.Subsystems{Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)}},
+		HostIPs:    func() []string { return []string{a.address()} },
+		Record:     record, Logger: logger,
 		Adjust: core.Adjust{
 			Status:  func(c *status.Config) { c.Facts.Probes = a.probed },
 			Workers: func(c *podworker.Config) { c.Retry = cfg.Retry },

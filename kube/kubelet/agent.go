@@ -42,11 +42,13 @@ type agentDeps struct {
 func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	cfg := agent.Config{
 		NodeName: b.cfg.NodeName, Runtime: d.runtime, Sources: d.sources.byName, Sink: newSink(b, d.cluster, d.snapshot),
-		Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(),
-		Probes: prober.Handlers{
-			Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
+		Subsystems: agent.Subsystems{
+			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(), Allocation: d.allocation,
+			Probes: prober.Handlers{
+				Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
+			},
 		},
-		Allocation: d.allocation, HostIPs: d.hostIPs, Inbox: b.inbox, Record: b.record, Logger: b.logger,
+		HostIPs: d.hostIPs, Inbox: b.inbox, Record: b.record, Logger: b.logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
 			Prober: func(c *prober.Config) {
@@ -59,7 +61,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 			Pipeline: func(c *podworker.PipelineConfig) {
 				c.Hooks = b.metrics.Pipeline()
 				if d.cluster != nil {
-					c.Objects = d.cluster.objects
+					c.Resources.Objects = d.cluster.objects
 				}
 			},
 			Workers: func(c *podworker.Config) { c.Hooks, c.Resync = b.metrics.Workers(), b.k.SyncFrequency.Duration },
@@ -70,10 +72,10 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 		},
 	}
 	if d.cluster != nil {
-		cfg.Mirrors = d.cluster.mirrors
+		cfg.Subsystems.Mirrors = d.cluster.mirrors
 	}
 	if gc := d.images.manager(); gc != nil {
-		cfg.Images = gc
+		cfg.Subsystems.Images = gc
 	}
 	if err := adjust("Agent", b.cfg.Adjust.Agent, &cfg); err != nil {
 		return nil, err

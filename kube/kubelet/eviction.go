@@ -93,7 +93,7 @@ func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, i
 func evict(b base) func(context.Context, eviction.Eviction) error {
 	return func(ctx context.Context, e eviction.Eviction) error {
 		_, err := b.pods.workers().KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Termination(),
+			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
 		})
 		return err
 	}

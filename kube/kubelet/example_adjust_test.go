@@ -204,7 +204,7 @@ func ExampleAdjust_admission() {
 		}
 	})
 	cfg.Adjust.Agent = func(c *agent.Config) error {
-		c.Admitters = append(c.Admitters, tagPolicy{})
+		c.Subsystems.Admitters = append(c.Subsystems.Admitters, tagPolicy{})
 		return nil
 	}
 

@@ -56,18 +56,18 @@ func (p pods) running() (all []*v1.Pod) {
 
 // leaving reports whether a pod is no longer desired and has not terminated.
 func (p pods) leaving(uid types.UID) bool {
-	s, known := p.workers().Known(uid)
+	s, known := p.workers().State(uid)
 	return known && s >= podworker.Stopping && s < podworker.Finished && p.pod(uid) == nil
 }
 
 // terminated reports whether no container of a pod runs or will run.
 func (p pods) terminated(uid types.UID) bool {
-	s, known := p.workers().Known(uid)
+	s, known := p.workers().State(uid)
 	return known && s >= podworker.Cleaning
 }
 
 // cleaned reports whether nothing of a pod is left, including its volumes.
 func (p pods) cleaned(uid types.UID) bool {
-	s, known := p.workers().Known(uid)
+	s, known := p.workers().State(uid)
 	return !known || s == podworker.Finished
 }

@@ -46,7 +46,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		source.Set(named("stuck"), named("other"))
 		a, err := agent.New(agent.Config{
 			Runtime: new(runtimetest.Runtime), Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: new(status.MemorySink),
-			Volumes: stuckVolumes{},
+			Subsystems: agent.Subsystems{Volumes: stuckVolumes{}},
 		})
 		require.NoError(t, err)
 		var l link[agent.Agent]
@@ -64,7 +64,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		<-p.workers().Kill("stuck", podworker.KillOptions{Evict: true})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		state, _ := p.workers().Known("stuck")
+		state, _ := p.workers().State("stuck")
 		require.Equal(t, podworker.Cleaning, state)
 		require.Len(t, p.running(), 1)
 		assert.Equal(t, "other", p.running()[0].Name)

@@ -103,7 +103,7 @@ func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 	return func(ctx context.Context, k shutdown.Kill) error {
 		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Termination(), Patience: math.MaxInt64,
+			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Termination(), Timeout: math.MaxInt64,
 		})
 		return err
 	}
@@ -117,7 +117,7 @@ func reportUnready(ctx context.Context, b base, m *shutdown.Manager, pods []*v1.
 	}
 	for _, pod := range pods {
 		err := until(ctx, func() bool {
-			state, known := b.pods.workers().Known(pod.UID)
+			state, known := b.pods.workers().State(pod.UID)
 			s, _ := b.pods.agent.get().Status().Status(pod.UID)
 			return !known || state >= podworker.Terminating || !m.Unready(pod.UID) || !status.IsReady(&s)
 		})

@@ -25,11 +25,11 @@ import (
 func BenchmarkHooks(b *testing.B) {
 	w := newWorld(b)
 	pod := web()
-	relisted, worked, called, ran := w.PLEG().Relisted, w.Workers().Worked, w.remote.Runtime().Called, w.Prober().Ran
+	relisted, worked, called, ran := w.PLEG().Relisted, w.Workers().Synced, w.remote.Runtime().Called, w.Prober().Ran
 	changed, request := w.Status().Changed, w.cluster.Server().Request
 	for name, call := range map[string]func(){
 		"pleg/Relisted":    func() { relisted(pleg.RelistInfo{Start: at, Duration: time.Millisecond, Interval: time.Second}) },
-		"podworker/Worked": func() { worked(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, Duration: time.Millisecond}) },
+		"podworker/Synced": func() { worked(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, Duration: time.Millisecond}) },
 		"cri/Called":       func() { called(cri.CallInfo{Operation: "list_containers", Duration: time.Millisecond}) },
 		"prober/Ran": func() {
 			ran(prober.AttemptInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess, Duration: time.Millisecond})

@@ -42,7 +42,7 @@ func (w world) live(t testing.TB) world {
 	g.Relisted(pleg.RelistInfo{Start: at, Duration: second, Interval: second, Unhinted: 1, Stale: 1, Hints: pleg.HintsTrusted})
 	g.Relisted(pleg.RelistInfo{Err: errBroken})
 	g.Inspected(pleg.InspectInfo{Duration: second})
-	w.Workers().Worked(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
+	w.Workers().Synced(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
 	w.Workers().Preempted(podworker.PreemptInfo{Reason: "OutOfcpu"})
 	w.Loop().Orphan(nil)
 	w.Loop().Restarted(pod)

@@ -22,7 +22,7 @@ type workerMetrics struct {
 }
 
 func (w *workerMetrics) declare(s *family.Set) {
-	const worked = "podworker.Hooks.Worked"
+	const worked = "podworker.Hooks.Synced"
 	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "Duration of a sync of a pod, by type of operation.", quick, "operation_type")
 	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "Duration from the first observation of a pod until its first sync.", quick)
 	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Number of containers of new pods.", exponential(1, 2, 5))
@@ -51,10 +51,10 @@ func operation(i podworker.SyncInfo) string {
 func (m *Metrics) Workers() podworker.Hooks {
 	w := &m.worker
 	return podworker.Hooks{
-		Worked: func(i podworker.SyncInfo) {
+		Synced: func(i podworker.SyncInfo) {
 			w.duration.WithLabelValues(operation(i)).Observe(i.Duration.Seconds())
 			if i.First && i.Pod != nil {
-				w.start.Observe(i.SinceSeen.Seconds())
+				w.start.Observe(i.SinceAdded.Seconds())
 				w.containers.Observe(float64(len(i.Pod.Spec.Containers)))
 			}
 		},

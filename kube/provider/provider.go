@@ -106,9 +106,9 @@ func New(cfg Config) (*Provider, error) {
 	}
 	p.agent, err = agent.New(agent.Config{
 		NodeName: cfg.NodeName, Runtime: cfg.Runtime, Sink: sink{p},
-		Sources:   map[string]podsource.PodSource{podsource.APISource: &p.desired},
-		Admitters: cfg.Admitters, Volumes: cfg.Volumes, Cgroups: cfg.Cgroups, Probes: probes(cfg),
-		HostIPs: cfg.HostIPs, Record: cfg.Record, Adjust: cfg.Adjust, Logger: cfg.Logger,
+		Sources:    map[string]podsource.PodSource{podsource.APISource: &p.desired},
+		Subsystems: agent.Subsystems{Admitters: cfg.Admitters, Volumes: cfg.Volumes, Cgroups: cfg.Cgroups, Probes: probes(cfg)},
+		HostIPs:    cfg.HostIPs, Record: cfg.Record, Adjust: cfg.Adjust, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)

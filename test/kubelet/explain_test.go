@@ -30,23 +30,23 @@ func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
 	assert.Equal(t, "NodeAffinity", a.pods()["gpu"].Status.Reason)
 	assert.True(t, strings.HasPrefix(a.pods()["gpu"].Status.Message, "Pod was rejected: Predicate NodeAffinity failed"))
 
-	var found []podworker.Explanation
+	var found []podworker.Snapshot
 	a.eventually("both are at rest", func() bool {
 		_, body, err := a.get("/explain?output=json")
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(body, &found))
 		require.Len(t, found, 2)
-		byName := map[string]podworker.Explanation{}
+		byName := map[string]podworker.Snapshot{}
 		for _, e := range found {
 			byName[e.Name] = e
 		}
 		web, gpu := byName["web-node"], byName["gpu-node"]
-		return web.State == podworker.Syncing && web.Wait == podworker.WaitResync && gpu.State == podworker.Finished && gpu.Wait == podworker.WaitObject
+		return web.State == podworker.Syncing && web.Step == "" && web.Err == "" && gpu.State == podworker.Finished && gpu.Step == ""
 	})
 	_, text, err := a.get("/explain?uid=" + string(a.pods()["gpu"].UID))
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "is finished, for ")
-	assert.Regexp(t, "It came to its end .* ago: NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
+	assert.Contains(t, string(text), "is finished for ")
+	assert.Regexp(t, "Termination requested .* ago \\(terminal\\): NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
 	code, _, err := a.get("/explain?uid=nobody")
 	require.NoError(t, err)
 	assert.Equal(t, 404, code)
@@ -115,11 +115,11 @@ func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) { // L-22
 			require.Less(t, time.Since(begun), patience, "of %s it says not %q but\n%s", pod, what, text)
 		}
 	}
-	says("crash", `It backs off for another .*\. Last seen: main exited with code 3 \(Error\) .* ago\. The last .*CrashLoopBackOff`)
-	says("nothing", `It is tried again in .*no such file or directory`)
-	says("hook", `Nothing is to be done.* Last seen: main has run for `)
+	says("crash", `The last .*CrashLoopBackOff.*; retry in `)
+	says("nothing", `no such file or directory.*; retry in `)
+	says("hook", `Next sync in `)
 	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 5", containers(container("main", untilTerm))))
-	says("hook", `is terminating.* because no source wants it any more, with a grace of 4 s, of which .* are left\. Still running: main.* With a preStop hook, which runs before TERM: main`)
-	says("hook", `is waiting, .* It waits for pod .*, which has its name, to finish`)
-	says("hook", `is syncing.* Nothing is to be done`)
+	says("hook", `is terminating.* \(removed\); grace period 4 s\. Next step: stop containers`)
+	says("hook", `is waiting .*Next step: wait for other pods to terminate`)
+	says("hook", `is syncing.* Next sync in `)
 }

@@ -72,8 +72,6 @@ func newRunners(t *testing.T) map[string]runner {
 	require.NoError(t, err)
 
 	add("podworker: Workers")(workers(), nil)
-	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: healthy{}})
-	add("podworker: Health")(health, err)
 	statuses, err := status.New(status.Config{Sink: new(status.MemorySink)})
 	add("status: Manager")(statuses, err)
 	probes, err := prober.New(prober.Config{})
@@ -182,10 +180,6 @@ func (noHandler) Sync(context.Context, podworker.SyncRequest) (podworker.SyncRes
 }
 func (noHandler) Terminate(context.Context, podworker.SyncRequest) error { return nil }
 func (noHandler) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }
-
-type healthy struct{}
-
-func (healthy) Check(context.Context) (runtime.Health, error) { return runtime.Health{}, nil }
 
 type noSink struct{}
 

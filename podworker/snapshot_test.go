@@ -28,7 +28,10 @@ func (b *busy) Terminate(ctx context.Context, _ podworker.SyncRequest) error {
 	return ctx.Err()
 }
 
-func (b *busy) Doing(types.UID) (string, time.Time) { return "stop", time.Unix(0, b.since.Load()) }
+func (b *busy) Progress(types.UID) podworker.Progress {
+	since := time.Unix(0, b.since.Load())
+	return podworker.Progress{Step: "stop containers", Since: since, Err: "device busy", RetryAt: since.Add(5 * time.Second)}
+}
 
 // serving shows two containers that run and one that does not.
 type serving struct{ observed }
@@ -43,7 +46,7 @@ func (serving) Get(uid types.UID) (*runtime.PodStatus, error) {
 	}, nil
 }
 
-func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
+func TestASnapshotContainsTheStepAndTheTermination(t *testing.T) { // L-22
 	synctest.Test(t, func(t *testing.T) {
 		h := new(busy)
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: serving{}})
@@ -53,42 +56,37 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
 		done := w.Kill("web", podworker.KillOptions{GracePeriodSeconds: new(int64(7)), Evict: true,
-			Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}})
+			Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}})
 		time.Sleep(3 * time.Second)
-		e, ok := w.Explain("web")
+		s, ok := w.Snapshot("web")
 		require.True(t, ok)
-		assert.Equal(t, "pod default/web (web) is terminating, for 3s. Next step: stop its containers (waiting 3s)."+
-			" It was told to end 3s ago because the agent ends it (Evicted: low on memory), with a grace of 7 s, of which 4s are left."+
-			" Still running: web, lost, sandbox. Waiting to hear of its end: 1.", e.String())
 		now := time.Now()
-		assert.Equal(t, podworker.Explanation{
+		assert.Equal(t, podworker.Snapshot{
 			At: now, UID: "web", Namespace: "default", Name: "web",
-			State: podworker.Terminating, Seen: now.Add(-13 * time.Second), Since: now.Add(-3 * time.Second),
-			Wait: podworker.WaitCall, WaitSince: now.Add(-3 * time.Second),
-			Call: "Terminate", CallSince: now.Add(-3 * time.Second), Step: "stop", StepSince: now.Add(-3 * time.Second),
-			Containers: []podworker.ContainerSeen{{Name: "init", State: "exited"}, {Name: "lost", State: "unknown"}, {Name: "web", State: "running"}},
-			Termination: &podworker.Termination{
-				Cause: podworker.CauseKilled, Asked: now.Add(-3 * time.Second), Reason: "Evicted", Message: "low on memory",
-				GracePeriodSeconds: new(int64(7)), Evicted: true, Waiters: 1, Running: []string{"web", "lost", "sandbox"},
+			State: podworker.Terminating, Added: now.Add(-13 * time.Second), Since: now.Add(-3 * time.Second),
+			Step: "stop containers", StepSince: now.Add(-3 * time.Second), Err: "device busy", Next: now.Add(2 * time.Second),
+			Termination: &podworker.TerminationRequest{
+				Cause: "killed", At: now.Add(-3 * time.Second), Reason: "Evicted", Message: "low on memory", GracePeriodSeconds: new(int64(7)),
 			},
-		}, e)
+		}, s)
 
-		text, err := json.Marshal(e)
+		text, err := json.Marshal(s)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), `"state":"terminating"`)
-		assert.NotContains(t, string(text), `"next"`, "what there is not is left out")
-		var back podworker.Explanation
+		assert.NotContains(t, string(text), `"blockedBy"`, "zero values are omitted")
+		var back podworker.Snapshot
 		require.NoError(t, json.Unmarshal(text, &back))
-		assert.Equal(t, e.String(), back.String())
+		assert.Equal(t, s.State, back.State)
+		assert.True(t, s.Next.Equal(back.Next))
 		stop()
 		assert.Equal(t, podworker.Abandoned, <-done)
 	})
 	var s podworker.State
-	require.EqualError(t, s.UnmarshalText([]byte("lost")), `podworker: "lost" is no state of a pod`)
+	require.EqualError(t, s.UnmarshalText([]byte("lost")), `podworker: unknown state "lost"`)
 	assert.Equal(t, "unknown", podworker.State(99).String())
 }
 
-func TestExplainSaysWhenTheNextCallIs(t *testing.T) { // pw-10, L-24
+func TestASnapshotOfAnIdlePodHasTheTimeOfTheNextSync(t *testing.T) { // pw-10, L-24
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: silent{}, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
@@ -97,11 +95,11 @@ func TestExplainSaysWhenTheNextCallIs(t *testing.T) { // pw-10, L-24
 		synctest.Wait()
 		began := time.Now()
 		time.Sleep(20 * time.Second)
-		e, _ := w.Explain("web")
-		assert.Equal(t, podworker.WaitResync, e.Wait)
-		assert.Equal(t, began.Add(time.Minute), e.Next)
-		assert.Equal(t, "pod default/web (web) is syncing, for 20s. Nothing is to be done; it is looked at again when something changes, or in 40s.", e.String())
-		_, ok := w.Explain("nobody")
+		s, _ := w.Snapshot("web")
+		assert.Empty(t, s.Step)
+		assert.Empty(t, s.Err)
+		assert.Equal(t, began.Add(time.Minute), s.Next)
+		_, ok := w.Snapshot("other")
 		assert.False(t, ok)
 		stop()
 	})

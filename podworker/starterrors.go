@@ -10,9 +10,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// remember keeps why containers of a pod did not start, and reports whether
-// that differs from what was known (the reason cache of sl-61).
-func (p *Pipeline) remember(uid types.UID, actions []runtime.Action) bool {
+// storeStartErrors stores why containers of a pod did not start, and reports whether that has
+// changed. It corresponds to the kubelet's reason cache.
+func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.starts[uid]
@@ -28,11 +28,10 @@ func (p *Pipeline) remember(uid types.UID, actions []runtime.Action) bool {
 	return true
 }
 
-// startErrors returns known with the outcome of the starts among actions: a
-// success takes the container out, a failure puts its reason in. A start that
-// was called off says nothing about the container. known is not changed.
-func startErrors(known map[string]runtime.Waiting, actions []runtime.Action) map[string]runtime.Waiting {
-	after := maps.Clone(known)
+// startErrors returns a copy of before with the results of the starts in actions: a success
+// removes the container, a failure sets its reason, and a canceled start changes nothing.
+func startErrors(before map[string]runtime.Waiting, actions []runtime.Action) map[string]runtime.Waiting {
+	after := maps.Clone(before)
 	for _, a := range actions {
 		if a.Kind != runtime.StartContainer && a.Kind != runtime.InitContainer {
 			continue

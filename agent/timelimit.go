@@ -1,13 +1,13 @@
-package podworker
+package agent
 
 import (
 	"context"
 	"time"
 )
 
-// A timeLimit bounds calls that follow each other. It reuses one context, which is
-// canceled at the limit, until a call reaches it: a context with a deadline for each
-// call was the largest part of the cost of a health check.
+// A timeLimit limits the duration of consecutive calls. It reuses one context, which is
+// canceled at the limit, until a call reaches it: creating a context with a deadline for
+// each call was the largest part of the cost of a health check.
 type timeLimit struct {
 	parent context.Context
 	d      time.Duration

@@ -176,7 +176,7 @@ func ruleATown(t *testing.T, seed uint64) {
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			for name, pod := range wanted {
-				if state, _ := workers.Known(pod.UID); !killed[pod.UID] {
+				if state, _ := workers.State(pod.UID); !killed[pod.UID] {
 					assert.Equal(t, podworker.Syncing, state, "%s (%s)", name, pod.UID)
 					assert.True(t, w.running(pod.UID), "%s (%s)", name, pod.UID)
 				} else if !w.wantedAgain(loop, pod) {

@@ -1,4 +1,4 @@
-package podworker_test
+package agent
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -21,7 +20,7 @@ func (c checker) Check(ctx context.Context) (runtime.Health, error) { return c(c
 func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+		h := newRuntimeHealth(checker(func(ctx context.Context) (runtime.Health, error) {
 			switch since := time.Since(began); {
 			case since < 10*time.Second:
 				return runtime.Health{}, errors.New("connection refused")
@@ -33,18 +32,17 @@ func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 				<-ctx.Done()
 				return runtime.Health{}, ctx.Err()
 			}
-		})})
-		require.NoError(t, err)
+		}))
 		assert.EqualError(t, h.Runtime(), "container runtime status check may not have completed yet")
 		assert.EqualError(t, h.Network(), "network state unknown", "sl-5")
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
-		go func() { ran <- h.Run(ctx) }()
+		go func() { ran <- h.run(ctx) }()
 		at := func(seconds int) {
 			time.Sleep(time.Until(began.Add(time.Duration(seconds)*time.Second + time.Millisecond)))
 		}
 		at(5)
-		assert.EqualError(t, h.Runtime(), "container runtime has not answered yet: connection refused")
+		assert.EqualError(t, h.Runtime(), "container runtime has not responded yet: connection refused")
 		at(15)
 		assert.EqualError(t, h.Runtime(), "container runtime not ready: starting")
 		assert.EqualError(t, h.Network(), "cni config uninitialized")
@@ -54,32 +52,29 @@ func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 		at(80)
 		assert.NoError(t, h.Runtime(), "one late answer is no outage")
 		at(95)
-		assert.ErrorContains(t, h.Runtime(), "container runtime is down: last answer 40s ago: context deadline exceeded")
+		assert.ErrorContains(t, h.Runtime(), "container runtime is down: last response 40s ago: context deadline exceeded")
 		cancel()
 		require.NoError(t, <-ran)
 	})
-	_, err := podworker.NewHealth(podworker.HealthConfig{})
-	assert.EqualError(t, err, "podworker: HealthConfig.Checker is nil")
 }
 
 func TestARuntimeIsDownWhileTheNextCheckHangs(t *testing.T) { // sl-3
 	synctest.Test(t, func(t *testing.T) {
 		answers := true
-		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+		h := newRuntimeHealth(checker(func(ctx context.Context) (runtime.Health, error) {
 			if !answers {
 				<-ctx.Done()
 			}
 			return runtime.Health{}, ctx.Err()
-		})})
-		require.NoError(t, err)
-		h.Check(t.Context())
+		}))
+		h.First(t.Context())
 		answers = false
 		ctx, cancel := context.WithCancel(t.Context())
 		time.Sleep(5 * time.Second)
 		ran := make(chan error)
-		go func() { ran <- h.Run(ctx) }()
+		go func() { ran <- h.run(ctx) }()
 		time.Sleep(27 * time.Second)
-		assert.EqualError(t, h.Runtime(), "container runtime is down: last answer 32s ago")
+		assert.EqualError(t, h.Runtime(), "container runtime is down: last response 32s ago")
 		cancel()
 		require.NoError(t, <-ran)
 	})
@@ -88,13 +83,12 @@ func TestARuntimeIsDownWhileTheNextCheckHangs(t *testing.T) { // sl-3
 func TestTheFirstAnswerIsWaitedForNotTooLong(t *testing.T) { // sl-5
 	synctest.Test(t, func(t *testing.T) {
 		hangs := true
-		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+		h := newRuntimeHealth(checker(func(ctx context.Context) (runtime.Health, error) {
 			if hangs {
 				<-ctx.Done()
 			}
 			return runtime.Health{}, ctx.Err()
-		})})
-		require.NoError(t, err)
+		}))
 		began := time.Now()
 		h.First(t.Context())
 		assert.Equal(t, time.Second, time.Since(began))

@@ -91,9 +91,9 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod {
 			time.Sleep(time.Second) // a list that takes long
 			return h.list()
-		}, Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) {
+		}, Hooks: podworker.Hooks{Synced: func(i podworker.SyncInfo) {
 			if i.First && i.State == podworker.Syncing {
-				waited(i.SinceSeen)
+				waited(i.SinceAdded)
 			}
 		}}})
 		require.NoError(t, err)

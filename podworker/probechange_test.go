@@ -54,13 +54,13 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 		}()
 		synctest.Wait()
 		require.Len(t, told.ends, 1, "the report of the sync itself")
-		p.Probed("another")
+		p.ProbeChanged("another")
 		require.Len(t, told.ends, 1)
-		p.Probed(w.UID)
+		p.ProbeChanged(w.UID)
 		require.Len(t, told.ends, 2)
 
 		require.NoError(t, <-done)
-		p.Probed(w.UID)
+		p.ProbeChanged(w.UID)
 		assert.Len(t, told.ends, 2, "the next sync reports it")
 	})
 }
@@ -71,23 +71,23 @@ func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
-		w.Ending = runtime.Termination{Failed: true, Reason: "Evicted"}
-		p.Probed(w.UID)
+		w.Termination = runtime.Termination{Failed: true, Reason: "Evicted"}
+		p.ProbeChanged(w.UID)
 		require.Empty(t, told.ends, "it runs: it is synced instead")
 
 		done := make(chan error, 1)
 		go func() { done <- p.Terminate(t.Context(), w) }()
 		synctest.Wait()
-		assert.Equal(t, w.Ending, <-told.ends)
-		p.Probed("another")
+		assert.Equal(t, w.Termination, <-told.ends)
+		p.ProbeChanged("another")
 		require.Empty(t, told.ends)
-		p.Probed(w.UID)
+		p.ProbeChanged(w.UID)
 		require.Len(t, told.ends, 1)
-		assert.Equal(t, w.Ending, <-told.ends)
+		assert.Equal(t, w.Termination, <-told.ends)
 
 		require.NoError(t, <-done)
 		assert.True(t, (<-told.ends).Terminal)
-		p.Probed(w.UID)
+		p.ProbeChanged(w.UID)
 		assert.Empty(t, told.ends, "what was seen before it stopped is not said after")
 	})
 }

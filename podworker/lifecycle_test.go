@@ -60,74 +60,74 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed
-	evict := KillOptions{Evict: true, Ending: runtime.Termination{Failed: true, Reason: "Evicted"}}
+	evict := KillOptions{Evict: true, Termination: runtime.Termination{Failed: true, Reason: "Evicted"}}
 
 	for name, tc := range map[string]struct {
-		from  life
+		from  lifecycle
 		input input
 		want  State
 		eff   effect
 	}{
 		"a first update wakes": {
-			life{state: Syncing}, wanted{pod: plain, create: true, first: true, stopped: false},
+			lifecycle{state: Syncing}, podUpdated{pod: plain, create: true, first: true, stopped: false},
 			Syncing, effect{wake: true}},
 		"first sight of an ended pod whose containers are gone cleans up only (pw-11)": {
-			life{state: Syncing}, wanted{pod: failed, create: true, first: true, stopped: true},
+			lifecycle{state: Syncing}, podUpdated{pod: failed, create: true, first: true, stopped: true},
 			Cleaning, effect{wake: true}},
 		"first sight of an ended pod that still runs terminates it (pw-12)": {
-			life{state: Syncing}, wanted{pod: failed, create: true, first: true, stopped: false},
+			lifecycle{state: Syncing}, podUpdated{pod: failed, create: true, first: true, stopped: false},
 			Stopping, effect{wake: true, cancel: true}},
 		"a deletion stops (pw-16)": {
-			life{state: Syncing, pod: plain}, wanted{pod: deleted, create: false, first: false, stopped: false},
+			lifecycle{state: Syncing, pod: plain}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
 			Stopping, effect{wake: true, cancel: true}},
 		"a removal stops": {
-			life{state: Syncing, pod: plain}, unwanted{}, Stopping, effect{wake: true, cancel: true}},
+			lifecycle{state: Syncing, pod: plain}, podRemoved{}, Stopping, effect{wake: true, cancel: true}},
 		"an eviction stops": {
-			life{state: Syncing, pod: plain}, killed{evict},
+			lifecycle{state: Syncing, pod: plain}, killed{evict},
 			Stopping, effect{wake: true, cancel: true}},
 		"a pod that never started is finished at once (pw-31)": {
-			life{state: Waiting, pod: plain}, unwanted{}, Finished, effect{outcome: NeverStarted}},
+			lifecycle{state: Waiting, pod: plain}, podRemoved{}, Finished, effect{outcome: NeverStarted}},
 		"killing what has stopped completes at once (pw-17, lq-6)": {
-			life{state: Cleaning, pod: plain}, killed{evict},
+			lifecycle{state: Cleaning, pod: plain}, killed{evict},
 			Cleaning, effect{outcome: AlreadyStopped}},
 		"killing what has finished completes at once (lq-6)": {
-			life{state: Finished, pod: plain}, killed{evict},
+			lifecycle{state: Finished, pod: plain}, killed{evict},
 			Finished, effect{outcome: AlreadyStopped}},
 		"a second kill without less grace changes nothing in flight": {
-			life{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(9))}},
+			lifecycle{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(9))}},
 			Terminating, effect{wake: true}},
 		"a shorter grace interrupts (pw-22)": {
-			life{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(2))}},
+			lifecycle{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(2))}},
 			Terminating, effect{wake: true, cancel: true}},
 		"an update of a terminating pod is taken in quietly": {
-			life{state: Terminating, pod: plain}, wanted{pod: plain, create: false, first: false, stopped: false},
+			lifecycle{state: Terminating, pod: plain}, podUpdated{pod: plain, create: false, first: false, stopped: false},
 			Terminating, effect{}},
 		"a late deletion of a finished pod cleans up once more": {
-			life{state: Finished, pod: plain}, wanted{pod: deleted, create: false, first: false, stopped: false},
+			lifecycle{state: Finished, pod: plain}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
 			Cleaning, effect{wake: true}},
 		"but only once": {
-			life{state: Finished, pod: plain, deleted: true}, wanted{pod: deleted, create: false, first: false, stopped: false},
+			lifecycle{state: Finished, pod: plain, deleted: true}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
 			Finished, effect{}},
 		"a terminal Sync stops (pw-39)": {
-			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: true, err: nil},
+			lifecycle{state: Syncing, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{wake: true, cancel: true}},
 		"an ordinary Sync stays": {
-			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: false, err: nil},
+			lifecycle{state: Syncing, pod: plain}, returned{call: callSync, terminal: false, err: nil},
 			Syncing, effect{}},
 		"a Sync that ends after the kill changes nothing": {
-			life{state: Stopping, pod: plain}, returned{call: callSync, terminal: true, err: nil},
+			lifecycle{state: Stopping, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{}},
 		"stopped leads to cleaning (pw-40)": {
-			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: nil},
+			lifecycle{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: nil},
 			Cleaning, effect{wake: true, outcome: Stopped}},
 		"a stop that failed is repeated": {
-			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: assert.AnError},
+			lifecycle{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: assert.AnError},
 			Terminating, effect{}},
 		"an orphan has nothing to clean (pw-41)": {
-			life{state: Terminating, orphan: new(runtime.Pod)}, returned{call: callTerminate, terminal: false, err: nil},
+			lifecycle{state: Terminating, orphan: new(runtime.Pod)}, returned{call: callTerminate, terminal: false, err: nil},
 			Finished, effect{outcome: Stopped}},
 		"clean is finished (pw-42)": {
-			life{state: Cleaning, pod: plain}, returned{call: callCleanup, terminal: false, err: nil},
+			lifecycle{state: Cleaning, pod: plain}, returned{call: callCleanup, terminal: false, err: nil},
 			Finished, effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,22 +140,22 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 
 func TestLifeWantedAnewWhileEndingStartsOverLater(t *testing.T) {
 	plain := new(v1.Pod)
-	l := life{state: Terminating, pod: plain, deleted: true}
-	l, e := step(l, wanted{pod: plain, create: true})
-	assert.True(t, l.again, "pw-14")
+	l := lifecycle{state: Terminating, pod: plain, deleted: true}
+	l, e := step(l, podUpdated{pod: plain, create: true})
+	assert.True(t, l.restart, "pw-14")
 	assert.Equal(t, Terminating, l.state)
 	assert.Zero(t, e)
 
 	newer := new(v1.Pod)
-	l, _ = step(l, wanted{pod: newer})
+	l, _ = step(l, podUpdated{pod: newer})
 	assert.Same(t, plain, l.pod, "an update for the next life does not change the one that is ending")
 
-	l, _ = step(l, unwanted{})
-	assert.False(t, l.again, "not wanted after all")
+	l, _ = step(l, podRemoved{})
+	assert.False(t, l.restart, "not wanted after all")
 
-	orphan := life{state: Terminating, orphan: new(runtime.Pod)}
-	orphan, _ = step(orphan, wanted{pod: plain, create: true})
-	assert.True(t, orphan.again, "a source wants what was ended as an orphan: it starts over")
+	orphan := lifecycle{state: Terminating, orphan: new(runtime.Pod)}
+	orphan, _ = step(orphan, podUpdated{pod: plain, create: true})
+	assert.True(t, orphan.restart, "a source wants what was ended as an orphan: it starts over")
 }
 
 func TestBeginCallsWhatTheStateAllows(t *testing.T) {
@@ -173,7 +173,7 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 		{Cleaning, true, callCleanup, Cleaning},
 		{Finished, true, callNone, Finished},
 	} {
-		l, e := step(life{state: tc.from}, turn{tc.mayStart})
+		l, e := step(lifecycle{state: tc.from}, callDue{tc.mayStart})
 		assert.Equal(t, effect{call: tc.call}, e, tc.from.String())
 		assert.Equal(t, tc.want, l.state, tc.from.String())
 	}
@@ -185,20 +185,20 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
 	deleted := new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
-	l, e := step(life{state: Cleaning, pod: new(v1.Pod)}, turn{mayStart: true})
+	l, e := step(lifecycle{state: Cleaning, pod: new(v1.Pod)}, callDue{mayStart: true})
 	assert.Equal(t, callCleanup, e.call)
-	l, _ = step(l, wanted{pod: deleted})
+	l, _ = step(l, podUpdated{pod: deleted})
 	l, e = step(l, returned{call: callCleanup})
 	assert.Equal(t, Cleaning, l.state)
 	assert.Equal(t, effect{wake: true}, e, "once more, with the object as it is now")
-	l, e = step(l, turn{mayStart: true})
+	l, e = step(l, callDue{mayStart: true})
 	assert.Equal(t, callCleanup, e.call)
 	l, _ = step(l, returned{call: callCleanup})
 	assert.Equal(t, Finished, l.state)
 }
 
 func TestTheLogOfAnOrphanNamesWhatRuns(t *testing.T) {
-	assert.Equal(t, []string{"sandbox s2", "container web"}, parts(&runtime.Pod{
+	assert.Equal(t, []string{"sandbox s2", "container web"}, runningParts(&runtime.Pod{
 		Sandboxes: []runtime.Sandbox{{ID: "s2", State: runtime.SandboxReady}, {ID: "s1", State: runtime.SandboxNotReady}},
 		Containers: []runtime.Container{
 			{Name: "web", State: runtime.ContainerRunning}, {Name: "init", State: runtime.ContainerExited},

@@ -15,12 +15,12 @@ func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	l := &Loop{cfg: LoopConfig{Workers: &Workers{pods: nil}}}
 	assert.NoError(t, l.Healthy(), "before it runs")
 	synctest.Test(t, func(t *testing.T) {
-		l.turn()
+		l.recordActive()
 		time.Sleep(5 * time.Minute)
 		require.NoError(t, l.Healthy())
 		time.Sleep(time.Second)
 		require.EqualError(t, l.Healthy(), "sync Loop took longer than expected")
-		l.turn()
+		l.recordActive()
 		assert.NoError(t, l.Healthy())
 	})
 }

@@ -1,0 +1,97 @@
+package podworker
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A Reconciler is an optional interface of a Handler and of a [Reporter] that compares the
+// status in a pod's object, pod.Status, with the one that it computed. Reconcile is called
+// at any time, concurrently with the other methods, and must not block.
+type Reconciler interface {
+	Reconcile(pod *v1.Pod)
+}
+
+// ReconcilePods takes pods whose object has another status and is otherwise unchanged
+// (podsource.Reconciler). Usually this is the status that this node wrote, so the pods do
+// not become due, except one whose readiness gates have changed, and one whose phase another
+// writer has set to a terminal one. The Handler is notified if it is a Reconciler; a change of
+// a mirror pod is reported as one of its static pod.
+func (l *Loop) ReconcilePods(pods []*v1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, pod := range pods {
+		l.desired.set(pod)
+		if !runtime.IsMirror(pod) {
+			l.cfg.Workers.UpdateStatus(pod)
+			continue
+		}
+		static := l.desired.named(runtime.PodFullName(pod))
+		if static == nil || !runtime.IsStatic(static) || !mirrorMatches(static, pod) {
+			continue
+		}
+		static = static.DeepCopy()
+		static.Status = pod.Status
+		l.cfg.Workers.reconcile(static)
+	}
+}
+
+// UpdateStatus takes an object of a pod in which only the status has changed; see
+// [Loop.ReconcilePods]. It has no effect if the pod has no worker.
+func (w *Workers) UpdateStatus(pod *v1.Pod) {
+	w.mu.Lock()
+	p, ok := w.pods[pod.UID]
+	if ok {
+		w.stepLocked(p, statusUpdated{pod})
+	}
+	w.mu.Unlock()
+	if ok {
+		w.reconcile(pod)
+	}
+}
+
+func (w *Workers) reconcile(pod *v1.Pod) {
+	if r, ok := w.cfg.Handler.(Reconciler); ok {
+		r.Reconcile(pod)
+	}
+}
+
+// Reconcile implements [Reconciler]. It notifies PipelineConfig.Status if that is a
+// Reconciler.
+func (p *Pipeline) Reconcile(pod *v1.Pod) {
+	if r, ok := p.cfg.Status.(Reconciler); ok {
+		r.Reconcile(p.allocated(pod))
+	}
+}
+
+// updateStatus takes the object of the pod with another status.
+func (l lifecycle) updateStatus(pod *v1.Pod) (lifecycle, effect) {
+	if l.pod == nil || l.restart || l.state == Finished {
+		return l, effect{}
+	}
+	changed := gatesChanged(l.pod, pod)
+	l.pod = pod
+	if l.state <= Syncing && (pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed) {
+		return l.update(podUpdated{pod: pod})
+	}
+	return l, effect{wake: changed && l.state == Syncing}
+}
+
+// gatesChanged reports whether a condition of a readiness gate has changed.
+func gatesChanged(old, pod *v1.Pod) bool {
+	conditionStatus := func(p *v1.Pod, t v1.PodConditionType) v1.ConditionStatus {
+		for _, c := range p.Status.Conditions {
+			if c.Type == t {
+				return c.Status
+			}
+		}
+		return ""
+	}
+	for _, gate := range pod.Spec.ReadinessGates {
+		if conditionStatus(old, gate.ConditionType) != conditionStatus(pod, gate.ConditionType) {
+			return true
+		}
+	}
+	return false
+}
