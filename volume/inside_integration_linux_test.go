@@ -161,7 +161,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 			}},
 	})
 	require.NoError(t, err)
-	s.Pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{Runtime: s.rt, Volumes: s.m, Record: record})
+	s.Pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{Runtime: s.rt, Resources: podworker.PodResources{Volumes: s.m}, Record: record})
 	require.NoError(t, err)
 	return s
 }

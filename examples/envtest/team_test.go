@@ -99,7 +99,7 @@ var tests = map[string]func(w *world){
 
 // newNodes are the nodes of these tests and the behavior of their pods.
 var newNodes = fakenode.Config{
-	Nodes:      fakenode.Many(2, fakenode.Node{}),
+	Nodes:     fakenode.Many(2, fakenode.Node{}),
 	Behaviors: map[string]fakenode.Behavior{"never-ready": {NeverReady: true}}, // by image
 }
 

@@ -56,7 +56,7 @@ func run(ctx context.Context, config *rest.Config, name string, count int, out i
 	nodes, err := fakenode.New(config, fakenode.Config{
 		Nodes:       fakenode.Many(count, fakenode.Node{Name: name}),
 		NoScheduler: true, // the cluster has one
-		Behaviors:  map[string]fakenode.Behavior{"crash": {Exit: &fakenode.Exit{Code: 1, After: 30 * time.Second}}},
+		Behaviors:   map[string]fakenode.Behavior{"crash": {Exit: &fakenode.Exit{Code: 1, After: 30 * time.Second}}},
 	})
 	if err != nil {
 		return err

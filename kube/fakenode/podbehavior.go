@@ -10,7 +10,6 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 // A podBehavior is the behavior of a pod of a node.
@@ -112,10 +111,10 @@ func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behaviour, boo
 
 // probed implements status.Config.Probes: the probe results that the behavior specifies. It
 // starts a timer for the next change.
-func (a *agent) probed(uid types.UID) map[string]status.Probed {
+func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 	cached, err := a.agent.PLEG().Get(uid)
 	if err != nil {
-		return map[string]status.Probed{}
+		return map[string]runtime.ProbeStatus{}
 	}
 	evict := false
 	defer func() {
@@ -126,7 +125,7 @@ func (a *agent) probed(uid types.UID) map[string]status.Probed {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.behaviors[uid]
-	out := make(map[string]status.Probed, len(cached.Containers))
+	out := make(map[string]runtime.ProbeStatus, len(cached.Containers))
 	for i := range cached.Containers {
 		c := &cached.Containers[i]
 		if _, ok := out[c.Name]; ok || c.State != runtime.ContainerRunning {
@@ -138,11 +137,11 @@ func (a *agent) probed(uid types.UID) map[string]status.Probed {
 			ready, evicted = a.stateLocked(uid, d, c)
 			evict = evict || evicted
 		}
-		result := status.ProbeFailure
+		result := runtime.ProbeFailure
 		if ready {
-			result = status.ProbeSuccess
+			result = runtime.ProbeSuccess
 		}
-		out[c.Name] = status.Probed{Startup: status.ProbeSuccess, Readiness: result}
+		out[c.Name] = runtime.ProbeStatus{Startup: runtime.ProbeSuccess, Readiness: result}
 	}
 	return out
 }
@@ -205,6 +204,6 @@ func (a *agent) stopTimers() {
 func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
 	return a.agent.Workers().Kill(uid, podworker.KillOptions{
 		Evict: true, GracePeriodSeconds: new(int64(0)),
-		Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
+		Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
 	})
 }

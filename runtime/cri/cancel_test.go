@@ -154,7 +154,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		workers.Update(pod, false)
 		time.Sleep(time.Second) // L-15
 		assert.Equal(t, fakecri.NotReady, f.sandboxes()[0].State)
-		state, ok := workers.Known(pod.UID)
+		state, ok := workers.State(pod.UID)
 		assert.True(t, ok)
 		assert.Equal(t, podworker.Finished, state)
 		stop()

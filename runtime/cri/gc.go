@@ -53,7 +53,7 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 
 // withDefaults replaces nil functions of the policy.
 func withDefaults(policy runtime.GCPolicy) runtime.GCPolicy {
-	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Ended} {
+	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Terminated} {
 		if *f == nil {
 			*f = func(types.UID) bool { return false }
 		}
@@ -87,7 +87,7 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 		switch {
 		case policy.Removed(pod.UID):
 			why = reasonPodRemoved
-		case policy.Ended(pod.UID):
+		case policy.Terminated(pod.UID):
 			why = reasonPodTerminated
 		}
 		newer := map[string]bool{} // containers with a newer instance
@@ -166,7 +166,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 		}
 		for i, s := range pod.Sandboxes {
 			newest := i == 0
-			if s.State == runtime.SandboxReady || used[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Ended(pod.UID) {
+			if s.State == runtime.SandboxReady || used[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Terminated(pod.UID) {
 				continue
 			}
 			ids = append(ids, s.ID)

@@ -36,7 +36,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	for _, s := range sandboxes {
 		p := pod(s.Metadata.Uid, s.Metadata.Name, s.Metadata.Namespace, s.CreatedAt)
 		if p.Source == "" {
-			p.Source = s.Annotations[runtime.SourceAnnotation] // the same in all sandboxes of a pod
+			p.Source = s.Annotations[runtime.ConfigSourceAnnotation] // the same in all sandboxes of a pod
 		}
 		p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
 			ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
