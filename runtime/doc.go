@@ -53,5 +53,5 @@
 //
 // # Stability
 //
-// Stable: a change that breaks a caller is announced a minor version before it.
+// Settled: a change that breaks a caller is announced a minor version before it.
 package runtime

@@ -12,9 +12,9 @@ func TestImports(t *testing.T) {
 		House: []string{
 			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint",
 			"internal/hugepages", "internal/pause", "internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet", "internal/restart",
-			"internal/runonce", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest",
-			"podworker", "prober", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig",
-			"runtime/cri/userns", "status", "volume",
+			"internal/runonce", "internal/singleflight", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource",
+			"podsource/manifest", "podworker", "prober", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan",
+			"runtime/cri/podconfig", "runtime/cri/userns", "status", "volume",
 		},
 	}.Check(t)
 }

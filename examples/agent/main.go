@@ -190,11 +190,8 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
-		HostIPs: agent.InterfaceIPs,
-		Subsystems: agent.Subsystems{
-			Admitters: podworker.Admitters{rt}, Volumes: volumes,
-			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}},
-		},
+		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: podworker.Admitters{rt}, Volumes: volumes,
+			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}}},
 	}
 	var images *imagegc.Manager
 	if o.runtime != "process" {

@@ -13,10 +13,10 @@ const (
 var exceptions = map[string]string{
 	"agent/statuspage/node.go ownMemory os.ReadFile": kernel,
 
-	"eviction/notify/notify.go machine os.ReadFile":     kernel,
-	"eviction/notify/notify.go usageIn os.ReadFile":     kernel,
-	"eviction/notify/v1_linux.go register os.Open":      kernel,
-	"eviction/notify/v1_linux.go register os.WriteFile": kernel,
+	"eviction/notify/notify.go machineUsage os.ReadFile": kernel,
+	"eviction/notify/notify.go usageIn os.ReadFile":      kernel,
+	"eviction/notify/v1_linux.go register os.Open":       kernel,
+	"eviction/notify/v1_linux.go register os.WriteFile":  kernel,
 
 	"kube/kubelet/cgroups.go checkHost os.ReadFile":     kernel,
 	"kube/kubelet/cgroups.go checkHost os.WriteFile":    kernel,
@@ -24,8 +24,8 @@ var exceptions = map[string]string{
 	"kube/kubelet/config/config.go readObject os.Open":  admin + "; a regular file, bounded where it is read",
 	"kube/kubelet/host.go setOOMScore os.OpenFile":      kernel,
 
-	"kube/server/passage.go newPassage http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
-	"kube/server/reload.go readLocked os.ReadFile":     admin,
+	"kube/server/streamproxy.go newStreamProxy http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
+	"kube/server/reload.go readLocked os.ReadFile":             admin,
 
 	"runtime/cri/credentials/files.go readFile os.Open":          admin + "; bounded where it is read",
 	"runtime/cri/credentials/provider.go configFiles os.ReadDir": admin,

@@ -106,5 +106,5 @@
 //
 // # Stability
 //
-// Minor versions may change the API. CHANGELOG.md describes how to adapt.
+// Growing: minor versions may change the API. CHANGELOG.md describes how to adapt.
 package cri

@@ -145,8 +145,8 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 	require.ErrorIs(t, rt.Attach(t.Context(), "c", runtime.Streams{}), runtime.ErrNotFound)
 
-	require.ErrorContains(t, forward(rt, 0), "no such port")
-	require.ErrorContains(t, forward(rt, 65536), "no such port")
+	require.ErrorContains(t, forward(rt, 0), "invalid port")
+	require.ErrorContains(t, forward(rt, 65536), "invalid port")
 	require.NoError(t, f.mem.KillSandbox(string(pod.UID)))
 	require.ErrorContains(t, forward(rt, 80), "not ready")
 	_, err = rt.PortForwardURL(t.Context(), "another", nil)
