@@ -76,7 +76,9 @@ func TestTheRuleBookAndTheCodeAgree(t *testing.T) {
 	}
 	is, err := fs.ReadFile(files, "docs/rules/index.md")
 	require.NoError(t, err)
-	assert.Equal(t, string(is), index, "go test ./internal/test/repo -run TestTheRuleBook -update writes docs/rules/index.md")
+	if string(is) != index {
+		t.Error("docs/rules/index.md is stale: go test ./internal/test/repo -run TestTheRuleBook -update writes it")
+	}
 }
 
 // readRuleBook returns the rules of docs/rules by ID.
