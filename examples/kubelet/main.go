@@ -23,7 +23,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
-	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status/printer"
@@ -52,11 +51,7 @@ func run(o *options, out *printer.Printer) error {
 	}
 	cfg, level := o.Config, new(slog.LevelVar)
 	level.Set(kubelet.LogLevel(int(cfg.Configuration.Logging.Verbosity)))
-	cfg.Sink, cfg.Record, cfg.Host.NotifySystemd = out, out.Record, true
-	cfg.Adjust.Server = func(s *server.Config) error {
-		s.Debugging.SetVerbosity = func(v int) { level.Set(kubelet.LogLevel(v)) }
-		return nil
-	}
+	cfg.Sink, cfg.Record, cfg.Host.NotifySystemd, cfg.Host.LogLevel = out, out.Record, true, level
 	logs := &slog.HandlerOptions{Level: level}
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, logs))
 	if cfg.Configuration.Logging.Format == "json" {

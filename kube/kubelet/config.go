@@ -175,6 +175,10 @@ type Host struct {
 	// node. Empty: the root cgroup.
 	MemoryCgroup string
 
+	// LogLevel is set by PUT /debug/flags/v (see [LogLevel]). If nil, that route does not
+	// exist.
+	LogLevel *slog.LevelVar
+
 	// Shutdown configures graceful node shutdown.
 	Shutdown Shutdown
 }

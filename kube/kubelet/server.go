@@ -113,6 +113,9 @@ func apiConfig(b base, d serverDeps) server.Config {
 		},
 		Hooks: b.metrics.api.Server(), Logger: b.logger,
 	}
+	if level := b.cfg.Host.LogLevel; level != nil {
+		cfg.Debugging.SetVerbosity = func(v int) { level.Set(LogLevel(v)) }
+	}
 	if root, err := os.OpenRoot(systemLogs); err == nil {
 		cfg.Node.Logs = root.FS()
 	}
