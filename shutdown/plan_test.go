@@ -133,10 +133,10 @@ func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) { // F-62
 
 func TestAPolicyThatCannotBeIsAnError(t *testing.T) {
 	for says, p := range map[string]shutdown.Policy{
-		"group of priority 7: Period is negative":       {Groups: []shutdown.Group{{7, -s}}},
-		"two groups have priority 7":                    {Groups: []shutdown.Group{{7, s}, {7, s}}},
-		"Propagation is 31s: must be between 0 and 30s": {Propagation: 31 * s},
-		"Flush is negative":                             {Flush: -s},
+		"group of priority 7: Period is negative":            {Groups: []shutdown.Group{{7, -s}}},
+		"two groups have priority 7":                         {Groups: []shutdown.Group{{7, s}, {7, s}}},
+		"invalid Propagation 31s: must be between 0 and 30s": {Propagation: 31 * s},
+		"invalid Flush -1s: negative":                        {Flush: -s},
 	} {
 		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine).pods, Kill: new(machine).kill})
 		require.ErrorContains(t, err, says)

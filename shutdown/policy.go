@@ -110,9 +110,9 @@ func (p Policy) check() error {
 	}
 	switch {
 	case p.Propagation < 0 || p.Propagation > maxPropagation:
-		return fmt.Errorf("Propagation is %v: must be between 0 and %v", p.Propagation, maxPropagation)
+		return fmt.Errorf("invalid Propagation %v: must be between 0 and %v", p.Propagation, maxPropagation)
 	case p.Flush < 0:
-		return fmt.Errorf("Flush is negative: %v", p.Flush)
+		return fmt.Errorf("invalid Flush %v: negative", p.Flush)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func New(cfg Config) (*Rotator, error) {
 		errs = append(errs, fmt.Errorf("invalid MaxFiles %d, must be > 1", cfg.MaxFiles))
 	}
 	if cfg.Workers < 0 || cfg.Period < 0 || !(cfg.CPUShare > 0 && cfg.CPUShare <= 1) {
-		errs = append(errs, fmt.Errorf("Workers (%d), Period (%v) or CPUShare (%v) out of range", cfg.Workers, cfg.Period, cfg.CPUShare))
+		errs = append(errs, fmt.Errorf("invalid Workers %d, Period %v or CPUShare %v", cfg.Workers, cfg.Period, cfg.CPUShare))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("logrotate: %w", err)

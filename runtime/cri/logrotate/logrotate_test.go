@@ -130,13 +130,13 @@ func b2i(b bool) int {
 
 func TestSettingsThatCannotBe(t *testing.T) { // lg-2
 	for want, cfg := range map[string]logrotate.Config{
-		"logrotate: Config.Runtime is nil":                                          {},
-		"logrotate: invalid MaxFiles 1, must be > 1":                                {Runtime: new(fake), MaxFiles: 1},
-		"logrotate: invalid MaxFiles -1, must be > 1":                               {Runtime: new(fake), MaxFiles: -1},
-		"logrotate: Workers (-1), Period (0s) or CPUShare (0.5) out of range":       {Runtime: new(fake), Workers: -1},
-		"logrotate: Workers (0), Period (0s) or CPUShare (2) out of range":          {Runtime: new(fake), CPUShare: 2},
-		"logrotate: Workers (0), Period (-1ns) or CPUShare (0.5) out of range":      {Runtime: new(fake), Period: -1},
-		"logrotate: Workers (0), Period (0s) or CPUShare (-0.1000001) out of range": {Runtime: new(fake), CPUShare: -0.1000001},
+		"logrotate: Config.Runtime is nil":                               {},
+		"logrotate: invalid MaxFiles 1, must be > 1":                     {Runtime: new(fake), MaxFiles: 1},
+		"logrotate: invalid MaxFiles -1, must be > 1":                    {Runtime: new(fake), MaxFiles: -1},
+		"logrotate: invalid Workers -1, Period 0s or CPUShare 0.5":       {Runtime: new(fake), Workers: -1},
+		"logrotate: invalid Workers 0, Period 0s or CPUShare 2":          {Runtime: new(fake), CPUShare: 2},
+		"logrotate: invalid Workers 0, Period -1ns or CPUShare 0.5":      {Runtime: new(fake), Period: -1},
+		"logrotate: invalid Workers 0, Period 0s or CPUShare -0.1000001": {Runtime: new(fake), CPUShare: -0.1000001},
 	} {
 		_, err := logrotate.New(cfg)
 		assert.EqualError(t, err, want)
