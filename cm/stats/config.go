@@ -93,7 +93,7 @@ type PodFacts struct {
 	Volumes func(uid types.UID) []statsapi.VolumeStats
 
 	// Ephemeral reports whether a volume of the pod counts as ephemeral storage (rule
-	// st-10). If nil, no volume does.
+	// stats-10). If nil, no volume does.
 	Ephemeral func(uid types.UID, volume string) bool
 
 	// LogDir returns the directory with the logs of the pod, which contains one directory

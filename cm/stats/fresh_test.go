@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestWhatIsFresh(t *testing.T) { // st-4, st-6
+func TestWhatIsFresh(t *testing.T) { // stats-4, stats-6
 	synctest.Test(t, func(t *testing.T) {
 		s, p := web("u1")
 		rt := &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}
@@ -30,9 +30,9 @@ func TestWhatIsFresh(t *testing.T) { // st-4, st-6
 		proc["proc/stat"] = file("cpu 150 0 200 9000 50 0 0 0 10 0\n")
 		fresh, err := c.Summary(t.Context(), true)
 		require.NoError(t, err)
-		assert.EqualValues(t, 7000<<10, *fresh.Node.Memory.UsageBytes, "st-4")
-		assert.EqualValues(t, 500_000_000, *fresh.Node.CPU.UsageNanoCores, "st-6: half a CPU in a second")
-		assert.EqualValues(t, 1, rt.calls.Load(), "st-4: pods stay as cached")
+		assert.EqualValues(t, 7000<<10, *fresh.Node.Memory.UsageBytes, "stats-4")
+		assert.EqualValues(t, 500_000_000, *fresh.Node.CPU.UsageNanoCores, "stats-6: half a CPU in a second")
+		assert.EqualValues(t, 1, rt.calls.Load(), "stats-4: pods stay as cached")
 
 		time.Sleep(20 * time.Second)
 		s.CPU = &runtime.CPUUsage{At: time.Unix(1010, 0), CoreNanos: known(6e9)}
@@ -40,7 +40,7 @@ func TestWhatIsFresh(t *testing.T) { // st-4, st-6
 		later, err := c.Summary(t.Context(), false)
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, rt.calls.Load())
-		assert.EqualValues(t, 500_000_000, *later.Pods[0].CPU.UsageNanoCores, "st-6: 5 s of CPU in 10 s")
+		assert.EqualValues(t, 500_000_000, *later.Pods[0].CPU.UsageNanoCores, "stats-6: 5 s of CPU in 10 s")
 
 		time.Sleep(20 * time.Second)
 		s.CPU = &runtime.CPUUsage{At: time.Unix(1020, 0), CoreNanos: known(1e9)}
@@ -58,13 +58,13 @@ func TestWhatIsFresh(t *testing.T) { // st-4, st-6
 		rt.stats = []runtime.PodStats{s}
 		later, err = c.Summary(t.Context(), false)
 		require.NoError(t, err)
-		assert.Nil(t, later.Pods[0].CPU.UsageNanoCores, "st-6: a sample is kept for 10 minutes")
+		assert.Nil(t, later.Pods[0].CPU.UsageNanoCores, "stats-6: a sample is kept for 10 minutes")
 	})
 }
 
 // An eviction is decided by disks as they are and by pods of this second; who only
 // looks gets what there is.
-func TestFreshDisksAndPods(t *testing.T) { // st-4, ev-16
+func TestFreshDisksAndPods(t *testing.T) { // stats-4, ev-16
 	synctest.Test(t, func(t *testing.T) {
 		s, p := web("u1")
 		rt := &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}
@@ -84,7 +84,7 @@ func TestFreshDisksAndPods(t *testing.T) { // st-4, ev-16
 		require.NoError(t, err)
 		assert.EqualValues(t, 300, *got.Node.Fs.AvailableBytes)
 		assert.EqualValues(t, 300, *got.Node.Runtime.ImageFs.AvailableBytes)
-		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "st-8: what images use is the runtime's word")
+		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "stats-8: what images use is the runtime's word")
 		assert.Equal(t, time.Now(), got.Node.Fs.Time.Time, "ev-22: newer than the last pass")
 		assert.EqualValues(t, 1, rt.calls.Load(), "the pods are of this second")
 		old, err := c.Summary(ctx, false)
@@ -110,7 +110,7 @@ func TestFreshDisksAndPods(t *testing.T) { // st-4, ev-16
 		assert.NotNil(t, got.Node.Fs)
 		time.Sleep(2 * time.Second)
 		_, err = c.CPUAndMemory(ctx)
-		require.NoError(t, err, "st-3: of no disk")
+		require.NoError(t, err, "stats-3: of no disk")
 		assert.EqualValues(t, 2, rt.calls.Load(), "it takes the pods that there are")
 	})
 }
@@ -141,7 +141,7 @@ func TestManyReadersMakeTheRuntimeWorkOnce(t *testing.T) {
 	})
 }
 
-func TestCPUAndMemoryAlone(t *testing.T) { // st-3
+func TestCPUAndMemoryAlone(t *testing.T) { // stats-3
 	s, p := web("u1")
 	c := collector(t, stats.Config{Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Root: machine(), NodeDir: "/"})
 	got, err := c.CPUAndMemory(t.Context())

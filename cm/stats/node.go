@@ -90,7 +90,7 @@ func (c *Collector) text(file string) string {
 	return string(text)
 }
 
-// pressure reads /proc/pressure (st-14).
+// pressure reads /proc/pressure (stats-14).
 func (c *Collector) pressure(of string) *statsapi.PSIStats {
 	text := c.text("proc/pressure/" + of)
 	if text == "" {

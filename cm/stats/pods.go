@@ -134,7 +134,7 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 	} else if group.Pids != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: &group.Pids.Current}
 	}
-	if !c.cfg.Pods.HostNetwork(s.UID) { // st-12
+	if !c.cfg.Pods.HostNetwork(s.UID) { // stats-12
 		out.Network = networkOf(s)
 	}
 	logs := c.cfg.Pods.LogDir(s.Namespace, s.Name, s.UID)

@@ -92,7 +92,7 @@ func one[T any](t *testing.T, list []T) T {
 	return list[0]
 }
 
-func TestTheNodeItself(t *testing.T) { // st-1, st-2, st-5, st-8, st-9, st-11, st-14
+func TestTheNodeItself(t *testing.T) { // stats-1, stats-2, stats-5, stats-8, stats-9, stats-11, stats-14
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"cpu", "memory"}})
 	tree.Use(cgroups.Name{"kubepods"}, cgroups.Stats{
 		Memory: &cgroups.MemoryStats{Usage: 300, WorkingSet: 200, Limit: 1000}, CPU: &cgroups.CPUStats{UsageNanos: 5},
@@ -107,26 +107,26 @@ func TestTheNodeItself(t *testing.T) { // st-1, st-2, st-5, st-8, st-9, st-11, s
 	assert.Equal(t, "n1", n.NodeName)
 	assert.False(t, n.StartTime.IsZero())
 	assert.EqualValues(t, 5000<<10, *n.Memory.UsageBytes)
-	assert.EqualValues(t, 4000<<10, *n.Memory.WorkingSetBytes, "st-5")
-	assert.EqualValues(t, 4000<<10, *n.Memory.AvailableBytes, "st-5: of the machine's memory")
+	assert.EqualValues(t, 4000<<10, *n.Memory.WorkingSetBytes, "stats-5")
+	assert.EqualValues(t, 4000<<10, *n.Memory.AvailableBytes, "stats-5: of the machine's memory")
 	assert.EqualValues(t, 7, *n.Memory.MajorPageFaults)
 	assert.EqualValues(t, 3_000_000_000, *n.CPU.UsageCoreNanoSeconds, "without idle, iowait and guests")
-	assert.Nil(t, n.CPU.UsageNanoCores, "st-6")
-	assert.Equal(t, statsapi.PSIData{Total: 4000, Avg10: 1, Avg60: 2, Avg300: 3}, n.CPU.PSI.Some, "st-14")
+	assert.Nil(t, n.CPU.UsageNanoCores, "stats-6")
+	assert.Equal(t, statsapi.PSIData{Total: 4000, Avg10: 1, Avg60: 2, Avg300: 3}, n.CPU.PSI.Some, "stats-14")
 	assert.NotNil(t, n.Memory.PSI)
 	assert.EqualValues(t, 5, n.IO.PSI.Some.Avg10)
 	assert.EqualValues(t, 100<<10, *n.Swap.SwapUsageBytes)
 	assert.Equal(t, "eth0", n.Network.Name)
 	assert.Len(t, n.Network.Interfaces, 1, "a pod's is its own")
 	assert.EqualValues(t, 3000, *n.Network.TxBytes)
-	assert.EqualValues(t, 63000, *n.Rlimit.MaxPID, "st-11")
-	assert.EqualValues(t, 345, *n.Rlimit.NumOfRunningProcesses, "st-11")
+	assert.EqualValues(t, 63000, *n.Rlimit.MaxPID, "stats-11")
+	assert.EqualValues(t, 345, *n.Rlimit.NumOfRunningProcesses, "stats-11")
 	assert.EqualValues(t, 400, *n.Fs.AvailableBytes)
-	assert.EqualValues(t, 77, *n.Runtime.ImageFs.UsedBytes, "st-8")
-	assert.EqualValues(t, 60, *n.Runtime.ImageFs.InodesFree, "st-8")
-	assert.Equal(t, n.Runtime.ImageFs, n.Runtime.ContainerFs, "st-9")
+	assert.EqualValues(t, 77, *n.Runtime.ImageFs.UsedBytes, "stats-8")
+	assert.EqualValues(t, 60, *n.Runtime.ImageFs.InodesFree, "stats-8")
+	assert.Equal(t, n.Runtime.ImageFs, n.Runtime.ContainerFs, "stats-9")
 	pods := one(t, n.SystemContainers)
-	assert.Equal(t, "pods", pods.Name, "st-2: one that is not there is left out")
+	assert.Equal(t, "pods", pods.Name, "stats-2: one that is not there is left out")
 	assert.EqualValues(t, 800, *pods.Memory.AvailableBytes)
 
 	none := collector(t, stats.Config{Root: fstest.MapFS{}})
@@ -162,7 +162,7 @@ func web(uid types.UID) (runtime.PodStats, *runtime.Pod) {
 		}
 }
 
-func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
+func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // stats-1, stats-12, stats-13
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}},
@@ -179,7 +179,7 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
 	assert.EqualValues(t, 1e9, *pod.CPU.UsageCoreNanoSeconds)
 	assert.Nil(t, pod.CPU.UsageNanoCores)
 	assert.EqualValues(t, 3, *pod.ProcessStats.ProcessCount)
-	assert.Equal(t, "eth0", pod.Network.Name, "st-12")
+	assert.Equal(t, "eth0", pod.Network.Name, "stats-12")
 	assert.Equal(t, "data", one(t, pod.VolumeStats).Name)
 	main := one(t, pod.Containers)
 	assert.Equal(t, time.Unix(999, 0), main.StartTime.Time)
@@ -194,10 +194,10 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
 	})
 	summary, err = host.Summary(t.Context(), false)
 	require.NoError(t, err)
-	assert.Nil(t, one(t, summary.Pods).Network, "st-12")
+	assert.Nil(t, one(t, summary.Pods).Network, "stats-12")
 }
 
-func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, st-14, F-69
+func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // stats-5, stats-13, stats-14, F-69
 	s, p := web("u1")
 	s.CPU, s.Memory, s.Processes = nil, nil, runtime.OptionalUint64{}
 	s.Containers[0].CPU, s.Containers[0].Memory, s.Containers[0].Swap = nil, &runtime.MemoryUsage{}, nil
@@ -218,9 +218,9 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, s
 	require.NoError(t, err)
 	pod := one(t, summary.Pods)
 	assert.EqualValues(t, 42, *pod.CPU.UsageCoreNanoSeconds)
-	assert.EqualValues(t, 3, pod.CPU.PSI.Some.Avg10, "st-14")
+	assert.EqualValues(t, 3, pod.CPU.PSI.Some.Avg10, "stats-14")
 	assert.EqualValues(t, 20, *pod.Memory.WorkingSetBytes)
-	assert.Nil(t, pod.Memory.AvailableBytes, "st-5: no limit")
+	assert.Nil(t, pod.Memory.AvailableBytes, "stats-5: no limit")
 	assert.EqualValues(t, 6, *pod.Swap.SwapAvailableBytes)
 	assert.EqualValues(t, 6, *pod.ProcessStats.ProcessCount)
 	assert.EqualValues(t, 2, pod.IO.PSI.Full.Avg60)
@@ -249,7 +249,7 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, s
 	assert.Nil(t, one(t, summary.Pods).Memory)
 }
 
-func TestTheNewestOfOneNameCounts(t *testing.T) { // st-7
+func TestTheNewestOfOneNameCounts(t *testing.T) { // stats-7
 	s, p := web("u1")
 	old := s.Containers[0]
 	old.ID, old.Memory = "crt://old", &runtime.MemoryUsage{WorkingSet: known(1)}
@@ -269,7 +269,7 @@ func TestTheNewestOfOneNameCounts(t *testing.T) { // st-7
 	}
 }
 
-func TestEphemeralStorage(t *testing.T) { // st-10
+func TestEphemeralStorage(t *testing.T) { // stats-10
 	dir := t.TempDir()
 	put := func(name string, size int) string {
 		path := filepath.Join(dir, name)
@@ -365,7 +365,7 @@ func TestCgroupsFillInFieldByField(t *testing.T) {
 	assert.EqualValues(t, 42, *pod.CPU.UsageCoreNanoSeconds)
 	main := one(t, pod.Containers)
 	assert.EqualValues(t, 400, *main.Memory.WorkingSetBytes)
-	assert.EqualValues(t, 4, main.Memory.PSI.Some.Avg10, "st-14: of a container, whatever its cgroup is called")
+	assert.EqualValues(t, 4, main.Memory.PSI.Some.Avg10, "stats-14: of a container, whatever its cgroup is called")
 }
 
 // finder calls containers' cgroups as no driver does.
