@@ -72,9 +72,7 @@ var killPromises = []promise{
 			s := t.look(pod.UID)
 			t.stopped(s)
 			t.took(took, 3*time.Second)
-			if c := t.container(s, "stubborn"); c.ExitCode != exitKILL {
-				t.Errorf("stubborn has not exited with 137; the pod is\n%s", describe(s))
-			}
+			t.killed(s, "stubborn")
 		},
 	},
 	{
@@ -143,7 +141,7 @@ var killPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
 			t.up(pod)
-			t.settle() // a container that has not begun to ignore TERM would end of the first one
+			t.settle() // before the container ignores TERM, the first KillPod could terminate it
 			const short = 300 * time.Millisecond
 			ctx, cancel := context.WithTimeout(t.Context(), short)
 			defer cancel()
@@ -159,9 +157,7 @@ var killPromises = []promise{
 			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
 			s := t.look(pod.UID)
 			t.stopped(s)
-			if c := t.container(s, "stubborn"); c.ExitCode != exitKILL {
-				t.Errorf("stubborn ended before the second grace period did; the pod is\n%s", describe(s))
-			}
+			t.killed(s, "stubborn")
 		},
 	},
 	{
@@ -294,6 +290,14 @@ func (t *trial) took(got, want time.Duration) {
 	t.Helper()
 	if got < want-want/10 || got > want+t.suite.Timing.Timeout {
 		t.Errorf("KillPod took %v; it should take %v", got, want)
+	}
+}
+
+// killed checks that the newest instance of a container was terminated with KILL.
+func (t *trial) killed(s *runtime.PodStatus, name string) {
+	t.Helper()
+	if t.container(s, name).ExitCode != exitKILL {
+		t.Errorf("%s has not exited with %d; the pod is\n%s", name, exitKILL, describe(s))
 	}
 }
 

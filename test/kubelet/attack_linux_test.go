@@ -134,10 +134,6 @@ func TestWhoShouldNotGetIntoTheAgentDoesNot(t *testing.T) {
 	}
 }
 
-// floodMemory is the memory in KiB that 10,000 connections may cost. The race detector
-// multiplies what a program takes by 5 to 10, goroutines and buffers alike.
-var floodMemory = 128 << 10 * max(1, 4*len(raceFlags))
-
 // 10,000 half-open connections, slow ones and ones with headers without end: others are
 // served, pods come and go as if nothing were, and memory is bounded.
 func TestTheAgentGoesOnWithItsPodsUnderAttack(t *testing.T) {
