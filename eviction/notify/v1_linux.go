@@ -37,6 +37,7 @@ func (n *Notifier) events(ctx context.Context, low func()) error {
 			wg.Go(func() { count(f, passed) })
 		}
 		// What was passed before it was registered is told of by nobody.
+		var again <-chan time.Time
 		for set := false; !set; {
 			rising, err := n.look()
 			if err != nil {
@@ -51,12 +52,19 @@ func (n *Notifier) events(ctx context.Context, low func()) error {
 			case <-n.changed:
 				set = true
 			case <-passed:
+				again = time.After(settle)
+			case <-again:
 			case <-time.After(n.cfg.Poll * slowLooks):
 				// In case the group was made anew, of which no event tells.
 			}
 		}
 	}
 }
+
+// settle is when the use is read once more after an event. The kernel charges memory in
+// batches per processor: right after the event the use can be below the level again, and
+// passes it for good between two of the kernel's checks, with no other event.
+const settle = 100 * time.Millisecond
 
 // slowLooks is how much less often is looked where the kernel tells by itself.
 const slowLooks = 40
