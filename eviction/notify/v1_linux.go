@@ -37,6 +37,7 @@ func (n *Notifier) waitEvents(ctx context.Context, low func()) error {
 			wg.Go(func() { forward(f, passed) })
 		}
 		// A level crossed before its registration causes no event.
+		var recheck <-chan time.Time
 		for set := false; !set; {
 			rising, err := n.check()
 			if err != nil {
@@ -51,12 +52,19 @@ func (n *Notifier) waitEvents(ctx context.Context, low func()) error {
 			case <-n.changed:
 				set = true
 			case <-passed:
+				recheck = time.After(recheckDelay)
+			case <-recheck:
 			case <-time.After(n.cfg.Poll * slowPoll):
 				// The cgroup may have been recreated, which causes no event.
 			}
 		}
 	}
 }
+
+// recheckDelay is how long after an event the usage is read once more. The kernel charges
+// memory in batches per processor: right after an event the usage can be below the level
+// again, and exceed it for good without another event.
+const recheckDelay = 100 * time.Millisecond
 
 // slowPoll is the factor by which the polling period is longer if there are events.
 const slowPoll = 40

@@ -69,20 +69,20 @@ func run(o *options, out *printer.Printer) error {
 		return err
 	}
 	page.Handle("/", k.StatusPage())
-	group, ctx := errgroup.WithContext(ctx)
+	group, running := errgroup.WithContext(ctx)
 	if o.listen != "" {
 		l, err := statuspage.Listen(o.listen)
 		if err != nil {
 			return errors.Join(fmt.Errorf("--listen=%s: %w; choose another, or stop the process that uses it", o.listen, err), k.Close())
 		}
 		out.Printf("kubelet", "%s shows what runs here. %s", statuspage.Reach(l.Addr()), statuspage.Warning(l.Addr()))
-		group.Go(func() error { return statuspage.Serve(ctx, l, page, cfg.Logger) })
+		group.Go(func() error { return statuspage.Serve(running, l, page, cfg.Logger) })
 	}
-	group.Go(func() error { defer stop(); return k.Run(ctx) })
+	group.Go(func() error { defer stop(); return k.Run(running) })
 	<-interrupted.Done()
-	if o.stopPods && ctx.Err() == nil {
+	if o.stopPods && ctx.Err() == nil { // by a signal, not by stop
 		out.Printf("kubelet", "stopping the pods; another signal leaves those that still run")
-		again, _ := signal.NotifyContext(ctx, signals...)
+		again, _ := signal.NotifyContext(running, signals...)
 		err = k.Drain(again)
 	}
 	stop()
