@@ -113,7 +113,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		}, nil},
 		"and not by another": {func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "no"}} }, []string{
 			"TaintToleration: Predicate TaintToleration failed: the pod does not tolerate taint dark=yes:NoExecute"}},
-		"L-62 all reasons are told, in order": {func(p *v1.Pod) {
+		"all reasons are told, in order": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("600m")}
 			p.Spec.NodeName = "cellar"
 			p.Spec.OS = &v1.PodOS{Name: v1.Windows}
@@ -138,7 +138,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		assert.Equal(t, "OutOfpods", refusals[0].Reason)
 		assert.Equal(t, "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3", refusals[0].Message)
 	})
-	t.Run("L-64 an empty node takes all", func(t *testing.T) {
+	t.Run("an empty node takes all", func(t *testing.T) {
 		assert.Empty(t, admission.Check(pod("new", false, "cpu", "99"), nil, admission.Node{}))
 	})
 }
@@ -163,7 +163,7 @@ func TestTaintsAreComparedAsNumbers(t *testing.T) {
 	}
 }
 
-func TestCheckIsADryRun(t *testing.T) { // L-63
+func TestCheckIsADryRun(t *testing.T) {
 	node := admission.Node{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
 	p, other := pod("a", false, "cpu", "600m"), pod("b", false, "cpu", "600m")
 	before := fmt.Sprint(p, other, node)

@@ -41,7 +41,7 @@ func (r *reads) take() map[string]int {
 
 // No phase change of a pod waits for the next list, and each is read once or
 // twice and not with every hint.
-func TestPhaseChangesWaitForNoTick(t *testing.T) { // L-11, L-12, pleg-32
+func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 	synctest.Test(t, func(t *testing.T) {
 		rt, source, seen := newNode(), new(podsource.Memory), &reads{count: map[string]int{}}
 		rt.Inject(seen.see)
@@ -84,7 +84,7 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // L-11, L-12, pleg-32
 		phase(job, v1.PodSucceeded)
 
 		// And then there is a list each 5 minutes, and no look at any pod: that
-		// it is synced again each minute is no reason for one (L-14).
+		// it is synced again each minute is no reason for one.
 		source.Set(job, wanted("rests", v1.RestartPolicyAlways, images...))
 		time.Sleep(30 * time.Minute)
 		seen.take()

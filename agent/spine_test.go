@@ -292,7 +292,7 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 
 // A static pod of a manifest that was changed while no agent ran gives way to the
 // new one, though the API server has not been heard of; what may be the API
-// server's runs on (L-28, #112814).
+// server's runs on (#112814).
 func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, files := newNode(), new(podsource.Memory)

@@ -170,7 +170,7 @@ func TestAResizeFromTheUpdateToItsEnd(t *testing.T) { // al-9, al-12, al-13, al-
 	})
 }
 
-func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // L-55, #126033
+func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // #126033
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, allocation.Config{})
 		d.room = 3

@@ -80,7 +80,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	assert.Equal(t, "1 1", sync(pod))
 	more := wants(pod, "cpu=2")
 	assert.Equal(t, "1 1 PodResizePendingDeferred", sync(more))
-	assert.Equal(t, "a: cpu=1", n.has, "L-55")
+	assert.Equal(t, "a: cpu=1", n.has)
 	d.room = 2
 	d.Retry(t.Context(), allocation.PodTerminated)
 	assert.Equal(t, []types.UID{"u"}, d.changed)

@@ -126,7 +126,7 @@ func (n *node) existed(name cgroups.Name) bool {
 	return slices.Contains(n.ops, "create "+name.String())
 }
 
-func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10, F-57
+func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10
 	group := cgroups.Name{"kubepods", "podg-1"}
 	other := cgroups.Resources{Pids: new(int64(5)), Memory: new(int64(32 << 20))}
 	n := newNode(t, cm.Config{})
@@ -141,7 +141,7 @@ func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10, F-57
 	n.tree.Tamper(group, other)
 	n.tree.Tamper(cgroups.Name{"kubepods", "besteffort"}, cgroups.Resources{CPUWeight: new(int64(500))})
 	require.NoError(t, n.Sync(t.Context()))
-	assert.Equal(t, []string{"/kubepods/podg-1 [memory is 33554432, not 67108864 pids is 5, not -1]"}, n.fixed, "F-57")
+	assert.Equal(t, []string{"/kubepods/podg-1 [memory is 33554432, not 67108864 pids is 5, not -1]"}, n.fixed)
 	assert.EqualValues(t, 1, *n.has(t, "/kubepods/besteffort").CPUWeight, "cm-18: each minute")
 
 	// One that has vanished is left to the pod's next sync.
@@ -184,7 +184,7 @@ func TestALimitThatCannotBeSetFailsTheStart(t *testing.T) { // cm-10, nq-10
 	assert.ErrorIs(t, n.Setup(t.Context()), cgroups.ErrReadOnly)
 }
 
-func TestMissingControllersAreNotFatal(t *testing.T) { // cm-9, F-61
+func TestMissingControllersAreNotFatal(t *testing.T) { // cm-9
 	n := newNode(t, cm.Config{Tree: cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"pids"}}), Policy: cm.Policy{PodPids: 9}})
 	require.NoError(t, n.Setup(t.Context()))
 	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))

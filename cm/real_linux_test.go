@@ -99,7 +99,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	assert.EqualValues(t, 100_000, *has.CPUQuota)
 	assert.EqualValues(t, 128<<20, *has.Memory)
 	require.NoError(t, tree.Apply(t.Context(), group, cgroups.Resources{Memory: new(int64(32 << 20)), Pids: new(int64(3))}))
-	require.NoError(t, m.Sync(t.Context())) // F-57
+	require.NoError(t, m.Sync(t.Context()))
 	has, err = tree.Read(group)
 	require.NoError(t, err)
 	assert.EqualValues(t, 128<<20, *has.Memory)

@@ -205,7 +205,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	systemctl(t, "daemon-reload")
 	assertSlices(t, tree, want, "resized, and read anew")
 
-	// Somebody changes the unit, or the cgroup behind systemd's back (F-57).
+	// Somebody changes the unit, or the cgroup behind systemd's back.
 	systemctl(t, "set-property", "--runtime", gSlice, "MemoryMax=256M", "TasksMax=7")
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Dirs(m.PodName(b))[0], "pids.max"), []byte("5"), 0))
 	require.NoError(t, m.Sync(t.Context()))

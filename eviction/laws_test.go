@@ -139,7 +139,7 @@ func order(p *eviction.Plan) (names []string) {
 	return names
 }
 
-func TestEqualInputsGiveEqualPlans(t *testing.T) { // F-14
+func TestEqualInputsGiveEqualPlans(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before, err := json.Marshal(in)
 		require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
 	})
 }
 
-func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) { // F-17
+func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		in.MachineMemory = 1000
 		n := &in.Summary.Node

@@ -56,7 +56,7 @@ func (n *notifier) Update(levels []int64) error {
 	return errors.New("it is not ready")
 }
 
-// F-27: who cannot tell of one thing does not keep the others from being judged.
+// who cannot tell of one thing does not keep the others from being judged.
 func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
 	broken := errors.New("it is broken")
 	for name, tc := range map[string]struct {
@@ -94,7 +94,7 @@ func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
 	}
 }
 
-func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
+func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)

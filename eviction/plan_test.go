@@ -70,7 +70,7 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 	}, event)
 	assert.EqualValues(t, 1, e.GracePeriodSeconds)
 
-	t.Run("F-15 and explains itself", func(t *testing.T) {
+	t.Run("and explains itself", func(t *testing.T) {
 		back := new(eviction.Explanation)
 		require.NoError(t, json.Unmarshal([]byte(explanation), back))
 		assert.Equal(t, e.Explanation, back)
@@ -149,7 +149,7 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 	assert.NotNil(t, soft.Plan().Chosen, "the grace period counts from the new time")
 }
 
-func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // F-16, #43916
+func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // #43916
 	in := lowMemory(podOf("web"))
 	require.NotNil(t, in.Plan().Chosen, "much of the working set is cache")
 	in.Memory = &eviction.MemoryStats{Available: 600 << 20, Capacity: 1 << 30, At: noon}
@@ -176,7 +176,7 @@ func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // F-16, #43916
 	assert.Error(t, err)
 }
 
-func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47, F-17
+func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47
 	pod := podOf("web")
 	limit := resource.MustParse("1Ki")
 	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
@@ -204,7 +204,7 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47, F-17
 	assert.Equal(t, []eviction.InvalidSignal{{Signal: "nodefs.available", Reason: "capacity is zero"}}, invalid, "some file systems count no inodes")
 }
 
-// F-27: of whom a figure is missing since the measuring failed is not evicted for it;
+// of whom a figure is missing since the measuring failed is not evicted for it;
 // with a whole summary ev-41 holds.
 func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
 	stats := func(mod func(*statsapi.PodStats)) *statsapi.PodStats {
@@ -408,12 +408,12 @@ func TestLevelsOfNotifiersLeaveRoomForTheCache(t *testing.T) { // ev-58, ev-59
 	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.MemoryLevels(thresholds, "allocatableMemory.available", summary, nil))
 	assert.Empty(t, eviction.MemoryLevels(thresholds, "nodefs.available", nil, nil))
 	assert.Empty(t, eviction.MemoryLevels(thresholds, "memory.available", &statsapi.Summary{}, nil))
-	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", nil, &eviction.MemoryStats{Capacity: 1000 << 20}), "F-16")
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", nil, &eviction.MemoryStats{Capacity: 1000 << 20}))
 	summary.Node.Memory.UsageBytes = nil
 	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", summary, nil))
 }
 
-func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // F-22, F-24, ev-51
+func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // ev-51
 	pods := []*v1.Pod{podOf("a"), podOf("b"), podOf("c"), podOf("d")}
 	in := lowMemory(pods...)
 	in.KillBackoff = []types.UID{"b-uid"}
@@ -429,7 +429,7 @@ func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // F-22, F-24, ev-51
 		"default/b was passed over: kill failed recently", p.Eviction(1).Explanation.String())
 }
 
-func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) { // F-16
+func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) {
 	v1 := fstest.MapFS{"memory.limit_in_bytes": {Data: []byte("1000\n")}, "memory.usage_in_bytes": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("inactive_file 1\ntotal_inactive_file 100\n")}}
 	v2 := fstest.MapFS{"memory.max": {Data: []byte("1000\n")}, "memory.current": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("anon 5\ninactive_file 100\n")}}
 	for _, group := range []fstest.MapFS{v1, v2} {

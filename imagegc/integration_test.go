@@ -28,7 +28,7 @@ import (
 // A containerd whose images have a small disk of their own, which really fills up:
 // what nobody uses goes until there is space, what a container has stays, and when
 // that is not enough the error says so. The node then goes on.
-func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, ig-14, ig-19, F-30, F-32
+func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, ig-14, ig-19
 	const mib = 1 << 20
 	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})

@@ -140,7 +140,7 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 
 // Pods start and stop while images are collected as fast as can be. An image that a
 // pod holds, and has found to be there, is there until its container is made; and
-// then it is in use (F-34).
+// then it is in use.
 func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	w := newWorld(100)
 	cfg := w.config()
@@ -181,7 +181,7 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	t.Logf("pulled %d times", pulls)
 }
 
-func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) { // F-34
+func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
 		w.pull("web:1", layer("a", 90))
@@ -212,7 +212,7 @@ func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) { // F-34
 	})
 }
 
-func TestAPodThatComesDuringAPassKeepsItsImage(t *testing.T) { // F-34
+func TestAPodThatComesDuringAPassKeepsItsImage(t *testing.T) {
 	w := newWorld(100)
 	w.pull("a:1", layer("a", 50))
 	w.pull("b:1", layer("b", 45))
@@ -278,7 +278,7 @@ func TestAPassEndsWithItsContext(t *testing.T) {
 }
 
 // An agent that is killed at any moment, also while it writes, decides like one that
-// was not (F-28).
+// was not.
 func TestAnAgentThatIsKilledDecidesLikeOneThatIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := rand.Uint64()
@@ -343,7 +343,7 @@ func TestARecordThatCannotBeReadIsToldAndImagesAreNew(t *testing.T) { // ig-6
 	assert.Len(t, told, 2)
 }
 
-func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) { // F-28
+func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1000)
 		cfg := w.config()
@@ -413,7 +413,7 @@ func TestTheNodesImages(t *testing.T) { // ig-18, ns-15
 	})
 }
 
-func TestWhatDirectoriesTake(t *testing.T) { // F-32
+func TestWhatDirectoriesTake(t *testing.T) {
 	file := func(n int) *fstest.MapFile { return &fstest.MapFile{Data: make([]byte, n)} }
 	disk := fstest.MapFS{
 		"log/pods/a/0.log":                              file(100),

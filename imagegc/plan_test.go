@@ -78,7 +78,7 @@ func TestHowMuchIsToBeFreed(t *testing.T) { // ig-11, ig-12
 	}
 }
 
-func TestWhatIsDecidedOfAnImage(t *testing.T) { // F-29
+func TestWhatIsDecidedOfAnImage(t *testing.T) {
 	with := func(r imagegc.Record, change func(*imagegc.Record)) imagegc.Record { change(&r); return r }
 	old := record("a:1", 100, 50, 1)
 	used := with(old, func(r *imagegc.Record) { r.Users = []string{"container default/web[c]"} })
@@ -104,12 +104,12 @@ func TestWhatIsDecidedOfAnImage(t *testing.T) { // F-29
 		"never used, but new":                {record("a:1", 48, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: keep (candidate, never used)"},
 		"never used, and old":                {record("a:1", 50, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
 		"in use and old":                     {used, imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (in use, by container default/web[c])"},
-		"F-31 kept":                          {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1: keep (kept, as "*/a:*")`},
-		"F-31 denied":                        {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1: remove (denied, as "a")`},
-		"F-31 denied and in use":             {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1: keep (in use, by container default/web[c])"},
-		"F-31 the last of its repository":    {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1: keep (kept, among the last 1 of a)"},
-		"F-31 a time of its own":             {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1: remove (aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?")`},
-		"F-31 the first one counts":          {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"kept":                               {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1: keep (kept, as "*/a:*")`},
+		"denied":                             {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1: remove (denied, as "a")`},
+		"denied and in use":                  {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"the last of its repository":         {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1: keep (kept, among the last 1 of a)"},
+		"a time of its own":                  {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1: remove (aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?")`},
+		"the first one counts":               {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
 		"a time that has yet to come":        {record("a:1", -5, -7, 1), imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (too young, detected -5h0m0s ago, less than 2m0s)"},
 	} {
 		t.Run(name, func(t *testing.T) {

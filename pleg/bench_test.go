@@ -223,7 +223,7 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// The node of L-1, twice as large, in virtual time: the time is that of the
+// The node of twice as large, in virtual time: the time is that of the
 // inspections divided by their number at a time, not their sum (lq-3: the
 // kubelet takes 50 s).
 func TestRelistOf1000ChangedPodsIsBoundedByParallelism(t *testing.T) {
@@ -249,7 +249,7 @@ func TestRelistOf1000ChangedPodsIsBoundedByParallelism(t *testing.T) {
 	}
 }
 
-func TestRelistOf500ChangedPods(t *testing.T) { // L-1
+func TestRelistOf500ChangedPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := busyNode(500)
 		n.inspectTake[""] = 20 * time.Millisecond

@@ -39,7 +39,7 @@ func TestGetSaysSoIfNobodyHasLooked(t *testing.T) {
 	assert.True(t, status.Running())
 }
 
-func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3, L-9, L-11
+func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -110,7 +110,7 @@ func TestGetNewerThanWaitsForATimeToCome(t *testing.T) {
 	})
 }
 
-func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10, cache-4
+func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, cache-4
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")

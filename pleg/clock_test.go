@@ -32,7 +32,7 @@ func TestJumpedIsWhatAClockThatWasSetShows(t *testing.T) {
 
 // Times in a bubble have no monotonic reading, so this is in real time; it waits
 // for nothing, if all is well.
-func TestSettingTheWallClockChangesNothing(t *testing.T) { // L-9: freshness is what a read showed
+func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness is what a read showed
 	for _, jump := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour} {
 		n := newNode()
 		n.start("u", "c")

@@ -80,7 +80,7 @@ func (w *watched) listsIn(d time.Duration) int {
 	return len(w.listed()) - before
 }
 
-func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // L-14, L-5, pleg-33
+func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // pleg-33
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		for i := range 100 {
@@ -107,7 +107,7 @@ func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // L-14, L-5, pleg-33
 	})
 }
 
-func TestThePeriodStaysIfItIsToldTo(t *testing.T) { // L-5
+func TestThePeriodStaysIfItIsToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{Period: 2 * time.Second, MaxPeriod: 2 * time.Second})
 		defer run(t, w.Generator)()
@@ -218,7 +218,7 @@ func TestTrustIsEarnedAgain(t *testing.T) { // lq-4
 	})
 }
 
-func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // L-8, pleg-34
+func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // pleg-34
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -269,8 +269,7 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 	})
 }
 
-// The first part of L-8's test is TestABrokenWatchIsOpenedAgainForEver.
-func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // L-8, pleg-35
+func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -290,7 +289,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // L-8, pleg-35
 	})
 }
 
-func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) { // L-8
+func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()

@@ -43,7 +43,7 @@ func TestFollowersComeWhileARunBegins(t *testing.T) {
 	}
 }
 
-func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // L-13, pleg-9
+func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // pleg-9
 	synctest.Test(t, func(t *testing.T) {
 		n, main, slow, late := newNode(), new(listener), new(listener), new(listener)
 		n.start("u", "c1")
@@ -77,7 +77,7 @@ func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // L-13, pleg-9
 	})
 }
 
-func TestAFollowerIsToldOfReinspectionsToo(t *testing.T) { // pleg-20, L-13
+func TestAFollowerIsToldOfReinspectionsToo(t *testing.T) { // pleg-20
 	synctest.Test(t, func(t *testing.T) {
 		n, main, other := newNode(), new(listener), new(listener)
 		n.start("u", "c")
@@ -101,7 +101,7 @@ func TestFollowNeedsAHandle(t *testing.T) {
 
 // A follower that never comes back keeps what it was told, and one mark per pod
 // that it was not told of, not more.
-func TestWhatAFollowerIsOwedIsBounded(t *testing.T) { // L-7
+func TestWhatAFollowerIsOwedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -127,7 +127,7 @@ func TestWhatAFollowerIsOwedIsBounded(t *testing.T) { // L-7
 	})
 }
 
-func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
+func TestAHeldPodIsReadOnce(t *testing.T) { // pleg-32
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		w.start("u", "c0")
@@ -165,7 +165,7 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
 	})
 }
 
-func TestAPodThatIsHeldForLongIsReadOncePerPeriod(t *testing.T) { // L-12
+func TestAPodThatIsHeldForLongIsReadOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{Period: time.Minute})
 		w.start("u", "c0")

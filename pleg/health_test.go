@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25, L-3
+func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -74,7 +74,7 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 	})
 }
 
-func TestHealthSaysItInWords(t *testing.T) { // L-3, L-6
+func TestHealthSaysItInWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		said := func() string { return w.Health().String() }

@@ -42,7 +42,7 @@ func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 
 // What is asked about pods that never were leaves nothing behind, though the
 // next list is minutes away; nor do pods that come and go while lists fail.
-func TestMemoryIsBoundedByThePods(t *testing.T) { // L-7
+func TestMemoryIsBoundedByThePods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()

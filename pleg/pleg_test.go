@@ -69,7 +69,7 @@ func TestRunTellsWhatChanges(t *testing.T) { // pleg-17
 		synctest.Wait()
 		assert.Equal(t, []string{"u1 ContainerDied c1", "u1 ContainerStarted c2"}, l.take())
 		assert.Equal(t, 2, n.inspected("u1"))
-		assert.Equal(t, 1, n.inspected("u0"), "an unchanged pod is not inspected again (pleg-16, L-14)")
+		assert.Equal(t, 1, n.inspected("u0"), "an unchanged pod is not inspected again (pleg-16)")
 
 		n.remove("u0", "c0")
 		n.remove("u1", "c1")
@@ -166,7 +166,7 @@ func TestARelistDeliversWhatRunDidNot(t *testing.T) {
 }
 
 // While Handle blocks, looking goes on; afterwards it is told the difference.
-func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7, pleg-21, pleg-42
+func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, pleg-21, pleg-42
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("v", "c1")
@@ -200,7 +200,7 @@ func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7, p
 	})
 }
 
-func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // L-2, pleg-14
+func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // pleg-14
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		for i := range 100 {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-func TestARequestIsServedInTheSameInstant(t *testing.T) { // L-11, pleg-30
+func TestARequestIsServedInTheSameInstant(t *testing.T) { // pleg-30
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -40,7 +40,7 @@ func TestARequestIsServedInTheSameInstant(t *testing.T) { // L-11, pleg-30
 	})
 }
 
-func TestRequestsAreMerged(t *testing.T) { // L-12, pleg-28
+func TestRequestsAreMerged(t *testing.T) { // pleg-28
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -127,7 +127,7 @@ func TestReinspectionsAskedForBeforeALookAreOne(t *testing.T) { // pleg-20, pleg
 	assert.Equal(t, 2, n.inspected("u"))
 }
 
-func TestRequestsAreServedWhileAListHangs(t *testing.T) { // L-4, pleg-12
+func TestRequestsAreServedWhileAListHangs(t *testing.T) { // pleg-12
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("u", "c")

@@ -19,9 +19,9 @@ import (
 )
 
 // Whatever happens on the node, however slow and broken it is, and however slow
-// the handlers, however good the hints: what they were told ends in what there is
-// (L-7), within a period, a list and an inspection (inv-12), and the cache is
-// never behind what they know nor older than asked (L-9).
+// the handlers, however good the hints: what they were told ends in what there is,
+// within a period, a list and an inspection (inv-12), and the cache is
+// never behind what they know nor older than asked.
 func TestAnySequenceOfChangesEndsInADeliveredFinalState(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for i := range uint64(80) {

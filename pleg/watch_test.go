@@ -83,7 +83,7 @@ func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) { // pleg-36, pleg-37
 	})
 }
 
-func TestABrokenWatchIsOpenedAgainForEver(t *testing.T) { // lq-4, L-8
+func TestABrokenWatchIsOpenedAgainForEver(t *testing.T) { // lq-4
 	synctest.Test(t, func(t *testing.T) {
 		h, l := &hinting{node: newNode(), hints: make(chan types.UID), lasts: time.Millisecond}, new(listener)
 		defer run(t, newGenerator(t, h, l, pleg.Config{}))()

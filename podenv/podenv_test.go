@@ -336,7 +336,7 @@ func everything() *v1.Container {
 	}
 }
 
-func TestAVariableTellsWhereItCameFrom(t *testing.T) { // F-74
+func TestAVariableTellsWhereItCameFrom(t *testing.T) {
 	env, err := podenv.Make(facts(), everything())
 	require.NoError(t, err)
 	var lines []string
@@ -359,7 +359,7 @@ func TestAVariableTellsWhereItCameFrom(t *testing.T) { // F-74
 	}, lines)
 }
 
-func TestAThousandRunsAreIdentical(t *testing.T) { // F-74, pe-10
+func TestAThousandRunsAreIdentical(t *testing.T) { // pe-10
 	f := facts()
 	for i := range 20 {
 		f.Services = append(f.Services, service("prod", fmt.Sprintf("s%d", i), "10.96.1.1", port("http", 80), port("dns", 53)))

@@ -41,7 +41,7 @@ type FileConfig struct {
 	Period time.Duration
 
 	// Settle is how long a file must rest before it is read, so that one
-	// that is written in place is not taken half (L-35), and how long
+	// that is written in place is not taken half, and how long
 	// notifications are collected. 0: 100 ms. Negative: not at all; right if
 	// all writers rename their files into place.
 	Settle time.Duration

@@ -59,7 +59,7 @@ func read(t *testing.T, f *podsource.File) []string {
 
 // Each bad manifest is added to a directory with a good one, and with an
 // earlier good version of itself; then it is mended.
-func TestABadManifestIsReportedHarmsNoOtherAndKeepsItsLastGoodVersion(t *testing.T) { // src-22, src-25, L-31, L-32, lq-23, lq-24
+func TestABadManifestIsReportedHarmsNoOtherAndKeepsItsLastGoodVersion(t *testing.T) { // src-22, src-25, lq-23, lq-24
 	for name, tc := range map[string]struct {
 		data string
 		want []string
@@ -233,7 +233,7 @@ func TestAFileThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 	require.NoError(t, os.Chtimes(path, old, old))
 	assert.Equal(t, []string{"web"}, read(t, f))
 	write(t, path, manifest("db"))
-	assert.Equal(t, []string{"web"}, read(t, f), "L-35: not yet")
+	assert.Equal(t, []string{"web"}, read(t, f), "not yet")
 	require.NoError(t, os.Chtimes(path, old, old))
 	assert.Equal(t, []string{"db"}, read(t, f))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Problem is something that a [File] source cannot use (L-32).
+// A Problem is something that a [File] source cannot use.
 type Problem struct {
 	// Path of the manifest, or of the whole source.
 	Path string

@@ -32,7 +32,7 @@ func TestAdmittersAreAskedInOrderAndTheFirstRefusalCounts(t *testing.T) { // adm
 	assert.Nil(t, podworker.Admitters{}.Admit(t.Context(), new(v1.Pod)))
 }
 
-func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
+func TestWhatMayYetComeIsWaitedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		comes   time.Duration
 		refused string
@@ -87,7 +87,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 	}
 }
 
-func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, L-60, sl-17
+func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, sl-17
 	for readmit, want := range map[bool]bool{false: false, true: true} {
 		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
 			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &runtime.Rejection{Reason: "OutOfcpu"}}
@@ -118,7 +118,7 @@ func TestVolumesMayRefuseAPod(t *testing.T) { // sl-34
 	assert.Equal(t, []string{"Warning VolumeAttachmentLimitExceeded the node has 39 volumes"}, n.events)
 }
 
-func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) { // L-54, L-22
+func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &lagging{node: &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}}
 		var steps []string

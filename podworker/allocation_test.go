@@ -61,7 +61,7 @@ func newGranted(t *testing.T) (*granted, *podworker.Pipeline) {
 	return g, p
 }
 
-func TestSubsystemsSeeWhatAPodWasGranted(t *testing.T) { // pw-8, al-3, L-55
+func TestSubsystemsSeeWhatAPodWasGranted(t *testing.T) { // pw-8, al-3
 	g, p := newGranted(t)
 	w := firstWork(newPod("web", 0))
 	_, err := p.Sync(t.Context(), w)

@@ -76,7 +76,7 @@ func (h idle) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult
 	return h.next()
 }
 
-func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // L-14, pw-36
+func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // pw-36
 	for name, c := range map[string]struct {
 		next  podworker.SyncResult
 		err   error

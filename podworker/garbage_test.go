@@ -78,7 +78,7 @@ func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
 	})
 }
 
-func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-59
+func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // lq-11, sl-59
 	synctest.Test(t, func(t *testing.T) {
 		h := newWard(1000)
 		h.stop = time.Minute

@@ -116,7 +116,7 @@ func (bomb) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResu
 	return podworker.SyncResult{}, nil
 }
 
-func TestAPanicIsAnErrorOfThatPod(t *testing.T) { // L-26
+func TestAPanicIsAnErrorOfThatPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		infos := map[string][]error{}
 		w, err := podworker.New(podworker.Config{Handler: bomb{}, StatusCache: observed{}, Parallel: 1, Hooks: podworker.Hooks{

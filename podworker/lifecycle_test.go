@@ -56,7 +56,7 @@ func TestAnOrphanWithoutAValueHasItsRecordedGrace(t *testing.T) { // lq-33
 	assert.False(t, shortened)
 }
 
-func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
+func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed

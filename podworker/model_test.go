@@ -150,7 +150,7 @@ func (m *model) apply(i int, in input) (effect, broken) {
 	}
 	if p.lifecycle.state == Finished {
 		if p.waiter {
-			return e, "L-21: it has finished, and who asked for it was not told"
+			return e, "it has finished, and who asked for it was not told"
 		}
 		m.leave(i)
 	}
@@ -331,7 +331,7 @@ func (m *model) turn(i int) broken {
 			return "an orphan is synced"
 		}
 		if p.ended {
-			return "L-21: its end was asked for, nobody wanted it since, and it starts"
+			return "its end was asked for, nobody wanted it since, and it starts"
 		}
 		p.runs = true // it may start something from now on (inv-2)
 		p.synced = p.latest
@@ -394,7 +394,7 @@ func (m model) settles() broken {
 	for i, p := range m.pods {
 		switch {
 		case p.waiter:
-			return "L-21: who asked for its end is never told"
+			return "who asked for its end is never told"
 		case !p.known:
 			if p.runs && p.wanted != noSpec {
 				return "it is wanted, and has no life"
@@ -466,7 +466,7 @@ func newModel(static bool) model {
 	return m
 }
 
-func TestEveryStateOfALifeKeepsTheLaws(t *testing.T) { // inv-1, inv-2, inv-4, inv-5, inv-14, L-21, L-23
+func TestEveryStateOfALifeKeepsTheLaws(t *testing.T) { // inv-1, inv-2, inv-4, inv-5, inv-14
 	t.Logf("%d states of one pod: all there are", explore(t, newModel(false), 1, 0))
 }
 

@@ -25,7 +25,7 @@ func newNodeWithObjects(t *testing.T) (*node, *podworker.Pipeline) {
 	return n, p
 }
 
-func TestObjectsAreKnownBeforeThePodIsWorkedOn(t *testing.T) { // sl-29, cm-20, F-44
+func TestObjectsAreKnownBeforeThePodIsWorkedOn(t *testing.T) { // sl-29, cm-20
 	n, p := newNodeWithObjects(t)
 	_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)

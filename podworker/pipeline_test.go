@@ -314,7 +314,7 @@ func TestAPipelineOfARuntimeAloneWorks(t *testing.T) { // sl-44
 	assert.Equal(t, []string{"sync", "kill", "look"}, n.asked)
 }
 
-func TestSyncPinsThePodUntilItsRelistIsRequested(t *testing.T) { // L-12, pleg-32
+func TestSyncPinsThePodUntilItsRelistIsRequested(t *testing.T) { // pleg-32
 	for result, want := range map[string][]string{
 		"done":    {"pin", "sync", "relist", "unpin"},
 		"nothing": {"pin", "sync", "unpin"},

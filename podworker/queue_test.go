@@ -56,7 +56,7 @@ func (h *stuck) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.Sy
 	return podworker.SyncResult{}, ctx.Err()
 }
 
-func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) { // L-25
+func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, parallel = 1000, 10
 		h := new(stuck)
@@ -97,7 +97,7 @@ func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) { // L-25
 	})
 }
 
-func TestPlacesAreGivenFairly(t *testing.T) { // L-25
+func TestPlacesAreGivenFairly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &noisy{calls: map[types.UID]int{}}
 		w, err := podworker.New(podworker.Config{Handler: n, StatusCache: observed{}, Parallel: 4})
@@ -134,7 +134,7 @@ func (h *hanging) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.
 	return h.recorder.Sync(ctx, w)
 }
 
-func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) { // L-25
+func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hanging{recorder: recorder{work: func() time.Duration { return time.Second }}, hang: func(uid types.UID) bool { return uid < "pod-2" }}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 4})
@@ -168,7 +168,7 @@ func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) { // L-25
 	})
 }
 
-func TestEveryGoroutineEnds(t *testing.T) { // inv-17, L-27: a bubble waits for all of its goroutines, else the test fails
+func TestEveryGoroutineEnds(t *testing.T) { // inv-17: a bubble waits for all of its goroutines, else the test fails
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (serving) Get(uid types.UID) (*runtime.PodStatus, error) {
 	}, nil
 }
 
-func TestASnapshotContainsTheStepAndTheTermination(t *testing.T) { // L-22
+func TestASnapshotContainsTheStepAndTheTermination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(busy)
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: serving{}})
@@ -86,7 +86,7 @@ func TestASnapshotContainsTheStepAndTheTermination(t *testing.T) { // L-22
 	assert.Equal(t, "unknown", podworker.State(99).String())
 }
 
-func TestASnapshotOfAnIdlePodHasTheTimeOfTheNextSync(t *testing.T) { // pw-10, L-24
+func TestASnapshotOfAnIdlePodHasTheTimeOfTheNextSync(t *testing.T) { // pw-10
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: silent{}, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)

@@ -55,7 +55,7 @@ var noop = handler(func(context.Context, prober.Target) (prober.Outcome, error) 
 	return prober.Outcome{Result: runtime.ProbeSuccess}, nil
 })
 
-// BenchmarkWorkers (F-02) measures 10,000 probes of a period of 10 s in real time: with this package, and with a goroutine and a ticker for each,
+// BenchmarkWorkers measures 10,000 probes of a period of 10 s in real time: with this package, and with a goroutine and a ticker for each,
 // which is how the kubelet does it.
 func BenchmarkWorkers(b *testing.B) {
 	b.Run("heap", func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 )
 
-// F-05: where there is room for one, each has its turn in the order in which it
+// where there is room for one, each has its turn in the order in which it
 // was due, commands or not.
 func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	})
 }
 
-// F-05: exec probes over the budget are late, and don't fail; others go on.
+// exec probes over the budget are late, and don't fail; others go on.
 func TestExecProbesHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -74,7 +74,7 @@ func TestExecProbesHaveABudget(t *testing.T) {
 	})
 }
 
-func TestExecProbesPerSecond(t *testing.T) { // F-05
+func TestExecProbesPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{Limits: prober.Limits{ExecPerSecond: 2}})

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
+func TestEvents(t *testing.T) { // prober-29 … prober-33
 	for _, tc := range []struct {
 		name string
 		says answer
@@ -27,9 +27,9 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 	}{
 		{"success", success, 1, ""},
 		{"failure (prober-31)", failure, 1, "0s Warning Unhealthy spec.containers{web} Liveness probe failed: no"},
-		{"failure with a body (F-08)", answer{Outcome: prober.Outcome{Result: runtime.ProbeFailure, Output: "HTTP probe failed with statuscode: 503", Detail: " no database\n"}}, 1,
+		{"failure with a body", answer{Outcome: prober.Outcome{Result: runtime.ProbeFailure, Output: "HTTP probe failed with statuscode: 503", Detail: " no database\n"}}, 1,
 			"0s Warning Unhealthy spec.containers{web} Liveness probe failed: HTTP probe failed with statuscode: 503: no database"},
-		{"failure with a long body (F-08)", answer{Outcome: prober.Outcome{Result: runtime.ProbeFailure, Detail: strings.Repeat("x", 1023) + "ééé"}}, 1,
+		{"failure with a long body", answer{Outcome: prober.Outcome{Result: runtime.ProbeFailure, Detail: strings.Repeat("x", 1023) + "ééé"}}, 1,
 			"0s Warning Unhealthy spec.containers{web} Liveness probe failed: " + strings.Repeat("x", 1023)},
 		{"warning (prober-32)", answer{Outcome: prober.Outcome{Result: runtime.ProbeSuccess, Warning: true, Output: "Probe terminated redirects, Response body: x"}}, 1,
 			"0s Warning ProbeWarning spec.containers{web} Liveness probe warning: Probe terminated redirects, Response body: x"},
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 	}
 }
 
-func TestTheLastRunsAreRemembered(t *testing.T) { // F-08
+func TestTheLastRunsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for keep, want := range map[int][]string{0: {"30s", "40s", "50s", "1m0s", "1m10s"}, 2: {"1m0s", "1m10s"}, -1: nil} {
 			n := newNode(t)
@@ -237,7 +237,7 @@ func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 	})
 }
 
-// prober-16, prober-17, F-10: who is started again is probed again, by whatever
+// prober-16, prober-17: who is started again is probed again, by whatever
 // policy; a container that has ended for good is not.
 func TestWhoExits(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
@@ -285,7 +285,7 @@ func TestWhoExits(t *testing.T) {
 	}
 }
 
-func TestSpecChangesOfARunningPodTakeEffect(t *testing.T) { // F-09, prober-5
+func TestSpecChangesOfARunningPodTakeEffect(t *testing.T) { // prober-5
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// F-01, prober-70: across a restart of the agent nothing changes for a container
+// prober-70: across a restart of the agent nothing changes for a container
 // that is well: by what the sink knows, or by a file that is newer.
 func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 	for _, tc := range []struct {
@@ -75,7 +75,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 	}
 }
 
-func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
+func TestTheFileIsNewerThanTheStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		cfg := prober.Config{Path: filepath.Join(t.TempDir(), "probes.json")}
@@ -110,7 +110,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 	})
 }
 
-func TestAFileThatCannotBeWrittenIsWrittenLater(t *testing.T) { // F-01
+func TestAFileThatCannotBeWrittenIsWrittenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		dir := filepath.Join(t.TempDir(), "missing")

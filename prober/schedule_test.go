@@ -168,7 +168,7 @@ func TestARunThatTakesLongerThanThePeriodDelaysNoOther(t *testing.T) { // prober
 	})
 }
 
-func TestPeriodsBelowASecond(t *testing.T) { // F-04
+func TestPeriodsBelowASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{Schedule: prober.Schedule{
@@ -191,7 +191,7 @@ func TestPeriodsBelowASecond(t *testing.T) { // F-04
 	})
 }
 
-// prober-6, F-03: of 1,000 probes that begin together, the variance of how many
+// prober-6: of 1,000 probes that begin together, the variance of how many
 // begin in a second is at most twice the mean. Those that nobody waits for are
 // spread from the first run on, readiness from the second.
 func TestProbesThatBeginTogetherAreSpread(t *testing.T) {

@@ -34,7 +34,7 @@ func shape(s prober.State, a prober.Actions) string {
 	return line
 }
 
-func TestWhatAWorkerSees(t *testing.T) { // F-11
+func TestWhatAWorkerSees(t *testing.T) {
 	const no, yes = false, true
 	runs := prober.Saw("1")
 	with := func(finished, deleting, running, final, started bool) prober.Facts {
@@ -55,18 +55,18 @@ func TestWhatAWorkerSees(t *testing.T) { // F-11
 		{"first instance (prober-14)", fresh, runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
 		{"another instance (prober-14)", at(prober.Probing, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
 		{"another instance ends the hold (prober-14)", at(prober.Decided, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
-		{"another instance after the end (F-10)", at(prober.Ended, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
+		{"another instance after the end", at(prober.Ended, "0"), runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
 		{"on hold (prober-15)", at(prober.Decided, "1"), runs, "1 decided unknown", "1 decided unknown", "1 decided unknown"},
 		{"on hold, and exited (prober-15 comes before prober-16)", at(prober.Decided, "1"), with(no, no, no, yes, yes), "1 decided unknown", "1 decided unknown", "1 decided unknown"},
 		{"not running (prober-16)", at(prober.Probing, "1"), with(no, no, no, no, yes), "1 idle failure changed", "1 idle failure changed", "1 idle failure changed"},
 		{"first seen when not running (prober-14, prober-16)", fresh, with(no, no, no, no, yes), "1 idle failure changed", "1 idle failure changed", "1 idle failure changed"},
-		{"exited for good (prober-16, prober-17, F-10)", at(prober.Probing, "1"), with(no, no, no, yes, yes), "1 ended changed end", "1 ended changed end", "1 ended changed end"},
+		{"exited for good (prober-16, prober-17)", at(prober.Probing, "1"), with(no, no, no, yes, yes), "1 ended changed end", "1 ended changed end", "1 ended changed end"},
 		{"deleted (prober-18)", at(prober.Probing, "1"), with(no, yes, yes, no, yes), "1 ended changed end", "1 probing unknown", "1 ended changed end"},
 		{"deleted, and over (prober-18)", at(prober.Ended, "1"), with(no, yes, yes, no, yes), "1 ended unknown", "1 ended unknown", "1 ended unknown"},
 		{"not started (prober-20)", fresh, with(no, no, yes, no, no), "1 probing unknown changed begin", "1 idle failure changed", "1 idle success changed"},
 		{"started now (prober-20)", at(prober.Idle, "1"), runs, "1 probing unknown begin", "1 probing unknown begin", "1 probing unknown begin"},
 		{"nothing new", at(prober.Probing, "1"), runs, "1 probing unknown", "1 probing unknown", "1 probing unknown"},
-		{"passed in an earlier life (F-01, prober-70)", fresh, runs.Before(), "1 decided success changed", "1 probing success changed begin", "1 probing success changed begin"},
+		{"passed in an earlier life (prober-70)", fresh, runs.Before(), "1 decided success changed", "1 probing success changed begin", "1 probing success changed begin"},
 		{"passed in an earlier life, exited since", fresh, with(no, no, no, no, yes).Before(), "1 decided success changed", "1 idle failure changed", "1 idle failure changed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-func TestTimingOfAProbe(t *testing.T) { // the API's defaults, F-04
+func TestTimingOfAProbe(t *testing.T) { // the API's defaults
 	got := prober.TimingOf(&v1.Probe{})
 	assert.Equal(t, prober.Timing{Period: 10e9, Timeout: 1e9, SuccessThreshold: 1, FailureThreshold: 3}, got)
 	got = prober.TimingOf(&v1.Probe{InitialDelaySeconds: 1, PeriodSeconds: 2, TimeoutSeconds: 3, SuccessThreshold: 4, FailureThreshold: 5})

@@ -77,7 +77,7 @@ func TestVolumesAreWaitedForAsWell(t *testing.T) { // sh-10
 	})
 }
 
-// F-65: what one group leaves, the next ones may use; all together have no more than
+// what one group leaves, the next ones may use; all together have no more than
 // the sum.
 func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 	policy := shutdown.Policy{Groups: []shutdown.Group{{0, 10 * s}, {10, 10 * s}, {20, 10 * s}}}
@@ -122,7 +122,7 @@ func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 	}
 }
 
-// F-63: first the record says that pods are not ready, then those are waited for who
+// first the record says that pods are not ready, then those are waited for who
 // send them traffic, then they end.
 func TestTrafficIsSentElsewhereBeforePodsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestTrafficIsSentElsewhereBeforePodsEnd(t *testing.T) {
 	})
 }
 
-func TestARecordThatCannotBeWrittenDoesNotTakeThePodsTime(t *testing.T) { // F-63
+func TestARecordThatCannotBeWrittenDoesNotTakeThePodsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS()[:1], sink: time.Hour}
 		m.policy.Propagation = 8 * s
@@ -148,7 +148,7 @@ func TestARecordThatCannotBeWrittenDoesNotTakeThePodsTime(t *testing.T) { // F-6
 	})
 }
 
-// F-64: the machine waits until the sink has taken the last statuses, however slow it
+// the machine waits until the sink has taken the last statuses, however slow it
 // is, but no longer than it would have waited for pods.
 func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	for name, tc := range map[string]struct {
@@ -182,7 +182,7 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	}
 }
 
-// F-64: who ignores TERM is killed in the moment in which his group's time is over, and
+// who ignores TERM is killed in the moment in which his group's time is over, and
 // its last status comes after that.
 func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
 	for flush, want := range map[time.Duration][]string{
@@ -200,7 +200,7 @@ func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
 	}
 }
 
-func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5, F-62
+func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: append(webAndDNS(), podOf("slow", 0, 60)), takes: map[string]time.Duration{"slow": 15 * s}}
 		m.run()
@@ -295,7 +295,7 @@ func TestATriggerThatFailsIsAskedAgain(t *testing.T) { // sh-4
 	})
 }
 
-func TestItIsOverWhenNoTriggerSaysSoAnyMore(t *testing.T) { // F-62
+func TestItIsOverWhenNoTriggerSaysSoAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := new(shutdown.Manual)
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{other}}
@@ -315,7 +315,7 @@ func TestItIsOverWhenNoTriggerSaysSoAnyMore(t *testing.T) { // F-62
 	})
 }
 
-func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) { // F-62
+func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), takes: map[string]time.Duration{"web": time.Hour, "dns": time.Hour}}
 		m.run()
@@ -326,7 +326,7 @@ func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) { // F-62
 	})
 }
 
-// F-62: a nearer deadline shortens what is left, of whichever trigger it is; a later one
+// a nearer deadline shortens what is left, of whichever trigger it is; a later one
 // or none changes nothing.
 func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 	hour := map[string]time.Duration{"web": time.Hour, "dns": time.Hour}
@@ -353,11 +353,11 @@ func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 		"later":     {takes: hour, after: 8 * s, deadline: time.Hour, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
 		"no matter": {after: 500 * time.Millisecond, deadline: 40 * s, kills: []string{"0s kill web within 20", "1s kill dns within 5"}, took: 2 * s},
 		"none":      {takes: hour, after: 8 * s, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
-		"F-65 what is carried over": {
+		"what is carried over": {
 			takes: map[string]time.Duration{"dns": time.Hour}, change: func(p *shutdown.Policy) { p.CarryOver = true }, after: 10 * s, deadline: 3 * s,
 			kills: []string{"0s kill web within 20", "1s kill dns within 5", "10s kill dns within 3"}, took: 13 * s,
 		},
-		"F-63 before they end": {
+		"before they end": {
 			takes: hour, change: func(p *shutdown.Policy) { p.Propagation = 10 * s }, after: 5 * s, deadline: 9 * s, // of 45 s
 			kills: []string{"6s kill web within 4", "12s kill dns within 2"}, took: 14 * s,
 		},
@@ -384,7 +384,7 @@ func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestTheLastStatusesHaveNoLongerThanTheMachine(t *testing.T) { // sh-12, F-62
+func TestTheLastStatusesHaveNoLongerThanTheMachine(t *testing.T) { // sh-12
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), sink: time.Hour}
 		m.run()

@@ -120,7 +120,7 @@ func TestTheTotalIsTheSum(t *testing.T) {
 	assert.Zero(t, shutdown.Policy{}.Total())
 }
 
-func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) { // F-62
+func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) {
 	p := shutdown.Policy{Groups: []shutdown.Group{{0, 20 * s}, {10, 10 * s}}, Propagation: 4 * s, Flush: 2 * s}
 	assert.Equal(t, p, p.Within(40*s))
 	assert.Equal(t, p, p.Within(time.Hour))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// F-62, by the pure part alone: whatever is learned and when, nothing ends later than it
+// by the pure part alone: whatever is learned and when, nothing ends later than it
 // would have, all ends by the deadline, and what is left keeps its proportions.
 func TestWhatIsLeftOfAShutdownIsShortenedAlike(t *testing.T) {
 	const s = time.Second

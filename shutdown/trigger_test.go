@@ -43,7 +43,7 @@ func (c *cloud) is(away bool, taken time.Time) (asked int) {
 	return c.asked
 }
 
-func TestANoticeIsFoundByAsking(t *testing.T) { // F-62
+func TestANoticeIsFoundByAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{shutdown.Poll{Period: 10 * s, Query: c.ask}}}
@@ -65,7 +65,7 @@ func TestANoticeIsFoundByAsking(t *testing.T) { // F-62
 	})
 }
 
-func TestANearerDeadlineIsToldOnce(t *testing.T) { // F-62
+func TestANearerDeadlineIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
 		var told []time.Duration
@@ -101,7 +101,7 @@ func TestASlowAnswerIsNotWaitedForWhenTheAgentEnds(t *testing.T) {
 	})
 }
 
-func TestOthersSaySoByHTTP(t *testing.T) { // F-62
+func TestOthersSaySoByHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: []*v1.Pod{podOf("web", 0, 30)}, takes: map[string]time.Duration{"web": 4 * s}}
 		m.run()
@@ -135,7 +135,7 @@ func TestOthersSaySoByHTTP(t *testing.T) { // F-62
 	})
 }
 
-func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) { // F-62
+func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) {
 	got := make(chan os.Signal, 1)
 	got <- os.Interrupt
 	ctx, stop := context.WithCancel(t.Context())

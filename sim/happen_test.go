@@ -47,7 +47,7 @@ func TestAFullNodeRefuses(t *testing.T) { // adm-7, adm-13
 	assert.Len(t, of(trace, sim.Started, "three"), 1, "there is room again")
 }
 
-func TestAnOutageIsKnown(t *testing.T) { // pleg-26, L-3
+func TestAnOutageIsKnown(t *testing.T) { // pleg-26
 	for _, kind := range []string{"error", "hung"} {
 		trace := ran(t, `
 			0s add web main:c=run
@@ -90,7 +90,7 @@ func TestTheAPIRefuses(t *testing.T) {
 	assert.Contains(t, why, "web the object has been modified")
 }
 
-// L-14, inv-12: hints come true for an hour, lists are minutes apart, and then no
+// inv-12: hints come true for an hour, lists are minutes apart, and then no
 // hint comes any more.
 func TestHintsThatAreLostAfterLongAreMadeUpFor(t *testing.T) {
 	trace := ran(t, `

@@ -187,7 +187,7 @@ func shortcomings(unknown []string, word string, others []string) string {
 }
 
 // podReady returns the Ready condition: ContainersReady, then the gates that others
-// hold (st-40), then what the node has against it (F-63).
+// hold (st-40), then what the node has against it.
 func podReady(f *conditionFacts, containers v1.PodCondition) v1.PodCondition {
 	pod, c := f.Pod, containers
 	c.Type = v1.PodReady

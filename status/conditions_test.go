@@ -138,7 +138,7 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 	}
 }
 
-// F-63: what a pod lacks itself is said first.
+// what a pod lacks itself is said first.
 func TestAPodThatTheNodeIsAboutToEndIsNotReady(t *testing.T) {
 	why := status.Unready{Reason: "NodeShutdown", Message: "node is shutting down"}
 	for want, containers := range map[string]v1.ContainerStatus{

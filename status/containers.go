@@ -210,7 +210,7 @@ func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1
 }
 
 // exit returns how an exited instance ended. What was said once of an exit
-// stands (L-40), for runtimes forget or get it wrong later; only a loss gives
+// stands, for runtimes forget or get it wrong later; only a loss gives
 // way to the truth.
 func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if said := reportedExit(old, c.ID); said != nil && said.Reason != reasonUnknown {
@@ -258,7 +258,7 @@ func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 
 // presumeDone takes an init container that is gone to have succeeded if
 // regular containers were created after it (st-8). Those of an older sandbox
-// don't count: in a new one the init containers run anew (L-48). Neither is one
+// don't count: in a new one the init containers run anew. Neither is one
 // done that somebody tried to start and could not, or that was removed because
 // the pod starts over.
 func presumeDone(s *v1.ContainerStatus, f *Facts) {
@@ -323,7 +323,7 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 
 // passed reports whether a probe counts as passed. Until there is a result,
 // what was said of this very instance stands: that the agent was restarted
-// changes nothing for a container (st-12, st-19, L-42).
+// changes nothing for a container (st-12, st-19).
 func passed(r runtime.ProbeResult, before bool) bool {
 	return r == runtime.ProbeSuccess || r == runtime.ProbeUnknown && before
 }

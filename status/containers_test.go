@@ -68,8 +68,8 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 		"st-16 the count never drops":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(restarts(up("a"), 5))}, "running last=- restarts=5"},
 		"st-16 the runtime lost count":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(lostCount), Previous: said(restarts(done("a", 1), 3))}, "running last=exited(1 ) restarts=4"},
 		"lq-12 a running one counts":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 1, 6), runningC("a", 0))}, "running last=exited(6 Error) restarts=0"},
-		"L-40 an exit stands":                     {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 137)), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
-		"L-40 as last state, after collection":    {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(done("a", 4))}, "running last=exited(4 ) restarts=1"},
+		"an exit stands":                          {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 137)), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
+		"as last state, after collection":         {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(done("a", 4))}, "running last=exited(4 ) restarts=1"},
 		"nobody looked":                           {status.Facts{Pod: podOf(always, "a"), Previous: said(up("a"))}, "running last=- restarts=0"},
 		"the source's word counts at first":       {status.Facts{Pod: func() *v1.Pod { p := podOf(always, "a"); p.Status = said(done("a", 4)); return p }(), Observed: seen()}, "exited(4 ) last=- restarts=0"},
 	} {
@@ -107,7 +107,7 @@ func TestInitContainerStatuses(t *testing.T) {
 	}{
 		"st-8 gone, but a regular one was created": {status.Facts{Pod: pod, Observed: seen(runningC("a", 0))}, "exited(0 Completed) last=- restarts=0", true},
 		"st-8 not for sidecars":                    {status.Facts{Pod: side, Observed: seen(runningC("a", 0))}, "waiting(PodInitializing) last=- restarts=0", false},
-		"st-8 not for an older sandbox (L-48)":     {status.Facts{Pod: pod, Observed: newSandbox}, "waiting(PodInitializing) last=- restarts=0", false},
+		"st-8 not for an older sandbox":            {status.Facts{Pod: pod, Observed: newSandbox}, "waiting(PodInitializing) last=- restarts=0", false},
 		"st-8 not if its start failed":             {status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Waiting: starts}, "waiting(ErrImagePull) last=- restarts=0", false},
 		"st-9 success never waits":                 {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 0)), Waiting: starts}, "exited(0 Completed) last=- restarts=0", true},
 		"st-10 failure waits":                      {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 1)), Waiting: starts}, "waiting(ErrImagePull) last=exited(1 Error) restarts=0", false},
@@ -170,9 +170,9 @@ func TestReadyAndStarted(t *testing.T) { // st-12, st-17, st-18
 		"not started is not ready":             {probed, results(fail, ok), v1.PodStatus{}, false, false},
 		"st-12 started before":                 {probed, results(none, ok), before, true, true},
 		"st-12 another instance had":           {probed, results(none, ok), other, false, false},
-		"L-42 ready before, no result":         {probed, results(none, none), before, true, true},
-		"L-42 ready before, but now it fails":  {probed, results(none, fail), before, true, false},
-		"L-42 another instance was ready":      {probed, results(ok, none), other, true, false},
+		"ready before, no result":              {probed, results(none, none), before, true, true},
+		"ready before, but now it fails":       {probed, results(none, fail), before, true, false},
+		"another instance was ready":           {probed, results(ok, none), other, true, false},
 		"failed startup counts, though before": {probed, results(fail, ok), before, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestDeliveryReportsFailuresAndAWithheldPhase(t *testing.T) { // L-45
+func TestDeliveryReportsFailuresAndAWithheldPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refuse := errors.New("forbidden")
 		sink := &slowSink{t: t}

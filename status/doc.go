@@ -74,14 +74,14 @@
 //   - A report that says nothing new is never written, also for a pod that is
 //     being deleted (st-48 forces one); finishing a pod that has said all is no
 //     second write (lq-20).
-//   - Exits are written once (L-40). A container that is lost and found again
+//   - Exits are written once. A container that is lost and found again
 //     takes its true exit in place of ContainerStatusUnknown.
 //   - Until a probe has a result, what was said of the same instance stands,
 //     for readiness as for startup; an agent's restart takes no pod out of
-//     service, and puts none back (L-42 against st-18, st-19).
+//     service, and puts none back (rules st-18, st-19).
 //   - A running instance of a container counts before a newer one that exited
 //     (lq-12). An init container that is gone counts as done only if regular
-//     containers were created in the same sandbox (L-48 against st-8).
+//     containers were created in the same sandbox (rule st-8).
 //   - A container that vanished and waits counts as restartable by its policy,
 //     with the exit code that was assumed; so a pod that never restarts fails.
 //   - Init containers that succeeded may run again in a new sandbox, whatever

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) { // L-38
+func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		m, err := status.New(status.Config{Parallel: 1, Sink: sinkFunc(func(_ context.Context, pod *v1.Pod, _ v1.PodStatus) error {
@@ -38,7 +38,7 @@ func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) { // L-38
 	})
 }
 
-func TestAPodWithAnEndIsHeardAmongAThousandChanges(t *testing.T) { // L-38
+func TestAPodWithAnEndIsHeardAmongAThousandChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard time.Duration
 		began := time.Now()

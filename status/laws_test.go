@@ -128,7 +128,7 @@ func checkCompute(t *testing.T, f status.Facts) {
 }
 
 // checkHistory checks that what was said of exits is not taken back: a container
-// that has exited has exited, and an instance as it was first said (L-40).
+// that has exited has exited, and an instance as it was first said.
 func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
 	exits := func(c v1.ContainerStatus) (list []*v1.ContainerStateTerminated) {
 		for _, e := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
@@ -149,7 +149,7 @@ func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
 			require.True(t, len(now) > 0 || e.ContainerID == is[i].ContainerID, "the end of %s is forgotten", old.Name)
 			for _, n := range now {
 				if e.ContainerID != "" && e.ContainerID == n.ContainerID && e.Reason != "ContainerStatusUnknown" && e.Reason != "RestartingAllContainers" {
-					require.Equal(t, e.ExitCode, n.ExitCode, "L-40: %s", old.Name)
+					require.Equal(t, e.ExitCode, n.ExitCode, "%s", old.Name)
 				}
 			}
 		}

@@ -38,7 +38,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) { // L-36
+func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: 50 * time.Millisecond}
 		m := started(t, status.Config{Sink: sink})
@@ -65,7 +65,7 @@ func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) { // L-36
 	})
 }
 
-func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39, st-47, st-73
+func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // st-47, st-73
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})

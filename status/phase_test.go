@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestPhaseFollowsTheTable(t *testing.T) { // L-44
+func TestPhaseFollowsTheTable(t *testing.T) {
 	const (
 		always = v1.RestartPolicyAlways
 		onFail = v1.RestartPolicyOnFailure

@@ -18,7 +18,7 @@ const (
 )
 
 // inARow is how many urgent entries go before one that is not, while there are
-// both: what is urgent is soon said, and nothing waits for ever (L-38).
+// both: what is urgent is soon said, and nothing waits for ever.
 const inARow = 4
 
 // A queue holds the entries with something to deliver: the ready ones in two

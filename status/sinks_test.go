@@ -62,7 +62,7 @@ func (brokenSink) UpdatePodStatus(context.Context, *v1.Pod, v1.PodStatus) error 
 
 func (brokenSink) DeletePod(context.Context, *v1.Pod) error { return errors.New("disk full") }
 
-func TestTeeJoinsErrorsAndCallsAll(t *testing.T) { // L-43
+func TestTeeJoinsErrorsAndCallsAll(t *testing.T) {
 	var memory status.MemorySink
 	pod := podOf("", "a")
 	sink := status.Tee(brokenSink{}, &memory)

@@ -30,7 +30,7 @@ func agent(t *testing.T, dir string, probed map[string]runtime.ProbeStatus) (*st
 	return m, snapshots
 }
 
-func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubelet #762, st-19
+func TestASnapshotOutlivesTheAgent(t *testing.T) { // virtual-kubelet #762, st-19
 	dir := filepath.Join(t.TempDir(), "statuses")
 	job, web := named(podOf(v1.RestartPolicyNever, "a"), "job"), named(podOf(v1.RestartPolicyAlways, "a"), "web")
 	web.Spec.Containers[0].ReadinessProbe = &v1.Probe{}

@@ -13,7 +13,7 @@ import (
 )
 
 // From Mount to mounted, with a plugin that makes a directory and a file
-// (target: 5 ms at the 99th percentile, F-42), while a thousand other volumes are
+// (target: 5 ms at the 99th percentile), while a thousand other volumes are
 // there: on the disk, and, so that it is the manager's time and not that of who
 // else writes there, on a file system in memory.
 func BenchmarkMount(b *testing.B) {

@@ -45,7 +45,7 @@ func write(t testing.TB, path string) {
 	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 }
 
-// F-39: nothing is removed through a mount, also not through one that was not
+// nothing is removed through a mount, also not through one that was not
 // listed, of the same file system.
 func TestRemoveTreeGoesThroughNoMount(t *testing.T) {
 	real := needMounts(t)

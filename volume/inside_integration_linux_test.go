@@ -323,7 +323,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	assert.Equal(t, "late", sh("ls /host/below"))
 	require.NoError(t, unix.Unmount(filepath.Join(s.host(), "below"), 0))
 
-	// A change is pushed (F-43), and never seen through a subPath (vol-42).
+	// A change is pushed, and never seen through a subPath (vol-42).
 	s.objects.set("green")
 	begun := time.Now()
 	s.m.ObjectChanged("ConfigMap", "default", "conf")

@@ -49,7 +49,7 @@ func TestAVolumeThatNobodyUsesIsNotMounted(t *testing.T) {
 	})
 }
 
-// F-42: while everything is as wanted, nobody wakes up (vol-3 is an event here,
+// while everything is as wanted, nobody wakes up (vol-3 is an event here,
 // and not each 100 ms).
 func TestAnIdleManagerSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 		var failed *volume.MountError
 		require.ErrorAs(t, err, &failed) // after 2m3s
 		require.Len(t, failed.Volumes, 1)
-		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase) // F-41
+		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase)
 		assert.Equal(t, begun.Add(127500*time.Millisecond), failed.Volumes[0].RetryAt)
 		assert.ErrorIs(t, err, volumetest.ErrFault)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -105,7 +105,7 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 	})
 }
 
-// vol-27, F-41: the error of a wait that is over says of each volume how far it
+// vol-27: the error of a wait that is over says of each volume how far it
 // has come, in the kubelet's words.
 func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestADefiniteErrorLeavesNothingToTearDown(t *testing.T) {
 	})
 }
 
-// vol-10, vol-11, F-43: volumes that change are refreshed at each sync, when one
+// vol-10, vol-11: volumes that change are refreshed at each sync, when one
 // of their objects changes, and at the time that they name.
 func TestRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestRefreshes(t *testing.T) {
 	})
 }
 
-// F-43: a volume that waits for an object is set up when that comes, not when its
+// a volume that waits for an object is set up when that comes, not when its
 // back-off ends; and so with a driver (vol-64).
 func TestWhatIsWaitedForEndsTheBackoff(t *testing.T) {
 	for name, tell := range map[string]func(*node){

@@ -35,7 +35,7 @@ func serialOwn(b *testing.B, dir string, group int) {
 	}))
 }
 
-// fsGroup on 100,000 files (F-40): all to be changed, and none, against the plain
+// fsGroup on 100,000 files: all to be changed, and none, against the plain
 // walk over the same files in the same run.
 func BenchmarkOwn(b *testing.B) {
 	if os.Getuid() != 0 {

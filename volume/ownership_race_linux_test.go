@@ -30,7 +30,7 @@ func TestOwnThatEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// F-39: whoever fills a volume chooses the names in it, and with no names can he
+// whoever fills a volume chooses the names in it, and with no names can he
 // make the agent hold a descriptor for each level.
 func TestATreeThatIsDeepAndFullOfDecoysIsRemovedWithFewDescriptors(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "v")

@@ -31,7 +31,7 @@ func TestNextStep(t *testing.T) {
 		"in back-off":                  {stepInput{desired: true, notBefore: soon}, noStep, soon},
 		"after back-off":               {stepInput{desired: true, notBefore: past}, setUp, time.Time{}},
 		"back-off ends now":            {stepInput{desired: true, notBefore: now}, setUp, time.Time{}},
-		"mounted (F-42)":               {stepInput{desired: true, state: inPlace}, noStep, time.Time{}},
+		"mounted":                      {stepInput{desired: true, state: inPlace}, noStep, time.Time{}},
 		"mounted, to refresh (vol-11)": {stepInput{desired: true, state: inPlace, refresh: true}, refresh, time.Time{}},
 		"refresh in back-off":          {stepInput{desired: true, state: inPlace, refresh: true, notBefore: soon}, noStep, soon},
 		"refresh by the clock later":   {stepInput{desired: true, state: inPlace, refreshAt: soon}, noStep, soon},

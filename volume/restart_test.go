@@ -29,7 +29,7 @@ func (f *found) hook(c *volume.Config) {
 
 func nobody(types.UID) bool { return false }
 
-// F-45, vol-32, vol-35: after a restart each volume is known by its record, and
+// vol-32, vol-35: after a restart each volume is known by its record, and
 // is not touched before it is known whether its pod is wanted (vol-14, vol-15).
 func TestAfterARestartVolumesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAfterARestartDevicesAreKnown(t *testing.T) {
 	})
 }
 
-// vol-36 … vol-38, F-39: what is left of pods that nobody knows.
+// vol-36 … vol-38: what is left of pods that nobody knows.
 func TestOrphanedDirectories(t *testing.T) {
 	const local, foreign = "kubernetes.io~empty-dir", "example.com~nfs"
 	for name, c := range map[string]struct {
@@ -172,9 +172,9 @@ func TestOrphanedDirectories(t *testing.T) {
 	}{
 		"empty (vol-38)":             {},
 		"empty volumes (vol-37)":     {dirs: []string{"volumes/" + local + "/a", "volumes/" + foreign + "/b", "plugins/x"}, files: []string{"etc-hosts", "containers/c/log"}},
-		"the pod's own data (F-39)":  {files: []string{"volumes/" + local + "/a/deep/file"}},
+		"the pod's own data":         {files: []string{"volumes/" + local + "/a/deep/file"}},
 		"somebody's data (vol-37)":   {files: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}, err: `orphaned pod "p" found, but failed to rmdir() volume at path `, left: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}},
-		"mounted (F-39)":             {dirs: []string{"volumes/" + foreign + "/b"}, mounts: []string{"volumes/" + foreign + "/b"}},
+		"mounted":                    {dirs: []string{"volumes/" + foreign + "/b"}, mounts: []string{"volumes/" + foreign + "/b"}},
 		"cannot be unmounted":        {files: []string{"volumes/" + local + "/a/file"}, mounts: []string{"volumes/" + local + "/a"}, stuck: true, err: "something is mounted there", left: []string{"volumes/" + local + "/a/file"}}, // vol-36
 		"sub-paths (vol-37, vol-70)": {files: []string{"volume-subpaths/a/c/0"}, dirs: []string{"volume-subpaths/a/c/1"}, mounts: []string{"volume-subpaths/a/c/1"}},
 	} {
@@ -209,7 +209,7 @@ func TestOrphanedDirectories(t *testing.T) {
 				require.NoError(t, n.Collect(t.Context(), func(types.UID) bool { return true }))
 				assert.Empty(t, got)
 				assert.DirExists(t, dir)
-				for range 5 { // one line an hour, whatever comes (F-39)
+				for range 5 { // one line an hour, whatever comes
 					require.NoError(t, n.Collect(t.Context(), nobody))
 					wait(time.Minute)
 				}

@@ -195,7 +195,7 @@ func TestAVolumeThatIsBeingTornDownIsNotReady(t *testing.T) {
 	})
 }
 
-// F-45: a record that is none of its plugin's is no reason to panic; the plugin is
+// a record that is none of its plugin's is no reason to panic; the plugin is
 // asked what is there.
 func TestARecordThatIsNoneOfItsPlugins(t *testing.T) {
 	root, mounter := t.TempDir(), new(volumetest.Mounter)

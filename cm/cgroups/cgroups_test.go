@@ -47,7 +47,7 @@ func TestSharesAndQuotas(t *testing.T) {
 	assert.Zero(t, cgroups.MilliOfQuota(1, 0))
 }
 
-// cm-3, cm-4, F-55. The linear ones lose the kernel's default.
+// cm-3, cm-4. The linear ones lose the kernel's default.
 func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	for _, tc := range []struct{ shares, linear, logarithmic int64 }{
 		{0, 1, 1}, {2, 1, 1}, {102, 4, 17}, {1024, 39, 100}, {512, 20, 59}, {2048, 79, 174}, {262144, 10000, 10000}, {1 << 40, 10000, 10000},
@@ -86,7 +86,7 @@ func TestTheLargestRequestOfAValue(t *testing.T) {
 }
 
 // What the driver systemd makes of a quota is no drift.
-func TestQuotasOfSystemdAreWholePercents(t *testing.T) { // F-57
+func TestQuotasOfSystemdAreWholePercents(t *testing.T) {
 	facts := cgroups.Facts{Version: 2, Controllers: []string{"cpu"}, Driver: cgroups.Systemd}
 	for _, tc := range []struct{ quota, period, has int64 }{
 		{50_500, 100_000, 51_000}, {51_000, 100_000, 51_000}, {1000, 100_000, 1000}, {1001, 100_000, 2000}, {12_345, 50_000, 12_500}, {cgroups.Unlimited, 100_000, cgroups.Unlimited},
@@ -182,7 +182,7 @@ func TestWhatIsReadBackIsWhatWasSet(t *testing.T) {
 		assert.Empty(t, cgroups.Drift(read, f.AsRead(all)))
 		read.Pids, read.HugePages[2<<20] = new(int64(cgroups.Unlimited)), 0
 		assert.Equal(t, []cgroups.Change{{What: "pids", Has: -1, Wanted: 100}, {What: "hugepages 2MB", Has: 0, Wanted: 4 << 20}},
-			cgroups.Drift(read, f.AsRead(all)), "F-57")
+			cgroups.Drift(read, f.AsRead(all)))
 	}
 	assert.Equal(t, "pids is -1, not 100", cgroups.Change{What: "pids", Has: -1, Wanted: 100}.String())
 }
@@ -192,7 +192,7 @@ func golden(dir string) cgroups.Files {
 	return func(_, file string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", dir, file)) }
 }
 
-func TestWhichFileGivesWhichNumber(t *testing.T) { // F-70
+func TestWhichFileGivesWhichNumber(t *testing.T) {
 	at := time.Unix(1, 0)
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestWhichFileGivesWhichNumber(t *testing.T) { // F-70
 }
 
 // What two kernels wrote of a cgroup with limits, in which a shell had worked.
-func TestFilesAsKernelsWroteThem(t *testing.T) { // F-70
+func TestFilesAsKernelsWroteThem(t *testing.T) {
 	for dir, version := range map[string]int{"linux-6.18-v1": 1, "linux-6.1-v2": 2} {
 		t.Run(dir, func(t *testing.T) {
 			f := cgroups.Facts{Version: version, Controllers: every}
@@ -306,7 +306,7 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-func TestATreeInMemoryBehavesAsTheKernel(t *testing.T) { // F-60
+func TestATreeInMemoryBehavesAsTheKernel(t *testing.T) {
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
 	pod := cgroups.Name{"kubepods", "pod1"}
 	_, err := tree.Read(pod)

@@ -285,7 +285,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// cpu-4, F-53: what becomes of a state that doesn't fit.
+// cpu-4: what becomes of a state that doesn't fit.
 func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 	machine := topologytest.Machine(t, "desktop-1s")
 	reserved := cpus(t, "0")
@@ -381,7 +381,7 @@ func (f *full) Save(record []byte) error {
 	return f.Memory.Save(record)
 }
 
-// cpu-8, cpu-9, F-59: what runs is told at once, and every 10 seconds.
+// cpu-8, cpu-9: what runs is told at once, and every 10 seconds.
 func TestContainersAreToldTheirCPUs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards what Run reads and the test writes
@@ -436,7 +436,7 @@ func TestContainersAreToldTheirCPUs(t *testing.T) {
 	})
 }
 
-// F-53: without a policy what an earlier one has pinned runs on any CPU again; an
+// without a policy what an earlier one has pinned runs on any CPU again; an
 // agent that ends before all are told tells them when it is started anew.
 func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ var variants = []struct {
 }
 
 // What each machine gives to pods that come one after the other, under each option
-// (cpu-5, cpu-6, F-58).
+// (cpu-5, cpu-6).
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {

@@ -239,7 +239,7 @@ func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	require.EqualError(t, d.allocate(pod("a", 1)), "previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/widget")
 }
 
-// F-51: a pod waits for a plugin that nobody has heard of yet; with RefuseLate it is
+// a pod waits for a plugin that nobody has heard of yet; with RefuseLate it is
 // let pass, and gets its devices when its container is made (dev-7).
 func TestALatePluginIsWaitedFor(t *testing.T) {
 	d := newDesk(t, device.Config{})

@@ -25,7 +25,7 @@ func TestAPluginIsStartedAnew(t *testing.T) {
 	p.Stop()
 	d.has(widget, 2, 0)
 	require.EqualError(t, d.allocate(pod("b", 1)), "cannot allocate unregistered device example.com/widget")
-	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "F-51: it may come back")
+	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "it may come back")
 	next := d.plugin(&devicetest.Plugin{Endpoint: "other.sock"}, 2)
 	require.NoError(t, d.Wait(pod("b", 1)))
 	require.NoError(t, d.allocate(pod("b", 1)))
@@ -52,7 +52,7 @@ func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
 	assert.Empty(t, gone)
 }
 
-// F-52, dev-9, dev-10, dev-11: the agent is started anew.
+// dev-9, dev-10, dev-11: the agent is started anew.
 func TestTheAgentIsStartedAnew(t *testing.T) {
 	dir := sockets(t)
 	d := newDesk(t, device.Config{Dir: dir})
@@ -68,7 +68,7 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
 	require.Error(t, d.Wait(pod("b", 1)))
 
-	// A container of a pod that runs is made anew: nobody is asked (F-52).
+	// A container of a pod that runs is made anew: nobody is asked.
 	require.NoError(t, d.Ensure(t.Context(), pod("a", 1), &pod("a", 1).Spec.Containers[0]))
 	options, err := d.Options("a", "c0")
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 
 			d = newDesk(t, device.Config{Dir: dir, Nodes: topology.MaskOf(0), Runs: func(types.UID) bool { return false }})
 			assert.Equal(t, []string{"1"}, d.ids("a", "c0"), "it is kept for it")
-			require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device "+widget, "F-51: a minute late is not too late")
+			require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device "+widget, "a minute late is not too late")
 			p = &devicetest.Plugin{Dir: dir, Resource: widget}
 			var list []*pluginapi.Device
 			for _, id := range tc.after {

@@ -110,7 +110,7 @@ func TestAContainerIsMadeWithWhatItWasGiven(t *testing.T) {
 	assert.Nil(t, managers.Adopted("b", "c", map[string]string{managers.AnnotationDevices: "{"}))
 }
 
-// top-4, top-5, dev-9, F-51, dra-*: why not.
+// top-4, top-5, dev-9, dra-*: why not.
 func TestRejections(t *testing.T) {
 	m, c := joined(t, topology.SingleNUMANode)
 	r := m.Admit(t.Context(), pod("a", "2", 2))

@@ -187,7 +187,7 @@ func TestHintsTellFromWhereMemoryCanCome(t *testing.T) {
 	assert.Nil(t, m.Hints(pod("x"), nil))
 }
 
-// What each machine gives to pods that come one after the other (F-58).
+// What each machine gives to pods that come one after the other.
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -318,7 +318,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// F-53, mem-1: what becomes of a state that doesn't fit.
+// mem-1: what becomes of a state that doesn't fit.
 func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 	saved := func(machine string, nodes []int, amount string) []byte {
 		m := open(t, machine)

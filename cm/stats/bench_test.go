@@ -28,7 +28,7 @@ func crowd(pods int) (*crt, *cgroups.Tree, func(types.UID) (cgroups.Name, bool))
 	return rt, tree, group
 }
 
-// F-69: a full summary of 110 pods, at most 20 ms. Warm is what readers get while
+// a full summary of 110 pods, at most 20 ms. Warm is what readers get while
 // Run is at work; fresh is what an eviction asks for; cold builds all of it.
 func BenchmarkSummaryOf110Pods(b *testing.B) {
 	rt, tree, group := crowd(110)

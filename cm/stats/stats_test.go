@@ -197,7 +197,7 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // stats-1, stats-12, stats-13
 	assert.Nil(t, one(t, summary.Pods).Network, "stats-12")
 }
 
-func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // stats-5, stats-13, stats-14, F-69
+func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // stats-5, stats-13, stats-14
 	s, p := web("u1")
 	s.CPU, s.Memory, s.Processes = nil, nil, runtime.OptionalUint64{}
 	s.Containers[0].CPU, s.Containers[0].Memory, s.Containers[0].Swap = nil, &runtime.MemoryUsage{}, nil
@@ -336,7 +336,7 @@ func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	assert.EqualValues(t, 5+4, *used.InodesUsed)
 }
 
-// Where the runtime says part of it, the cgroup says the rest (F-69).
+// Where the runtime says part of it, the cgroup says the rest.
 func TestCgroupsFillInFieldByField(t *testing.T) {
 	s, p := web("u1")
 	s.Memory = &runtime.MemoryUsage{At: time.Unix(1000, 0), WorkingSet: known(500)}

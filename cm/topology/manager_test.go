@@ -89,7 +89,7 @@ func TestProvidersAreAskedInOrder(t *testing.T) {
 	}
 }
 
-// top-4, top-5, F-51.
+// top-4, top-5.
 func TestRejectionsHaveAReason(t *testing.T) {
 	var log []string
 	unlike := errors.New("no luck")

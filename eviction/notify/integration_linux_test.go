@@ -111,7 +111,7 @@ func newGroup(t *testing.T, in string) string {
 // The kernel tells of a level that is passed, faster than anybody looks. What is
 // measured is held against the word of the program itself that it has the memory,
 // which comes through a pipe in the same run.
-func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // F-18, ev-58, ev-59
+func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	lab.Need(t, "linux", "root")
 	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.event_control"); err != nil {
 		t.Skip("this machine has no cgroup v1 with memory:", err) // the tests of v2 run in an emulated one

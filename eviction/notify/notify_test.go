@@ -20,7 +20,7 @@ import (
 
 var _ eviction.Notifier = (*notify.Notifier)(nil)
 
-func TestALevelIsToldOfOnceUntilLessIsUsedAgain(t *testing.T) { // F-18
+func TestALevelIsToldOfOnceUntilLessIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var used, told atomic.Int64
 		used.Store(10)
@@ -97,7 +97,7 @@ func TestWhatIsNoGroupIsRefused(t *testing.T) {
 
 // A directory with files of the names that a kernel would have tells of nothing by
 // itself: it is read.
-func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) { // F-18
+func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) {
 	for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
 		t.Run(file, func(t *testing.T) {
 			dir := t.TempDir()

@@ -99,7 +99,7 @@ func since(t *testing.T, file string, figure func(line string) (n int64, ok bool
 // A level that is passed is seen by the next look, of which there are four a
 // second. The best of three counts: what an emulated machine does in between is
 // not ours.
-func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) { // F-18
+func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) {
 	dir := onV2(t)
 	hog := newHog(t)
 	hog.into(dir)
@@ -122,7 +122,7 @@ func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) { // F-18
 }
 
 // Nobody looks in these: what is told of is told by the kernel.
-func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // F-18: memory.events
+func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // memory.events
 	dir := onV2(t)
 	// Without PSI in this group, which a kernel before 6.1 cannot do without.
 	_ = os.WriteFile(filepath.Join(dir, "cgroup.pressure"), []byte("0"), 0o600)
@@ -144,7 +144,7 @@ func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // F-18: mem
 	hog.end()
 }
 
-func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // F-18: PSI
+func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // PSI
 	dir := onV2(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
 	hog := newHog(t)

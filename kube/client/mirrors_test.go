@@ -74,7 +74,7 @@ func TestAMirrorIsDeletedByItsUID(t *testing.T) { // mir-3
 	})
 }
 
-func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) { // L-33
+func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(switchboard)
 		api := &apitest.Server{Fault: s.fault}
@@ -104,7 +104,7 @@ func TestWhatMirrorsNeed(t *testing.T) {
 	require.EqualError(t, err, "client: MirrorsConfig.Client is nil")
 }
 
-func TestAMirrorThatCouldNotBeAskedForIsAskedForAgainAtOnce(t *testing.T) { // L-33 is about refusals
+func TestAMirrorThatCouldNotBeAskedForIsAskedForAgainAtOnce(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{"partitioned": {Refuse: true}, "unavailable": {Code: 503}, "throttled": {Code: 429}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -171,13 +171,13 @@ func TestOnlyWhatPodsReferToIsRead(t *testing.T) { // oc-2
 		s.Unregister("second")
 		s.Unregister("never known")
 		pass(59 * time.Second)
-		assert.Equal(t, len(want), s.api.Watches(), "a pod may come back (F-44)")
+		assert.Equal(t, len(want), s.api.Watches(), "a pod may come back")
 		pass(2 * time.Second)
 		assert.Zero(t, s.api.Watches())
 	})
 }
 
-func TestAReadIsFreeAndFresh(t *testing.T) { // oc-3, F-43
+func TestAReadIsFreeAndFresh(t *testing.T) { // oc-3
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		s.api.Put(newSecret("db", "one"))
@@ -237,7 +237,7 @@ func TestAWatchIsAskedToLast(t *testing.T) { // oc-3
 	})
 }
 
-func TestAnObjectThatNobodyRegisteredIsReadAllTheSame(t *testing.T) { // oc-4, F-44
+func TestAnObjectThatNobodyRegisteredIsReadAllTheSame(t *testing.T) { // oc-4
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		s.api.Put(newSecret("db", "one"))
@@ -252,7 +252,7 @@ func TestAnObjectThatNobodyRegisteredIsReadAllTheSame(t *testing.T) { // oc-4, F
 }
 
 // Pods start and stop all the time: none of them is ever told that what it refers
-// to is not registered (F-44).
+// to is not registered.
 func TestPodsThatComeAndGoAlwaysReadWhatTheyReferTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
@@ -372,7 +372,7 @@ func TestWhatNobodyReadsIsNotWatchedForLong(t *testing.T) { // oc-6
 		pass(4 * time.Minute)
 		assert.Equal(t, 2, watchesOf(s.api))
 		pass(61 * time.Second)
-		assert.Equal(t, 1, s.api.Watches("secrets"), "what is in a volume is followed all the same (F-43)")
+		assert.Equal(t, 1, s.api.Watches("secrets"), "what is in a volume is followed all the same")
 		s.api.Put(newSecret("db", "two"), newSecret("mounted", "two"))
 		synctest.Wait()
 		assert.Equal(t, []string{"Secret prod/mounted"}, s.changed())

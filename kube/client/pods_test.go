@@ -262,7 +262,7 @@ func TestWhatHappensWhileTheWatchIsBrokenIsSeen(t *testing.T) {
 	}
 }
 
-func TestNothingIsWantedOfAnAPIThatWasNeverSeen(t *testing.T) { // src-34, L-28
+func TestNothingIsWantedOfAnAPIThatWasNeverSeen(t *testing.T) { // src-34
 	synctest.Test(t, func(t *testing.T) {
 		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} }}
 		pods := newPods(t, api)

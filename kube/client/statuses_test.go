@@ -24,7 +24,7 @@ import (
 
 var _ status.StatusSink = (*client.Statuses)(nil)
 
-func TestAChangeIsOnePatch(t *testing.T) { // L-37, st-67
+func TestAChangeIsOnePatch(t *testing.T) { // st-67
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))
 		pod := d.api.Pod("prod", "web")
@@ -91,7 +91,7 @@ func TestWhatOthersWroteStays(t *testing.T) { // st-74, st-76
 	})
 }
 
-func TestAConflictIsReadOnceAndWritten(t *testing.T) { // L-37: GET only after conflict
+func TestAConflictIsReadOnceAndWritten(t *testing.T) { // GET only after conflict
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))
 		first := true
@@ -243,7 +243,7 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// L-36: the kubelet takes 30 s.
+// the kubelet takes 30 s.
 func TestAHundredPodsDrainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pods []*v1.Pod

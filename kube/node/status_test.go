@@ -140,7 +140,7 @@ func TestReadinessIsToldOnChange(t *testing.T) { // ns-11
 	})
 }
 
-func TestAnAgentThatHasJustStartedLeavesItsNodeAsReadyAsItWas(t *testing.T) { // F-66
+func TestAnAgentThatHasJustStartedLeavesItsNodeAsReadyAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.node = &v1.Node{}

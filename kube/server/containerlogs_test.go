@@ -201,7 +201,7 @@ func (r reader) Read(ctx context.Context, req logread.Request, w io.Writer) erro
 	return r(ctx, req, w)
 }
 
-func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2, F-73
+func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2
 	broken := reader(func(_ context.Context, req logread.Request, w io.Writer) error {
 		_, _ = io.WriteString(w, "one\n")
 		req.Gap(logread.ErrRemoved)

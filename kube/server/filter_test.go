@@ -92,7 +92,7 @@ func ask(h http.Handler, method, path, body string, headers ...string) *httptest
 	return w
 }
 
-// What a request is authorised as: sv-14, sv-15, sv-16, sv-18, sv-19 and F-71.
+// What a request is authorised as: sv-14, sv-15, sv-16, sv-18, sv-19.
 func TestARequestIsAuthorisedAs(t *testing.T) {
 	for _, c := range []struct{ rule, method, path, want string }{
 		{"sv-14", "GET", "/anything", "get proxy"},
@@ -192,7 +192,7 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 	}
 }
 
-// F-71: `get nodes/proxy` alone opens no stream, whatever it is asked with.
+// `get nodes/proxy` alone opens no stream, whatever it is asked with.
 func TestWhoMayOnlyReadOpensNoStream(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Authenticator, c.Authorizer = named{}, may{"reader": {"get nodes/proxy"}} })
 	for _, path := range []string{"/exec/ns/pod/c", "/exec/ns/pod/uid/c", "/attach/ns/pod/c", "/portForward/ns/pod", "/run/ns/pod/c"} {

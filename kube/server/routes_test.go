@@ -293,7 +293,7 @@ func TestHooksAreToldOfEachRequest(t *testing.T) {
 }
 
 // Several servers, for several nodes, are in one process: each has its own pods and
-// users (F-72).
+// users.
 func TestServersOfSeveralNodesKnowNothingOfEachOther(t *testing.T) {
 	for _, node := range []string{"n1", "n2"} {
 		pod := web.DeepCopy()

@@ -291,7 +291,7 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 }
 
 // Many nodes are served in one process, each on ports of its own, by certificates and
-// to users of its own; one ends, and the others go on (F-72).
+// to users of its own; one ends, and the others go on.
 func TestServersOfManyNodesRunSideBySide(t *testing.T) {
 	type node struct {
 		ca            *issuer

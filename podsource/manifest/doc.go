@@ -34,7 +34,7 @@
 //   - Unknown fields, duplicate keys and further documents are errors, and so is the saved
 //     manifest of a mirror pod.
 //   - The annotation config.hash follows the content also if the manifest has a UID
-//     (lq-25). A UID is derived from the manifest instead of a dump of the Go type (L-29):
+//     (lq-25). A UID is derived from the manifest instead of a dump of the Go type:
 //     a node that is taken over from a kubelet restarts its static pods once.
 //
 // # Testing

@@ -108,7 +108,7 @@ func tolerateNoExecute(spec *v1.PodSpec) {
 }
 
 // contentHash returns the 128-bit FNV-1a hash of a manifest, its node and its origin as
-// 32 hex digits (L-29). Zero bytes separate the parts, none of which contains any.
+// 32 hex digits. Zero bytes separate the parts, none of which contains any.
 // Golden vectors in the tests keep it stable: a change restarts every static pod of
 // every node that is upgraded.
 func contentHash(canonical []byte, nodeName, origin string) string {

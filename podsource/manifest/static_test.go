@@ -27,7 +27,7 @@ func TestStaticMarksThePod(t *testing.T) {
 
 // These values are a promise: a node that is upgraded must find its static
 // pods under the UIDs that it gave them before.
-func TestUIDsOfStaticPodsNeverChange(t *testing.T) { // L-29
+func TestUIDsOfStaticPodsNeverChange(t *testing.T) {
 	for _, tc := range []struct{ manifest, node, origin, uid string }{
 		{webYAML, "node-1", "file:/etc/web.yaml", "0a3676835d911fd62f7422eaade61537"},
 		{webYAML, "node-2", "file:/etc/web.yaml", "3b2f8a62dc85a34916007950cf2bdde0"},

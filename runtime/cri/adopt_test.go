@@ -90,7 +90,7 @@ func kubeletMade(t *testing.T) *fakeCRI {
 	return f
 }
 
-// A node that was a kubelet's is taken over without touching what runs (L-59).
+// A node that was a kubelet's is taken over without touching what runs.
 func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Unix(1767268920, 0).Add(time.Hour))) // after all that the dump tells of

@@ -60,7 +60,7 @@ func (s *slowpoke) StartContainer(ctx context.Context, id string) error {
 }
 
 // Whatever a sync of a pod is waiting for, a deletion ends the waiting, and the
-// pod is stopped (L-15, L-16, L-17, lq-8). A call that makes or starts something
+// pod is stopped (lq-8). A call that makes or starts something
 // has five seconds more, or else the runtime may lose the thread.
 func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 	const unlimited = 1e12 // seconds
@@ -70,7 +70,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 		change func(*fakeCRI, *v1.Pod)
 		within time.Duration // from the deletion to the end of the sync
 	}{
-		{"a pull L-15", "", func(f *fakeCRI, _ *v1.Pod) {
+		{"a pull", "", func(f *fakeCRI, _ *v1.Pod) {
 			must(f.RemoveImage(context.Background(), &runtimeapi.ImageSpec{Image: "img:1"}))
 			f.pull = func(ctx context.Context, _ string) error {
 				ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -78,7 +78,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 				return hangs(ctx)
 			}
 		}, 0},
-		{"a postStart that hangs L-16", "", func(f *fakeCRI, p *v1.Pod) {
+		{"a postStart that hangs", "", func(f *fakeCRI, p *v1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("hang")}
 			f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
 		}, 0},
@@ -152,7 +152,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 		workers.Update(pod, false)
-		time.Sleep(time.Second) // L-15
+		time.Sleep(time.Second)
 		assert.Equal(t, fakecri.NotReady, f.sandboxes()[0].State)
 		state, ok := workers.State(pod.UID)
 		assert.True(t, ok)
@@ -210,7 +210,7 @@ func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
 				require.ErrorIs(t, rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}), context.DeadlineExceeded)
 				assert.Equal(t, 7*time.Second, time.Since(begun))
 
-				// And again, with less patience (L-18): bounded by that, whatever hangs.
+				// And again, with less patience: bounded by that, whatever hangs.
 				begun = time.Now()
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(3))}))
 				assert.LessOrEqual(t, time.Since(begun), 5*time.Second)
@@ -221,7 +221,7 @@ func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
 }
 
 // Whatever hooks, turns and containers take: all of it is over two seconds after
-// the grace period at the latest, and what needs less takes less (L-19).
+// the grace period at the latest, and what needs less takes less.
 func TestATerminationHasOneDeadline(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -170,7 +170,7 @@ func TestDeadLinksGo(t *testing.T) {
 	assert.Equal(t, []string{"file.log", "other", "web_ns_web-live.log", "web_ns_web-running.log"}, names) // rt-135
 }
 
-func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) { // F-38
+func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) {
 	var s stuckSandboxes
 	now := epoch
 	var rests []time.Duration

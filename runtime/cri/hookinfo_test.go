@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-func TestATraceTellsWhereTheTimeWent(t *testing.T) { // L-54
+func TestATraceTellsWhereTheTimeWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.pull = func(context.Context, string) error { time.Sleep(7 * time.Second); return nil }
@@ -192,7 +192,7 @@ func TestWhatHasExitedIsReadOnce(t *testing.T) {
 	})
 }
 
-// The budget of CRI calls (L-57): what a pod of one container may cost.
+// The budget of CRI calls: what a pod of one container may cost.
 func TestThePriceOfAPodInCalls(t *testing.T) {
 	f := newFake()
 	f.has("img:1")

@@ -98,7 +98,7 @@ func TestAnImageVolumeConcernsThoseWhoMountIt(t *testing.T) { // img-16
 	assert.Empty(t, f.did())
 }
 
-func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15, L-50
+func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15
 	for _, ahead := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
@@ -129,7 +129,7 @@ func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15,
 	}
 }
 
-func TestADeletionEndsPullsThatAreAhead(t *testing.T) { // L-17
+func TestADeletionEndsPullsThatAreAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.pull = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
@@ -162,7 +162,7 @@ func TestWithoutASandboxNothingIsPulledAhead(t *testing.T) { // lq-15
 	})
 }
 
-func TestBackoffIsResetByHand(t *testing.T) { // L-51, L-52
+func TestBackoffIsResetByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")

@@ -16,7 +16,7 @@ import (
 
 // adoptedOnContainerd: a sandbox that somebody else has made, a kubelet or an
 // older version, takes the pod's containers, whatever it was told of user
-// namespaces (L-59). What a container has to agree with is the configuration that
+// namespaces. What a container has to agree with is the configuration that
 // comes with the call, not what the sandbox was made from.
 func adoptedOnContainerd(t *testing.T, s *stage) {
 	client, err := remote.Dial(t.Context(), s.daemon.Endpoint, remote.Config{})

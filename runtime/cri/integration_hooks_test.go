@@ -97,7 +97,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		}
 	})
 
-	t.Run("a hook that hangs does not keep the pod from being deleted L-16", func(t *testing.T) {
+	t.Run("a hook that hangs does not keep the pod from being deleted", func(t *testing.T) {
 		t.Parallel()
 		web := script("web", serves)
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo hooked > /proc/1/fd/1; sleep 1000"), PreStop: execHook("sleep 1000")}

@@ -182,7 +182,7 @@ func TestAShorterGraceCountsAtOnce(t *testing.T) {
 		require.ErrorIs(t, rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}), context.DeadlineExceeded)
 		require.Equal(t, 10*time.Second, time.Since(begun))
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(2))}))
-		require.Equal(t, 12*time.Second, time.Since(begun)) // L-18
+		require.Equal(t, 12*time.Second, time.Since(begun))
 		require.Equal(t, []int64{300, 2}, f.stops("web"))
 	})
 }

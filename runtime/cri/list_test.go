@@ -149,7 +149,7 @@ func TestAListTellsWhatRuns(t *testing.T) {
 }
 
 // So that static pods of a changed manifest can be ended while the API server is
-// away (L-28).
+// away.
 func TestAListTellsWhereAPodCameFrom(t *testing.T) {
 	f := newFake()
 	s, _ := found("a", "s0", 0, 0)

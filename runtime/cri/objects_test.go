@@ -108,7 +108,7 @@ func (s silent) Secret(ctx context.Context, _, _ string) (*v1.Secret, error) {
 	return nil, ctx.Err()
 }
 
-func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) { // L-15
+func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	ctx, cancel := context.WithCancel(t.Context())

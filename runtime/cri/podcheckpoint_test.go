@@ -33,7 +33,7 @@ func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *eve
 	}
 }
 
-func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14, L-17
+func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14
 	f := newFake()
 	f.has("img:1")
 	next := agents(t, f, cri.Config{})
@@ -112,7 +112,7 @@ func TestAPostStartHookThatFailsAfterARestartStopsItsContainer(t *testing.T) { /
 	assert.Empty(t, f.running())
 }
 
-func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) { // L-53
+func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	next := agents(t, f, cri.Config{})

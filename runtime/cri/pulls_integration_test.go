@@ -130,7 +130,7 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	assert.Empty(t, pulling)
 }
 
-// L-15: a pull that takes for ever does not hold up a deletion.
+// a pull that takes for ever does not hold up a deletion.
 func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	rt, registry, client, _, _ := pulls(t)
 	image := registry.PushBusybox("slow:1")
@@ -160,7 +160,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// L-50: pods that want one image at the same time pull it once.
+// pods that want one image at the same time pull it once.
 func TestIntegrationPodsShareAPull(t *testing.T) {
 	_, registry, client, _, dir := pulls(t)
 	image := registry.PushBusybox("shared:1")

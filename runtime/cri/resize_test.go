@@ -223,7 +223,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 
 // A pod that was made by another agent, of which nothing was written down, is
 // resized by what its runtime tells, and not for nothing.
-func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13, L-59
+func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	pod := podOf(sized("web", "333m", "", "1500m", "128Mi"))

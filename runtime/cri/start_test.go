@@ -262,7 +262,7 @@ func TestAHookThatFallsBackToHTTPIsTold(t *testing.T) {
 }
 
 // While a postStart hook hangs, the container is seen to run, with the pod's
-// addresses: only what comes after the hook waits (L-16).
+// addresses: only what comes after the hook waits.
 func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -290,11 +290,11 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 }
 
 // A postStart hook may have a deadline of its own. One that misses it has failed
-// like any other, and the pod goes on (L-16).
+// like any other, and the pod goes on.
 func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
 	for name, hook := range map[string]*v1.LifecycleHandler{
-		"L-16 a command": execHook("hang"),
-		"L-16 a sleep":   {Sleep: &v1.SleepAction{Seconds: 3600}},
+		"a command": execHook("hang"),
+		"a sleep":   {Sleep: &v1.SleepAction{Seconds: 3600}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 }
 
 // Whatever call loses its answer or has none, at most one instance of the
-// container runs at any time, and in the end one does (L-46, L-47).
+// container runs at any time, and in the end one does.
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	for _, op := range []string{"RunPodSandbox", "CreateContainer", "StartContainer"} {
 		for _, lost := range []bool{true, false} {

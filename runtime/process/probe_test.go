@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// F-06, prober-37, prober-39: a probe whose time is up leaves nothing behind, whatever it
+// prober-37, prober-39: a probe whose time is up leaves nothing behind, whatever it
 // has started.
 func TestAHundredProbesOutOfTimeLeaveNoProcess(t *testing.T) {
 	n := newNode(t)

@@ -125,7 +125,7 @@ func eat(mb int) string {
 
 // The memory of the node is that of a cgroup, in which the agent and all of its
 // pods are. The kernel tells when it runs low.
-func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58, F-16, F-18
+func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58
 	t.Parallel()
 	lab.Need(t, "linux", "root")
 	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.procs"); err != nil {
@@ -208,7 +208,7 @@ func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7,
 
 // Images fill their disk, which is not the node's: those go that no pod has, nobody
 // is evicted, and who comes after that has room. A disk that others fill is told of.
-func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19, F-21
+func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19
 	t.Parallel()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
 	w := &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}

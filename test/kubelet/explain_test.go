@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
+func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // adm-5
 	t.Parallel()
 	a := newAgent(t, "process")
 	a.write("web.yaml", manifest("web", containers(container("main", untilTerm))))
@@ -92,7 +92,7 @@ func TestAPodThatWaitsForAnObjectNamesIt(t *testing.T) {
 	}
 }
 
-func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) { // L-22
+func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, "process")
 	a.write("crash.yaml", manifest("crash", containers(container("main", "exit 3"))))

@@ -20,7 +20,7 @@ import (
 )
 
 // clusterAPI: the node answers whom the cluster's roles let it answer, by certificates
-// and by tokens, and who may only read nodes/proxy gets no stream (F-71).
+// and by tokens, and who may only read nodes/proxy gets no stream.
 func clusterAPI(t *testing.T, r *room) {
 	node, err := r.api.CoreV1().Nodes().Get(t.Context(), "node", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -100,7 +100,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 		return strings.HasSuffix(w.lastSaid("shared"), "\t"+machine.All().String())
 	})
 
-	// The plugin comes (F-51).
+	// The plugin comes.
 	a.eventually("the pod is known", func() bool { _, ok := a.pods()["pinned"]; return ok })
 	assert.Equal(t, v1.PodPending, a.pods()["pinned"].Status.Phase)
 	plugin := &devicetest.Plugin{Dir: sockets, Resource: "example.com/widget", OnAllocate: func(_ context.Context, ids []string) (*pluginapi.AllocateResponse, error) {
@@ -154,7 +154,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	assert.Empty(t, told["shared"].CpuIds)
 
 	// The agent is killed, and the next one takes it over: with its states, and
-	// without (F-52, F-53).
+	// without.
 	id := a.pods()["pinned"].Status.ContainerStatuses[0].ContainerID
 	for _, broken := range []bool{false, true} {
 		a.kill()
@@ -188,7 +188,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "deleted") })
 
 	// The plugin goes and comes back while the agent runs: what comes meanwhile
-	// waits for it (dev-5, F-51).
+	// waits for it (dev-5).
 	plugin.Stop()
 	a.write("next.yaml", strings.ReplaceAll(pinned, "name: pinned", "name: next"))
 	a.eventually("the next pod waits", func() bool { return a.pods()["next"].Status.Phase == v1.PodPending })

@@ -127,7 +127,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 	}
 	require.NotContains(t, said, "unstarted-node           Unhealthy: Readiness")
 
-	// Another agent goes on where this one was (F-01, prober-70).
+	// Another agent goes on where this one was (prober-70).
 	require.NoError(t, ready("web", true))
 	web := main("web")
 	w.kill()

@@ -23,7 +23,7 @@ import (
 
 // The API server takes three seconds for each status. The machine may stop only when it
 // has the last ones, in which the pods first were not ready.
-func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // F-63, F-64, sh-12, ns-10
+func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}

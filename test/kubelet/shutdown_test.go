@@ -68,7 +68,7 @@ func (w *world) shutdownRequest(method, query string) *http.Request {
 }
 
 // An agent that is told to end while it starts, since the machine stops, ends its pods
-// first (F-62).
+// first.
 func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent")
@@ -110,7 +110,7 @@ func (m *meeting) Accept() (net.Conn, error) {
 
 // The machine stops: the pods end in the order of their priorities, who comes then is
 // sent away, and when it is called off all is as before.
-func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9, F-63
+func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -180,7 +180,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 		return nil
 	})
 
-	// A TERM is a shutdown as well, after which the agent ends (F-62).
+	// A TERM is a shutdown as well, after which the agent ends.
 	w.kill()
 	for _, name := range []string{"web", "dns", "late"} {
 		w.take(name)

@@ -69,7 +69,7 @@ func volumesCome(t *testing.T, w *world) {
 	reads("kubernetes.io~projected/all/color", "blue")
 	require.DirExists(t, filepath.Join(dir, "volumes/kubernetes.io~empty-dir/empty/a/b"))
 
-	// What changes is pushed, also after the agent was killed meanwhile (F-43).
+	// What changes is pushed, also after the agent was killed meanwhile.
 	set(color, "green")
 	reads("kubernetes.io~configmap/conf/color", "green")
 	w.kill()

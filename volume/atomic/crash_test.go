@@ -66,7 +66,7 @@ func crash(dir string, at int) int {
 	return 0
 }
 
-// F-46: whichever call is the last, a reader finds one generation in full, and the
+// whichever call is the last, a reader finds one generation in full, and the
 // next writer finishes what was begun.
 func TestAWriterKilledAtAnyCallLeavesOneGeneration(t *testing.T) {
 	needLinks(t)

@@ -182,7 +182,6 @@ func TestWhatIsMounted(t *testing.T) {
 	}
 }
 
-// F-47
 func TestMemoryFollowsThePodsLimit(t *testing.T) {
 	mounter := new(volumetest.Mounter)
 	p := plugin(t, mounter)

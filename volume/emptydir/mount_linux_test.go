@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// The kernel's own tmpfs: its size, what a remount does to it (F-47), an fsGroup
+// The kernel's own tmpfs: its size, what a remount does to it, an fsGroup
 // (vol-47), and that nothing is removed through a mount inside of it (vol-48).
 func TestMemoryOnTheMachine(t *testing.T) {
 	if os.Geteuid() != 0 {

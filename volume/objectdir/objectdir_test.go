@@ -196,7 +196,6 @@ func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
 	require.NotErrorIs(t, err, fs.ErrNotExist)
 }
 
-// F-43
 func TestChangesAreToldOfAtOnce(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "objects") // made later

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// F-43: a change of the source's is seen in the volume, of a pod that nobody syncs. How
+// a change of the source's is seen in the volume, of a pod that nobody syncs. How
 // fast is logged; on a machine with nothing else to do it is a settle, 100 ms, and a
 // little. A pod that waits for an object gets its volume when the object comes.
 func TestAChangeIsPushedIntoTheVolume(t *testing.T) {

@@ -68,7 +68,7 @@ func withTokens(t *testing.T, s *apiServer) *projected.Plugin {
 	return p
 }
 
-// F-48, vol-55, vol-56: a token lives an hour, is replaced in time, and goes with its
+// vol-55, vol-56: a token lives an hour, is replaced in time, and goes with its
 // pod.
 func TestATokenIsReplacedInTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

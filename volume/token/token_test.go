@@ -93,7 +93,7 @@ func TestATokenIsReplacedInTime(t *testing.T) {
 	}
 }
 
-// vol-56, F-48
+// vol-56
 func TestATokenWhoseReplacementFailsIsGoodUntilItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)

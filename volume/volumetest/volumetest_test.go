@@ -11,7 +11,7 @@ import (
 
 var data = &volume.Spec{Volume: &v1.Volume{Name: "data"}}
 
-// F-49: a fake plugin and a mounter in memory are there for everybody's tests, and
+// a fake plugin and a mounter in memory are there for everybody's tests, and
 // keep the contract that others are held to.
 func TestTheFakePluginPassesTheSuite(t *testing.T) {
 	volumetest.TestPlugin(t, volumetest.Suite{New: func(string) volume.Plugin { return new(volumetest.Plugin) }, Spec: data})

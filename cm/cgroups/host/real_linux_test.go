@@ -298,7 +298,7 @@ func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
 }
 
 // An agent without privileges makes pods' cgroups in the subtree that it was given
-// (F-61). The controllers that were not passed on to it are missing, which is said,
+// The controllers that were not passed on to it are missing, which is said,
 // and not fatal.
 func TestIntegrationADelegatedSubtree(t *testing.T) {
 	needCgroupfs(t)

@@ -72,7 +72,7 @@ func (c Credential) Hash() string {
 
 // Hash returns a mark of a set of credentials, "" for none, that changes when
 // somebody changes them: the key of a pull's back-off carries it, so that a new
-// secret is tried at once (lq-17, L-51). Neither order nor repetition matters.
+// secret is tried at once (lq-17). Neither order nor repetition matters.
 //
 // Of credentials that a plugin gave only their origin takes part. A plugin may
 // answer anew each time, and a back-off that began anew with each answer would

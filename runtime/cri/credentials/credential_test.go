@@ -68,7 +68,7 @@ func TestAHashIsTheKubelets(t *testing.T) {
 	assert.NotEqual(t, c.Hash(), d.Hash())
 }
 
-// lq-17, L-51
+// lq-17
 func TestAHashOfASetChangesWithTheCredentials(t *testing.T) {
 	a, b := credentials.Credential{Username: "a"}, credentials.Credential{Username: "b"}
 	hash := func(c ...credentials.Credential) string { return credentials.Hash(c) }

@@ -31,7 +31,7 @@
 //
 // A [Credential] has the fields of the CRI's AuthConfig, and a [Source] and Hash
 // for the records of who pulled an image (img-5, img-6). [Hash] of all of them
-// belongs into the key of a pull's back-off (lq-17, L-51).
+// belongs into the key of a pull's back-off (lq-17).
 //
 // # Concurrency
 //

@@ -108,8 +108,8 @@ func (b *backoffs) forget(picks func(backoffKey) bool) {
 	}
 }
 
-// ResetBackoff lets images be pulled at once although pulls of them failed
-// (L-51): one image of one pod, every image of a pod if image is empty, or the
+// ResetBackoff lets images be pulled at once although pulls of them failed:
+// one image of one pod, every image of a pod if image is empty, or the
 // image for every pod if uid is.
 func (m *Manager) ResetBackoff(uid types.UID, image string) {
 	if name, err := withTag(image); err == nil {

@@ -33,7 +33,7 @@
 //   - One image is pulled once for all pods that ask for it with the same
 //     credentials while that pull is under way, also with PullAlways: the registry
 //     was then asked a little earlier. The sandbox and annotations that go with
-//     a shared pull are those of the pod that began it (L-50).
+//     a shared pull are those of the pod that began it.
 //   - An image that we pulled is given to those pods only that have shown
 //     credentials for its repository, or to all if none, or the node's, were
 //     needed (KEP-2535). That holds over restarts, crashes in the middle of a

@@ -78,7 +78,7 @@ func TestTheEventTellsOfTheWait(t *testing.T) {
 	})
 }
 
-// L-50: pods that ask at the same time share a pull, if the registry cannot
+// pods that ask at the same time share a pull, if the registry cannot
 // tell them apart.
 func TestPodsShareAPull(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -87,10 +87,10 @@ func TestPodsShareAPull(t *testing.T) {
 		policy        v1.PullPolicy
 		pulls         int
 	}{
-		"L-50 anonymous":               {pulls: 1},
-		"L-50 the same credentials":    {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1")}, pulls: 1},
-		"L-50 in two secrets":          {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "ann", "1")}, pulls: 1},
-		"L-50 Always as well":          {policy: v1.PullAlways, pulls: 1},
+		"anonymous":                    {pulls: 1},
+		"the same credentials":         {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1")}, pulls: 1},
+		"in two secrets":               {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "ann", "1")}, pulls: 1},
+		"Always as well":               {policy: v1.PullAlways, pulls: 1},
 		"other credentials":            {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "bob", "2")}, pulls: 2},
 		"more of them":                 {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1"), secret("b", "bob", "2")}, pulls: 2},
 		"another runtime handler":      {handler: "kata", pulls: 2},

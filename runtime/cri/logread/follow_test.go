@@ -256,7 +256,7 @@ func TestAFollowEndsAtItsLimit(t *testing.T) { // la-9
 	})
 }
 
-// F-36: no line is lost and none comes twice, whatever happens to the files.
+// no line is lost and none comes twice, whatever happens to the files.
 func TestAFollowAcrossAHundredRotations(t *testing.T) {
 	for name, c := range map[string]struct {
 		files int
@@ -294,7 +294,7 @@ func TestAFollowAcrossAHundredRotations(t *testing.T) {
 	}
 }
 
-func TestAFollowAcrossRotationsWhileManyWrite(t *testing.T) { // F-36
+func TestAFollowAcrossRotationsWhileManyWrite(t *testing.T) {
 	c, o := newContainer(t), new(output)
 	ended := c.follow(logread.Config{Settle: time.Millisecond}, logread.Request{Gap: func(err error) { assert.NoError(t, err) }}, o)
 	var wg sync.WaitGroup
@@ -321,7 +321,7 @@ func TestAFollowAcrossRotationsWhileManyWrite(t *testing.T) { // F-36
 }
 
 // A file that is compressed while it is read, or after it was, is known again.
-func TestAFileIsKnownAgainWhenItIsCompressed(t *testing.T) { // F-36
+func TestAFileIsKnownAgainWhenItIsCompressed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), &output{gate: make(chan struct{})}
 		c.write(1)
@@ -339,7 +339,7 @@ func TestAFileIsKnownAgainWhenItIsCompressed(t *testing.T) { // F-36
 	})
 }
 
-func TestFilesThatAreRemovedBeforeTheyAreReadAreTold(t *testing.T) { // F-36
+func TestFilesThatAreRemovedBeforeTheyAreReadAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), &output{gate: make(chan struct{})}
 		c.write(1)
@@ -442,7 +442,7 @@ func TestTheKubeletsFollowGoesFromLiveFileToLiveFile(t *testing.T) { // la-12, l
 	})
 }
 
-func TestReadingWhileFilesAreRotatedAndCompressed(t *testing.T) { // F-36
+func TestReadingWhileFilesAreRotatedAndCompressed(t *testing.T) {
 	c := newContainer(t)
 	c.write(1)
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -95,7 +95,7 @@ func TestTimesThatAreNone(t *testing.T) {
 	assert.Equal(t, "good\n", l.must(logread.Config{}, logread.Request{Since: epoch, Timestamps: false}))
 }
 
-func TestCompressedFilesThatAreDamaged(t *testing.T) { // F-36
+func TestCompressedFilesThatAreDamaged(t *testing.T) {
 	whole := zipped(t, entries(0, 1000))
 	for name, c := range map[string]struct {
 		data []byte

@@ -30,7 +30,7 @@ func rotatedLog(t *testing.T) *log {
 	return l
 }
 
-func TestAllFilesOfALogAreOneStream(t *testing.T) { // F-36
+func TestAllFilesOfALogAreOneStream(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  logread.Config
 		req  logread.Request
@@ -132,7 +132,7 @@ func (m model) tail(n int, stream string) string {
 	return s.String()
 }
 
-func TestTailIsWhatAModelSaysOfRandomLogs(t *testing.T) { // F-36, F-37
+func TestTailIsWhatAModelSaysOfRandomLogs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))

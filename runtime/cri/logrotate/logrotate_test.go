@@ -245,7 +245,7 @@ func TestCleanRemovesALogAndAllThatWasRotated(t *testing.T) { // lg-8
 
 // A log that nobody wrote to for a while is caught when somebody writes, and
 // nothing of it is lost.
-func TestRunRotatesWhatIsWritten(t *testing.T) { // F-35, lg-7
+func TestRunRotatesWhatIsWritten(t *testing.T) { // lg-7
 	f := newFake(t)
 	rotated := make(chan logrotate.Rotation, 1000)
 	r, err := logrotate.New(logrotate.Config{Runtime: f, MaxSize: 100_000, MaxFiles: 100, CPUShare: 1, Rotated: func(r logrotate.Rotation) { rotated <- r }})

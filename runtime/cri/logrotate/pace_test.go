@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestHowOftenALogIsLookedAt(t *testing.T) { // F-35
+func TestHowOftenALogIsLookedAt(t *testing.T) {
 	const mb = 1 << 20
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Delays tells how long a container that exits again and again is kept waiting
-// (L-52). [Compute] asks it; whoever carries plans out tells it of starts, in
+// Delays tells how long a container that exits again and again is kept waiting.
+// [Compute] asks it; whoever carries plans out tells it of starts, in
 // its own way. A [Backoff] is one.
 type Delays interface {
 	// Peek returns the delay that follows the exit of exited[0], and when it

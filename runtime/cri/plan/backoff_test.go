@@ -173,7 +173,7 @@ func (s *scene) with(t *testing.T, cfg plan.BackoffConfig) *scene {
 	return s
 }
 
-func TestBackoffGrowsByItsFactor(t *testing.T) { // L-52
+func TestBackoffGrowsByItsFactor(t *testing.T) {
 	for _, tc := range []struct {
 		factor float64
 		want   []time.Duration
@@ -201,7 +201,7 @@ func TestBackoffOfTheReducedMaximum(t *testing.T) { // KEP-4603: 1 s to 60 s
 	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60}, waits)
 }
 
-func TestBackoffMaySpareSuccess(t *testing.T) { // L-52, rt-95
+func TestBackoffMaySpareSuccess(t *testing.T) { // rt-95
 	s := newScene(t, running).with(t, plan.BackoffConfig{SpareSuccess: true})
 	for range 3 {
 		s.crash(t, time.Second)
@@ -223,7 +223,7 @@ func TestBackoffMaySpareSuccess(t *testing.T) { // L-52, rt-95
 	}
 }
 
-func TestBackoffMayDifferByContainer(t *testing.T) { // L-52
+func TestBackoffMayDifferByContainer(t *testing.T) {
 	s := newScene(t, `
 		container web
 		container log
@@ -257,7 +257,7 @@ func TestBackoffMayForgetWithTheAgent(t *testing.T) { // rt-96, lq-29
 	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
-func TestBackoffIsReset(t *testing.T) { // L-51, L-52
+func TestBackoffIsReset(t *testing.T) {
 	for _, name := range []string{"web", ""} {
 		s := newScene(t, running)
 		for range 4 {
@@ -303,7 +303,7 @@ func TestBackoffIsReset(t *testing.T) { // L-51, L-52
 	assert.Equal(t, "start web#10(Exited)", brief(s.plan()))
 }
 
-func TestBackoffCanBeWrittenDown(t *testing.T) { // L-52
+func TestBackoffCanBeWrittenDown(t *testing.T) {
 	s := newScene(t, running)
 	for range 5 {
 		s.crash(t, time.Second)

@@ -142,7 +142,7 @@ func TestRegularContainers(t *testing.T) {
 	})
 }
 
-// Section 13 and the asks: lq-12, lq-13, L-46 … L-48.
+// lq-12, lq-13
 func TestSeveralInstances(t *testing.T) {
 	check(t, []row{
 		{"lq-12 an older running one counts as running", `
@@ -176,14 +176,14 @@ func TestSeveralInstances(t *testing.T) {
 			has web#0 running made=nginx:0
 			has web#1 running made=nginx:0`,
 			"kill web-0(Duplicate); kill web-1(DefinitionChanged); start web#2(DefinitionChanged)"},
-		{"L-48 a copy in a former sandbox goes", `
+		{"a copy in a former sandbox goes", `
 			container web
 			sandbox s0 notready
 			has web#0 running
 			sandbox s1 attempt=1
 			has web#1 running`,
 			"kill web-0(OldSandbox)"},
-		{"L-48 and is replaced in this one", `
+		{"and is replaced in this one", `
 			container web
 			sandbox s0 notready
 			has web#0 running

@@ -36,7 +36,7 @@
 // when that one was seen to exit, starts the one after it. Compute from a
 // status that was observed after the last plan was carried out.
 //
-// The pod is the one that was allocated its resources (L-55): where somebody
+// The pod is the one that was allocated its resources: where somebody
 // decides over resizes, the spec has what was decided, and
 // [runtime.ContainerStatus].Resources what the instance was last given.
 //

@@ -12,7 +12,7 @@ import (
 // A history is what the instances of one container say about it.
 //
 // Decisions follow the instances of the current sandbox only: those of former
-// sandboxes tell nothing about what has been done in this one (L-48). Numbers
+// sandboxes tell nothing about what has been done in this one. Numbers
 // run on over all sandboxes.
 type history struct {
 	// counts is the instance of the current sandbox that decides: the running
@@ -111,7 +111,7 @@ func newer(was, inst *runtime.ContainerStatus) bool {
 	return inst == nil || was.RestartCount > inst.RestartCount
 }
 
-// nextCount returns the restart count of the next instance (rt-75, L-53).
+// nextCount returns the restart count of the next instance (rt-75).
 func (h *history) nextCount() int32 {
 	if h.restarts == math.MaxInt32 {
 		return h.restarts // nonsense that came in goes out; it must not turn negative

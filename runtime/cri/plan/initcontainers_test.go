@@ -240,7 +240,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has setup#0 exited=1` + old,
 			"killpod(InitFailed)"},
-		{"L-48 a finished one of a former sandbox is not finished", `
+		{"a finished one of a former sandbox is not finished", `
 			init a
 			init b
 			container web

@@ -76,7 +76,7 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 			}
 		}
 		if n, ok := s.counts[st.Name]; ok {
-			require.True(t, st.RestartCount > n || st.Resume != "" && st.RestartCount == n, "L-53")
+			require.True(t, st.RestartCount > n || st.Resume != "" && st.RestartCount == n)
 		}
 		if st.Resume != "" {
 			require.Equal(t, runtime.ContainerCreated, s.instance(st.Resume).State)

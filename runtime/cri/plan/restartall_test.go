@@ -311,7 +311,7 @@ func TestRestartAllMayBeInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // L-53, rt-75
+func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // rt-75
 	s := newScene(t, `
 		container web
 		container log
@@ -323,12 +323,12 @@ func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // L-53, rt-75
 	assert.True(t, p.Start[0].NoStatus)
 
 	check(t, []row{
-		{"L-53 what the runtime holds is newer", `
+		{"what the runtime holds is newer", `
 			container web
 			sandbox s0
 			record web=4
 			has web#6 exited=1 ran=-900..-800`, "start web#7(Exited)"},
-		{"L-53 the record is newer", `
+		{"the record is newer", `
 			container web
 			sandbox s0
 			record web=6

@@ -116,7 +116,7 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 	}
 }
 
-func TestWhatDoesNotFitIsDroppedAndTold(t *testing.T) { // dn-7, dn-8, F-75
+func TestWhatDoesNotFitIsDroppedAndTold(t *testing.T) { // dn-7, dn-8
 	names := func(n, length int) []string {
 		var list []string
 		for i := range n {
@@ -188,7 +188,7 @@ func TestNobodyWritesLinesIntoAResolvConf(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfOptionsIsStable(t *testing.T) { // dn-6, F-74
+func TestTheOrderOfOptionsIsStable(t *testing.T) { // dn-6
 	config := &v1.PodDNSConfig{}
 	for i := range 20 {
 		config.Options = append(config.Options, v1.PodDNSConfigOption{Name: fmt.Sprintf("o%d", i)})

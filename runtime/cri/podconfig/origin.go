@@ -23,8 +23,7 @@ const (
 	ByDefault    Origin = "default"
 )
 
-// A SecurityField is a field of what a runtime is asked for, with who decided on it
-// (F-76).
+// A SecurityField is a field of what a runtime is asked for, with who decided on it.
 type SecurityField struct {
 	Name  string // as in a pod's manifest; those of namespaces are hostNetwork and so on
 	Value string // as the runtime gets it, empty if that is left to it
@@ -47,7 +46,7 @@ func (f SecurityField) String() string {
 }
 
 // SecurityFields tells of each field of a container's security context where it came
-// from, in a fixed order (F-76). The values are those of Container, and the error is.
+// from, in a fixed order. The values are those of Container, and the error is.
 func SecurityFields(in Input, inst Instance) ([]SecurityField, error) {
 	config, err := Container(in, inst)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-func TestAFieldTellsWhoDecidedOnIt(t *testing.T) { // F-76
+func TestAFieldTellsWhoDecidedOnIt(t *testing.T) {
 	level := func(s string) *v1.SELinuxOptions { return &v1.SELinuxOptions{Level: s} }
 	local := func(name string) *v1.AppArmorProfile {
 		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: &name}
@@ -111,7 +111,7 @@ func TestAFieldTellsWhoDecidedOnIt(t *testing.T) { // F-76
 
 // What the runtime is asked for and what is told of it do not drift apart: a new field
 // of the CRI's has to be thought of here.
-func TestEachFieldOfTheSecurityContextIsTold(t *testing.T) { // F-76
+func TestEachFieldOfTheSecurityContextIsTold(t *testing.T) {
 	told := map[string]string{
 		"capabilities": "capabilities", "privileged": "privileged", "namespace_options": "hostNetwork, hostIPC, hostPID, hostUsers",
 		"selinux_options": "seLinuxOptions", "run_as_user": "runAsUser", "run_as_username": "runAsUser", "run_as_group": "runAsGroup",
