@@ -31,5 +31,5 @@ func ExampleNew() {
 	// Output:
 	// <h1><bdi>worker-1</bdi></h1>
 	// <th scope="row" data-label="Pod"><a href="pod/default/web"><bdi>web</bdi></a> <span class="dim"><bdi>default</bdi></span></th>
-	// <td data-label="State"><span class="pill well">Running</span></td>
+	// <td data-label="State"><span class="pill ok">Running</span></td>
 }
