@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
-// A node with one pod, as somebody sees it who asks for /.
+// The page of a node with one pod.
 func ExampleNew() {
 	handler, err := page.New(page.Config{Node: func(context.Context) page.Node {
 		return page.Node{Name: "worker-1", Pods: []page.Pod{{
