@@ -160,7 +160,7 @@ func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 		defer n.mu.Unlock()
 		n.ran = append(n.ran, i)
 	}
-	cfg.Hooks.Deferred = func(prober.DeferInfo) {
+	cfg.Hooks.Deferred = func(*v1.Pod, string, prober.Kind) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.deferred++

@@ -38,7 +38,7 @@ func (m *Metrics) Prober() prober.Hooks {
 				p.duration.WithLabelValues(typ, i.Container, i.Pod.Name, i.Pod.Namespace).Observe(i.Duration.Seconds())
 			}
 		},
-		Deferred: func(i prober.DeferInfo) { p.deferred.WithLabelValues(probeTypes[i.Kind]).Inc() },
+		Deferred: func(_ *v1.Pod, _ string, kind prober.Kind) { p.deferred.WithLabelValues(probeTypes[kind]).Inc() },
 		Removed: func(pod *v1.Pod, container string, kind prober.Kind) { // rule prober-9
 			p.total.DeletePartialMatch(prometheus.Labels{"probe_type": probeTypes[kind], "container": container, "pod_uid": string(pod.UID)})
 			p.duration.DeleteLabelValues(probeTypes[kind], container, pod.Name, pod.Namespace)
