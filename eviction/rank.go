@@ -103,7 +103,7 @@ func compareName(a, b *Candidate) int {
 	)
 }
 
-// exceeds reports whether the pod is known to use more than it requests.
+// exceeds reports whether the measured usage of the pod exceeds its request.
 func (c *Candidate) exceeds() bool { return !c.NoStats && c.Usage > c.Request }
 
 // falseFirst orders false before true.

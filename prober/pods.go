@@ -85,7 +85,7 @@ func probedContainers(pod *v1.Pod) []*v1.Container {
 	return list
 }
 
-func findWorker(workers []*worker, container string, k Kind) *worker {
+func findWorker(workers []*worker, container string, k ProbeKind) *worker {
 	for _, w := range workers {
 		if w.container.Name == container && w.kind == k {
 			return w
