@@ -44,7 +44,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"pods that can not be":                           clusterBadInput,
 			"an agent without rights":                        clusterStranger,
 			"a pod has a token":                              clusterToken,
-			"the node answers whom it may":                   clusterAPI,
+			"the node authorizes requests":                   clusterAPI,
 			"what others wrote over a status is mended":      clusterMended,
 		} {
 			t.Run(name, func(t *testing.T) {
