@@ -125,8 +125,7 @@
 //	kube/metrics ──▶ whoever has hooks                          Prometheus collectors, in leaves by what they pull in
 //	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers. All of kube: a module of its own
 //
-//	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
-//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
+//	internal/podspec     QoS class, restarts, amounts of a spec plan, podconfig, status, allocation, admission, eviction, cm, prober, volume
 //	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
 //	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote

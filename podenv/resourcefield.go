@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // ResourceFieldValue returns the value of a resourceFieldRef: a request or limit of a
@@ -49,14 +49,14 @@ func readable(name v1.ResourceName) bool {
 	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
 		return true
 	}
-	return hugepages.Is(name)
+	return podspec.IsHugePages(name)
 }
 
 // defaultLimit is the limit of a container that sets none: what the pod as a
 // whole may have, or else what the node has for pods. Huge pages have none: who
 // doesn't ask for them gets none.
 func defaultLimit(f Facts, name v1.ResourceName) resource.Quantity {
-	if hugepages.Is(name) {
+	if podspec.IsHugePages(name) {
 		return resource.Quantity{}
 	}
 	if of := f.Pod.Spec.Resources; of != nil {

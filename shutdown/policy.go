@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // CriticalPriority is the lowest priority of critical pods.
-const CriticalPriority = qos.SystemCriticalPriority
+const CriticalPriority = podspec.SystemCriticalPriority
 
 // maxPropagation is the maximum of Policy.Propagation.
 const maxPropagation = 30 * time.Second

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -81,7 +81,7 @@ func (c *computation) whileDeleted(s sandbox) {
 	c.sandbox, c.plan.SandboxID = s.id, s.id
 	for i := range c.Pod.Spec.InitContainers {
 		ct := &c.Pod.Spec.InitContainers[i]
-		if !restart.Sidecar(ct) && c.look(ct).runs != nil {
+		if !podspec.IsSidecar(ct) && c.look(ct).runs != nil {
 			c.plan.Waits = "init container " + ct.Name + " to exit"
 			return
 		}
@@ -169,7 +169,7 @@ type step struct {
 // regular decides on one regular container (rt-31 … rt-34, rt-47 … rt-49).
 func (c *computation) regular(ct *v1.Container, h history) step {
 	if h.counts == nil {
-		if h.newest != nil && c.exitVerdict(ct, h.newest) == restart.Final {
+		if h.newest != nil && c.exitVerdict(ct, h.newest) == podspec.NoRestart {
 			return step{} // it is over, and a new sandbox does not bring it back (rt-42)
 		}
 		if h.newest == nil && c.overOnRecord(ct) {
@@ -192,7 +192,7 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 		}
 		return s
 	case runtime.ContainerExited:
-		if c.exitVerdict(ct, h.counts) == restart.Final {
+		if c.exitVerdict(ct, h.counts) == podspec.NoRestart {
 			return step{}
 		}
 		return step{reason: StartExited}
@@ -207,7 +207,7 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 // the runtime holds nothing of it.
 func (c *computation) overOnRecord(ct *v1.Container) bool {
 	code, ok := c.History.Terminated[ct.Name]
-	return ok && !restart.MayRestartAll(c.Pod) && c.after(ct, code) == restart.Final
+	return ok && !podspec.MayRestartAll(c.Pod) && c.after(ct, code) == podspec.NoRestart
 }
 
 // killed is the exit code taken for an instance whose own is not known: 128+9,
@@ -218,23 +218,23 @@ const killed = 137
 // (rt-33, rt-34). An instance that is not seen to have exited, but will not run
 // on because its sandbox is gone, counts as killed; one that never started has
 // not had its run.
-func (c *computation) exitVerdict(ct *v1.Container, inst *runtime.ContainerStatus) restart.Verdict {
+func (c *computation) exitVerdict(ct *v1.Container, inst *runtime.ContainerStatus) podspec.ExitAction {
 	switch inst.State {
 	case runtime.ContainerExited:
 		return c.after(ct, inst.ExitCode)
 	case runtime.ContainerCreated:
-		return restart.Again
+		return podspec.RestartContainer
 	default:
 		return c.after(ct, killed)
 	}
 }
 
 // after returns what follows an exit with the code (rt-33).
-func (c *computation) after(ct *v1.Container, exitCode int32) restart.Verdict {
+func (c *computation) after(ct *v1.Container, exitCode int32) podspec.ExitAction {
 	if c.IgnoreRestartAll {
-		return restart.AfterWithoutAll(c.Pod, ct, exitCode)
+		return podspec.ActionAfterExitWithoutAll(c.Pod, ct, exitCode)
 	}
-	return restart.After(c.Pod, ct, exitCode)
+	return podspec.ActionAfterExit(c.Pod, ct, exitCode)
 }
 
 // fresh returns the reason to start a container that has no instance in the

@@ -3,7 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -42,7 +42,7 @@ func (c *computation) initContainers() initState {
 	for i := len(list) - 1; i >= 0; i-- {
 		ct := &list[i]
 		h := c.look(ct)
-		sidecar := restart.Sidecar(ct)
+		sidecar := podspec.IsSidecar(ct)
 		if h.counts == nil {
 			if behind && sidecar {
 				steps[i] = step{reason: fresh(h)} // rt-56
@@ -157,10 +157,10 @@ func (c *computation) initVerdict(ct *v1.Container, inst *runtime.ContainerStatu
 		if code == 0 {
 			code = killed // for lack of memory, though its exit code hides it
 		}
-		if c.after(ct, code) == restart.Final {
+		if c.after(ct, code) == podspec.NoRestart {
 			return initFailed
 		}
-	case restart.Policy(c.Pod, ct) == v1.RestartPolicyNever:
+	case podspec.RestartPolicy(c.Pod, ct) == v1.RestartPolicyNever:
 		return initFailed // rules are for exit codes, and there is none (rt-66)
 	}
 	return initPending

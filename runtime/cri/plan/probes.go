@@ -3,7 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -39,7 +39,7 @@ func (c *computation) flawOf(ct *v1.Container, h *history, inst *runtime.Contain
 func (f *flaw) replaced(pod *v1.Pod, ct *v1.Container) bool {
 	switch f.kill {
 	case KillLivenessProbe, KillStartupProbe:
-		return restart.Policy(pod, ct) != v1.RestartPolicyNever
+		return podspec.RestartPolicy(pod, ct) != v1.RestartPolicyNever
 	default:
 		return true
 	}

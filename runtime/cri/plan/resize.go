@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -62,11 +62,11 @@ func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 		request = limit
 	}
 	a := amounts{
-		shares: cgroups.Shares(qos.MilliCPU(request)),
+		shares: cgroups.Shares(podspec.MilliCPU(request)),
 		limit:  max(memory.Value(), 0),
 	}
 	if limit.Sign() > 0 {
-		a.quota = cgroups.Quota(qos.MilliCPU(limit), cgroups.DefaultPeriod)
+		a.quota = cgroups.Quota(podspec.MilliCPU(limit), cgroups.DefaultPeriod)
 	}
 	if q, ok := r.Requests[v1.ResourceMemory]; ok {
 		a.memory = max(q.Value(), 0)

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -49,7 +49,7 @@ const ReasonRestartAll = "RestartAllContainers"
 // the reason to do it again. The condition AllContainersRestarting is not
 // looked at: it may be old.
 func (c *computation) restartAll(newest sandbox) bool {
-	if c.IgnoreRestartAll || len(c.Status.Containers) == 0 || !restart.MayRestartAll(c.Pod) {
+	if c.IgnoreRestartAll || len(c.Status.Containers) == 0 || !podspec.MayRestartAll(c.Pod) {
 		return false
 	}
 	c.sandbox = newest.id
@@ -59,10 +59,10 @@ func (c *computation) restartAll(newest sandbox) bool {
 			continue
 		}
 		inst := c.look(ct).counts
-		if inst == nil || inst.State != runtime.ContainerExited || !restart.RestartsAll(ct, inst.ExitCode) {
+		if inst == nil || inst.State != runtime.ContainerExited || !podspec.RestartsAll(ct, inst.ExitCode) {
 			continue
 		}
-		if restart.Sidecar(ct) && (newest.changed || c.over()) {
+		if podspec.IsSidecar(ct) && (newest.changed || c.over()) {
 			continue // it did not exit, it went down with its pod
 		}
 		triggers = append(triggers, inst)
@@ -126,10 +126,10 @@ func (c *computation) crashed(kind Kind, ct *v1.Container, inst *runtime.Contain
 	switch {
 	case inst.State != runtime.ContainerExited || !inst.FinishedAt.Before(since):
 		return false
-	case kind == Init && !restart.Sidecar(ct):
+	case kind == Init && !podspec.IsSidecar(ct):
 		return !succeeded(inst)
 	default:
-		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != restart.Final
+		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != podspec.NoRestart
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *computation) over() bool {
 	}
 	for i := range c.Pod.Spec.Containers {
 		ct := &c.Pod.Spec.Containers[i]
-		if h := c.look(ct); h.newest == nil || c.exitVerdict(ct, h.newest) != restart.Final || h.runs != nil {
+		if h := c.look(ct); h.newest == nil || c.exitVerdict(ct, h.newest) != podspec.NoRestart || h.runs != nil {
 			return false
 		}
 	}

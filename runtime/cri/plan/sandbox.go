@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -91,7 +91,7 @@ func (c *computation) ranOnce() bool {
 		return false
 	}
 	for i := range c.plan.Start {
-		if restart.Restartable(c.Pod, c.plan.Start[i].Container) { // rt-38
+		if podspec.Restartable(c.Pod, c.plan.Start[i].Container) { // rt-38
 			return false
 		}
 	}
@@ -104,7 +104,7 @@ func (c *computation) ranOnce() bool {
 func (c *computation) initFailedForGood() bool {
 	for i := range c.Pod.Spec.InitContainers {
 		ct := &c.Pod.Spec.InitContainers[i]
-		if restart.Sidecar(ct) {
+		if podspec.IsSidecar(ct) {
 			continue
 		}
 		if h := c.look(ct); h.newest != nil && c.initVerdict(ct, h.newest) == initFailed {

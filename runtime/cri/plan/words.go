@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -170,7 +170,7 @@ func (c *computation) why(s *Start, h history) string {
 	case StartUnknownState:
 		return "nobody knows what became of it"
 	case StartExited:
-		policy := fmt.Sprintf("restart policy %s", restart.Policy(c.Pod, s.Container))
+		policy := fmt.Sprintf("restart policy %s", podspec.RestartPolicy(c.Pod, s.Container))
 		if len(s.Container.RestartPolicyRules) > 0 {
 			policy += " with rules"
 		}

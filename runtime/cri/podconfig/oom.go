@@ -3,8 +3,7 @@ package podconfig
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // oomScoreAdj returns how ready the kernel should be to kill the container
@@ -13,7 +12,7 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	if pod.Spec.PriorityClassName == "system-node-critical" {
 		return -997
 	}
-	switch qos.Class(pod) {
+	switch podspec.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return -997
 	case v1.PodQOSBestEffort:
@@ -24,7 +23,7 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 		return 999
 	}
 	request := memory(c)
-	if restart.Sidecar(c) {
+	if podspec.IsSidecar(c) {
 		// A sidecar is not killed before the containers it serves (cm-36).
 		least := capacity
 		for i := range pod.Spec.Containers {
@@ -51,7 +50,7 @@ func sharedMemory(pod *v1.Pod) float64 {
 		add(&pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			add(c)
 		}
 	}

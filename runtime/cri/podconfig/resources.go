@@ -10,8 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // containerResources returns the resources of a container (cm-32 … cm-42).
@@ -34,11 +33,11 @@ func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerRes
 // basic turns requests and limits into what the kernel has (cm-32).
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
-	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(qos.MilliCPU(cpuRequest(&res)))}
+	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(podspec.MilliCPU(cpuRequest(&res)))}
 	if !n.NoCPUQuota {
 		out.CpuPeriod = period(n.CPUPeriod) // also without a limit, as in a kubelet's requests
 		if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() {
-			out.CpuQuota = cgroups.Quota(qos.MilliCPU(limit), out.CpuPeriod)
+			out.CpuQuota = cgroups.Quota(podspec.MilliCPU(limit), out.CpuPeriod)
 		}
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
@@ -75,7 +74,7 @@ func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
 		if own, ok := out[name]; ok && !own.IsZero() {
 			continue
 		}
-		if name == v1.ResourceCPU || name == v1.ResourceMemory || hugepages.Is(name) {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || podspec.IsHugePages(name) {
 			if out == nil {
 				out = v1.ResourceList{}
 			}
@@ -106,7 +105,7 @@ func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
 func hugePages(n Node, limits v1.ResourceList) []*runtimeapi.HugepageLimit {
 	asked := map[int64]int64{}
 	for name, limit := range limits {
-		if size := hugepages.Size(name); size > 0 {
+		if size := podspec.HugePagesSize(name); size > 0 {
 			asked[size] = limit.Value()
 		}
 	}
@@ -125,7 +124,7 @@ func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod
 	}
 	request := c.Resources.Requests.Memory().Value()
 	if request > 0 {
-		switch class := qos.Class(pod); {
+		switch class := podspec.QOSClass(pod); {
 		case n.MemoryQoS.Reserve == ReserveAll,
 			n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSGuaranteed:
 			unified(out, "memory.min", request)

@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -31,7 +31,7 @@ func (n Node) limitSwap(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c 
 func (n Node) Swaps(pod *v1.Pod, c *v1.Container) bool {
 	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
 	return n.Swap.Controller && n.Swap.Limited && n.CgroupVersion == 2 && !critical(pod) &&
-		qos.Class(pod) == v1.PodQOSBurstable && request.Sign() > 0 && request.Cmp(*limit) != 0
+		podspec.QOSClass(pod) == v1.PodQOSBurstable && request.Sign() > 0 && request.Cmp(*limit) != 0
 }
 
 // swap returns how many bytes the container may swap: none, or the part of the swap
