@@ -53,11 +53,11 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 		return n, fmt.Errorf("cri: %w", err)
 	}
 	for _, dir := range throttles {
-		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
+		n.Security.ThermalThrottleDirs = append(n.Security.ThermalThrottleDirs, "/"+dir)
 	}
 	n.Kernel = content(root, "proc/sys/kernel/osrelease")
-	n.AppArmor = strings.HasPrefix(content(root, "sys/module/apparmor/parameters/enabled"), "Y")
-	n.SELinux = seLinux(root)
+	n.Security.AppArmor = strings.HasPrefix(content(root, "sys/module/apparmor/parameters/enabled"), "Y")
+	n.Security.SELinux = seLinux(root)
 	return n, nil
 }
 

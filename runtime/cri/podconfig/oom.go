@@ -6,8 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// oomScoreAdj returns how ready the kernel should be to kill the container
-// (cm-35).
+// oomScoreAdj returns the OOM score adjustment of the container, from -1000 (killed last) to
+// 1000 (rule cm-35).
 func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	if pod.Spec.PriorityClassName == "system-node-critical" {
 		return -997
@@ -24,7 +24,7 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	}
 	request := memory(c)
 	if podspec.IsSidecar(c) {
-		// A sidecar is not killed before the containers it serves (cm-36).
+		// A sidecar must not be killed before regular containers (rule cm-36).
 		least := capacity
 		for i := range pod.Spec.Containers {
 			least = min(least, memory(&pod.Spec.Containers[i]))
@@ -35,8 +35,8 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	return min(max(adj, 3), 999)
 }
 
-// sharedMemory returns a container's part of the memory that the pod as a whole
-// requests beyond the requests of its containers (cm-36).
+// sharedMemory returns a container's share, in bytes, of the pod-level memory request that
+// exceeds the requests of the containers.
 func sharedMemory(pod *v1.Pod) float64 {
 	if pod.Spec.Resources == nil {
 		return 0
@@ -60,5 +60,5 @@ func sharedMemory(pod *v1.Pod) float64 {
 	return max(rest, 0) / containers
 }
 
-// memory returns the bytes of memory that the container requests.
+// memory returns the memory request of the container in bytes.
 func memory(c *v1.Container) float64 { return float64(c.Resources.Requests.Memory().Value()) }
