@@ -231,11 +231,11 @@ func TestBadRequestsAndConfigsAreRefused(t *testing.T) {
 	_, err := newManager(t, images.Config{Service: f}).Ensure(t.Context(), images.Request{Image: "img:1"})
 	require.EqualError(t, err, "images: Request.Pod is nil")
 	for want, cfg := range map[string]images.Config{
-		"images: Config.Service is nil":                                                                   {},
-		"images: Config.MaxParallel is -2: must be at least 0, or Unlimited":                           {Service: f, MaxParallel: -2},
-		"images: Config.Burst is -1":                                                                      {Service: f, Burst: -1},
-		"images: Config.Backoff: must satisfy 0 < Initial <= Max and 0 < Forget":                                  {Service: f, Backoff: images.Backoff{Initial: -1}},
-		"images: Config.Verify is AlwaysVerify, which requires Config.Dir": {Service: f, Verify: images.AlwaysVerify},
+		"images: Config.Service is nil":                                          {},
+		"images: Config.MaxParallel is -2: must be at least 0, or Unlimited":     {Service: f, MaxParallel: -2},
+		"images: Config.Burst is -1":                                             {Service: f, Burst: -1},
+		"images: Config.Backoff: must satisfy 0 < Initial <= Max and 0 < Forget": {Service: f, Backoff: images.Backoff{Initial: -1}},
+		"images: Config.Verify is AlwaysVerify, which requires Config.Dir":       {Service: f, Verify: images.AlwaysVerify},
 		`images: Config.Verify "Sometimes" is none of NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify`: {
 			Service: f, Dir: "d", Verify: "Sometimes"},
 		"images: Config.VerifyAllowlist is for NeverVerifyAllowlistedImages; Config.Verify is NeverVerifyPreloadedImages": {
