@@ -53,13 +53,13 @@ func (j *judge) instance(is instance) {
 	known := l.instances[is.id]
 	if known == nil {
 		highest, others := l.highest[is.container]
-		j.checkLocked(attemptsGrow, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
+		j.checkLocked(restartCountIncreases, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
 		l.highest[is.container] = max(highest, is.attempt)
 		known = &is
 		l.instances[is.id] = known
 	}
 	if !l.over.IsZero() {
-		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
+		j.checkLocked(terminalNeverRestarts, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
 	}
 	if is.running {
 		known.running, known.ran = true, true

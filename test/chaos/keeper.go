@@ -62,7 +62,7 @@ func (k *keeper) once(ctx context.Context) {
 	dead := k.dead
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentStays, dead, "", "the agent ended by itself: %s", k.tail(3))
+		k.judge.check(agentKeepsRunning, dead, "", "the agent ended by itself: %s", k.tail(3))
 	}
 }
 

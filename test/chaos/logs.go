@@ -74,14 +74,14 @@ func (w *world) readLogs(wanted []string) {
 			if errors.Is(err, fs.ErrNotExist) && w.judge.named(name) != pod {
 				continue // replaced meanwhile
 			}
-			w.judge.check(logsRead, err == nil, name, "the log of %s: %v", c.Name, err)
+			w.judge.check(logsReadable, err == nil, name, "the log of %s: %v", c.Name, err)
 			if err != nil || shapeNamed(pod.Labels["shape"]).name != "talker" {
 				continue
 			}
 			r := readLog(string(data))
 			excused := w.judge.lost(c.State.Running.StartedAt.Time)
-			w.judge.check(logsRead, r.err == nil, name, "%v", r.err)
-			w.judge.check(logsRead, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
+			w.judge.check(logsReadable, r.err == nil, name, "%v", r.err)
+			w.judge.check(logsReadable, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
 			if excused && r.torn+r.gaps > 0 {
 				w.judge.tolerateOnce("a containerd that is killed loses lines of logs that it had read and not written", name+c.ContainerID)
 			}

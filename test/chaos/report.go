@@ -77,7 +77,7 @@ func (r result) summary(out io.Writer) {
 		fmt.Fprintf(out, "%-22s %6d %9s %9s\n", rec.kind, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
 	}
 	fmt.Fprintf(out, "\n%-24s %8s %10s\n", "law", "checked", "violations")
-	for _, l := range laws {
+	for _, l := range invariants {
 		fmt.Fprintf(out, "%-24s %8d %10d\n", l.name, r.judge.checked[l.name], r.violations(l.name))
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
@@ -124,8 +124,8 @@ func (r result) markdown() string {
 	}
 	p("\n## Invariants\n")
 	p("| invariant | description | checked | violations |\n|---|---|---|---|")
-	for _, l := range laws {
-		p("| %s | %s | %d | %d |", l.name, l.says, r.judge.checked[l.name], r.violations(l.name))
+	for _, l := range invariants {
+		p("| %s | %s | %d | %d |", l.name, l.description, r.judge.checked[l.name], r.violations(l.name))
 	}
 	if broken := r.judge.broken(); len(broken) > 0 {
 		p("\n### Violations\n")

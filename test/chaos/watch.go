@@ -66,13 +66,13 @@ func (w *world) sawPod(pod *v1.Pod) {
 		return
 	}
 	pids := w.of(string(pod.UID))
-	w.judge.check(terminalEnd, len(pids) == 0, pod.Name, "%s was told, and processes %v live", pod.Status.Phase, pids)
+	w.judge.check(terminalMeansStopped, len(pids) == 0, pod.Name, "%s was told, and processes %v live", pod.Status.Phase, pids)
 }
 
 func (w *world) sawNoPod(uid string) {
 	w.judge.removed(uid)
 	pids := w.of(uid)
-	w.judge.check(goneIsGone, len(pids) == 0, w.judge.was(uid), "processes %v live", pids)
+	w.judge.check(deletedAfterCleanup, len(pids) == 0, w.judge.was(uid), "processes %v live", pids)
 }
 
 // of returns the processes of a pod.

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// A pod vanishes and is wanted again under its UID while the sink loses answers:
+// A pod vanishes and is added again with its UID while the sink loses responses:
 // the last word on the first must not reach the second, which a new agent would
 // take for its own (st-66, st-67). Seed 5112 has found it.
 func TestTheLastWordOnAPodDoesNotReachTheOneAfterIt(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAContainerThatMayNotComeBackDoesNotFreezeTheStatus(t *testing.T) {
 	assert.Empty(t, report.Violations)
 	var last *sim.Entry
 	for i := range report.Trace {
-		if report.Trace[i].Kind == sim.Said {
+		if report.Trace[i].Kind == sim.StatusUpdated {
 			last = &report.Trace[i]
 		}
 	}

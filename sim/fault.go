@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// moment returns a time between 20 µs and 2 ms.
-func moment(roll uint64) time.Duration {
+// latency returns a duration between 20 µs and 2 ms.
+func latency(roll uint64) time.Duration {
 	return 20*time.Microsecond + time.Duration(roll%1_980_000)
 }
 
-// dice returns a number drawn from a seed and from what it is for.
-func dice(seed, salt, a, b uint64, words ...string) uint64 {
+// hash returns a pseudorandom number that depends only on its arguments.
+func hash(seed, salt, a, b uint64, words ...string) uint64 {
 	h := fnv.New64a()
 	var buf [32]byte
 	binary.LittleEndian.PutUint64(buf[0:], seed)
@@ -25,39 +25,39 @@ func dice(seed, salt, a, b uint64, words ...string) uint64 {
 		h.Write([]byte(w))
 		h.Write([]byte{0})
 	}
-	x := h.Sum64() // its low bits alone are poor
+	x := h.Sum64() // the low bits of FNV are not random enough
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	return x ^ x>>33
 }
 
-// A window is a Fault step while it lasts.
-type window struct {
+// A faultWindow is a Fault step that lasts until a time.
+type faultWindow struct {
 	step  Step
 	index uint64 // of the step
 	until time.Time
 }
 
-// sinkCalls are the methods that Fault steps for "sink" hit; those for "runtime"
-// hit all others but apartCalls.
+// sinkCalls are the methods that Fault steps for "sink" affect; those for "runtime"
+// affect all others except otherCalls.
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
 
-// apartCalls are neither of the runtime nor of the sink.
-var apartCalls = []string{hintsCall, sourceCall, probeCall, setUpCall, tearDownCall}
+// otherCalls are calls neither of the runtime nor of the sink.
+var otherCalls = []string{eventsCall, sourceCall, probeCall, setUpCall, tearDownCall}
 
-// listCalls are the lists that Stale faults age.
+// listCalls are the lists that Stale faults affect.
 var listCalls = []string{"Pods", "ListContainers", "ListPodSandbox"}
 
-func (w window) hits(what Call) bool {
+func (w faultWindow) hits(what Call) bool {
 	switch w.step.Kind {
 	case Sick:
 		if what.Method != probeCall {
 			return false
 		}
 	case Stale:
-		// One of a pod is asked for in order to act at once; no runtime forgets
-		// what it has answered already.
-		if !slices.Contains(listCalls, what.Method) || what.UID != "" || what.Of != "" {
+		// A list for one pod precedes an action on it; a runtime does not return an
+		// older state there than it has returned before.
+		if !slices.Contains(listCalls, what.Method) || what.UID != "" || what.ID != "" {
 			return false
 		}
 	case Conflict, Missing:
@@ -71,23 +71,23 @@ func (w window) hits(what Call) bool {
 	case "sink":
 		return slices.Contains(sinkCalls, what.Method)
 	case "runtime":
-		return !slices.Contains(sinkCalls, what.Method) && !slices.Contains(apartCalls, what.Method)
+		return !slices.Contains(sinkCalls, what.Method) && !slices.Contains(otherCalls, what.Method)
 	default:
 		return false
 	}
 }
 
-// The names of calls that are no methods.
+// The names of calls that are not methods of the runtime or of the sink.
 const (
-	hintsCall  = "hints"
+	eventsCall = "hints" // an event of the runtime
 	sourceCall = "source"
-	probeCall  = "Probe" // a run of a probe
+	probeCall  = "Probe" // an attempt of a probe
 
 	setUpCall    = "SetUp" // of a volume
 	tearDownCall = "TearDown"
 )
 
-// fault returns what goes wrong with a call that is made now.
+// fault returns the fault that affects a call made now, and its Delay; empty: none.
 func (r *run) fault(what Call, roll func(uint64) uint64) (FaultKind, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

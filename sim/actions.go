@@ -14,12 +14,12 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// reboot ends all that runs, the agent first.
+// reboot kills the agent, then crashes all pods.
 func (r *run) reboot(s Step) {
 	r.mu.Lock()
 	a := r.agent
 	if a != nil {
-		r.pending = &doom{a, s}
+		r.pending = &pendingKill{a, s}
 	}
 	uids := slices.Sorted(maps.Keys(r.truth.pods))
 	r.mu.Unlock()
@@ -31,16 +31,17 @@ func (r *run) reboot(s Step) {
 	}
 }
 
-// fail tells the API that a pod has failed, while no agent is heard of. (What one
-// that runs makes of such news is its source's business, which hides it.)
-func (r *run) fail(uid types.UID) {
+// markFailed sets the phase of an API pod to Failed, as another client does while no
+// agent runs. While one runs, it does nothing: the source of a running agent ignores
+// statuses that the agent did not write.
+func (r *run) markFailed(uid types.UID) {
 	r.mu.Lock()
-	lives := r.agent != nil
+	running := r.agent != nil
 	r.mu.Unlock()
-	if _, static := r.store.get(uid); static || lives {
-		return // nobody else writes the status of a manifest
+	if _, static := r.store.get(uid); static || running {
+		return // only the agent writes the status of a static pod
 	}
-	pod := r.store.change(uid, func(pod *v1.Pod) bool {
+	pod := r.store.update(uid, func(pod *v1.Pod) bool {
 		if status.Terminal(pod.Status.Phase) {
 			return false
 		}
@@ -48,44 +49,45 @@ func (r *run) fail(uid types.UID) {
 		return true
 	})
 	if pod != nil {
-		r.note(Entry{Kind: Failed, Pod: pod.Name, UID: uid, Object: pod})
+		r.note(Entry{Kind: MarkedFailed, Pod: pod.Name, UID: uid, Object: pod})
 	}
 }
 
-// An outage is a fault by which a runtime does not answer at all for longer than
-// an agent can overlook.
+// outage reports whether s makes the runtime unavailable for so long that the agent
+// must report it.
 func (s Step) outage() bool {
-	return s.Do == Fault && s.Calls == "runtime" && s.Percent == 100 && (s.Kind == Error || s.Kind == Hung) && s.For > outageKnown
+	return s.Do == Fault && s.Calls == "runtime" && s.Percent == 100 && (s.Kind == Error || s.Kind == Hung) && s.For > outageDetection
 }
 
-// outageKnown is how long a runtime has to be away until an agent says so,
-// whatever it waits for: see the law health-is-true.
-const outageKnown = 5 * time.Minute
+// outageDetection is the time after which an agent must report an outage of the runtime;
+// see the invariant runtime-outage-reported.
+const outageDetection = 5 * time.Minute
 
-// ask asks the agent how it is.
-func (r *run) ask() {
+// checkHealth adds the result of the agent's health check to the trace.
+func (r *run) checkHealth() {
 	r.mu.Lock()
 	node, agent := r.node, r.agent
 	r.mu.Unlock()
 	if node == nil {
 		return
 	}
-	e := Entry{Kind: Asked, Agent: agent.agent}
+	e := Entry{Kind: HealthChecked, Agent: agent.agent}
 	if err := node.Healthy(); err != nil {
 		e.Err = err.Error()
 	}
 	r.note(e)
 }
 
-// conflictLabel counts how often somebody else has changed a pod.
+// conflictLabel counts the changes that another client made to a pod.
 const conflictLabel = "sim.kubeparts.io/changes"
 
-// call makes a call of the sink, with the faults that only the API has.
+// call makes a call of the sink, with the faults that only the API has: Conflict and
+// Missing.
 func (s sink) call(ctx context.Context, what Call, do func() error) error {
 	return s.agent.call(ctx, what, func(kind FaultKind, _ time.Duration) error {
 		switch kind {
 		case Conflict:
-			s.run.store.change(what.UID, func(pod *v1.Pod) bool {
+			s.run.store.update(what.UID, func(pod *v1.Pod) bool {
 				n, _ := strconv.Atoi(pod.Labels[conflictLabel]) // no label is zero
 				pod.Labels = map[string]string{conflictLabel: strconv.Itoa(n + 1)}
 				return true

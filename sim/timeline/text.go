@@ -7,11 +7,10 @@ import (
 	"unicode"
 )
 
-// clean makes text that somebody else wrote fit for one line of a terminal or
-// of a picture: what does not print is shown as U+FFFD (line ends, escape
-// sequences, marks that turn the direction of writing), and what is longer
-// than n runes is cut.
-func clean(s string, n int) string {
+// sanitize returns untrusted text for one line of a terminal or an image: characters
+// that do not print (line breaks, escape sequences, marks that change the writing
+// direction) are replaced by U+FFFD, and the text is cut to n runes.
+func sanitize(s string, n int) string {
 	var b strings.Builder
 	runes := 0
 	for _, r := range s {
@@ -27,7 +26,7 @@ func clean(s string, n int) string {
 	return b.String()
 }
 
-// elapsed says a time since the beginning as people do: 0s, 1.5s, 2m30s, 1d6h.
+// elapsed formats a time since the start: 0s, 1.5s, 2m30s, 1d6h.
 func elapsed(d time.Duration) string {
 	if d < 0 {
 		return "-" + elapsed(-d)
@@ -53,24 +52,22 @@ func elapsed(d time.Duration) string {
 	return out + text
 }
 
-// words say what a mark is in a list and when a pointer rests on it.
-func (m Mark) words() string {
-	what := string(m.What)
-	switch m.What {
+// description returns the text of a mark in lists and tooltips.
+func (m Mark) description() string {
+	name := string(m.Kind)
+	switch m.Kind {
 	case PodReady:
-		what = "ready"
+		name = "ready"
 	case Unready:
-		what = "not ready"
-	case Gone:
-		what = "nothing left"
+		name = "not ready"
 	case Note, "":
-		what = ""
+		name = ""
 	}
 	switch {
 	case m.Text == "":
-		return clean(what, 200)
-	case what == "":
-		return clean(m.Text, 200)
+		return sanitize(name, 200)
+	case name == "":
+		return sanitize(m.Text, 200)
 	}
-	return clean(what+": "+m.Text, 200)
+	return sanitize(name+": "+m.Text, 200)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/kubeparts/kubeparts/imagegc"
 )
 
-// imageLaws are about the removal of images.
-func imageLaws() []Invariant {
+// imageInvariants are the invariants of the removal of images.
+func imageInvariants() []Invariant {
 	return []Invariant{{
-		Name: "images-held", Rules: "F-34",
-		Says:  "no image is removed while a pod that has it in its spec is synced",
-		begin: imagesHeld,
+		Name:        "synced-images-kept",
+		Description: "no image is removed while a pod with this image in its spec is being synced",
+		newCheck:    syncedImagesKept,
 	}}
 }
 
-func imagesHeld(t *truth) func(*Entry) string {
+func syncedImagesKept(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
 		if e.Kind != ImageRemoved {
 			return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// ran returns the trace of a schedule that breaks no law.
+// ran returns the trace of a schedule that violates no invariant.
 func ran(t *testing.T, schedule string) []sim.Entry {
 	t.Helper()
 	s, err := sim.Parse(schedule)
@@ -38,7 +38,7 @@ func TestAFullNodeRefuses(t *testing.T) { // adm-7, adm-13
 		2s  add two main:c=run
 		10s delete one
 		1m  add three main:c=run`)
-	said := of(trace, sim.Said, "two")
+	said := of(trace, sim.StatusUpdated, "two")
 	require.NotEmpty(t, said)
 	last := said[len(said)-1].Status
 	assert.Equal(t, "OutOfpods", last.Reason)
@@ -52,7 +52,7 @@ func TestAnOutageIsKnown(t *testing.T) { // pleg-26
 		trace := ran(t, `
 			0s add web main:c=run
 			1m fault runtime kind=`+kind+` for=8m`)
-		asked := of(trace, sim.Asked, "")
+		asked := of(trace, sim.HealthChecked, "")
 		require.Len(t, asked, 2)
 		assert.NotEmpty(t, asked[0].Err, kind)
 		assert.Empty(t, asked[1].Err, kind)
@@ -104,12 +104,12 @@ func TestHintsThatAreLostAfterLongAreMadeUpFor(t *testing.T) {
 		switch {
 		case e.Kind == sim.Exited:
 			exited, noticed = e.At, 0
-		case e.Kind == sim.Noticed && e.Event.Type == "ContainerDied" && noticed == 0:
+		case e.Kind == sim.EventReceived && e.Event.Type == "ContainerDied" && noticed == 0:
 			noticed = e.At
 		}
 	}
 	assert.Equal(t, time.Hour+10*time.Second, exited)
-	assert.Greater(t, noticed-exited, 10*time.Second, "nobody told")
+	assert.Greater(t, noticed-exited, 10*time.Second, "no event was received")
 	assert.Less(t, noticed-exited, 5*time.Minute+time.Second)
 }
 
@@ -122,7 +122,7 @@ func TestAStaleListIsOvercome(t *testing.T) { // pleg-18
 		20s fault runtime kind=stale for=4s delay=1s
 		22s add web main:c=run`)
 	var told []string
-	for _, e := range of(trace, sim.Noticed, "web") {
+	for _, e := range of(trace, sim.EventReceived, "web") {
 		told = append(told, string(e.Event.Type))
 	}
 	assert.Contains(t, told, "ContainerRemoved", "which it was not")
