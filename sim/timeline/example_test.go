@@ -31,5 +31,5 @@ func ExampleTimeline_WriteChart() {
 	//                         +--------------+--------------+--------------+
 	//                         0s             10s            20s            30s
 	//                         - runs  = ready  . waits  ~ backs off  x failed  o succeeded
-	//                         K killed  ! probe failed  F fault  A agent  | gone  * note
+	//                         K killed  ! probe failed  F fault  A agent  | deleted  * note
 }
