@@ -32,7 +32,7 @@ type Closure struct {
 
 	// House lists the packages of this module that it may reach, itself left
 	// out. One that it does not reach (any more) is a failure too.
-	House []string
+	Module []string
 
 	// Allow lists entries of the forbidden list that this package may have.
 	Allow []string
@@ -62,7 +62,7 @@ func (c Closure) Check(t *testing.T) {
 		}
 	}
 	slices.Sort(house)
-	want := slices.Sorted(slices.Values(c.House))
+	want := slices.Sorted(slices.Values(c.Module))
 	if !slices.Equal(house, want) {
 		t.Errorf("%s reaches the packages %v of this house; its test says %v", c.Package, house, want)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri", Max: 410, House: []string{
+	deptest.Closure{Package: "runtime/cri", Max: 410, Module: []string{
 		"allocation", "cm/cgroups", "internal/checkpoint", "internal/hugepages", "internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet",
 		"internal/restart", "internal/singleflight", "internal/untrusted", "podenv", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan",
 		"runtime/cri/podconfig", "runtime/cri/userns",

@@ -134,7 +134,7 @@ func (a *agent) tail(lines int) string {
 }
 
 // said reports whether the log of the agents contains text.
-func (a *agent) said(what string) bool {
+func (a *agent) logContains(what string) bool {
 	data, _ := os.ReadFile(a.log)
 	return strings.Contains(string(data), what)
 }

@@ -196,7 +196,7 @@ func (w *world) sandbox(s step) (box, error) {
 	if pod == nil {
 		return box{}, fmt.Errorf("pod %q does not exist", s.target)
 	}
-	seen, err := w.look(w.quietly(w.ctx))
+	seen, err := w.observe(w.quietly(w.ctx))
 	if err != nil {
 		return box{}, err
 	}
@@ -214,7 +214,7 @@ func (w *world) containers(s step) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := w.look(w.quietly(w.ctx))
+	seen, err := w.observe(w.quietly(w.ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (j *judge) exits(list []instance) (ids []string) {
 }
 
 // knows reports whether the exit of an instance was observed.
-func (j *judge) knows(uid, id string) bool {
+func (j *judge) observedExit(uid, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	known := j.lifeLocked(uid).instances[id]

@@ -42,8 +42,8 @@ type outcome struct {
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
 	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
-	err = lab.Program(ctx, sayWriter(say), func(t testing.TB) error {
-		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newHand(), say: say}
+	err = lab.Program(ctx, printWriter(say), func(t testing.TB) error {
+		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newOperator(), say: say}
 		return r.all()
 	})
 	res.took = time.Since(res.began)
@@ -54,9 +54,9 @@ func run(ctx context.Context, o options, say func(string, ...any)) (res result, 
 }
 
 // A sayWriter prints what is written to it.
-type sayWriter func(string, ...any)
+type printWriter func(string, ...any)
 
-func (say sayWriter) Write(p []byte) (int, error) {
+func (say printWriter) Write(p []byte) (int, error) {
 	say("%s", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
@@ -73,7 +73,7 @@ type runner struct {
 	*world
 	options options
 	result  *result
-	hand    *hand
+	hand    *operator
 	say     func(string, ...any)
 	wanted  []string // desired pods
 
@@ -86,7 +86,7 @@ func (r *runner) all() error {
 	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
 	var watchers sync.WaitGroup
 	defer func() { cancel(); watchers.Wait(); r.healing.Wait(); r.result.later = r.later }()
-	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.tell} {
+	for _, f := range []func(context.Context){r.watchAPI, r.observeLoop, r.printProgress} {
 		watchers.Go(func() { f(ctx) })
 	}
 	watchers.Go(func() { r.hand.work(ctx, r.world) })
@@ -137,7 +137,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 		acts = append(acts, act{s.at, func() error {
 			if s.fault == "" {
 				r.hand.do(s)
-				r.want(s)
+				r.setDesired(s)
 				return nil
 			}
 			if s.target != "" {
@@ -174,7 +174,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 }
 
 // want updates the list of desired pods.
-func (r *runner) want(s step) {
+func (r *runner) setDesired(s step) {
 	if s.make != "" {
 		r.wanted = append(r.wanted, s.make)
 	}
@@ -190,7 +190,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 	}
 	var wrong []string
 	err := until(ctx, r.options.bound, func() error {
-		if wrong = r.wrong(ctx, r.wanted); len(wrong) > 0 {
+		if wrong = r.differences(ctx, r.wanted); len(wrong) > 0 {
 			r.doing("round %d: %s is over; %d things are not well yet: %s", out.round.n, out.round.kind(), len(wrong), cut(wrong[0], 100))
 			return errors.New(wrong[0])
 		}
@@ -230,7 +230,7 @@ func (r *runner) clear(ctx context.Context) error {
 	for _, name := range slices.Clone(r.wanted) {
 		s := step{delete: name}
 		r.hand.do(s)
-		r.want(s)
+		r.setDesired(s)
 	}
 	out := outcome{began: begun}
 	if err := r.recover(ctx, &out); err != nil {
@@ -238,7 +238,7 @@ func (r *runner) clear(ctx context.Context) error {
 	}
 	var logs []string
 	err := until(ctx, r.options.bound, func() error {
-		if logs = r.leftLogs(); len(logs) > 0 {
+		if logs = r.remainingLogs(); len(logs) > 0 {
 			return errors.New(logs[0])
 		}
 		return nil
@@ -264,7 +264,7 @@ func cut(s string, n int) string {
 }
 
 // tell prints a line every few seconds until ctx is done.
-func (r *runner) tell(ctx context.Context) {
+func (r *runner) printProgress(ctx context.Context) {
 	for tick := time.NewTicker(5 * time.Second); ; {
 		select {
 		case <-ctx.Done():

@@ -11,7 +11,7 @@ import (
 
 // wrong returns a line for each difference from the desired state, none if the node has
 // recovered. wanted are the names of the desired pods.
-func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
+func (w *world) differences(ctx context.Context, wanted []string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if _, err := w.agent.get(ctx, "/healthz"); err != nil {
 		add("%v", err)
@@ -19,7 +19,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 	if err := w.nodeReady(ctx); err != nil {
 		add("%v", err)
 	}
-	s, err := w.look(ctx)
+	s, err := w.observe(ctx)
 	if err != nil {
 		add("the runtime cannot be asked: %v", err)
 		return lines
@@ -43,7 +43,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 			add("pod %s is not in the API", name)
 			continue
 		}
-		if why := unlike(pod, byID, highest); why != "" {
+		if why := difference(pod, byID, highest); why != "" {
 			add("pod %s: %s", name, why)
 		}
 	}
@@ -52,7 +52,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 			add("pod %s is still in the API", name)
 		}
 	}
-	left, err := w.left(s)
+	left, err := w.remaining(s)
 	if err != nil {
 		add("look for what is left: %v", err)
 	}
@@ -60,7 +60,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 }
 
 // unlike returns the difference of the status of a pod from its shape or from the runtime.
-func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instance) string {
+func difference(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instance) string {
 	shape := shapeNamed(pod.Labels["shape"])
 	switch phase := pod.Status.Phase; {
 	case shape.lives && phase != v1.PodRunning:

@@ -14,18 +14,18 @@ const (
 )
 
 // A sight is an observation of the runtime and of the processes.
-type sight struct {
+type observation struct {
 	boxes     []box
 	instances []instance
 }
 
 // lookOn observes the runtime and the processes several times a second, and on events of the
 // runtime, until ctx is done.
-func (w *world) lookOn(ctx context.Context) {
+func (w *world) observeLoop(ctx context.Context) {
 	events := make(chan struct{}, 1)
 	go w.listen(ctx, events)
 	for ctx.Err() == nil {
-		_, _ = w.look(ctx) // fails while the runtime is down
+		_, _ = w.observe(ctx) // fails while the runtime is down
 		w.judge.processes(processes(w.dir))
 		select {
 		case <-time.After(300 * time.Millisecond):
@@ -63,7 +63,7 @@ func (w *world) listen(ctx context.Context, to chan<- struct{}) {
 }
 
 // look lists the runtime and the processes and passes them to the judge.
-func (w *world) look(ctx context.Context) (s sight, err error) {
+func (w *world) observe(ctx context.Context) (s observation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	list, err := w.cri.ListContainers(ctx, nil)
@@ -109,7 +109,7 @@ func (w *world) ends(ctx context.Context, list []instance) {
 		if end := asked[is.id]; end != nil {
 			is.code, is.finished = end.ExitCode, time.Unix(0, end.FinishedAt)
 		} else if is.exited {
-			is.exited = w.judge.knows(is.uid, is.id) // next time
+			is.exited = w.judge.observedExit(is.uid, is.id) // next time
 		}
 	}
 }

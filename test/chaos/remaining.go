@@ -10,7 +10,7 @@ import (
 
 // left returns the remains of pods that are not in the API: sandboxes and containers of the
 // runtime, shims and processes, mounts, cgroups and directories.
-func (w *world) left(s sight) (lines []string, err error) {
+func (w *world) remaining(s observation) (lines []string, err error) {
 	add := func(uid, format string, args ...any) {
 		if !w.judge.known(uid) {
 			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.judge.was(uid))+fmt.Sprintf(format, args...))
@@ -66,12 +66,12 @@ func (w *world) left(s sight) (lines []string, err error) {
 // while containerd creates a task, containerd reports the container as exited but keeps the
 // task, although none of its processes exists, and refuses to remove the container. No call of
 // the CRI resolves this.
-func (w *world) stuck(uid string, s sight) bool {
+func (w *world) stuck(uid string, s observation) bool {
 	if w.judge.known(uid) || slices.ContainsFunc(s.instances, func(is instance) bool { return is.uid == uid && is.running }) {
 		return false
 	}
 	for _, is := range s.instances {
-		if is.uid == uid && w.agent.said("cannot delete running task "+is.id) {
+		if is.uid == uid && w.agent.logContains("cannot delete running task "+is.id) {
 			w.judge.tolerateOnce("containerd refuses to remove a container whose start was cut short (\"cannot delete running task\")", is.id)
 			return true
 		}
@@ -118,7 +118,7 @@ func leaks(log, box string) bool {
 }
 
 // leftLogs returns the log directories of pods that are not in the API.
-func (w *world) leftLogs() (lines []string) {
+func (w *world) remainingLogs() (lines []string) {
 	entries, _ := os.ReadDir(w.logs())
 	for _, e := range entries {
 		parts := strings.Split(e.Name(), "_") // namespace_name_uid

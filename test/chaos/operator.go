@@ -10,18 +10,20 @@ import (
 
 // A hand creates and deletes pods by the API, one at a time, and retries while the API server
 // is unavailable.
-type hand struct {
+type operator struct {
 	todo  chan step
 	asked chan chan struct{}
 }
 
-func newHand() *hand { return &hand{todo: make(chan step, 1000), asked: make(chan chan struct{})} }
+func newOperator() *operator {
+	return &operator{todo: make(chan step, 1000), asked: make(chan chan struct{})}
+}
 
 // do enqueues an action.
-func (h *hand) do(s step) { h.todo <- s }
+func (h *operator) do(s step) { h.todo <- s }
 
 // empty blocks until all enqueued actions are done.
-func (h *hand) empty(ctx context.Context) error {
+func (h *operator) empty(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
 	case h.asked <- done:
@@ -36,7 +38,7 @@ func (h *hand) empty(ctx context.Context) error {
 }
 
 // work performs actions until ctx is done.
-func (h *hand) work(ctx context.Context, w *world) {
+func (h *operator) work(ctx context.Context, w *world) {
 	for {
 		select {
 		case s := <-h.todo:
@@ -57,7 +59,7 @@ func (h *hand) work(ctx context.Context, w *world) {
 	}
 }
 
-func (h *hand) step(ctx context.Context, w *world, s step) {
+func (h *operator) step(ctx context.Context, w *world, s step) {
 	for ctx.Err() == nil {
 		if err := h.try(ctx, w, s); err == nil {
 			return
@@ -69,7 +71,7 @@ func (h *hand) step(ctx context.Context, w *world, s step) {
 	}
 }
 
-func (h *hand) try(ctx context.Context, w *world, s step) error {
+func (h *operator) try(ctx context.Context, w *world, s step) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	pods := w.api.CoreV1().Pods(namespace)
