@@ -1,13 +1,13 @@
 package main
 
-// A law is an invariant. Those of package sim that can be observed from outside have the
-// same names.
+// An invariant must hold in every run. Invariants of package sim that can be observed from
+// outside have the same names here.
 type invariant struct {
 	name        string
 	description string
 }
 
-// The names of the laws.
+// The names of the invariants.
 const (
 	oneInstance           = "one-live-instance"
 	oneSandbox            = "one-ready-sandbox"

@@ -13,7 +13,7 @@ import (
 func (j *judge) status(pod *v1.Pod) (ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	l := j.lifeLocked(string(pod.UID))
+	l := j.historyLocked(string(pod.UID))
 	before := l.last
 	l.last, l.name, l.shape = pod, pod.Name, shapeNamed(pod.Labels["shape"])
 	j.names[pod.Name] = l
@@ -37,14 +37,14 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 		return false
 	}
 	j.checkLocked(notReady, !ready(pod), l.name, "%s and Ready", pod.Status.Phase)
-	if ended = l.over.IsZero(); ended {
-		l.over = j.now()
+	if ended = l.terminalSince.IsZero(); ended {
+		l.terminalSince = j.now()
 	}
 	return ended
 }
 
 // container processes the status of a container.
-func (j *judge) container(l *life, c v1.ContainerStatus) {
+func (j *judge) container(l *podHistory, c v1.ContainerStatus) {
 	count, told := l.counts[c.Name]
 	j.checkLocked(reportedRestartCount, !told || c.RestartCount >= count, l.name, "%s went from %d to %d", c.Name, count, c.RestartCount)
 	l.counts[c.Name] = max(count, c.RestartCount)
@@ -62,7 +62,7 @@ func (j *judge) container(l *life, c v1.ContainerStatus) {
 			continue
 		}
 		if of := l.instances[bareID(end.ContainerID)]; of != nil && of.exited {
-			j.checkLocked(exitCodesCorrect, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was told", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
+			j.checkLocked(exitCodesCorrect, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was reported", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
 		}
 	}
 }
@@ -72,17 +72,17 @@ func (j *judge) removed(uid string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.pods[uid]
-	if l == nil || l.gone || l.last == nil {
+	if l == nil || l.deleted || l.last == nil {
 		return
 	}
-	l.gone = true
+	l.deleted = true
 	j.graceLocked(l)
 }
 
 // graceLocked compares the last status of a pod with the behavior of its shape on TERM. It
 // applies to pods that no fault affected and whose main container had time to install its
 // signal handler.
-func (j *judge) graceLocked(l *life) {
+func (j *judge) graceLocked(l *podHistory) {
 	pod := l.last
 	if l.shape == nil || l.shape.stopped < 0 || l.disturb > 0 || l.toldAt.IsZero() {
 		return

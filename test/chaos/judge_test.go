@@ -52,7 +52,7 @@ func exited(id string, attempt uint32, code int32) instance {
 	return is
 }
 
-// Each story breaks the law that it is named for, and no other; or none.
+// Each history violates the invariant that it is named after, and no other; or none.
 func TestTheJudgeKnowsTheLaws(t *testing.T) {
 	list := func(j *judge, all ...instance) { j.runtime([]box{{id: "s", uid: "u", ready: true}}, all) }
 	for name, story := range map[string]struct {
@@ -167,15 +167,15 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j := newJudge()
 			j.now = func() time.Time { return noon.Add(time.Hour) }
 			story.tell(j)
-			var laws []string
+			var names []string
 			for _, v := range j.broken() {
-				laws = append(laws, v.law)
+				names = append(names, v.invariant)
 			}
 			if story.broken == "" {
 				assert.Empty(t, j.broken())
 				return
 			}
-			assert.Equal(t, []string{story.broken}, laws)
+			assert.Equal(t, []string{story.broken}, names)
 		})
 	}
 }

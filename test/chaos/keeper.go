@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A keeper restarts the agent when it terminates, as systemd does, unless it was killed.
+// An agentKeeper restarts the agent when it terminates, as systemd does, unless it was killed.
 type agentKeeper struct {
 	agent
 	judge *judge
@@ -62,7 +62,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 	dead := k.dead
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentKeepsRunning, dead, "", "the agent ended by itself: %s", k.tail(3))
+		k.judge.check(agentKeepsRunning, dead, "", "the agent terminated by itself: %s", k.tail(3))
 	}
 }
 

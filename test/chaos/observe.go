@@ -13,13 +13,13 @@ const (
 	nameLabel = "io.kubernetes.container.name"
 )
 
-// A sight is an observation of the runtime and of the processes.
+// An observation is a list of the runtime and of the processes.
 type observation struct {
 	boxes     []box
 	instances []instance
 }
 
-// lookOn observes the runtime and the processes several times a second, and on events of the
+// observeLoop observes the runtime and the processes several times a second, and on events of the
 // runtime, until ctx is done.
 func (w *world) observeLoop(ctx context.Context) {
 	events := make(chan struct{}, 1)
@@ -62,7 +62,7 @@ func (w *world) listen(ctx context.Context, to chan<- struct{}) {
 	}
 }
 
-// look lists the runtime and the processes and passes them to the judge.
+// observe lists the runtime and the processes and passes them to the judge.
 func (w *world) observe(ctx context.Context) (s observation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A hand creates and deletes pods by the API, one at a time, and retries while the API server
+// An operator creates and deletes pods through the API, one at a time, and retries while the API server
 // is unavailable.
 type operator struct {
-	todo  chan step
-	asked chan chan struct{}
+	todo chan step
+	idle chan chan struct{}
 }
 
 func newOperator() *operator {
-	return &operator{todo: make(chan step, 1000), asked: make(chan chan struct{})}
+	return &operator{todo: make(chan step, 1000), idle: make(chan chan struct{})}
 }
 
 // do enqueues an action.
@@ -26,7 +26,7 @@ func (h *operator) do(s step) { h.todo <- s }
 func (h *operator) empty(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
-	case h.asked <- done:
+	case h.idle <- done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -51,7 +51,7 @@ func (h *operator) work(ctx context.Context, w *world) {
 		select {
 		case s := <-h.todo:
 			h.step(ctx, w, s)
-		case done := <-h.asked:
+		case done := <-h.idle:
 			close(done)
 		case <-ctx.Done():
 			return

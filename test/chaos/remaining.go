@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// left returns the remains of pods that are not in the API: sandboxes and containers of the
+// remaining returns the remains of pods that are not in the API: sandboxes and containers of the
 // runtime, shims and processes, mounts, cgroups and directories.
 func (w *world) remaining(s observation) (lines []string, err error) {
 	add := func(uid, format string, args ...any) {
 		if !w.judge.known(uid) {
-			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.judge.was(uid))+fmt.Sprintf(format, args...))
+			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.judge.podName(uid))+fmt.Sprintf(format, args...))
 		}
 	}
 	boxes := map[string]bool{}
@@ -85,7 +85,7 @@ func (w *world) stuck(uid string, s observation) bool {
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
-		w.judge.tolerateOnce("containerd has left the shim of a sandbox of which the start, or that of a container in it, was cut short (\"context canceled\", or after its own death \"unable to load shim\")", box)
+		w.judge.tolerateOnce("containerd has left the shim of a sandbox whose start, or that of a container in it, was interrupted (\"context canceled\", or after its own death \"unable to load shim\")", box)
 	}
 	return leaks
 }

@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// wrong returns a line for each difference from the desired state, none if the node has
-// recovered. wanted are the names of the desired pods.
-func (w *world) differences(ctx context.Context, wanted []string) (lines []string) {
+// differences returns a line for each difference from the desired state, none if the node
+// has recovered. desired are the names of the desired pods.
+func (w *world) differences(ctx context.Context, desired []string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if _, err := w.agent.get(ctx, "/healthz"); err != nil {
 		add("%v", err)
@@ -21,7 +21,7 @@ func (w *world) differences(ctx context.Context, wanted []string) (lines []strin
 	}
 	s, err := w.observe(ctx)
 	if err != nil {
-		add("the runtime cannot be asked: %v", err)
+		add("list the runtime: %v", err)
 		return lines
 	}
 	byID := map[string]instance{}
@@ -33,12 +33,12 @@ func (w *world) differences(ctx context.Context, wanted []string) (lines []strin
 		}
 	}
 	for _, id := range w.doomed {
-		if is := byID[id]; is.running { // the query is expensive
-			add("pod %s: %s was killed, and the runtime says that it runs", w.judge.was(is.uid), is.container)
+		if is := byID[id]; is.running { // w.judge.was is expensive
+			add("pod %s: %s was killed, and the runtime reports it as running", w.judge.podName(is.uid), is.container)
 		}
 	}
-	for _, name := range wanted {
-		pod := w.judge.named(name)
+	for _, name := range desired {
+		pod := w.judge.podNamed(name)
 		if pod == nil {
 			add("pod %s is not in the API", name)
 			continue
@@ -47,47 +47,47 @@ func (w *world) differences(ctx context.Context, wanted []string) (lines []strin
 			add("pod %s: %s", name, why)
 		}
 	}
-	for _, uid := range w.judge.there() {
-		if name := w.judge.was(uid); !slices.Contains(wanted, name) {
+	for _, uid := range w.judge.existing() {
+		if name := w.judge.podName(uid); !slices.Contains(desired, name) {
 			add("pod %s is still in the API", name)
 		}
 	}
 	left, err := w.remaining(s)
 	if err != nil {
-		add("look for what is left: %v", err)
+		add("list remaining objects: %v", err)
 	}
 	return append(lines, left...)
 }
 
-// unlike returns the difference of the status of a pod from its shape or from the runtime.
+// difference returns the difference of the status of a pod from its shape or from the runtime.
 func difference(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instance) string {
 	shape := shapeNamed(pod.Labels["shape"])
 	switch phase := pod.Status.Phase; {
-	case shape.lives && phase != v1.PodRunning:
-		return fmt.Sprintf("it is %s %s", cmp.Or(phase, "not told of"), pod.Status.Reason)
-	case shape.lives && !ready(pod):
+	case shape.longRunning && phase != v1.PodRunning:
+		return fmt.Sprintf("the phase is %s %s", cmp.Or(phase, "empty"), pod.Status.Reason)
+	case shape.longRunning && !ready(pod):
 		return "it is not Ready"
 	case terminal(phase):
-		return "" // the law of results is checked elsewhere
+		return "" // exitCodesCorrect is checked elsewhere
 	}
 	for _, c := range containers(pod) {
-		is, known := byID[bareID(c.ContainerID)]
+		is, exists := byID[bareID(c.ContainerID)]
 		switch {
-		case c.State.Running != nil && (!known || !is.running):
-			return fmt.Sprintf("%s is said to run, and does not", c.Name)
-		case c.State.Running == nil && known && is.running:
-			return fmt.Sprintf("%s runs, and is not said to", c.Name)
+		case c.State.Running != nil && (!exists || !is.running):
+			return fmt.Sprintf("%s is reported as running, and is not running", c.Name)
+		case c.State.Running == nil && exists && is.running:
+			return fmt.Sprintf("%s is running, and is not reported as running", c.Name)
 		}
 		last, any := highest[[2]string{string(pod.UID), c.Name}]
 		if any && int32(last.attempt) != c.RestartCount {
 			return fmt.Sprintf("%s has %d restarts, and the runtime has attempt %d", c.Name, c.RestartCount, last.attempt)
 		}
-		if shape.lives && c.Name != "init" && c.State.Running == nil {
+		if shape.longRunning && c.Name != "init" && c.State.Running == nil {
 			return fmt.Sprintf("%s does not run: %s", c.Name, state(c))
 		}
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
-		return "nothing is told of its containers"
+		return "no status of its containers is reported"
 	}
 	return ""
 }
