@@ -59,7 +59,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 			defer cancel()
 			ids, err := p.prefer(calling, available, must, size)
 			if err != nil {
-				m.cfg.Logger.Warn("Failed to get preferred allocation, allocating without a preference", "resource", name, "err", err)
+				m.cfg.Logger.Warn("Failed to get preferred allocation; allocating without a preference", "resource", name, "err", err)
 			}
 			return ids
 		}
