@@ -95,8 +95,8 @@ func sortedGroups(t *testing.T, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// securityCases returns containers that print what they may do, and for each how
-// to read that.
+// securityCases returns containers that print their privileges, and for each the
+// check of its output.
 func securityCases() ([]v1.Container, map[string]func(*testing.T, string)) {
 	var containers []v1.Container
 	checks := map[string]func(*testing.T, string){}
