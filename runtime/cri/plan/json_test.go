@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-func TestAPlanCanBeWrittenDown(t *testing.T) {
+func TestAPlanCanBeMarshaled(t *testing.T) {
 	s := newScene(t, `
 		init proxy policy=Always cpu=2
 		container web liveness=5
@@ -48,7 +48,7 @@ func TestAPlanCanBeWrittenDown(t *testing.T) {
 	require.EqualError(t, json.Unmarshal([]byte(`{"kill":[{"kind":"best"}]}`), new(plan.Plan)), `plan: unknown kind of container "best"`)
 }
 
-func TestTwoPlansAreToldApartInWords(t *testing.T) {
+func TestDiffOfPlans(t *testing.T) {
 	s := newScene(t, `
 		container web cpu=2
 		container log
