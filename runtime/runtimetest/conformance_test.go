@@ -28,14 +28,14 @@ Rules (rt-, pleg-, lq- …) refer to the notes on the behavior of the kubelet; t
 `
 
 // docs/conformance.md has every check, as it is.
-func TestTheDocumentOfTheKitIsCurrent(t *testing.T) {
+func TestConformanceDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(conformanceHead)
 	results, err := os.ReadFile(filepath.Join("testdata", "results.md"))
 	require.NoError(t, err)
 	b.WriteString(strings.ReplaceAll(string(results), "\r\n", "\n"))
 	checks := runtimetest.Checks()
-	fmt.Fprintf(&b, "## The checks\n\nThere are %d checks.\n\n| check | what is promised | the contract | needs | what is usually wrong |\n|---|---|---|---|---|\n", len(checks))
+	fmt.Fprintf(&b, "## The checks\n\nThere are %d checks.\n\n| check | promise | contract | requires | usual cause of a failure |\n|---|---|---|---|---|\n", len(checks))
 	for _, c := range checks {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, c.Promise, c.Contract, strings.Join(c.Needs, ", "), c.Cause)
 	}
@@ -49,12 +49,12 @@ func TestTheDocumentOfTheKitIsCurrent(t *testing.T) {
 	assert.Equal(t, strings.ReplaceAll(string(got), "\r\n", "\n"), b.String(), "go test ./runtime/runtimetest -update")
 }
 
-func TestEachCheckSaysAllThatAPersonNeeds(t *testing.T) {
+func TestEachCheckIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	name := regexp.MustCompile(`^([A-Z][a-zA-Z]*)$`)
 	for _, c := range runtimetest.Checks() {
 		assert.Regexp(t, name, c.Name)
-		assert.False(t, seen[c.Name], "%s is there twice", c.Name)
+		assert.False(t, seen[c.Name], "duplicate check %s", c.Name)
 		seen[c.Name] = true
 		assert.True(t, strings.HasSuffix(c.Promise, "."), "%s: a sentence ends in a full stop", c.Name)
 		for what, text := range map[string]string{"promise": c.Promise, "contract": c.Contract, "cause": c.Cause} {

@@ -62,7 +62,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"SurvivesItsCaller": func(*broken, *runtimetest.Runtime) {}, // by what Reopen returns, below
+	"SurvivesItsCaller": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen, below
 	"StartsEverything": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
