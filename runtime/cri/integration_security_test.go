@@ -20,7 +20,8 @@ const (
 	capSysAdmin = 1 << 21
 )
 
-// securityOnContainerd: what the processes of a container may do (section 17).
+// securityOnContainerd checks the privileges of the processes of a container (section
+// 17).
 func securityOnContainerd(t *testing.T, s *stage) {
 	t.Run("of containers", func(t *testing.T) {
 		t.Parallel()

@@ -79,11 +79,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// has waits until a line begins with want.
-func (o *output) has(t *testing.T, want string) {
+// has waits until a line begins with prefix.
+func (o *output) has(t *testing.T, prefix string) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); !strings.Contains("\n"+o.String(), "\n"+want); <-time.After(10 * time.Millisecond) {
-		require.True(t, time.Now().Before(end), "no %q in %q", want, o.String())
+	for end := time.Now().Add(90 * time.Second); !strings.Contains("\n"+o.String(), "\n"+prefix); <-time.After(10 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "no %q in %q", prefix, o.String())
 	}
 }
 

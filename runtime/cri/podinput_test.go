@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// A handlersCRI is a fake with two runtime handlers, one of which supports user
+// A handlersCRI is a fake with two runtime handlers; only one of them supports user
 // namespaces.
 type handlersCRI struct {
 	*fakeCRI

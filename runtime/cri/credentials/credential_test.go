@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
 
-func TestACredentialNeverShowsWhatItSays(t *testing.T) {
+func TestACredentialIsPrintedWithoutSecrets(t *testing.T) {
 	c := credentials.Credential{
 		Username: "hunter2-user", Password: "hunter2-password", Auth: "hunter2-auth", Email: "hunter2-mail",
 		IdentityToken: "hunter2-id", RegistryToken: "hunter2-reg",
@@ -79,7 +79,8 @@ func TestAHashOfASetChangesWithTheCredentials(t *testing.T) {
 	assert.NotEqual(t, hash(a), hash(a, b))
 	assert.NotEqual(t, hash(a), hash(credentials.Credential{}))
 
-	// A plugin that answers anew each time does not begin a back-off anew.
+	// The passwords of a plugin are not part of the hash, so that a new response does not
+	// reset the back-off.
 	p := credentials.Credential{Password: "1", Source: credentials.Source{Plugin: "ecr"}}
 	q := credentials.Credential{Password: "2", Source: credentials.Source{Plugin: "ecr"}}
 	assert.Equal(t, hash(p), hash(q))
