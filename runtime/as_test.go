@@ -32,7 +32,7 @@ func (*checkingWrapper) Check(context.Context) (runtime.Health, error) {
 	return runtime.Health{}, runtime.ErrUnavailable
 }
 
-func TestAsFindsWhatAWrapperUnwraps(t *testing.T) {
+func TestAsUnwrapsWrappers(t *testing.T) {
 	rt := new(runtimetest.Runtime)
 	twice := &wrapper{&wrapper{rt}}
 
@@ -53,7 +53,7 @@ func TestAsPrefersTheOutermost(t *testing.T) {
 	assert.Same(t, outer, c)
 }
 
-func TestAsOfNothing(t *testing.T) {
+func TestAsOfNil(t *testing.T) {
 	_, ok := runtime.As[runtime.Watcher](nil)
 	assert.False(t, ok)
 	_, ok = runtime.As[runtime.Watcher](runtime.Runtime(nil))

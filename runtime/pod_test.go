@@ -28,7 +28,7 @@ func TestStatesReadAsWords(t *testing.T) {
 	} {
 		assert.Equal(t, want, state.String(), int(state))
 	}
-	assert.Zero(t, runtime.ContainerUnknown, "what nobody set is unknown")
+	assert.Zero(t, runtime.ContainerUnknown, "the zero value is unknown")
 	assert.Zero(t, runtime.SandboxUnknown)
 }
 

@@ -90,10 +90,10 @@ func kubeletMade(t *testing.T) *fakeCRI {
 	return f
 }
 
-// A node that was a kubelet's is taken over without touching what runs.
+// A node that a kubelet managed is adopted without changing its running pods.
 func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(time.Unix(1767268920, 0).Add(time.Hour))) // after all that the dump tells of
+		time.Sleep(time.Until(time.Unix(1767268920, 0).Add(time.Hour))) // after the last time in the dump
 		f := kubeletMade(t)
 		rt, seen := f.engine(t, cri.Config{})
 		pods, err := rt.Pods(t.Context())
@@ -118,8 +118,8 @@ func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 		assert.Equal(t, "foo/image:v1", web.Image)
 		assert.Equal(t, "/var/log/pods/prod_shop_"+string(shopUID)+"/test_container/3.log", web.LogPath)
 
-		// It crashes on our watch. The next instance goes on from there, in the
-		// sandbox that is there, without asking init containers again.
+		// The container crashes under this engine. The next instance is created in the
+		// existing sandbox, and init containers do not run again.
 		f.exits("test_container", 1)
 		syncs(t, rt, shopPod())
 		next := f.newest("test_container")
@@ -132,7 +132,7 @@ func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 	})
 }
 
-// Another image is another definition, whoever started the container (rt-30).
+// A changed image changes the container's hash, also if a kubelet created it (rt-30).
 func TestAContainerOfAKubeletIsReplacedWhenItsImageChanges(t *testing.T) {
 	f := kubeletMade(t)
 	f.has("bar:2")
@@ -145,7 +145,7 @@ func TestAContainerOfAKubeletIsReplacedWhenItsImageChanges(t *testing.T) {
 	assert.Equal(t, "c03", f.newest("test_container").ID)
 }
 
-// A pod of which nobody has the spec any more is stopped as its annotations say
+// A pod without a cached spec is stopped as its annotations specify
 // (rt-15, rt-107 … rt-109).
 func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -175,14 +175,14 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is left alone")
 
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: leavingUID}))
-		assert.Equal(t, []int64{5}, f.stops("foo"), "what was left of its deletion counts")
+		assert.Equal(t, []int64{5}, f.stops("foo"), "the deletion grace period in the annotations")
 		assert.Empty(t, f.running())
 	})
 }
 
-// The other way round: what this engine writes on a pod is, to the last key and
-// value, what a kubelet has written on the same pod, and a kubelet finds it
-// where it looks (4.2).
+// Conversely, the labels and annotations that this engine writes on a pod are
+// identical to those that a kubelet wrote on the same pod, and stored under the
+// same keys (4.2).
 func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 	theirs := kubeletMade(t)
 	f := newFake()
@@ -217,9 +217,9 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 	assert.Equal(t, 3, compared)
 }
 
-// A sandbox that somebody else made takes the pod's containers, whatever it was
-// told of namespaces: containerd 2 compares a container with the sandbox's
-// configuration that comes with the call, which is ours.
+// Containers can be created in a sandbox that another agent created, whatever
+// namespace options it has: containerd 2 compares a container with the sandbox
+// configuration in the call, which this engine sends.
 func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
 	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
 	for _, spoken := range []bool{false, true} {

@@ -51,9 +51,9 @@ func (s slowCRI) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, ve
 	return s.fakeCRI.ImageStatus(ctx, spec, verbose)
 }
 
-// Create100Pods makes 100 pods of one container at once on a runtime that takes
-// 50 ms for each call. The floor is the calls whose order nobody can change:
-// sandbox, its addresses, container, start.
+// Create100Pods creates 100 pods of one container concurrently on a runtime with
+// 50 ms latency per call. The floor is the sum of the calls that depend on each
+// other: sandbox, its addresses, container, start.
 func BenchmarkCreate100Pods(b *testing.B) {
 	const latency, pods, floor = 50 * time.Millisecond, 100, 4 * 50 * time.Millisecond
 	for name, ahead := range map[string]bool{"one after the other": false, "images ahead": true} {

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// called notes what Hooks.Called is told.
+// called records the calls that Hooks.Called reports.
 type called struct {
 	mu   sync.Mutex
 	list []cri.CallInfo
@@ -45,7 +45,7 @@ func (c *called) operations() []string {
 	return names
 }
 
-func TestEachCallIsTold(t *testing.T) { // rt-152
+func TestEachCallIsReported(t *testing.T) { // rt-152
 	f := newFake()
 	f.has("img:1")
 	var seen called
@@ -133,7 +133,7 @@ func TestACallThatHangsIsGivenUp(t *testing.T) {
 				require.NotErrorIs(t, err, context.DeadlineExceeded, "it was not the caller's")
 				assert.Equal(t, tc.takes, time.Since(begun))
 
-				// The caller's own context comes first, and is told from that.
+				// The caller's context ends first, and its error is distinguishable.
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				begun = time.Now()
@@ -184,7 +184,7 @@ func TestErrorsHaveAClass(t *testing.T) {
 		"already classed":    {fmt.Errorf("mine: %w", runtime.ErrNotFound), runtime.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rt, err := cri.New(cri.Config{Name: "fake", Runtime: sayingNo{err: tc.err}, Images: hanging{}})
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: failingRuntime{err: tc.err}, Images: hanging{}})
 			require.NoError(t, err)
 			err = rt.ReopenLog(t.Context(), "fake://c1")
 			require.EqualError(t, err, "cri: reopen the log of container fake://c1: "+tc.err.Error(), "the words are the runtime's")
@@ -198,15 +198,15 @@ func TestErrorsHaveAClass(t *testing.T) {
 	assert.ErrorIs(t, runtime.ErrUnsupported, errors.ErrUnsupported)
 }
 
-// sayingNo fails what it is asked.
-type sayingNo struct {
+// A failingRuntime fails ReopenContainerLog with err.
+type failingRuntime struct {
 	internalapi.RuntimeService
 	err error
 }
 
-func (f sayingNo) ReopenContainerLog(context.Context, string) error { return f.err }
+func (f failingRuntime) ReopenContainerLog(context.Context, string) error { return f.err }
 
-func TestACommandThatTimesOutSaysSo(t *testing.T) { // rt-149
+func TestACommandThatTimesOut(t *testing.T) { // rt-149
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.holds("a", "s1", 0, 0, "web/0 running")

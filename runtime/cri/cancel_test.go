@@ -29,7 +29,7 @@ func hangs(ctx context.Context) error {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// A slowpoke is a CRI runtime some calls of which don't come back by themselves.
+// A slowpoke is a CRI runtime some of whose calls block until they are canceled.
 type slowpoke struct {
 	*fakeCRI
 	slow string // the operation
@@ -272,8 +272,8 @@ func TestATerminationHasOneDeadline(t *testing.T) {
 				took := time.Since(begun)
 				assert.Empty(t, f.running())
 				assert.LessOrEqual(t, took, time.Duration(grace+2)*time.Second)
-				// What the longest way through the pod takes if nothing is cut
-				// short: sidecars one after the other, hooks all at once.
+				// whole is the duration if no hook and no stop is cut short:
+				// sidecars sequentially, hooks concurrently.
 				var whole time.Duration
 				for _, c := range pod.Spec.Containers {
 					whole = max(whole, hooks[c.Name]+dies[c.Name])

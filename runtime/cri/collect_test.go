@@ -28,7 +28,7 @@ func removed(uids ...types.UID) runtime.GCPolicy {
 	}}
 }
 
-// kills keeps what a collection did of that which changes something.
+// kills returns the calls that stop or remove something.
 func kills(calls []string) []string {
 	var out []string
 	for _, c := range calls {
@@ -39,7 +39,7 @@ func kills(calls []string) []string {
 	return out
 }
 
-func TestWhatACollectionDoes(t *testing.T) {
+func TestCollectGarbage(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		world  func(*fakeCRI)
@@ -47,7 +47,7 @@ func TestWhatACollectionDoes(t *testing.T) {
 		want   []string
 		err    string
 	}{
-		{"rt-131 what is unknown is stopped first", func(f *fakeCRI) {
+		{"rt-131 an unknown container is stopped first", func(f *fakeCRI) {
 			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer web", "RemoveContainer log"}, ""},
 		{"rt-131 and stays if that fails", func(f *fakeCRI) {
@@ -94,10 +94,10 @@ func TestWhatACollectionDoes(t *testing.T) {
 	}
 }
 
-// What a container had is given back, its log goes, the link to that, and then
-// the container; one whose log can't go stays, or nothing would know of the log
-// (rt-132).
-func TestTheOrderInWhichAContainerGoes(t *testing.T) {
+// The container's resources are released first; then its log, the link to the log
+// and the container are removed. A container whose log cannot be removed is kept:
+// without it, the log would never be collected (rt-132).
+func TestOrderOfAContainersRemoval(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func TestWhichLogDirectoriesGo(t *testing.T) {
 	assert.Equal(t, []string{"held", "lives", "ns_file_gone", "ns_web_", "ns_web_held", "ns_web_lives"}, left)
 }
 
-// What was written down of a pod goes with it, and not before (rt-137).
+// The checkpoint of a pod is removed with the pod, and not before (rt-137).
 func TestRecordsGoWithTheirPods(t *testing.T) {
 	f := newFake()
 	f.has("img:1")

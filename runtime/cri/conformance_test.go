@@ -36,7 +36,7 @@ func shell(image, script string) v1.Container {
 	return v1.Container{Image: image, ImagePullPolicy: v1.PullIfNotPresent, Command: []string{"sh", "-c", script}}
 }
 
-// untilTERM is what a container does that has nothing else to do.
+// untilTERM is a command that runs until it receives SIGTERM.
 const untilTERM = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
 
 // shellSuite is the conformance suite for runtimes that have a shell.
@@ -67,9 +67,8 @@ func shellSuite(image string) runtimetest.Suite {
 	}
 }
 
-// An agency remembers what engines were made with, to make them anew as the next
-// agent would.
-// It also counts their calls.
+// An agency stores the config of each engine that it opened, so that it can reopen
+// the engine as a restarted agent would. It also counts their calls.
 type agency struct{ configs, called sync.Map }
 
 func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
@@ -86,7 +85,7 @@ func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
 	return rt
 }
 
-// calls counts those of one engine, without the engines it was made anew as.
+// calls returns the number of calls of one engine; reopened engines are not counted.
 func (a *agency) calls(rt runtime.Runtime) int {
 	count, ok := a.called.Load(rt)
 	if !ok {
@@ -95,7 +94,7 @@ func (a *agency) calls(rt runtime.Runtime) int {
 	return int(count.(*atomic.Int64).Load())
 }
 
-// loseSandbox stops a pod's sandboxes as somebody with crictl would.
+// loseSandbox stops a pod's sandboxes behind the engine's back, as crictl stopp does.
 func (a *agency) loseSandbox(t *testing.T, rt runtime.Runtime, uid types.UID) error {
 	t.Helper()
 	cfg, ok := a.configs.Load(rt)

@@ -37,7 +37,7 @@ func TestTheNodesResolvConfIsRead(t *testing.T) { // dn-5
 	assert.Zero(t, conf)
 }
 
-func TestASandboxTellsOfItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
+func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 	const missing = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`
 	f := newFake()
 	f.has("img:latest")

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestACallThatWasCalledOffSaysSo(t *testing.T) {
+func TestJoinContextErr(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := status.Error(codes.DeadlineExceeded, "context deadline exceeded")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -7,7 +7,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// events is what a Config.Record was told.
+// events records the events passed to Config.Record.
 type events struct {
 	mu   sync.Mutex
 	list []runtime.Event

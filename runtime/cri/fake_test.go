@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// A fakeCRI is the runtime in memory of package fakecri, of which it has the
-// services and nothing else. It notes calls, and has them fail.
+// A fakeCRI wraps the in-memory runtime of package fakecri, exposing only its CRI
+// services. It records calls and can make them fail.
 type fakeCRI struct {
 	internalapi.RuntimeService
 	internalapi.ImageManagerService
@@ -37,7 +37,7 @@ type fakeCRI struct {
 	// before fails a call that then has no effect; after fails one that had.
 	before, after func(op, name string) error
 
-	observe func(fakecri.Change)                                            // nil: nobody
+	observe func(fakecri.Change)                                            // may be nil
 	pull    func(ctx context.Context, image string) error                   // the registry; nil: every pull works at once
 	exec    func(ctx context.Context, container string, cmd []string) error // answers ExecSync; nil: every command works at once
 }
@@ -71,7 +71,7 @@ func (f *fakeCRI) engine(t *testing.T, cfg cri.Config) (*cri.Runtime, *events) {
 
 func (f *fakeCRI) Close(context.Context) error { return nil }
 
-// fault notes a call, and says what goes wrong with it.
+// fault records a call and returns the fault to inject.
 func (f *fakeCRI) fault(c fakecri.Call) fakecri.Fault {
 	name := c.Container
 	switch c.Method {
@@ -136,7 +136,7 @@ func (f *fakeCRI) changed(c fakecri.Change) {
 	}
 }
 
-// PodSandboxStatus tells of a second address, too.
+// PodSandboxStatus adds a second address.
 func (f *fakeCRI) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	answer, err := f.RuntimeService.PodSandboxStatus(ctx, id, verbose)
 	if err == nil {

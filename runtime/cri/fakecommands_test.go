@@ -70,7 +70,7 @@ func (f *fakeCRI) exits(name string, code int32) {
 	must(f.mem.Exit(f.newest(name).Pod, name, code))
 }
 
-// dies says how long the named container, which runs, takes to exit after TERM.
+// dies sets how long the named running container takes to exit after SIGTERM.
 func (f *fakeCRI) dies(name string, after time.Duration) {
 	must(f.mem.Linger(f.newest(name).Pod, name, after))
 }
@@ -90,7 +90,7 @@ func (f *fakeCRI) put(s *runtimeapi.PodSandboxStatus, containers ...*runtimeapi.
 	must(f.mem.Put(s, containers...))
 }
 
-// forgets removes every sandbox and what is in it.
+// forgets removes every sandbox with its containers.
 func (f *fakeCRI) forgets() {
 	for _, s := range f.sandboxes() {
 		must(f.mem.RemovePodSandbox(context.Background(), s.ID))

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// able is a runtime that answers what it can do.
+// An able runtime returns the given status and runtime config.
 type able struct {
 	*fakeCRI
 	status     *runtimeapi.StatusResponse
@@ -49,7 +49,7 @@ func (a *able) engine(t *testing.T) *cri.Runtime {
 	return rt
 }
 
-func TestFeaturesAreWhatTheRuntimeSays(t *testing.T) {
+func TestFeaturesAreReadFromTheRuntime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		says *runtimeapi.StatusResponse
 		want runtime.Features
@@ -72,7 +72,7 @@ func TestFeaturesAreWhatTheRuntimeSays(t *testing.T) {
 	}
 }
 
-func TestACgroupDriverThatIsNotToldIsUnknown(t *testing.T) {
+func TestACgroupDriverThatIsNotReportedIsUnknown(t *testing.T) {
 	driver := func(d runtimeapi.CgroupDriver) *runtimeapi.RuntimeConfigResponse {
 		return &runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: d}}
 	}
@@ -143,6 +143,6 @@ func TestTheLogIsWhereTheRuntimeWritesIt(t *testing.T) {
 	a.alter(a.newest("web"), func(s *runtimeapi.ContainerStatus) { s.LogPath = "" })
 	_, err = rt.LogPath(t.Context(), "fake://"+a.newest("web").ID)
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	_, err = rt.LogPath(t.Context(), "fake://nobody")
+	_, err = rt.LogPath(t.Context(), "fake://unknown")
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 }

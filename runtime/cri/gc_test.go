@@ -83,8 +83,8 @@ func TestWhichDeadContainersGo(t *testing.T) {
 	}
 }
 
-// Whatever there is: what runs stays, limits hold, and of a pod that lives the
-// newest instance of a container is there as long as any.
+// For random states: running containers are kept, the limits hold, and the newest
+// instance of a container of a live pod is removed last.
 func TestCollectingKeepsItsLimits(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -23,9 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// What is sent to the runtime is compared as a whole: labels, annotations,
-// names and log paths are what a kubelet would have sent (rt-15).
-func TestWhatTheRuntimeIsSent(t *testing.T) {
+// The complete requests are compared with golden files: labels, annotations,
+// names and log paths are identical to a kubelet's (rt-15).
+func TestRequestsToTheRuntime(t *testing.T) {
 	f := newFake()
 	f.has("registry.example/shop:1.2", "img:latest")
 	volume := t.TempDir()
@@ -36,7 +36,7 @@ func TestWhatTheRuntimeIsSent(t *testing.T) {
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3500m")},
 		},
 	})
-	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: tellingPod(), Volumes: map[string]runtime.Volume{"data": {Path: volume}, "conf": {Path: volume}}})
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: fullPod(), Volumes: map[string]runtime.Volume{"data": {Path: volume}, "conf": {Path: volume}}})
 	require.NoError(t, err)
 	hide := strings.NewReplacer(volume, "VOLUME", filepath.Dir(filepath.Dir(f.sandboxes()[0].Config.LogDirectory)), "DIR")
 	golden(t, "sandbox.json", f.sandboxes()[0].Config, hide)
@@ -44,8 +44,8 @@ func TestWhatTheRuntimeIsSent(t *testing.T) {
 	golden(t, "plain.json", f.newest("plain").Config, hide)
 }
 
-// tellingPod uses most of what has a place in the CRI.
-func tellingPod() *v1.Pod {
+// fullPod returns a pod that uses most of the fields that map to the CRI.
+func fullPod() *v1.Pod {
 	pod := podOf(
 		v1.Container{
 			Name: "shop", Image: "registry.example/shop:1.2", ImagePullPolicy: v1.PullIfNotPresent,
@@ -112,7 +112,7 @@ func golden(t *testing.T, name string, got proto.Message, hide *strings.Replacer
 	t.Helper()
 	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(got)
 	require.NoError(t, err)
-	var plain any // protojson puts blanks where it likes, so that nobody compares its output
+	var plain any // the whitespace of protojson's output is randomized
 	require.NoError(t, json.Unmarshal(raw, &plain))
 	pretty, err := json.MarshalIndent(plain, "", "  ")
 	require.NoError(t, err)

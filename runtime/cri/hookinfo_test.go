@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-func TestATraceTellsWhereTheTimeWent(t *testing.T) {
+func TestATraceCoversTheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.pull = func(context.Context, string) error { time.Sleep(7 * time.Second); return nil }
@@ -60,7 +60,7 @@ func TestATraceTellsWhereTheTimeWent(t *testing.T) {
 	})
 }
 
-func TestASyncTellsWhatItMeantToDo(t *testing.T) {
+func TestSyncedIsCalledForEverySync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		var told []cri.SyncInfo
@@ -77,8 +77,8 @@ func TestASyncTellsWhatItMeantToDo(t *testing.T) {
 	})
 }
 
-// managers are resource managers that note what they are asked, and fail where
-// told.
+// managers are resource managers that record their calls and fail the one named
+// by fail.
 type managers struct {
 	calls []string
 	fail  string
@@ -147,7 +147,7 @@ func TestEventsOfOneFailureAreOne(t *testing.T) { // rt-80
 	assert.Contains(t, seen.take(), `Warning Failed spec.containers{web}: Error: failed to start container "web": no such file`)
 }
 
-func TestAnIDThatNobodyKnowsIsNotInEvents(t *testing.T) { // rt-80
+func TestAnUnknownContainerIDIsNotInEvents(t *testing.T) { // rt-80
 	f := newFake()
 	f.has("img:1")
 	id := strings.Repeat("0123abcd", 8)
@@ -163,9 +163,9 @@ func TestAnIDThatNobodyKnowsIsNotInEvents(t *testing.T) { // rt-80
 	assert.Contains(t, seen.take(), "Warning Failed spec.containers{web}: Error: mount for web: sha256:"+id+" and "+id[:40], "a digest stays")
 }
 
-// What has exited is read once in its life, however often its pod is looked at
-// (lq-32).
-func TestWhatHasExitedIsReadOnce(t *testing.T) {
+// The status of an exited container is read from the runtime only once, however
+// often its pod is inspected (lq-32).
+func TestAnExitedContainerIsReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -192,8 +192,8 @@ func TestWhatHasExitedIsReadOnce(t *testing.T) {
 	})
 }
 
-// The budget of CRI calls: what a pod of one container may cost.
-func TestThePriceOfAPodInCalls(t *testing.T) {
+// A pod of one container costs at most 8 CRI calls to create and 6 to delete.
+func TestNumberOfCallsPerPod(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, _ := f.engine(t, cri.Config{})

@@ -54,22 +54,22 @@ func TestHTTPHooks(t *testing.T) {
 	assert.False(t, insecure)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
 
-	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(plain))}), "a server without TLS is asked again (rt-100)")
-	assert.Empty(t, got.Header.Get("Authorization"), "but not told the secret")
-	assert.True(t, insecure, "which is an event")
+	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(plain))}), "the request is repeated without TLS (rt-100)")
+	assert.Empty(t, got.Header.Get("Authorization"), "the credentials are not sent without TLS")
+	assert.True(t, insecure, "the fallback is reported")
 	assert.Equal(t, "1", got.Header.Get("X-A"))
 
 	require.Error(t, ask(v1.HTTPGetAction{Port: intstr.FromString("none")}))
 	_, err := httpHook(t.Context(), &v1.HTTPGetAction{Port: intstr.FromInt32(80)}, c, nil)
-	require.Error(t, err, "there is nobody to ask")
+	require.Error(t, err, "the pod has no address")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = httpHook(ended, &v1.HTTPGetAction{Port: intstr.FromInt32(port(plain))}, c, []string{"127.0.0.1"})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A container that answers a hook with a redirect does not choose what the agent
-// requests from the node's network, or that it sends the hook's headers there.
+// A redirect in the response to a hook must not make the agent send requests, or
+// the hook's headers, to other hosts of the node's network.
 func TestAHookIsRedirectedOnlyWithinItsHost(t *testing.T) {
 	var got []string
 	record := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Host+" "+r.Header.Get("X-Secret")) })
@@ -156,7 +156,7 @@ func TestAHookNeedsAHandlerThatIsKnown(t *testing.T) {
 	require.ErrorContains(t, err, "invalid handler: ") // rt-98
 }
 
-func TestOnlyTheEndOfAHooksOutputIsTold(t *testing.T) {
+func TestOnlyTheEndOfAHooksOutputIsReported(t *testing.T) {
 	flood := bytes.Repeat([]byte("x"), 100<<20)
 	assert.Equal(t, maxOutput, len(excerpt(flood, []byte("why"))))
 	assert.True(t, bytes.HasSuffix(excerpt(flood, []byte("why")), []byte("xwhy")), "rt-149")

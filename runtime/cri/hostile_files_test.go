@@ -64,12 +64,12 @@ func TestAContainersFilesMayBeAnything(t *testing.T) {
 		require.NoError(t, err, path)
 		require.Len(t, st.Containers, 1)
 		assert.LessOrEqual(t, len(st.Containers[0].Message), 4096, path)
-		w.before = failing(1, "RemoveContainer", errors.New("so that it is there for the next path"))
+		w.before = failing(1, "RemoveContainer", errors.New("keep the container for the next path"))
 		assert.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == pod.UID }}), path)
 	}
 	for _, path := range append(notOurs, fifo) {
 		_, err := os.Lstat(path)
-		assert.NoError(t, err, "nobody's to remove")
+		assert.NoError(t, err, "outside of the container's directory")
 	}
 }
 

@@ -25,10 +25,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A babbler is a CRI runtime whose every answer is made from bytes: whatever
-// they are, it is an answer that Go's types allow. It is truthful in one thing:
-// to which pod an ID that it lists belongs. What else would tell whose a
-// container is?
+// A babbler is a CRI runtime whose every response is generated from bytes, limited
+// only by Go's types. Just one thing is reliable: an ID that it lists belongs to
+// the pod in its labels, as ownership cannot be determined otherwise.
 type babbler struct {
 	internalapi.RuntimeService
 	dir string
@@ -36,7 +35,7 @@ type babbler struct {
 	mu      sync.Mutex
 	bytes   []byte
 	n       int
-	touched []string // what was stopped or removed
+	touched []string // IDs that were stopped or removed
 }
 
 // byte returns the next byte; when there are no more, zero for ever.
@@ -90,7 +89,7 @@ func (b *babbler) annotations() map[string]string {
 	return a
 }
 
-// labels are truthful in whose they are: uid "" is nobody's.
+// labels returns labels with the correct owner; an empty uid means no owner.
 func (b *babbler) labels(uid string) map[string]string {
 	l := map[string]string{"app": b.text()}
 	if uid != "" {
@@ -103,13 +102,13 @@ func (b *babbler) labels(uid string) map[string]string {
 // owner returns whose an ID is: IDs begin with it.
 func owner(id string) string {
 	uid, _, _ := strings.Cut(id, "/")
-	return strings.TrimPrefix(uid, "nobody")
+	return strings.TrimPrefix(uid, "foreign")
 }
 
 func (b *babbler) ids(kind string) []string {
 	var ids []string
 	for range b.byte() % 6 {
-		ids = append(ids, fmt.Sprintf("%s/%s%d", anyOf(b, "u-1", "u-1", "u-1", "u-2", "nobody"), kind, b.byte()%4))
+		ids = append(ids, fmt.Sprintf("%s/%s%d", anyOf(b, "u-1", "u-1", "u-1", "u-2", "foreign"), kind, b.byte()%4))
 	}
 	return ids
 }
@@ -135,7 +134,7 @@ func (b *babbler) ListContainers(ctx context.Context, _ *runtimeapi.ContainerFil
 	var list []*runtimeapi.Container
 	for _, id := range b.ids("c") {
 		list = append(list, anyOf(b, nil, &runtimeapi.Container{
-			Id: id, PodSandboxId: anyOf(b, "", "u-1/s0", "u-1/s1", "nobody/s0"), State: runtimeapi.ContainerState(b.number()), CreatedAt: b.number(),
+			Id: id, PodSandboxId: anyOf(b, "", "u-1/s0", "u-1/s1", "foreign/s0"), State: runtimeapi.ContainerState(b.number()), CreatedAt: b.number(),
 			Labels: b.labels(owner(id)), Annotations: b.annotations(), Metadata: b.containerMetadata(),
 		}, &runtimeapi.Container{Id: id, Labels: b.labels(owner(id)), Metadata: &runtimeapi.ContainerMetadata{Name: "web"}}))
 	}
@@ -144,7 +143,7 @@ func (b *babbler) ListContainers(ctx context.Context, _ *runtimeapi.ContainerFil
 
 func (b *babbler) PodSandboxStatus(ctx context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	return anyOf(b, &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
-		Id: anyOf(b, id, id, id, "", "nobody/s0"), State: runtimeapi.PodSandboxState(b.byte() % 3), CreatedAt: b.number(),
+		Id: anyOf(b, id, id, id, "", "foreign/s0"), State: runtimeapi.PodSandboxState(b.byte() % 3), CreatedAt: b.number(),
 		Metadata: anyOf(b, &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "prod", Uid: "u-1", Attempt: uint32(b.number())}, nil),
 		Network:  anyOf(b, nil, &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil}}, &runtimeapi.PodSandboxNetworkStatus{Ip: b.text()}),
 	}}, &runtimeapi.PodSandboxStatusResponse{}, nil), b.fails(ctx)
@@ -152,7 +151,7 @@ func (b *babbler) PodSandboxStatus(ctx context.Context, id string, _ bool) (*run
 
 func (b *babbler) ContainerStatus(ctx context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
 	return anyOf(b, &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{
-		Id: anyOf(b, id, id, id, id, "", "nobody/c0"), Metadata: b.containerMetadata(), State: runtimeapi.ContainerState(b.byte() % 5),
+		Id: anyOf(b, id, id, id, id, "", "foreign/c0"), Metadata: b.containerMetadata(), State: runtimeapi.ContainerState(b.byte() % 5),
 		CreatedAt: b.number(), StartedAt: b.number(), FinishedAt: b.number(), ExitCode: int32(b.number()), Reason: b.text(),
 		Image: anyOf(b, nil, &runtimeapi.ImageSpec{Image: b.text()}), Labels: b.labels(b.text()), Annotations: b.annotations(), LogPath: b.text(),
 		Mounts: []*runtimeapi.Mount{nil, {ContainerPath: b.text(), HostPath: b.text()}},
@@ -235,8 +234,8 @@ func (b babblerImages) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter
 	return []*runtimeapi.Image{nil, {Id: b.text()}}, b.fails(ctx)
 }
 
-// Whatever a runtime answers: nothing panics, every call comes back, and what is
-// not the pod's is neither stopped nor removed.
+// Whatever a runtime responds: nothing panics, every call returns, and nothing
+// that belongs to another pod is stopped or removed.
 func FuzzHostileRuntime(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x01\x00\x01\x01\x00\x00\x02\x03\x02\x00\x05\x05\x01"))
@@ -277,7 +276,7 @@ func babble(t *testing.T, data []byte) {
 			_, _ = rt.Pods(ctx)
 			_, _ = rt.Check(ctx)
 			st, _ := rt.PodStatus(ctx, pod.UID)
-			ours("a look")
+			ours("inspection")
 			_, _ = rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: st})
 			ours("SyncPod", "u-1")
 			_ = rt.CollectGarbage(ctx, runtime.GCPolicy{Removed: func(types.UID) bool { return b.byte()%2 == 0 }})

@@ -24,9 +24,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// Whatever a runtime answers, nothing panics, what goes wrong is said and of
-// what, and what is not ours is left alone.
-func TestARuntimeThatAnswersNonsense(t *testing.T) {
+// Whatever a runtime responds, nothing panics, errors name the operation and the
+// object, and foreign containers are left unchanged.
+func TestARuntimeWithInvalidResponses(t *testing.T) {
 	const (
 		noSandbox   = "status of sandbox OURS: the runtime gave no metadata"
 		noContainer = "status of container WEB: the runtime gave no metadata"
@@ -122,7 +122,7 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 			s.Mounts = []*runtimeapi.Mount{nil, {}}
 		}), ""},
 		{"a container of no image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
-		{"annotations that say nothing", status(func(s *runtimeapi.ContainerStatus) {
+		{"annotations without values", status(func(s *runtimeapi.ContainerStatus) {
 			for k := range s.Annotations {
 				s.Annotations[k] = "{\xff["
 			}
@@ -176,8 +176,8 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 	}
 }
 
-// The answers that say nothing of a pod are asked for by everything at once.
-func TestARuntimeThatSaysNothing(t *testing.T) {
+// A runtime whose responses are all empty goes through a whole pod lifecycle.
+func TestARuntimeWithEmptyResponses(t *testing.T) {
 	f := newFake()
 	w := &twister{
 		fakeCRI:         f,
@@ -322,7 +322,7 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 	}
 }
 
-// A hook may print what it likes: little of it gets into messages and events.
+// The output of a hook is truncated in messages and events.
 func TestAHookThatPrintsWithoutEnd(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -344,8 +344,8 @@ func TestAHookThatPrintsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Whatever a runtime says when it fails, the API takes what is made of it.
-func TestARuntimeThatSaysTooMuch(t *testing.T) {
+// Error messages of a runtime are truncated to sizes that the API accepts.
+func TestARuntimeWithHugeErrorMessages(t *testing.T) {
 	flood := strings.Repeat("é", 4<<20)
 	for _, op := range []string{"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"} {
 		for _, err := range []error{

@@ -58,7 +58,7 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 
 // Containers can write the file: its size must not reach the agent's memory, and
 // whatever stands in its place must not block a start.
-func TestTheHostsFileIsRepairedWhateverAContainerMadeOfIt(t *testing.T) {
+func TestTheHostsFileIsRewrittenAfterAContainerChangedIt(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")
 	}

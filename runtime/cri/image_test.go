@@ -66,7 +66,7 @@ func TestAPodPullsWithItsSecretsAndThenTheNodes(t *testing.T) { // img-14
 	assert.Equal(t, []string{"web"}, f.running())
 }
 
-func TestAnImageVolumeConcernsThoseWhoMountIt(t *testing.T) { // img-16
+func TestAMissingImageVolumeFailsOnlyTheContainersThatMountIt(t *testing.T) { // img-16
 	f := newFake()
 	f.has("img:1")
 	f.pull = func(context.Context, string) error { return errors.New("no such image") }
@@ -162,7 +162,7 @@ func TestWithoutASandboxNothingIsPulledAhead(t *testing.T) { // lq-15
 	})
 }
 
-func TestBackoffIsResetByHand(t *testing.T) {
+func TestResetBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")

@@ -33,7 +33,7 @@ func (s *shelf) RemoveImage(_ context.Context, spec *runtimeapi.ImageSpec) error
 	return s.err
 }
 
-func TestImagesAndWhoUsesThem(t *testing.T) { // ig-4, ig-7, ig-19
+func TestImagesAreListedWithTheirUse(t *testing.T) { // ig-4, ig-7, ig-19
 	f := newFake()
 	s, containers := found("a", "s1", 0, 0, "web/0 running", "old/0 exited")
 	containers[0].ImageId, containers[0].ImageRef = "sha256:1", "docker.io/img@sha256:2"
@@ -69,7 +69,7 @@ func TestImagesAndWhoUsesThem(t *testing.T) { // ig-4, ig-7, ig-19
 	require.NoError(t, rt.RemoveImage(t.Context(), images[0]))
 	assert.Equal(t, "sha256:1 gvisor", sh.removed[0].Image+" "+sh.removed[0].RuntimeHandler)
 	sh.err = status.Error(codes.NotFound, "no such image")
-	require.NoError(t, rt.RemoveImage(t.Context(), images[0]), "one that is not there")
+	require.NoError(t, rt.RemoveImage(t.Context(), images[0]), "an absent image")
 	sh.err = errors.New("disk full")
 	require.ErrorContains(t, rt.RemoveImage(t.Context(), images[0]), "sha256:1: ")
 	_, err = rt.Images(t.Context())

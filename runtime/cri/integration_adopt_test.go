@@ -14,10 +14,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// adoptedOnContainerd: a sandbox that somebody else has made, a kubelet or an
-// older version, takes the pod's containers, whatever it was told of user
-// namespaces. What a container has to agree with is the configuration that
-// comes with the call, not what the sandbox was made from.
+// adoptedOnContainerd checks that containers can be created in a sandbox that a
+// kubelet or an older version created, whatever its user namespace options are: the
+// container must agree with the configuration in the call, not with the one that
+// the sandbox was created from.
 func adoptedOnContainerd(t *testing.T, s *stage) {
 	client, err := remote.Dial(t.Context(), s.daemon.Endpoint, remote.Config{})
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ func ephemeralOnContainerd(t *testing.T, s *stage) {
 	a.pod.Spec.EphemeralContainers = []v1.EphemeralContainer{
 		ephemeral("debug", "web", "readlink /proc/self/ns/pid; tr '\\0' ' ' < /proc/1/cmdline; exit 4"),
 		ephemeral("alone", "", "readlink /proc/self/ns/pid"),
-		ephemeral("lost", "nobody", "true"),
+		ephemeral("lost", "absent", "true"),
 	}
 	after := a.until("they have run", func(st *runtime.PodStatus) bool {
 		return is(st, "debug", runtime.ContainerExited) && is(st, "alone", runtime.ContainerExited)
@@ -45,7 +45,7 @@ func ephemeralOnContainerd(t *testing.T, s *stage) {
 	for _, f := range a.failures {
 		assert.Equal(t, "lost", f.Target)
 		assert.Equal(t, "CreateContainerConfigError", f.Reason)
-		assert.Equal(t, "unable to find target container nobody", f.Message)
+		assert.Equal(t, "unable to find target container absent", f.Message)
 	}
 	for range 3 {
 		a.sync(nil)

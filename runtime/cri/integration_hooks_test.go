@@ -27,7 +27,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo hooked > /proc/1/fd/1")}
 		a := s.actor(t, web)
 		a.runs()
-		a.says("web", "hooked\n")
+		a.waitsForLine("web", "hooked\n")
 		assert.Equal(t, 1, strings.Count(a.log("web", 0), "hooked\n"))
 	})
 
@@ -55,7 +55,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
-		a.says("web", "up\n")
+		a.waitsForLine("web", "up\n")
 		c := a.kill().Container("web")
 		assert.EqualValues(t, 137, c.ExitCode, "it did not mind TERM")
 		assert.Equal(t, "up\nhooked\n", a.log("web", 0))
@@ -72,7 +72,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 		a.runs()
-		a.says("web", "up\n")
+		a.waitsForLine("web", "up\n")
 		c := a.kill().Container("web")
 		assert.EqualValues(t, 5, c.ExitCode)
 		graces := a.graces(c)
@@ -89,7 +89,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
-		a.says("web", "up\n")
+		a.waitsForLine("web", "up\n")
 		a.kill()
 		assert.Contains(t, a.log("web", 0), "/bye")
 		for _, e := range a.events() {
@@ -113,7 +113,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		for !is(a.status(), "web", runtime.ContainerRunning) {
 			wait(t, 50*time.Millisecond)
 		}
-		a.says("web", "hooked\n")
+		a.waitsForLine("web", "hooked\n")
 		deleted()
 		require.ErrorIs(t, <-done, context.Canceled)
 		begun := time.Now()
@@ -132,7 +132,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
-		a.says("web", "up\n")
+		a.waitsForLine("web", "up\n")
 		want := int32(11)
 		if strings.HasPrefix(s.daemon.Version, "1.") {
 			want = 15 // it does not know the field, and sends TERM

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// messagesOnContainerd: what is told of how a container ended (section 4.16).
+// messagesOnContainerd checks termination messages (section 4.16).
 func messagesOnContainerd(t *testing.T, s *stage) {
 	long := "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done"
 	var last80 strings.Builder
@@ -38,7 +38,7 @@ func messagesOnContainerd(t *testing.T, s *stage) {
 	elsewhere := script("elsewhere", "echo there > /tmp/last-words; exit 1")
 	elsewhere.TerminationMessagePath = "/tmp/last-words"
 	containers, want["elsewhere"] = append(containers, elsewhere), "there\n"
-	none := script("none", "echo nobody reads this > /dev/termination-log; exit 1")
+	none := script("none", "echo never read > /dev/termination-log; exit 1")
 	none.TerminationMessagePath = ""
 	containers, want["none"] = append(containers, none), ""
 

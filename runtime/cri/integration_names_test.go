@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// namesOnContainerd: how a pod is called, and whom it asks for the names of
-// others (sections 15 and 16).
+// namesOnContainerd checks a pod's host name and its DNS configuration (sections
+// 15 and 16).
 func namesOnContainerd(t *testing.T, s *stage) {
 	for _, tc := range []struct {
 		name   string
@@ -79,7 +79,7 @@ func namesOnContainerd(t *testing.T, s *stage) {
 			a.pod.Spec.HostAliases = []v1.HostAlias{{IP: "192.0.2.9", Hostnames: []string{"db", "db.example"}}}
 			tc.change(a.pod)
 			st := a.runs()
-			a.says("web", "192.0.2.9")
+			a.waitsForLine("web", "192.0.2.9")
 			name, hosts, _ := strings.Cut(a.log("web", 0), "\n")
 			expand := strings.NewReplacer("NAME", a.pod.Name, "IP", strings.Join(st.IPs, ","))
 			assert.Equal(t, expand.Replace(tc.want), name)
@@ -103,7 +103,7 @@ func namesOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		a.pod.Labels = map[string]string{"app": "shop"}
 		st := a.runs()
-		a.says("web", "\n"+a.pod.Name+"\n")
+		a.waitsForLine("web", "\n"+a.pod.Name+"\n")
 		require.Len(t, st.IPs, 1)
 		said := strings.Split(a.log("web", 0), "\n")
 		for _, line := range []string{

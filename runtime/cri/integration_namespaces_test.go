@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// namespacesOnContainerd: what containers share with the machine and with each
-// other (rt-22), and the sysctls of what they don't share.
+// namespacesOnContainerd checks which namespaces containers share with the host and
+// with each other (rt-22), and the sysctls of those that they do not share.
 func namespacesOnContainerd(t *testing.T, s *stage) {
 	kinds := []string{"net", "pid", "ipc"}
 	host := map[string]string{}
@@ -25,8 +25,8 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 	for _, tc := range []struct {
 		name   string
 		change func(*v1.PodSpec)
-		host   string // what is the machine's
-		shared string // what the containers of the pod share
+		host   string // namespaces of the host
+		shared string // namespaces that the pod's containers share
 	}{
 		{"of its own", func(*v1.PodSpec) {}, "", "net ipc"},
 		{"hostNetwork", func(p *v1.PodSpec) { p.HostNetwork = true }, "net", "net ipc"},
@@ -41,8 +41,8 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 			a.pod.Spec.SecurityContext = nil // host namespaces alone are a reason to speak of them (rt-21)
 			tc.change(&a.pod.Spec)
 			a.runs()
-			a.says("web", "ipc:")
-			a.says("log", "ipc:")
+			a.waitsForLine("web", "ipc:")
+			a.waitsForLine("log", "ipc:")
 			web, log := strings.Fields(a.log("web", 0)), strings.Fields(a.log("log", 0))
 			require.Len(t, web, 3)
 			require.Len(t, log, 3)

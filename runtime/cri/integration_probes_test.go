@@ -34,7 +34,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 	}
 	exec := prober.Exec{Runtime: s.rt}
 
-	t.Run("a command comes to what its exit code says prober-35 prober-36", func(t *testing.T) {
+	t.Run("the exit code of a command is the result prober-35 prober-36", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "WORD", Value: "fine"}}
@@ -49,9 +49,9 @@ func probesOnContainerd(t *testing.T, s *stage) {
 		require.NoError(t, err)
 		assert.Equal(t, prober.Outcome{Result: runtime.ProbeSuccess, Output: strings.Repeat("x", 10<<10)}, out)
 
-		// What can't be run says nothing of the container (prober-38).
+		// A command that cannot run is an error, not a failed probe (prober-38).
 		to := target(a, shell("true"))
-		to.ContainerID = "containerd://nobody"
+		to.ContainerID = "containerd://unknown"
 		_, err = exec.Probe(t.Context(), to)
 		require.Error(t, err)
 	})

@@ -34,8 +34,8 @@ func resources(cpu, memory string) v1.ResourceList {
 	return list
 }
 
-// resourcesOnContainerd: what the kernel is told of requests and limits (section
-// 8.5), and the ports of the machine.
+// resourcesOnContainerd checks the cgroup settings for requests and limits (section
+// 8.5), and host ports.
 func resourcesOnContainerd(t *testing.T, s *stage) {
 	t.Run("limits cm-32", func(t *testing.T) {
 		t.Parallel()
@@ -93,7 +93,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		a := s.actor(t, web)
 		st := a.runs()
 		require.Len(t, st.IPs, 1)
-		gateway := st.IPs[0][:strings.LastIndex(st.IPs[0], ".")] + ".1" // nobody else has the port on that address
+		gateway := st.IPs[0][:strings.LastIndex(st.IPs[0], ".")] + ".1" // the port is free on that address
 		web.Ports[0].HostIP = gateway
 		url := "http://" + net.JoinHostPort(gateway, "18080") + "/"
 		client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

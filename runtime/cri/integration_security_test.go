@@ -20,7 +20,8 @@ const (
 	capSysAdmin = 1 << 21
 )
 
-// securityOnContainerd: what the processes of a container may do (section 17).
+// securityOnContainerd checks the privileges of the processes of a container (section
+// 17).
 func securityOnContainerd(t *testing.T, s *stage) {
 	t.Run("of containers", func(t *testing.T) {
 		t.Parallel()
@@ -95,8 +96,8 @@ func sortedGroups(t *testing.T, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// securityCases returns containers that print what they may do, and for each how
-// to read that.
+// securityCases returns containers that print their privileges, and for each the
+// check of its output.
 func securityCases() ([]v1.Container, map[string]func(*testing.T, string)) {
 	var containers []v1.Container
 	checks := map[string]func(*testing.T, string){}

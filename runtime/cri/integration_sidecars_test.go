@@ -19,15 +19,15 @@ func scriptSidecar(name, text string) v1.Container {
 	return c
 }
 
-// probeOf is a check that nobody makes here: its results are given.
+// probeOf returns a probe that is never run; tests set its results.
 func probeOf(command string) *v1.Probe {
 	return &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}}
 }
 
-// told is a script of a container that adds to the pod's story when it starts
-// and when it is told to stop.
-func told(name string) string {
-	return "trap 'echo " + name + " stops >> /v/story; exit 0' TERM; echo " + name + " >> /v/story; while true; do sleep 0.1; done"
+// tracer returns the script of a container that appends a line to the pod's trace
+// when it starts and when it receives SIGTERM.
+func tracer(name string) string {
+	return "trap 'echo " + name + " stops >> /v/trace; exit 0' TERM; echo " + name + " >> /v/trace; while true; do sleep 0.1; done"
 }
 
 // sidecarsOnContainerd: in which order the containers of a pod begin and end
@@ -35,23 +35,23 @@ func told(name string) string {
 func sidecarsOnContainerd(t *testing.T, s *stage) {
 	t.Run("begin in order and end in reverse rt-61, rt-116", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", told("web")))
+		a := s.actor(t, script("web", tracer("web")))
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 		a.pod.Spec.InitContainers = []v1.Container{
-			script("first", "echo first >> /v/story"),
-			scriptSidecar("net", told("net")),
+			script("first", "echo first >> /v/trace"),
+			scriptSidecar("net", tracer("net")),
 			// It waits for the sidecar that was started before it.
-			script("second", "until grep -q net /v/story; do sleep 0.1; done; echo second >> /v/story"),
-			scriptSidecar("proxy", "until grep -q second /v/story; do sleep 0.1; done; "+told("proxy")),
+			script("second", "until grep -q net /v/trace; do sleep 0.1; done; echo second >> /v/trace"),
+			scriptSidecar("proxy", "until grep -q second /v/trace; do sleep 0.1; done; "+tracer("proxy")),
 		}
-		story := filepath.Join(a.volume(), "story")
+		trace := filepath.Join(a.volume(), "trace")
 		a.runs()
 		a.until("all have begun", func(*runtime.PodStatus) bool {
-			text := readFile(t, story)
+			text := readFile(t, trace)
 			return strings.Contains(text, "proxy\n") && strings.Contains(text, "web\n")
 		})
 		st := a.kill()
-		lines := strings.Fields(strings.ReplaceAll(readFile(t, story), " stops", "-stops"))
+		lines := strings.Fields(strings.ReplaceAll(readFile(t, trace), " stops", "-stops"))
 		require.Len(t, lines, 8)
 		assert.Equal(t, []string{"first", "net", "second"}, lines[:3])
 		assert.ElementsMatch(t, []string{"proxy", "web"}, lines[3:5], "a sidecar has begun when it runs, whatever it does then")
@@ -63,7 +63,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 		assert.False(t, st.Container("web").StartedAt.Before(st.Container("proxy").StartedAt))
 	})
 
-	t.Run("are started again while initialisation goes on rt-63", func(t *testing.T) {
+	t.Run("are restarted during initialization rt-63", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever // which is not for sidecars

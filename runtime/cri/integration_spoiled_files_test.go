@@ -115,7 +115,7 @@ type memory struct{ heap, resident int64 }
 // memoryOf starts the measurement of the peak.
 func memoryOf(t *testing.T) memory {
 	t.Helper()
-	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) // the peak is what is resident now
+	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) // resets the peak to the current resident size
 	return memory{heap(), peak(t)}
 }
 

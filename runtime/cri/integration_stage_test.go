@@ -26,12 +26,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// What a pod spec says is what its containers find, on a real containerd. Each
-// topic is a file; the pods of all of them share one daemon, and run side by
-// side.
+// Fields of the pod spec have the specified effect in the containers, on a real
+// containerd. Each topic is a file; the pods of all topics share one daemon and run
+// in parallel.
 //
-// AppArmor and SELinux are not asked about: a kernel without them ignores what
-// a spec says of them, so that nothing could be seen here.
+// AppArmor and SELinux are not covered: a kernel without them ignores these fields,
+// so that there is no effect to check.
 func TestIntegrationThePodSpec(t *testing.T) {
 	lab.Need(t, "iptables")
 	s := newStage(t)
@@ -58,7 +58,7 @@ type stage struct {
 	pods   atomic.Int32
 }
 
-// What the stage's node says of itself.
+// The DNS settings and addresses of the stage's node.
 const (
 	nodeDNS       = "192.0.2.1"
 	nodeResolv    = "nameserver " + nodeDNS + "\nsearch node.test\noptions ndots:1\n"
@@ -117,7 +117,7 @@ type actor struct {
 	failures []runtime.Action
 }
 
-// actor returns a pod of the containers that nobody else has. It is gone when
+// actor returns a new pod of the containers, with a unique name. It is removed when
 // the test ends.
 func (s *stage) actor(t *testing.T, containers ...v1.Container) *actor {
 	t.Helper()
@@ -161,14 +161,14 @@ func (a *actor) sync(st *runtime.PodStatus) {
 	}
 }
 
-// until syncs the pod as an agent would until its status is as wanted. What
-// fails on the way is left in failures.
-func (a *actor) until(what string, wanted func(*runtime.PodStatus) bool) *runtime.PodStatus {
+// until syncs the pod as an agent would until done reports true for its status.
+// Failures are collected in failures.
+func (a *actor) until(what string, done func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	a.t.Helper()
 	end := time.Now().Add(time.Minute)
 	for {
 		st := a.status()
-		if wanted(st) {
+		if done(st) {
 			return st
 		}
 		require.True(a.t, time.Now().Before(end), "%s: the pod does not get there: %+v\nfailures: %.4000v\nevents: %.4000v", what, st, fmt.Sprint(a.failures), strings.Join(a.events(), "\n"))
@@ -229,7 +229,7 @@ func (a *actor) failsWith(container, reason string) runtime.Action {
 	return found
 }
 
-// kill stops the pod with its own grace, and returns what is left of it.
+// kill stops the pod with its own grace period and returns the remaining status.
 func (a *actor) kill() *runtime.PodStatus {
 	a.t.Helper()
 	require.NoError(a.t, a.rt.KillPod(a.t.Context(), runtime.KillRequest{UID: a.pod.UID, Pod: a.pod}))
@@ -261,13 +261,13 @@ func (a *actor) log(container string, attempt int) string {
 	return b.String()
 }
 
-// says waits until the first instance of a container that runs has written the
-// line: a container that runs has not necessarily said anything yet.
-func (a *actor) says(container, line string) {
+// waitsForLine waits until the first instance of a running container has written the line;
+// a running container may not have written its first line yet.
+func (a *actor) waitsForLine(container, line string) {
 	a.t.Helper()
 	end := time.Now().Add(time.Minute)
 	for !strings.Contains(a.log(container, 0), line) {
-		require.True(a.t, time.Now().Before(end), "%s does not say %q but\n%s", container, line, a.log(container, 0))
+		require.True(a.t, time.Now().Before(end), "%s does not log %q but\n%s", container, line, a.log(container, 0))
 		wait(a.t, 20*time.Millisecond)
 	}
 }
@@ -281,7 +281,7 @@ func (a *actor) exec(c *runtime.ContainerStatus, command string) string {
 	return string(out.Stdout)
 }
 
-// events returns what was recorded of the pod, as "Type Reason path: message".
+// events returns the recorded events of the pod, as "Type Reason path: message".
 func (a *actor) events() []string {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
@@ -294,7 +294,7 @@ func (a *actor) events() []string {
 	return lines
 }
 
-// nobodyImage is busybox for a user who is named, and not numbered.
+// nobodyImage returns busybox with a user that is a name, not a number.
 func nobodyImage(t *testing.T) lab.Image {
 	t.Helper()
 	return lab.Image{Ref: "kubeparts.test/nobody:1", User: "nobody", Files: []lab.File{
@@ -303,5 +303,5 @@ func nobodyImage(t *testing.T) lab.Image {
 	}}
 }
 
-// serves is a script of a container that ends well when told to.
+// serves is the script of a container that exits with 0 on SIGTERM.
 const serves = "trap 'exit 0' TERM; while true; do sleep 0.1; done"

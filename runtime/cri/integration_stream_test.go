@@ -61,7 +61,7 @@ type runtimeUnderTest struct {
 
 func (r *runtimeUnderTest) id(name string) string { return r.status.Container(name).ID }
 
-// output is what a session has written so far.
+// output collects the output of a session.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -79,17 +79,17 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// has waits until a line of it begins with want.
-func (o *output) has(t *testing.T, want string) {
+// has waits until a line begins with prefix.
+func (o *output) has(t *testing.T, prefix string) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); !strings.Contains("\n"+o.String(), "\n"+want); <-time.After(10 * time.Millisecond) {
-		require.True(t, time.Now().Before(end), "no %q in %q", want, o.String())
+	for end := time.Now().Add(90 * time.Second); !strings.Contains("\n"+o.String(), "\n"+prefix); <-time.After(10 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "no %q in %q", prefix, o.String())
 	}
 }
 
 func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 	plain := script("plain", "while true; do sleep 0.1; done")
-	echo := script("echo", `mkdir /tmp; cd /tmp; while read line; do echo "heard $line"; done; echo end of input; while true; do sleep 0.1; done`)
+	echo := script("echo", `mkdir /tmp; cd /tmp; while read line; do echo "read $line"; done; echo end of input; while true; do sleep 0.1; done`)
 	echo.Stdin = true
 	serve := script("serve", `while true; do echo served | nc -l -p 8080; done`)
 	rt, pod := onContainerdRunning(t, plain, echo, serve)
@@ -105,10 +105,10 @@ func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 		assert.True(t, big == out.String(), "%d bytes of %d came back", out.Len(), len(big))
 		assert.Equal(t, "oops\n", errOut.String())
 	})
-	t.Run("exec of what is not there", func(t *testing.T) {
+	t.Run("exec of a missing command or container", func(t *testing.T) {
 		code, err := rt.StreamExec(t.Context(), rt.id("plain"), []string{"/not/there"}, runtime.Streams{Stdout: io.Discard})
 		assert.True(t, err != nil || code != 0)
-		_, err = rt.StreamExec(t.Context(), "containerd://nobody", []string{"true"}, runtime.Streams{Stdout: io.Discard})
+		_, err = rt.StreamExec(t.Context(), "containerd://unknown", []string{"true"}, runtime.Streams{Stdout: io.Discard})
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 	})
 	t.Run("exec in a terminal", func(t *testing.T) {
@@ -158,12 +158,12 @@ func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 		}()
 		_, err := io.WriteString(typing, "me\n")
 		require.NoError(t, err)
-		out.has(t, "heard me")
+		out.has(t, "read me")
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		path, err := rt.LogPath(t.Context(), rt.id("echo"))
 		require.NoError(t, err)
-		assert.Contains(t, readFile(t, path), "heard me")
+		assert.Contains(t, readFile(t, path), "read me")
 	})
 	t.Run("port-forward", func(t *testing.T) {
 		var got []byte
@@ -176,7 +176,7 @@ func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 		}
 		assert.Equal(t, "served\n", string(got))
 		_, theirs := net.Pipe()
-		require.Error(t, rt.PortForward(t.Context(), pod.UID, 9, theirs), "nobody listens there")
+		require.Error(t, rt.PortForward(t.Context(), pod.UID, 9, theirs), "no process listens on that port")
 		_, theirs = net.Pipe()
 		require.ErrorIs(t, rt.PortForward(t.Context(), "another", 80, theirs), runtime.ErrNotFound)
 	})
@@ -197,7 +197,7 @@ func TestIntegrationPowersOnContainerd(t *testing.T) {
 		}
 		assert.Equal(t, rt.id("web"), s.ID)
 		assert.Equal(t, "web", s.Name)
-		_, err = rt.ContainerStats(t.Context(), "containerd://nobody")
+		_, err = rt.ContainerStats(t.Context(), "containerd://unknown")
 		require.Error(t, err)
 		pods, err := rt.PodStats(t.Context())
 		require.NoError(t, err)

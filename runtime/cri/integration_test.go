@@ -39,14 +39,14 @@ func onContainerd(t *testing.T) (*cri.Runtime, *lab.Daemon, *events, string) {
 	return rt, daemon, seen, dir
 }
 
-// drive syncs the pod as an agent would, until its status is as wanted.
-func drive(t *testing.T, rt *cri.Runtime, pod *v1.Pod, volumes map[string]runtime.Volume, wanted func(*runtime.PodStatus) bool) *runtime.PodStatus {
+// drive syncs the pod as an agent would, until done reports true for its status.
+func drive(t *testing.T, rt *cri.Runtime, pod *v1.Pod, volumes map[string]runtime.Volume, done func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	end := time.Now().Add(time.Minute)
 	for {
 		st, err := rt.PodStatus(t.Context(), pod.UID)
 		require.NoError(t, err)
-		if wanted(st) {
+		if done(st) {
 			return st
 		}
 		require.True(t, time.Now().Before(end), "the pod does not get there: %+v", st)

@@ -91,7 +91,7 @@ func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 		want                     int64
 		hook                     bool // whether preStop runs
 	}{
-		{"nothing says anything rt-108", nil, nil, nil, 2, true},
+		{"no grace period set rt-108", nil, nil, nil, 2, true},
 		{"spec rt-108", nil, new(int64(7)), nil, 7, true},
 		{"deletion beats spec rt-109", new(int64(5)), new(int64(7)), nil, 5, true},
 		{"override beats both rt-110", new(int64(5)), new(int64(7)), new(int64(3)), 3, true},
@@ -123,8 +123,8 @@ func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 	}
 }
 
-// A pod nobody has the spec of is stopped as it wanted when it was created
-// (rt-107, lq-33).
+// A pod without a cached spec is stopped with the grace period and hook in its
+// annotations (rt-107, lq-33).
 func TestAnUnknownPodIsStoppedByItsAnnotations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -144,7 +144,7 @@ func TestAnUnknownPodIsStoppedByItsAnnotations(t *testing.T) {
 	})
 }
 
-// A container that the spec does not have any more still says goodbye (rt-107).
+// The preStop hook of a container that was removed from the spec runs (rt-107).
 func TestAContainerThatTheSpecHasNoMoreIsStoppedByItsAnnotations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -240,8 +240,8 @@ func TestAContainerThatCannotBeStoppedDoesNotKeepTheSandbox(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 }
 
-// A runtime that says it stopped what it did not is not believed (sl-43).
-func TestKillPodLooksAgain(t *testing.T) {
+// A stop that the runtime reports as successful is verified (sl-43).
+func TestKillPodVerifiesThatContainersStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pod := podOf(container("web"))
@@ -253,9 +253,9 @@ func TestKillPodLooksAgain(t *testing.T) {
 	})
 }
 
-// A runtime may say that it stopped something a moment before it shows it, as
-// containerd 2 does with sandboxes: that is no violation.
-func TestKillPodGivesARuntimeAMomentToShowWhatItSaid(t *testing.T) {
+// A runtime may report a stop as successful shortly before its lists show it, as
+// containerd 2 does with sandboxes. That is not a violation.
+func TestKillPodWaitsUntilTheStopIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		rt, _ := f.engine(t, cri.Config{Runtime: late{f}})
@@ -265,7 +265,7 @@ func TestKillPodGivesARuntimeAMomentToShowWhatItSaid(t *testing.T) {
 		st, err := rt.PodStatus(t.Context(), pod.UID)
 		require.NoError(t, err)
 		require.Len(t, st.Sandboxes, 1)
-		assert.Equal(t, runtime.SandboxNotReady, st.Sandboxes[0].State, "it is only said once it is seen")
+		assert.Equal(t, runtime.SandboxNotReady, st.Sandboxes[0].State, "KillPod returns after the runtime lists it as stopped")
 	})
 }
 

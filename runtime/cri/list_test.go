@@ -45,7 +45,7 @@ func found(uid, id string, attempt uint32, minute int, containers ...string) (*r
 	return s, list
 }
 
-// holds puts what is found into f.
+// holds adds a sandbox with its containers to f.
 func (f *fakeCRI) holds(uid, id string, attempt uint32, minute int, containers ...string) {
 	s, list := found(uid, id, attempt, minute, containers...)
 	f.put(s, list...)
@@ -85,7 +85,7 @@ func TestHowPodsAreListed(t *testing.T) {
 		{"rt-1 sandboxes and containers of one UID are a pod", func(f *twister) {
 			f.holds("a", "s1", 0, 0, "web/0")
 			s, webs := found("b", "s2", 0, -1, "web/0")
-			webs[0].Labels = f.fakeCRI.sandboxes()[0].Config.Labels // the label says whose it is
+			webs[0].Labels = f.fakeCRI.sandboxes()[0].Config.Labels // the label determines the owner
 			f.put(s, webs...)
 		}, "pod-a: s1 | s1-web/0 s2-web/0\npod-b: s2 |"},
 		{"rt-2 the newest pod comes first", func(f *twister) {
@@ -132,8 +132,8 @@ func TestHowPodsAreListed(t *testing.T) {
 	}
 }
 
-// What is running can be told from a list: states are in it (rt-5).
-func TestAListTellsWhatRuns(t *testing.T) {
+// The list is sufficient to determine the running containers: it contains states (rt-5).
+func TestAListContainsStates(t *testing.T) {
 	f := newFake()
 	f.holds("a", "s1", 0, 0, "created/0", "running/0 running", "exited/0 exited", "unknown/0 unknown")
 	f.held("a", "s0", 1, 0)
@@ -150,7 +150,7 @@ func TestAListTellsWhatRuns(t *testing.T) {
 
 // So that static pods of a changed manifest can be ended while the API server is
 // away.
-func TestAListTellsWhereAPodCameFrom(t *testing.T) {
+func TestAListContainsTheSourceOfAPod(t *testing.T) {
 	f := newFake()
 	s, _ := found("a", "s0", 0, 0)
 	s.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
@@ -170,7 +170,7 @@ func TestAListTellsWhereAPodCameFrom(t *testing.T) {
 	assert.Equal(t, map[string]string{"pod-a": "file", "pod-b": ""}, sources)
 }
 
-func TestTheTimeOfALookIsBeforeItsFirstRead(t *testing.T) { // rt-2
+func TestObservedAtIsBeforeTheFirstRead(t *testing.T) { // rt-2
 	f := newFake()
 	w := &twister{fakeCRI: f}
 	f.holds("a", "s1", 0, 0)
@@ -231,7 +231,7 @@ func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
 	}
 }
 
-func TestWhatAStatusSaysOfAContainer(t *testing.T) {
+func TestContainerStatusFields(t *testing.T) {
 	begun, ended := listEpoch.Add(time.Hour), listEpoch.Add(2*time.Hour)
 	for _, tc := range []struct {
 		name  string
@@ -262,7 +262,7 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 			webs[0].State = tc.state
 			f.put(s, webs...)
 			w.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
-				s := r.Status // all is said in every state: a runtime may
+				s := r.Status // a runtime may set every field in every state
 				s.StartedAt, s.FinishedAt, s.ExitCode, s.Reason, s.Message = begun.UnixNano(), ended.UnixNano(), 3, "Error", "why"
 				if tc.said != nil {
 					tc.said(s)

@@ -90,7 +90,7 @@ func TestVolumeMounts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, podconfig.Volume{HostPath: "/bound", ReadOnly: true}, v)
 
-	// Devices (vol-74): one that is not there is left out.
+	// Devices (vol-74): a missing one is omitted.
 	devices, err := s.devicesOf(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "disk"}, {Name: "gone"}}})
 	require.NoError(t, err)
 	assert.Equal(t, []podconfig.BlockDevice{{HostPath: dir}, {}}, devices)

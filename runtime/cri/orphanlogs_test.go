@@ -14,9 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// Logs of earlier attempts, of which the runtime has nothing left, number the next
-// instance, but are no crashes: after a reboot no container waits for longer than after
-// its first start.
+// Logs of earlier attempts whose containers are gone determine the number of the
+// next instance, but do not count as crashes: after a reboot, no container waits
+// longer than after its first start.
 func TestAttemptsOfWhichOnlyLogsAreLeftDelayNothing(t *testing.T) {
 	for name, restart := range map[string]bool{"the agent stays": false, "the agent restarts": true} {
 		t.Run(name, func(t *testing.T) {

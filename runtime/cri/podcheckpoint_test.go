@@ -85,7 +85,7 @@ func TestARuntimeThatGoesAwayUnderAPostStartHookIsNoFailureOfIt(t *testing.T) { 
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
 	require.Len(t, st.Containers, 1)
-	assert.Equal(t, runtime.ContainerRunning, st.Containers[0].State, "nobody stopped it")
+	assert.Equal(t, runtime.ContainerRunning, st.Containers[0].State, "it was not stopped")
 	assert.NotContains(t, strings.Join(seen.take(), "\n"), "FailedPostStartHook")
 }
 
@@ -124,7 +124,7 @@ func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) {
 	require.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
 
 	logs := f.sandboxes()[0].Config.LogDirectory
-	f.forgets() // by hand, the logs too
+	f.forgets() // as an operator would with crictl, with the logs
 	require.NoError(t, os.RemoveAll(logs))
 	rt, _ = next()
 	syncs(t, rt, pod)
@@ -133,7 +133,7 @@ func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) {
 	assert.EqualValues(t, 1, f.sandboxes()[0].Config.Metadata.Attempt)
 }
 
-func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) { // rt-42, st-50
+func TestATerminatedContainerThatIsRemovedIsNotRestarted(t *testing.T) { // rt-42, st-50
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
 		t.Run(string(policy), func(t *testing.T) {
 			f := newFake()
@@ -145,16 +145,16 @@ func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) { // rt-4
 			up(t, f, rt, pod)
 			f.exits("done", 0)
 			syncs(t, rt, pod)
-			f.forgets() // by hand
+			f.forgets() // as an operator would with crictl
 			rt, _ = next()
 			syncs(t, rt, pod)
 			assert.Nil(t, f.newest("done"))
-			assert.NotNil(t, f.newest("goes-on"), "of which nobody has seen that it ended")
+			assert.NotNil(t, f.newest("goes-on"), "its exit was not observed")
 		})
 	}
 }
 
-func TestWhatAContainerWasGivenIsKnownToTheUnit(t *testing.T) { // rt-13, al-1, al-21
+func TestAllocatedResourcesAreExact(t *testing.T) { // rt-13, al-1, al-21
 	f := newFake()
 	f.has("img:1")
 	next := agents(t, f, cri.Config{})
@@ -177,7 +177,7 @@ func TestWhatAContainerWasGivenIsKnownToTheUnit(t *testing.T) { // rt-13, al-1, 
 	assert.Len(t, got.Requests, 2, "what can't be resized is not kept")
 }
 
-func TestABrokenRecordHurtsNothing(t *testing.T) {
+func TestACorruptCheckpointIsIgnored(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()

@@ -21,10 +21,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// What is made of a pod with all facts of this machine is taken by a containerd:
-// a group without a user, which the CRI does not take as it is (rt-83, se-11),
-// limits on huge pages and swap as this machine has them, and memory that is
-// protected.
+// containerd accepts the configs of pods that use every optional feature of this
+// machine: a group without a user, which the CRI does not accept unchanged (rt-83,
+// se-11), limits on huge pages and swap as this machine supports them, and memory
+// protection.
 func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
@@ -58,8 +58,8 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 }
 
-// Root in a pod with users of its own is nobody outside, or the pod is not run:
-// by a containerd that knows user namespaces, or by one that does not (se-17).
+// Root in a pod with a user namespace has no privileges outside, or the pod is
+// rejected, depending on whether containerd supports user namespaces (se-17).
 func TestIntegrationUserNamespaces(t *testing.T) {
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})

@@ -16,7 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// A handlersCRI is a fake with two runtime handlers, of which one can do things.
+// A handlersCRI is a fake with two runtime handlers; only one of them supports user
+// namespaces.
 type handlersCRI struct {
 	*fakeCRI
 	handler string // of the last sandbox
@@ -62,7 +63,7 @@ func TestARuntimeClassNamesTheHandler(t *testing.T) { // rt-20, se-13
 	syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes}, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { told = append(told, i.Handler) }}}), pod)
 	assert.Equal(t, "able", f.handler)
 	assert.Equal(t, []string{"able", ""}, told, "of the sandbox, not of the container")
-	assert.Zero(t, f.asked, "nothing depends on what it can do")
+	assert.Zero(t, f.asked, "no field requires the handler's features")
 }
 
 func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
@@ -71,8 +72,8 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 		of   func(string) (string, error)
 		want string
 	}{
-		{"not there", classes, `failed to get RuntimeClass "gone": not found`},
-		{"nobody knows classes", nil, `failed to get RuntimeClass "gone": Providers.RuntimeClass is nil`},
+		{"absent", classes, `failed to get RuntimeClass "gone": not found`},
+		{"no provider", nil, `failed to get RuntimeClass "gone": Providers.RuntimeClass is nil`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := podOf(container("a"))
@@ -104,7 +105,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		}
 		return pod
 	}
-	t.Run("from who gives them out", func(t *testing.T) {
+	t.Run("from the provider", func(t *testing.T) {
 		f := &handlersCRI{fakeCRI: newFake()}
 		f.has("img:1")
 		syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes, UserNamespaces: ids}}), own("sandboxed"))
@@ -123,7 +124,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		want  string
 	}{
 		"not from a handler that can't": {"", cri.Config{Providers: cri.Providers{UserNamespaces: ids}}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
-		"not without who gives them":    {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: Providers.UserNamespaces is nil"},
+		"not without a provider":        {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: Providers.UserNamespaces is nil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &handlersCRI{fakeCRI: newFake()}

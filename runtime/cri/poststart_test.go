@@ -98,7 +98,7 @@ func TestAContainerWhoseHookFailedIsStoppedInTheEnd(t *testing.T) { // rt-103
 	})
 }
 
-func TestTheHookOfAnInstanceWhoseMakingWasNotSeenIsNotLost(t *testing.T) { // lq-14
+func TestTheHookOfAnInstanceWhoseCreationWasNotObservedRuns(t *testing.T) { // lq-14
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")

@@ -28,7 +28,7 @@ func (s eventful) GetContainerEvents(ctx context.Context, events chan *runtimeap
 	return s.stream(ctx, events)
 }
 
-func TestWatchPassesOnWhomEventsAreAbout(t *testing.T) {
+func TestWatchReportsThePodsOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		s := eventful{f, func(ctx context.Context, events chan<- *runtimeapi.ContainerEventResponse) error {
@@ -58,7 +58,7 @@ func TestWatchPassesOnWhomEventsAreAbout(t *testing.T) {
 	})
 }
 
-func TestWatchSaysWhenItCannotGoOn(t *testing.T) {
+func TestWatchReturnsTheErrorOfTheStream(t *testing.T) {
 	f := newFake()
 	for _, failure := range []error{status.Error(codes.Unimplemented, "unknown method"), nil} {
 		s := eventful{f, func(context.Context, chan<- *runtimeapi.ContainerEventResponse) error { return failure }}
@@ -74,7 +74,7 @@ type exitError struct{ code int }
 func (e exitError) Error() string   { return "it failed" }
 func (e exitError) ExitStatus() int { return e.code }
 
-func TestExecTellsAnExitFromAFailure(t *testing.T) {
+func TestExecDistinguishesAnExitFromAFailure(t *testing.T) {
 	f := newFake()
 	f.holds("a", "s1", 0, 0, "web/0 running")
 	rt, _ := f.engine(t, cri.Config{})
@@ -111,7 +111,7 @@ func (r reporting) Status(context.Context, bool) (*runtimeapi.StatusResponse, er
 	return &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: r.conditions}}, nil
 }
 
-func TestCheckTellsTheRuntimeFromItsNetwork(t *testing.T) {
+func TestCheckDistinguishesTheRuntimeFromItsNetwork(t *testing.T) {
 	f := newFake()
 	rt, err := cri.New(cri.Config{Name: "fake", Images: f, Runtime: reporting{f, []*runtimeapi.RuntimeCondition{
 		{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Reason: "NoCNI", Message: "no network config"},

@@ -83,9 +83,9 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	told, err = sync(one("again", public, v1.PullIfNotPresent))
 	require.NoError(t, err)
 	assert.Contains(t, told, fmt.Sprintf("Normal Pulled spec.containers{web}: Container image %q already present on machine and can be accessed by the pod", public))
-	assert.Empty(t, registry.Asked(), "it is there")
+	assert.Empty(t, registry.Asked(), "the image is present")
 
-	told, err = sync(one("nobody", private, v1.PullIfNotPresent))
+	told, err = sync(one("no-secret", private, v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, told, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
 	assert.Contains(t, told, "Warning Failed spec.containers{web}: Error: ErrImagePull")
@@ -98,7 +98,7 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	assert.Contains(t, asked, "ann team/tool:1 200")
 	assert.Less(t, strings.Index(asked, "eve"), strings.Index(asked, "ann"))
 
-	// It is there now, and not for those without the secret (img-5).
+	// It is present now, but not accessible without the secret (img-5).
 	_, err = sync(one("wrong", private, v1.PullIfNotPresent, "eve"))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, strings.Join(registry.Asked(), "\n"), "eve team/tool:1 401")
@@ -108,7 +108,7 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, registry.Asked())
 
-	// What nobody pulled is everybody's.
+	// An image that was not pulled by the engine is accessible to every pod.
 	_, err = sync(one("preloaded", lab.Busybox, v1.PullNever))
 	require.NoError(t, err)
 
@@ -160,7 +160,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// pods that want one image at the same time pull it once.
+// Pods that pull one image concurrently share one pull.
 func TestIntegrationPodsShareAPull(t *testing.T) {
 	_, registry, client, _, dir := pulls(t)
 	image := registry.PushBusybox("shared:1")

@@ -24,16 +24,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A blind CRI runtime can't tell of sandboxes it has made.
+// A blind CRI runtime fails PodSandboxStatus.
 type blind struct{ *fakeCRI }
 
 func (blind) PodSandboxStatus(context.Context, string, bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	return nil, status.Error(codes.Unknown, "no such netns")
 }
 
-// What kubectl shows of what the engine does is the kubelet's to the letter: the
-// reasons of its events (section 11), and why a container waits (rt-77). What
-// package status says of containers that wait for others is tested there.
+// The reasons that kubectl shows are exactly the kubelet's: those of events (section
+// 11) and those of waiting containers (rt-77). Reasons that package status sets for
+// waiting containers are tested there.
 func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 	unknown := func(text string) error { return status.Error(codes.Unknown, text) }
 	absent := func(policy v1.PullPolicy, registry error) func(*fakeCRI, *v1.Pod) {

@@ -135,7 +135,7 @@ func TestAResizeThatTheRuntimeRefusesIsTriedAgain(t *testing.T) { // al-20
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
-func TestAResizeThatWantsARestartGetsOne(t *testing.T) { // al-15
+func TestAResizeThatRequiresARestart(t *testing.T) { // al-15
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	rt := engineOver(t, f, cri.Config{})
@@ -221,8 +221,8 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
 }
 
-// A pod that was made by another agent, of which nothing was written down, is
-// resized by what its runtime tells, and not for nothing.
+// A pod that another agent created, without a checkpoint, is compared with the
+// resources that its runtime reports, and resized only if they differ.
 func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
@@ -254,8 +254,8 @@ func TestARuntimeThatCantResizeIsAskedOnce(t *testing.T) { // al-20
 		pod = pod.DeepCopy()
 		pod.Spec.Containers[0] = sized("web", "100m", "64Mi", limit, "128Mi")
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-		require.ErrorIs(t, err, runtime.ErrUnsupported, "that is told once")
-		assert.Empty(t, syncs(t, rt, pod).Actions, "and does not fail the pod for ever")
+		require.ErrorIs(t, err, runtime.ErrUnsupported, "reported once")
+		assert.Empty(t, syncs(t, rt, pod).Actions, "the next sync does not try again")
 	}
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)

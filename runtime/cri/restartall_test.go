@@ -72,7 +72,7 @@ func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, r
 	})
 }
 
-func TestAProbesGraceIsTakenAtItsWord(t *testing.T) { // rt-48, rt-108, rt-109
+func TestAProbesGracePeriodIsUsedUnchanged(t *testing.T) { // rt-48, rt-108, rt-109
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A talkative runtime tells of its configuration, if it is asked for it.
+// A talkative runtime returns info, its configuration, for a verbose Status call.
 type talkative struct {
 	internalapi.RuntimeService
 	info map[string]string
@@ -27,7 +27,7 @@ func (t talkative) Status(_ context.Context, verbose bool) (*runtimeapi.StatusRe
 	return answer, t.err
 }
 
-func TestTheImageOfSandboxesIsWhatTheRuntimeSays(t *testing.T) { // ig-19
+func TestTheSandboxImageIsReadFromTheRuntime(t *testing.T) { // ig-19
 	for name, tc := range map[string]struct {
 		info map[string]string
 		want string

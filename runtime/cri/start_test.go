@@ -42,8 +42,8 @@ func TestStartsAreOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// What a container is told of its pod's addresses is of the sandbox that was made
-// for it, or of the one that is there (rt-72).
+// The addresses in a container's environment are those of the sandbox that was
+// created for it, or of the existing one (rt-72).
 func TestContainersKnowTheAddressesOfTheirSandbox(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -93,7 +93,7 @@ func TestLogDirectoriesAreMadeFirst(t *testing.T) { // rt-17, rt-85
 	assert.Equal(t, 2, checked)
 	assert.Equal(t, filepath.Clean(dir+"/logs/prod_web_u-1"), filepath.Clean(f.sandboxes()[0].Config.LogDirectory))
 	assert.Equal(t, "web/0.log", filepath.ToSlash(f.newest("web").Config.LogPath))
-	assert.NoDirExists(t, dir+"/links", "no link to a log that is not there (rt-86)")
+	assert.NoDirExists(t, dir+"/links", "no link to a log that does not exist (rt-86)")
 }
 
 // No file for a last word is no reason not to run (rt-124).
@@ -165,8 +165,8 @@ func (e *execs) ExecSync(ctx context.Context, id string, cmd []string, timeout t
 	return []byte("a secret on stdout "), []byte("and stderr"), err
 }
 
-// A hook's command has no timeout of its own; what it printed is for the log and
-// the message, and not for an event (rt-99).
+// A hook's command has no timeout of its own; its output goes to the log and the
+// message, but not to an event (rt-99).
 func TestTheCommandOfAHook(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -207,14 +207,14 @@ func TestHooksThatSleep(t *testing.T) { // rt-102
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		assert.Equal(t, 30*time.Second, time.Since(begun))
 		require.Len(t, hooks, 2)
-		require.ErrorIs(t, hooks[1].Err, context.DeadlineExceeded, "which is what a metric counts")
+		require.ErrorIs(t, hooks[1].Err, context.DeadlineExceeded, "the hook's error")
 		assert.Equal(t, 30*time.Second, hooks[1].Duration)
 		assert.Equal(t, []string{"Normal Killing spec.containers{web}: Stopping container web"}, seen.take())
 	})
 }
 
-// A hook that says nothing the engine knows fails as any other does (rt-98).
-func TestAHookOfNoKnownKindFails(t *testing.T) {
+// A hook of an unknown type fails as any other does (rt-98).
+func TestAHookOfAnUnknownTypeFails(t *testing.T) {
 	for name, handler := range map[string]*v1.LifecycleHandler{
 		"rt-98 none":      {},
 		"rt-98 tcpSocket": {TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt32(80)}},
@@ -235,7 +235,7 @@ func TestAHookOfNoKnownKindFails(t *testing.T) {
 }
 
 // A server that has no TLS is asked without, which has an event (rt-100).
-func TestAHookThatFallsBackToHTTPIsTold(t *testing.T) {
+func TestAHookThatFallsBackToHTTPIsReported(t *testing.T) {
 	asked := 0
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
@@ -289,9 +289,9 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 	})
 }
 
-// A postStart hook may have a deadline of its own. One that misses it has failed
-// like any other, and the pod goes on.
-func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
+// A postStart hook may have a deadline of its own. A hook that exceeds it has
+// failed like any other, and the sync continues.
+func TestAPostStartHookMayHaveADeadline(t *testing.T) {
 	for name, hook := range map[string]*v1.LifecycleHandler{
 		"a command": execHook("hang"),
 		"a sleep":   {Sleep: &v1.SleepAction{Seconds: 3600}},

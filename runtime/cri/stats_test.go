@@ -66,7 +66,7 @@ var (
 	}
 )
 
-func TestStatsTellZeroFromUnknown(t *testing.T) {
+func TestStatsDistinguishZeroFromUnknown(t *testing.T) {
 	rt := counting{fakeCRI: newFake(), containers: []*runtimeapi.ContainerStats{used}}.engine(t)
 	s, err := rt.ContainerStats(t.Context(), "fake://c1")
 	require.NoError(t, err)
@@ -116,5 +116,5 @@ func TestStatsOfPodsFallBackToThoseOfContainers(t *testing.T) {
 	}
 	c := counting{fakeCRI: newFake(), fail: status.Error(codes.Unavailable, "connection refused")}
 	_, err := c.engine(t).PodStats(t.Context())
-	require.ErrorIs(t, err, runtime.ErrUnavailable, "nobody to ask")
+	require.ErrorIs(t, err, runtime.ErrUnavailable, "the runtime is unreachable")
 }

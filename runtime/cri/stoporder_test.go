@@ -57,7 +57,8 @@ func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []li
 	}
 }
 
-// when returns when the first line that says so happened, in seconds; -1 if never.
+// when returns the time of the first line equal to what, in seconds, or -1 if there
+// is none.
 func when(lines []line, what string) float64 {
 	for _, l := range lines {
 		if l.what == what {
@@ -111,7 +112,7 @@ func index(lines []line, what string) int {
 	return -1
 }
 
-// What a hook took is off the grace in whole seconds (rt-105).
+// The duration of a hook is subtracted from the grace period in whole seconds (rt-105).
 func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hook time.Duration
@@ -161,7 +162,7 @@ func TestTurnsOfAStop(t *testing.T) {
 			f.dies("web", 5*time.Second)
 			f.dies("proxy", 2*time.Second)
 		}, map[string]float64{"web": 0, "proxy": 5, "net": 7}, 7 * time.Second},
-		{"rt-117 what has exited is not waited for", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web", "db"}, func(f *fakeCRI) {
+		{"rt-117 exited containers are not waited for", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web", "db"}, func(f *fakeCRI) {
 			f.exits("web", 0)
 			f.exits("proxy", 1)
 			f.dies("db", 3*time.Second)
@@ -197,9 +198,9 @@ func TestTurnsOfAStop(t *testing.T) {
 	}
 }
 
-// A container that could not be stopped may be running, so nobody takes it for
-// stopped: sidecars wait for it until their grace is over (rt-120).
-func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
+// A container that could not be stopped may still be running, so it is not treated
+// as stopped: sidecars wait for it until their grace period ends (rt-120).
+func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.before = func(op, name string) error {
@@ -224,7 +225,7 @@ func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
 
 // A runtime that is away for a part of the grace is asked until it is back: a TERM
 // comes late, but before the end of the sandbox, which would be a KILL.
-func TestARuntimeThatIsBackWithinTheGraceIsAskedToStopWhatItWasNot(t *testing.T) {
+func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		begun := time.Now()
@@ -270,9 +271,9 @@ func TestARuntimeThatStaysAwayIsNotAskedForEver(t *testing.T) {
 	})
 }
 
-// Of a pod, what runs is stopped, then every sandbox of it, of which none is
-// removed; what is gone by then is stopped, too (rt-121).
-func TestWhatAStopOfAPodStops(t *testing.T) {
+// A stop of a pod stops its running containers, then every sandbox; it removes none.
+// Containers that are gone by then are stopped, too (rt-121).
+func TestKillPodStopsEverySandbox(t *testing.T) {
 	f := newFake()
 	f.held("u-1", "s0", 0, 0, "web/0 exited")
 	f.holds("u-1", "s1", 1, 1, "created/0", "exited/0 exited", "web/1 running", "db/0 running")
@@ -300,9 +301,9 @@ func TestWhatAStopOfAPodStops(t *testing.T) {
 	assert.Equal(t, []string{"web"}, f.running(), "the other pod's")
 }
 
-// A sandbox that can't be stopped fails the step that wanted it stopped, in these
-// words (rt-122).
-func TestASandboxThatCannotBeStoppedIsTold(t *testing.T) {
+// A sandbox that cannot be stopped fails the step that stops it, with this message
+// (rt-122).
+func TestASandboxThatCannotBeStoppedIsReported(t *testing.T) {
 	f := newFake()
 	rt, _ := f.engine(t, cri.Config{})
 	pod := podOf(container("web"))

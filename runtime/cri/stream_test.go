@@ -79,7 +79,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	assert.EqualValues(t, 3, code)
 	assert.Equal(t, "exec c9[sh -c] true true true false", s.last)
 
-	// A terminal has one output, and the CRI wants some stream.
+	// A terminal has one output, and the CRI requires at least one stream.
 	_, err = rt.StreamExec(t.Context(), "fake://c9", nil, runtime.Streams{Stderr: io.Discard, TTY: true})
 	require.NoError(t, err)
 	assert.Equal(t, "exec c9[] false true false true", s.last)
@@ -125,7 +125,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 		return err
 	}
 
-	// Nobody to connect: the URLs can be had still.
+	// Without a streams client, the URLs are still available.
 	_, err := without.StreamExec(t.Context(), "c", nil, runtime.Streams{})
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 	require.ErrorIs(t, without.Attach(t.Context(), "c", runtime.Streams{}), runtime.ErrUnsupported)

@@ -100,7 +100,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, st.Containers, 4, "exits stay readable")
 	assert.False(t, st.Running())
-	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "never-heard-of"}))
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "unknown"}))
 }
 
 // Whatever call loses its answer or has none, at most one instance of the
@@ -151,7 +151,7 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 
 	empty, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
-	empty.Containers = nil // as a look sees it that was a moment too early
+	empty.Containers = nil // as in a status read just before the container was created
 	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web"}, f.running())
@@ -164,7 +164,7 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	assert.Len(t, f.containers(), 1)
 }
 
-func TestAFailedStartIsReportedInTheWordsOfTheAPI(t *testing.T) {
+func TestAFailedStartIsReportedWithTheReasonOfTheAPI(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		change  func(*fakeCRI, *v1.Pod)
@@ -460,7 +460,7 @@ func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 	assert.Equal(t, filepath.Join(logs, "13.log"), link)
 }
 
-func TestPodStatusLeavesOutWhatVanishesAndFailsForTheRest(t *testing.T) {
+func TestPodStatusOmitsVanishedContainersAndFailsForOtherErrors(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, _ := f.engine(t, cri.Config{})
@@ -488,7 +488,7 @@ func TestPodStatusLeavesOutWhatVanishesAndFailsForTheRest(t *testing.T) {
 	require.ErrorContains(t, err, "deaf")
 }
 
-// brokenStatus can list containers and not tell of them.
+// A brokenStatus lists containers, but ContainerStatus fails with err.
 type brokenStatus struct {
 	*fakeCRI
 	err error

@@ -25,7 +25,7 @@ func TestTerminationMessages(t *testing.T) {
 	}
 	line := func(text string) string { return "2026-01-01T00:00:00.000000000Z stderr F " + text + "\n" }
 	log := write("0.log", line("starting")+"2026-01-01T00:00:00Z stdout P half a\n"+"2026-01-01T00:00:00Z stdout F  line\n"+line("panic: bad"))
-	said, empty := write("said", "out of luck"), write("empty", "")
+	message, empty := write("message", "out of luck"), write("empty", "")
 	long := write("long", strings.Repeat("x", 5000)+"end")
 	for _, tc := range []struct {
 		name    string
@@ -37,13 +37,13 @@ func TestTerminationMessages(t *testing.T) {
 		want    string
 	}{
 		{"nothing", empty, "File", 1, "Error", "", ""},
-		{"the file", said, "File", 0, "Completed", "", "out of luck"},
-		{"after the runtime's words rt-127", said, "File", 1, "Error", "oom", "oom: out of luck"},
+		{"the file", message, "File", 0, "Completed", "", "out of luck"},
+		{"after the runtime's message rt-127", message, "File", 1, "Error", "oom", "oom: out of luck"},
 		{"the end of a long file rt-125", long, "File", 0, "Completed", "", strings.Repeat("x", 4093) + "end"},
 		{"no log unless asked for", empty, "File", 1, "Error", "", ""},
 		{"the log rt-126", empty, "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
 		{"the log where there is no file", filepath.Join(dir, "none"), "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
-		{"the file comes first", said, "FallbackToLogsOnError", 1, "Error", "", "out of luck"},
+		{"the file comes first", message, "FallbackToLogsOnError", 1, "Error", "", "out of luck"},
 		{"success needs no explanation", empty, "FallbackToLogsOnError", 0, "Completed", "", ""},
 		{"it never ran", empty, "FallbackToLogsOnError", 128, "ContainerCannotRun", "no such file", "no such file"},
 		{"a directory is no message", dir, "File", 1, "Error", "", ""},
@@ -52,7 +52,7 @@ func TestTerminationMessages(t *testing.T) {
 			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
 				ExitCode: tc.code, Reason: tc.reason, Message: tc.runtime, LogPath: log,
 				Annotations: map[string]string{podconfig.AnnotationMessagePath: "/dev/log", podconfig.AnnotationMessagePolicy: tc.policy},
-				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/else", HostPath: said}, {ContainerPath: "/dev/log", HostPath: tc.file}},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/else", HostPath: message}, {ContainerPath: "/dev/log", HostPath: tc.file}},
 			}))
 		})
 	}
@@ -108,8 +108,8 @@ func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
 
 func TestWhereATerminationMessageIs(t *testing.T) {
 	dir := t.TempDir()
-	said, log := filepath.Join(dir, "said"), filepath.Join(dir, "0.log")
-	require.NoError(t, os.WriteFile(said, []byte("out of luck"), 0o644))
+	message, log := filepath.Join(dir, "message"), filepath.Join(dir, "0.log")
+	require.NoError(t, os.WriteFile(message, []byte("out of luck"), 0o644))
 	require.NoError(t, os.WriteFile(log, []byte("2026-01-01T00:00:00Z stderr F panic: bad\n"), 0o644))
 	for name, tc := range map[string]struct{ path, policy, want string }{
 		"an absolute path":             {"/dev/log", "File", "out of luck"},
@@ -126,7 +126,7 @@ func TestWhereATerminationMessageIs(t *testing.T) {
 			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
 				ExitCode: 1, Reason: "Error", LogPath: log,
 				Annotations: map[string]string{podconfig.AnnotationMessagePath: tc.path, podconfig.AnnotationMessagePolicy: tc.policy},
-				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: said}},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: message}},
 			}))
 		})
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestEndingsOfPodsThatAreGoneAreForgotten(t *testing.T) { // lq-32
+func TestTerminationsOfRemovedPodsAreDropped(t *testing.T) { // lq-32
 	e, now := newTerminations(), time.Now()
 	for _, uid := range []types.UID{"gone", "here"} {
 		e.update(&runtime.PodStatus{UID: uid, ObservedAt: now, Containers: []runtime.ContainerStatus{
 			{ID: "x://" + string(uid), State: runtime.ContainerExited, FinishedAt: now.Add(-time.Minute)},
 		}})
 	}
-	// Nobody looks at a pod again of which nothing is left.
+	// A pod without containers is not inspected again, so only prune drops its entries.
 	e.prune(func(uid types.UID) bool { return uid == "gone" })
 	_, ok := e.get("gone", "gone")
 	assert.False(t, ok)

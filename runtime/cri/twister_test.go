@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A twister is a CRI runtime whose answers are changed on their way. It does
-// what it is told as a fakeCRI does; what it says of that is another matter.
+// A twister is a fakeCRI whose responses are altered on their way. Calls have their
+// normal effects.
 type twister struct {
 	*fakeCRI
 	sandboxes       func([]*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox
@@ -35,7 +35,7 @@ func twist[T any](with func(T) T, answer T, err error) (T, error) {
 	return with(answer), nil
 }
 
-// clones are what may be changed of what a runtime shows.
+// clones returns copies of the messages, which may be altered.
 func clones[M proto.Message](list []M) []M {
 	out := make([]M, 0, len(list))
 	for _, m := range list {
@@ -81,9 +81,9 @@ func (w *twister) ExecSync(ctx context.Context, id string, cmd []string, timeout
 	return w.fakeCRI.ExecSync(ctx, id, cmd, timeout)
 }
 
-// foreigners puts into f what no agent of this kind has made: a sandbox without
-// labels, and containers without, one that runs and one that does not. What it
-// returns checks that nothing was done to them.
+// foreigners adds to f a sandbox without labels, and a running and an exited
+// container without labels, as another program would. The returned function checks
+// that they are unchanged.
 func foreigners(f *fakeCRI) func(*testing.T) {
 	sandbox := &runtimeapi.PodSandboxStatus{
 		Id: "foreign-s", State: runtimeapi.PodSandboxState_SANDBOX_NOTREADY,

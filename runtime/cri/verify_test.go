@@ -8,7 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-func TestWhatAnAnswerLacksIsNamed(t *testing.T) {
+func TestMissingFieldsOfResponsesAreErrors(t *testing.T) {
 	version := func(change func(*runtimeapi.VersionResponse)) error {
 		v := &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: "r", RuntimeVersion: "1", RuntimeApiVersion: "v1"}
 		change(v)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-func TestNewNamesWhatIsWrongWithItsConfig(t *testing.T) {
+func TestNewValidatesItsConfig(t *testing.T) {
 	_, err := process.New(process.Config{})
 	require.EqualError(t, err, "process: Config.Dir is empty")
 	_, err = process.New(process.Config{Dir: t.TempDir(), StartTimeout: -1})
@@ -28,7 +28,7 @@ func TestNewNamesWhatIsWrongWithItsConfig(t *testing.T) {
 	require.ErrorContains(t, err, "/no/such/program")
 }
 
-func TestWhatCannotRunIsRefusedAtCreation(t *testing.T) {
+func TestInvalidConfigsAreRejectedAtCreation(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("pod")
 	file := filepath.Join(t.TempDir(), "data")
@@ -47,8 +47,8 @@ func TestWhatCannotRunIsRefusedAtCreation(t *testing.T) {
 		"log path":   {func(c *runtimeapi.ContainerConfig) { c.LogPath = "../../etc/passwd" }, "is outside the log directory"},
 		"no name":    {func(c *runtimeapi.ContainerConfig) { c.Metadata = nil }, "no name"},
 		"user name": {func(c *runtimeapi.ContainerConfig) {
-			c.Linux = &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{RunAsUsername: "nobody-of-that-name"}}
-		}, "nobody-of-that-name"},
+			c.Linux = &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{RunAsUsername: "no-such-user"}}
+		}, "no-such-user"},
 	} {
 		cfg := sh("app", "true")
 		tc.change(cfg)
@@ -56,7 +56,7 @@ func TestWhatCannotRunIsRefusedAtCreation(t *testing.T) {
 		assert.ErrorContains(t, err, tc.want, name)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), name)
 	}
-	_, err := n.CreateContainer(t.Context(), "nobody", sh("app", "true"), nil)
+	_, err := n.CreateContainer(t.Context(), "absent", sh("app", "true"), nil)
 	assert.Equal(t, codes.NotFound, status.Code(err))
 }
 
@@ -77,7 +77,7 @@ func TestACommandThatCannotBeExecutedExitsWithStartError(t *testing.T) {
 	assert.Contains(t, st.GetMessage(), file)
 }
 
-func TestTheEnvironmentAndTheWorkingDirectoryAreWhatWasAskedFor(t *testing.T) {
+func TestTheEnvironmentAndTheWorkingDirectoryAreSet(t *testing.T) {
 	n := newNode(t)
 	t.Setenv("AGENT_SECRET", "leaks")
 	s := n.sandbox("pod")
@@ -111,7 +111,7 @@ func TestTheEnvironmentAndTheWorkingDirectoryAreWhatWasAskedFor(t *testing.T) {
 	assert.Contains(t, n.log("pod", "elsewhere"), " F /\n")
 }
 
-func TestOneDescriptorTooManyIsNotInherited(t *testing.T) {
+func TestDescriptorsAreNotInherited(t *testing.T) {
 	if !linux {
 		t.Skip("needs /proc")
 	}
@@ -149,7 +149,7 @@ func TestRootCanBeAnyUser(t *testing.T) {
 	assert.EqualValues(t, 54321, st.GetUser().GetLinux().GetUid())
 }
 
-func TestAProgramThatForgotToCallSuperviseIsToldWhatToAdd(t *testing.T) {
+func TestStartFailsWithoutACallOfSupervise(t *testing.T) {
 	n := newNode(t)
 	for how, want := range map[string]string{
 		"end":   "it printed: unknown subcommand",

@@ -6,8 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// The CRI's messages bring gRPC; of this house only the nouns of streams are
-// needed, and who has a directory for its own.
+// The CRI's messages import gRPC; of this repository only the types of streams and
+// the directory lock are needed.
 func TestDependencies(t *testing.T) {
 	deptest.Closure{Package: "runtime/process", Max: 400, Module: []string{"internal/dirlock", "runtime"}}.Check(t)
 }

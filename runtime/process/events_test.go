@@ -32,7 +32,7 @@ func (n *node) watch() (<-chan *runtimeapi.ContainerEventResponse, <-chan error)
 	return events, ended
 }
 
-func TestEventsTellTheLifeOfASandboxAndItsContainers(t *testing.T) {
+func TestEventsOfASandboxAndItsContainers(t *testing.T) {
 	n := newNode(t)
 	events, _ := n.watch()
 	type told struct {
@@ -70,12 +70,12 @@ func TestEventsTellTheLifeOfASandboxAndItsContainers(t *testing.T) {
 	expect(id, created)
 	expect(id, started)
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.WorkingDir, "go"), nil, 0o600))
-	// Nobody asks for it: the exit comes by itself.
+	// The exit is reported without any call that reads the status.
 	e := expect(id, stopped)
 	require.Len(t, e.GetContainersStatuses(), 1)
 	st := e.GetContainersStatuses()[0]
 	assert.EqualValues(t, 3, st.GetExitCode())
-	t.Logf("exit told after %v", time.Duration(e.GetCreatedAt()-st.GetFinishedAt()))
+	t.Logf("exit reported after %v", time.Duration(e.GetCreatedAt()-st.GetFinishedAt()))
 	require.NoError(t, n.RemovePodSandbox(t.Context(), s))
 	expect(s, stopped)
 	expect(id, deleted)

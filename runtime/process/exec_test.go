@@ -44,11 +44,11 @@ func TestExecRunsInTheContainersEnvironmentAndDirectory(t *testing.T) {
 	require.ErrorContains(t, err, `"not-there": not found in PATH`)
 	_, _, err = n.ExecSync(t.Context(), id, nil, 0)
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
-	_, _, err = n.ExecSync(t.Context(), "nobody", []string{"true"}, 0)
+	_, _, err = n.ExecSync(t.Context(), "absent", []string{"true"}, 0)
 	assert.Equal(t, codes.NotFound, status.Code(err))
 }
 
-func TestExecIsKilledWithAllItStartedWhenItsTimeIsUp(t *testing.T) {
+func TestExecIsKilledWithItsChildrenAfterItsTimeout(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))
 	begin := time.Now()
@@ -62,7 +62,7 @@ func TestExecIsKilledWithAllItStartedWhenItsTimeIsUp(t *testing.T) {
 	assert.Equal(t, codes.Canceled, status.Code(err), "%v", err)
 }
 
-func TestExecDoesNotWaitForWhatItLeavesBehind(t *testing.T) {
+func TestExecDoesNotWaitForProcessesThatItLeavesBehind(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))
 	out, _, err := n.ExecSync(t.Context(), id, []string{"sh", "-c", "sleep 1000 & echo $!"}, time.Minute)

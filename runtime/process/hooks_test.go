@@ -16,10 +16,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-func TestHooksTellEachStartAndExitOnce(t *testing.T) {
+func TestHooksReportEachStartAndExitOnce(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.Close(t.Context()))
-	var mu sync.Mutex // an exit is told by whoever looks first
+	var mu sync.Mutex // Exited is called by the first goroutine that observes the exit
 	var starts []process.StartInfo
 	var exits []process.ExitInfo
 	hooks := process.Hooks{
@@ -57,7 +57,7 @@ func TestAStopThatIsCutShortCanBeHurried(t *testing.T) {
 	assert.EqualValues(t, 137, n.status(id).GetExitCode())
 }
 
-func TestUnimplementedMethodsSayTheirName(t *testing.T) {
+func TestErrorsOfUnimplementedMethodsContainTheirName(t *testing.T) {
 	n := newNode(t)
 	ctx := t.Context()
 	only := func(_ any, err error) error { return err }

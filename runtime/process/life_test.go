@@ -41,7 +41,7 @@ func TestAContainerIsCreatedRunsExitsAndIsRemoved(t *testing.T) {
 	assert.Regexp(t, regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z stdout F hello\n$`), n.log("web", "app"))
 
 	assert.Equal(t, codes.FailedPrecondition, status.Code(n.StartContainer(ctx, id)), "an instance starts once")
-	require.NoError(t, n.StopContainer(ctx, id, 5), "stopping what has exited is no error")
+	require.NoError(t, n.StopContainer(ctx, id, 5), "stopping an exited container is no error")
 	require.NoError(t, n.RemoveContainer(ctx, id))
 	require.NoError(t, n.RemoveContainer(ctx, id), "removing twice is no error")
 	_, err = n.ContainerStatus(ctx, id, false)
@@ -61,7 +61,7 @@ func TestAContainerIsCreatedRunsExitsAndIsRemoved(t *testing.T) {
 	assert.FileExists(t, filepath.Join(n.logs, "web", "app", "0.log"), "logs are the caller's")
 }
 
-func TestExitsAreToldByCodeAndReason(t *testing.T) {
+func TestExitCodesAndReasons(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("exits")
 	for _, tc := range []struct {
@@ -84,7 +84,7 @@ func TestExitsAreToldByCodeAndReason(t *testing.T) {
 	}
 }
 
-func TestStopAsksFirstAndKillsTheWholeGroupAfterTheTimeout(t *testing.T) {
+func TestStopSendsTERMAndKillsTheGroupAfterTheTimeout(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("stop")
 	t.Run("TERM is enough", func(t *testing.T) {
@@ -125,14 +125,14 @@ func TestStopAsksFirstAndKillsTheWholeGroupAfterTheTimeout(t *testing.T) {
 		assert.EqualValues(t, 137, n.status(id).GetExitCode())
 	})
 	t.Run("unknown and created ones", func(t *testing.T) {
-		require.NoError(t, n.StopContainer(t.Context(), "nobody", 0))
+		require.NoError(t, n.StopContainer(t.Context(), "absent", 0))
 		id, err := n.CreateContainer(t.Context(), s, sh("created", "exit 0"), nil)
 		require.NoError(t, err)
 		require.NoError(t, n.StopContainer(t.Context(), id, 0))
 	})
 }
 
-func TestWhatTheMainProcessLeavesBehindIsKilled(t *testing.T) {
+func TestProcessesThatTheMainProcessLeavesBehindAreKilled(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("rest")
 	script := `sleep 1000 & echo $! > group`
@@ -156,7 +156,7 @@ func TestWhatTheMainProcessLeavesBehindIsKilled(t *testing.T) {
 	}
 }
 
-func TestStoppingASandboxKillsWhatRunsAndForbidsMore(t *testing.T) {
+func TestStoppingASandboxKillsItsContainersAndForbidsStarts(t *testing.T) {
 	n := newNode(t)
 	ctx := t.Context()
 	s := n.sandbox("pod")
@@ -211,7 +211,7 @@ func TestTheSameAttemptIsNeverMadeTwice(t *testing.T) {
 	assert.Equal(t, codes.AlreadyExists, status.Code(err))
 }
 
-func TestARuntimeHandlerIsRefusedAsNothingIsIsolated(t *testing.T) {
+func TestRuntimeHandlersAreRejected(t *testing.T) {
 	n := newNode(t)
 	_, err := n.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "p", Uid: "1"},
@@ -302,7 +302,7 @@ func TestFiftyContainersAtOnce(t *testing.T) {
 	assert.Len(t, list, count)
 }
 
-func TestASandboxWhoseDirectoryIsGoneCanBeStopped(t *testing.T) {
+func TestASandboxWithoutItsDirectoryCanBeStopped(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("web")
 	c := n.start(s, sh("main", "sleep 100"))

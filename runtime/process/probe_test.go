@@ -60,7 +60,7 @@ func TestAHundredProbesOutOfTimeLeaveNoProcess(t *testing.T) {
 	for _, field := range begun {
 		pid, err := strconv.Atoi(field)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "%d is there", pid)
+		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "process %d exists", pid)
 	}
 	t.Logf("%d processes have come and gone", len(begun))
 }

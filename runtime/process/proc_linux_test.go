@@ -29,7 +29,7 @@ func FuzzParseStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { parseStat(data) })
 }
 
-func TestAProcessIsKnownByItsStart(t *testing.T) {
+func TestAProcessIsIdentifiedByItsStartTime(t *testing.T) {
 	start, err := processStart(os.Getpid())
 	require.NoError(t, err)
 	assert.True(t, is(identity{PID: os.Getpid(), Start: start}))

@@ -64,7 +64,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func TestSelectorsWantEveryPair(t *testing.T) {
+func TestSelectorsRequireEveryPair(t *testing.T) {
 	labels := map[string]string{"a": "1", "b": ""}
 	assert.True(t, selects(nil, labels))
 	assert.True(t, selects(map[string]string{"a": "1", "b": ""}, labels))
@@ -72,7 +72,7 @@ func TestSelectorsWantEveryPair(t *testing.T) {
 	assert.False(t, selects(map[string]string{"c": ""}, labels))
 }
 
-func TestRecordsThatWeDidNotWriteAreRefused(t *testing.T) {
+func TestForeignRecordsAreRejected(t *testing.T) {
 	id := newID()
 	for name, data := range map[string]string{
 		"empty":         ``,
@@ -104,8 +104,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// roundTrip: what is accepted is safe to use, and is the same when it is
-// written and read again.
+// roundTrip checks that an accepted record is safe to use, and unchanged after it is
+// marshaled and decoded again.
 func roundTrip[T record](t *testing.T, data []byte) {
 	rec, err := decode[T](data)
 	if err != nil {

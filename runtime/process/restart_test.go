@@ -23,8 +23,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// agent is the main of a small agent: it makes one pod and starts containers
-// in it for as long as it is let live, and prints what it has started.
+// agent is the main function of a small agent: it creates a pod, starts containers in
+// it until it is killed, and prints the IDs of started ones.
 func agent(dir string) error {
 	ctx := context.Background()
 	rt, err := process.New(process.Config{Dir: dir})
@@ -71,7 +71,7 @@ func runAgent(t *testing.T, dir, work, count, script string) (*exec.Cmd, *bufio.
 	return cmd, bufio.NewReader(out)
 }
 
-func TestAnotherRuntimeOnTheDirectoryFindsWhatRunsAndWhatExitedMeanwhile(t *testing.T) {
+func TestAReopenedRuntimeFindsRunningAndExitedContainers(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("pod")
 	work := t.TempDir()
@@ -128,7 +128,7 @@ func TestAContainerOutlivesAKilledAgent(t *testing.T) {
 
 // The law that matters: whenever an agent is killed, each process that runs is
 // a running container of the next agent, and no container ever ran twice.
-func TestAKillAtAnyMomentLeavesNothingThatIsInNoList(t *testing.T) {
+func TestAKillAtAnyTimeLeavesNoUnlistedContainer(t *testing.T) {
 	n := newNode(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -150,7 +150,7 @@ func TestAKillAtAnyMomentLeavesNothingThatIsInNoList(t *testing.T) {
 		cmd.Wait()
 		n.open(process.Config{})
 
-		// A start under way goes on; wait for the last one to be decided.
+		// Starts in progress continue; wait until the last one has completed.
 		eventually(t, "starts are decided", func() bool {
 			list, err := n.ListContainers(t.Context(), nil)
 			require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestAKillAtAnyMomentLeavesNothingThatIsInNoList(t *testing.T) {
 	}
 }
 
-func TestAContainerWhoseSupervisorIsKilledEndsAndSaysSo(t *testing.T) {
+func TestAContainerWhoseSupervisorIsKilledExitsWithAReason(t *testing.T) {
 	n := newNode(t)
 	s := n.sandbox("pod")
 	id := n.start(s, sh("app", "sleep 1000 & echo $!; wait"))
@@ -215,7 +215,7 @@ func TestAContainerWhoseSupervisorIsKilledEndsAndSaysSo(t *testing.T) {
 	before := st.GetFinishedAt()
 	require.NoError(t, n.Close(t.Context()))
 	n.open(process.Config{})
-	assert.Equal(t, before, n.status(id).GetFinishedAt(), "told the same after a restart")
+	assert.Equal(t, before, n.status(id).GetFinishedAt(), "the same after a restart")
 }
 
 // running: it exists and is no zombie that waits for a lazy init.

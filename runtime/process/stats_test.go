@@ -43,7 +43,7 @@ func TestStatsCountTheWholeTree(t *testing.T) {
 	if assert.Len(t, pods, 1, "the ready ones") {
 		assert.Equal(t, s, pods[0].GetAttributes().GetId())
 	}
-	_, err = n.PodSandboxStats(ctx, "nobody")
+	_, err = n.PodSandboxStats(ctx, "absent")
 	assert.Equal(t, codes.NotFound, status.Code(err))
 	fs, err := n.ImageFsInfo(ctx)
 	require.NoError(t, err)

@@ -32,17 +32,17 @@ func TestStreamExecPassesInputAndBothOutputs(t *testing.T) {
 	assert.Equal(t, "hello\n", out.String())
 	assert.Equal(t, "oops\n", errOut.String())
 
-	code, err = n.StreamExec(t.Context(), id, []string{"sh", "-c", "echo nobody hears it; cat"}, runtime.Streams{})
+	code, err = n.StreamExec(t.Context(), id, []string{"sh", "-c", "echo discarded; cat"}, runtime.Streams{})
 	require.NoError(t, err, "without streams there is no input and no output")
 	assert.Zero(t, code)
 
 	_, err = n.StreamExec(t.Context(), id, []string{"not-there"}, runtime.Streams{Stdout: &out})
 	require.ErrorContains(t, err, `"not-there": not found in PATH`)
-	_, err = n.StreamExec(t.Context(), "nobody", []string{"true"}, runtime.Streams{})
+	_, err = n.StreamExec(t.Context(), "absent", []string{"true"}, runtime.Streams{})
 	assert.Equal(t, codes.NotFound, status.Code(err))
 }
 
-// A slow reader loses nothing, also not what was written just before the end.
+// A slow reader receives all output, including that written just before the exit.
 func TestStreamExecWaitsForASlowReader(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))
@@ -64,9 +64,9 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What a command leaves behind in another session has the output open; it is
-// not waited for.
-func TestStreamExecDoesNotWaitForWhatItLeavesBehind(t *testing.T) {
+// A process that a command leaves behind in another session keeps the output open;
+// the call does not wait for it.
+func TestStreamExecDoesNotWaitForProcessesThatItLeavesBehind(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))
 	var out bytes.Buffer
@@ -99,7 +99,7 @@ func TestStreamExecEndsWithItsContextAndItsContainer(t *testing.T) {
 	assert.Equal(t, codes.FailedPrecondition, status.Code(<-done))
 }
 
-// screen is what a terminal shows, for tests that wait for some of it.
+// screen collects the output of a terminal, for tests that wait for some of it.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -142,7 +142,7 @@ func TestStreamExecHasATerminal(t *testing.T) {
 	typed("echo term is $TERM; test -t 0 && test -t 2 && echo a ter''minal >&2")
 	eventually(t, "a terminal", shown.shows("a terminal"))
 	eventually(t, "TERM", shown.shows("term is xterm"))
-	// What is typed is shown as well, but not as the end of a line.
+	// Typed text is echoed as well, but not as the end of a line.
 	typed("until stty size | grep '21 81'; do :; done")
 	eventually(t, "its size", shown.shows("21 81\r"))
 	resize <- runtime.TerminalSize{Width: 99, Height: 33}
@@ -165,7 +165,7 @@ func TestStreamAttachIsUnsupported(t *testing.T) {
 	assert.Equal(t, codes.Unimplemented, status.Code(n.StreamAttach(t.Context(), "x", runtime.Streams{})))
 }
 
-// echo greets each connection, and answers with what it reads.
+// echo greets each connection, and writes back the data that it reads.
 func echo(t *testing.T, address string) int32 {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -209,7 +209,7 @@ func TestPortForwardReachesThePodsAddressAndLoopback(t *testing.T) {
 	}
 }
 
-func TestPortForwardFailsWhereNobodyListensAndEndsWithItsContext(t *testing.T) {
+func TestPortForwardFailsWithoutAListenerAndEndsWithItsContext(t *testing.T) {
 	n := newNode(t)
 	sandbox := n.sandbox("pod")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -220,7 +220,7 @@ func TestPortForwardFailsWhereNobodyListensAndEndsWithItsContext(t *testing.T) {
 	ours, theirs := net.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- n.StreamPortForward(ctx, sandbox, port, theirs) }()
-	peer, err := listener.Accept() // a peer that says nothing
+	peer, err := listener.Accept() // a peer that sends nothing
 	require.NoError(t, err)
 	defer peer.Close()
 	cancel()
@@ -232,7 +232,7 @@ func TestPortForwardFailsWhereNobodyListensAndEndsWithItsContext(t *testing.T) {
 	_, theirs = net.Pipe()
 	require.ErrorContains(t, n.StreamPortForward(t.Context(), sandbox, port, theirs), "refused")
 	_, theirs = net.Pipe()
-	assert.Equal(t, codes.NotFound, status.Code(n.StreamPortForward(t.Context(), "nobody", port, theirs)))
+	assert.Equal(t, codes.NotFound, status.Code(n.StreamPortForward(t.Context(), "absent", port, theirs)))
 	require.NoError(t, n.StopPodSandbox(t.Context(), sandbox))
 	_, theirs = net.Pipe()
 	assert.Equal(t, codes.FailedPrecondition, status.Code(n.StreamPortForward(t.Context(), sandbox, port, theirs)))

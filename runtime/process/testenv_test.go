@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// A node is a runtime on a directory, with what tests do with one.
+// A node is a runtime on a directory, with helpers for tests.
 type node struct {
 	*process.Runtime
 	t    *testing.T

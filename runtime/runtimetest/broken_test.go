@@ -187,7 +187,7 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 		assert.True(t, ran[check.Name], "%s did not run", check.Name)
 	}
 	assert.Empty(t, broke["nothing_is_broken"])
-	assert.Len(t, regexp.MustCompile(`broken promise: \S`).FindAllString(string(out), -1), total, "each failure says what was promised")
+	assert.Len(t, regexp.MustCompile(`broken promise: \S`).FindAllString(string(out), -1), total, "each failure contains the promise")
 }
 
 func allViolations() map[string]func(*broken, *runtimetest.Runtime) {

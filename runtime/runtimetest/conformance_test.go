@@ -28,7 +28,7 @@ Rules (rt-, pleg-, lq- …) refer to the notes on the behavior of the kubelet; t
 `
 
 // docs/conformance.md has every check, as it is.
-func TestTheDocumentOfTheKitIsCurrent(t *testing.T) {
+func TestConformanceDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(conformanceHead)
 	results, err := os.ReadFile(filepath.Join("testdata", "results.md"))
@@ -49,7 +49,7 @@ func TestTheDocumentOfTheKitIsCurrent(t *testing.T) {
 	assert.Equal(t, strings.ReplaceAll(string(got), "\r\n", "\n"), b.String(), "go test ./runtime/runtimetest -update")
 }
 
-func TestEachCheckSaysAllThatAPersonNeeds(t *testing.T) {
+func TestEachCheckIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	name := regexp.MustCompile(`^([A-Z][a-zA-Z]*)$`)
 	for _, c := range runtimetest.Checks() {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-func TestAPodCanDecideWhatItsContainersDo(t *testing.T) {
+func TestBehaviourMayDependOnThePod(t *testing.T) {
 	rt := &runtimetest.Runtime{
 		Decide: func(pod *v1.Pod, _ *v1.Container) (runtimetest.Behaviour, bool) {
 			return runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}}, pod.Name == "bad"

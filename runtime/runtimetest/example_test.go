@@ -41,8 +41,8 @@ func Example() {
 	// nginx exited 1 after 0 restarts
 }
 
-// A call can take effect and lose its answer, as when it times out on its way
-// back. Who calls again must not start a second container.
+// A call can take effect although its response is lost, as when it times out. A caller
+// that retries must not start a second container.
 func ExampleRuntime_Inject() {
 	ctx := context.Background()
 	rt := new(runtimetest.Runtime)

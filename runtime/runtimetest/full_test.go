@@ -76,7 +76,7 @@ func (f *full) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		c.LogPath = f.logFile(c)
-		if text, ok := strings.CutPrefix(c.Image, "tells "); ok && c.State == runtime.ContainerExited {
+		if text, ok := strings.CutPrefix(c.Image, "reports "); ok && c.State == runtime.ContainerExited {
 			c.Message = text
 		}
 	}
@@ -85,9 +85,9 @@ func (f *full) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 
 func (f *full) logFile(c *runtime.ContainerStatus) string {
 	path := filepath.Join(f.dir, strings.ReplaceAll(c.ID, "/", "_"))
-	if text, ok := strings.CutPrefix(c.Image, "says "); ok {
+	if text, ok := strings.CutPrefix(c.Image, "prints "); ok {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			if _, err := os.Stat(path + ".old"); err != nil { // it says it once
+			if _, err := os.Stat(path + ".old"); err != nil { // it prints the text once
 				_ = os.WriteFile(path, []byte("2026-01-02T03:04:05.6Z stdout F "+text+"\n"), 0o644)
 			}
 		}
@@ -111,7 +111,7 @@ func (f *full) ReopenLog(ctx context.Context, id string) error {
 	return os.WriteFile(path, nil, 0o644)
 }
 
-// StreamExec has an echo, and tells the sizes of its terminal.
+// StreamExec implements echo and a command that prints the sizes of its terminal.
 func (f *full) StreamExec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	if cmd[0] == "echo" {
 		if _, _, err := f.find(ctx, id); err != nil {
@@ -134,7 +134,7 @@ func (f *full) StreamExec(ctx context.Context, id string, cmd []string, s runtim
 // Attach repeats line by line, as the main process would.
 func (f *full) Attach(ctx context.Context, id string, s runtime.Streams) error {
 	lines := make(chan string, 16)
-	go func() { // Stdin is closed by whoever made it
+	go func() { // Stdin is closed by the caller
 		defer close(lines)
 		buf := make([]byte, 64)
 		for {

@@ -95,7 +95,7 @@ func TestOldSandboxesGoWithTheirLastContainer(t *testing.T) { // rt-133
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 	s = mustLook(t, rt, "p")
 	assert.Empty(t, s.Containers)
-	require.Len(t, s.Sandboxes, 1, "the newest one of a pod that is wanted stays")
+	require.Len(t, s.Sandboxes, 1, "the newest one of a desired pod is kept")
 	mustSync(t, rt, pod)
-	assert.Equal(t, int32(3), mustLook(t, rt, "p").Container("web").RestartCount, "counts outlive what was collected (rt-75)")
+	assert.Equal(t, int32(3), mustLook(t, rt, "p").Container("web").RestartCount, "counts survive garbage collection (rt-75)")
 }

@@ -17,7 +17,7 @@ import (
 
 // Whatever happens to a pod, SyncPod comes to an end soon (inv-16), no
 // container runs twice, and restart counts never go back (inv-10).
-func TestLawsHoldWhateverHappens(t *testing.T) {
+func TestInvariantsHoldAtRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -33,7 +33,7 @@ func lawfulLife(t *testing.T, rnd *rand.Rand) {
 	counts := map[string]int32{} // of the newest instance of each container
 	ids := map[string]bool{}     // of all instances so far
 	for range 10 {
-		// The steps to the fixed point, the last of which does nothing.
+		// Sync until nothing is left to do; the last step has no actions.
 		for round := 0; ; round++ {
 			require.LessOrEqual(t, round, len(pod.Spec.InitContainers)+2, "no end of SyncPods; the pod is %+v", mustLook(t, rt, "p"))
 			if len(mustSync(t, rt, pod).Actions) == 0 {

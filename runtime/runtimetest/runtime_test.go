@@ -43,7 +43,7 @@ func mustLook(t *testing.T, rt runtime.Runtime, uid types.UID) *runtime.PodStatu
 	return s
 }
 
-func TestStartMakesAPodThatOnlyTheRuntimeKnows(t *testing.T) {
+func TestStartCreatesAPodWithoutASpec(t *testing.T) {
 	rt := new(runtimetest.Runtime)
 	id := rt.Start("web", "nginx")
 	s := mustLook(t, rt, "web")
@@ -62,7 +62,7 @@ func TestStartMakesAPodThatOnlyTheRuntimeKnows(t *testing.T) {
 	assert.Len(t, s.Sandboxes, 1)
 }
 
-func TestExitAndHangNameWhatDoesNotRun(t *testing.T) {
+func TestExitAndHangNameAContainerThatDoesNotRun(t *testing.T) {
 	rt := new(runtimetest.Runtime)
 	assert.EqualError(t, rt.Exit("web", "nginx", 1), "runtimetest: no container nginx runs in pod web")
 	rt.Start("web", "nginx")
@@ -106,7 +106,7 @@ func TestNamesCountBeforeImages(t *testing.T) {
 	assert.Equal(t, "named", s.Containers[0].Name)
 }
 
-func TestBackOffIsToldWithItsEnd(t *testing.T) {
+func TestBackOffIsReportedWithItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
 		pod := newPod("p", "web")
@@ -171,7 +171,7 @@ func TestRemoveLeavesNothingAndEndsAKillThatWaits(t *testing.T) {
 }
 
 // An agent of old may start a container while another one kills the pod.
-func TestKillPodStopsWhatIsStartedMeanwhile(t *testing.T) {
+func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		rt.Behave("slow", runtimetest.Behaviour{StopDelay: 2 * time.Second})
@@ -182,7 +182,7 @@ func TestKillPodStopsWhatIsStartedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestHangHoldsBackWhatItWouldHaveDone(t *testing.T) {
+func TestHangDelaysTheBehaviour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		rt.Behave("web", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
@@ -233,7 +233,7 @@ func TestSidecarsAreStoppedAfterTheRestLastOneFirst(t *testing.T) {
 	})
 }
 
-func TestRestartAllBeginsThePodAnewInItsSandbox(t *testing.T) { // rt-140, rt-141
+func TestRestartAllRestartsThePodInItsSandbox(t *testing.T) { // rt-140, rt-141
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		pod := newPod("p", "trigger", "web")
@@ -281,7 +281,7 @@ func TestRequestsWithoutAPodAreRefused(t *testing.T) {
 	assert.Empty(t, mustPods(t, rt))
 }
 
-func TestFaultsStrikeTheCallsTheyAreMeantFor(t *testing.T) {
+func TestFaultsApplyToTheirCalls(t *testing.T) {
 	boom := errors.New("boom")
 	for _, tc := range []struct {
 		name    string
@@ -355,7 +355,7 @@ func TestEveryMethodCanFail(t *testing.T) {
 	assert.True(t, mustLook(t, rt, "p").Running(), "nothing took effect")
 }
 
-func TestAWatchTellsEachChangedPodAndLosesNone(t *testing.T) {
+func TestAWatchReportsEachChangedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		ctx, cancel := context.WithCancel(t.Context())

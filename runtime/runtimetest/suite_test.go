@@ -14,10 +14,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// newMemory returns a runtime whose containers behave as memorySuite says.
+// newMemory returns a runtime whose containers behave as memorySuite specifies.
 func newMemory(*testing.T) runtime.Runtime { return memory() }
 
-// newFull returns one that has all powers.
+// newFull returns a runtime with all optional interfaces.
 func newFull(t *testing.T) runtime.Runtime { return &full{Runtime: memory(), dir: t.TempDir()} }
 
 func memory() *runtimetest.Runtime {
@@ -38,7 +38,7 @@ func memory() *runtimetest.Runtime {
 	rt.Behave("long", long)
 	rt.Behave("long-2", long)
 	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
-	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "tells out of luck": 1} {
+	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "reports out of luck": 1} {
 		rt.Behave(image, runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
 	}
 	return rt
@@ -51,8 +51,8 @@ func memorySuite() runtimetest.Suite {
 			Stubborn:   v1.Container{Image: "stubborn"},
 			Repeats:    v1.Container{Image: "repeats"},
 			OtherImage: "long-2",
-			Message:    func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
-			Prints:     func(text string) v1.Container { return v1.Container{Image: "says " + text} },
+			Message:    func(text string) v1.Container { return v1.Container{Image: "reports " + text} },
+			Prints:     func(text string) v1.Container { return v1.Container{Image: "prints " + text} },
 			Listens:    func(port int32) v1.Container { return v1.Container{Image: fmt.Sprint("greets ", port)} },
 			Exit: func(code int32) v1.Container {
 				if code > 9 {
@@ -80,7 +80,7 @@ func memorySuite() runtimetest.Suite {
 	}
 }
 
-// bareSuite is for the runtime in memory as it is, which calls nobody.
+// bareSuite is for the plain runtime in memory, which makes no calls of a backend.
 func bareSuite() runtimetest.Suite {
 	s := memorySuite()
 	s.Backend.Calls = nil

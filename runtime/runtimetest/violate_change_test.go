@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// changeViolations break promises on what is done anew, on hints and on what a
-// list costs.
+// changeViolations break promises on replaced and restarted containers, on hints and
+// on the cost of a list.
 var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"ChangedImageReplacesContainer": edited(func(pod *v1.Pod) {
 		for i := range pod.Spec.Containers {

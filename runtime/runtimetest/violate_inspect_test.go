@@ -18,7 +18,7 @@ var inspectViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"InspectionHasNoSideEffects": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
-			for _, p := range pods { // restarts what has failed
+			for _, p := range pods { // restarts failed containers
 				for _, c := range p.Containers {
 					if c.State == runtime.ContainerExited && len(p.Containers) == 2 && c.Name == "short" {
 						rt.Start(p.UID, c.Name)

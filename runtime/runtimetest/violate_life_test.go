@@ -62,7 +62,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"StateSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // by what Reopen returns, below
+	"StateSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen, below
 	"SyncPodStartsAllContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()

@@ -40,7 +40,7 @@ func afterwards(do func(rt *runtimetest.Runtime, pod *v1.Pod, s *runtime.PodStat
 	}
 }
 
-// forgetful is a restart of the agent after which counts begin anew.
+// forgetful is a restart of the agent after which counts start at 0.
 func forgetful(_ *testing.T, rt runtime.Runtime) runtime.Runtime {
 	b := rt.(*broken)
 	inner := b.status
@@ -138,7 +138,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 				return runtime.SyncResult{}, err
 			}
 			if c := s.Container("main"); c != nil && c.State == runtime.ContainerExited {
-				return runtime.SyncResult{}, nil // proxy goes on
+				return runtime.SyncResult{}, nil // proxy continues to run
 			}
 			return rt.SyncPod(ctx, req)
 		}
@@ -161,7 +161,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			}
 			for i := range s.Containers {
 				if s.Containers[i].State == runtime.ContainerExited && !s.Running() {
-					s.Containers[i].FinishedAt = s.ObservedAt // nobody wrote it down
+					s.Containers[i].FinishedAt = s.ObservedAt // the time of the exit is lost
 				}
 			}
 			return s, nil
@@ -179,7 +179,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			pod.Spec.Containers[i].RestartPolicyRules = nil
 		}
 	}),
-	"RestartCountsSurviveAgentRestart": func(*broken, *runtimetest.Runtime) {}, // by what Reopen returns
+	"RestartCountsSurviveAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
 	"BackOffIsBounded": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Backoff = time.Second
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -246,7 +246,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"OrphanSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // by what Reopen returns
+	"OrphanSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
 	"GarbageCollectionKeepsRunningContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			if policy.MaxContainers == 1 {

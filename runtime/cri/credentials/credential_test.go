@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
 
-func TestACredentialNeverShowsWhatItSays(t *testing.T) {
+func TestACredentialIsPrintedWithoutSecrets(t *testing.T) {
 	c := credentials.Credential{
 		Username: "hunter2-user", Password: "hunter2-password", Auth: "hunter2-auth", Email: "hunter2-mail",
 		IdentityToken: "hunter2-id", RegistryToken: "hunter2-reg",

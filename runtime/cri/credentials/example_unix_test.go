@@ -19,7 +19,7 @@ const shellPlugin = `#!/bin/sh
 cat >/dev/null
 echo '{"kind": "CredentialProviderResponse", "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
   "cacheKeyType": "Registry", "cacheDuration": "10m",
-  "auth": {"reg.io": {"username": "'$WHO'", "password": "s3cret"}}}'
+  "auth": {"reg.io": {"username": "'$LOGIN'", "password": "s3cret"}}}'
 `
 
 const shellConfig = `
@@ -30,7 +30,7 @@ providers:
   matchImages: ["*.io"]
   defaultCacheDuration: 1h
   apiVersion: credentialprovider.kubelet.k8s.io/v1
-  env: [{name: WHO, value: node}]
+  env: [{name: LOGIN, value: node}]
 `
 
 // A plugin is asked once for all images of its registry.

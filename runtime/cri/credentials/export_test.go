@@ -1,6 +1,6 @@
 package credentials
 
-// CheckResponse reads what a plugin of v1 wrote.
+// CheckResponse parses a response of a v1 plugin.
 func CheckResponse(data []byte) error {
 	_, err := parseResponse(data, pluginV1)
 	return err

@@ -24,7 +24,7 @@ func write(t *testing.T, path, data string) {
 // config is a config.json that gives reg.io a user.
 func config(user string) string { return `{"auths":{"reg.io":{"username":"` + user + `"}}}` }
 
-func TestFilesAreLookedForWhereAKubeletLooks(t *testing.T) {
+func TestDefaultPaths(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the paths are written with slashes")
 	}
@@ -65,7 +65,7 @@ func TestTheFirstFileThatCanBeReadCounts(t *testing.T) {
 	assert.Equal(t, "credentials: file "+paths[0]+": not JSON, at byte 18", err.Error())
 	assert.Equal(t, []string{"b"}, got, "the first cannot be read")
 
-	// Nothing but the content tells that this one is new.
+	// The second config has the same size and time; only its content differs.
 	write(t, paths[0], config("x"))
 	got, err = lookup()
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	require.EqualError(t, err, "credentials: FilesConfig.Paths[1] is empty")
 }
 
-func TestHelpersThatAreNotAskedAreToldOnce(t *testing.T) {
+func TestUnsupportedHelpersAreReportedOnce(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, `{"auths":{"reg.io":{"username":"bob"}},"credsStore":"desktop","credHelpers":{"gcr.io":"gcloud"}}`)

@@ -18,8 +18,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1"
 )
 
-// The tests' plugin is the test binary itself, under another name and with this
-// variable set to what it is to do.
+// The tests' plugin is the test binary itself, under another name; this variable
+// selects its behavior.
 const pluginMode = "CREDENTIALS_TEST_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A pluginRequest is what a plugin reads from its stdin.
+// A pluginRequest is the request that a plugin reads from its stdin.
 type pluginRequest struct {
 	APIVersion  string            `json:"apiVersion"`
 	Kind        string            `json:"kind"`
@@ -135,8 +135,8 @@ func pluginDir(t *testing.T, names ...string) string {
 	return dir
 }
 
-// provider is a provider for reg.io that acts as mode says; more sets variables
-// of its environment, "NAME=value".
+// provider returns a provider for reg.io that behaves as mode specifies; more are
+// environment variables, "NAME=value".
 func provider(name, mode string, more ...string) kubeletconfig.CredentialProvider {
 	p := kubeletconfig.CredentialProvider{
 		Name:                 name,
@@ -155,7 +155,7 @@ func provider(name, mode string, more ...string) kubeletconfig.CredentialProvide
 	return p
 }
 
-// requests returns what the plugins with the log were asked.
+// requests returns the requests that the plugins recorded in the log.
 func requests(t *testing.T, log string) []pluginRequest {
 	t.Helper()
 	data, err := os.ReadFile(log)

@@ -76,9 +76,9 @@ func TestAPluginIsAskedInItsVersion(t *testing.T) {
 	}
 }
 
-func TestAnswersAreKeptAsTheySay(t *testing.T) {
+func TestResponsesAreCachedAsSpecified(t *testing.T) {
 	for _, c := range []struct {
-		mode, keep string // what the plugin answers; keep "" says nothing
+		mode, keep string // the response's cache key type and duration; "" for no duration
 		second     string // the image after reg.io/a
 		later      time.Duration
 		runs       int
@@ -116,7 +116,7 @@ func TestAnswersAreKeptAsTheySay(t *testing.T) {
 	}
 }
 
-func TestNoDefaultDurationKeepsNothing(t *testing.T) {
+func TestWithoutADefaultDurationNothingIsCached(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p := provider("cloud", "Global", "PLUGIN_LOG="+log)
 	p.DefaultCacheDuration = &metav1.Duration{Duration: 0}
@@ -136,7 +136,7 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 		{"it exits with an error", "fail", "run for image reg.io/app: exit status 3"},
 		{"it writes too much to stderr", "shout", "run for image reg.io/app: exit status 1"},
 		{"it writes too much to stdout", "flood", "run for image reg.io/app: wrote more than 1048576 bytes"},
-		{"it says nothing", "raw:\n", "response for image reg.io/app: is empty"},
+		{"it writes nothing", "raw:\n", "response for image reg.io/app: is empty"},
 		{"no JSON", "raw:hunter2", "response for image reg.io/app: not JSON, at byte 1"},
 		{"two answers", response(`"cacheKeyType":"Image"`) + "{}", "not JSON"},
 		{"another kind", `raw:{"kind":"hunter2","apiVersion":"credentialprovider.kubelet.k8s.io/v1"}`, "kind is not CredentialProviderResponse"},
@@ -189,7 +189,7 @@ func TestAPluginHasItsTimeAndNoMore(t *testing.T) {
 	require.EqualError(t, err, "credentials: plugin slow: run for image reg.io/app: no answer within 50ms")
 }
 
-func TestAChildThatAPluginLeavesHoldsNobody(t *testing.T) {
+func TestAChildThatAPluginLeavesBlocksNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the child would keep the directory of plugins from being removed")
 	}
@@ -241,7 +241,7 @@ func TestLookupsOfOneImageShareARun(t *testing.T) {
 	assert.Len(t, requests(t, log), 1)
 }
 
-func TestAPluginThatIsNotThere(t *testing.T) {
+func TestAMissingPlugin(t *testing.T) {
 	dir := t.TempDir()
 	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("none", "Image")}, Dir: dir})
 	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
@@ -316,7 +316,7 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		{name: "it gets a token of the pod", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", "web")}, asked: []string{"hunter2-a-registry"}},
 		{name: "an answer by token is for that pod", source: &tokens{account: with},
 			pods: []*v1.Pod{pod("a", "web"), pod("a", "web"), pod("b", "web")}, asked: []string{"hunter2-a-registry", "hunter2-b-registry"}},
-		{name: "a new token is asked anew", source: &tokens{account: with, fresh: true},
+		{name: "a new token causes a new run", source: &tokens{account: with, fresh: true},
 			pods: []*v1.Pod{pod("a", "web"), pod("a", "web")}, asked: []string{"hunter2-a-registry-1", "hunter2-a-registry-2"}},
 		{name: "an answer by service account is for its pods", source: &tokens{account: with},
 			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
@@ -332,7 +332,7 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		{name: "an account without a required annotation is left out", source: &tokens{account: account(nil)}, pods: []*v1.Pod{pod("a", "web")}},
 		{name: "an account that cannot be read", source: &tokens{err: errors.New("forbidden")}, pods: []*v1.Pod{pod("a", "web")},
 			says: "credentials: plugin cloud: get service account shop/web: forbidden"},
-		{name: "an account that is not there", source: &tokens{}, pods: []*v1.Pod{pod("a", "web")},
+		{name: "an account that does not exist", source: &tokens{}, pods: []*v1.Pod{pod("a", "web")},
 			says: "credentials: plugin cloud: get service account shop/web: not found"},
 		{name: "no source of tokens", pods: []*v1.Pod{pod("a", "web")},
 			says: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
@@ -413,7 +413,7 @@ func TestAnAnswerEndsWithItsServiceAccount(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, requests(t, log), want.runs)
 	}
-	assert.Equal(t, 4, source.given, "no token where the answer is there")
+	assert.Equal(t, 4, source.given, "no token for a cached response")
 }
 
 // The stderr of a plugin may contain credentials, and errors reach the events of pods.

@@ -55,8 +55,8 @@ func TestAProviderConfigIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAProviderConfigIsNamed(t *testing.T) {
-	// provider is a config with one good provider and what is added to it.
+func TestInvalidProviderConfigs(t *testing.T) {
+	// provider returns a config with one valid provider and the fields in more.
 	provider := func(more string) string {
 		return "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n" +
 			"- {matchImages: [reg.io], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1, " + more + "}\n"
@@ -73,7 +73,7 @@ func TestWhatIsWrongWithAProviderConfigIsNamed(t *testing.T) {
 		{"another kind", "apiVersion: v1\nkind: Pod\n", `kind: is "Pod", not CredentialProviderConfig`},
 		{"another version", "apiVersion: kubelet.config.k8s.io/v2\nkind: CredentialProviderConfig\n", `apiVersion: is "kubelet.config.k8s.io/v2"`},
 		{"no providers", "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\n", "providers: is required"},
-		{"a field that nobody knows", provider("name: x, matchImage: y"), `unknown field "providers[0].matchImage"`},
+		{"an unknown field", provider("name: x, matchImage: y"), `unknown field "providers[0].matchImage"`},
 		{"a field of a wrong type", provider("name: [x]"), "name"},
 		{"a repeated key", "kind: a\nkind: b\n", `"kind" already set`},
 		{"no name", provider("args: [x]"), "providers[0].name: is required"},
@@ -101,7 +101,7 @@ func TestWhatIsWrongWithAProviderConfigIsNamed(t *testing.T) {
 		{"no cache type", tokens("serviceAccountTokenAudience: a, requireServiceAccount: true"), "providers[0].tokenAttributes.cacheType: is required"},
 		{"another cache type", tokens("serviceAccountTokenAudience: a, requireServiceAccount: true, cacheType: Pod"), `providers[0].tokenAttributes.cacheType: is "Pod"`},
 		{"no word on accounts", tokens("serviceAccountTokenAudience: a, cacheType: Token"), "providers[0].tokenAttributes.requireServiceAccount: is required"},
-		{"a plugin that knows no tokens", raw(v1Only + ", apiVersion: credentialprovider.kubelet.k8s.io/v1beta1, tokenAttributes: {serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true}"), "requires apiVersion credentialprovider.kubelet.k8s.io/v1, not"},
+		{"a plugin version without tokens", raw(v1Only + ", apiVersion: credentialprovider.kubelet.k8s.io/v1beta1, tokenAttributes: {serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true}"), "requires apiVersion credentialprovider.kubelet.k8s.io/v1, not"},
 		{"annotations of no account", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: false, requiredServiceAccountAnnotationKeys: [a]"), "requiredServiceAccountAnnotationKeys: needs requireServiceAccount"},
 		{"a bad annotation", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, optionalServiceAccountAnnotationKeys: ['a b']"), `optionalServiceAccountAnnotationKeys[0]: "a b" is not an annotation key`},
 		{"an annotation twice", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, requiredServiceAccountAnnotationKeys: [a], optionalServiceAccountAnnotationKeys: [a]"), `optionalServiceAccountAnnotationKeys[0]: "a" is a duplicate`},
@@ -156,7 +156,7 @@ func FuzzParseProviders(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is read is what the constructor takes.
+		// NewPlugins accepts the parsed providers.
 		_, err = credentials.NewPlugins(credentials.PluginsConfig{Providers: providers, Dir: "x"})
 		require.NoError(t, err)
 	})

@@ -51,10 +51,10 @@ func TestDockerConfigsAreRead(t *testing.T) {
 		{"user and password", `{"username":"bob","password":"pw","email":"b@x"}`, credentials.Credential{Username: "bob", Password: "pw", Email: "b@x"}},
 		{"auth goes first", `{"username":"eve","password":"no","auth":"` + auth("bob", "pw") + `"}`, credentials.Credential{Username: "bob", Password: "pw"}},
 		{"identity token", `{"auth":"` + auth("bob", "") + `","identitytoken":"idt"}`, credentials.Credential{IdentityToken: "idt"}},
-		{"identity token beside a password", `{"auth":"` + auth("bob", "pw") + `","identitytoken":"idt"}`, credentials.Credential{Username: "bob", Password: "pw", IdentityToken: "idt"}},
+		{"identity token and a password", `{"auth":"` + auth("bob", "pw") + `","identitytoken":"idt"}`, credentials.Credential{Username: "bob", Password: "pw", IdentityToken: "idt"}},
 		{"registry token", `{"registrytoken":"rt"}`, credentials.Credential{RegistryToken: "rt"}},
 		{"nothing", `{}`, credentials.Credential{}},
-		{"fields that nobody knows", `{"username":"bob","password":"pw","x":1}`, credentials.Credential{Username: "bob", Password: "pw"}},
+		{"unknown fields", `{"username":"bob","password":"pw","x":1}`, credentials.Credential{Username: "bob", Password: "pw"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, s := range []v1.Secret{

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// What is nearest to the container counts: each of these exits with a code of
-// its own.
-func TestTheNearestBehaviourCounts(t *testing.T) {
+// The most specific behaviour applies to a container: each of these exits with a code
+// of its own.
+func TestTheMostSpecificBehaviourApplies(t *testing.T) {
 	exits := func(code int32) fakecri.Behaviour { return fakecri.Behaviour{RunFor: time.Second, ExitCode: code} }
 	ofPod := map[string]string{fakecri.AnnotationBehaviour: "{runFor: 1s, exitCode: 2}"}
 	for _, test := range []struct {
@@ -49,7 +49,7 @@ func TestTheNearestBehaviourCounts(t *testing.T) {
 				pod.Annotations = test.annotations
 				sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
 				require.NoError(n, err)
-				// As the kubelet does it: by the ID of what was pulled.
+				// As the kubelet does: by the ID of the pulled image.
 				imageID := n.pull(test.image)
 				for i, image := range []*runtimeapi.ImageSpec{
 					{Image: imageID, UserSpecifiedImage: test.image}, {Image: imageID}, {Image: test.image},

@@ -45,11 +45,11 @@ func die(tb testing.TB, r *fakecri.Runtime, sandbox, container string) {
 	require.NoError(tb, r.RemovePodSandbox(ctx, sandbox))
 }
 
-// BenchmarkLives is whole lives of pods, from RunPodSandbox to RemovePodSandbox,
-// beside many that stay.
+// BenchmarkLives runs whole pod lifecycles, from RunPodSandbox to RemovePodSandbox,
+// with a number of other pods running.
 func BenchmarkLives(b *testing.B) {
 	for _, others := range []int{0, pods} {
-		b.Run(fmt.Sprintf("beside %d", others), func(b *testing.B) {
+		b.Run(fmt.Sprintf("among %d", others), func(b *testing.B) {
 			r := newRuntime(b, fakecri.Config{})
 			for i := range others {
 				live(b, r, fmt.Sprint("other-", i))
@@ -64,8 +64,8 @@ func BenchmarkLives(b *testing.B) {
 	}
 }
 
-// BenchmarkPod is what it takes to look at one pod among many, as a kubelet
-// does after an event.
+// BenchmarkPod measures the calls to inspect one pod among many, as a kubelet does
+// after an event.
 func BenchmarkPod(b *testing.B) {
 	r := newRuntime(b, fakecri.Config{})
 	for i := range pods {
@@ -126,8 +126,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Many pods at once are what the package is for: none of them may have a
-// goroutine while nothing happens, nor much memory.
+// The package must support many concurrent pods: an idle pod has no goroutine and
+// uses little memory.
 func TestManyPodsAreLight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, routines := heap(), goruntime.NumGoroutine()

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// What the script says is what containerd does.
-func TestIntegrationTheScriptSaysWhatContainerdAnswers(t *testing.T) {
+// The responses in the script are those of containerd.
+func TestIntegrationTheScriptHasTheResponsesOfContainerd(t *testing.T) {
 	cgroup := fmt.Sprintf("kubeparts-calls-%d", os.Getpid())
 	t.Cleanup(func() { removeCgroup(t, cgroup) }) // after the daemon's
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
@@ -33,7 +33,7 @@ func TestIntegrationTheScriptSaysWhatContainerdAnswers(t *testing.T) {
 	script, rest := readScript(t)
 	s := &subject{runtime: client.Runtime, images: client.Images, registry: registry.Host, password: lab.RegistryPassword, logs: t.TempDir(), cgroup: "/" + cgroup}
 	if *update {
-		require.Equal(t, "2.4.2", daemon.Version, "the script says what that answers")
+		require.Equal(t, "2.4.2", daemon.Version, "the script contains the responses of this version")
 		writeScript(t, s.play(t, script), rest)
 		return
 	}
@@ -55,22 +55,22 @@ var in16 = known{
 	"create x in=a name=long nosandboxconfig": {why: "it crashes"},
 
 	"runtime-config":                         {"Unimplemented", "the call is newer"},
-	"update-pod nobody cpu=512":              {"Unimplemented", "the call is newer"},
+	"update-pod absent cpu=512":              {"Unimplemented", "the call is newer"},
 	"metric-descriptors":                     {"Unimplemented", "the call is newer"},
 	"list-metrics":                           {"Unimplemented", "the call is newer"},
 	"list-metrics (2)":                       {"Unimplemented", "the call is newer"},
 	"update-pod a cpu=512":                   {"Unimplemented", "the call is newer"},
 	"update-pod b cpu=512":                   {"Unimplemented", "the call is newer"},
-	"checkpoint nobody":                      {"Unimplemented", "the call is newer"},
+	"checkpoint absent":                      {"Unimplemented", "the call is newer"},
 	"checkpoint c":                           {"Unimplemented", "the call is newer"},
 	"checkpoint c (2)":                       {"Unimplemented", "the call is newer"},
 	"checkpoint d":                           {"Unimplemented", "the call is newer"},
-	"stop-pod nobody":                        {"NotFound", "stopping what is not known was an error"},
-	"stop nobody 0":                          {"NotFound", "stopping what is not known was an error"},
-	"stop nobody 5":                          {"NotFound", "stopping what is not known was an error"},
-	"stop nobody -1":                         {"NotFound", "stopping what is not known was an error"},
-	"stop-pod a2 (3)":                        {"NotFound", "stopping what is not known was an error"},
-	"stop d 0 (2)":                           {"NotFound", "stopping what is not known was an error"},
+	"stop-pod absent":                        {"NotFound", "stopping an unknown ID was an error"},
+	"stop absent 0":                          {"NotFound", "stopping an unknown ID was an error"},
+	"stop absent 5":                          {"NotFound", "stopping an unknown ID was an error"},
+	"stop absent -1":                         {"NotFound", "stopping an unknown ID was an error"},
+	"stop-pod a2 (3)":                        {"NotFound", "stopping an unknown ID was an error"},
+	"stop d 0 (2)":                           {"NotFound", "stopping an unknown ID was an error"},
 	"run x name=web ns=prod uid=u1":          {"Unknown", "a name that is taken had no code"},
 	"run x name=db ns=prod uid=u2 attempt=0": {"Unknown", "a name that is taken had no code"},
 	"create x in=a name=long":                {"Unknown", "a name that is taken had no code"},

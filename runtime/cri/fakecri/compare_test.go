@@ -27,13 +27,13 @@ import (
 	"github.com/kubeparts/kubeparts/internal/quiet"
 )
 
-// update: go test -run Integration ./runtime/cri/fakecri -update rewrites what
-// containerd answered. Review the difference.
-var update = flag.Bool("update", false, "rewrite testdata/calls.txt with what containerd answers")
+// update: go test -run Integration ./runtime/cri/fakecri -update rewrites the
+// recorded responses of containerd. Review the difference.
+var update = flag.Bool("update", false, "rewrite testdata/calls.txt with the responses of containerd")
 
 const callsFile = "testdata/calls.txt"
 
-// A step of the script is a call with what became of it.
+// A step of the script is a call with its response.
 type step struct {
 	comment []string // lines before it
 	line    int
@@ -112,7 +112,7 @@ type subject struct {
 	image     string   // the ID of busybox
 }
 
-// play makes all calls and returns them with what became of them.
+// play makes all calls and returns them with their responses.
 func (s *subject) play(t testing.TB, script []step) []step {
 	t.Helper()
 	ctx := quiet.Context(t.Context(), slog.New(slog.DiscardHandler))
@@ -141,7 +141,7 @@ func (s *subject) play(t testing.TB, script []step) []step {
 	return played
 }
 
-// answer puts into one line what a call returned, with names for IDs.
+// answer formats the response of a call as one line, with names for IDs.
 func (s *subject) answer(result string, err error) string {
 	var exit utilexec.ExitError
 	switch {
@@ -179,7 +179,7 @@ func (s *subject) learn(name, id string) {
 	}
 }
 
-// id returns what a word of the script stands for.
+// id returns the ID that a token of the script stands for.
 func (s *subject) id(word string) string {
 	name, length, short := strings.Cut(word, "~")
 	id, ok := s.ids[name]
@@ -244,7 +244,7 @@ func (s *subject) await(ctx context.Context, t testing.TB, want string) {
 		if strings.HasPrefix(got, want) {
 			return
 		}
-		require.True(t, time.Now().Before(end), "%s, wanted %s", got, want)
+		require.True(t, time.Now().Before(end), "got %s, want %s", got, want)
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
@@ -285,10 +285,10 @@ func differences(want, got []step, but known) []string {
 			answer = k.answer
 		}
 		if answer != g.code() {
-			diffs = append(diffs, fmt.Sprintf("line %d: %s\n   answered %s\n     wanted %s", w.line, w.call, g.answer, w.answer))
+			diffs = append(diffs, fmt.Sprintf("line %d: %s\n  got  %s\n  want %s", w.line, w.call, g.answer, w.answer))
 		}
 		if wantNow != gotNow {
-			diffs = append(diffs, fmt.Sprintf("line %d: %s\n  now    %s\n  wanted %s", w.line, w.call, gotNow, wantNow))
+			diffs = append(diffs, fmt.Sprintf("line %d: %s\n  got state  %s\n  want state %s", w.line, w.call, gotNow, wantNow))
 			gotNow = wantNow // once is enough
 		}
 	}

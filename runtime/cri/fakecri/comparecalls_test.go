@@ -262,7 +262,7 @@ func (s *subject) callMore(ctx context.Context, verb string, w words) (string, e
 	return "", fmt.Errorf("the script has no verb %q", verb)
 }
 
-// sandbox is the configuration that the words of run say; nil if they do.
+// sandbox returns the configuration that the words of run specify, which may be nil.
 func (s *subject) sandbox(w words) *runtimeapi.PodSandboxConfig {
 	if w.has("nil") {
 		return nil
@@ -363,8 +363,8 @@ func command(w []string) []string {
 	return w
 }
 
-// url is what is the same in the URLs of all runtimes. A runtime in process has
-// none: that is up to who serves it.
+// url returns the part of a URL that is the same for all runtimes. A runtime in
+// process has no URLs: they are those of its server.
 func (s *subject) url(url string, err error) (string, error) {
 	if s.inProcess && status.Code(err) == codes.Unimplemented {
 		return "a URL", nil

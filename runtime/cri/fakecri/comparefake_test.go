@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
 
-// shell is what the commands of the script do.
+// shell implements the commands of the script.
 func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
 	switch line := strings.Join(cmd, " "); line {
 	case "true":
@@ -63,8 +63,8 @@ func scriptedFake(t *testing.T) *fakecri.Runtime {
 	return fake
 }
 
-// onTheWayOnly are the calls that are refused by what is between a client and
-// the runtime.
+// onTheWayOnly are the calls that the layers between a client and the runtime
+// reject.
 var onTheWayOnly = known{
 	"exec-sync c 0 flood":    {answer: "OK 16 MiB", why: "no message has a limit"},
 	"exec c true nostreams":  {answer: "OK a URL", why: "the server of streams checks that"},
@@ -73,7 +73,7 @@ var onTheWayOnly = known{
 }
 
 // In virtual time, without a socket.
-func TestTheFakeAnswersAsContainerdDid(t *testing.T) {
+func TestTheFakeRespondsAsContainerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := scriptedFake(t)
 		script, _ := readScript(t)
@@ -85,7 +85,7 @@ func TestTheFakeAnswersAsContainerdDid(t *testing.T) {
 }
 
 // Through a socket, with the official client.
-func TestTheServedFakeAnswersAsContainerdDid(t *testing.T) {
+func TestTheServedFakeRespondsAsContainerd(t *testing.T) {
 	fake := scriptedFake(t)
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := serve.Listen(t.Context(), socket)

@@ -29,8 +29,8 @@ import (
 
 var _ cri.LocalStreams = (*fakecri.Runtime)(nil)
 
-// image returns a container that does what the behaviour of its image says. The
-// name is a whole one, as runtimes report images by those.
+// image returns a container with the behaviour of its image. The name is fully
+// qualified, as runtimes report images by such names.
 func image(name string) v1.Container {
 	return v1.Container{Image: "fake.test/" + name + ":1", ImagePullPolicy: v1.PullIfNotPresent}
 }
@@ -74,8 +74,8 @@ func cast() map[string]fakecri.Behaviour {
 		"fake.test/stubborn:1": {IgnoreTerm: true},
 		"fake.test/long:1":     {Exec: shellOf},
 		"fake.test/other:1":    {Exec: shellOf},
-		"fake.test/says:1":     {Logs: []fakecri.LogLine{{After: time.Millisecond, Text: "hello, log"}}},
-		"fake.test/tells:1":    {RunFor: 200 * time.Millisecond, ExitCode: 1, Message: "out of luck"},
+		"fake.test/prints:1":   {Logs: []fakecri.LogLine{{After: time.Millisecond, Text: "hello, log"}}},
+		"fake.test/reports:1":  {RunFor: 200 * time.Millisecond, ExitCode: 1, Message: "out of luck"},
 		"fake.test/greets:1": {Forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 			if port != 18573 {
 				return errors.New("connection refused")
@@ -90,8 +90,8 @@ func cast() map[string]fakecri.Behaviour {
 	return images
 }
 
-// An engine remembers what one was made with, to make it anew as the next agent
-// would, and counts its calls.
+// An engine stores its config, so that it can be reopened as a restarted agent would,
+// and counts its calls.
 type engine struct {
 	*cri.Runtime
 	fake   *fakecri.Runtime
@@ -126,8 +126,8 @@ func suiteOf() runtimetest.Suite {
 			Exit:       func(code int32) v1.Container { return image(fmt.Sprintf("exit-%d", code)) },
 			Stubborn:   image("stubborn"),
 			Repeats:    image("long"),
-			Prints:     func(string) v1.Container { return image("says") },
-			Message:    func(string) v1.Container { return image("tells") },
+			Prints:     func(string) v1.Container { return image("prints") },
+			Message:    func(string) v1.Container { return image("reports") },
 			Listens:    func(int32) v1.Container { return image("greets") },
 		},
 		Commands: runtimetest.Commands{

@@ -45,7 +45,7 @@ func TestAContainerLives(t *testing.T) {
 	})
 }
 
-func TestAContainerEndsAsItsBehaviourSays(t *testing.T) {
+func TestAContainerExitsByItsBehaviour(t *testing.T) {
 	for name, c := range map[string]struct {
 		does   fakecri.Behaviour
 		code   int32
@@ -69,7 +69,7 @@ func TestAContainerEndsAsItsBehaviourSays(t *testing.T) {
 	}
 }
 
-func TestAContainerCrashesSoOftenAndThenRuns(t *testing.T) {
+func TestAContainerCrashesANumberOfTimes(t *testing.T) {
 	on(t, does(fakecri.Behaviour{Crashes: 2, RunFor: time.Second, ExitCode: 1}), func(n *node) {
 		sandbox := n.sandbox("a")
 		for i := range uint32(3) {
@@ -112,7 +112,7 @@ func TestAStartThatFailsLeavesTheContainerExited(t *testing.T) {
 	})
 }
 
-func TestNothingIsMadeOrStartedInASandboxThatIsNotReady(t *testing.T) {
+func TestNothingIsCreatedOrStartedInASandboxThatIsNotReady(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox := n.sandbox("a")
 		id := n.created(sandbox, "a", "web", 0)
@@ -132,7 +132,7 @@ func TestErrorsHaveTheCodesOfContainerd(t *testing.T) {
 		created, ended := n.created(sandbox, "a", "new", 0), n.created(sandbox, "a", "old", 0)
 		require.NoError(n, n.StartContainer(n.ctx, ended))
 		require.NoError(n, n.StopContainer(n.ctx, ended, 1))
-		const nobody = "00ff00ff"
+		const absent = "00ff00ff"
 		create := func(sandbox string, change func(*runtimeapi.ContainerConfig)) error {
 			cfg := containerConfig("a", "more")
 			change(cfg)
@@ -151,39 +151,39 @@ func TestErrorsHaveTheCodesOfContainerd(t *testing.T) {
 			err  error
 			want codes.Code
 		}{
-			"status of nobody":          {containerStatus(nobody), codes.NotFound},
+			"status of absent":          {containerStatus(absent), codes.NotFound},
 			"status of no ID":           {containerStatus(""), codes.Unknown},
 			"status of the sandbox's":   {containerStatus(sandbox), codes.NotFound},
-			"sandbox status of nobody":  {podStatus(nobody), codes.NotFound},
+			"sandbox status of absent":  {podStatus(absent), codes.NotFound},
 			"sandbox status of no ID":   {podStatus(""), codes.Unknown},
-			"stop of nobody":            {n.StopContainer(n.ctx, nobody, 1), codes.OK},
+			"stop of absent":            {n.StopContainer(n.ctx, absent, 1), codes.OK},
 			"stop of no ID":             {n.StopContainer(n.ctx, "", 1), codes.Unknown},
-			"remove of nobody":          {n.RemoveContainer(n.ctx, nobody), codes.OK},
+			"remove of absent":          {n.RemoveContainer(n.ctx, absent), codes.OK},
 			"remove of no ID":           {n.RemoveContainer(n.ctx, ""), codes.Unknown},
-			"sandbox stop of nobody":    {n.StopPodSandbox(n.ctx, nobody), codes.OK},
+			"sandbox stop of absent":    {n.StopPodSandbox(n.ctx, absent), codes.OK},
 			"sandbox stop of no ID":     {n.StopPodSandbox(n.ctx, ""), codes.Unknown},
-			"sandbox remove of nobody":  {n.RemovePodSandbox(n.ctx, nobody), codes.OK},
+			"sandbox remove of absent":  {n.RemovePodSandbox(n.ctx, absent), codes.OK},
 			"sandbox remove of no ID":   {n.RemovePodSandbox(n.ctx, ""), codes.Unknown},
-			"start of nobody":           {n.StartContainer(n.ctx, nobody), codes.NotFound},
+			"start of absent":           {n.StartContainer(n.ctx, absent), codes.NotFound},
 			"start of no ID":            {n.StartContainer(n.ctx, ""), codes.Unknown},
 			"start of one that runs":    {n.StartContainer(n.ctx, running), codes.Unknown},
 			"start of an exited one":    {n.StartContainer(n.ctx, ended), codes.Unknown},
 			"stop of a created one":     {n.StopContainer(n.ctx, created, 1), codes.OK},
 			"stop of an exited one":     {n.StopContainer(n.ctx, ended, 1), codes.OK},
-			"create in nobody":          {create(nobody, nothing), codes.NotFound},
+			"create in absent":          {create(absent, nothing), codes.NotFound},
 			"create in no ID":           {create("", nothing), codes.Unknown},
 			"create without metadata":   {create(sandbox, func(c *runtimeapi.ContainerConfig) { c.Metadata = nil }), codes.Unknown},
 			"create without a pod":      {noPod, codes.Unknown},
 			"create with a taken name":  {create(sandbox, func(c *runtimeapi.ContainerConfig) { c.Metadata.Name = "web" }), codes.FailedPrecondition},
-			"update of nobody":          {n.UpdateContainerResources(n.ctx, nobody, nil), codes.NotFound},
+			"update of absent":          {n.UpdateContainerResources(n.ctx, absent, nil), codes.NotFound},
 			"update of a created one":   {n.UpdateContainerResources(n.ctx, created, nil), codes.OK},
 			"update of an exited one":   {n.UpdateContainerResources(n.ctx, ended, nil), codes.OK},
-			"reopen of nobody's log":    {n.ReopenContainerLog(n.ctx, nobody), codes.NotFound},
+			"reopen of absent's log":    {n.ReopenContainerLog(n.ctx, absent), codes.NotFound},
 			"reopen of a created one's": {n.ReopenContainerLog(n.ctx, created), codes.Unknown},
 			"reopen of an exited one's": {n.ReopenContainerLog(n.ctx, ended), codes.Unknown},
 			"reopen of a running one's": {n.ReopenContainerLog(n.ctx, running), codes.OK},
 			"checkpoint":                {checkpoint(running), codes.Unknown},
-			"checkpoint of nobody":      {checkpoint(nobody), codes.Unknown},
+			"checkpoint of absent":      {checkpoint(absent), codes.Unknown},
 			"checkpoint of a pod":       {n.CheckpointPod(n.ctx, nil), codes.Unimplemented},
 			"restore":                   {restore, codes.Unimplemented},
 		} {
@@ -225,7 +225,7 @@ func TestResourcesThatAreSetChange(t *testing.T) {
 		res := n.look(id).Resources.Linux
 		assert.EqualValues(n, 200, res.CpuShares)
 		assert.EqualValues(n, 20_000, res.CpuQuota)
-		assert.EqualValues(n, 1<<20, res.MemoryLimitInBytes, "what is not set stays")
+		assert.EqualValues(n, 1<<20, res.MemoryLimitInBytes, "unset fields are not changed")
 		assert.EqualValues(n, 100, before.Resources.Linux.CpuShares, "an answer that was given stays")
 	})
 }
@@ -243,7 +243,7 @@ func TestATerminationMessageIsWritten(t *testing.T) {
 		file := filepath.Join(n.TempDir(), "message")
 		require.NoError(n, os.WriteFile(file, nil, 0o600))
 		sandbox := n.sandbox("a")
-		n.created(sandbox, "a", "other", 0) // its image is there now
+		n.created(sandbox, "a", "other", 0) // its image is present now
 		cfg := containerConfig("a", "web")
 		cfg.Annotations = map[string]string{"io.kubernetes.container.terminationMessagePath": "/dev/termination-log"}
 		cfg.Mounts = []*runtimeapi.Mount{{ContainerPath: "/dev/termination-log", HostPath: file}}

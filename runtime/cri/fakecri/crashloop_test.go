@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// A pod that crashes for ten hours, some 120 times, and one beside it that is
-// made and deleted again and again, leave nothing behind that grows.
+// Memory does not grow while one pod crashes for ten hours, some 120 times, and other
+// pods are created and deleted.
 func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 		go func() { ended <- node.Run(ctx) }()
 		node.Set(crashing("crash", "busybox"), crashing("absent", "missing"))
 
-		// heap is what is in use at the end of some hours, each of which has a pod
-		// that comes and goes.
+		// heap returns the bytes in use after some hours; in each hour, a pod is
+		// created and deleted.
 		passed := 0
 		heap := func(hours int) (bytes uint64, crashes int) {
 			for range hours {
@@ -65,7 +65,7 @@ func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 		t.Logf("%d KiB and %d crashes after 2 hours, %d KiB and %d crashes after 10", early>>10, crashesEarly, late>>10, crashes)
 		assert.Greater(t, crashes, 80)
 		assert.Less(t, late, early+1<<20, "in bytes")
-		assert.LessOrEqual(t, len(fake.Containers("")), 6, "what has ended was collected")
+		assert.LessOrEqual(t, len(fake.Containers("")), 6, "terminated containers were collected")
 		stop()
 		require.NoError(t, <-ended)
 	})

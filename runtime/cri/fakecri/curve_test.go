@@ -18,7 +18,7 @@ func TestAUseGoesInStraightLinesBetweenPoints(t *testing.T) {
 		now  float64
 		used uint64 // in seconds of one core
 	}{
-		{name: "nothing said", at: time.Hour},
+		{name: "no points", at: time.Hour},
 		{name: "before the start", c: Curve{Points: ramp}, at: -time.Second},
 		{name: "before the first point", c: Curve{Points: ramp}, at: 5 * time.Second, now: 1, used: 5},
 		{name: "on the first point", c: Curve{Points: ramp}, at: 10 * time.Second, now: 1, used: 10},

@@ -31,7 +31,7 @@ func probe(dial func(context.Context, string, string) (net.Conn, error), addr st
 	return resp.StatusCode, errors.Join(err, resp.Body.Close())
 }
 
-func TestEndpointsAreReadyWhenTheirBehaviourSays(t *testing.T) {
+func TestEndpointsAreReadyByTheirBehaviour(t *testing.T) {
 	on(t, does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{
 		{Port: 8080, HTTP: true, ReadyAfter: 5 * time.Second, UnreadyAfter: 20 * time.Second},
 		{Port: 5432, ReadyAfter: 10 * time.Second, UnreadyAfter: 20 * time.Second},
@@ -74,7 +74,7 @@ func TestEndpointsAreReadyWhenTheirBehaviourSays(t *testing.T) {
 		_, err := n.DialContext(gone, "tcp", ip+":8080")
 		assert.ErrorIs(n, err, context.Canceled)
 		_, ok := n.Endpoint("a", "web", 8080)
-		assert.False(n, ok, "nobody listens for real")
+		assert.False(n, ok, "no real listener")
 
 		require.NoError(n, n.StopContainer(n.ctx, id, 0))
 		_, err = n.DialContext(n.ctx, "tcp", ip+":8080")
@@ -152,8 +152,8 @@ func TestEndpointsReallyListen(t *testing.T) {
 	assert.Equal(t, 200, code)
 	_, ok = n.Endpoint("a", "web", 1)
 	assert.False(t, ok, "it is not ready")
-	for _, nobody := range [][2]string{{"a", "nobody"}, {"b", "web"}} {
-		_, ok = n.Endpoint(nobody[0], nobody[1], 0)
+	for _, absent := range [][2]string{{"a", "absent"}, {"b", "web"}} {
+		_, ok = n.Endpoint(absent[0], absent[1], 0)
 		assert.False(t, ok)
 	}
 

@@ -17,7 +17,7 @@ import (
 )
 
 // An annotation is all that a test writes, on a pod that it has an agent run.
-func TestTheEngineSeesWhatAnAnnotationSays(t *testing.T) {
+func TestTheEngineRunsTheBehaviourOfAnAnnotation(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{WriteLogs: true, Images: map[string]fakecri.ImageBehaviour{"*": {PullTime: 3 * time.Second}}})
@@ -72,7 +72,7 @@ disk: 1Mi
 	})
 }
 
-func TestTheEngineTellsWhatIsWrongWithAnAnnotation(t *testing.T) {
+func TestTheEngineReportsAnInvalidAnnotation(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{})

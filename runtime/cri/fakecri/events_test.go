@@ -41,8 +41,8 @@ func line(e *runtimeapi.ContainerEventResponse) string {
 	return text
 }
 
-// TestEventsTellALife has what containerd 2.4.2 was seen to send.
-func TestEventsTellALife(t *testing.T) {
+// TestEventsOfALifecycle has what containerd 2.4.2 was seen to send.
+func TestEventsOfALifecycle(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		ctx, cancel := context.WithCancel(n.ctx)
 		defer cancel()
@@ -72,16 +72,16 @@ func TestEventsTellALife(t *testing.T) {
 	})
 }
 
-func TestASlowReaderOfEventsHoldsNobodyUp(t *testing.T) {
+func TestASlowReaderOfEventsBlocksNothing(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		events, ended := make(chan *runtimeapi.ContainerEventResponse), make(chan error, 1)
 		go func() { ended <- n.GetContainerEvents(n.ctx, events, nil) }()
 		synctest.Wait()
-		for range 2000 { // three events each, and nobody reads
+		for range 2000 { // three events each, which are not read
 			require.NoError(n, n.RemovePodSandbox(n.ctx, n.sandbox("a")))
 		}
 		select {
-		case e := <-events: // what it had in hand
+		case e := <-events: // the event being sent
 			assert.Equal(n, "CREATED pod a true", line(e))
 		case <-time.After(time.Second):
 		}

@@ -53,8 +53,7 @@ func Example() {
 	// again: true
 }
 
-// Half of the starts take effect, and whoever asked does not hear of it; two at
-// most.
+// Half of the starts take effect but return an error, at most two of them.
 func ExampleRandom() {
 	const seed = 1
 	lost := fakecri.Random(seed, 0.5, fakecri.Fault{Lost: true})
@@ -90,7 +89,7 @@ faults:
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(fake.StopContainer(context.Background(), "nobody", 0), script.Containers["crash"].RunFor)
+	fmt.Println(fake.StopContainer(context.Background(), "absent", 0), script.Containers["crash"].RunFor)
 
 	_, err = fakecri.ParseScript([]byte("containers: {web: {runFor: 5}}"))
 	fmt.Println(err)

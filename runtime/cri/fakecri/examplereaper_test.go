@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// reap removes the sandboxes of containers that failed: a small controller, and
-// what is to be tested.
+// reap removes the sandboxes of containers that failed. It is a small controller, the
+// code under test.
 func reap(ctx context.Context, svc internalapi.RuntimeService) error {
 	exited := &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_EXITED}
 	list, err := svc.ListContainers(ctx, &runtimeapi.ContainerFilter{State: exited})
@@ -51,7 +51,7 @@ func Example_controller() {
 		log.Fatal(err)
 	}
 	resp.Body.Close()
-	fmt.Println("b says", resp.Status)
+	fmt.Println("b returns", resp.Status)
 
 	if err := fake.Exit("b", "web", 1); err != nil {
 		log.Fatal(err)
@@ -63,7 +63,7 @@ func Example_controller() {
 		fmt.Println(c.Pod, c.Name, "is", c.State)
 	}
 	// Output:
-	// b says 200 OK
+	// b returns 200 OK
 	// a web is running
 }
 

@@ -136,7 +136,7 @@ func TestExecSyncKeeps16MiBOfAnOutput(t *testing.T) {
 	})
 }
 
-func TestWhatIsAskedForBeforeACommandRuns(t *testing.T) {
+func TestAnExecIsCheckedBeforeItsCommandRuns(t *testing.T) {
 	cfg := does(fakecri.Behaviour{})
 	cfg.Faults = fakecri.On(fakecri.Always(fakecri.Fault{Err: status.Error(codes.Internal, "hit")}), "StreamExec")
 	on(t, cfg, func(n *node) {
@@ -147,7 +147,7 @@ func TestWhatIsAskedForBeforeACommandRuns(t *testing.T) {
 			cmd  []string
 			want codes.Code
 		}{
-			{"nobody", []string{"x"}, codes.NotFound},
+			{"absent", []string{"x"}, codes.NotFound},
 			{"", []string{"x"}, codes.Unknown},
 			{created, []string{"x"}, codes.Unknown},
 			{id, nil, codes.Unknown},
@@ -158,7 +158,7 @@ func TestWhatIsAskedForBeforeACommandRuns(t *testing.T) {
 		}
 		_, err := n.StreamExec(n.ctx, id, []string{"x"}, runtime.Streams{})
 		hasCode(n.T, codes.Internal, err)
-		for want, id := range map[codes.Code]string{codes.Unimplemented: id, codes.Unknown: created, codes.NotFound: "nobody"} {
+		for want, id := range map[codes.Code]string{codes.Unimplemented: id, codes.Unknown: created, codes.NotFound: "absent"} {
 			_, err := n.Runtime.Exec(n.ctx, &runtimeapi.ExecRequest{ContainerId: id})
 			hasCode(n.T, want, err)
 			_, err = n.Runtime.Attach(n.ctx, &runtimeapi.AttachRequest{ContainerId: id})

@@ -112,7 +112,7 @@ func hasCode(t testing.TB, want codes.Code, err error) {
 	assert.Equal(t, want, status.Code(err), "%v", err)
 }
 
-func TestARuntimeTellsWhatItIs(t *testing.T) {
+func TestVersionAndStatus(t *testing.T) {
 	on(t, fakecri.Config{Name: "toy", Handlers: []string{"sandboxed"}}, func(n *node) {
 		v, err := n.Version(n.ctx, "")
 		require.NoError(n, err)

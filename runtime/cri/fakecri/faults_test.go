@@ -51,7 +51,7 @@ func TestACallTakesEffectAndItsAnswerIsLost(t *testing.T) {
 	}
 }
 
-func TestACallHangsUntilItIsCalledOff(t *testing.T) {
+func TestACallHangsUntilItIsCanceled(t *testing.T) {
 	on(t, onStart(fakecri.Fault{Hang: true}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		ctx, cancel := context.WithTimeout(n.ctx, time.Minute)
@@ -75,7 +75,7 @@ func TestACallIsHeldUp(t *testing.T) {
 	})
 }
 
-func TestACallThatIsOffDoesNothing(t *testing.T) {
+func TestACanceledCallDoesNothing(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		ctx, cancel := context.WithCancel(n.ctx)
 		cancel()
@@ -85,7 +85,7 @@ func TestACallThatIsOffDoesNothing(t *testing.T) {
 	})
 }
 
-func TestAFaultIsToldWhomACallIsAbout(t *testing.T) {
+func TestAFaultReceivesTheObjectOfACall(t *testing.T) {
 	var seen []string
 	cfg := fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
 		seen = append(seen, fmt.Sprintf("%s#%d %s/%s", c.Method, c.Number, c.Pod, c.Container))
@@ -168,7 +168,7 @@ func TestRandomFaultsComeFromTheirSeed(t *testing.T) {
 	assert.Empty(t, calls(fakecri.Random(1, 1), 1000, "A", ""))
 }
 
-func TestACallHasTheIDOfWhatItIsAbout(t *testing.T) {
+func TestACallHasTheIDOfItsObject(t *testing.T) {
 	var ids []string
 	cfg := fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
 		if c.Method == "StopContainer" || c.Method == "StopPodSandbox" || c.Method == "ListContainers" {
@@ -179,10 +179,10 @@ func TestACallHasTheIDOfWhatItIsAbout(t *testing.T) {
 	on(t, cfg, func(n *node) {
 		id, sandbox := n.started()
 		require.NoError(n, n.StopContainer(n.ctx, id, 1))
-		require.NoError(n, n.StopContainer(n.ctx, "nobody", 1))
+		require.NoError(n, n.StopContainer(n.ctx, "absent", 1))
 		require.NoError(n, n.StopPodSandbox(n.ctx, sandbox))
 		_, err := n.ListContainers(n.ctx, nil)
 		require.NoError(n, err)
-		assert.Equal(n, []string{id, "nobody", sandbox, ""}, ids)
+		assert.Equal(n, []string{id, "absent", sandbox, ""}, ids)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// Requests that are not there at all get an answer or an error from every method.
+// Every method returns a response or an error for a nil request.
 func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		n.started()
@@ -80,7 +80,7 @@ func TestAPodOfVeryManyContainersCanBeRemoved(t *testing.T) {
 	assert.Empty(n, n.Containers(""))
 }
 
-// Labels and annotations may be as long as somebody wants.
+// The length of labels and annotations is not limited.
 func TestAnAnnotationOfTenMiBIsKept(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		cfg := podConfig("a")
@@ -103,9 +103,9 @@ func TestAnAnnotationOfTenMiBIsKept(t *testing.T) {
 	})
 }
 
-// A container of somebody else's, without the kubelet's labels, is found while it
-// is there, and what lists of one pod cost is as before when it is gone.
-func TestWhatHasNoLabelsIsForgottenWithItsContainer(t *testing.T) {
+// A container without the kubelet's labels, as other programs create, is listed while
+// it exists; after its removal, listing one pod costs the same as before.
+func TestAContainerWithoutLabelsIsForgottenWhenItIsRemoved(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		id, err := n.RunPodSandbox(n.ctx, &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "mine"}}, "")
 		require.NoError(n, err)

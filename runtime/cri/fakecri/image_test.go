@@ -94,7 +94,7 @@ func TestTheSameNameIsTheSameImageEverywhere(t *testing.T) {
 	assert.Equal(t, ids[0], ids[1])
 }
 
-func TestAnImageThatIsNotThereIsNoErrorButForItsContainers(t *testing.T) {
+func TestAMissingImageFailsOnlyItsContainers(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		for _, name := range []string{"busybox", "UPPER", "@@@", "sha256:", "sha256:" + strings.Repeat("a", 64)} {
 			assert.Nil(n, n.image(name), name)
@@ -113,7 +113,7 @@ func TestAnImageThatIsNotThereIsNoErrorButForItsContainers(t *testing.T) {
 	})
 }
 
-func TestAnImageIsAsItsBehaviourSays(t *testing.T) {
+func TestAnImageHasTheFieldsOfItsBehaviour(t *testing.T) {
 	on(t, are(map[string]fakecri.ImageBehaviour{
 		"app":   {User: "1000:1000", Layers: []fakecri.Layer{{Name: "base", Size: 100}, {Size: 20}}, Pinned: true, Present: true},
 		"app:2": {User: "nobody:nogroup"},
@@ -121,7 +121,7 @@ func TestAnImageIsAsItsBehaviourSays(t *testing.T) {
 	}), func(n *node) {
 		list, err := n.ListImages(n.ctx, nil)
 		require.NoError(n, err)
-		require.Len(n, list, 1, "one is there from the beginning")
+		require.Len(n, list, 1, "one is present from the beginning")
 		img := list[0]
 		assert.Equal(n, []string{"docker.io/library/app:latest"}, img.RepoTags)
 		assert.EqualValues(n, 120, img.Size)
@@ -159,14 +159,14 @@ func TestAPullTakesItsTimeOnce(t *testing.T) {
 		for range 3 {
 			assert.Equal(n, 10*time.Second, <-ended, "they are one pull")
 		}
-		assert.Zero(n, took(func() { n.pull("app") }), "it is there")
+		assert.Zero(n, took(func() { n.pull("app") }), "the image is present")
 		assert.Equal(n, 10*time.Second, took(func() { n.pull("app:2") }))
 		require.NoError(n, n.RemoveImage(n.ctx, spec("app")))
 		assert.Equal(n, 10*time.Second, took(func() { n.pull("app") }))
 	})
 }
 
-func TestAPullThatIsCalledOffLeavesTheOthersAlone(t *testing.T) {
+func TestACanceledPullDoesNotAffectOthers(t *testing.T) {
 	on(t, are(map[string]fakecri.ImageBehaviour{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		one, cancel := context.WithTimeout(n.ctx, 4*time.Second)
 		defer cancel()
@@ -182,7 +182,7 @@ func TestAPullThatIsCalledOffLeavesTheOthersAlone(t *testing.T) {
 		assert.NoError(n, <-other)
 		assert.NotNil(n, n.image("app"))
 
-		// One that everybody called off begins anew.
+		// A pull whose callers have all canceled starts from the beginning.
 		require.NoError(n, n.RemoveImage(n.ctx, spec("app")))
 		alone, cancelAlone := context.WithTimeout(n.ctx, 9*time.Second)
 		defer cancelAlone()
@@ -203,11 +203,11 @@ func TestAPullEndsWithTheDaemon(t *testing.T) {
 		assert.Equal(n, 10*time.Second, took(func() { n.pull("app") }))
 		n.Down()
 		n.Up()
-		assert.NotNil(n, n.image("app"), "what was pulled stays")
+		assert.NotNil(n, n.image("app"), "pulled images are kept")
 	})
 }
 
-func TestPullsFailAsTheirBehaviourSays(t *testing.T) {
+func TestPullsFailByTheirBehaviour(t *testing.T) {
 	on(t, are(map[string]fakecri.ImageBehaviour{
 		"never": {PullError: "RegistryUnavailable: no route", PullTime: time.Second},
 		"third": {PullError: "slow down", PullFails: 2},
@@ -231,7 +231,7 @@ func TestPullsFailAsTheirBehaviourSays(t *testing.T) {
 	})
 }
 
-func TestAPrivateImageWantsItsPassword(t *testing.T) {
+func TestAPrivateImageRequiresItsPassword(t *testing.T) {
 	on(t, are(map[string]fakecri.ImageBehaviour{"app": {Auth: "me:secret", PullTime: time.Hour}}), func(n *node) {
 		for _, auth := range []*runtimeapi.AuthConfig{
 			nil, {}, {Username: "me"}, {Username: "me", Password: "wrong"}, {Auth: "?"}, {Auth: base64.StdEncoding.EncodeToString([]byte("me:"))},
@@ -297,7 +297,7 @@ func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
 		assert.EqualValues(n, 111<<20+500, used(), "a container still has its layers")
 		require.NoError(n, n.StopContainer(n.ctx, id, 0))
 		time.Sleep(time.Minute)
-		assert.EqualValues(n, 111<<20+500, used(), "one that has ended, too, and what it wrote")
+		assert.EqualValues(n, 111<<20+500, used(), "an exited one as well, and the files it wrote")
 		require.NoError(n, n.RemoveContainer(n.ctx, id))
 		assert.EqualValues(n, 101<<20, used())
 		require.NoError(n, n.RemoveImage(n.ctx, spec("job")))

@@ -110,8 +110,7 @@ func randomCalls(t *testing.T, seed uint64) {
 	assert.Empty(t, law.running)
 }
 
-// randomCall makes one call about one of a few pods. What it answers does not
-// matter.
+// randomCall makes one random call about one of a few pods and ignores the response.
 func randomCall(ctx context.Context, r *fakecri.Runtime, rng *rand.Rand) {
 	uid := fmt.Sprint(rng.IntN(3))
 	pod := podConfig(uid)

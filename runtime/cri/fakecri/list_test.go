@@ -30,15 +30,15 @@ func TestListsAreFiltered(t *testing.T) {
 			"an empty one":         {&runtimeapi.ContainerFilter{}, []string{web, job, other}},
 			"by ID":                {&runtimeapi.ContainerFilter{Id: job}, []string{job}},
 			"by its beginning":     {&runtimeapi.ContainerFilter{Id: job[:12]}, []string{job}},
-			"by nobody's ID":       {&runtimeapi.ContainerFilter{Id: "00ff00ff"}, nil},
+			"by an unknown ID":     {&runtimeapi.ContainerFilter{Id: "00ff00ff"}, nil},
 			"by the sandbox's":     {&runtimeapi.ContainerFilter{Id: sandboxA}, nil},
 			"by sandbox":           {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA}, []string{web, job}},
 			"by its beginning too": {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA[:12]}, []string{web, job}},
-			"by nobody's sandbox":  {&runtimeapi.ContainerFilter{PodSandboxId: "00ff00ff"}, nil},
+			"by unknown sandbox":   {&runtimeapi.ContainerFilter{PodSandboxId: "00ff00ff"}, nil},
 			"by state":             {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_EXITED}}, []string{other}},
 			"by state created":     {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{}}, []string{job}},
 			"by pod":               {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web, job}},
-			"by nobody's pod":      {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "c")}, nil},
+			"by unknown pod":       {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "c")}, nil},
 			"by another label":     {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.container.name", "web")}, []string{web, other}},
 			"by all at once":       {&runtimeapi.ContainerFilter{Id: web[:12], PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web}},
 			"that contradict":      {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "b")}, nil},
@@ -74,11 +74,11 @@ func TestListsAreFiltered(t *testing.T) {
 	})
 }
 
-func TestALabelThatLiesIsFound(t *testing.T) {
+func TestAWrongLabelIsFound(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox := n.sandbox("a")
 		n.created(sandbox, "a", "first", 0)
-		liar := n.created(sandbox, "b", "liar", 0) // its label says pod b
+		liar := n.created(sandbox, "b", "liar", 0) // its label names pod b
 		list, err := n.ListContainers(n.ctx, &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "b"}})
 		require.NoError(n, err)
 		require.Len(n, list, 1)
@@ -150,11 +150,11 @@ func TestListsCanBeStale(t *testing.T) {
 			State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
 		})
 		require.NoError(n, err)
-		assert.Empty(n, list, "the filter is for what was then")
+		assert.Empty(n, list, "the filter applies to the stale list")
 	})
 }
 
-func TestAListIsAtMostAsOldAsWhatIsRemembered(t *testing.T) {
+func TestAListIsAtMostAsOldAsTheHistory(t *testing.T) {
 	stale := fakecri.On(fakecri.Always(fakecri.Fault{Stale: time.Hour}), "ListPodSandbox")
 	on(t, fakecri.Config{Faults: stale}, func(n *node) {
 		for i := range 5000 { // one change each

@@ -88,7 +88,7 @@ func TestLinesAreInTheLogAtTheirTime(t *testing.T) {
 	})
 }
 
-func TestWhatIsPrintedAsTheContainerEndsIsInTheLog(t *testing.T) {
+func TestALinePrintedAtTheExitIsInTheLog(t *testing.T) {
 	logging(t, fakecri.Behaviour{RunFor: 2 * time.Second, Logs: []fakecri.LogLine{{Text: "%d", Every: time.Second}}}, func(n *node, id, path string) {
 		time.Sleep(time.Minute)
 		assert.Len(n, n.log(path), 3, "at 0, 1 and 2 seconds")
@@ -112,7 +112,7 @@ func TestALogThatWasMovedGoesOnInANewFile(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(n, os.Rename(path, path+".old"))
 		time.Sleep(3 * time.Second)
-		assert.NoFileExists(n, path, "who moved it may move it back")
+		assert.NoFileExists(n, path, "the file is not created before it is reopened")
 		require.NoError(n, n.ReopenContainerLog(n.ctx, id))
 		assert.Len(n, n.log(path), 3, "nothing is lost meanwhile")
 		time.Sleep(2 * time.Second)
@@ -137,7 +137,7 @@ func TestALogThatCannotBeReopenedIsAnError(t *testing.T) {
 	})
 }
 
-func TestALogThatCannotBeMadeIsToldOf(t *testing.T) {
+func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	var told bytes.Buffer

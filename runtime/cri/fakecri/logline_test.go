@@ -14,7 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// What was printed is not printed again by one who comes later.
+// Skipping lines and printing them lead to the same position.
 func TestSkippingLinesIsPrintingThem(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -47,7 +47,7 @@ func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
 	assert.Equal(t, 9*365*24*time.Hour+time.Millisecond, at)
 }
 
-func TestAFollowerSeesWhatIsPrintedFromNowOn(t *testing.T) {
+func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New(Config{Behaviours: Behaviours{Containers: map[string]Behaviour{"web": {
 			RunFor: 5 * time.Second, Logs: []LogLine{{Text: "first"}, {Text: "%d", After: time.Second, Every: time.Second, Err: true}},
@@ -73,7 +73,7 @@ func TestAFollowerSeesWhatIsPrintedFromNowOn(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("%v %s %v", time.Since(start), line, stderr))
 			return nil
 		}
-		// Who stops to listen leaves the others alone.
+		// A follower that stops does not affect the others.
 		short, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		assert.ErrorIs(t, r.follow(short, c, emit), context.DeadlineExceeded)

@@ -42,7 +42,7 @@ func TestEveryChangeIsObserved(t *testing.T) {
 	})
 }
 
-func TestAChangeSaysWhatAContainerIsOf(t *testing.T) {
+func TestAChangeHasThePodOfAContainer(t *testing.T) {
 	var last fakecri.Change
 	on(t, fakecri.Config{Observe: func(c fakecri.Change) { last = c }}, func(n *node) {
 		id, sandbox := n.started()
@@ -73,14 +73,14 @@ func TestAnObserverMayCallTheRuntime(t *testing.T) {
 	})
 }
 
-// Each object's changes follow from each other, whoever makes them.
-func TestChangesAreToldInOrder(t *testing.T) {
+// The changes of an object form a chain, whichever calls cause them.
+func TestChangesAreReportedInOrder(t *testing.T) {
 	state := map[string]fakecri.State{}
 	count := 0
 	cfg := does(fakecri.Behaviour{RunFor: time.Second})
 	cfg.Observe = func(c fakecri.Change) {
 		if state[c.ID] != c.From {
-			t.Errorf("%s was %v, and is said to go from %v to %v", c.ID, state[c.ID], c.From, c.To)
+			t.Errorf("%s was %v, but a change from %v to %v is reported", c.ID, state[c.ID], c.From, c.To)
 		}
 		state[c.ID] = c.To
 		count++

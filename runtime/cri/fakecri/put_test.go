@@ -36,7 +36,7 @@ func leftBehind() (*runtimeapi.PodSandboxStatus, []*runtimeapi.ContainerStatus) 
 		}
 }
 
-func TestWhatWasPutIsShownAsItWas(t *testing.T) {
+func TestPutObjectsAreReturnedUnchanged(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox, containers := leftBehind()
 		require.NoError(n, n.Put(sandbox, containers...))
@@ -46,7 +46,7 @@ func TestWhatWasPutIsShownAsItWas(t *testing.T) {
 		for _, want := range containers {
 			got, err := n.ContainerStatus(n.ctx, want.Id, false)
 			require.NoError(n, err)
-			got.Status.User, got.Status.StopSignal = nil, want.StopSignal // which are always told
+			got.Status.User, got.Status.StopSignal = nil, want.StopSignal // which are always set
 			assert.Equal(n, want.String(), got.Status.String())
 		}
 		list, err := n.ListContainers(n.ctx, &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "u"}})
@@ -57,7 +57,7 @@ func TestWhatWasPutIsShownAsItWas(t *testing.T) {
 	})
 }
 
-func TestWhatWasPutLivesAndGoesLikeAnythingElse(t *testing.T) {
+func TestPutObjectsBehaveLikeOthers(t *testing.T) {
 	cfg := fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": {StopDelay: 2 * time.Second}}}}
 	on(t, cfg, func(n *node) {
 		sandbox, containers := leftBehind()
@@ -74,7 +74,7 @@ func TestWhatWasPutLivesAndGoesLikeAnythingElse(t *testing.T) {
 	})
 }
 
-func TestContainersMayBePutIntoASandboxThatIsThere(t *testing.T) {
+func TestContainersMayBePutIntoAnExistingSandbox(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		id := n.sandbox("a")
 		_, containers := leftBehind()
@@ -85,7 +85,7 @@ func TestContainersMayBePutIntoASandboxThatIsThere(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBePut(t *testing.T) {
+func TestInvalidPutsAreRejected(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox, containers := leftBehind()
 		assert.ErrorContains(n, n.Put(nil), "ID is empty")
@@ -94,7 +94,7 @@ func TestWhatCannotBePut(t *testing.T) {
 		sandbox.Annotations = map[string]string{fakecri.AnnotationBehaviour: "{"}
 		assert.ErrorContains(n, n.Put(sandbox, containers[0]), "put container c1: ")
 		assert.Empty(n, n.Sandboxes(""), "nothing was put")
-		require.NoError(n, n.Put(&runtimeapi.PodSandboxStatus{Id: "bare"}, &runtimeapi.ContainerStatus{Id: "bare"}), "which says nothing")
+		require.NoError(n, n.Put(&runtimeapi.PodSandboxStatus{Id: "bare"}, &runtimeapi.ContainerStatus{Id: "bare"}), "only IDs are set")
 	})
 }
 

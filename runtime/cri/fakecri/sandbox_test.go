@@ -96,7 +96,7 @@ func TestASandboxThatCannotBeRunIsRefused(t *testing.T) {
 	})
 }
 
-func TestWhatACallerDoesToItsConfigLaterChangesNothing(t *testing.T) {
+func TestConfigsAreCopied(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		cfg := podConfig("a")
 		id, err := n.RunPodSandbox(n.ctx, cfg, "")

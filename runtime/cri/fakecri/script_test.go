@@ -76,7 +76,7 @@ func TestAScriptIsTheSameInYAMLAndInGo(t *testing.T) {
 	}, s)
 }
 
-func TestAnEmptyScriptSaysNothing(t *testing.T) {
+func TestAnEmptyScriptIsValid(t *testing.T) {
 	for _, text := range []string{"", "# nothing", "{}", "---\n", "containers:", "containers: {}\nimages:\nfaults: []"} {
 		s, err := fakecri.ParseScript([]byte(text))
 		require.NoError(t, err, "%q", text)
@@ -158,7 +158,7 @@ func TestAMistakeInAScriptIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAllMistakesOfAScriptAreTold(t *testing.T) {
+func TestAllMistakesOfAScriptAreReported(t *testing.T) {
 	_, err := fakecri.ParseScript([]byte("containers: {b: {runFor: -1s}, a: {stopDelay: -2s}}\nfaults: [{count: -1}]"))
 	assert.EqualError(t, err, "fakecri: script: containers.a.stopDelay: -2s is negative\ncontainers.b.runFor: -1s is negative\nfaults[0].count: -1 is negative")
 }
@@ -196,7 +196,7 @@ faults:
 	assert.Zero(t, fault(fakecri.Call{Method: "ListPodSandbox"}))
 }
 
-func TestChanceIsOfTheSeedAndNotOfWhatOthersDo(t *testing.T) {
+func TestChanceDependsOnTheSeedOnly(t *testing.T) {
 	s := fakecri.Script{Faults: []fakecri.FaultRule{{Probability: 0.3}}}
 	of := func(seed uint64, pod string, others int) (hits []bool) {
 		fault := s.Config(seed).Faults

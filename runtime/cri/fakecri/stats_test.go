@@ -20,7 +20,7 @@ var busy = fakecri.Behaviour{
 	Disk:   level(5000),
 }
 
-func TestAContainerUsesWhatItsCurvesSay(t *testing.T) {
+func TestUsageFollowsTheCurves(t *testing.T) {
 	on(t, does(busy), func(n *node) {
 		id, _ := n.started()
 		time.Sleep(4 * time.Second)
@@ -79,7 +79,7 @@ func TestAContainerThatDoesNotRunUsesDiskOnly(t *testing.T) {
 	})
 }
 
-func TestAPodUsesWhatItsContainersDoAndDid(t *testing.T) {
+func TestAPodsUsageIsTheSumOfItsContainers(t *testing.T) {
 	on(t, does(busy), func(n *node) {
 		id, sandbox := n.started()
 		other := n.created(sandbox, "a", "idle", 0)
@@ -101,7 +101,7 @@ func TestAPodUsesWhatItsContainersDoAndDid(t *testing.T) {
 		assert.Equal(n, "eth0", st.Network.DefaultInterface.Name)
 		assert.Nil(n, st.Io)
 
-		// The next instance uses from nothing on, and the pod goes on.
+		// The usage of the next instance starts at 0, that of the pod continues.
 		require.NoError(n, n.StopContainer(n.ctx, id, 0))
 		require.NoError(n, n.RemoveContainer(n.ctx, id))
 		assert.EqualValues(n, 2*time.Second, pod().Cpu.UsageCoreNanoSeconds.Value)
@@ -118,7 +118,7 @@ func TestAPodUsesWhatItsContainersDoAndDid(t *testing.T) {
 		list, err := n.ListPodSandboxStats(n.ctx, nil)
 		require.NoError(n, err)
 		assert.Empty(n, list)
-		_, err = n.PodSandboxStats(n.ctx, "nobody")
+		_, err = n.PodSandboxStats(n.ctx, "absent")
 		hasCode(n, codes.NotFound, err)
 	})
 }
@@ -151,7 +151,7 @@ func TestStatsAreFilteredAsListsAre(t *testing.T) {
 			{&runtimeapi.ContainerStatsFilter{}, []string{web, job, other}},
 			{&runtimeapi.ContainerStatsFilter{Id: job}, []string{job}},
 			{&runtimeapi.ContainerStatsFilter{Id: job[:12]}, []string{job}},
-			{&runtimeapi.ContainerStatsFilter{Id: "nobody"}, nil},
+			{&runtimeapi.ContainerStatsFilter{Id: "absent"}, nil},
 			{&runtimeapi.ContainerStatsFilter{PodSandboxId: a}, []string{web, job}},
 			{&runtimeapi.ContainerStatsFilter{PodSandboxId: a, Id: other}, nil},
 			{&runtimeapi.ContainerStatsFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "b"}}, []string{other}},
@@ -171,7 +171,7 @@ func TestStatsAreFilteredAsListsAre(t *testing.T) {
 		}{
 			{nil, []string{a, b}},
 			{&runtimeapi.PodSandboxStatsFilter{Id: b[:12]}, []string{b}},
-			{&runtimeapi.PodSandboxStatsFilter{Id: "nobody"}, nil},
+			{&runtimeapi.PodSandboxStatsFilter{Id: "absent"}, nil},
 			{&runtimeapi.PodSandboxStatsFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "a", "app": "shop"}}, []string{a}},
 			{&runtimeapi.PodSandboxStatsFilter{LabelSelector: map[string]string{"app": "other"}}, nil},
 		} {

@@ -69,9 +69,9 @@ func TestTermIsGivenOnce(t *testing.T) {
 	})
 }
 
-// A stop that is called off is what a kubelet's time-out does to containerd:
-// nobody is left to send KILL.
-func TestAStopThatIsCalledOffKillsNothing(t *testing.T) {
+// A kubelet's time-out cancels containerd's StopContainer, and then SIGKILL is not
+// sent.
+func TestACanceledStopKillsNothing(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
 		id, _ := n.started()
 		ctx, cancel := context.WithTimeout(n.ctx, time.Second)
@@ -82,7 +82,7 @@ func TestAStopThatIsCalledOffKillsNothing(t *testing.T) {
 	})
 }
 
-func TestAStoppedSandboxHasNothingThatRuns(t *testing.T) {
+func TestAStoppedSandboxHasNoRunningContainers(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
 		id, sandbox := n.started()
 		created := n.created(sandbox, "a", "new", 0)
@@ -96,7 +96,7 @@ func TestAStoppedSandboxHasNothingThatRuns(t *testing.T) {
 	})
 }
 
-func TestAContainerThatHangsHasToBeKilled(t *testing.T) {
+func TestAContainerThatHangsIsKilled(t *testing.T) {
 	on(t, does(fakecri.Behaviour{RunFor: time.Minute, StopDelay: 10 * time.Second}), func(n *node) {
 		id, _ := n.started()
 		go func() { assert.NoError(n, n.StopContainer(n.ctx, id, 3600)) }()

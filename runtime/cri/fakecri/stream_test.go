@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-func TestAttachShowsWhatIsPrintedFromNowOn(t *testing.T) {
+func TestAttachReceivesNewOutputOnly(t *testing.T) {
 	b := fakecri.Behaviour{RunFor: 10500 * time.Millisecond, Logs: []fakecri.LogLine{
 		{Text: "starting", After: time.Second},
 		{Text: "tick %d", After: time.Second, Every: time.Second, Times: 5},
@@ -46,7 +46,7 @@ func TestAttachShowsWhatIsPrintedFromNowOn(t *testing.T) {
 		assert.Equal(n, "tick 3\ntick 4\ntick 5\noops\n", both.String())
 		n.exited(id, 0, "Completed", 0)
 		hasCode(n.T, codes.Unknown, n.StreamAttach(n.ctx, id, runtime.Streams{}))
-		hasCode(n.T, codes.NotFound, n.StreamAttach(n.ctx, "nobody", runtime.Streams{}))
+		hasCode(n.T, codes.NotFound, n.StreamAttach(n.ctx, "absent", runtime.Streams{}))
 	})
 }
 
@@ -59,12 +59,12 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestForwardedPortsReachWhatServesThere(t *testing.T) {
+func TestForwardedPortsReachTheirServer(t *testing.T) {
 	b := fakecri.Behaviour{
 		Endpoints: []fakecri.Endpoint{{Port: 8080, HTTP: true, ReadyAfter: time.Minute}},
 		Forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 			if port != 5432 {
-				return fmt.Errorf("nobody at %d", port)
+				return fmt.Errorf("no listener at %d", port)
 			}
 			_, err := fmt.Fprintf(conn, "port %d", port)
 			return err
@@ -104,7 +104,7 @@ func TestForwardedPortsReachWhatServesThere(t *testing.T) {
 		assert.Equal(n, "port 5432", said)
 		_, err = forward(1)
 		hasCode(n.T, codes.Unknown, err)
-		assert.ErrorContains(n, err, "nobody at 1")
+		assert.ErrorContains(n, err, "no listener at 1")
 
 		require.NoError(n, n.StopContainer(n.ctx, id, 0))
 		_, err = forward(8080)
@@ -124,7 +124,7 @@ func TestForwardedPortsReachWhatServesThere(t *testing.T) {
 	})
 }
 
-// A connection that says nothing ends with its caller, and with its container.
+// An idle connection ends with its caller, and with its container.
 func TestAForwardEndsWithItsContextAndItsContainer(t *testing.T) {
 	on(t, does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{Port: 80}}}), func(n *node) {
 		id, sandbox := n.started()

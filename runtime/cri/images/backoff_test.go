@@ -61,7 +61,7 @@ func TestABackoffEnds(t *testing.T) {
 		"lq-17 a new secret":         {then: func(_ *images.Manager, c *credentials) { c.set("web", secret("a", "eve", "2")) }, want: "ErrImagePull"},
 		"lq-17 another secret":       {then: func(_ *images.Manager, c *credentials) { c.set("web", secret("b", "eve", "1")) }, want: "ErrImagePull"},
 		"lq-17 another kind":         {then: func(_ *images.Manager, c *credentials) { c.set("web", account("a", "token-2")) }, want: "ErrImagePull"},
-		"lq-17 nobody knows":         {then: func(_ *images.Manager, c *credentials) { c.set("web"); c.err = errors.New("no API server") }, want: "ImagePullBackOff"},
+		"lq-17 lookup fails":         {then: func(_ *images.Manager, c *credentials) { c.set("web"); c.err = errors.New("no API server") }, want: "ImagePullBackOff"},
 		"img-8 after the first 10 s": {then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ErrImagePull"},
 		"a delay of one's own":       {cfg: images.Config{Backoff: images.Backoff{Initial: time.Minute}}, then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ImagePullBackOff"},
 	} {
@@ -99,8 +99,8 @@ func TestARenewedTokenDoesNotEndTheBackoff(t *testing.T) {
 	})
 }
 
-// Ten minutes after the last failure the delays begin anew (img-15); what
-// nobody asks about any more is not kept either.
+// Ten minutes after the last failure the delays start from the beginning (img-15);
+// failures of images that are no longer requested are dropped as well.
 func TestOldFailuresAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{}

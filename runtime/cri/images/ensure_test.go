@@ -20,7 +20,7 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func TestImagesAreEnsuredAsTheirPolicySays(t *testing.T) {
+func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 	anybody := map[string][]string{"img:1": {""}, "img:latest": {""}, "img" + digest: {""}}
 	for name, tc := range map[string]struct {
 		image   string
@@ -49,7 +49,7 @@ func TestImagesAreEnsuredAsTheirPolicySays(t *testing.T) {
 			message: `Failed to apply default image tag "Img": couldn't parse image name "Img": invalid reference format: repository name (library/Img) must be lowercase`,
 			events:  []string{`Warning InspectFailed Failed to apply default image tag "Img": couldn't parse image name "Img": invalid reference format: repository name (library/Img) must be lowercase`},
 		},
-		"img-1 but the runtime knows it": {
+		"img-1 but the runtime has it": {
 			image: "Img", policy: v1.PullAlways, present: []string{"Img"}, id: "sha256:Img", dir: true,
 		},
 		"img-2 Always does not look first": {
@@ -160,9 +160,9 @@ func TestCredentialsAreTriedInOrder(t *testing.T) {
 		"img-14 the second works":        {[]images.Credential{secret("a", "eve", "1"), secret("b", "ann", "2"), secret("c", "bob", "3")}, nil, []string{"eve img:1", "ann img:1"}, ""},
 		"img-14 all fail": {[]images.Credential{secret("a", "eve", "1"), secret("b", "bob", "2")}, nil, []string{"eve img:1", "bob img:1"},
 			`[img:1: "eve" is unauthorized, img:1: "bob" is unauthorized]`},
-		"img-14 each text once": {[]images.Credential{secret("a", "eve", "1"), secret("b", "eve", "2")}, nil, []string{"eve img:1", "eve img:1"}, `img:1: "eve" is unauthorized`},
-		"what is found is used": {[]images.Credential{secret("b", "ann", "2")}, errors.New("secret x: not found"), []string{"ann img:1"}, ""},
-		"and what is not is told of": {nil, errors.New("secret x: not found"), []string{" img:1"},
+		"img-14 each text once":      {[]images.Credential{secret("a", "eve", "1"), secret("b", "eve", "2")}, nil, []string{"eve img:1", "eve img:1"}, `img:1: "eve" is unauthorized`},
+		"credentials found are used": {[]images.Credential{secret("b", "ann", "2")}, errors.New("secret x: not found"), []string{"ann img:1"}, ""},
+		"a failed lookup is reported": {nil, errors.New("secret x: not found"), []string{" img:1"},
 			`img:1: "" is unauthorized (and credentials could not be looked up: secret x: not found)`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestACredentialPrintsWithoutItsContent(t *testing.T) {
 }
 
 // Every wait ends when its context does (lq-8, img-17), without a trace.
-func TestACallThatIsCalledOffReturnsAtOnce(t *testing.T) {
+func TestACanceledCallReturnsAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*fakeService, *credentials, *images.Config){
 		"looking":            func(f *fakeService, _ *credentials, _ *images.Config) { f.block = make(chan struct{}) },
 		"credentials":        func(_ *fakeService, c *credentials, _ *images.Config) { c.takes = time.Hour },
@@ -254,7 +254,7 @@ func TestBadRequestsAndConfigsAreRefused(t *testing.T) {
 	}
 }
 
-func TestHooksTellOfPulls(t *testing.T) {
+func TestHooksReportPulls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{may: map[string][]string{"img:1": {""}, "img:2": {""}}, takes: time.Second}
 		var mu sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// A pod's image is pulled with the second of its credentials; another pod, which
-// has none, does not get it although it is there.
+// A pod's image is pulled with the second of its credentials. Another pod, which has
+// none, is refused the image although it is present.
 func Example() {
 	registry := &fakeService{may: map[string][]string{"reg.example/app:1": {"ann"}}}
 	dir, err := os.MkdirTemp("", "")

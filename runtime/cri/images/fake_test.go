@@ -27,7 +27,7 @@ type fakeService struct {
 
 	mu      sync.Mutex
 	local   map[string]*runtimeapi.Image
-	may     map[string][]string // who may pull an image: user names; "" is anybody
+	may     map[string][]string // user names that may pull an image; "" allows anonymous pulls
 	pulls   []string            // "user image", in the order they began
 	at      []time.Time         // when
 	specs   []*runtimeapi.ImageSpec
@@ -179,7 +179,7 @@ func podOf(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: types.UID("uid-" + name), Annotations: map[string]string{"a": "b"}}}
 }
 
-// events is what requests told.
+// events records the events of requests.
 type events struct {
 	mu   sync.Mutex
 	list []string

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// registry returns a service that pulls img:1 … img:n for anybody.
+// registry returns a service with the public images img:1 … img:n.
 func registry(n int) *fakeService {
 	f := &fakeService{may: map[string][]string{}}
 	for i := range n {
@@ -60,7 +60,7 @@ func TestPullsTakeTurns(t *testing.T) {
 }
 
 // A wait shows in the event (img-11).
-func TestTheEventTellsOfTheWait(t *testing.T) {
+func TestTheEventContainsTheWaitingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, seen := registry(2), new(events)
 		f.takes = 2 * time.Second
@@ -78,8 +78,8 @@ func TestTheEventTellsOfTheWait(t *testing.T) {
 	})
 }
 
-// pods that ask at the same time share a pull, if the registry cannot
-// tell them apart.
+// Concurrent requests of several pods share a pull if they use the same credentials
+// and runtime handler.
 func TestPodsShareAPull(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, second []images.Credential
@@ -87,14 +87,14 @@ func TestPodsShareAPull(t *testing.T) {
 		policy        v1.PullPolicy
 		pulls         int
 	}{
-		"anonymous":                    {pulls: 1},
-		"the same credentials":         {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1")}, pulls: 1},
-		"in two secrets":               {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "ann", "1")}, pulls: 1},
-		"Always as well":               {policy: v1.PullAlways, pulls: 1},
-		"other credentials":            {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "bob", "2")}, pulls: 2},
-		"more of them":                 {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1"), secret("b", "bob", "2")}, pulls: 2},
-		"another runtime handler":      {handler: "kata", pulls: 2},
-		"one of them has none at all ": {first: []images.Credential{secret("a", "ann", "1")}, pulls: 2},
+		"anonymous":               {pulls: 1},
+		"the same credentials":    {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1")}, pulls: 1},
+		"in two secrets":          {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "ann", "1")}, pulls: 1},
+		"Always as well":          {policy: v1.PullAlways, pulls: 1},
+		"other credentials":       {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("b", "bob", "2")}, pulls: 2},
+		"more of them":            {first: []images.Credential{secret("a", "ann", "1")}, second: []images.Credential{secret("a", "ann", "1"), secret("b", "bob", "2")}, pulls: 2},
+		"another runtime handler": {handler: "kata", pulls: 2},
+		"one of them has none":    {first: []images.Credential{secret("a", "ann", "1")}, pulls: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestPodsShareAPull(t *testing.T) {
 	}
 }
 
-func TestASharedPullEndsWhenNobodyWaitsForIt(t *testing.T) {
+func TestASharedPullEndsWithItsLastCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := registry(1)
 		f.takes = time.Hour
@@ -155,7 +155,7 @@ func TestASharedPullEndsWhenNobodyWaitsForIt(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, 3*time.Second, b.Sub(begun))
 		now, _ = f.under()
-		assert.Equal(t, 0, now, "nobody waits")
+		assert.Equal(t, 0, now, "the last caller has left")
 		assert.Len(t, f.pulled(), 1)
 
 		// And the turn is free again.
@@ -165,8 +165,8 @@ func TestASharedPullEndsWhenNobodyWaitsForIt(t *testing.T) {
 	})
 }
 
-// A runtime that does not let go of a pull keeps its turn, and nobody's call.
-func TestAPullThatHangsHoldsUpNoCaller(t *testing.T) {
+// A pull that the runtime does not cancel keeps its slot, but blocks no caller.
+func TestAPullThatHangsBlocksNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := &deaf{fakeService: registry(2), until: make(chan struct{})}
 		m := newManager(t, images.Config{Service: stuck})
@@ -184,7 +184,7 @@ func TestAPullThatHangsHoldsUpNoCaller(t *testing.T) {
 	})
 }
 
-// deaf is a service whose pulls do not hear of their context's end.
+// deaf is a service whose pulls ignore their context.
 type deaf struct {
 	*fakeService
 	until chan struct{}
@@ -195,7 +195,7 @@ func (d *deaf) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *
 	return d.fakeService.PullImage(ctx, spec, auth, sandbox)
 }
 
-// lq-16: who is over the limit waits, and has not failed.
+// lq-16: a pull over the limit waits; it does not fail.
 func TestPullsOverTheLimitWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := registry(6)
@@ -295,7 +295,7 @@ func TestWherePullsTakeTurnsTheFirstImageIsFirst(t *testing.T) {
 	})
 }
 
-func TestAllIsCalledOffTogether(t *testing.T) {
+func TestAllPullsOfAPodAreCanceledTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := registry(3)
 		f.takes = time.Hour

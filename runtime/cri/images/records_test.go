@@ -31,7 +31,7 @@ func put(t *testing.T, text string, path ...string) string {
 	return file
 }
 
-// files lists what is in the directory, as "pulled/<image> <content>".
+// files lists the files in the directory, as "pulled/<image> <content>".
 func files(t *testing.T, dir string, names ...string) []string {
 	t.Helper()
 	var list []string
@@ -65,7 +65,7 @@ func TestPullsAreRecorded(t *testing.T) {
 			require.NoError(t, err)
 		}
 		look := func() []string { return files(t, dir, "reg:5000/img:1", "sha256:reg:5000/img:1") }
-		assert.Empty(t, look(), "New and a look make no file")
+		assert.Empty(t, look(), "New creates no file")
 		go func() {
 			time.Sleep(time.Second)
 			assert.Equal(t, []string{`pulling/reg:5000/img:1 {"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"reg:5000/img:1"}`}, look())
@@ -95,9 +95,9 @@ func TestPullsAreRecorded(t *testing.T) {
 	})
 }
 
-// A pull that failed leaves nothing; of one whose end nobody knows, the image
-// is nobody's until somebody has shown credentials.
-func TestWhatAPullLeavesBehind(t *testing.T) {
+// A failed pull leaves nothing behind. After a pull with an unknown result, the image
+// is given only to pods whose credentials are verified.
+func TestRecordsAfterAPull(t *testing.T) {
 	const img = "img:1"
 	for name, tc := range map[string]struct {
 		pull    func(*testing.T, *fakeService, *images.Manager)
@@ -109,7 +109,7 @@ func TestWhatAPullLeavesBehind(t *testing.T) {
 			f.may = nil
 			_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: img})
 			require.Equal(t, "ErrImagePull", why(t, err))
-			f.has(img) // preloaded by somebody
+			f.has(img) // preloaded
 		}},
 		"the answer was lost": {intent: true, pulled: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {
 			f.loses = true
@@ -247,7 +247,7 @@ func TestAPullThatCannotBeRecordedIsNotMade(t *testing.T) {
 	}
 }
 
-func TestRecordsOfImagesThatAreGoneArePruned(t *testing.T) {
+func TestRecordsOfRemovedImagesArePruned(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		f := registry(3)
@@ -267,7 +267,7 @@ func TestRecordsOfImagesThatAreGoneArePruned(t *testing.T) {
 		assert.FileExists(t, filepath.Join(dir, "pulled", fileName("sha256:img:1")))
 		assert.NoFileExists(t, filepath.Join(dir, "pulled", fileName("sha256:img:2")))
 		assert.FileExists(t, filepath.Join(dir, "pulled", fileName("sha256:img:3")))
-		// What came back by somebody else's doing is preloaded.
+		// An image that was restored by another program is preloaded.
 		f.pulled()
 		pull("img:2")
 		assert.Empty(t, f.pulled())

@@ -12,9 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// img-5: the image is there; whether the pod gets it without a pull depends on
-// the policy and on what it was pulled with, if we pulled it.
-func TestAnImageThatIsThereIsNotEverybodys(t *testing.T) {
+// img-5: the image is present; whether the pod gets it without a pull depends on the
+// policy and on the credentials that it was pulled with, if the manager pulled it.
+func TestAPresentImageMayRequireAPull(t *testing.T) {
 	ann, bob := secret("a", "ann", "1"), secret("b", "bob", "2")
 	const (
 		preloaded = "preloaded"
@@ -95,7 +95,7 @@ func TestAnImageThatIsThereIsNotEverybodys(t *testing.T) {
 				}
 				f.may[tagged] = []string{"ann", "bob", "token", ""}
 				creds.set("second", tc.creds...)
-				// Another agent on the same files knows as much as the first.
+				// A restarted agent with the same files decides as the first.
 				m := newManager(t, cfg)
 				seen := new(events)
 				_, err := m.Ensure(t.Context(), seen.of(podOf("second"), tc.image, v1.PullNever))
@@ -156,8 +156,8 @@ func TestTheSameImageUnderAnotherNameIsVerified(t *testing.T) {
 	})
 }
 
-// While we pull an image for one pod, it is not taken for preloaded by another
-// the moment that it is there.
+// While an image is pulled for one pod, another pod must not take it for preloaded as
+// soon as it is present.
 func TestAnImageIsNotPreloadedWhileItIsPulled(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

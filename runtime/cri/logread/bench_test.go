@@ -23,9 +23,8 @@ func big(b *testing.B) *log {
 	return newLog(b, s.String())
 }
 
-// What a container has written is read by us, against a copy of the file's bytes, which
-// looks at none of them, and against a scan of its lines as they are. The ratios are of
-// the same run.
+// BenchmarkThroughput compares reading a container's log with copying the file's bytes,
+// and with scanning its lines without parsing them. The ratios are of the same run.
 func BenchmarkThroughput(b *testing.B) {
 	l := big(b)
 	info, err := os.Stat(l.path)

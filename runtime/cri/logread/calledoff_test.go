@@ -27,7 +27,7 @@ func (c *impatient) Err() error {
 	return nil
 }
 
-func TestALookForTheLastLinesEndsWithWhoWantsThem(t *testing.T) {
+func TestATailEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	line := []byte("2026-01-02T03:04:05Z stdout F x\n")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat(line, 100_000), 0o600))

@@ -16,7 +16,7 @@ func Example() {
 		stdlog.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "0.log") // as runtime.LogReader tells it
+	path := filepath.Join(dir, "0.log") // as returned by runtime.LogReader
 	for name, text := range map[string]string{
 		"0.log.20261121-100000": "2026-11-21T09:59:59.5Z stdout F one\n2026-11-21T09:59:59.7Z stderr F two\n",
 		"0.log":                 "2026-11-21T10:00:00.1Z stdout P thr\n2026-11-21T10:00:00.2Z stdout F ee\n",

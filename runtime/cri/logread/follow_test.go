@@ -77,7 +77,7 @@ func (c *container) running(context.Context) (bool, error) {
 	return !c.stopped, nil
 }
 
-// rotator rotates what has a byte.
+// rotator returns a rotator that rotates every log that is not empty.
 func (c *container) rotator(files int) *logrotate.Rotator {
 	r, err := logrotate.New(logrotate.Config{Runtime: c, MaxSize: 1, MaxFiles: files})
 	require.NoError(c.t, err)
@@ -87,7 +87,7 @@ func (c *container) rotator(files int) *logrotate.Rotator {
 // brief is quiet, and has little patience.
 var brief = logread.Config{Watch: quiet.Watch, Recheck: 15 * time.Millisecond, Settle: 4 * time.Millisecond}
 
-// An output is what a client has got. It can be slow.
+// An output collects the output of a client. It can be slow.
 type output struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
@@ -103,7 +103,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.buf.Write(b)
 }
 
-// print is what somebody else than the client's server writes.
+// print appends text that does not come from the log.
 func (o *output) print(s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *container) follow(cfg logread.Config, req logread.Request, o io.Writer)
 	return done
 }
 
-// followFromEnd is follow, and returns when it is at the end of what there is.
+// followFromEnd is follow; it returns when the follow has reached the end of the log.
 func (c *container) followFromEnd(o io.Writer) <-chan error {
 	asked := make(chan struct{})
 	var once sync.Once
@@ -167,10 +167,10 @@ func ends(t *testing.T, ended <-chan error) error {
 	return nil
 }
 
-// quiet is not told by the file system, for which no virtual time waits.
+// quiet disables notifications of the file system, which do not follow virtual time.
 var quiet = logread.Config{Watch: func(string, func()) (func(), error) { return nil, errors.New("there are no more of them") }}
 
-func TestAFollowGetsWhatIsWrittenUntilTheContainerEnds(t *testing.T) { // la-12
+func TestAFollowReadsUntilTheContainerEnds(t *testing.T) { // la-12
 	c, o := newContainer(t), new(output)
 	c.write(3)
 	ended := c.follow(logread.Config{Recheck: 100 * time.Millisecond}, logread.Request{Tail: new(int64(1))}, o)
@@ -181,7 +181,7 @@ func TestAFollowGetsWhatIsWrittenUntilTheContainerEnds(t *testing.T) { // la-12
 	require.NoError(t, ends(t, ended))
 }
 
-func TestAFollowWithoutAWatchLooksFromTimeToTime(t *testing.T) { // la-12
+func TestAFollowWithoutAWatchPolls(t *testing.T) { // la-12
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), new(output)
 		ended := c.follow(quiet, logread.Request{}, o)
@@ -216,7 +216,7 @@ func TestALineIsFollowedWhenItIsComplete(t *testing.T) { // la-13
 		o.has(t, "hello\n")
 		c.stop()
 		require.NoError(t, ends(t, ended))
-		assert.Equal(t, "hello\nwor", o.String(), "nobody will complete it")
+		assert.Equal(t, "hello\nwor", o.String(), "the last line is incomplete")
 	})
 }
 
@@ -321,7 +321,7 @@ func TestAFollowAcrossRotationsWhileManyWrite(t *testing.T) {
 }
 
 // A file that is compressed while it is read, or after it was, is known again.
-func TestAFileIsKnownAgainWhenItIsCompressed(t *testing.T) {
+func TestACompressedFileIsRecognized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), &output{gate: make(chan struct{})}
 		c.write(1)
@@ -339,7 +339,7 @@ func TestAFileIsKnownAgainWhenItIsCompressed(t *testing.T) {
 	})
 }
 
-func TestFilesThatAreRemovedBeforeTheyAreReadAreTold(t *testing.T) {
+func TestFilesThatAreRemovedBeforeTheyAreReadAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), &output{gate: make(chan struct{})}
 		c.write(1)
@@ -386,7 +386,7 @@ func TestALogThatGetsItsNameBackIsFollowed(t *testing.T) { // lg-6
 	})
 }
 
-func TestWhatIsWrittenToAFileAfterItWasRotatedIsRead(t *testing.T) {
+func TestLinesWrittenAfterARotationAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), new(output)
 		c.write(1)
@@ -409,7 +409,7 @@ func TestWhatIsWrittenToAFileAfterItWasRotatedIsRead(t *testing.T) {
 	})
 }
 
-func TestAFileThatIsTruncatedIsReadAnew(t *testing.T) {
+func TestATruncatedFileIsReadFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), new(output)
 		c.write(2)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// A counter counts what is written to it.
+// A counter counts the bytes and newlines that are written to it.
 type counter struct{ n, newlines int64 }
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -51,7 +51,7 @@ func TestHugeLinesNeedNoMemory(t *testing.T) {
 		"a line":                  {long(head, "\n"), counter{much + 1, 1}},
 		"a line without an end":   {long(head, ""), counter{much, 0}},
 		"one of Docker's":         {long(`{"log":"`, "\n"+head+"x\n"), counter{2, 1}},
-		"no line at all":          {long("", "\n"+head+"x\n"), counter{2, 1}},
+		"no valid line":           {long("", "\n"+head+"x\n"), counter{2, 1}},
 		"empty lines":             {append(bytes.Repeat([]byte("\n"), much/32), head+"x\n"...), counter{2, 1}},
 		"lines, but no newline":   {append(bytes.Repeat([]byte("\x00"), much), "\n"+head+"x\n"...), counter{2, 1}},
 		"nothing in a short line": {append(bytes.Repeat([]byte(head+"\n"), 1000), head+"x\n"...), counter{1002, 1001}},
@@ -90,7 +90,7 @@ func TestNoiseIsNotALog(t *testing.T) {
 	}
 }
 
-func TestTimesThatAreNone(t *testing.T) {
+func TestInvalidTimes(t *testing.T) {
 	l := newLog(t, strings.Repeat("9", 30)+" stdout F x\n", "2026-99-99T10:00:00Z stdout F x\n", entry(0, "stdout", "F", "good"), "2026-11-21T10:00:00.Z stdout F x\n")
 	assert.Equal(t, "good\n", l.must(logread.Config{}, logread.Request{Since: epoch, Timestamps: false}))
 }
@@ -101,12 +101,12 @@ func TestCompressedFilesThatAreDamaged(t *testing.T) {
 		data []byte
 		some bool // lines can be had
 	}{
-		"cut":         {whole[:len(whole)/2], true},
-		"no trailer":  {whole[:len(whole)-8], true},
-		"wrong sum":   {append(whole[:len(whole)-8:len(whole)-8], 1, 2, 3, 4, 5, 6, 7, 8), true},
-		"empty":       {nil, false},
-		"not at all":  {entries(0, 10), false},
-		"a head only": {whole[:10], false},
+		"cut":          {whole[:len(whole)/2], true},
+		"no trailer":   {whole[:len(whole)-8], true},
+		"wrong sum":    {append(whole[:len(whole)-8:len(whole)-8], 1, 2, 3, 4, 5, 6, 7, 8), true},
+		"empty":        {nil, false},
+		"uncompressed": {entries(0, 10), false},
+		"a head only":  {whole[:10], false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLog(t, entry(0, "stdout", "F", "live"))

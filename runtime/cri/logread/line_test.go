@@ -90,7 +90,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever files hold, reading them ends, with what can be read of them.
+// Whatever the files contain, reading them succeeds or fails with ErrFormat, and the
+// tail is not longer than the whole log.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(entry(0, "stdout", "F", "a")), []byte(entry(1, "stderr", "P", "b")), int64(1))
 	f.Add([]byte("\n\n"), []byte("{}\n"), int64(0))

@@ -37,7 +37,7 @@ func newLog(t testing.TB, live ...string) *log {
 	return l
 }
 
-// file writes a file, compressed if its name says so.
+// file writes a file, compressed if its name ends in .gz.
 func (l *log) file(name string, data []byte) {
 	l.t.Helper()
 	if strings.HasSuffix(name, ".gz") {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
+func TestRequestsOfAFile(t *testing.T) {
 	lines := []string{
 		entry(0, "stdout", "F", "zero"),
 		entry(1, "stderr", "F", "one"),
@@ -33,8 +33,8 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 		want     string
 	}{
 		"la-6: partial lines are joined":                                        {req: logread.Request{}, want: "zero\none\ntwo three four\nfive\n"},
-		"la-7: what is older is left out":                                       {req: logread.Request{Since: epoch.Add(5 * time.Second)}, want: "five\n"},
-		"la-7: what is as old is not":                                           {req: logread.Request{Since: epoch.Add(1 * time.Second)}, want: "one\ntwo three four\nfive\n"},
+		"la-7: older lines are omitted":                                         {req: logread.Request{Since: epoch.Add(5 * time.Second)}, want: "five\n"},
+		"la-7: a line of that time is not":                                      {req: logread.Request{Since: epoch.Add(1 * time.Second)}, want: "one\ntwo three four\nfive\n"},
 		"la-7: a part of a second counts":                                       {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6300 * time.Millisecond)}, want: ""},
 		"la-7: whatever the zone":                                               {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6200 * time.Millisecond).In(time.FixedZone("", -7200))}, want: "six\n"},
 		"la-7: a line is as old as its beginning":                               {req: logread.Request{Since: epoch.Add(3 * time.Second)}, want: "five\n"},
@@ -43,7 +43,7 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 		"la-8: the time keeps its zone":                                         {lines: []string{zone}, req: logread.Request{Timestamps: true}, want: "2026-11-21T11:00:06.250000000+01:00 six\n"},
 		"la-9: the limit cuts a line":                                           {req: logread.Request{Limit: new(int64(7))}, want: "zero\non"},
 		"la-9: the time counts as well":                                         {req: logread.Request{Limit: new(int64(34)), Timestamps: true}, want: "2026-11-21T10:00:00.000000000Z zer"},
-		"la-9: nothing at all":                                                  {req: logread.Request{Limit: new(int64(0))}, want: ""},
+		"la-9: a limit of 0":                                                    {req: logread.Request{Limit: new(int64(0))}, want: ""},
 		"la-9: more than there is":                                              {req: logread.Request{Limit: new(int64(1000))}, want: "zero\none\ntwo three four\nfive\n"},
 		"la-10: pieces are lines":                                               {req: logread.Request{Tail: new(int64(3))}, physical: true, want: "three four\nfive\n"},
 		"pieces are not lines":                                                  {req: logread.Request{Tail: new(int64(3))}, want: "one\ntwo three four\nfive\n"},
@@ -53,9 +53,9 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 		"la-11: lines that are too old are of the tail":                         {req: logread.Request{Tail: new(int64(2)), Since: epoch.Add(3 * time.Second)}, want: "five\n"},
 		"la-13: a last line without an end":                                     {lines: []string{lines[0], strings.TrimSuffix(lines[1], "\n")}, want: "zero\none"},
 		"la-13: and it is of the tail":                                          {lines: []string{lines[0], strings.TrimSuffix(lines[1], "\n")}, req: logread.Request{Tail: new(int64(1))}, want: "one"},
-		"la-6: what is no line is skipped":                                      {lines: []string{"hello\n", lines[0], "\n", "\x00\x00\n", lines[5]}, want: "zero\nfive\n"},
-		"la-6: what is no line is not of the tail":                              {lines: []string{lines[0], lines[5], "\n", "\x00\x00\n"}, req: logread.Request{Tail: new(int64(1))}, want: "five\n"},
-		"la-10: what is no line is of the tail":                                 {lines: []string{lines[0], lines[5], "\x00\x00\n"}, req: logread.Request{Tail: new(int64(2))}, physical: true, want: "five\n"},
+		"la-6: an invalid line is skipped":                                      {lines: []string{"hello\n", lines[0], "\n", "\x00\x00\n", lines[5]}, want: "zero\nfive\n"},
+		"la-6: an invalid line does not count in the tail":                      {lines: []string{lines[0], lines[5], "\n", "\x00\x00\n"}, req: logread.Request{Tail: new(int64(1))}, want: "five\n"},
+		"la-10: an invalid line counts in the tail":                             {lines: []string{lines[0], lines[5], "\x00\x00\n"}, req: logread.Request{Tail: new(int64(2))}, physical: true, want: "five\n"},
 		"the other stream in a line":                                            {lines: []string{lines[2], lines[5], lines[4]}, req: logread.Request{Tail: new(int64(1))}, want: "two four\n"},
 		"Docker's format":                                                       {lines: []string{`{"log":"a","stream":"stdout","time":"2026-11-21T10:00:00.1Z"}` + "\n", `{"log":"b\n","stream":"stdout","time":"2026-11-21T10:00:00.1Z"}` + "\n"}, want: "ab\n"},
 		"an empty log":                                                          {lines: []string{""}, want: ""},
@@ -70,7 +70,7 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBe(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	_, err := logread.New(logread.Config{Recheck: -1})
 	assert.EqualError(t, err, "logread: Config.Recheck (-1ns) or Config.Settle (0s) is negative")
 	r, err := logread.New(logread.Config{})
@@ -85,7 +85,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestALogThatIsNotThere(t *testing.T) {
+func TestAMissingLog(t *testing.T) {
 	l := newLog(t)
 	_, err := l.read(logread.Config{}, logread.Request{})
 	assert.ErrorIs(t, err, fs.ErrNotExist)
@@ -128,7 +128,7 @@ func TestAReaderThatGoesAwayEndsTheReading(t *testing.T) {
 	assert.ErrorIs(t, r.Read(t.Context(), logread.Request{Path: l.path}, &failing{100_000, gone}), gone)
 }
 
-func TestAReadingIsTold(t *testing.T) {
+func TestAReadIsReported(t *testing.T) {
 	l := newLog(t, entry(0, "stdout", "F", "one"), "x\n", entry(1, "stderr", "F", "two"))
 	var told []logread.ReadInfo
 	l.must(logread.Config{Hooks: logread.Hooks{Read: func(i logread.ReadInfo) { told = append(told, i) }}}, logread.Request{Stream: logread.Stderr})

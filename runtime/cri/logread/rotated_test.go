@@ -106,10 +106,10 @@ func (m model) file() []byte {
 	return []byte(s.String())
 }
 
-// tail is what the last n lines are, those of one stream or of all.
+// tail returns the last n lines, those of one stream or of all.
 func (m model) tail(n int, stream string) string {
 	kept := make([]bool, len(m))
-	inside := map[string]bool{} // what comes before is of a line that is wanted
+	inside := map[string]bool{} // streams whose previous entries belong to a kept line
 	for i, l := range slices.Backward(m) {
 		if stream != "" && l.stream != stream {
 			continue
@@ -132,7 +132,7 @@ func (m model) tail(n int, stream string) string {
 	return s.String()
 }
 
-func TestTailIsWhatAModelSaysOfRandomLogs(t *testing.T) {
+func TestTailOfRandomLogs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 )
 
-// A fake is a runtime of one container, of which the log is a file.
+// A fake is a runtime of one container, whose log is a file.
 type fake struct {
 	path string
 
@@ -71,7 +71,7 @@ func (f *fake) ReopenLog(context.Context, string) error {
 	return nil
 }
 
-// looks waits until somebody has looked n more times.
+// looks waits for n more inspections of the log.
 func (f *fake) looks(t *testing.T, n int) {
 	t.Helper()
 	count := func() int {
@@ -128,7 +128,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-func TestSettingsThatCannotBe(t *testing.T) { // lg-2
+func TestInvalidConfigs(t *testing.T) { // lg-2
 	for want, cfg := range map[string]logrotate.Config{
 		"logrotate: Config.Runtime is nil":                               {},
 		"logrotate: invalid MaxFiles 1, must be > 1":                     {Runtime: new(fake), MaxFiles: 1},
@@ -204,7 +204,7 @@ func TestALogThatCannotBeReopenedKeepsItsName(t *testing.T) { // lg-6
 	assert.Len(t, f.files(t), 2)
 }
 
-func TestWhichLogsAreLookedAt(t *testing.T) { // lg-2, lg-3, lg-4
+func TestLogsThatAreInspected(t *testing.T) { // lg-2, lg-3, lg-4
 	f := newFake(t)
 	r, err := logrotate.New(logrotate.Config{Runtime: f, MaxSize: 1})
 	require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestWhichLogsAreLookedAt(t *testing.T) { // lg-2, lg-3, lg-4
 
 	require.NoError(t, os.Remove(f.path))
 	require.NoError(t, r.Pass(t.Context()))
-	assert.Equal(t, []string{"0.log"}, f.files(t), "it was missing, and is there again")
+	assert.Equal(t, []string{"0.log"}, f.files(t), "a missing log is created again")
 	assert.Equal(t, 2, f.opened)
 }
 
@@ -243,9 +243,9 @@ func TestCleanRemovesALogAndAllThatWasRotated(t *testing.T) { // lg-8
 	assert.NoError(t, logrotate.Clean(filepath.Join(dir, "none", "0.log")))
 }
 
-// A log that nobody wrote to for a while is caught when somebody writes, and
-// nothing of it is lost.
-func TestRunRotatesWhatIsWritten(t *testing.T) { // lg-7
+// A log that was idle for a while is rotated soon after it is written to again, and no
+// line is lost.
+func TestRunRotatesAGrowingLog(t *testing.T) { // lg-7
 	f := newFake(t)
 	rotated := make(chan logrotate.Rotation, 1000)
 	r, err := logrotate.New(logrotate.Config{Runtime: f, MaxSize: 100_000, MaxFiles: 100, CPUShare: 1, Rotated: func(r logrotate.Rotation) { rotated <- r }})
@@ -314,7 +314,7 @@ func (e ending) ReopenLog(context.Context, string) error {
 	return errors.New("container is not running")
 }
 
-func TestALogOfWhatJustEndedIsNoTrouble(t *testing.T) {
+func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	for ends, level := range map[bool]string{true: "level=DEBUG", false: "level=WARN"} {
 		f := newFake(t)
 		require.NoError(t, os.Remove(f.path))

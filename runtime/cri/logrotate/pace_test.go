@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestHowOftenALogIsLookedAt(t *testing.T) {
+func TestInspectionInterval(t *testing.T) {
 	const mb = 1 << 20
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -20,9 +20,9 @@ func TestHowOftenALogIsLookedAt(t *testing.T) {
 		"it is full":                   {time.Second, 9 * mb, 10 * mb, 0, false},
 		"half is left, at 5 MB/s":      {time.Second, 0, 5 * mb, 500 * time.Millisecond, false},
 		"little is left, at 50 MB/s":   {100 * time.Millisecond, 4 * mb, 9 * mb, 10 * time.Millisecond, false},
-		"less than a look's part":      {100 * time.Millisecond, 4 * mb, 10*mb - 1, 3333 * time.Microsecond, false},
+		"less than one interval":       {100 * time.Millisecond, 4 * mb, 10*mb - 1, 3333 * time.Microsecond, false},
 		"at 5 GB/s":                    {time.Millisecond, 0, 5 * mb, 2 * time.Millisecond, false},
-		"nobody writes":                {time.Second, mb, mb, 90 * time.Millisecond, true},
+		"idle":                         {time.Second, mb, mb, 90 * time.Millisecond, true},
 		"a line now and then":          {time.Second, mb, mb + 100, 89999 * time.Microsecond, true},
 		"it was cut":                   {time.Second, 9 * mb, 5 * mb, 500 * time.Millisecond, false},
 		"a clock that was set back":    {-time.Second, 0, 5 * mb, 50 * time.Millisecond, false},
@@ -39,7 +39,7 @@ func TestHowOftenALogIsLookedAt(t *testing.T) {
 		})
 	}
 	in, listen := next(logSize{}, logSize{at, 0}, 10*mb, 10*time.Second)
-	assert.Equal(t, 100*time.Millisecond, in, "one of which nothing is known yet may be of the fastest")
+	assert.Equal(t, 100*time.Millisecond, in, "the first interval assumes the fastest writer")
 	assert.False(t, listen)
 }
 

@@ -109,7 +109,7 @@ func TestBackoffPunishesSuccessLikeFailure(t *testing.T) { // rt-95
 	assert.Equal(t, 10*time.Second, s.plan().Start[0].Delay)
 }
 
-func TestBackoffIsSharedByNobody(t *testing.T) {
+func TestBackoffIsPerContainer(t *testing.T) {
 	s := newScene(t, `
 		container web
 		container log
@@ -277,7 +277,7 @@ func TestBackoffIsReset(t *testing.T) {
 		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), "it begins again")
 		assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
 	}
-	// What was forgiven stays so when the next one is stopped (rt-97).
+	// A reset back-off stays reset when the next instance is stopped (rt-97).
 	s := newScene(t, running)
 	for range 4 {
 		s.crash(t, time.Second)
@@ -289,7 +289,7 @@ func TestBackoffIsReset(t *testing.T) {
 	s.probed().Liveness[s.status.Container("web").ID] = runtime.ProbeFailure
 	require.False(t, s.plan().Start[0].InBackoff())
 
-	// What is derived knows of it, too.
+	// A back-off that is derived from the instances is reset, too.
 	s = newScene(t, `
 		container web
 		sandbox s0
@@ -318,7 +318,7 @@ func TestBackoffDoesNotDelayAnInstanceThatIsResumed(t *testing.T) {
 	for range 4 {
 		s.crash(t, time.Second)
 	}
-	inst := s.status.Container("web") // started, says the answer that was lost
+	inst := s.status.Container("web") // its start succeeded, but the response was lost
 	inst.State, inst.StartedAt = runtime.ContainerCreated, time.Time{}
 	p := s.plan()
 	assert.Equal(t, "resume "+inst.ID+"(Created)", brief(p))
@@ -364,7 +364,7 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 
 // The derived delay is the one the lost table had, if the runtime still holds
 // every instance; and never shorter if it holds the last one only.
-func TestBackoffDerivesWhatItForgot(t *testing.T) {
+func TestBackoffDerivesMissingEntries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -394,7 +394,7 @@ func TestBackoffDerivesWhatItForgot(t *testing.T) {
 	}
 }
 
-// Instances of which only the number is left are no crashes.
+// Earlier instances that are known only by their number do not count as crashes.
 func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		count, first int32
@@ -417,7 +417,7 @@ func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
 			p := plan.Compute(in)
 			require.Len(t, p.Start, 1)
 			assert.Equal(t, tc.want, p.Start[0].Delay)
-			assert.Equal(t, tc.count+1, p.Start[0].RestartCount, "the number goes on")
+			assert.Equal(t, tc.count+1, p.Start[0].RestartCount, "the count continues")
 			assert.Equal(t, tc.count, web.RestartCount, "the status is not changed")
 		})
 	}
@@ -434,7 +434,7 @@ func TestBackoffForgets(t *testing.T) {
 	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
-func TestBackoffForgetsThePodsThatAreGone(t *testing.T) {
+func TestBackoffForgetsRemovedPods(t *testing.T) {
 	s := newScene(t, running)
 	s.crash(t, time.Second)
 	s.crash(t, time.Second)

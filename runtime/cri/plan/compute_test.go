@@ -78,7 +78,7 @@ func TestRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running nohash`,
 			"nothing"},
-		{"rt-30 what has exited for good is not restarted for it", `
+		{"rt-30 a terminated container is not restarted for it", `
 			pod Never
 			container web
 			container log
@@ -280,7 +280,7 @@ func TestEphemeralContainers(t *testing.T) {
 			sandbox s0
 			has setup#1 exited=1 ran=-2..-1`,
 			"start debug#0(New); start setup#2(Exited) at 9"},
-		{"rt-45 one whose run nobody saw the end of had it", `
+		{"rt-45 a container in state unknown has run", `
 			container web
 			ephemeral debug
 			sandbox s0
@@ -326,7 +326,7 @@ func TestDeletedPodsAreNotStarted(t *testing.T) {
 			has web#0 exited=1
 			has log#0 running made=nginx:0`,
 			"nothing"},
-		{"rt-31 init goes on to its end", `
+		{"rt-31 initialization continues", `
 			pod deleted
 			init setup
 			container web
@@ -344,7 +344,7 @@ func TestDeletedPodsAreNotStarted(t *testing.T) {
 	})
 }
 
-func TestNothingInNothingOut(t *testing.T) {
+func TestAnEmptyInputYieldsAnEmptyPlan(t *testing.T) {
 	p := plan.Compute(plan.Input{})
 	assert.True(t, p.Empty())
 	assert.Equal(t, "nothing to do", p.String())

@@ -82,7 +82,7 @@ func randomPod(t testing.TB, d *dice) *scene {
 	return s
 }
 
-// randomResources returns some, none, or that nobody knows.
+// randomResources returns random resources, or nil if they are unknown.
 func randomResources(d *dice) *v1.ResourceRequirements {
 	if d.n(2) == 0 {
 		return nil
@@ -98,8 +98,8 @@ func randomResources(d *dice) *v1.ResourceRequirements {
 	return r
 }
 
-// randomProbes returns results for the instances there are, or that nobody
-// probes.
+// randomProbes sets random results for the existing instances, or nil, as without a
+// prober.
 func (s *scene) randomProbes(d *dice) {
 	s.probes = nil
 	if d.n(4) == 0 {

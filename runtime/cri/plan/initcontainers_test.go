@@ -61,7 +61,7 @@ func TestInitContainers(t *testing.T) {
 			has a#0 exited=1
 			has b#0 exited=0`,
 			"start c#0(New)"},
-		{"rt-57 what is behind the front is left alone", `
+		{"rt-57 later init containers are left unchanged", `
 			init a
 			init b
 			container web
@@ -75,7 +75,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has setup#0 created`,
 			"resume setup-0(Created)"},
-		{"rt-58 created from another definition: made anew", `
+		{"rt-58 created from another definition: replaced", `
 			init setup
 			container web
 			sandbox s0

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-func TestAPlanCanBeWrittenDown(t *testing.T) {
+func TestAPlanCanBeMarshaled(t *testing.T) {
 	s := newScene(t, `
 		init proxy policy=Always cpu=2
 		container web liveness=5

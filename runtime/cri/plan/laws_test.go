@@ -87,8 +87,8 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 	return p
 }
 
-// checkJSON checks that a plan survives being written down, but for what it
-// points at.
+// checkJSON checks that a plan survives a JSON round trip, except for its pointers
+// to pod and containers.
 func checkJSON(t testing.TB, p plan.Plan) {
 	t.Helper()
 	text, err := json.Marshal(p)
@@ -168,7 +168,7 @@ func checkRest(t testing.TB, s *scene) {
 		rounds++ // what no well-behaved runtime shows is put in order first
 	}
 	if s.probes != nil {
-		rounds++ // what a probe condemns and is not replaced is stopped before its pod
+		rounds++ // a container that fails its probe and is not replaced is stopped before its pod
 	}
 	before := cloneStatus(s.status)
 	var said []string
@@ -253,8 +253,8 @@ func (s *scene) over() bool {
 	return true
 }
 
-// untidy reports whether the runtime shows what the engine would never have made
-// of it: an instance it lost track of, or one that runs in a former sandbox.
+// untidy reports whether the status contains instances that the engine itself never
+// leaves behind: one in state unknown, or one running in a former sandbox.
 func (s *scene) untidy() bool {
 	for _, inst := range s.status.Containers {
 		former := len(s.status.Sandboxes) == 0 || inst.SandboxID != s.status.Sandboxes[0].ID

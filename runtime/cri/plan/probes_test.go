@@ -161,7 +161,7 @@ func TestProbesOfSidecars(t *testing.T) {
 			sandbox s0
 			has proxy#0 running stuck`,
 			"kill proxy-0(StartupProbe) in 3s; start proxy#1(StartupProbe)"},
-		{"rt-60 the pod has begun: nobody waits", `
+		{"rt-60 the pod has begun: nothing waits", `
 			init proxy policy=Always startup
 			container web
 			container log
@@ -190,7 +190,7 @@ func TestProbesOfSidecars(t *testing.T) {
 			has proxy#0 running
 			probed`,
 			"start web#0(New)"},
-		{"rt-61 nobody probes: started when it runs", `
+		{"rt-61 no prober: started when it runs", `
 			init proxy policy=Always startup
 			container web
 			sandbox s0
@@ -203,7 +203,7 @@ func TestProbesOfSidecars(t *testing.T) {
 			has proxy#0 running made=nginx:0
 			probed`,
 			"kill proxy-0(DefinitionChanged); start proxy#1(DefinitionChanged)"},
-		{"rt-62 liveness failed, the pod goes on", `
+		{"rt-62 liveness failed, the pod is not restarted", `
 			pod Never
 			init proxy policy=Always liveness=4
 			container web
@@ -247,7 +247,7 @@ func TestProbesOfSidecars(t *testing.T) {
 	})
 }
 
-// The exact words of the event Killing and of what is waited for.
+// The exact messages of the event Killing and of waiting containers.
 func TestKillMessages(t *testing.T) {
 	for _, tc := range []struct{ name, scene, want string }{
 		{"rt-49 definition", `
@@ -310,7 +310,7 @@ func TestKillMessages(t *testing.T) {
 	}
 }
 
-func TestWhatAPodWaitsForIsSaid(t *testing.T) { // rt-46
+func TestReasonsToWait(t *testing.T) { // rt-46
 	for _, tc := range []struct{ scene, want string }{
 		{"init a startup policy=Always\nsandbox s0\nhas a#0 running\nprobed", "init container a to pass its startup probe"},
 		{"init a\nsandbox s0\nhas a#0 running", "init container a to exit"},

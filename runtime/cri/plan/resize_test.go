@@ -20,7 +20,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=100m/200m memory=64Mi/128Mi`,
 			"nothing"},
-		{"al-14 nobody knows what it was given", `
+		{"al-14 allocated resources unknown", `
 			container web cpu=100m/200m memory=64Mi/128Mi
 			sandbox s0
 			has web#0 running`,
@@ -110,7 +110,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=500m memory=1Gi`,
 			"resize web-0(cpu request from 500m to 1)"},
-		{"al-15 both change, one wants a restart", `
+		{"al-15 both change, one requires a restart", `
 			container web cpu=1 memory=1Gi onresize=memory
 			sandbox s0
 			has web#0 running cpu=500m memory=2Gi`,
@@ -121,7 +121,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=500m`,
 			"kill web-0(Resize); start web#1(Resize)"},
-		{"al-15 a request nobody wrote down is no reason for a restart", `
+		{"al-15 a request without a checkpoint is no reason for a restart", `
 			container web memory=1Gi/2Gi onresize=memory
 			sandbox s0
 			has web#0 running memory=/2Gi`,
@@ -166,7 +166,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has setup#0 running cpu=1`,
 			"kill setup-0(Resize); start setup#1(Resize)"},
-		{"what has exited has no size", `
+		{"exited containers are not resized", `
 			pod OnFailure
 			init setup cpu=2
 			container web
@@ -176,7 +176,7 @@ func TestResize(t *testing.T) {
 			has web#0 running
 			has job#0 exited=0 cpu=1`,
 			"nothing"},
-		{"what is replaced is not resized", `
+		{"replaced containers are not resized", `
 			container web cpu=2
 			sandbox s0
 			has web#0 running cpu=1 made=nginx:0`,
@@ -204,7 +204,7 @@ func TestResize(t *testing.T) {
 	})
 }
 
-func TestAResizeSaysFromWhatToWhat(t *testing.T) {
+func TestAResizeReportsOldAndNewAmounts(t *testing.T) {
 	s := newScene(t, `
 		container web cpu=200m memory=64Mi/256Mi
 		sandbox s0
@@ -227,7 +227,7 @@ func TestAResizeSaysFromWhatToWhat(t *testing.T) {
 	assert.Equal(t, "nothing", brief(s.plan()))
 }
 
-// al-14: what a pod is given as a whole is resized as its containers are.
+// al-14: pod-level resources are resized like those of containers.
 func TestAPodIsResizedAsAWhole(t *testing.T) {
 	limit := func(cpu string) *v1.ResourceRequirements {
 		return &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}
@@ -244,7 +244,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 	}{
 		{"the same", limit("1"), limit("1000m"), ""},
 		{"more", limit("2"), limit("1"), "cpu limit from 1 to 2"},
-		{"nobody knows", limit("2"), nil, ""},
+		{"unknown", limit("2"), nil, ""},
 		{"nothing asked for", nil, limit("1"), ""},
 		{"al-19 a limit goes away", &v1.ResourceRequirements{}, limit("1"), ""},
 	} {

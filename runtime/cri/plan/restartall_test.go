@@ -193,9 +193,9 @@ func TestRestartAllOnlyWhereItIsHonoured(t *testing.T) { // rt-33
 	}
 }
 
-// A trigger that exits at once is delayed as one that crashes: its exit is on
-// record when its instance is gone. What was stopped for it is not delayed, what
-// crashed before is (rt-88 … rt-92, rt-95, lq-29).
+// A trigger that exits at once is delayed like a crashing container: its exit is in
+// the history when its instance is gone. Containers that were stopped for it are not
+// delayed; those that crashed before are (rt-88 … rt-92, rt-95, lq-29).
 func TestATriggerIsBackedOff(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		s := newScene(t, `
@@ -240,9 +240,9 @@ func TestATriggerIsBackedOff(t *testing.T) {
 	}
 }
 
-// What ran long enough begins the sequence again, and what the runtime holds is
-// newer than the record (rt-92).
-func TestTheRecordOfATriggerGivesWay(t *testing.T) {
+// An instance that ran long enough starts the back-off sequence again, and the
+// runtime's instances take precedence over the history (rt-92).
+func TestInstancesTakePrecedenceOverAnExitInTheHistory(t *testing.T) {
 	s := newScene(t, `
 		container web policy=Never rule=RestartAllContainers:In:42
 		container log
@@ -269,8 +269,8 @@ func TestTheRecordOfATriggerGivesWay(t *testing.T) {
 	assert.Equal(t, s.status.Container("web"), p.Start[0].Last)
 }
 
-// Whoever is interrupted goes on where it stopped, and does it once (rt-140,
-// rt-143).
+// An interrupted restart of all containers continues where it stopped, and does each
+// step once (rt-140, rt-143).
 func TestRestartAllMayBeInterruptedAnywhere(t *testing.T) {
 	const text = `
 		pod Never
@@ -311,7 +311,7 @@ func TestRestartAllMayBeInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // rt-75
+func TestCountsAndAttemptsContinueFromTheHistory(t *testing.T) { // rt-75
 	s := newScene(t, `
 		container web
 		container log
@@ -323,7 +323,7 @@ func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // rt-75
 	assert.True(t, p.Start[0].NoStatus)
 
 	check(t, []row{
-		{"what the runtime holds is newer", `
+		{"the runtime's instances take precedence", `
 			container web
 			sandbox s0
 			record web=4

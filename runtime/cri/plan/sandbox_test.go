@@ -34,13 +34,13 @@ func TestSandbox(t *testing.T) {
 			sandbox s1 attempt=1
 			has web#0 running`,
 			"nothing"},
-		{"4.4 host network wanted", `
+		{"4.4 host network added to the spec", `
 			pod hostnetwork
 			container web
 			sandbox s0
 			has web#0 running`,
 			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
-		{"4.4 host network not wanted", `
+		{"4.4 host network removed from the spec", `
 			container web
 			sandbox s0 hostnetwork`,
 			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
@@ -177,7 +177,7 @@ func TestSandbox(t *testing.T) {
 	})
 }
 
-func TestASandboxThatGoesIsSaidAndGivenANumber(t *testing.T) { // rt-26, spec 4.4
+func TestANewSandboxHasAReasonAndAnAttempt(t *testing.T) { // rt-26, spec 4.4
 	p := newScene(t, `
 		container web
 		sandbox s0 attempt=3 notready`).plan()

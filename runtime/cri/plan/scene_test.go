@@ -21,9 +21,9 @@ import (
 // epoch is the second 0 of every scene.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A scene is a pod and what the runtime holds of it, and is itself a runtime
-// that carries plans out. It is written as text, one thing per line; of
-// sandboxes and instances the oldest first:
+// A scene is a pod with its status in the runtime, and is itself a runtime that
+// executes plans. It is written as text, one item per line, sandboxes and instances
+// in order of creation:
 //
 //	pod OnFailure hostnetwork deleted
 //	init setup policy=Always image=nginx:1 rule=Restart:In:3,4
@@ -34,12 +34,12 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	has web#1 running live started cpu=50m/200m memory=64Mi/128Mi
 //	probed
 //
-// A probe may have a grace period of its own; amounts are request/limit, either
-// may be missing. Results of probes are live, dead, started and stuck; with one of
+// A probe may have a grace period of its own; amounts are request/limit, either of
+// which may be missing. Probe results are live, dead, started and stuck; with one of
 // them, or with probed, there is a prober.
 //
-// An instance is in the sandbox that was named last and was made from the
-// present spec, unless it says otherwise; times are seconds after the epoch.
+// By default, an instance is in the last named sandbox and was created from the
+// present spec. Times are seconds after the epoch.
 type scene struct {
 	pod     *v1.Pod
 	status  *runtime.PodStatus
@@ -126,7 +126,7 @@ func (s *scene) add(words []string) error {
 	case "probed":
 		s.probed()
 	case "record":
-		// what is written down of containers that are gone
+		// restart counts of removed containers
 		s.counts = make(map[string]int32)
 		for k, v := range opts {
 			n, _ := strconv.Atoi(v)
@@ -174,7 +174,7 @@ func sceneContainer(name string, opts map[string]string) v1.Container {
 	return c
 }
 
-// sceneProbe returns a probe if the words ask for one; nobody runs it.
+// sceneProbe returns the probe that opts specify, or nil. It is never run.
 func sceneProbe(opts map[string]string, which string) *v1.Probe {
 	grace, ok := opts[which]
 	if !ok {
@@ -217,7 +217,7 @@ func (s *scene) probed() *runtime.ProbeResults {
 	return s.probes
 }
 
-// result notes what a probe of an instance came to.
+// result stores the probe result of an instance.
 func (s *scene) result(id, word string) error {
 	switch word {
 	case "live":

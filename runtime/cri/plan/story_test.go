@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
 //	resize web cpu=2   so does this: the container's resources
 //	probe web dead     a result of the running instance: live, dead, started, stuck
 //	delete             so does this
-//	agent              the agent is started anew, and its back-off table empty
+//	agent              the agent is restarted, with an empty back-off table
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
 	assert.EqualError(t, want, want.Message)
 }
 
-func TestStrictGroupsNeedARuntimeThatKnowsThem(t *testing.T) { // se-6
+func TestStrictGroupsRequireSupportOfTheRuntime(t *testing.T) { // se-6
 	of := func(p v1.SupplementalGroupsPolicy) *v1.Pod {
 		return &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{SupplementalGroupsPolicy: &p}}}
 	}

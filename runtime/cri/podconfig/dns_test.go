@@ -53,7 +53,7 @@ func TestDNSOfPods(t *testing.T) {
 		{"dn-1 cluster first with host net", cluster, v1.PodSpec{DNSPolicy: v1.DNSClusterFirstWithHostNet, HostNetwork: true}, nil, fromCluster},
 		{"dn-1 unknown", cluster, v1.PodSpec{DNSPolicy: "Other"}, nil, fromCluster},
 		{"dn-1 unknown on the host's network", cluster, v1.PodSpec{DNSPolicy: "Other", HostNetwork: true}, nil, fromHost},
-		{"dn-1 nothing said", cluster, v1.PodSpec{}, nil, fromCluster},
+		{"dn-1 no policy", cluster, v1.PodSpec{}, nil, fromCluster},
 		{"dn-2 no domain", noDomain, v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, nil, "10.96.0.10 / corp.example / ndots:5"},
 		{"dn-2 duplicates", with(func(d *podconfig.DNS) { d.ClusterDomain = "corp.example" }), v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, nil,
 			"10.96.0.10 / ns.svc.corp.example svc.corp.example corp.example / ndots:5"},
@@ -116,7 +116,7 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 	}
 }
 
-func TestWhatDoesNotFitIsDroppedAndTold(t *testing.T) { // dn-7, dn-8
+func TestValuesOverTheLimitsAreDroppedAndReported(t *testing.T) { // dn-7, dn-8
 	names := func(n, length int) []string {
 		var list []string
 		for i := range n {
@@ -175,7 +175,7 @@ func TestWhatDoesNotFitIsDroppedAndTold(t *testing.T) { // dn-7, dn-8
 	assert.Equal(t, "search x: the entry is too long", podconfig.DroppedDNS{Field: podconfig.Search, Value: "x", Reason: podconfig.TooLong}.String())
 }
 
-func TestNobodyWritesLinesIntoAResolvConf(t *testing.T) {
+func TestValuesWithLineBreaksAreRejectedInResolvConf(t *testing.T) {
 	for want, config := range map[string]v1.PodDNSConfig{
 		"spec.dnsConfig.nameservers[1]": {Nameservers: []string{"1.1.1.1", "1.1.1.1\noptions x"}},
 		"spec.dnsConfig.searches[0]":    {Searches: []string{"a b"}},
@@ -220,7 +220,7 @@ func FuzzDNSFor(f *testing.F) {
 		if len(got.Config.Servers) > 3 || len(got.Config.Searches) > 32 || len(strings.Join(got.Config.Searches, " ")) > 2048 {
 			t.Fatalf("over the limits: %v", got.Config)
 		}
-		for _, s := range append(config.Searches, config.Nameservers...) { // what is gone is told
+		for _, s := range append(config.Searches, config.Nameservers...) { // dropped values must be reported
 			here := s == "" || slices.Contains(got.Config.Searches, s) || slices.Contains(got.Config.Servers, s)
 			if !here && !slices.ContainsFunc(got.Dropped, func(d podconfig.DroppedDNS) bool { return d.Value == s }) {
 				t.Fatalf("%q is lost", s)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Whatever a pod is, it gets an answer or an error, never a panic, and what is
-// privileged or unconfined without saying so is never among the answers.
+// For every pod there is a result or an error, never a panic, and no result is
+// privileged or unconfined unless the pod requests it.
 func FuzzContainer(f *testing.F) {
 	files, err := filepath.Glob("testdata/pods/*.yaml")
 	if err != nil {
@@ -64,7 +64,7 @@ func FuzzContainer(f *testing.F) {
 			sc := config.Linux.SecurityContext
 			asked := c.SecurityContext
 			if sc.Privileged && (asked == nil || asked.Privileged == nil || !*asked.Privileged) {
-				t.Error("privileged without a word")
+				t.Error("privileged, but not requested")
 			}
 			if len(sc.MaskedPaths) == 0 && (asked == nil || asked.ProcMount == nil || *asked.ProcMount != v1.UnmaskedProcMount) {
 				t.Error("nothing is hidden")

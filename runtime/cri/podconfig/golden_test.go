@@ -30,10 +30,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// A goldenCase is a file of testdata: a pod, and before it, if it needs any, a
-// document of facts. Its comments say what it shows:
+// A goldenCase is a file of testdata: a pod, optionally preceded by a document of
+// facts. Its comments describe it:
 //
-//	# says: one sentence
+//	# shows: one sentence
 //	# rules: se-4, rt-83
 //	# proves: SecurityContext.runAsUser, PodSecurityContext.runAsUser
 //
@@ -46,7 +46,7 @@ type goldenCase struct {
 	proves []string
 }
 
-// facts are what a pod does not say of itself.
+// facts are the inputs that are not part of the pod.
 type facts struct {
 	Node          podconfig.Node
 	Handler       podconfig.RuntimeHandler
@@ -68,7 +68,7 @@ type facts struct {
 	}
 }
 
-var headerLine = regexp.MustCompile(`(?m)^# (says|rules|proves): (.*)$`)
+var headerLine = regexp.MustCompile(`(?m)^# (shows|rules|proves): (.*)$`)
 
 func goldenCases(t *testing.T) []goldenCase {
 	t.Helper()
@@ -79,18 +79,18 @@ func goldenCases(t *testing.T) []goldenCase {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		gc := goldenCase{name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
-		says := ""
+		shows := ""
 		for _, m := range headerLine.FindAllStringSubmatch(string(text), -1) {
 			switch m[1] {
-			case "says":
-				says = m[2]
+			case "shows":
+				shows = m[2]
 			case "rules":
 				gc.rules = append(gc.rules, strings.Split(m[2], ", ")...)
 			case "proves":
 				gc.proves = append(gc.proves, strings.Split(m[2], ", ")...)
 			}
 		}
-		require.NotEmpty(t, says, "%s says nothing", file)
+		require.NotEmpty(t, shows, "%s has no shows line", file)
 		spec := text
 		gc.facts.Node = podconfig.Node{MemoryBytes: 8 << 30, CgroupVersion: 2, Security: podconfig.Security{SeccompDir: "/seccomp"}}
 		if first, second, ok := bytes.Cut(text, []byte("\n---\n")); ok {
@@ -104,8 +104,8 @@ func goldenCases(t *testing.T) []goldenCase {
 	return cases
 }
 
-// Each pod of testdata is what a CRI runtime is sent for it, whole.
-func TestWhatPodsAreMadeInto(t *testing.T) {
+// The requests for the pods of testdata are compared with golden files as a whole.
+func TestRequestsOfPods(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("paths are those of Linux")
 	}
@@ -128,8 +128,7 @@ func TestWhatPodsAreMadeInto(t *testing.T) {
 	}
 }
 
-// A case that says that it proves a field has that field, and its request would
-// be another one without it.
+// A case that proves a field sets that field, and its request differs without it.
 func TestEachCaseProvesItsFields(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("paths are those of Linux")
@@ -187,9 +186,8 @@ func keyOf(of reflect.Type, f reflect.StructField) string {
 
 const clusterDomain = "cluster.local"
 
-// request returns what the runtime is sent for the pod, and the /etc/hosts of one
-// that has aliases: as JSON, with zero
-// values left out and enums left in.
+// request returns the requests for the pod, and the /etc/hosts of one with host
+// aliases, as JSON, without zero values and with the names of enums.
 func (gc goldenCase) request(t *testing.T) string {
 	t.Helper()
 	pod := gc.pod

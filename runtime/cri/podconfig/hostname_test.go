@@ -60,13 +60,13 @@ func TestHostnamesOfSandboxes(t *testing.T) {
 		spec                v1.PodSpec
 	}{
 		{name: "pe-18 the hostname alone", spec: v1.PodSpec{Subdomain: "shops"}, want: "web"},
-		{name: "pe-19 not wanted", spec: v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(false)}, want: "web"},
+		{name: "pe-19 set to false", spec: v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(false)}, want: "web"},
 		{name: "pe-19 as FQDN", spec: v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(true)}, want: "web.shops.ns.svc.c.local"},
 		{name: "pe-19 no domain", spec: v1.PodSpec{SetHostnameAsFQDN: new(true)}, want: "web"},
 		{name: "pe-19 64 characters", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 45), SetHostnameAsFQDN: new(true)},
 			want: "web." + strings.Repeat("s", 45) + ".ns.svc.c.local"},
 		{name: "pe-19 too long", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46), SetHostnameAsFQDN: new(true)}, failure: "spec.setHostnameAsFQDN"},
-		{name: "pe-19 long, but not wanted", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46)}, want: "web"},
+		{name: "pe-19 long, but not set", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46)}, want: "web"},
 		{name: "pe-19 the host's network", spec: v1.PodSpec{HostNetwork: true, Hostname: "front"}, want: ""},
 		{name: "pe-18 an override", spec: v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(true), HostnameOverride: new("x.example")}, want: "x.example"},
 		{name: "pe-18 invalid", spec: v1.PodSpec{Hostname: "-"}, failure: "spec.hostname"},

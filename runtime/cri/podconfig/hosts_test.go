@@ -36,7 +36,7 @@ func TestHostsFiles(t *testing.T) {
 	}
 }
 
-func TestWhoGetsAHostsFile(t *testing.T) { // pe-14
+func TestPodsThatHaveAHostsFile(t *testing.T) { // pe-14
 	mounted := func(path string) *v1.Container {
 		return &v1.Container{VolumeMounts: []v1.VolumeMount{{MountPath: path}}}
 	}
@@ -59,7 +59,7 @@ func TestWhoGetsAHostsFile(t *testing.T) { // pe-14
 	}
 }
 
-func TestNobodyWritesLinesIntoAHostsFile(t *testing.T) {
+func TestValuesWithLineBreaksAreRejectedInHostsFiles(t *testing.T) {
 	alias := func(ip string, names ...string) v1.PodSpec {
 		return v1.PodSpec{HostAliases: []v1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"ok"}}, {IP: ip, Hostnames: names}}}
 	}

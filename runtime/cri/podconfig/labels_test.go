@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// What is written on a container is enough to stop it, and to judge it, when its
-// spec is gone (rt-15).
+// The labels and annotations of a container are sufficient to stop it, and to compare
+// it with a spec, without the spec that it was created from (rt-15).
 func TestAnnotationsAreReadBack(t *testing.T) {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod", UID: "u-1", DeletionGracePeriodSeconds: new(int64(7))},
@@ -34,7 +34,7 @@ func TestAnnotationsAreReadBack(t *testing.T) {
 	assert.Equal(t, c.Ports, podconfig.PortsOf(a))
 }
 
-func TestBrokenAnnotationsReadAsNothing(t *testing.T) { // rt-14
+func TestInvalidAnnotationsAreIgnored(t *testing.T) { // rt-14
 	for name, text := range map[string]string{"missing": "", "broken": "}{", "negative": "-5"} {
 		a := map[string]string{}
 		if text != "" {
@@ -53,8 +53,8 @@ func TestBrokenAnnotationsReadAsNothing(t *testing.T) { // rt-14
 	}
 }
 
-// Nothing is made of nothing: the error says what is missing.
-func TestWhatIsMissingIsNamed(t *testing.T) {
+// The error of an incomplete input names the missing field.
+func TestIncompleteInputsAreErrors(t *testing.T) {
 	_, err := podconfig.Sandbox(podconfig.PodInput{}, 0)
 	assert.ErrorContains(t, err, "Input.Pod")
 	_, err = podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{})
@@ -70,5 +70,5 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		Container: c, Volumes: []podconfig.Volume{{HostPath: "/v"}}, BlockDevices: []podconfig.BlockDevice{{}},
 	})
 	require.NoError(t, err)
-	assert.Empty(t, config.Devices, "a device that is not there is left out (vol-74)")
+	assert.Empty(t, config.Devices, "a missing device is omitted (vol-74)")
 }

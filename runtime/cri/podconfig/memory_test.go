@@ -21,7 +21,7 @@ func memoryOf(n Node, pod *v1.Pod) (unified map[string]string, memory, memorySwa
 	return r.Unified, r.MemoryLimitInBytes, r.MemorySwapLimitInBytes
 }
 
-func TestWhatPodsAsAWholeLimit(t *testing.T) {
+func TestPodLevelLimits(t *testing.T) {
 	pod := func(own, whole v1.ResourceList) *v1.Pod {
 		p := podWith(nil, own)
 		p.Spec.Resources = &v1.ResourceRequirements{Limits: whole}
@@ -48,7 +48,7 @@ func TestWhatPodsAsAWholeLimit(t *testing.T) {
 	}
 }
 
-func TestWhoIsKilledForMemory(t *testing.T) {
+func TestOOMGroups(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		node Node
@@ -57,7 +57,7 @@ func TestWhoIsKilledForMemory(t *testing.T) {
 		{"all of the container cm-34", Node{CgroupVersion: 2}, map[string]string{"memory.oom.group": "1"}},
 		{"one process, as configured cm-34", Node{CgroupVersion: 2, SingleProcessOOMKill: true}, nil},
 		{"one process on v1 cm-34", Node{CgroupVersion: 1}, nil},
-		{"nobody knows", Node{}, nil},
+		{"unknown", Node{}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			unified, _, _ := memoryOf(tc.node, podWith(nil, nil))
@@ -119,8 +119,8 @@ func TestMemoryQoS(t *testing.T) {
 		{"off", off, list("", "100Mi"), list("", "200Mi"), nil},
 		{"cgroup v1", v1cgroup, list("", "100Mi"), list("", "200Mi"), nil},
 		{"nine tenths of the way to the limit cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
-		{"to what the node has cm-38", qos(MemoryQoS{}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
-		{"to what the machine has", memoryOnly, list("", "100Mi"), nil, map[string]string{"memory.high": "1897922560"}},
+		{"to the node's allocatable memory cm-38", qos(MemoryQoS{}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
+		{"to the machine's memory", memoryOnly, list("", "100Mi"), nil, map[string]string{"memory.high": "1897922560"}},
 		{"half the way cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "157286400"}},
 		{"whole pages cm-38", qos(MemoryQoS{PageSize: 65536}), list("", "100Mi"), list("", "150000001"), map[string]string{"memory.high": "145424384"}},
 		{"best effort cm-38", qos(MemoryQoS{}), nil, nil, map[string]string{"memory.high": "943718400"}},
@@ -167,8 +167,8 @@ func TestSwap(t *testing.T) {
 		both int64  // memory and swap
 	}{
 		{"no controller cm-40", without, burst, "", 0},
-		{"nobody swaps cm-40", node(2, false), burst, "0", 0},
-		{"nobody swaps on v1 cm-40", node(1, false), burst, "", 2 << 30},
+		{"swap disabled cm-40", node(2, false), burst, "0", 0},
+		{"swap disabled on v1 cm-40", node(1, false), burst, "", 2 << 30},
 		{"limited needs v2 cm-41", node(1, true), burst, "", 2 << 30},
 		{"an unknown version", node(0, true), burst, "", 0},
 		{"a third of the memory, a third of the swap cm-42", node(2, true), burst, "357913941", 0},
@@ -181,7 +181,7 @@ func TestSwap(t *testing.T) {
 		{"burstable, of no memory cm-41", node(2, true), podWith(list("1", ""), nil), "0", 0},
 		{"its limit is its request cm-41", node(2, true), podWith(list("", "1Gi"), list("", "1Gi")), "0", 0},
 		{"more than there is cm-42", node(2, true), podWith(list("", "4Gi"), nil), "0", 0},
-		{"of a memory that nobody knows", unknown, burst, "0", 0},
+		{"of an unknown amount of memory", unknown, burst, "0", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			unified, _, both := memoryOf(tc.node, tc.pod)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-func TestAFieldTellsWhoDecidedOnIt(t *testing.T) {
+func TestAFieldHasTheSourceOfItsValue(t *testing.T) {
 	level := func(s string) *v1.SELinuxOptions { return &v1.SELinuxOptions{Level: s} }
 	local := func(name string) *v1.AppArmorProfile {
 		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: &name}
@@ -109,9 +109,9 @@ func TestAFieldTellsWhoDecidedOnIt(t *testing.T) {
 	}
 }
 
-// What the runtime is asked for and what is told of it do not drift apart: a new field
-// of the CRI's has to be thought of here.
-func TestEachFieldOfTheSecurityContextIsTold(t *testing.T) {
+// SecurityFields covers every field of the CRI's message: a new field of the CRI fails
+// the test until it is added.
+func TestEachFieldOfTheSecurityContextIsReported(t *testing.T) {
 	told := map[string]string{
 		"capabilities": "capabilities", "privileged": "privileged", "namespace_options": "hostNetwork, hostIPC, hostPID, hostUsers",
 		"selinux_options": "seLinuxOptions", "run_as_user": "runAsUser", "run_as_username": "runAsUser", "run_as_group": "runAsGroup",
@@ -126,7 +126,7 @@ func TestEachFieldOfTheSecurityContextIsTold(t *testing.T) {
 	assert.Len(t, told, fields.Len())
 }
 
-func TestAContainerThatCannotBeHasNoFields(t *testing.T) {
+func TestSecurityFieldsOfAnIncompleteInput(t *testing.T) {
 	_, err := podconfig.SecurityFields(podconfig.PodInput{}, podconfig.ContainerInput{})
 	assert.EqualError(t, err, "podconfig: PodInput.Pod or ContainerInput.Container is nil")
 }

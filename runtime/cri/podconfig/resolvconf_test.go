@@ -24,7 +24,7 @@ func TestResolvConfs(t *testing.T) { // dn-5
 		{"dn-5 the last search line", "search a b\nsearch c. . d", podconfig.ResolvConf{Searches: []string{"c", "d"}}, ""},
 		{"dn-5 an empty last search line", "search a b\nsearch", podconfig.ResolvConf{}, ""},
 		{"dn-5 options by name", "options ndots:1 rotate\noptions ndots:2 edns0", podconfig.ResolvConf{Options: []string{"ndots:2", "rotate", "edns0"}}, ""},
-		{"dn-5 what is unknown", "domain x\nsortlist y\r\nnameserver 1\r\n", podconfig.ResolvConf{Servers: []string{"1"}}, ""},
+		{"dn-5 unknown keywords", "domain x\nsortlist y\r\nnameserver 1\r\n", podconfig.ResolvConf{Servers: []string{"1"}}, ""},
 		{"dn-5 too large", strings.Repeat("#\n", podconfig.MaxResolvConf/2+1), podconfig.ResolvConf{}, "more than 10485760 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestResolvConfs(t *testing.T) { // dn-5
 	}
 }
 
-// What was read can be written and read again, and is what it was.
+// The parsed values can be written and parsed again without a change.
 func FuzzParseResolvConf(f *testing.F) {
 	f.Add("nameserver 1.1.1.1\nsearch a b.\noptions ndots:5\n")
 	f.Add("nameserver\n;x\nsearch\n")
@@ -77,7 +77,7 @@ func TestTheNodesFileIsChecked(t *testing.T) { // dn-9
 		err  error
 		want string
 	}{
-		{"dn-9 nothing to say", cluster, domains(29, 1), nil, ""},
+		{"dn-9 no finding", cluster, domains(29, 1), nil, ""},
 		{"dn-9 unreadable", cluster, domains(0, 0), errors.New("permission denied"), "/etc/resolv.conf: permission denied"},
 		{"dn-9 no room for the cluster's", cluster, domains(30, 1), nil, "/etc/resolv.conf searches in 30 domains; pods can have 29 of them"},
 		{"dn-9 without a cluster", podconfig.DNS{ResolvConf: "/run/r.conf"}, domains(32, 1), nil, ""},

@@ -67,7 +67,7 @@ func TestOOMScores(t *testing.T) {
 		{"nearly nothing is not 1000", one(with(list("1", ""), nil)), nil, capacity, 999},
 		{"everything is not guaranteed", one(with(list("", "4Gi"), nil)), nil, capacity, 3},
 		{"more than there is", one(with(list("", "400Ei"), nil)), nil, capacity, 3},
-		{"nobody knows the memory", one(with(list("", "1Gi"), nil)), nil, 0, 999},
+		{"unknown capacity", one(with(list("", "1Gi"), nil)), nil, 0, 999},
 		{"a sidecar of it cm-36", withSidecar, &withSidecar.Spec.InitContainers[0], capacity, 750},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-func TestWhoAContainerRunsAs(t *testing.T) {
+func TestTheUserOfAContainer(t *testing.T) {
 	uid := func(n int64) *int64 { return &n }
 	for _, tc := range []struct {
 		name     string
@@ -20,7 +20,7 @@ func TestWhoAContainerRunsAs(t *testing.T) {
 	}{
 		{"the image's uid se-4", nil, nil, false, User{UID: uid(5)}, "uid 5"},
 		{"the image's name", nil, nil, false, User{Name: "www"}, "name www"},
-		{"nobody says: root rt-83", nil, nil, false, User{}, "uid 0"},
+		{"not specified: root rt-83", nil, nil, false, User{}, "uid 0"},
 		{"the pod's", uid(6), nil, false, User{UID: uid(5)}, "uid 6"},
 		{"its own se-1", uid(6), uid(7), false, User{UID: uid(5)}, "uid 7"},
 		{"root is refused se-5", uid(6), uid(0), true, User{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},

@@ -43,7 +43,7 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 		{"fin since 4.6 se-14", "4.5.7", nil, "net.ipv4.tcp_fin_timeout", v1.PodSpec{}, `forbidden sysctl: "net.ipv4.tcp_fin_timeout" not allowlisted`},
 		{"memory since 4.15 se-14", "4.15.0-213-generic", nil, "net.ipv4.tcp_rmem", v1.PodSpec{}, ""},
 		{"a newer kernel se-14", "6.1.0", nil, "net.ipv4.tcp_wmem", v1.PodSpec{}, ""},
-		{"of a kernel that nobody knows se-14", "", nil, "net.ipv4.tcp_wmem", v1.PodSpec{}, `forbidden sysctl: "net.ipv4.tcp_wmem" not allowlisted`},
+		{"of an unknown kernel se-14", "", nil, "net.ipv4.tcp_wmem", v1.PodSpec{}, `forbidden sysctl: "net.ipv4.tcp_wmem" not allowlisted`},
 		{"unsafe se-16", "6.1", nil, "net.core.somaxconn", v1.PodSpec{}, `forbidden sysctl: "net.core.somaxconn" not allowlisted`},
 		{"unsafe but allowed se-15", "6.1", []string{"net.core.somaxconn"}, "net.core.somaxconn", v1.PodSpec{}, ""},
 		{"allowed by its beginning se-15", "6.1", []string{"kernel.msg*"}, "kernel.msgmax", v1.PodSpec{}, ""},

@@ -121,7 +121,7 @@ func TestTheClientKeepsTheRulesOfTheCRI(t *testing.T) {
 	assert.Equal(t, "outerr", string(append(stdout, stderr...)), "rt-149")
 }
 
-func TestDialRefusesARuntimeThatDoesNotSayWhatItIs(t *testing.T) { // rt-145
+func TestDialRejectsAnIncompleteVersion(t *testing.T) { // rt-145
 	_, err := dial(t, &rulesServer{version: &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeVersion: "1", RuntimeApiVersion: "v1"}}, remote.Config{Timeout: 5 * time.Second})
 	require.ErrorContains(t, err, "RuntimeName")
 }

@@ -36,7 +36,7 @@ func (s *server) ImageFsInfo(context.Context, *runtimeapi.ImageFsInfoRequest) (*
 	return &runtimeapi.ImageFsInfoResponse{}, nil
 }
 
-// cri is what a socket of a runtime serves.
+// cri is the set of services on a runtime's socket.
 type cri interface {
 	runtimeapi.RuntimeServiceServer
 	runtimeapi.ImageServiceServer

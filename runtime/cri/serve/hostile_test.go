@@ -25,9 +25,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
-// TestAClientThatSaysNothingDoesNotHoldUpTheEnd: somebody connects to the socket,
-// or to the address of streams, and says nothing, or not all.
-func TestAClientThatSaysNothingDoesNotHoldUpTheEnd(t *testing.T) {
+// Clients that connect to the socket or to the address of streams, and send nothing or
+// an incomplete request, do not delay the end of Run.
+func TestIdleClientsDoNotDelayTheEndOfRun(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := serve.Listen(t.Context(), socket)
@@ -70,7 +70,7 @@ func (eager) GetContainerEvents(ctx context.Context, events chan *runtimeapi.Con
 	return status.Error(codes.Aborted, "the end")
 }
 
-func TestEventsThatComeAtOnceAreAllPassedOn(t *testing.T) {
+func TestEventsSentAtOnceAreAllForwarded(t *testing.T) {
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: eager{}})))
 	for range 1000 {
 		stream, err := client.GetContainerEvents(t.Context(), &runtimeapi.GetEventsRequest{})
@@ -84,7 +84,7 @@ func TestEventsThatComeAtOnceAreAllPassedOn(t *testing.T) {
 	}
 }
 
-func TestATimeoutThatIsAbsurdIsNone(t *testing.T) {
+func TestAnOverflowingTimeoutIsUnlimited(t *testing.T) {
 	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
 		"web": {ExecRules: []fakecri.ExecRule{{Takes: 500 * time.Millisecond, Stdout: "done"}}},
 	}}})
@@ -163,7 +163,7 @@ func TestAMessageThatIsTooLargeFailsAlone(t *testing.T) {
 
 // A client that does not read its events has its stream ended, and no other call
 // waits for it.
-func TestAReaderOfEventsThatSleepsStopsNobody(t *testing.T) {
+func TestASlowEventReaderDoesNotDelayOthers(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	ended := make(chan error, 1)
 	socket := start(t, serve.Config{Runtime: fake, Images: fake, Called: func(c serve.CallInfo) {
@@ -193,7 +193,7 @@ func TestAReaderOfEventsThatSleepsStopsNobody(t *testing.T) {
 	assert.Equal(t, codes.ResourceExhausted, status.Code(<-ended))
 }
 
-func TestTheEndCallsOffWhatIsUnderWay(t *testing.T) {
+func TestRunningCallsAreCanceledAtTheEnd(t *testing.T) {
 	fake := newFake(t, fakecri.Config{Faults: fakecri.On(fakecri.Always(fakecri.Fault{Hang: true}), "RunPodSandbox")})
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := serve.Listen(t.Context(), socket)
@@ -222,7 +222,7 @@ func TestTheEndCallsOffWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// announcing tells of each RunPodSandbox that begins.
+// announcing reports the start of each RunPodSandbox on begun.
 type announcing struct {
 	internalapi.RuntimeService
 	begun chan struct{}
@@ -233,9 +233,9 @@ func (a *announcing) RunPodSandbox(ctx context.Context, cfg *runtimeapi.PodSandb
 	return a.RuntimeService.RunPodSandbox(ctx, cfg, handler)
 }
 
-// Who asks for a stream at a URL that nobody was given, or in a way that it does
-// not understand, gets an answer.
-func TestStrangersAtTheAddressOfStreamsGetNothing(t *testing.T) {
+// A request for a stream with an unknown URL, or with an unsupported protocol, is
+// rejected with an HTTP status.
+func TestInvalidStreamRequestsAreRejected(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})))
 	_, id := running(t, fake, "web")
@@ -258,7 +258,7 @@ func TestStrangersAtTheAddressOfStreamsGetNothing(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, got.StatusCode, "it is good for one connection")
 }
 
-func TestListenTakesNoOtherAddressForAPath(t *testing.T) {
+func TestListenRequiresAPath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, endpoint := range []string{":1234", "localhost:1234", "unix:s", "s", "tcp://127.0.0.1:1", "unix://", ""} {
 		_, err := serve.Listen(t.Context(), endpoint)
@@ -273,7 +273,7 @@ func TestListenTakesNoOtherAddressForAPath(t *testing.T) {
 
 // A client whose own end of a forwarded port reads nothing is let go when it
 // calls it off.
-func TestAForwardThatNobodyReadsCanBeCalledOff(t *testing.T) {
+func TestAForwardThatIsNotReadCanBeCanceled(t *testing.T) {
 	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
 		"web": {Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}},
 	}}})
@@ -291,7 +291,7 @@ func TestAForwardThatNobodyReadsCanBeCalledOff(t *testing.T) {
 	go func() { ended <- new(streaming.Client).PortForward(ctx, u, 80, theirs) }()
 	_, err = io.WriteString(ours, "GET / HTTP/1.1\r\nHost: pod\r\n\r\n")
 	require.NoError(t, err)
-	_, err = io.ReadFull(ours, make([]byte, 4)) // the answer is there, and the rest of it waits
+	_, err = io.ReadFull(ours, make([]byte, 4)) // the response has begun, and the rest of it blocks
 	require.NoError(t, err)
 	cancel()
 	assert.Error(t, <-ended)

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The other runtime of this house: processes, for a client that wants a CRI.
+// The process runtime is served to a CRI client.
 func TestProcessesAreServedAsWell(t *testing.T) {
 	dir := t.TempDir()
 	rt, err := process.New(process.Config{Dir: filepath.Join(dir, "state")})

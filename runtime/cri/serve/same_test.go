@@ -125,7 +125,7 @@ func (e *engine) step(what, pod, n int) string {
 
 var times = regexp.MustCompile(`"(\w*At|Created|Started|Ended|At|Time|Until|Took|RetryAt|Timestamp|Duration)": ("[^"]*"|\d+)`)
 
-// failure is what callers can tell errors apart by.
+// failure returns the properties of err that callers distinguish.
 func failure(err error) string {
 	if err == nil {
 		return ""

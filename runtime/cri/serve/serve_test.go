@@ -213,7 +213,7 @@ func TestEventsAreStreamedFromTheHeaderOn(t *testing.T) {
 	}
 	fake.Down()
 	_, err = stream.Recv()
-	assert.Equal(t, codes.Unavailable, status.Code(err), "what the service says when it ends")
+	assert.Equal(t, codes.Unavailable, status.Code(err), "the error of the service when it ends")
 	fake.Up()
 
 	// One whose client goes ends as well: the cleanup waits for it.

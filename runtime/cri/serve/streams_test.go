@@ -141,7 +141,7 @@ func TestExecHasATerminalAndItsSizes(t *testing.T) {
 	assert.Equal(t, "80x24 100x30 ", out.String())
 }
 
-func TestWhatStreamsFailWithReachesTheClient(t *testing.T) {
+func TestErrorsOfStreamsReachTheClient(t *testing.T) {
 	boom := errors.New("boom")
 	h := newHouse(t, streams{
 		exec:    func(context.Context, []string, runtime.Streams) (int32, error) { return 0, boom },
@@ -162,7 +162,7 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 		if _, err := io.ReadFull(conn, in); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(conn, "%d says %s", port, in)
+		_, err := fmt.Fprintf(conn, "%d returns %s", port, in)
 		return err
 	}})
 	ours, theirs := net.Pipe()
@@ -172,12 +172,12 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 	require.NoError(t, err)
 	got, err := io.ReadAll(ours)
 	require.NoError(t, err)
-	assert.Equal(t, "8080 says hello", string(got))
+	assert.Equal(t, "8080 returns hello", string(got))
 	assert.NoError(t, <-ended)
 }
 
-// Whatever the stream does, it hears that nobody is there any more: the client
-// has gone, or the server ends (the cleanup waits for it).
+// A stream's context is canceled when its client disconnects or the server ends (the
+// cleanup waits for it).
 func TestStreamsEndWithTheirClientAndWithTheServer(t *testing.T) {
 	running, over := make(chan string), make(chan string)
 	until := func(ctx context.Context, what string) error {
@@ -245,9 +245,9 @@ func TestAURLIsGoodForOneConnectionOfItsKind(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, get(*u), "no streams are asked for")
 }
 
-func TestStreamsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidStreamsAreRejected(t *testing.T) {
 	h := newHouse(t, nil)
-	_, err := h.client.Exec(t.Context(), &runtimeapi.ExecRequest{ContainerId: "nobody", Stdout: true})
+	_, err := h.client.Exec(t.Context(), &runtimeapi.ExecRequest{ContainerId: "absent", Stdout: true})
 	assert.Equal(t, codes.NotFound, status.Code(err), "the service is asked first")
 	for want, req := range map[string]*runtimeapi.ExecRequest{
 		"one of stdin, stdout, or stderr must be set": {ContainerId: h.container},
@@ -264,8 +264,9 @@ func TestStreamsThatCannotBeAreRefused(t *testing.T) {
 	assert.Equal(t, codes.ResourceExhausted, status.Code(err))
 }
 
-// A client that connects and goes before it says anything holds up nobody.
-func TestAClientThatOpensNoStreamsIsLetGo(t *testing.T) {
+// A client that connects and disconnects before it opens a stream does not delay the
+// end of the server.
+func TestAClientThatOpensNoStreamsIsDropped(t *testing.T) {
 	var stopped time.Time
 	t.Cleanup(func() { assert.Less(t, time.Since(stopped), 90*time.Second) }) // after the server's
 	h := newHouse(t, streams{}, func(s *serve.Server) { s.SetCreation(time.Hour) })

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
-// The URL is what a runtime answered to an Exec call; cri.Runtime.StreamExec does
+// The URL is the response of a runtime to an Exec call; cri.Runtime.StreamExec does
 // both steps.
 func ExampleClient_Exec() {
 	u, err := shout() // usually a containerd

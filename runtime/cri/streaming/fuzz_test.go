@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzFrames feeds a session what a server might send, and hangs up: all that
-// is read ends, and a command ends in an exit code or an error.
+// FuzzFrames sends a session arbitrary frames and closes the connection: all readers
+// return, and a command returns an exit code or an error.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0x80, 3, 0, 2, 0, 0, 0, 4, 0, 0, 0, 1})                         // a SYN_REPLY cut short
 	f.Add([]byte{0x80, 3, 0, 3, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 5})             // a reset

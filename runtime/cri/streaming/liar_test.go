@@ -24,17 +24,17 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// Whatever a server does, a call ends: by itself if what it did is wrong, within
-// Timeout if nothing is set up, and else with its context. Nothing is left over.
-func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
+// Whatever a server does, a call returns: at once after a protocol error, within Timeout
+// if the session is not set up, and otherwise with its context. No goroutine is left.
+func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 	const own, late, cancelled = "", "no response within", "context canceled"
 	for name, tc := range map[string]struct {
 		serve func(conn net.Conn, req *http.Request) // instead of frames
 		frame func(conn net.Conn, f *spdy.Framer)    // after the upgrade
 		fail  string                                 // part of the error
 	}{
-		"says nothing": {serve: func(conn net.Conn, _ *http.Request) { untilGone(conn) }, fail: late},
-		"hangs up":     {serve: func(net.Conn, *http.Request) {}, fail: own},
+		"sends nothing": {serve: func(conn net.Conn, _ *http.Request) { untilGone(conn) }, fail: late},
+		"hangs up":      {serve: func(net.Conn, *http.Request) {}, fail: own},
 		"speaks no HTTP": {serve: func(conn net.Conn, _ *http.Request) {
 			fmt.Fprint(conn, "SSH-2.0-OpenSSH_9.9\r\n")
 		}, fail: "invalid HTTP response"},
@@ -68,7 +68,7 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 		"takes no stream":    {frame: func(conn net.Conn, _ *spdy.Framer) { untilGone(conn) }, fail: late},
 		"takes some streams": {frame: func(conn net.Conn, f *spdy.Framer) { takes(f, 2); untilGone(conn) }, fail: late},
 		"resets streams": {frame: func(conn net.Conn, f *spdy.Framer) {
-			_, _ = f.ReadFrame() // resets of what is not open yet mean nothing
+			_, _ = f.ReadFrame() // resets of streams that are not open yet are ignored
 			for id := range spdy.StreamId(9) {
 				_ = f.WriteFrame(&spdy.RstStreamFrame{StreamId: id + 1, Status: spdy.RefusedStream})
 			}
@@ -83,17 +83,17 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 			}
 			untilGone(conn)
 		}, fail: late},
-		"has nothing to say": {frame: func(conn net.Conn, f *spdy.Framer) { takes(f, 4); untilGone(conn) }, fail: cancelled},
+		"has no output": {frame: func(conn net.Conn, f *spdy.Framer) { takes(f, 4); untilGone(conn) }, fail: cancelled},
 		"reads nothing": {frame: func(_ net.Conn, f *spdy.Framer) {
 			takes(f, 4)
 			<-time.After(500 * time.Millisecond)
 		}, fail: cancelled},
-		"says the outcome and holds the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
+		"sends the outcome and keeps the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte(success), Flags: spdy.DataFlagFin})
 			untilGone(conn)
 		}, fail: cancelled},
-		"says a wrong outcome and holds the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
+		"sends a wrong outcome and keeps the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte("?"), Flags: spdy.DataFlagFin})
 			untilGone(conn)

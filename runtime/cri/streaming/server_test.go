@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serveConn serves what the client connects to: serve has the connection after
-// the request was read, and may end whenever it likes.
+// serveConn serves the connections of the client: serve is called after the request
+// was read, and may return at any time.
 func serveConn(t *testing.T, serve func(conn net.Conn, req *http.Request)) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -45,9 +45,9 @@ type session struct {
 	streams map[string]*spdystream.Stream
 }
 
-// serveSPDY serves honest sessions with the library that runtimes use; run is
-// called when want streams have been opened.
-func serveSPDY(t *testing.T, want int, run func(s session)) *url.URL {
+// serveSPDY serves well-behaved sessions with the library that runtimes use; run is
+// called when n streams have been opened.
+func serveSPDY(t *testing.T, n int, run func(s session)) *url.URL {
 	return serveConn(t, func(conn net.Conn, req *http.Request) {
 		switching(conn, req.Header.Get("X-Stream-Protocol-Version"))
 		over, err := spdystream.NewConnection(conn, true)
@@ -61,7 +61,7 @@ func serveSPDY(t *testing.T, want int, run func(s session)) *url.URL {
 			}
 		})
 		s := session{over, map[string]*spdystream.Stream{}}
-		for range want {
+		for range n {
 			select {
 			case stream := <-opened:
 				s.streams[stream.Headers().Get("streamType")] = stream
@@ -80,7 +80,7 @@ func serveSPDY(t *testing.T, want int, run func(s session)) *url.URL {
 	})
 }
 
-// frames serves a session by hand.
+// frames serves a session frame by frame.
 func frames(t *testing.T, run func(conn net.Conn, f *spdy.Framer)) *url.URL {
 	return serveConn(t, func(conn net.Conn, req *http.Request) {
 		switching(conn, req.Header.Get("X-Stream-Protocol-Version"))

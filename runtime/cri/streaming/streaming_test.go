@@ -36,7 +36,7 @@ func TestExecPassesStreamsAndTheExitCode(t *testing.T) {
 	assert.Equal(t, "oops", errOut.String())
 }
 
-func TestAttachOpensATerminalAndTellsItsSize(t *testing.T) {
+func TestAttachOpensATerminalWithItsSize(t *testing.T) {
 	sizes := make(chan string, 2)
 	u := serveSPDY(t, 4, func(s session) { // error, stdin, stdout, resize
 		decoder := json.NewDecoder(s.streams["resize"])
@@ -51,7 +51,7 @@ func TestAttachOpensATerminalAndTellsItsSize(t *testing.T) {
 		_, _ = s.streams["stdout"].Write([]byte("$ "))
 		_, _ = s.streams["error"].Write([]byte(success))
 	})
-	input, typing := io.Pipe() // nobody types
+	input, typing := io.Pipe() // without input
 	defer typing.Close()
 	resize := make(chan runtime.TerminalSize, 2)
 	resize <- runtime.TerminalSize{Width: 80, Height: 25}
@@ -73,7 +73,7 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 			return
 		}
 		_, _ = data.Write([]byte("hello "))
-		_, _ = io.Copy(data, data) // until the client has no more to say
+		_, _ = io.Copy(data, data) // until the client closes its side
 	})
 	ours, theirs := net.Pipe()
 	done := make(chan error, 1)
@@ -87,7 +87,7 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestPortForwardSaysWhatTheServerSays(t *testing.T) {
+func TestPortForwardReturnsTheServersError(t *testing.T) {
 	u := serveSPDY(t, 2, func(s session) {
 		_ = s.streams["data"].Close()
 		<-time.After(50 * time.Millisecond) // as containerd, which closes it first
@@ -100,7 +100,7 @@ func TestPortForwardSaysWhatTheServerSays(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF, "the connection was closed")
 }
 
-func TestTheServersWordOnTheOutcome(t *testing.T) {
+func TestTheServersStatusIsTheOutcome(t *testing.T) {
 	exit := func(code string) string {
 		return `{"status":"Failure","reason":"NonZeroExitCode","message":"m","details":{"causes":[{"reason":"ExitCode","message":"` + code + `"}]}}`
 	}

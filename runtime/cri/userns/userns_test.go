@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-func TestRangesMustBeOfUse(t *testing.T) { // se-18
+func TestRangesAreValidated(t *testing.T) { // se-18
 	for name, tc := range map[string]struct {
 		cfg  userns.Config
 		want string // "" is valid
@@ -169,7 +169,8 @@ func FuzzParseSubIDs(f *testing.F) {
 	})
 }
 
-// A record is read or refused, and what is read is given out again as it was.
+// Whatever a record contains, it is accepted or rejected, and allocated ranges are
+// aligned and distinct.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"uidMappings":[{"hostId":65536,"containerId":0,"length":65536}],"gidMappings":[{"hostId":65536,"containerId":0,"length":65536}]}`))
 	f.Add([]byte(`{"uidMappings":[{"hostId":4294967295}]}`))
