@@ -12,10 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// From Mount to mounted, with a plugin that makes a directory and a file
-// (target: 5 ms at the 99th percentile), while a thousand other volumes are
-// there: on the disk, and, so that it is the manager's time and not that of who
-// else writes there, on a file system in memory.
+// From Mount to mounted, with a plugin that makes a directory and a file (target: 5 ms
+// at the 99th percentile), while a thousand other volumes exist: on the disk, and on a
+// file system in memory, which excludes the time of other writers to the disk.
 func BenchmarkMount(b *testing.B) {
 	b.Run("disk", func(b *testing.B) { benchMount(b, b.TempDir()) })
 	b.Run("memory", func(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// A mount that hangs in the kernel can't be called off. It holds nobody but its
-// pod, and Run not for ever; a later Manager finds the volume and finishes.
+// A mount that hangs in the kernel can't be canceled. It blocks only its own pod, and
+// Run for a limited time; a later Manager finds the volume and completes it.
 func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
@@ -52,7 +52,7 @@ func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 }
 
 // With a negative StopTimeout it waits as long as it takes.
-func TestRunWaitsForWhatHangsIfItShould(t *testing.T) {
+func TestRunWaitsForAHangingSetUpWithoutStopTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		n := start(t, &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{

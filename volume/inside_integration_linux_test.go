@@ -168,7 +168,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 
 func (s *volumeStage) host() string { return filepath.Join(s.dir, "host") }
 
-// volumesOver returns a manager with every plugin, and a CSI driver beside it.
+// volumesOver returns a manager with every plugin and a CSI driver.
 func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volume.Manager {
 	t.Helper()
 	mounter := mount.New("")
@@ -261,8 +261,8 @@ func volumePod(s *volumeStage) *v1.Pod {
 }
 
 // Each kind of volume is mounted in a real container, and read from inside: modes,
-// owners, content, what is read-only, sub-paths, propagation, and what changes.
-// In the end nothing is left but what was somebody else's.
+// owners, content, read-only mounts, sub-paths, propagation, and updates. In the end
+// only the files of others are left.
 func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	lab.Need(t, "containerd")
 	s := newVolumeStage(t)
@@ -317,7 +317,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 		assert.Equal(t, checks[name].want, strings.ReplaceAll(sh(checks[name].script), "\r", ""), name)
 	}
 
-	// Propagation: what is mounted on the machine afterwards shows in the pod.
+	// Propagation: a mount made on the machine afterwards is visible in the pod.
 	require.NoError(t, unix.Mount("late", filepath.Join(s.host(), "below"), "tmpfs", 0, ""))
 	require.NoError(t, os.WriteFile(filepath.Join(s.host(), "below", "late"), nil, 0o644))
 	assert.Equal(t, "late", sh("ls /host/below"))
@@ -331,7 +331,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	t.Logf("the change was seen within %v", time.Since(begun))
 	assert.Equal(t, "blue", sh("cat /color"))
 
-	// A container that comes back has the same, and a subPath anew.
+	// A restarted container gets the same volumes, and a new subPath mount.
 	points := func() (below []string) {
 		list, err := mount.New("").List()
 		require.NoError(t, err)

@@ -129,9 +129,9 @@ func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	assert.Empty(t, sh("mounter", "umount /host/inside"))
 	assert.NoFileExists(t, filepath.Join(s.host(), "inside", "file"))
 
-	// Read-only, and what is mounted below.
+	// Read-only, and the mounts below.
 	assert.Equal(t, "touch: /closed/x: Read-only file system", sh("alone", "touch /closed/x"))
-	assert.Empty(t, sh("alone", "touch /closed/below/x"), "what is mounted below is as it was")
+	assert.Empty(t, sh("alone", "touch /closed/below/x"), "the mount below is still writable")
 	assert.Equal(t, "touch: /shut/x: Read-only file system", sh("alone", "touch /shut/x"))
 	if recursive {
 		assert.Equal(t, "touch: /shut/below/x: Read-only file system", sh("alone", "touch /shut/below/x"))
@@ -157,7 +157,7 @@ func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 		require.NoError(t, err)
 		return !strings.Contains(string(mounts), formatted+" ")
 	}
-	require.Eventually(t, gone, time.Minute, 50*time.Millisecond, "nobody uses it: it is unstaged")
+	require.Eventually(t, gone, time.Minute, 50*time.Millisecond, "an unused device is unstaged")
 	next := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "next", Namespace: "default", UID: "uid-next"}, Spec: *p.Spec.DeepCopy()}
 	next.Spec.Volumes, next.Spec.Containers = []v1.Volume{claim("formatted")}, []v1.Container{c("alone", v1.VolumeMount{Name: "formatted", MountPath: "/formatted"})}
 	assert.Equal(t, "kept", s.runs(t, next)("alone", "cat /formatted/kept"))

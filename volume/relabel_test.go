@@ -36,7 +36,7 @@ func labelledPod(uid, level string) *v1.Pod {
 	return p
 }
 
-// acts records the order of what is done with the device and the volumes.
+// acts records the order of the calls for the device and the volumes.
 func acts(n *node) func() []string {
 	var mu sync.Mutex
 	var list []string

@@ -63,7 +63,7 @@ func TestTheRootIsShared(t *testing.T) {
 	assert.Equal(t, "shared", how)
 	assert.Equal(t, 1, n)
 
-	// What is mounted there already is not hidden.
+	// An existing mount below is not hidden.
 	late := filepath.Join(around, "late")
 	require.NoError(t, os.MkdirAll(filepath.Join(late, "pods"), 0o750))
 	require.NoError(t, unix.Mount("volume", filepath.Join(late, "pods"), "tmpfs", 0, ""))

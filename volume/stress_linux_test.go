@@ -31,8 +31,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/secret"
 )
 
-// asStress makes the test binary an agent of the stress test, on the directory
-// that it names; asRound says which pods it is to want.
+// asStress makes the test binary an agent of the stress test, on the directory that it
+// names; asRound selects the pods that it runs.
 const (
 	asStress = "KUBEPARTS_TEST_AS_VOLUME_AGENT"
 	asRound  = "KUBEPARTS_TEST_ROUND"
@@ -160,9 +160,9 @@ func stressAgent(root, round string) {
 	}
 }
 
-// 200 pods with 5 volumes each come and go, and the agent is killed in the middle
-// of it, again and again: in the end nothing is mounted, no directory is left, and
-// what somebody has bound into a volume is all there.
+// 200 pods with 5 volumes each are created and deleted, and the agent is killed
+// repeatedly meanwhile: in the end nothing is mounted, no directory is left, and the
+// content of a foreign bind mount in a volume is complete.
 func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	lab.Need(t, "linux", "root")
 	base := t.TempDir()
@@ -201,7 +201,7 @@ func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	total := 0
 	for round := range 8 {
 		total += run(seed+uint64(round), 10+random.IntN(150))
-		// Somebody binds what is dear to them into a volume.
+		// A user binds a directory of their own into a volume.
 		dirs, err := filepath.Glob(filepath.Join(root, "pods/*/volumes/kubernetes.io~empty-dir/disk"))
 		require.NoError(t, err)
 		if len(dirs) > 0 {

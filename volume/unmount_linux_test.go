@@ -38,7 +38,7 @@ func TestMountsAreNotListedForEachVolume(t *testing.T) {
 
 // Mounts on each other and below a volume are all unmounted before it is removed, and a link
 // in place of a volume unmounts nothing.
-func TestRemoveTreeUnmountsWhatIsStackedAndNested(t *testing.T) {
+func TestRemoveTreeUnmountsStackedAndNestedMounts(t *testing.T) {
 	real := needMounts(t)
 	tmpfs := func(t *testing.T, dir string) {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestRemoveTreeUnmountsWhatIsStackedAndNested(t *testing.T) {
 
 // A sub-path goes although something is mounted below it, or on it, and although it is bound
 // several times.
-func TestASubPathGoesWithWhatIsMountedOnIt(t *testing.T) {
+func TestASubPathIsRemovedWithTheMountsOnIt(t *testing.T) {
 	real := needMounts(t)
 	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })
 	p := pod("p", "data")

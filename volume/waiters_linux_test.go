@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods without volumes are most of what a node of short jobs has; nothing is kept of
+// Pods without volumes are the majority on a node of short jobs; no state is kept for
 // them.
-func TestNothingIsKeptOfPodsThatAreOver(t *testing.T) {
+func TestNoStateIsKeptForTerminatedPods(t *testing.T) {
 	m := &Manager{cfg: Config{RootDir: t.TempDir(), WaitTimeout: time.Second}, reconstructed: make(chan struct{}), world: newWorld(), changed: map[types.UID]chan struct{}{}}
 	m.stats = newMeter(m)
 	close(m.reconstructed)

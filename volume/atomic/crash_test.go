@@ -66,8 +66,8 @@ func crash(dir string, at int) int {
 	return 0
 }
 
-// whichever call is the last, a reader finds one generation in full, and the
-// next writer finishes what was begun.
+// Whichever call is the last, a reader sees one complete generation, and the next
+// writer completes the interrupted write.
 func TestAWriterKilledAtAnyCallLeavesOneGeneration(t *testing.T) {
 	needLinks(t)
 	before, after := generations()

@@ -72,7 +72,7 @@ func FuzzPath(f *testing.F) {
 		payload := atomic.Payload{a: {Data: []byte("A"), Mode: 0o644}}
 		payload[b] = atomic.File{Data: []byte("B"), Mode: 0o600}
 		_, err := atomic.Write(dir, payload, atomic.Options{})
-		assert.Equal(t, []string{"volume"}, list(t, parent), "nothing beside the volume")
+		assert.Equal(t, []string{"volume"}, list(t, parent), "nothing outside the volume")
 		if payload.Check() != nil {
 			require.Error(t, err)
 			require.Empty(t, list(t, dir))
@@ -100,7 +100,7 @@ func list(t *testing.T, dir string) []string {
 	return names
 }
 
-// tree returns what a reader sees: contents by path, through the visible names.
+// tree returns the content that a reader sees, by path, through the visible names.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}

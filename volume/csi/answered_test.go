@@ -114,8 +114,8 @@ func TestAVolumeThatWasPublishedHalfIsUnpublished(t *testing.T) {
 	}
 }
 
-// A device that was staged by a call which failed is not staged: Stage fails until the
-// driver has answered OK, and what it did is undone by the driver.
+// A device that a failed call staged is not staged: Stage fails until the driver has
+// answered OK, and the driver undoes the failed call.
 func TestADeviceIsStagedWhenTheDriverHasAnsweredOK(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for times := 1; times <= 2; times++ {
@@ -164,7 +164,7 @@ func TestAVolumeThatWasPublishedHalfGetsItsGroup(t *testing.T) {
 	assert.Equal(t, fs.FileMode(0o660), info.Mode().Perm())
 }
 
-// restart replaces the plugin by one that knows nothing but what is on disk.
+// restart replaces the plugin by one that has only the state on disk.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	w.Plugin = plugin(t, csi.Config{RootDir: w.root, Mounter: w.mounter})

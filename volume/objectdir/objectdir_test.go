@@ -26,7 +26,7 @@ func put(t *testing.T, content string, path ...string) {
 	t.Helper()
 	name := filepath.Join(path...)
 	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-	temp := filepath.Join(filepath.Dir(name), "..new") // so that nobody reads a half
+	temp := filepath.Join(filepath.Dir(name), "..new") // so that no reader gets a partial file
 	require.NoError(t, os.WriteFile(temp, []byte(content), 0o600))
 	require.NoError(t, os.Rename(temp, name))
 }
@@ -86,7 +86,7 @@ func TestObjectsAreReadInBothForms(t *testing.T) {
 	require.ErrorContains(t, err, "shop/builder")
 }
 
-func TestWhatCannotBeUsedIsNamedAndHarmsNoOther(t *testing.T) {
+func TestInvalidFilesAreReportedAndAffectNoOtherObject(t *testing.T) {
 	good := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {k: v}\n"
 	object := func(rest string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\n" + rest }
 	for _, c := range []struct{ name, content, want string }{
@@ -173,7 +173,7 @@ func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	assert.Empty(t, d.Names())
 }
 
-func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
+func TestAMissingDirectoryIsEmpty(t *testing.T) {
 	d := open(t, objectdir.Config{Dir: filepath.Join(t.TempDir(), "none")})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Names())
@@ -187,7 +187,7 @@ func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
 	require.Len(t, d.Problems(), 1)
 }
 
-func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
+func TestObjectsAreNotReportedMissingBeforeTheFirstRead(t *testing.T) {
 	d := open(t, objectdir.Config{Dir: t.TempDir()})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -196,7 +196,7 @@ func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
 	require.NotErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestChangesAreToldOfAtOnce(t *testing.T) {
+func TestChangesAreReportedImmediately(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "objects") // made later
 	told := make(chan string, 100)
@@ -214,7 +214,7 @@ func TestChangesAreToldOfAtOnce(t *testing.T) {
 		case got := <-told:
 			require.Equal(t, want, got)
 		case <-time.After(90 * time.Second):
-			t.Fatalf("nobody was told of %s; there are %v", want, d.Names())
+			t.Fatalf("no change was reported for %s; there are %v", want, d.Names())
 		}
 	}
 	_, err := d.Secret(ctx, "a", "b")

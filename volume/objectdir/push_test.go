@@ -19,9 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// a change of the source's is seen in the volume, of a pod that nobody syncs. How
-// fast is logged; on a machine with nothing else to do it is a settle, 100 ms, and a
-// little. A pod that waits for an object gets its volume when the object comes.
+// A change at the source reaches the volume of a pod that is not synced meanwhile. The
+// latency is logged; on an idle machine it is slightly above one settle period, 100
+// ms. A pod that waits for an object gets its volume when the object appears.
 func TestAChangeIsPushedIntoTheVolume(t *testing.T) {
 	dir, root, mounter := t.TempDir(), t.TempDir(), new(volumetest.Mounter)
 	var manager *volume.Manager

@@ -242,7 +242,7 @@ func TestProjections(t *testing.T) {
 	}
 }
 
-func TestWithoutWhoGetsThemSourcesAreErrors(t *testing.T) {
+func TestSourcesWithoutAClientAreErrors(t *testing.T) {
 	for want, source := range map[string]v1.VolumeProjection{
 		"couldn't get configMap a, no kubeClient defined":                          cmSource("a", true),
 		"couldn't get secret a, no kubeClient defined":                             secretSource("a", true),

@@ -31,7 +31,7 @@ func spec(sources ...v1.VolumeProjection) *volume.Spec {
 	return &volume.Spec{Volume: &v1.Volume{Name: "all", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: sources}}}}
 }
 
-// An apiServer signs numbered tokens, and remembers what it was asked.
+// An apiServer signs numbered tokens, and records the last request.
 type apiServer struct {
 	given int
 	last  *authenticationv1.TokenRequest

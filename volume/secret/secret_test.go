@@ -42,7 +42,7 @@ func TestSecretsAreInMemory(t *testing.T) {
 	assert.Empty(t, mounter.Below(req.RootDir))
 }
 
-func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
+func TestInvalidSourcesFailBeforeAnyChange(t *testing.T) {
 	mounter := new(volumetest.Mounter)
 	p := plugin(t, volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"})), mounter)
 	for want, source := range map[string]v1.SecretVolumeSource{

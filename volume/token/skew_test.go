@@ -14,9 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// vol-56: by the clock of a node that is ahead a new token may be due for another at
-// once, or over. Nobody asks for the next without a pause all the same.
-func TestATokenOfTheFutureIsNotAskedForAllTheTime(t *testing.T) {
+// vol-56: with a node clock that is ahead, a new token may be due for replacement at
+// once, or expired. The next one is still requested only after a pause.
+func TestClockSkewDoesNotCauseAHotLoopOfTokenRequests(t *testing.T) {
 	for name, life := range map[string]time.Duration{"due": time.Minute, "over": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestNoTokenYetIsAnError(t *testing.T) {
 }
 
 // vol-56
-func TestWhatDiffersGetsATokenOfItsOwn(t *testing.T) {
+func TestDifferentRequestsGetSeparateTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
 		tokens := cache(t, s)
@@ -172,7 +172,7 @@ func TestWhatDiffersGetsATokenOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestManyAskOnce(t *testing.T) {
+func TestConcurrentRequestsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{takes: time.Second}
 		tokens := cache(t, s)
