@@ -104,7 +104,8 @@ func TestClassesAreNotComputedFromTheFirstPodsAfterARestart(t *testing.T) {
 				require.True(t, wrote)
 				assert.GreaterOrEqual(t, least, was)
 
-				// Once all are known, the class has exactly what they request.
+				// Once all pods are ensured, the class has exactly the sum of their
+				// requests.
 				require.NoError(t, m.Remove(t.Context(), "new"))
 				require.NoError(t, m.Sync(t.Context()))
 				assert.Equal(t, was, cpuOf(must(tree.Read(tree.class))))
@@ -138,7 +139,7 @@ func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	gone := func(uid types.UID) bool { return uid == "b-3" || uid == "b-4" }
 	require.NoError(t, m.Collect(t.Context(), gone, func(uid types.UID) bool { return uid == "b-4" }))
 	assert.GreaterOrEqual(t, shares(), int64(2*1024))
-	assert.Less(t, shares(), int64(3*1024), "a pod of which only volumes are left counts no more")
+	assert.Less(t, shares(), int64(3*1024), "a pod that has only volumes left no longer counts")
 	require.NoError(t, tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-5"}))
 	assert.EqualValues(t, 1024, shares())
 }

@@ -80,7 +80,7 @@ func BenchmarkPodCgroups(b *testing.B) {
 	})
 }
 
-// What is decided for a pod, without any file.
+// The computation for one pod, without file access.
 func BenchmarkPodResources(b *testing.B) {
 	p := pod("p-1", guaranteed, burstable)
 	policy := cm.Policy{PodPids: 1024}

@@ -49,7 +49,7 @@ const (
 	besteffort = ""
 )
 
-func TestWhatAPodsCgroupIsToHave(t *testing.T) {
+func TestSettingsOfAPodsCgroup(t *testing.T) {
 	none := "cpu quota -1, cpu period 100000, memory -1, pids -1"
 	for _, tc := range []struct {
 		rule   string
@@ -93,7 +93,7 @@ func TestWhatAPodsCgroupIsToHave(t *testing.T) {
 	})
 }
 
-func TestWhatTheClassesAreToHave(t *testing.T) {
+func TestSettingsOfTheClasses(t *testing.T) {
 	demand := cm.ClassDemand{Guaranteed: cm.PodRequest{MilliCPU: 1000, Memory: 1000 << 20}, Burstable: cm.PodRequest{MilliCPU: 500, Memory: 500 << 20}}
 	node := list("memory=4000Mi")
 	for _, tc := range []struct {
@@ -135,7 +135,7 @@ func show(l v1.ResourceList) string {
 	return strings.Join(out, " ")
 }
 
-func TestWhatOfANodeIsForPods(t *testing.T) {
+func TestAllocatable(t *testing.T) {
 	capacity := list("cpu=4 memory=8Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi pid=32768")
 	for _, tc := range []struct {
 		rule     string
@@ -143,7 +143,7 @@ func TestWhatOfANodeIsForPods(t *testing.T) {
 		want     string
 	}{
 		{"cm-22: huge pages are no memory", cm.Reserved{}, "cpu=4 memory=7Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
-		{"cm-22: what is reserved", cm.Reserved{System: list("cpu=100m memory=1Gi"), Kube: list("cpu=400m ephemeral-storage=10Gi"), Eviction: list("memory=100Mi")},
+		{"cm-22: reservations", cm.Reserved{System: list("cpu=100m memory=1Gi"), Kube: list("cpu=400m ephemeral-storage=10Gi"), Eviction: list("memory=100Mi")},
 			"cpu=3500m memory=6044Mi ephemeral-storage=90Gi hugepages-2Mi=1Gi"},
 		{"cm-22: not below zero", cm.Reserved{System: list("memory=9Gi")}, "cpu=4 memory=0 ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
 		{"cm-28: pids are called pid", cm.Reserved{System: list("pid=1000")}, "cpu=4 memory=7Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
@@ -306,7 +306,7 @@ func TestTheTreeOfANode(t *testing.T) { // cm-12, cm-13, cm-18, cm-23, cm-24
 	require.NoError(t, n.Remove(t.Context(), "b-1"), "gone is gone")
 	require.NoError(t, n.Remove(t.Context(), "never was"))
 	assert.False(t, n.there("/kubepods/burstable/podb-1"))
-	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18, rt-123: after a pod has gone")
+	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18, rt-123: after a pod is removed")
 	assert.Contains(t, n.ops, "create /kubepods/podg-1", "cm-11")
 	assert.Contains(t, n.ops, "destroy /kubepods/burstable/podb-1", "cm-11")
 	assert.Contains(t, n.ops, "update /kubepods/burstable", "cm-11")

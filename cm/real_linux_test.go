@@ -42,8 +42,8 @@ func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.
 	return m, tree, base
 }
 
-// files reads the files of a cgroup past all of this house's readers: "" where a
-// controller is not there.
+// files reads the files of a cgroup without this repository's readers: "" if a
+// controller is missing.
 func files(tree *host.Tree, name cgroups.Name) func(file string) string {
 	return func(file string) string {
 		for _, dir := range tree.Dirs(name) {
@@ -87,7 +87,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 		}
 	}
 
-	// A resize, what somebody else changes, and what is removed.
+	// A resize, a change by another process, and a removal.
 	after := v1.ResourceRequirements{Requests: list("cpu=1 memory=128Mi"), Limits: list("cpu=1 memory=128Mi")}
 	g := pod("g-1", guaranteed)
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {

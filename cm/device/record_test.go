@@ -33,8 +33,8 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	assert.Equal(t, `{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"e/x":[]}},"Checksum"`, string(store.Record[:75]))
 }
 
-// Every byte of a state flipped once: it is put aside, or says the same.
-func TestABrokenStateIsFoundOut(t *testing.T) {
+// Each byte of a state flipped once: the state is set aside, or decodes to the same.
+func TestACorruptStateIsDetected(t *testing.T) {
 	store := new(state.Memory)
 	d := newDesk(t, device.Config{Store: store})
 	p := &devicetest.Plugin{Dir: d.dir, Resource: widget}

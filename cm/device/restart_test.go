@@ -18,7 +18,7 @@ import (
 )
 
 // dev-3, dev-5: the plugin goes and comes back.
-func TestAPluginIsStartedAnew(t *testing.T) {
+func TestAPluginRestarts(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	p := d.plugin(&devicetest.Plugin{}, 2)
 	require.NoError(t, d.allocate(pod("a", 1)))
@@ -52,8 +52,8 @@ func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
 	assert.Empty(t, gone)
 }
 
-// dev-9, dev-10, dev-11: the agent is started anew.
-func TestTheAgentIsStartedAnew(t *testing.T) {
+// dev-9, dev-10, dev-11: the agent restarts.
+func TestTheAgentRestarts(t *testing.T) {
 	dir := sockets(t)
 	d := newDesk(t, device.Config{Dir: dir})
 	assert.True(t, d.Fresh())
@@ -68,7 +68,7 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
 	require.Error(t, d.Wait(pod("b", 1)))
 
-	// A container of a pod that runs is made anew: nobody is asked.
+	// A container of a running pod is recreated: the plugin is not called.
 	require.NoError(t, d.Ensure(t.Context(), pod("a", 1), &pod("a", 1).Spec.Containers[0]))
 	options, err := d.Options("a", "c0")
 	require.NoError(t, err)
@@ -81,9 +81,9 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, [][]string{{"1"}}, p.Allocated())
 }
 
-// dev-10: the node was started anew. Nothing runs; pods that had devices wait for
-// their plugin, which is asked again, and get what there is now.
-func TestTheNodeIsStartedAnew(t *testing.T) {
+// dev-10: the node has rebooted. Nothing runs; pods that had devices wait for their
+// plugin, which is called again, and get devices that exist now.
+func TestTheNodeReboots(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after []string // the devices of the plugin after it
 		a     []string
@@ -114,7 +114,7 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 			require.NoError(t, p.Start(t.Context()))
 			t.Cleanup(p.Stop)
 			d.has(widget, len(list), len(list))
-			d.until("the plugin has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+			d.until("the plugin has sent its list", func() bool { return d.Wait(pod("a", 1)) == nil })
 			a := pod("a", 1)
 			hints := d.Hints(a, &a.Spec.Containers[0])
 			err := d.allocate(a)
@@ -126,15 +126,15 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 			assert.NotEqual(t, []topology.Hint{}, hints[widget])
 			assert.Equal(t, tc.a, d.ids("a", "c0"))
 			require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
-			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "whoever made the device ready does it again")
+			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "the plugin prepares the device again")
 			require.NoError(t, d.allocate(pod("b", 1)))
 			assert.NotEqual(t, d.ids("a", "c0"), d.ids("b", "c0"))
 		})
 	}
 }
 
-// dev-8, and what is beyond it: what runs is adopted with a lost state.
-func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
+// dev-8 and beyond: running containers are adopted after the state was lost.
+func TestALostStateIsRebuiltFromRunningContainers(t *testing.T) {
 	dir := sockets(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, device.StateFile), []byte("{"), 0o600))
 	d := newDesk(t, device.Config{Dir: dir, Adopt: []device.Adopted{{PodUID: "a", Container: "c0", Devices: map[string][]string{widget: {"0"}}}}})
@@ -144,5 +144,5 @@ func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
 	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
 	a := pod("a", 1)
 	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
-	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "what it answered is asked for again")
+	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "the response is requested again")
 }

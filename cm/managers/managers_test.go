@@ -77,9 +77,9 @@ func pod(uid, cpus string, widgets int64) *v1.Pod {
 	return p
 }
 
-// CPUs, memory and the device of a container are of one node, and all is in what it
-// is made from.
-func TestAContainerIsMadeWithWhatItWasGiven(t *testing.T) {
+// CPUs, memory and the device of a container are of one node, and all are in the
+// options that it is created with.
+func TestAContainerIsCreatedWithItsAllocatedResources(t *testing.T) {
 	m, _ := joined(t, topology.SingleNUMANode)
 	require.Nil(t, m.Admit(t.Context(), pod("a", "2", 1)))
 	b := pod("b", "2", 1)

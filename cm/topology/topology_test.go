@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got)
 }
 
-// What sysfs says of the machines that come along.
+// Machines as sysfs describes them.
 func TestMachinesAreReadFromSysfs(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -60,7 +60,7 @@ func pages(in map[int64]int64) string {
 	return fmt.Sprint(out)
 }
 
-func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestErrorsNameTheSysfsFile(t *testing.T) {
 	whole := func() fstest.MapFS {
 		root, err := topologytest.FS(topologytest.Description("xeon-2s"))
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestHintsAreMerged(t *testing.T) {
 		single    topology.Hint // what single-numa-node makes of it; the same, if zero
 		refuse    string        // by which policies
 	}{
-		"nobody cares":                {m: two, providers: []topology.Hints{nil, {"x": nil}}, best: h(true, 0, 1), single: topology.Any()},
+		"no preference":               {m: two, providers: []topology.Hints{nil, {"x": nil}}, best: h(true, 0, 1), single: topology.Any()},
 		"the lowest":                  {m: two, providers: []topology.Hints{{"cpu": either}}, best: h(true, 0)},
 		"what both can":               {m: two, providers: []topology.Hints{{"cpu": either}, {"gpu": {h(true, 1), h(false, 0, 1)}}}, best: h(true, 1)},
 		"both, not the same":          {m: two, providers: []topology.Hints{{"cpu": {h(true, 0)}}, {"gpu": {h(true, 1), h(false, 0, 1)}}}, best: h(false, 0), single: topology.Hint{}, refuse: "restricted single-numa-node"},
