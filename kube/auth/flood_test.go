@@ -75,7 +75,7 @@ func TestAFloodOfBadTokensIsRefusedAtOnce(t *testing.T) {
 		_, err := a.Authenticate(from(t.Context(), "10.0.0.1", "t-ann"))
 		require.NoError(t, err)
 		api.takes = 9 * time.Second
-		for round := 1; round <= 2; round++ { // what is pending is given back
+		for round := 1; round <= 2; round++ { // the slots of pending reviews are released
 			asked := api.count()
 			var got outcomes
 			var wg sync.WaitGroup

@@ -39,7 +39,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
-// A signer is a cluster that signs what it is asked to.
+// A signer is a cluster that signs every request.
 type signer struct {
 	t    *testing.T
 	ca   *x509.Certificate
@@ -189,7 +189,7 @@ func TestANodeGetsItsFirstCertificate(t *testing.T) {
 	})
 }
 
-func TestAFirstCertificateIsAskedForUntilItIsGiven(t *testing.T) {
+func TestAFirstCertificateIsRequestedUntilItIsIssued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		s.fails = 3
@@ -199,7 +199,7 @@ func TestAFirstCertificateIsAskedForUntilItIsGiven(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsStartedAnewAsksForTheSame(t *testing.T) {
+func TestARestartedAgentRepeatsTheSameRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		s.silent = true
@@ -226,7 +226,7 @@ func TestARequestThatWasDeniedIsNotMadeAgain(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotBeUsedIsReplaced(t *testing.T) {
+func TestAnUnusableCertificateIsReplaced(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, s *signer, cfg *certs.Config){
 		"expired":            func(*testing.T, *signer, *certs.Config) { time.Sleep(25 * time.Hour) },
 		"another node's":     func(_ *testing.T, _ *signer, cfg *certs.Config) { cfg.NodeName = "n2" },
@@ -248,7 +248,7 @@ func TestWhatCanNotBeUsedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestAForeignKubeconfigIsLeftAlone(t *testing.T) {
 	s := newSigner(t)
 	cfg := configIn(t, s)
 	data := `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"t"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`
@@ -257,7 +257,7 @@ func TestAKubeconfigOfSomebodyElseIsLeftAlone(t *testing.T) {
 	assert.Empty(t, s.names())
 }
 
-func TestWithoutAWayToAskThereIsAnError(t *testing.T) {
+func TestWithoutAConnectionThereIsAnError(t *testing.T) {
 	cfg := configIn(t, newSigner(t))
 	cfg.Bootstrap = nil
 	assert.ErrorContains(t, certs.Bootstrap(t.Context(), cfg), "Config.Bootstrap is nil")

@@ -52,7 +52,7 @@ func TestAKubeconfigFileIsRead(t *testing.T) {
 	assert.Equal(t, "https://two:6443", cfg.Host)
 }
 
-func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
+func TestErrorsNameTheInvalidField(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, tc := range map[string]struct {

@@ -87,8 +87,8 @@ func (d *desk) recorded() []string {
 	return d.events
 }
 
-// said is what a call says, but for watches.
-func said(calls []apitest.Call) []string {
+// callsOf formats calls, watches excluded.
+func callsOf(calls []apitest.Call) []string {
 	var out []string
 	for _, c := range calls {
 		if c.Verb != "watch" && c.Verb != "list" {

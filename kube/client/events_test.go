@@ -104,7 +104,7 @@ func TestEventsOfOneReasonBecomeOne(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatManyEventsAreAboutIsQuietedDown(t *testing.T) {
+func TestEventsOfOneObjectAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		dropped := 0
@@ -129,7 +129,7 @@ func TestAnObjectThatManyEventsAreAboutIsQuietedDown(t *testing.T) {
 	})
 }
 
-func TestEventsWaitForAServerThatIsAway(t *testing.T) {
+func TestEventsWaitForAnUnavailableServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(switchboard)
 		api := &apitest.Server{Fault: s.fault}
@@ -159,7 +159,7 @@ func TestEventsWaitForAServerThatIsAway(t *testing.T) {
 	})
 }
 
-func TestAnEventThatIsRefusedIsNotTriedAgain(t *testing.T) {
+func TestARejectedEventIsNotRetried(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 409, 413, 422} {
 		synctest.Test(t, func(t *testing.T) {
 			s := new(switchboard)
@@ -190,7 +190,7 @@ func TestAThrottledEventIsWrittenInTheEnd(t *testing.T) {
 	})
 }
 
-func TestAnEventThatHasExpiredIsWrittenAnew(t *testing.T) {
+func TestAnExpiredEventIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		e := newEvents(t, api, client.EventsConfig{})
@@ -224,7 +224,7 @@ func TestAnAgentThatEndsWritesTheLastEvents(t *testing.T) {
 	})
 }
 
-func TestWhatEventsNeed(t *testing.T) {
+func TestConfigOfEvents(t *testing.T) {
 	conn := connect(t, new(apitest.Server))
 	for want, cfg := range map[string]client.EventsConfig{
 		"client: EventsConfig.Client is nil":     {NodeName: nodeName},

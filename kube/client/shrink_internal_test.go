@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// As a real server words it; what it passes on has no reason.
-func TestARequestThatWasTooLargeIsKnown(t *testing.T) {
+// The messages of a real server; errors that it passes on have no reason.
+func TestRequestTooLargeIsRecognized(t *testing.T) {
 	answer := func(code int32, reason metav1.StatusReason, message string) error {
 		return fmt.Errorf("patch: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: message}})
 	}
@@ -24,7 +24,7 @@ func TestARequestThatWasTooLargeIsKnown(t *testing.T) {
 		assert.True(t, tooLarge(err), name)
 	}
 	for name, err := range map[string]error{
-		"no API error": errors.New("request is too large"),
+		"no API error":    errors.New("request is too large"),
 		"another trouble": answer(500, metav1.StatusReasonInternalError, "etcdserver: leader changed"),
 	} {
 		assert.False(t, tooLarge(err), name)

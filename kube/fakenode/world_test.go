@@ -38,7 +38,7 @@ func inWorld(t *testing.T, cfg fakenode.Config, test func(w *world)) {
 	})
 }
 
-// run makes a pod of one container that behaves as text says.
+// run creates a pod of one container with the behavior in text.
 func (w *world) run(name, behaviour string, edits ...func(*v1.Pod)) *v1.Pod {
 	w.t.Helper()
 	pod := &v1.Pod{
@@ -73,8 +73,9 @@ func (w *world) pod(name string) *v1.Pod {
 	return w.api.Pod("default", name)
 }
 
-// says is a line on a pod: its phase, whether it is ready, and its first container.
-func (w *world) says(name string) string {
+// summary is one line for a pod: its phase, whether it is ready, and its first
+// container.
+func (w *world) summary(name string) string {
 	w.t.Helper()
 	pod := w.pod(name)
 	if pod == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // st-58: there are not as many series as a runtime has words.
-func TestExitsAreCountedByWordsThatAreKnown(t *testing.T) {
+func TestExitReasonsAreBounded(t *testing.T) {
 	m, err := metrics.New(metrics.Config{NodeName: "n1", WithoutProcess: true})
 	require.NoError(t, err)
 	hooks := m.Status()
