@@ -40,7 +40,7 @@ func BenchmarkDispatch(b *testing.B) {
 	<-ran
 }
 
-// called is a Handler that tells of each Sync.
+// called is a Handler that reports each Sync to a channel.
 type called struct {
 	silent
 	synced chan struct{}
@@ -57,8 +57,8 @@ type crowd interface {
 	Run(ctx context.Context) error
 }
 
-// obvious has a goroutine, a channel with room for one update and a timer for
-// each pod, as anybody would write it first, and as the kubelet has it.
+// obvious has a goroutine, a channel with room for one update and a timer for each
+// pod: the obvious design, and the kubelet's.
 type obvious struct {
 	handler podworker.Handler
 
@@ -165,8 +165,8 @@ func await(synced *atomic.Int64, n int64) {
 	}
 }
 
-// BenchmarkIdlePod measures what a pod that has nothing to do costs: bytes of
-// heap and of stacks beside its spec, and goroutines; of 10,000.
+// BenchmarkIdlePod measures the cost of an idle pod: bytes of heap and of stacks in
+// addition to its spec, and goroutines; of 10,000.
 func BenchmarkIdlePod(b *testing.B) {
 	const n = 10_000
 	crowds(b, func(b *testing.B, start func() (crowd, *atomic.Int64, func())) {

@@ -18,7 +18,7 @@ func (n nodeImages) HoldPod(context.Context, *v1.Pod) (release func(), err error
 	return func() { _ = n.ask("release images") }, n.ask("hold images")
 }
 
-func TestImagesAreHeldWhileAPodIsSynced(t *testing.T) {
+func TestImagesArePinnedWhileAPodIsSynced(t *testing.T) {
 	n, _ := newNode(t)
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Resources: podworker.PodResources{Images: nodeImages{n}}})
 	require.NoError(t, err)

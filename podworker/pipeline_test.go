@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node is every subsystem of a Pipeline at once: it writes down, in order, what
-// is asked of it, and fails where told.
+// A node is every subsystem of a Pipeline at once: it records the calls in order, and
+// fails those that are set to fail.
 type node struct {
 	asked  []string
 	fail   map[string]error
@@ -29,7 +29,7 @@ type node struct {
 	ends   []runtime.Termination
 	events []string
 	result runtime.SyncResult
-	left   *runtime.PodStatus // what the runtime shows after a kill
+	left   *runtime.PodStatus // the status from the runtime after a kill
 	kill   runtime.KillRequest
 	sync   runtime.SyncRequest
 	refuse *runtime.Rejection
@@ -180,7 +180,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 			assert.Equal(t, events, n.events)
 		})
 	}
-	t.Run("what was called off is not an event", func(t *testing.T) {
+	t.Run("a canceled call emits no event", func(t *testing.T) {
 		n, p := newNode(t)
 		n.fail["mount"] = context.Canceled
 		ctx, cancel := context.WithCancel(t.Context())
@@ -191,7 +191,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 	})
 }
 
-func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
+func TestARejectedPodFailsAndStartsNothing(t *testing.T) {
 	n, p := newNode(t)
 	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu"}
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))

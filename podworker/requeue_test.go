@@ -43,7 +43,7 @@ func TestDelayAfterACall(t *testing.T) {
 	}
 }
 
-func TestARuntimeThatDoesNotAnswerIsAskedAgainSoonAtFirst(t *testing.T) {
+func TestAnUnresponsiveRuntimeIsRetriedSoonAtFirst(t *testing.T) {
 	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
 	away := fmt.Errorf("kill pod: %w", runtime.ErrUnavailable)
 	for failures, seconds := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 6: 10, 100: 10} {
@@ -60,7 +60,7 @@ func TestJitterStaysWithinHalf(t *testing.T) {
 	}
 }
 
-func TestTurnsGoByArrival(t *testing.T) { // pw-20
+func TestTheQueueIsFIFO(t *testing.T) { // pw-20
 	q := nameQueues{}
 	q.push("web_default", "a")
 	q.push("web_default", "b")
@@ -68,11 +68,11 @@ func TestTurnsGoByArrival(t *testing.T) { // pw-20
 	q.push("web_default", "a")
 	assert.True(t, q.isFirst("web_default", "a"))
 	assert.False(t, q.isFirst("web_default", "b"))
-	assert.Equal(t, types.UID("a"), q.remove("web_default", "b"), "who waits may leave the queue (pw-29)")
+	assert.Equal(t, types.UID("a"), q.remove("web_default", "b"), "a waiting pod may leave the queue (pw-29)")
 	assert.Equal(t, types.UID("c"), q.remove("web_default", "a"))
 	assert.Equal(t, types.UID(""), q.remove("web_default", "c"))
 	assert.Empty(t, q, "an empty queue takes no room")
-	assert.Equal(t, types.UID(""), q.remove("web_default", "nobody"))
+	assert.Equal(t, types.UID(""), q.remove("web_default", "unknown"))
 }
 
 func TestPastDeadline(t *testing.T) {
