@@ -44,7 +44,7 @@ func TestAddressesAreExplicit(t *testing.T) {
 	}
 }
 
-func TestUsersLearnHowToReachThePage(t *testing.T) {
+func TestURLOfThePage(t *testing.T) {
 	assert.Equal(t, "http://127.0.0.1:10258/", Reach(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10258}))
 	assert.Equal(t, "curl --unix-socket /run/s http://localhost/", Reach(&net.UnixAddr{Name: "/run/s", Net: "unix"}))
 }

@@ -49,7 +49,7 @@ func (n tree) attr(name string) string {
 	return ""
 }
 
-// text is what a reader sees of it, with single spaces.
+// text is the visible text of it, with single spaces.
 func (n tree) text() string {
 	var b strings.Builder
 	for d := range n.Descendants() {
