@@ -92,7 +92,7 @@ func TestMissingProgramsAreListed(t *testing.T) {
 	assert.Contains(t, out.String(), "containerd: ")
 }
 
-// echo is a server whose answers are what it was asked.
+// echo runs a server that echoes its input.
 func echo(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.Listen("unix", path)
@@ -121,7 +121,7 @@ func ask(c net.Conn, what string) (string, error) {
 	return bufio.NewReader(c).ReadString('\n')
 }
 
-func TestASocketIsHeldAndCut(t *testing.T) {
+func TestASocketIsPausedAndCut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("sockets of files")
 	}
@@ -164,7 +164,7 @@ func TestASocketIsHeldAndCut(t *testing.T) {
 	assert.Equal(t, "four\n", said)
 }
 
-func TestTheReportTellsWhatHappened(t *testing.T) {
+func TestTheReportListsTheFaults(t *testing.T) {
 	o, err := parseFlags([]string{"--seed=7", "--pods=3"}, new(bytes.Buffer))
 	require.NoError(t, err)
 	d := o.drawer()

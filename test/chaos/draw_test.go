@@ -38,8 +38,9 @@ func TestEachKindComesAsOftenAsTheOthers(t *testing.T) {
 	}
 }
 
-// What a round asks for can be done: pods are made once, are deleted when they have
-// been made and not twice, and no fault is about one that is not there or is going.
+// The actions of a round are feasible: each pod is created once, is deleted after it
+// was created and only once, and no fault targets a pod that does not exist or is
+// being deleted.
 func TestRoundsCanBeDone(t *testing.T) {
 	for seed := range uint64(50) {
 		d := newDrawer(seed, kindNames(), 3+int(seed))

@@ -20,7 +20,7 @@ type judge struct {
 	checked    map[string]int   // by law
 	violations []violation
 	tolerated  map[string]int  // defects of other programs, by description
-	told       map[string]bool // counted by tolerateOnce
+	noted      map[string]bool // counted by tolerateOnce
 	killedAt   []time.Time     // containerd
 	context    string          // the current action, for violations
 }
@@ -79,7 +79,7 @@ type box struct {
 
 func newJudge() *judge {
 	return &judge{
-		now: time.Now, pods: map[string]*life{}, names: map[string]*life{}, checked: map[string]int{}, tolerated: map[string]int{}, told: map[string]bool{},
+		now: time.Now, pods: map[string]*life{}, names: map[string]*life{}, checked: map[string]int{}, tolerated: map[string]int{}, noted: map[string]bool{},
 	}
 }
 
@@ -120,8 +120,8 @@ func (j *judge) tolerate(what string) {
 func (j *judge) tolerateOnce(what, of string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.told[what+of] {
-		j.told[what+of] = true
+	if !j.noted[what+of] {
+		j.noted[what+of] = true
 		j.tolerated[what]++
 	}
 }

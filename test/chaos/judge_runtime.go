@@ -59,7 +59,7 @@ func (j *judge) instance(is instance) {
 		l.instances[is.id] = known
 	}
 	if !l.over.IsZero() {
-		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
+		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was created after %s was reported", is.container, is.attempt, l.last.Status.Phase)
 	}
 	if is.running {
 		known.running, known.ran = true, true
@@ -93,8 +93,8 @@ func (j *judge) exits(list []instance) (ids []string) {
 	return ids
 }
 
-// knows reports whether the exit of an instance was observed.
-func (j *judge) knows(uid, id string) bool {
+// observedExit reports whether the exit of an instance was observed.
+func (j *judge) observedExit(uid, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	known := j.lifeLocked(uid).instances[id]

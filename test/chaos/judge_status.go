@@ -62,7 +62,7 @@ func (j *judge) container(l *life, c v1.ContainerStatus) {
 			continue
 		}
 		if of := l.instances[bareID(end.ContainerID)]; of != nil && of.exited {
-			j.checkLocked(trueResults, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was told", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
+			j.checkLocked(trueResults, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was reported", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
 		}
 	}
 }

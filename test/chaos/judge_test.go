@@ -12,8 +12,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// told is a pod in a phase, with a container that was restarted so often.
-func told(shape string, phase v1.PodPhase, restarts int32, id string) *v1.Pod {
+// reported is a pod with a phase, and a container with a restart count.
+func reported(shape string, phase v1.PodPhase, restarts int32, id string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: shape + "-1", UID: types.UID("u"), Labels: map[string]string{"shape": shape}},
 		Status: v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{{
@@ -24,7 +24,7 @@ func told(shape string, phase v1.PodPhase, restarts int32, id string) *v1.Pod {
 }
 
 func ended(shape string, phase v1.PodPhase, id string, code int32) *v1.Pod {
-	pod := told(shape, phase, 0, id)
+	pod := reported(shape, phase, 0, id)
 	pod.Status.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 		ContainerID: "containerd://" + id, ExitCode: code, Reason: "Error", StartedAt: metav1.NewTime(noon), FinishedAt: metav1.NewTime(noon.Add(10 * time.Second)),
 	}}
@@ -53,22 +53,25 @@ func exited(id string, attempt uint32, code int32) instance {
 }
 
 // Each story breaks the law that it is named for, and no other; or none.
-func TestTheJudgeKnowsTheLaws(t *testing.T) {
+func TestTheJudgeChecksItsInvariants(t *testing.T) {
 	list := func(j *judge, all ...instance) { j.runtime([]box{{id: "s", uid: "u", ready: true}}, all) }
 	for name, story := range map[string]struct {
 		broken string
 		tell   func(*judge)
 	}{
 		"a good life": {"", func(j *judge) {
-			j.status(told("crasher", v1.PodPending, 0, ""))
+			j.status(reported("crasher", v1.PodPending, 0, ""))
 			list(j, runs("a", 0))
-			j.status(told("crasher", v1.PodRunning, 0, "a"))
+			j.status(reported("crasher", v1.PodRunning, 0, "a"))
 			list(j, exited("a", 0, 3))
 			list(j, exited("a", 0, 3), runs("b", 1))
-			j.status(told("crasher", v1.PodRunning, 1, "b"))
+			j.status(reported("crasher", v1.PodRunning, 1, "b"))
 			j.removed("u")
 		}},
-		"two run": {oneInstance, func(j *judge) { j.status(told("steady", v1.PodRunning, 0, "a")); list(j, runs("a", 0), runs("b", 1)) }},
+		"two run": {oneInstance, func(j *judge) {
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
+			list(j, runs("a", 0), runs("b", 1))
+		}},
 		"two sandboxes": {oneSandbox, func(j *judge) {
 			j.runtime([]box{{id: "s", uid: "u", ready: true}, {id: "t", uid: "u", ready: true}}, nil)
 		}},
@@ -77,12 +80,12 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 		}},
 		"an attempt comes again": {attemptsGrow, func(j *judge) { list(j, exited("a", 1, 0)); list(j, runs("b", 1)) }},
 		"restarts are forgotten": {restartsGrow, func(j *judge) {
-			j.status(told("crasher", v1.PodRunning, 2, "a"))
-			j.status(told("crasher", v1.PodRunning, 1, "a"))
+			j.status(reported("crasher", v1.PodRunning, 2, "a"))
+			j.status(reported("crasher", v1.PodRunning, 1, "a"))
 		}},
 		"it was running, and is pending": {staysOver, func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
-			j.status(told("steady", v1.PodPending, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodPending, 0, "a"))
 		}},
 		"it had failed, and has succeeded": {staysOver, func(j *judge) {
 			j.status(ended("failure", v1.PodFailed, "a", 4))
@@ -90,8 +93,8 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 		}},
 		"an earlier instance is shown": {instForward, func(j *judge) {
 			list(j, exited("a", 0, 3), runs("b", 1))
-			j.status(told("crasher", v1.PodRunning, 1, "b"))
-			j.status(told("crasher", v1.PodRunning, 1, "a"))
+			j.status(reported("crasher", v1.PodRunning, 1, "b"))
+			j.status(reported("crasher", v1.PodRunning, 1, "a"))
 		}},
 		"one is made of a pod that has ended": {overIsOver, func(j *judge) {
 			j.status(ended("failure", v1.PodFailed, "a", 4))
@@ -109,30 +112,30 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(ended("failure", v1.PodFailed, "a", 0))
 		}},
 		"it terminates without a reason": {undisturbed, func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			list(j, exited("a", 0, 0))
 		}},
 		"it is removed without a reason": {undisturbed, func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			list(j)
 		}},
 		"it ends, for a fault is about it": {"", func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			j.touch("steady-1")
 			list(j, exited("a", 0, 137))
 		}},
 		"it ends, after the fault was over": {undisturbed, func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			j.touch("steady-1")
 			j.settled()
 			list(j, exited("a", 0, 137))
 		}},
 		"it is deleted, and ends": {"", func(j *judge) {
-			j.status(told("steady", v1.PodRunning, 0, "a"))
+			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			j.deleting("steady-1")
 			list(j, exited("a", 0, 0))
@@ -180,7 +183,7 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 	}
 }
 
-func TestAViolationThatLastsIsToldOnce(t *testing.T) {
+func TestALastingViolationIsReportedOnce(t *testing.T) {
 	j := newJudge()
 	for range 3 {
 		j.check(logsRead, false, "web", "no file")
@@ -189,7 +192,7 @@ func TestAViolationThatLastsIsToldOnce(t *testing.T) {
 	assert.Equal(t, 3, j.total())
 }
 
-func TestAShimThatContainerdHasLostIsKnown(t *testing.T) {
+func TestAShimThatContainerdHasLostIsTolerated(t *testing.T) {
 	const made = `level=info msg="CreateContainer within sandbox \"box\" for name:\"main\" returns container id \"c\""` + "\n"
 	const failed = `level=error msg="StartContainer for \"c\" failed" error="failed to create containerd task: context canceled"` + "\n"
 	const removed = `level=info msg="RemovePodSandbox \"box\" returns successfully"` + "\n"

@@ -85,7 +85,7 @@ func (w *world) stuck(uid string, s sight) bool {
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
-		w.judge.tolerateOnce("containerd has left the shim of a sandbox of which the start, or that of a container in it, was cut short (\"context canceled\", or after its own death \"unable to load shim\")", box)
+		w.judge.tolerateOnce("containerd has left the shim of a sandbox whose start, or that of a container in it, was interrupted (\"context canceled\", or after its own death \"unable to load shim\")", box)
 	}
 	return leaks
 }

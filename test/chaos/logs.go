@@ -53,7 +53,7 @@ func number(fields []string) (int, error) {
 	}
 	n, ok := strings.CutPrefix(fields[3], "line ")
 	if !ok {
-		return 0, errors.New("not what was written")
+		return 0, errors.New("not a line that the pod wrote")
 	}
 	return strconv.Atoi(n)
 }

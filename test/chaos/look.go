@@ -109,7 +109,7 @@ func (w *world) ends(ctx context.Context, list []instance) {
 		if end := asked[is.id]; end != nil {
 			is.code, is.finished = end.ExitCode, time.Unix(0, end.FinishedAt)
 		} else if is.exited {
-			is.exited = w.judge.knows(is.uid, is.id) // next time
+			is.exited = w.judge.observedExit(is.uid, is.id) // next time
 		}
 	}
 }

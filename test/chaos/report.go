@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// versionsOf names what the run is made of.
+// versionsOf lists the versions of the programs used.
 func (w *world) versionsOf(ctx context.Context) []string {
 	versions := []string{"containerd " + w.daemon.Version, "Kubernetes " + strings.TrimPrefix(lab.KubernetesVersion, "v")}
 	if v, err := w.cri.Version(ctx, ""); err == nil {

@@ -34,7 +34,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 	}
 	for _, id := range w.doomed {
 		if is := byID[id]; is.running { // the query is expensive
-			add("pod %s: %s was killed, and the runtime says that it runs", w.judge.was(is.uid), is.container)
+			add("pod %s: %s was killed, and the runtime reports it as running", w.judge.was(is.uid), is.container)
 		}
 	}
 	for _, name := range wanted {
@@ -54,7 +54,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 	}
 	left, err := w.left(s)
 	if err != nil {
-		add("look for what is left: %v", err)
+		add("search for leftovers: %v", err)
 	}
 	return append(lines, left...)
 }
@@ -64,7 +64,7 @@ func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instanc
 	shape := shapeNamed(pod.Labels["shape"])
 	switch phase := pod.Status.Phase; {
 	case shape.lives && phase != v1.PodRunning:
-		return fmt.Sprintf("it is %s %s", cmp.Or(phase, "not told of"), pod.Status.Reason)
+		return fmt.Sprintf("it is %s %s", cmp.Or(phase, "not reported"), pod.Status.Reason)
 	case shape.lives && !ready(pod):
 		return "it is not Ready"
 	case terminal(phase):
@@ -74,9 +74,9 @@ func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instanc
 		is, known := byID[bareID(c.ContainerID)]
 		switch {
 		case c.State.Running != nil && (!known || !is.running):
-			return fmt.Sprintf("%s is said to run, and does not", c.Name)
+			return fmt.Sprintf("%s is reported as running, and does not run", c.Name)
 		case c.State.Running == nil && known && is.running:
-			return fmt.Sprintf("%s runs, and is not said to", c.Name)
+			return fmt.Sprintf("%s runs, and is not reported as running", c.Name)
 		}
 		last, any := highest[[2]string{string(pod.UID), c.Name}]
 		if any && int32(last.attempt) != c.RestartCount {
@@ -87,7 +87,7 @@ func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instanc
 		}
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
-		return "nothing is told of its containers"
+		return "no container statuses are reported"
 	}
 	return ""
 }

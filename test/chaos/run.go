@@ -53,7 +53,7 @@ func run(ctx context.Context, o options, say func(string, ...any)) (res result, 
 	return res, err
 }
 
-// A sayWriter prints what is written to it.
+// A sayWriter prints its input, line by line.
 type sayWriter func(string, ...any)
 
 func (say sayWriter) Write(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (r *runner) all() error {
 
 	r.doing("waiting for the node")
 	if err := r.prepare(ctx); err != nil {
-		return fmt.Errorf("the node does not get ready: %w; the agent said:\n%s", err, r.agent.tail(10))
+		return fmt.Errorf("the node does not get ready: %w; output of the agent:\n%s", err, r.agent.tail(10))
 	}
 	r.result.versions = r.versionsOf(ctx)
 	d := r.options.drawer()
@@ -263,8 +263,8 @@ func cut(s string, n int) string {
 	return s
 }
 
-// tell prints a line every few seconds until ctx is done.
-func (r *runner) tell(ctx context.Context) {
+// progress prints a line every few seconds until ctx is done.
+func (r *runner) progress(ctx context.Context) {
 	for tick := time.NewTicker(5 * time.Second); ; {
 		select {
 		case <-ctx.Done():

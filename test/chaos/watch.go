@@ -66,7 +66,7 @@ func (w *world) sawPod(pod *v1.Pod) {
 		return
 	}
 	pids := w.of(string(pod.UID))
-	w.judge.check(terminalEnd, len(pids) == 0, pod.Name, "%s was told, and processes %v live", pod.Status.Phase, pids)
+	w.judge.check(terminalEnd, len(pids) == 0, pod.Name, "%s was reported, and processes %v live", pod.Status.Phase, pids)
 }
 
 func (w *world) sawNoPod(uid string) {

@@ -27,7 +27,7 @@ import (
 // has other things to do.
 const patience = 90 * time.Second
 
-// An agent is one that runs beside the test, or did.
+// An agent is a process of the agent under test, running or exited.
 type agent struct {
 	t         *testing.T
 	runtime   string // the flag's value
@@ -35,7 +35,7 @@ type agent struct {
 	manifests string
 	addr      string   // of the status page; a path if it is a socket
 	listen    []string // the flag --listen, or nothing
-	flags     []string // beside those that every agent gets
+	flags     []string // in addition to those that every agent gets
 	cmd       *exec.Cmd
 	out       *output
 
@@ -67,7 +67,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 	return a
 }
 
-// pageAt is where an agent says that it shows what runs.
+// pageAt matches the line with the address of the status page.
 var pageAt = regexp.MustCompile(`(?:http://(\S+)/|curl --unix-socket (\S+) http://localhost/) shows what runs here`)
 
 // start starts the agent, and returns when it serves.
@@ -113,7 +113,7 @@ func (a *agent) logs() string { return filepath.Join(a.dir, "logs") }
 func (a *agent) kill() {
 	a.t.Helper()
 	require.NoError(a.t, a.cmd.Process.Kill())
-	_ = a.cmd.Wait() // says that it was killed
+	_ = a.cmd.Wait() // returns the error of the kill
 }
 
 // interrupt ends the agent as Ctrl-C does, and returns what came of that.
@@ -142,7 +142,7 @@ func (a *agent) get(path string) (int, []byte, error) {
 	return answer.StatusCode, body, err
 }
 
-// healthz returns whether the agent says that all is well, and what it says.
+// healthz returns whether the agent reports itself healthy, and the body.
 func (a *agent) healthz() (bool, string) {
 	a.t.Helper()
 	code, body, err := a.get("/healthz")
@@ -187,7 +187,7 @@ func (a *agent) eventually(what string, so func() bool) {
 	}
 }
 
-// An output is what the agents of one test have printed.
+// An output is the combined output of the agents of one test.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -211,10 +211,10 @@ func (o *output) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// told waits until the agent has said something.
-func (w *world) told(what string) {
+// untilLogged waits until the agent has printed text.
+func (w *world) untilLogged(what string) {
 	w.t.Helper()
-	w.until("the agent says "+what, func() error {
+	w.until("the agent prints "+what, func() error {
 		if !strings.Contains(w.out.String(), what) {
 			return fmt.Errorf("it has not")
 		}

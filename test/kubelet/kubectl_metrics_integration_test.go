@@ -12,7 +12,7 @@ import (
 
 func kubectlMetrics(d desk) {
 	d.sleeper("web", "")
-	d.until("the node says what the pod consumes", func() error {
+	d.until("the node reports the pod's usage", func() error {
 		was := d.with("", "get", "--raw", "/api/v1/nodes/node/proxy/stats/summary")
 		var summary statsapi.Summary
 		if err := json.Unmarshal([]byte(was.out), &summary); err != nil {

@@ -71,6 +71,6 @@ func (w *world) checkListing(pod v1.Pod) {
 	require.Equal(t, c.ID, bareID(statuses(pod)["main"].ContainerID))
 }
 
-// goldenHash is what the kubelet gives a container of that name and image. A
-// change of it would restart every container of a node that is upgraded.
+// goldenHash is the hash that the kubelet computes for a container of that name and
+// image. A change of it would restart every container of a node that is upgraded.
 const goldenHash = "7db79101"

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The agent says of the runtime that it is down when it has not answered for
-// this long (podworker.HealthConfig), and it asks each 5 s.
+// The agent reports that the runtime is down when it has not responded for this long
+// (podworker.HealthConfig); it checks every 5 s.
 const runtimeThreshold = 30 * time.Second
 
 // hang is how long the runtime hangs.
@@ -48,7 +48,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	w.requireLives(before, mains)
 	w.daemon.Start()
 	w.untilHealthy()
-	w.until("what was asked for meanwhile is done", func() error {
+	w.until("the changes made meanwhile are applied", func() error {
 		if comes := w.pods()["comes"]; !runs(comes) {
 			return fmt.Errorf("comes is %s", comes.Status.Phase)
 		}
@@ -69,7 +69,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	}
 	w.daemon.Resume()
 	w.untilHealthy()
-	w.until("what was asked for meanwhile is done", func() error {
+	w.until("the changes made meanwhile are applied", func() error {
 		if late := w.pods()["late"]; !runs(late) {
 			return fmt.Errorf("late is %s", late.Status.Phase)
 		}
@@ -92,7 +92,7 @@ func (w *world) untilSick(since time.Time) {
 		return nil
 	})
 	took := time.Since(since)
-	w.t.Logf("/healthz says after %v that the runtime is down", took.Round(time.Second))
+	w.t.Logf("/healthz reports the runtime as down after %v", took.Round(time.Second))
 	require.Less(w.t, took, runtimeThreshold+45*time.Second)
 }
 

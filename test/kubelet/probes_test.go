@@ -50,7 +50,7 @@ var probedPods = map[string]string{
 		"startupProbe: {exec: {command: [sh, -c, 'exit 0']}, initialDelaySeconds: 3, periodSeconds: 1, timeoutSeconds: 20}")),
 		containers(container("main", untilTerm))),
 	"unable": manifest("unable", containers(container("main", untilTerm,
-		"readinessProbe: {httpGet: {port: nobody}, periodSeconds: 1}"))),
+		"readinessProbe: {httpGet: {port: missing}, periodSeconds: 1}"))),
 }
 
 func probesHaveEffects(t *testing.T, w *world) {
@@ -121,19 +121,19 @@ func probesHaveEffects(t *testing.T, w *world) {
 		"unstarted-node           Unhealthy: Startup probe failed: dial tcp ",
 		"wavers-node              Unhealthy: Readiness probe failed: \n",
 		`unable-node              Unhealthy: Readiness probe errored`,
-		`invalid port number: "nobody" is neither a number nor the name of a port of container main`,
+		`invalid port number: "missing" is neither a number nor the name of a port of container main`,
 	} {
 		require.Contains(t, said, words)
 	}
 	require.NotContains(t, said, "unstarted-node           Unhealthy: Readiness")
 
-	// Another agent goes on where this one was (prober-70).
+	// Another agent continues where this one stopped (prober-70).
 	require.NoError(t, ready("web", true))
 	web := main("web")
 	w.kill()
 	before := len(w.out.String())
 	w.start()
-	w.until("the next agent knows the pod", func() error { return ready("web", true) })
+	w.until("the next agent reports the pod as ready", func() error { return ready("web", true) })
 	require.Equal(t, web.ContainerID, main("web").ContainerID)
 	for line := range strings.Lines(w.out.String()[before:]) {
 		require.False(t, strings.Contains(line, " web-node ") && strings.Contains(line, "ready=0/1"), "it was ready all the time: %s", line)

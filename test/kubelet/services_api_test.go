@@ -50,7 +50,7 @@ func TestNoContainerIsStartedBeforeServicesAreRead(t *testing.T) {
 	status := func(name string) (s v1.ContainerStatus, err error) {
 		pod := api.Pod("default", name)
 		if pod == nil || len(pod.Status.ContainerStatuses) == 0 {
-			return s, errors.New("nothing is said of it")
+			return s, errors.New("it has no status")
 		}
 		return pod.Status.ContainerStatuses[0], nil
 	}

@@ -60,7 +60,8 @@ type nodeProvider interface {
 	PortForward(ctx context.Context, namespace, pod string, port int32, stream io.ReadWriteCloser) error
 }
 
-// full is what a program adds to a Provider to make it a nodeutil.Provider.
+// full has the methods that a program adds to a Provider to make it a
+// nodeutil.Provider.
 type full struct{ *provider.Provider }
 
 var (
