@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25
+func TestHealthIsTheAgeOfTheLastSuccessfulList(t *testing.T) { // pleg-25
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -40,7 +40,7 @@ func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25
 	})
 }
 
-func TestHooksTellWhatIsDone(t *testing.T) {
+func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -74,7 +74,7 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 	})
 }
 
-func TestHealthSaysItInWords(t *testing.T) {
+func TestHealthString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		said := func() string { return w.Health().String() }
@@ -98,7 +98,7 @@ func TestHealthSaysItInWords(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		h := w.Health()
 		assert.NoError(t, h.Err)
-		assert.Equal(t, 10*time.Second, h.Listing, "that it hangs shows long before it is given up")
+		assert.Equal(t, 10*time.Second, h.Listing, "a hanging list is reported long before it is abandoned")
 		assert.Equal(t, "healthy; a list has been under way for 10s; listed 5m10s ago, again after 5m0s; hints are trusted; 2 pods", said())
 		w.break1()
 		synctest.Wait()
@@ -107,7 +107,7 @@ func TestHealthSaysItInWords(t *testing.T) {
 	})
 }
 
-// That lists are far apart is no trouble, and hides none.
+// Long periods between lists are healthy, and do not hide failures.
 func TestTheThresholdAllowsForThePeriod(t *testing.T) { // pleg-25, pleg-33
 	for name, tc := range map[string]struct {
 		happen func(*watched)
