@@ -46,7 +46,7 @@ func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions)
 	return s.judge(k, t, id, r)
 }
 
-// Shape returns what a state is, for comparing.
+// Shape returns the fields of a state, for comparison.
 func (s state) Shape() (id, phase, result string, known bool, alike int) {
 	return s.id, s.phase.String(), s.result.String(), s.known, s.alike
 }
