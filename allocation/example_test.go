@@ -21,7 +21,7 @@ func webOf(memory string) *v1.Pod {
 	}
 }
 
-// A Manager grants a pod what it asks for, and a resize when there is room.
+// A Manager allocates a pod's requests, and a resize once there is room.
 func Example() {
 	room := resource.MustParse("1Gi")
 	m, err := allocation.Open(allocation.Config{
@@ -59,7 +59,7 @@ func Example() {
 	// PodResizeInProgress
 }
 
-// Steps keep the pod's cgroup wide enough on the way.
+// Steps keep the limits of the pod's cgroup above those of its containers.
 func ExampleSteps() {
 	for _, s := range allocation.Steps(webOf("1Gi"), webOf("512Mi"), runs("nginx")) {
 		fmt.Println(s)

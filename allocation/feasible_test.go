@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/allocation"
 )
 
-func TestWhatANodeCannotDoIsInfeasible(t *testing.T) {
+func TestInfeasibleResizes(t *testing.T) {
 	swaps := func(_ *v1.Pod, c *v1.Container) bool { return c.Name == "a" }
 	restart := func(pod *v1.Pod) *v1.Pod {
 		pod.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: "cpu"}, {ResourceName: "memory", RestartPolicy: v1.RestartContainer}}
@@ -26,8 +26,8 @@ func TestWhatANodeCannotDoIsInfeasible(t *testing.T) {
 		"al-10 off":                                       {allocation.NodeFacts{NoResize: "the runtime cannot"}, podOf("u", "a: cpu=2/2"), podOf("u", "a: cpu=1/1"), "the runtime cannot"},
 		"al-10 memory that may swap":                      {allocation.NodeFacts{Swaps: swaps}, podOf("u", "a: memory=2"), podOf("u", "a: memory=1"), "the memory of container a, which may swap, cannot be resized without a restart"},
 		"al-10 memory that may swap, with a restart":      {allocation.NodeFacts{Swaps: swaps}, restart(podOf("u", "a: memory=2")), podOf("u", "a: memory=1"), ""},
-		"al-10 only cpu of what may swap":                 {allocation.NodeFacts{Swaps: swaps}, podOf("u", "a: cpu=2 memory=1"), podOf("u", "a: cpu=1 memory=1"), ""},
-		"al-10 memory of what may not swap":               {allocation.NodeFacts{Swaps: swaps}, podOf("u", "b: memory=2"), podOf("u", "b: memory=1"), ""},
+		"al-10 only cpu of containers that may swap":      {allocation.NodeFacts{Swaps: swaps}, podOf("u", "a: cpu=2 memory=1"), podOf("u", "a: cpu=1 memory=1"), ""},
+		"al-10 memory of containers that may not swap":    {allocation.NodeFacts{Swaps: swaps}, podOf("u", "b: memory=2"), podOf("u", "b: memory=1"), ""},
 		"al-10 cpu under a static manager":                {static, podOf("u", "a: cpu=2/2 memory=1Gi/1Gi"), podOf("u", "a: "+guaranteed), "the cpu of a Guaranteed pod cannot be resized under a static CPU manager"},
 		"al-10 memory under a static manager":             {static, podOf("u", "a: cpu=1/1 memory=2Gi/2Gi"), podOf("u", "a: "+guaranteed), "the memory of a Guaranteed pod cannot be resized under a static memory manager"},
 		"al-10 a static manager has no part in Burstable": {static, podOf("u", "a: cpu=2/3"), podOf("u", "a: cpu=1/3"), ""},
@@ -39,7 +39,7 @@ func TestWhatANodeCannotDoIsInfeasible(t *testing.T) {
 			assert.Equal(t, tc.want, tc.node.Feasible(tc.desired, tc.granted))
 		})
 	}
-	t.Run("al-10 nobody else is asked then", func(t *testing.T) {
+	t.Run("al-10 no admitter is called then", func(t *testing.T) {
 		d := newDesk(t, allocation.Config{Node: static})
 		pod := wants(d.runningAt(t, "u", guaranteed), "cpu=2/2 memory=1Gi/1Gi")
 		d.Allocate(t.Context(), pod, nil)
