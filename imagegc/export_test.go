@@ -9,7 +9,7 @@ var (
 	StatFS = statFS
 )
 
-// Hold holds images by name.
+// Hold pins images by name.
 func (m *Manager) Hold(ctx context.Context, images ...string) (func(), error) {
 	return m.hold(ctx, images...)
 }
