@@ -83,8 +83,8 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		require.NoError(t, rt.Exit(job.UID, "c0", 0))
 		phase(job, v1.PodSucceeded)
 
-		// And then there is a list each 5 minutes, and no look at any pod: that
-		// it is synced again each minute is no reason for one.
+		// After that there is one list each 5 minutes, and no inspection of any pod:
+		// the sync of each minute does not cause one.
 		source.Set(job, newTestPod("rests", v1.RestartPolicyAlways, images...))
 		time.Sleep(30 * time.Minute)
 		seen.take()

@@ -112,7 +112,7 @@ func (s *scenarios) hearLocked(pod *v1.Pod) *heard {
 
 var errAway = errors.New("the API server is away")
 
-// UpdatePodStatus remembers it.
+// UpdatePodStatus records it.
 func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodS
 	return nil
 }
 
-// DeletePod remembers it.
+// DeletePod records it.
 func (s *scenarios) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +298,7 @@ func podOfScenario(c *script.Command) (*v1.Pod, error) {
 		case "init":
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, container)
 		default:
-			return nil, fmt.Errorf("what container is %q?", word)
+			return nil, fmt.Errorf("unknown container form %q", word)
 		}
 	}
 	return manifest.Default(pod), nil

@@ -274,7 +274,7 @@ func TestSpineOverSeveralAgents(t *testing.T) {
 				if id == "" {
 					id = c.ID
 				}
-				require.Equal(t, id, c.ID, "what runs is not restarted")
+				require.Equal(t, id, c.ID, "a running container is not restarted")
 			}
 			st, err = rt.PodStatus(t.Context(), "uid-crash")
 			require.NoError(t, err)

@@ -82,7 +82,7 @@ func (a *api) change(name string, change func(*v1.Pod)) {
 	}
 }
 
-// remove asks for the deletion of a pod.
+// remove requests the deletion of a pod.
 func (a *api) remove(name string) {
 	a.change(name, func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })
 }
@@ -322,7 +322,7 @@ func TestAForeignEditOfAStatusIsRepairedAndEchoesAreIgnored(t *testing.T) { // 5
 		a.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Minute)
 		before := a.made()
-		assert.LessOrEqual(t, before, 4, "what comes back by the watch is not written again")
+		assert.LessOrEqual(t, before, 4, "the watch event of an own write is not written again")
 		a.change("web", func(p *v1.Pod) { p.Status.Phase, p.Status.ContainerStatuses = v1.PodPending, nil })
 		time.Sleep(time.Minute)
 		assert.Equal(t, v1.PodRunning, a.get("web").Status.Phase)
@@ -364,7 +364,7 @@ func TestAPodAtRestIsNotPolledAndNoCallWaitsForTheAPI(t *testing.T) { // 6
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		mu.Lock()
-		assert.LessOrEqual(t, looks, 50*2, "virtual-kubelet would have looked 18,000 times")
+		assert.LessOrEqual(t, looks, 50*2, "virtual-kubelet would have polled 18,000 times")
 		mu.Unlock()
 		require.NoError(t, s.stop())
 

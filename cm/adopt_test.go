@@ -121,8 +121,8 @@ func must(r cgroups.Resources, err error) cgroups.Resources {
 	return r
 }
 
-// A pod of an earlier agent that no source specifies counts until its cgroup has
-// been removed, by its worker, by a garbage collection, or behind the agent's back.
+// A pod of an earlier agent that no source specifies counts until its cgroup has been
+// removed, by its worker, by a garbage collection, or by another process.
 func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	facts := cgroups.Facts{Version: 1, Controllers: every}
 	pods := []*v1.Pod{pod("b-1", "cpu=1 /"), pod("b-2", "cpu=1 /"), pod("b-3", "cpu=1 /"), pod("b-4", "cpu=1 /"), pod("b-5", "cpu=1 /")}
@@ -144,8 +144,8 @@ func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	assert.EqualValues(t, 1024, shares())
 }
 
-// A pod that was not resized, but whose spec asks for more than its cgroup has,
-// raises its class at once.
+// A pod that was not resized, but whose requests exceed its cgroup, raises its class
+// at once.
 func TestAPodThatRequestsMoreThanItsCgroupHasRaisesItsClass(t *testing.T) {
 	tree, m := restarted(t, cgroups.Facts{Version: 1, Controllers: every}, cm.Policy{}, pod("b-1", "cpu=100m /"))
 	require.NoError(t, m.Ensure(t.Context(), pod("b-1", "cpu=2 /")))

@@ -66,7 +66,7 @@ func TestSettingsOfAPodsCgroup(t *testing.T) {
 		{"cm-15: no quota", cm.Policy{NoCPUQuota: true}, pod("a", guaranteed), "cpu shares 512, cpu quota -1, cpu period 100000, memory 67108864, pids -1"},
 		{"cm-2: another period", cm.Policy{CPUPeriod: 10 * time.Millisecond}, pod("a", guaranteed), "cpu shares 512, cpu quota 5000, cpu period 10000, memory 67108864, pids -1"},
 		{"cm-16: pids", cm.Policy{PodPids: 1024}, pod("a", besteffort), "cpu shares 2, cpu quota -1, cpu period 100000, memory -1, pids 1024"},
-		{"cm-17: huge pages that are asked for, and no others", cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, pod("a", "hugepages-2Mi=4Mi cpu=1 / hugepages-2Mi=4Mi hugepages-4Ki=8Ki"),
+		{"cm-17: huge pages that are requested, and no others", cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, pod("a", "hugepages-2Mi=4Mi cpu=1 / hugepages-2Mi=4Mi hugepages-4Ki=8Ki"),
 			"cpu shares 1024, " + none + ", hugepages 2MB 4194304, hugepages 1GB 0"},
 		{"cm-38: nothing protected by default", cm.Policy{Reserve: cm.ReserveNone}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, pids -1"},
 		{"cm-38: all", cm.Policy{Reserve: cm.ReserveAll}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory min 33554432, pids -1"},
@@ -115,7 +115,7 @@ func TestSettingsOfTheClasses(t *testing.T) {
 	}
 }
 
-// short is r as text, without the memory that is not protected: that is always set.
+// short formats r without the unprotected memory, which is always set.
 func short(r cgroups.Resources) string {
 	text := ", " + r.String()
 	for _, none := range []string{", memory min 0", ", memory low 0"} {
@@ -153,7 +153,7 @@ func TestAllocatable(t *testing.T) {
 	assert.Equal(t, "cpu shares 4096, memory 8589934592, pids 32768, hugepages 2MB 1073741824", cm.ReservedResources(capacity, false).String(), "cm-23")
 	assert.Equal(t, "cpu shares 4096", cm.ReservedResources(capacity, true).String(), "cm-25")
 
-	// cm-26, word for word
+	// cm-26, verbatim
 	err := cm.CheckReserved(capacity, cm.Reserved{System: list("memory=5Gi"), Kube: list("memory=4Gi cpu=5")})
 	assert.ErrorContains(t, err, `invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. Expected capacity >= reservation.`)
 	assert.ErrorContains(t, err, `Resource "cpu" has a reservation of 5 but capacity of 4.`)

@@ -121,7 +121,7 @@ func TestAFailedEnforcementIsRetriedForever(t *testing.T) { // cm-24
 	})
 }
 
-// existed is for faults, which hold the tree.
+// existed is for faults, which run with the tree locked.
 func (n *node) existed(name cgroups.Name) bool {
 	return slices.Contains(n.ops, "create "+name.String())
 }
@@ -319,7 +319,8 @@ func TestPodsComeAndGoConcurrently(t *testing.T) {
 	})
 }
 
-// What an earlier agent protected is reclaimable again after the policy has changed.
+// Memory that an earlier agent protected is reclaimable again after the policy has
+// changed.
 func TestMemoryIsNoLongerProtectedOnceThePolicyIsOff(t *testing.T) {
 	pods := []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)}
 	show := func(r cgroups.Resources, err error) string {

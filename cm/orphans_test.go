@@ -48,7 +48,8 @@ func TestAPodThatIsDesiredAgainKeepsItsCgroup(t *testing.T) { // cm-44, hk-2
 	})
 }
 
-// What can't have a cgroup can be removed: its pod would never be done with.
+// A pod that can't have a cgroup can be removed: otherwise its cleanup would never
+// complete.
 func TestAPodWhoseUIDIsNoNameCanBeRemoved(t *testing.T) { // cm-6
 	n := newNode(t, cm.Config{})
 	require.NoError(t, n.Setup(t.Context()))

@@ -75,7 +75,7 @@ func container(t *testing.T, pod cgroups.Name, id string, limits *oci.Resources)
 	return cmd
 }
 
-// lives reports whether it has not ended.
+// lives reports whether the process is running.
 func lives(cmd *exec.Cmd) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "stat"))
 	_, state, _ := strings.Cut(string(text), ") ")
@@ -210,7 +210,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Dirs(m.PodName(b))[0], "pids.max"), []byte("5"), 0))
 	require.NoError(t, m.Sync(t.Context()))
 	assert.ElementsMatch(t, []string{m.PodName(g).String(), m.PodName(b).String()}, repaired)
-	assertSlices(t, tree, want, "put right")
+	assertSlices(t, tree, want, "corrected")
 
 	// Pods that are gone: what runs there ends, and systemd forgets their slices.
 	pods, err := m.Pods()

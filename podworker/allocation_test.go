@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// granted is an Allocation that names what pods are granted by an annotation.
+// granted is an Allocation that records the allocation of pods in an annotation.
 type granted struct {
 	*node
 	what    string
@@ -118,7 +118,7 @@ func TestTheOutcomeOfAResizeIsReported(t *testing.T) { // al-12, al-20
 		require.ErrorIs(t, g.errs[0], boom)
 		assert.Len(t, g.reports, 2)
 	})
-	t.Run("al-20 a resize is looked at again, at once and then once a second", func(t *testing.T) {
+	t.Run("al-20 a resize is inspected again, at once and then once a second", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n, _ := newNode(t)
 			p, err := podworker.NewPipeline(podworker.PipelineConfig{
@@ -138,10 +138,10 @@ func TestTheOutcomeOfAResizeIsReported(t *testing.T) { // al-12, al-20
 			n.result.Actions = []runtime.Action{resize(boom)}
 			_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 			require.Error(t, err)
-			assert.Equal(t, []string{"sync", "reinspect", "sync", "relist", "sync", "reinspect", "sync", "relist"}, n.asked, "what failed is tried again after the ordinary delay")
+			assert.Equal(t, []string{"sync", "reinspect", "sync", "relist", "sync", "reinspect", "sync", "relist"}, n.asked, "a failure is retried after the ordinary delay")
 		})
 	})
-	t.Run("called off", func(t *testing.T) {
+	t.Run("canceled", func(t *testing.T) {
 		g, p := newGranted(t)
 		g.result.Actions = []runtime.Action{resize(context.Canceled)}
 		ctx, cancel := context.WithCancel(t.Context())

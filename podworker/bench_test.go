@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// BenchmarkDispatch measures from a source's word to the Handler's call: what
-// the Loop and the Workers add to a pod's start.
+// BenchmarkDispatch measures from a source's update to the Handler's call: the part of
+// the Loop and the Workers in a pod's start.
 func BenchmarkDispatch(b *testing.B) {
 	h := called{synced: make(chan struct{}, 1)}
 	w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
@@ -51,7 +51,7 @@ func (c called) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResu
 	return podworker.SyncResult{}, nil
 }
 
-// A crowd is pods with workers: ours, or the obvious ones.
+// A crowd is pods with workers: Workers, or the obvious design.
 type crowd interface {
 	Update(pod *v1.Pod, create bool)
 	Run(ctx context.Context) error
@@ -193,8 +193,8 @@ func BenchmarkIdlePod(b *testing.B) {
 	})
 }
 
-// BenchmarkUpdates measures how fast 10,000 pods take in an update each, and act
-// on it.
+// BenchmarkUpdates measures the rate at which 10,000 pods receive an update each, and
+// are synced.
 func BenchmarkUpdates(b *testing.B) {
 	const n = 10_000
 	crowds(b, func(b *testing.B, start func() (crowd, *atomic.Int64, func())) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// asked is a Statuses that notes how new a status has to be.
+// asked is a StatusCache that records the minimum age of the requested status.
 type asked struct {
 	observed
 	since []time.Time

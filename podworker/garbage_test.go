@@ -175,7 +175,7 @@ func TestAnInboxDeliversUpdatesFromBeforeTheLoop(t *testing.T) {
 	assert.True(t, inbox.Synced(), "there is no source to wait for")
 }
 
-// mirrors is an API server's copies.
+// mirrors stores mirror pods, as an API server does.
 type mirrors struct {
 	node metav1.OwnerReference
 
@@ -266,7 +266,7 @@ func TestMirrorsOfRemovedPodsAreDeleted(t *testing.T) { // sl-53
 		assert.Equal(t, []types.UID{"m2", "m1"}, deleted())
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "what failed is tried again")
+		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "a failed deletion is retried")
 		stop()
 	})
 }

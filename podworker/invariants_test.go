@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A town is a runtime and a Handler over it that take their time and fail now
-// and then, and hold what happens against the laws. It outlives agents.
+// A town is a runtime and a Handler over it that are slow and fail now and then, and
+// check the invariants. It outlives agents.
 type town struct {
 	mu     sync.Mutex
 	rng    *rand.Rand

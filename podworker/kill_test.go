@@ -155,7 +155,7 @@ func TestTheFirstCallReportsTheStartLatency(t *testing.T) { // pw-3, pw-34
 		assert.Equal(t, 3*time.Second, infos[1].Queued, "pw-3: since the oldest of the updates that it answers")
 		assert.Equal(t, 3*time.Second, infos[1].SinceAdded)
 		assert.True(t, infos[1].First)
-		assert.Equal(t, 5*time.Second, infos[2].Queued, "what comes during a call is due from then on")
+		assert.Equal(t, 5*time.Second, infos[2].Queued, "an update during a call is due from then on")
 	})
 }
 

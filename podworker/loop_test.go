@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A bin is a GarbageCollector that remembers whose content it was allowed to
+// A bin is a GarbageCollector that records the pods whose containers it was allowed to
 // remove.
 type bin struct {
 	uids []types.UID
@@ -121,8 +121,8 @@ func TestDeadContainersAreCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57,
 	})
 }
 
-// What collects garbage ends processes in cgroups, and gives devices and CPUs to
-// others: not as long as the pod is stopping.
+// Garbage collection kills processes in cgroups, and releases devices and CPUs: it
+// must not do so while the pod is stopping.
 func TestAnEvictedPodKeepsItsResourcesUntilItHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"job"}}
@@ -168,7 +168,7 @@ func TestPodsAreAddedOldestFirst(t *testing.T) {
 	})
 }
 
-// A forgetful is a Handler that does something when a pod is forgotten.
+// A forgetful is a Handler that calls forget when a pod is forgotten.
 type forgetful struct {
 	recorder
 	forget func(*v1.Pod)

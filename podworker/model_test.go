@@ -87,7 +87,7 @@ func (p modelPod) key() modelKey {
 	if p.lifecycle.grace != nil {
 		k.stored = *p.lifecycle.grace
 	}
-	// What no law asks about any more makes no other state.
+	// Fields that no invariant depends on any more do not distinguish states.
 	if p.known && p.lifecycle.state >= Stopping {
 		k.latest, k.synced = noSpec, min(p.synced, 0) // no Sync will be; whether there was one counts
 		k.ended = p.ended && p.lifecycle.restart      // only a create leads to another life, and that clears it
@@ -115,7 +115,7 @@ func (m model) key() worldKey {
 // broken is the violation of an invariant by a step; empty if there is none.
 type broken string
 
-// apply takes a pod one step, as Workers.stepLocked does.
+// apply applies an input to a pod, as Workers.stepLocked does.
 func (m *model) apply(i int, in input) (effect, broken) {
 	p := &m.pods[i]
 	before := p.lifecycle
@@ -156,7 +156,7 @@ func (m *model) apply(i int, in input) (effect, broken) {
 	return e, ""
 }
 
-// leave gives the turn on, as Workers.finishLocked does.
+// leave passes the turn to the next pod of the name, as Workers.finishLocked does.
 func (m *model) leave(i int) {
 	if !strings.Contains(m.turns, digits[i:i+1]) {
 		return
@@ -192,12 +192,12 @@ func (m *model) want(i, spec int, create bool) broken {
 	return b
 }
 
-// emptyPod is one without a life.
+// emptyPod is a UID without a worker.
 func emptyPod(runs bool) modelPod {
 	return modelPod{runs: runs, wanted: noSpec, synced: noSpec, latest: noSpec, own: noSpec, callSpec: noSpec}
 }
 
-// A move is one thing that may happen next.
+// A move is one possible next event.
 type move struct {
 	name string
 	do   func(*model) broken
@@ -258,7 +258,7 @@ var (
 	modelNames  = [...]string{"0: ", "1: "}
 )
 
-// progress is what happens by itself.
+// progress returns the moves that need no external input.
 func (m model) progress(i int) (moves []move) {
 	p := m.pods[i]
 	add := func(name string, do func(m *model, p *modelPod) broken) {
@@ -312,7 +312,7 @@ func (m model) progress(i int) (moves []move) {
 
 var errModel = fmt.Errorf("it fails")
 
-// turn gives a due pod its call.
+// turn starts the call of a due pod.
 func (m *model) turn(i int) broken {
 	p := &m.pods[i]
 	p.due = false
@@ -399,9 +399,9 @@ func (m model) settles() broken {
 				return "it is desired, and has no worker"
 			}
 		case p.lifecycle.state > Waiting && p.lifecycle.state < Finished && p.lifecycle.state != Syncing:
-			return broken(fmt.Sprintf("it stays %v for ever", p.lifecycle.state))
+			return broken(fmt.Sprintf("it stays %v forever", p.lifecycle.state))
 		case p.lifecycle.state == Waiting && strings.HasPrefix(m.turns, digits[i:i+1]):
-			return "it has its turn, and waits for ever"
+			return "it is first in the queue, and waits forever"
 		case p.lifecycle.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
 		case p.lifecycle.state == Finished && p.lifecycle.deleted && !p.lifecycle.restart && p.acked && !p.heard && p.lifecycle.orphan == nil:
@@ -415,8 +415,8 @@ func (m model) settles() broken {
 	return ""
 }
 
-// explore visits all states that depth moves of pods lead to (0: all that there
-// are), and returns how many they are.
+// explore visits all states that depth moves of pods reach (0: all reachable states),
+// and returns their number.
 func explore(t *testing.T, start model, pods, depth int) int {
 	t.Helper()
 	type node struct {

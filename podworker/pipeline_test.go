@@ -131,7 +131,7 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	assert.Zero(t, next)
 	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3, sl-36")
 	assert.Equal(t, map[string]runtime.Volume{"data": {Path: "/vol/data"}}, n.sync.Volumes)
-	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
+	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "probe results are passed to the runtime")
 }
 
 func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
@@ -205,7 +205,7 @@ func TestARejectedPodFailsAndStartsNothing(t *testing.T) {
 	n.asked = nil
 	_, err = p.Sync(t.Context(), running)
 	require.NoError(t, err)
-	assert.NotContains(t, n.asked, "admit", "lq-28: what runs is not asked about again")
+	assert.NotContains(t, n.asked, "admit", "lq-28: a running pod is not admitted again")
 }
 
 func TestAPodAtItsEndIsTerminal(t *testing.T) {

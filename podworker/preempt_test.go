@@ -131,6 +131,6 @@ func TestARejectionWithPodsToPreemptIsDeferred(t *testing.T) { // adm-10, adm-13
 	work := firstWork(newPod("critical", 0))
 	work.First = false
 	_, err = p.Sync(t.Context(), work)
-	require.NoError(t, err, "it is asked about again")
+	require.NoError(t, err, "it is admitted again")
 	assert.Contains(t, n.asked, "sync")
 }

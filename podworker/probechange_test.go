@@ -22,7 +22,7 @@ func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 	return nil
 }
 
-// A teller sends the endings that are reported.
+// A teller sends the reported terminations to a channel.
 type teller struct {
 	podworker.Reporter
 	ends chan runtime.Termination

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// noisy is a Handler under which a few pods make themselves due all the time.
+// noisy is a Handler under which a few pods queue themselves continuously.
 type noisy struct {
 	silent
 	workers *podworker.Workers
@@ -38,8 +38,8 @@ func (n *noisy) Sync(_ context.Context, w podworker.SyncRequest) (podworker.Sync
 	return podworker.SyncResult{}, nil
 }
 
-// stuck is a Handler whose Syncs return when their context ends, but for one
-// pod's.
+// stuck is a Handler whose Syncs return when their context is done, except those of
+// one pod.
 type stuck struct {
 	silent
 	in, most, served atomic.Int64

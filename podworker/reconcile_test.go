@@ -69,7 +69,7 @@ func TestAChangedStatusIsReportedAndQueuesThePodOnlyIfItMatters(t *testing.T) { 
 			return next
 		}
 		last := shows(v1.PodRunning, "")
-		assert.Equal(t, []string{"reconcile p1 Running"}, r.take(), "what this node wrote comes back")
+		assert.Equal(t, []string{"reconcile p1 Running"}, r.take(), "the watch event of an own write")
 		assert.Same(t, last, loop.Pods()[0])
 		shows(v1.PodRunning, "True")
 		assert.ElementsMatch(t, []string{"reconcile p1 Running", "sync p1 Running"}, r.take(), "a readiness gate was opened")

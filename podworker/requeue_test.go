@@ -27,9 +27,9 @@ func TestDelayAfterACall(t *testing.T) {
 	}{
 		"success waits for the resync":                       {SyncResult{}, nil, 90 * time.Second},
 		"an error is retried":                                {SyncResult{}, boom, 15 * time.Second},
-		"the network is asked for again soon":                {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
+		"a network that is not ready is retried soon":        {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
 		"a back-off is kept without jitter (lq-9, pw-49)":    {SyncResult{RetryAt: now.Add(20 * time.Second)}, boom, 20 * time.Second},
-		"a back-off longer than the resync is looked at":     {SyncResult{RetryAt: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
+		"a back-off longer than the resync is limited":       {SyncResult{RetryAt: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
 		"a deadline after success":                           {SyncResult{NextSync: now.Add(3 * time.Second)}, nil, 3 * time.Second},
 		"a time that has passed is now":                      {SyncResult{RetryAt: now.Add(-time.Second)}, boom, 0},
 		"a deadline does not slow a retry":                   {SyncResult{NextSync: now.Add(time.Hour)}, boom, 15 * time.Second},
@@ -102,7 +102,7 @@ func TestStartErrorsFollowTheLastStart(t *testing.T) {
 
 	cancelled := fail
 	cancelled.Err, cancelled.Reason = fmt.Errorf("pull: %w", context.Canceled), "Cancelled"
-	assert.Equal(t, known, startErrors(known, []runtime.Action{cancelled}), "a start that was called off is no failure")
+	assert.Equal(t, known, startErrors(known, []runtime.Action{cancelled}), "a canceled start is no failure")
 
 	after := startErrors(known, []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}})
 	assert.Empty(t, after)

@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	orphan POD [SOURCE]         the runtime lists it, and no source does
 //	runs POD [SOURCE]           its status in the runtime from now on
 //	gone POD                    and that it shows nothing
-//	block|unblock CALL [POD]    look, sync, terminate or cleanup does not return, or does again (also when its context ends)
+//	block|unblock CALL [POD]    observe, sync, terminate or cleanup does not return, or does again (also when its context ends)
 //	fail|panic CALL [POD]       it returns an error at once, or panics
 //	mend CALL [POD]             it does not any more
 //	terminal POD                Sync of it reports it as terminal
@@ -78,8 +78,8 @@ type stage struct {
 	backoff  time.Time
 }
 
-// A traced line sorts by time, then pod, and a waiter's word comes last: what
-// happens to two pods, or on two goroutines, at one moment has no order.
+// Traced lines are sorted by time, then by pod, the notification of a waiter last: the
+// order of two pods, or of two goroutines, at one moment is undefined.
 type traced struct {
 	at   time.Duration
 	uid  types.UID
@@ -92,7 +92,7 @@ func (s *stage) note(uid types.UID, what string) {
 	s.trace = append(s.trace, traced{time.Since(s.began), uid, what})
 }
 
-// takeTrace returns the lines since it was called last.
+// takeTrace returns the lines since its last call.
 func (s *stage) takeTrace() (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,8 +275,7 @@ func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
 	return a, nil
 }
 
-// play runs the commands of a story and returns it with the trace that they led
-// to.
+// play runs the commands of a script and returns it with the resulting trace.
 func play(t *testing.T, story *script.Script) *script.Script {
 	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
 		blocked: map[string]chan struct{}{}, failing: map[string]bool{}, panics: map[string]bool{}, terminal: map[types.UID]bool{}}

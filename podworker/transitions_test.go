@@ -89,7 +89,7 @@ func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw
 	}
 }
 
-// transition words a step as the table has it.
+// transition formats a step as in the table.
 func transition(before, after lifecycle, e effect) string {
 	words := "·"
 	if after.state != before.state {

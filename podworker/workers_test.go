@@ -33,7 +33,7 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	assert.EqualError(t, err, "podworker: PipelineConfig.Runtime is nil")
 }
 
-// observed is a Statuses of an empty runtime that has just been looked at.
+// observed is a StatusCache of an empty runtime that has just been listed.
 type observed struct{}
 
 func (observed) Get(uid types.UID) (*runtime.PodStatus, error) {
@@ -44,8 +44,8 @@ func (o observed) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*
 	return o.Get(uid)
 }
 
-// A recorder is a Handler that checks the laws of its calls and remembers the
-// last ones.
+// A recorder is a Handler that checks the invariants of its calls and records the last
+// ones.
 type recorder struct {
 	work func() time.Duration // how long a call takes
 
@@ -203,7 +203,7 @@ func TestIdlePodsHoldNoGoroutine(t *testing.T) {
 	})
 }
 
-// firsts counts the first calls it is given.
+// firsts counts calls with First set.
 type firsts struct {
 	*recorder
 	n int
@@ -259,7 +259,7 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 	})
 }
 
-// blind is a Statuses that sees nothing until then.
+// blind is a StatusCache that returns errors until a given time.
 type blind struct{ until time.Time }
 
 func (b *blind) Get(uid types.UID) (*runtime.PodStatus, error) {

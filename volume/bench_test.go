@@ -50,7 +50,7 @@ func benchMount(b *testing.B, root string) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// A pod's sync with nothing to do.
+// A pod's sync without changes.
 func BenchmarkMountAgain(b *testing.B) {
 	n := &node{root: b.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}
 	start(b, n)
@@ -61,8 +61,8 @@ func BenchmarkMountAgain(b *testing.B) {
 	}
 }
 
-// How often the reconciler wakes up in a second in which nothing happens, with a
-// thousand volumes mounted.
+// The reconciler's wake-ups per second while nothing changes, with a thousand volumes
+// mounted.
 func BenchmarkIdleWakeups(b *testing.B) {
 	n := &node{root: b.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}
 	start(b, n)

@@ -168,7 +168,7 @@ func TestPersistentVolumesUseTheirOwnNames(t *testing.T) {
 	})
 }
 
-// vol-22: a device that cannot be mapped has an event of its own.
+// vol-22: a device that cannot be mapped emits a separate event.
 func TestABlockVolumeThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}

@@ -179,7 +179,7 @@ func TestUniqueNames(t *testing.T) {
 	_ = types.UID("")
 }
 
-// vol-13: the label of the pod goes into the mount options, if it is one.
+// vol-13: the SELinux label of the pod is a mount option, if the pod has one.
 func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {

@@ -154,7 +154,7 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 		assert.ErrorContains(t, err, `unsupported], unattached volumes=[], failed to process volumes=[unsupported]: volume "unsupported": no volume plugin matched`) // "fine" may be mounted already
 		assert.Less(t, time.Since(begun), time.Second)
 		synctest.Wait()
-		assert.DirExists(t, filepath.Join(n.root, "pods/q/volumes/example.com~fake/fine"), "the others are mounted all the same (vol-10)")
+		assert.DirExists(t, filepath.Join(n.root, "pods/q/volumes/example.com~fake/fine"), "the others are mounted (vol-10)")
 	})
 }
 
@@ -193,7 +193,7 @@ func TestUnmountReportsVolumesStillMounted(t *testing.T) {
 	})
 }
 
-// vol-19: one step at a time for a volume; a pod that goes calls its set-up off
+// vol-19: one step at a time for a volume; the removal of a pod cancels its set-up
 // (vol-12: and waits for it).
 func TestUnmountCancelsSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -58,7 +58,7 @@ func (s *volumeStage) runs(t *testing.T, p *v1.Pod) func(container, script strin
 	}
 }
 
-// ends takes the pod away, and all that was mounted for it.
+// ends removes the pod, and all mounts made for it.
 func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 	t.Helper()
 	st, err := s.rt.PodStatus(t.Context(), p.UID)
@@ -68,10 +68,9 @@ func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 	assert.NoDirExists(t, filepath.Join(s.root, "pods", string(p.UID), "volumes"))
 }
 
-// How mounts go from the machine to containers, from there to the machine and to
-// the next container; what lies below a mount that is read-only; and real block
-// devices, as such and with a file system that is made on them (vol-59, vol-72,
-// vol-73, vol-74).
+// Propagation of mounts from the machine to containers, from there to the machine and
+// to the next container; mounts below a read-only mount; and real block devices, raw
+// and with a file system that is created on them (vol-59, vol-72, vol-73, vol-74).
 func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	lab.Need(t, "containerd")
 	s := newVolumeStage(t)

@@ -109,5 +109,5 @@ func pod(uid string, volumes ...string) *v1.Pod {
 	return p
 }
 
-// wait lets time pass, in a bubble.
+// wait advances the time, in a bubble.
 func wait(d time.Duration) { <-time.After(d) }

@@ -69,7 +69,7 @@ func TestNextStep(t *testing.T) {
 		at    time.Time
 	}{
 		"used":                  {deviceInput{state: inPlace, users: 1}, noStep, time.Time{}},
-		"let go of (vol-24)":    {deviceInput{state: inPlace}, unstage, time.Time{}},
+		"unused (vol-24)":       {deviceInput{state: inPlace}, unstage, time.Time{}},
 		"maybe staged":          {deviceInput{state: uncertain}, unstage, time.Time{}},
 		"busy":                  {deviceInput{state: uncertain, busy: true}, noStep, time.Time{}},
 		"unstaging in back-off": {deviceInput{state: uncertain, notBefore: soon}, noStep, soon},

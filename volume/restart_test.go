@@ -240,8 +240,8 @@ func TestOrphanedDirectories(t *testing.T) {
 	}
 }
 
-// A pod that comes back with the same UID waits until the directory of the
-// earlier one is gone, and then has its own.
+// A pod that returns with the same UID waits until the directory of the earlier one is
+// removed, and then gets a new one.
 func TestAPodWaitsForTheDirectoryOfItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}

@@ -42,7 +42,7 @@ func TestAFinalErrorKeepsAVolumeOfAnEarlierAgent(t *testing.T) {
 	})
 }
 
-// vol-20, vol-24: nor does it unmake a device that an earlier agent has staged.
+// vol-20, vol-24: nor does it drop a device that an earlier agent has staged.
 func TestAFinalErrorKeepsADeviceOfAnEarlierAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
@@ -132,8 +132,8 @@ func TestReadWriteOncePodIsOnePodsFromTheBeginning(t *testing.T) {
 	})
 }
 
-// Section 6.1: an error that is a context's, but not that of a step that was called
-// off, is one like others, and not tried again without a pause.
+// Section 6.1: a context error that is not from the cancellation of the step is an
+// error like others, and not retried without a pause.
 func TestAForeignContextErrorIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
@@ -151,8 +151,8 @@ func TestAForeignContextErrorIsAFailure(t *testing.T) {
 	})
 }
 
-// vol-56: a token that is always due for another, as the node's clock has it, is
-// not asked for without a pause.
+// vol-56: a token that is always due for replacement by the node's clock is not
+// requested without a pause.
 func TestAVolumeThatIsAlwaysDueIsNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Both ways of keeping a path in a volume keep it there (vol-69, vol-70): that of
-// the kernel, and that for kernels which do not know it.
+// Both implementations keep a path in a volume (vol-69, vol-70): the kernel's, and the
+// one for kernels without it.
 func TestPathsAreKeptInTheVolume(t *testing.T) {
 	for name, open := range map[string]opens{"openat2": openInside, "stepwise": openStepwise} {
 		t.Run(name, func(t *testing.T) {

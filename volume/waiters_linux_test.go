@@ -27,7 +27,7 @@ func TestNoStateIsKeptForTerminatedPods(t *testing.T) {
 	assert.Empty(t, m.changed)
 }
 
-// A volume that is looked at many times before its time has one timer.
+// A volume that is checked many times before it is due has one timer.
 func TestAVolumeHasOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

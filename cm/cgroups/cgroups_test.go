@@ -47,7 +47,7 @@ func TestSharesAndQuotas(t *testing.T) {
 	assert.Zero(t, cgroups.MilliOfQuota(1, 0))
 }
 
-// cm-3, cm-4. The linear ones lose the kernel's default.
+// cm-3, cm-4. The linear formula loses the kernel's default.
 func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	for _, tc := range []struct{ shares, linear, logarithmic int64 }{
 		{0, 1, 1}, {2, 1, 1}, {102, 4, 17}, {1024, 39, 100}, {512, 20, 59}, {2048, 79, 174}, {262144, 10000, 10000}, {1 << 40, 10000, 10000},
@@ -187,7 +187,7 @@ func TestReadReturnsTheValuesThatWereSet(t *testing.T) {
 	assert.Equal(t, "pids is -1, not 100", cgroups.Change{What: "pids", Has: -1, Wanted: 100}.String())
 }
 
-// golden gives the files of a cgroup, in the form that kernels have them.
+// golden returns the files of a cgroup, as written by kernels.
 func golden(dir string) cgroups.Files {
 	return func(_, file string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", dir, file)) }
 }
@@ -233,7 +233,7 @@ func TestStatsAreReadFromFiles(t *testing.T) {
 	}
 }
 
-// What two kernels wrote of a cgroup with limits, in which a shell had worked.
+// The files that two kernels wrote for a cgroup with limits and a shell.
 func TestFilesAsKernelsWroteThem(t *testing.T) {
 	for dir, version := range map[string]int{"linux-6.18-v1": 1, "linux-6.1-v2": 2} {
 		t.Run(dir, func(t *testing.T) {

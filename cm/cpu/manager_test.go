@@ -285,7 +285,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// cpu-4: what becomes of a state that doesn't fit.
+// cpu-4: the repair of a state that doesn't match the machine.
 func TestAStateThatDoesNotMatchTheMachineIsRepaired(t *testing.T) {
 	machine := topologytest.Machine(t, "desktop-1s")
 	reserved := cpus(t, "0")
@@ -355,7 +355,7 @@ func TestAStateThatDoesNotMatchTheMachineIsRepaired(t *testing.T) {
 	assert.False(t, cpu.LooksExclusive(cpuset.New(), 0))
 }
 
-// What can't be saved is not given.
+// CPUs are not allocated if the state can't be saved.
 func TestCPUsThatCantBeSavedAreNotGiven(t *testing.T) {
 	store := new(full)
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Store: store})

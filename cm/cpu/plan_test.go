@@ -32,8 +32,8 @@ var variants = []struct {
 	{"uncore", cpu.Options{AlignByUncoreCache: true}},
 }
 
-// What each machine gives to pods that come one after the other, under each option
-// (cpu-5, cpu-6).
+// The allocations of each machine to consecutive pods, under each option (cpu-5,
+// cpu-6).
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -71,7 +71,7 @@ func cpus(t testing.TB, list string) cpuset.CPUSet {
 	return set
 }
 
-// cpu-5, cpu-6: the order in which CPUs are taken.
+// cpu-5, cpu-6: the order in which CPUs are allocated.
 func TestCPUsAreTakenInOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		machine string
@@ -141,7 +141,7 @@ func TestHintsListTheNodesWithFreeCPUs(t *testing.T) {
 	assert.Equal(t, "{1 true}{0,1 false}", formatted(cpu.Options{}, "13-31", "", 4))
 	assert.Equal(t, "{0,1 true}", formatted(cpu.Options{}, "0-31", "", 20))
 	assert.Equal(t, "{0,1 false}", formatted(cpu.Options{}, "13-18", "", 4), "it might fit into one")
-	assert.Equal(t, "{0 true}{0,1 false}", formatted(cpu.Options{}, "4-31", "0-1", 4), "cpu-7: all of what can be used again")
+	assert.Equal(t, "{0 true}{0,1 false}", formatted(cpu.Options{}, "4-31", "0-1", 4), "cpu-7: all reusable CPUs")
 	assert.Empty(t, formatted(cpu.Options{}, "0-3", "", 5))
 	m = topologytest.Machine(t, "epyc-1s-nps4")
 	for _, h := range cpu.Hints(m, cpu.Options{AlignBySocket: true}, m.All(), cpuset.New(), 4) {
@@ -149,8 +149,8 @@ func TestHintsListTheNodesWithFreeCPUs(t *testing.T) {
 	}
 }
 
-// No CPU is taken twice, none that is not free, and the same question has the same
-// answer.
+// No CPU is allocated twice, none that is not free, and equal inputs have equal
+// results.
 func TestTakingKeepsItsInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -28,7 +28,7 @@ func plus(all ...map[string]device.Device) map[string]device.Device {
 	return out
 }
 
-// dev-6: which devices are chosen.
+// dev-6: the order in which devices are chosen.
 func TestDevicesAreChosenInOrder(t *testing.T) {
 	near := plus(devices("cd", 0), devices("ef", 1), devices("ab"))
 	at := func(nodes ...int) topology.Hint { return topology.Hint{Nodes: topology.MaskOf(nodes...)} }

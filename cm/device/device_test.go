@@ -27,7 +27,7 @@ import (
 
 const widget = "example.com/widget"
 
-// A desk is a manager that runs, for one test.
+// A desk is a running manager, for one test.
 type desk struct {
 	t   *testing.T
 	dir string
@@ -76,7 +76,7 @@ func (d *desk) until(what string, is func() bool) {
 	require.Eventually(d.t, is, 90*time.Second, 2*time.Millisecond, what)
 }
 
-// plugin starts a plugin with n devices, "0" …, and waits until they are known.
+// plugin starts a plugin with n devices, "0" …, and waits until they are listed.
 func (d *desk) plugin(p *devicetest.Plugin, n int) *devicetest.Plugin {
 	d.t.Helper()
 	p.Dir = d.dir
@@ -105,7 +105,7 @@ func (d *desk) has(name string, all, healthy int) {
 	})
 }
 
-// pod asks for so many widgets with each container.
+// pod requests so many widgets for each container.
 func pod(uid string, widgets ...int) *v1.Pod {
 	p := &v1.Pod{}
 	p.UID, p.Name = types.UID(uid), uid
@@ -262,7 +262,7 @@ func TestALatePluginIsWaitedFor(t *testing.T) {
 	assert.False(t, d.Concerns(a))
 }
 
-// dev-6: what init containers had, later ones get; sidecars keep theirs.
+// dev-6: devices of init containers are reused by later ones; sidecars keep theirs.
 func TestDevicesOfInitContainersAreUsedAgain(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	d.plugin(&devicetest.Plugin{}, 3)
@@ -399,7 +399,7 @@ func TestAMisbehavingPluginIsContained(t *testing.T) {
 	})
 }
 
-// What can't be saved is not given.
+// Devices are not allocated if the state can't be saved.
 func TestDevicesThatCantBeSavedAreNotGiven(t *testing.T) {
 	store := &failing{}
 	d := newDesk(t, device.Config{Store: store})

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// dev-3, dev-5: the plugin goes and comes back.
+// dev-3, dev-5: the plugin stops and returns.
 func TestAPluginRestarts(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	p := d.plugin(&devicetest.Plugin{}, 2)
@@ -25,7 +25,7 @@ func TestAPluginRestarts(t *testing.T) {
 	p.Stop()
 	d.has(widget, 2, 0)
 	require.EqualError(t, d.allocate(pod("b", 1)), "cannot allocate unregistered device example.com/widget")
-	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "it may come back")
+	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "it may return")
 	next := d.plugin(&devicetest.Plugin{Endpoint: "other.sock"}, 2)
 	require.NoError(t, d.Wait(pod("b", 1)))
 	require.NoError(t, d.allocate(pod("b", 1)))

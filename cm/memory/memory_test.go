@@ -187,7 +187,7 @@ func TestHintsListTheNodesWithFreeMemory(t *testing.T) {
 	assert.Nil(t, m.Hints(pod("x"), nil))
 }
 
-// What each machine gives to pods that come one after the other.
+// The allocations of each machine to consecutive pods.
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -214,8 +214,8 @@ func TestDecisionsPerMachine(t *testing.T) {
 	assert.Equal(t, string(want), b.String())
 }
 
-// Pods come and go: no more is given than there is, groups don't mix, and in the end
-// all is back.
+// Pods come and go: allocations never exceed the capacity, groups are not mixed, and
+// in the end all memory is free again.
 func TestAllocationKeepsItsInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -263,7 +263,7 @@ func TestAllocationKeepsItsInvariants(t *testing.T) {
 	assert.Equal(t, empty, string(m.State().Encode()))
 }
 
-// mem-1: the file is the kubelet's.
+// mem-1: the format of the file is the kubelet's.
 func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	s := memory.State{
 		Policy: memory.Static,
@@ -318,7 +318,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// mem-1: what becomes of a state that doesn't fit.
+// mem-1: the repair of a state that doesn't match the machine.
 func TestAStateThatDoesNotMatchTheMachineIsRepaired(t *testing.T) {
 	saved := func(machine string, nodes []int, amount string) []byte {
 		m := open(t, machine)

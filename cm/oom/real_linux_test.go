@@ -79,7 +79,7 @@ func TestIntegrationAnOOMKillIsDetected(t *testing.T) {
 
 	var seen [2]bool
 	for deadline := time.After(90 * time.Second); !seen[0] || !seen[1]; {
-		// The watchers may have begun after the first one.
+		// The watchers may have started after the first one.
 		hog := exec.Command(os.Args[0])
 		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(container), ":"))
 		require.Error(t, hog.Run(), "it may use a tenth of what it allocates")

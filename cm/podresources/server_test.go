@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// all gives every container named "own" something.
+// all returns resources for every container named "own".
 type all struct{}
 
 func (all) CPUs(_ types.UID, name string) (cpuset.CPUSet, bool) {

@@ -84,7 +84,7 @@ func TestFreshDisksAndPods(t *testing.T) { // stats-4, ev-16
 		require.NoError(t, err)
 		assert.EqualValues(t, 300, *got.Node.Fs.AvailableBytes)
 		assert.EqualValues(t, 300, *got.Node.Runtime.ImageFs.AvailableBytes)
-		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "stats-8: what images use is the runtime's word")
+		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "stats-8: the usage of images is reported by the runtime")
 		assert.Equal(t, time.Now(), got.Node.Fs.Time.Time, "ev-22: newer than the last pass")
 		assert.EqualValues(t, 1, rt.calls.Load(), "the pods are of this second")
 		old, err := c.Summary(ctx, false)

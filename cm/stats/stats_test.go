@@ -305,7 +305,7 @@ func TestEphemeralStorage(t *testing.T) { // stats-10
 	assert.EqualValues(t, 1000, *pod.EphemeralStorage.CapacityBytes)
 }
 
-// Containers write to the files for their termination messages as much as they like.
+// The size of termination message files is chosen by the containers, so it counts.
 func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(t.TempDir(), "other")
@@ -368,7 +368,7 @@ func TestCgroupsFillInFieldByField(t *testing.T) {
 	assert.EqualValues(t, 4, main.Memory.PSI.Some.Avg10, "stats-14: of a container, whatever its cgroup is called")
 }
 
-// finder calls containers' cgroups as no driver does.
+// finder names containers' cgroups unlike any driver.
 type finder struct{ *cgroups.Tree }
 
 func (f finder) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error) {

@@ -139,7 +139,7 @@ func TestAPodWithoutAlignedResourcesDoesNotWait(t *testing.T) {
 		give()
 		require.ErrorIs(t, <-second, context.Canceled, "it gave up")
 		cancel()
-		require.ErrorIs(t, <-first, context.Canceled, "called off is not refused")
+		require.ErrorIs(t, <-first, context.Canceled, "a canceled call is no rejection")
 
 		m, err = topology.NewManager(topology.Config{Machine: topologytest.Machine(t, "vm-1cpu"), Providers: []topology.Provider{&giver{name: "idle", log: &idle}}})
 		require.NoError(t, err)

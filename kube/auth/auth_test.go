@@ -176,7 +176,7 @@ func TestAFailedReviewIsRetried(t *testing.T) {
 		asked = api.count()
 		_, err = a.Authenticate(bearer(t.Context(), "else"))
 		require.Error(t, err)
-		assert.Equal(t, asked+5, api.count(), "not for ever")
+		assert.Equal(t, asked+5, api.count(), "not forever")
 	})
 }
 

@@ -185,7 +185,7 @@ func TestANodeGetsItsFirstCertificate(t *testing.T) {
 		assert.Empty(t, left)
 
 		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
-		assert.Len(t, s.names(), 1, "what can be used is used")
+		assert.Len(t, s.names(), 1, "a valid certificate is used")
 	})
 }
 
@@ -293,7 +293,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		go func() { done <- rotation.Run(ctx) }()
 		time.Sleep(16 * time.Hour)
 		synctest.Wait()
-		assert.Len(t, s.names(), 1, "not before 70 percent of its time are over")
+		assert.Len(t, s.names(), 1, "not before 70 percent of its lifetime")
 		time.Sleep(6 * time.Hour)
 		synctest.Wait()
 		assert.Len(t, s.names(), 2, "but before 90 are")
@@ -303,10 +303,10 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		assert.EqualValues(t, 1, renewed.Load())
 		assert.Zero(t, failed.Load())
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
-		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
+		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "requested with the node's own certificate")
 
-		// Without an answer it is retried; when the certificate has expired
-		// meanwhile, it is asked for with the token, as at first.
+		// Without a response it is retried; if the certificate has expired meanwhile,
+		// it is requested with the token, as at first.
 		s.mu.Lock()
 		s.fails = 5000
 		s.mu.Unlock()

@@ -149,7 +149,7 @@ func TestAServingCertificateIsRequestedUntilItIsIssued(t *testing.T) {
 	})
 }
 
-// A signer that leaves names out would do so again: it is not asked without end.
+// A signer that omits names would omit them again: it is not called in a loop.
 func TestASignerThatOmitsNamesIsNotCalledRepeatedly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, at := newSigner(t), new(place)

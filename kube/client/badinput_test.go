@@ -163,7 +163,7 @@ func TestADeletedNamespaceIsNoHotLoop(t *testing.T) {
 		pass(5 * time.Second)
 		require.Equal(t, v1.PodRunning, a.status("web").Phase)
 
-		// It goes with all that is in it, and takes nothing new.
+		// It is deleted with its content, and accepts no new objects.
 		a.faults.set(func(c apitest.Call) apitest.Fault {
 			if c.Verb == "create" || c.Verb == "patch" || c.Verb == "delete" || c.Verb == "get" {
 				return apitest.Fault{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: `namespaces "prod" not found`}
@@ -214,8 +214,8 @@ func TestAnAgentWithoutPermissionsCallsSeldom(t *testing.T) {
 				for _, pod := range []string{"a", "b", "c"} {
 					assert.EqualValues(t, 1, a.status(pod).ContainerStatuses[0].RestartCount)
 				}
-				// The mirror pod is asked for at the first sync after the rest of 5m: up to
-				// 90s later. Then its status.
+				// The mirror pod is requested at the first sync after the rest of 5m:
+				// up to 90s later. Then its status.
 				pass(7 * time.Minute)
 				assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase)
 			})

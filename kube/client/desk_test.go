@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A switchboard is a Fault that changes under way.
+// A switchboard is a Fault that can be changed during a test.
 type switchboard struct {
 	mu  sync.Mutex
 	now func(apitest.Call) apitest.Fault

@@ -23,7 +23,7 @@ func TestAStatusChangedByAnotherClientIsRepaired(t *testing.T) { // st-71
 		pass(time.Hour)
 		a.calls()
 		pass(time.Hour)
-		assert.Empty(t, a.calls(), "what comes back by the watch is no edit")
+		assert.Empty(t, a.calls(), "the watch event of an own write is no edit")
 
 		a.meddle("web", putBack)
 		pass(5 * time.Second)
@@ -45,7 +45,7 @@ func TestAStatusChangedByAnotherClientIsRepaired(t *testing.T) { // st-71
 		}
 		assert.LessOrEqual(t, len(a.calls()), 5, "in ten more")
 		pass(20 * time.Minute)
-		assert.Equal(t, v1.PodRunning, a.status("web").Phase, "in the end it is right")
+		assert.Equal(t, v1.PodRunning, a.status("web").Phase, "it is repaired eventually")
 
 		// Fields that others own are left alone.
 		a.calls()

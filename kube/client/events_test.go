@@ -153,7 +153,7 @@ func TestEventsWaitForAnUnavailableServer(t *testing.T) {
 		api.Forget()
 		e.Record(event("db", "Pulled", ""))
 		pass(time.Hour)
-		assert.Len(t, api.Calls(), 12, "and then it is given up")
+		assert.Len(t, api.Calls(), 12, "and then it is dropped")
 		require.Len(t, dropped, 1)
 		require.ErrorIs(t, dropped[0], apitest.ErrRefused)
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-// The pods of one node come from an API server, and a status goes back.
+// The pods of one node are read from an API server, and a status is written to it.
 func Example() {
 	api := new(apitest.Server) // a server in memory; client.Connect has the others
 	api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}, Spec: v1.PodSpec{NodeName: "node-1"}})

@@ -198,7 +198,7 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 	})
 	// A change of a pod may cost a patch, and each pod its end; the copy of the static
 	// pod is refused, and rests.
-	m.bounded("while the namespace goes", begun, 10*pods, 20*pods)
+	m.bounded("while the namespace is deleted", begun, 10*pods, 20*pods)
 	m.tally.forget()
 	gone := time.Now()
 	time.Sleep(5 * time.Second)

@@ -87,7 +87,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 		return pod
 	}
 
-	// A pod comes, a status goes, what others wrote stays.
+	// A pod is received, its status is written, and other writers' fields stay.
 	web := create()
 	soon(t, "the pod is desired", func() bool { return pods.Pod(web.UID) != nil })
 	gate := []byte(`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`)

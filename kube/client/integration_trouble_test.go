@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// Trouble with a real server: nothing is lost, and retries are bounded. Each
-// test has a node, a namespace and a cable of its own.
+// Faults with a real server: nothing is lost, and retries are bounded. Each test has a
+// separate node, namespace and connection.
 func TestIntegrationClusterOfTrouble(t *testing.T) {
 	lab.Need(t, "kubernetes")
 	c := newCluster(t)
@@ -120,7 +120,7 @@ func clusterStorm(t *testing.T, c *cluster) {
 		require.NoError(t, m.runtime.Exit(m.get(name).UID, "main", 1))
 	}
 	refused := func(a asking) bool { return a.code == http.StatusTooManyRequests }
-	soon(t, "it is refused, again and again", func() bool {
+	soon(t, "it is rejected repeatedly", func() bool {
 		return m.tally.count(func(a asking) bool { return refused(a) && a.verb == "watch" }) > 1 &&
 			m.tally.count(func(a asking) bool { return refused(a) && a.verb == "patch" }) > 3*pods
 	})

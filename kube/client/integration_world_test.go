@@ -187,7 +187,7 @@ func (m *member) occupy(t *testing.T) {
 	require.NoError(t, err)
 	to := strings.TrimPrefix(m.cluster.URL, "https://")
 	asks := &http.Client{Transport: &http.Transport{TLSClientConfig: tlsConfig, DisableKeepAlives: true}}
-	soon(t, "the node is sent away", func() bool {
+	soon(t, "the node is rejected", func() bool {
 		conn, err := tls.Dial("tcp", to, tlsConfig)
 		require.NoError(t, err)
 		_, err = fmt.Fprintf(conn, "POST /api/v1/namespaces/%s/events HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n", m.node, to)

@@ -171,7 +171,7 @@ func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 		s.Unregister("second")
 		s.Unregister("never known")
 		pass(59 * time.Second)
-		assert.Equal(t, len(want), s.api.Watches(), "a pod may come back")
+		assert.Equal(t, len(want), s.api.Watches(), "a pod may return")
 		pass(2 * time.Second)
 		assert.Zero(t, s.api.Watches())
 	})

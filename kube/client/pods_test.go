@@ -175,8 +175,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A server refuses a watch-list as invalid, or, where its etcd is an old one, in
-// words of its own.
+// A server rejects a watch-list as invalid, or, if its etcd is an old one, with a
+// different message.
 func TestAServerWithoutWatchListsIsListed(t *testing.T) {
 	for _, code := range []int{400, 403, 405, 410, 422, 500, 504} {
 		synctest.Test(t, func(t *testing.T) {

@@ -98,7 +98,7 @@ func (a *agent) recorded(reason string) int {
 	return a.events[reason]
 }
 
-// calls returns the calls since the last look, but for lists and watches.
+// calls returns the calls since it was last called, lists and watches excluded.
 func (a *agent) calls() []string {
 	synctest.Wait()
 	calls := callsOf(a.api.Calls())
@@ -123,7 +123,7 @@ func (a *agent) meddle(name string, edit func(*v1.PodStatus)) {
 	synctest.Wait()
 }
 
-// serving is a pod whose container runs for ever.
+// serving is a pod whose container runs forever.
 func serving(name string) *v1.Pod {
 	pod := newPod(name)
 	pod.UID = types.UID("uid-of-" + name)

@@ -83,6 +83,6 @@ func TestAPodThatIsDeletedHasItsGrace(t *testing.T) {
 		w.after(20 * time.Second)
 		assert.Equal(t, "Running, ready", w.summary("stubborn"))
 		w.after(10 * time.Second)
-		assert.Equal(t, "gone", w.summary("stubborn"), "30 s are over")
+		assert.Equal(t, "gone", w.summary("stubborn"), "after 30 s")
 	})
 }

@@ -23,7 +23,7 @@ type world struct {
 	nodes *fakenode.Nodes
 }
 
-// inWorld runs a test in a world of its own.
+// inWorld runs a test in a new world.
 func inWorld(t *testing.T, cfg fakenode.Config, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func condition(pod *v1.Pod, kind v1.PodConditionType) v1.ConditionStatus {
 	return ""
 }
 
-// delete asks for the end of a pod, in its own grace period.
+// delete requests the deletion of a pod, with its own grace period.
 func (w *world) delete(name string) {
 	w.t.Helper()
 	require.NoError(w.t, w.as.CoreV1().Pods("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))

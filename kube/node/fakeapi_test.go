@@ -48,7 +48,7 @@ func (f *fakeAPI) called(format string, args ...any) error {
 	return nil
 }
 
-// took returns the calls since it was last asked.
+// took returns the calls since it was last called.
 func (f *fakeAPI) took() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

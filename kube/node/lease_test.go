@@ -146,8 +146,8 @@ func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 	})
 }
 
-// A node that is being deleted, and waits for a finalizer, gets no new
-// lease; nor is one looked for all the time.
+// A node that is being deleted, and waits for a finalizer, gets no new lease; nor is
+// the lease polled without a pause.
 func TestADeletedNodeIsPolledWithAPause(t *testing.T) { // ls-1, ls-3
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -151,7 +151,7 @@ func TestAnAgentThatHasJustStartedLeavesItsNodeAsReadyAsItWas(t *testing.T) {
 			after(28 * time.Second)
 			assert.Equal(t, v1.ConditionTrue, condition(w.object(), v1.NodeReady).Status)
 			after(15 * time.Second)
-			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status, "for half a minute, not for ever")
+			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status, "for half a minute, not forever")
 		})
 	})
 }

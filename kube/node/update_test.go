@@ -32,7 +32,7 @@ func TestAStatusIsSentWhenItHasChangedAndEveryFiveMinutes(t *testing.T) { // ns-
 			}
 			before := condition(w.object(), v1.NodeReady)
 			after(2 * time.Minute)
-			assert.Equal(t, 1, strings.Count(strings.Join(w.took(), "\n"), "patch"), "five minutes are over")
+			assert.Equal(t, 1, strings.Count(strings.Join(w.took(), "\n"), "patch"), "after five minutes")
 			now := condition(w.object(), v1.NodeReady)
 			assert.True(t, now.LastHeartbeatTime.After(before.LastHeartbeatTime.Time))
 			assert.Equal(t, before.LastTransitionTime, now.LastTransitionTime)
@@ -101,7 +101,7 @@ func TestANodeIsReadyAsSoonAsItCanBe(t *testing.T) { // ns-7
 			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status)
 			assert.Len(t, w.took(), 3, "nothing is written while it is not")
 			w.set(func(w *world) {
-				assert.InDelta(t, 29, w.refreshed, 2, "but looked for ten times a second")
+				assert.InDelta(t, 29, w.refreshed, 2, "but checked ten times a second")
 				w.health.Runtime = nil
 			})
 			after(200 * time.Millisecond)

@@ -145,7 +145,7 @@ func TestALogIsServed(t *testing.T) {
 		"la-2: no container":                     {"ns/speaker/x", 404, `container "x" not found in pod "speaker"`},
 		"la-2: no log yet":                       {"ns/speaker/waits", 400, `container "waits" in pod "speaker" is waiting to start: image can't be pulled`},
 		"la-4: no previous container":            {"ns/speaker/c?previous=true", 400, `previous terminated container "c" in pod "speaker" not found`},
-		"the query is looked at before the pod":  {"ns/x/c?tailLines=x", 400, undecodable},
+		"the query is checked before the pod":    {"ns/x/c?tailLines=x", 400, undecodable},
 		"a name that leads elsewhere":            {"ns/speaker/..%2f..%2fetc", 400, "the path is not canonical\n"},
 		"a name that leads up":                   {"ns/%2e%2e/c", 400, "the path is not canonical\n"},
 		"a name that is this directory":          {"%2e/speaker/c", 400, "the path is not canonical\n"},

@@ -148,7 +148,7 @@ func TestARequestIsAuthorisedAs(t *testing.T) {
 	}
 }
 
-// sv-13, sv-17: the words of refusals.
+// sv-13, sv-17: the messages of rejections.
 func TestRejectionsMatchTheKubelets(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = auth.Chain{named{}}, may{
@@ -192,7 +192,7 @@ func TestRejectionsMatchTheKubelets(t *testing.T) {
 	}
 }
 
-// `get nodes/proxy` alone opens no stream, whatever it is asked with.
+// `get nodes/proxy` alone opens no stream, whatever the method.
 func TestAReaderCannotOpenAStream(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Authenticator, c.Authorizer = named{}, may{"reader": {"get nodes/proxy"}} })
 	for _, path := range []string{"/exec/ns/pod/c", "/exec/ns/pod/uid/c", "/attach/ns/pod/c", "/portForward/ns/pod", "/run/ns/pod/c"} {

@@ -83,7 +83,7 @@ func (c *caller) received() (text string, there bool) {
 	return c.text.String(), !c.gone
 }
 
-// onPipes runs a listener on pipes, in a bubble, until the test is over.
+// onPipes runs a listener on pipes, in a bubble, until the test ends.
 func onPipes(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	})
 }
 
-// sv-1: a connection on which nothing is asked stays 90 s.
+// sv-1: a connection without requests is closed after 90 s.
 func TestAnIdleConnectionStays90Seconds(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		c := p.call()
@@ -354,8 +354,8 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 	})
 }
 
-// A request that is authorized is not cut to make room, but the number of these is
-// bounded as well.
+// An authorized request is not closed to make room, but the number of these is bounded
+// as well.
 func TestConnectionsAreBoundedInAll(t *testing.T) {
 	slow := newServer(t, func(c *server.Config) {
 		c.Node.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
@@ -390,8 +390,8 @@ func TestConnectionsAreBoundedInAll(t *testing.T) {
 	})
 }
 
-// When the agent ends, streams that handlers have taken over end as well, and Run
-// waits for their handlers.
+// When the agent stops, hijacked streams end as well, and Run waits for their
+// handlers.
 func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
 	ended := make(chan struct{})
 	taken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -55,7 +55,7 @@ func (s *site) url(path string, query url.Values) *url.URL {
 	return &u
 }
 
-// asked are the options of a stream, as the API server words them.
+// asked are the options of a stream, as the API server encodes them.
 func asked(o remotecommand.StreamOptions, cmd ...string) url.Values {
 	query := url.Values{"command": cmd}
 	for name, on := range map[string]bool{"input": o.Stdin != nil, "output": o.Stdout != nil, "error": o.Stderr != nil, "tty": o.Tty} {

@@ -214,7 +214,7 @@ func TestAClientThatOpensNoStreamsIsLetGo(t *testing.T) {
 	}
 }
 
-// A stream over which nothing goes is cut after a while.
+// An idle stream is closed after a while.
 func TestAnIdleStreamIsCut(t *testing.T) {
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {

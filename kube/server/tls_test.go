@@ -90,7 +90,7 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 	}
 }
 
-// listen serves on a port of its own until the test ends, and returns its address.
+// listen serves on a separate port until the test ends, and returns its address.
 func listen(t testing.TB, cfg server.ListenerConfig) string {
 	t.Helper()
 	on, err := net.Listen("tcp", "127.0.0.1:0")
@@ -275,7 +275,7 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 		assert.Equal(t, was, shows(), "the key does not fit")
 		assert.True(t, knows(second))
 		is := put(second, true)
-		assert.Equal(t, was, shows(), "not looked at for 5 s")
+		assert.Equal(t, was, shows(), "not checked for 5 s")
 		time.Sleep(6 * time.Second)
 		assert.Equal(t, is, shows())
 
@@ -291,8 +291,8 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 	assert.ErrorContains(t, err, "tls.key")
 }
 
-// Many nodes are served in one process, each on ports of its own, by certificates and
-// to users of its own; one ends, and the others go on.
+// Many nodes are served in one process, each on separate ports, with separate
+// certificates and users; one stops, and the others continue.
 func TestServersOfManyNodesRunConcurrently(t *testing.T) {
 	type node struct {
 		ca            *issuer

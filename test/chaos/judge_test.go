@@ -52,7 +52,7 @@ func exited(id string, attempt uint32, code int32) instance {
 	return is
 }
 
-// Each story breaks the law that it is named for, and no other; or none.
+// Each story violates the invariant that it is named for, and no other; or none.
 func TestTheJudgeChecksItsInvariants(t *testing.T) {
 	list := func(j *judge, all ...instance) { j.runtime([]box{{id: "s", uid: "u", ready: true}}, all) }
 	for name, story := range map[string]struct {
@@ -127,7 +127,7 @@ func TestTheJudgeChecksItsInvariants(t *testing.T) {
 			j.touch("steady-1")
 			list(j, exited("a", 0, 137))
 		}},
-		"it ends, after the fault was over": {undisturbed, func(j *judge) {
+		"it ends, after the end of the fault": {undisturbed, func(j *judge) {
 			j.status(reported("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			j.touch("steady-1")

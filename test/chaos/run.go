@@ -86,7 +86,7 @@ func (r *runner) all() error {
 	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
 	var watchers sync.WaitGroup
 	defer func() { cancel(); watchers.Wait(); r.healing.Wait(); r.result.later = r.later }()
-	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.tell} {
+	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.progress} {
 		watchers.Go(func() { f(ctx) })
 	}
 	watchers.Go(func() { r.hand.work(ctx, r.world) })

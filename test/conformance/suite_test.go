@@ -42,7 +42,7 @@ func TestAReportIsParsed(t *testing.T) {
 
 	var out bytes.Buffer
 	table(&out, results)
-	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it goes on\n$`, out.String())
+	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it does not stop\n$`, out.String())
 
 	_, err = parse([]byte("nothing"), nil)
 	assert.Error(t, err)

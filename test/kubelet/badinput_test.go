@@ -227,7 +227,7 @@ func TestAPodThatCannotStartReportsTheCauseAndAffectsNoOther(t *testing.T) {
 	for _, name := range []string{"silent", "absent"} {
 		a.write(name+".yaml", sleeper(name))
 	}
-	a.eventually("the mended pods run", func() bool { return running(a.pods()["silent"]) && running(a.pods()["absent"]) })
+	a.eventually("the corrected pods run", func() bool { return running(a.pods()["silent"]) && running(a.pods()["absent"]) })
 	assert.Equal(t, good, firstID(a.pods()["good"]))
 }
 
@@ -255,7 +255,7 @@ func TestTheManifestDirectoryMayDisappearAndReturn(t *testing.T) {
 		strings.Count(a.out.String(), a.manifests+": does not exist; the last valid version remains\n"), "once each time")
 }
 
-// try starts an agent that is to end by itself, and returns how.
+// try runs an agent that is expected to exit, and returns the result.
 func try(t *testing.T, args ...string) (code int, stdout, stderr string, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program(t), args...)

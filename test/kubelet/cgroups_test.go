@@ -109,7 +109,7 @@ func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T)
 	a.kill()
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Pids: new(int64(5000))}))
 	a.start("--pod-max-pids=77")
-	a.eventually("the limit is put right", func() bool {
+	a.eventually("the limit is corrected", func() bool {
 		has, err := tree.Read(pod)
 		return err == nil && *has.Pids == 77
 	})

@@ -45,7 +45,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"an agent without rights":                        clusterStranger,
 			"a pod has a token":                              clusterToken,
 			"the node authorizes requests":                   clusterAPI,
-			"what others wrote over a status is mended":      clusterMended,
+			"an overwritten status is repaired":              clusterMended,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -437,8 +437,8 @@ func clusterStranger(t *testing.T, r *room) {
 		return strings.Contains(a.out.String(), `User \"stranger\" cannot`)
 	})
 	time.Sleep(15 * time.Second)
-	// Others may be refused something as well, now and then.
-	assert.Less(t, forbidden()-before, 60.0, "it is not asked all the time")
+	// Other clients may be rejected as well, now and then.
+	assert.Less(t, forbidden()-before, 60.0, "the server is not called in a loop")
 	_, err := r.api.CoreV1().Nodes().Get(t.Context(), "stranger", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
 }

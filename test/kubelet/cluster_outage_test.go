@@ -38,7 +38,7 @@ func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	w.kill()
 	r.delete("going", -1)
 	w.untilReady(v1.ConditionUnknown)
-	// Its certificate is about to end when it comes back.
+	// Its certificate is about to expire when it returns.
 	current := filepath.Join(w.dir, "root", "pki", "kubelet-client-current.pem")
 	old := w.control.NodeCertificate("node", 5*time.Minute)
 	require.NoError(t, os.WriteFile(current, old, 0o600))

@@ -89,7 +89,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	device := spec(`head -c 13 /dev/xvda; echo; printf by-the-pod | dd of=/dev/xvda conv=notrunc,fsync 2>/dev/null; trap 'exit 0' TERM; sleep 3600 & wait`)
 	r.withClaim(&device, "device")
 	r.make("device", device)
-	// One that lives as long as its pod, with tokens of it.
+	// An inline volume with the lifetime of its pod, and tokens for it.
 	inline := spec(`echo by-the-pod >/data/written; trap 'exit 0' TERM; sleep 3600 & wait`)
 	inline.Volumes = []v1.Volume{{Name: "inline", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: plainDriver, VolumeAttributes: map[string]string{"of": "inline"}}}}}
 	inline.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "inline", MountPath: "/data"}}
@@ -112,7 +112,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	r.untilWritten(filepath.Join(plain.Path("files"), "written"), "by-the-pod\n")
 	r.untilWritten(loop, "by-the-pod")
 	r.untilWritten(filepath.Join(attached.Path("remote"), "written"), "by-the-pod\n")
-	assert.Equal(t, map[string]string{"device": "/dev/none"}, attached.Volume("remote").Stage.PublishContext, "what attaching has come to")
+	assert.Equal(t, map[string]string{"device": "/dev/none"}, attached.Volume("remote").Stage.PublishContext, "the result of the attachment")
 	r.checkInline(plain)
 	r.untilInUse("kubernetes.io/csi/" + attachedDriver + "^remote")
 
@@ -155,7 +155,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	assert.LessOrEqual(t, plain.Volume("files").Stages, 2, "once for both pods, and once more by the agent that found it (a call that may be repeated)")
 	assert.EqualValues(t, 2<<30, plain.Volume("files").Size)
 
-	// And all of it goes, but for the data.
+	// All of it is removed, except the data.
 	for _, name := range []string{"files", "again", "device", "inline", "remote"} {
 		r.delete(name, -1)
 	}
@@ -263,11 +263,11 @@ func (r *room) untilDrivers(names ...string) {
 	})
 }
 
-// attach does for the driver's controller what that would do once the cluster asks for
-// it, and returns the name of what asked.
+// attach does the work of the driver's attacher once the cluster requests it, and
+// returns the name of the VolumeAttachment.
 func (r *room) attach(driver string) (name string) {
 	r.t.Helper()
-	r.until("the cluster asks for the volume to be attached", func() error {
+	r.until("the cluster requests the attachment of the volume", func() error {
 		list, err := r.api.StorageV1().VolumeAttachments().List(r.t.Context(), metav1.ListOptions{})
 		if err == nil && len(list.Items) != 1 {
 			err = fmt.Errorf("%d attachments", len(list.Items))

@@ -167,7 +167,7 @@ func (r *room) untilEvent(about, reason string) (event v1.Event) {
 	return event
 }
 
-// spec is a pod that runs a script; it asks the API server for nothing.
+// spec is a pod that runs a script and needs nothing from the API server.
 func spec(script string) v1.PodSpec {
 	return v1.PodSpec{
 		AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),

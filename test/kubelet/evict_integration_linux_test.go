@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// small mounts a file system of so many bytes, which goes when the test has ended.
+// small mounts a file system of so many bytes, and unmounts it when the test ends.
 func small(t *testing.T, size string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("kubeparts-lab-%d-", os.Getpid())) // as a daemon's, so that it is swept up

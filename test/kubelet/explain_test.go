@@ -23,7 +23,7 @@ func TestThePageExplainsAPodsState(t *testing.T) { // adm-5
 	a.write("web.yaml", manifest("web", containers(container("main", untilTerm))))
 	a.write("gpu.yaml", manifest("gpu", "nodeSelector: {gpu: present}", containers(container("main", untilTerm))))
 	a.start()
-	a.eventually("one pod runs, the other is refused", func() bool {
+	a.eventually("one pod runs, the other is rejected", func() bool {
 		pods := a.pods()
 		return pods["web"].Status.Phase == v1.PodRunning && pods["gpu"].Status.Phase == v1.PodFailed
 	})
@@ -69,7 +69,7 @@ func TestACriticalPodPreemptsOthers(t *testing.T) { // adm-10
 	assert.Contains(t, a.out.String(), "Preempting: Preempted in order to admit critical pod")
 
 	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
-	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
+	a.eventually("a later one is rejected", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
 }
 
 // A pod that waits for an object names it, on both pages.

@@ -23,8 +23,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// patience bounds the wait for what an agent does in the end, on a machine that
-// has other things to do.
+// patience bounds the wait for eventual actions of the agent, on a busy machine.
 const patience = 90 * time.Second
 
 // An agent is a process of the agent under test, running or exited.
@@ -42,8 +41,8 @@ type agent struct {
 	abandoned bool // its runtime is gone: there is nothing to stop when the test ends
 }
 
-// newAgent returns an agent with directories of its own, not started yet. What
-// it leaves running is stopped when the test ends.
+// newAgent returns an agent with new directories, not started yet. Its processes are
+// stopped when the test ends.
 func newAgent(t *testing.T, runtime string) *agent {
 	t.Helper()
 	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output), listen: []string{"--listen=127.0.0.1:0"}}
@@ -97,8 +96,8 @@ func (a *agent) launch(more ...string) {
 	require.NoError(a.t, a.cmd.Start())
 }
 
-// stopPods returns the flag with which a signal stops the pods as well, so that nothing
-// outlives the test. Pods of a cluster cannot be stopped so.
+// stopPods returns the flag that makes a signal stop the pods as well, so that nothing
+// outlives the test. It does not apply to pods of a cluster.
 func (a *agent) stopPods(more []string) []string {
 	clustered := func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") }
 	if slices.ContainsFunc(slices.Concat(a.flags, more), clustered) {

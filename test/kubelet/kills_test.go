@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An agent that is killed at any moment, twenty times, and started again, does
-// no harm to what runs and misses nothing that ended.
+// An agent that is killed at any moment, twenty times, and restarted, does not disturb
+// running containers and misses no exit.
 
 func TestAnAgentIsKilledOverProcesses(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func agentIsKilled(t *testing.T, w *world) {
 		return nil
 	})
 	looks, found := watch()
-	t.Logf("looked %d times", looks)
+	t.Logf("checked %d times", looks)
 	require.Empty(t, found)
 	require.Greater(t, looks, kills)
 	now := lives(w.pods())
@@ -193,8 +193,8 @@ func (w *world) refused(dead listing) bool {
 	return refused
 }
 
-// lives returns, of each container of the steady pods that runs, and of its
-// finished init containers, what must not change while it does.
+// lives returns the properties that must not change, of each running container of the
+// steady pods and of its finished init containers.
 func lives(pods map[string]v1.Pod) map[string]string {
 	all := map[string]string{}
 	for name := range steady {

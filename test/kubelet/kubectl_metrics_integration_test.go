@@ -33,8 +33,8 @@ func kubectlMetrics(d desk) {
 	assert.Equal(d.t, "ok", d.ok("get", "--raw", "/api/v1/nodes/node/proxy/healthz"))
 }
 
-// kubectlScrapes: what dashboards and a metrics-server, which kubectl top asks, find on
-// a node, through the API server.
+// kubectlScrapes: the metrics that dashboards and a metrics-server (the source of
+// kubectl top) read from a node, through the API server.
 func kubectlScrapes(d desk) {
 	d.sleeper("web", "")
 	scrape := func(path string) (map[string]*dto.MetricFamily, error) {

@@ -41,7 +41,7 @@ func TestIntegrationClusterObserved(t *testing.T) {
 	}
 	kernel := &kernelCPU{file: cgroupFile(t, id["busy"], "cpuacct.usage", "cpu.stat")}
 	t.Run("CPU usage of a container", func(t *testing.T) { d.topCPU(t, kernel) })
-	t.Run("what containers have of memory", func(t *testing.T) { d.topMemory(t, id) })
+	t.Run("memory usage of containers", func(t *testing.T) { d.topMemory(t, id) })
 	t.Run("usage of the node", d.topNode)
 	t.Run("values of labels", d.labelsSay)
 }
@@ -70,8 +70,7 @@ type podMetrics struct {
 	}
 }
 
-// topCPU: the rate is that of the kernel's counter in the window that the
-// metrics-server has looked at.
+// topCPU: the rate matches the kernel's counter in the window of the metrics-server.
 func (d desk) topCPU(t *testing.T, kernel *kernelCPU) {
 	d.until("kubectl top has the CPU of a container", func() error {
 		kernel.read(t)
@@ -217,7 +216,7 @@ func cgroupFile(t *testing.T, id string, names ...string) (file string) {
 	return ""
 }
 
-// workingSet is the memory in use without the file cache that goes first.
+// workingSet is the memory in use without inactive file cache.
 func workingSet(t *testing.T, id string) int64 {
 	t.Helper()
 	dir := filepath.Dir(cgroupFile(t, id, "memory.usage_in_bytes", "memory.current"))
@@ -250,7 +249,7 @@ func (k *kernelCPU) read(t *testing.T) {
 	k.at = append(k.at, now)
 }
 
-// rate is how many CPUs were used between two times, which were both looked at.
+// rate is the number of CPUs used between two times, both of which were sampled.
 func (k *kernelCPU) rate(from, to time.Time) (float64, error) {
 	used := func(at time.Time) (float64, error) {
 		for i := 1; i < len(k.at); i++ {
@@ -269,7 +268,7 @@ func (k *kernelCPU) rate(from, to time.Time) (float64, error) {
 	return (b - a) / 1e9 / to.Sub(from).Seconds(), err
 }
 
-// numbers reads a file of words with a number each.
+// numbers reads a file of keys with a number each.
 func numbers(t *testing.T, file string) map[string]int64 {
 	t.Helper()
 	text, err := os.Open(file)

@@ -27,7 +27,7 @@ type desk struct {
 	env     []string // additional environment of the client
 }
 
-// transports are how kubectl has its streams: as it does by itself, and as it did.
+// transports are kubectl's protocols for streams: the default, and the former default.
 var transports = map[string][]string{
 	"WebSocket": nil,
 	"SPDY":      {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false", "KUBECTL_PORT_FORWARD_WEBSOCKETS=false"},
@@ -101,7 +101,7 @@ func (d desk) background(args ...string) (*exec.Cmd, *output) {
 	return cmd, said
 }
 
-// each runs a test over each of the transports, at a desk of its own.
+// each runs a test over each of the transports.
 func (d desk) each(test func(d desk)) {
 	for name, env := range transports {
 		d.t.Run(name, func(t *testing.T) {

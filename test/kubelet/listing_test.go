@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// goldenManifest asks for everything that shows in labels and annotations.
+// goldenManifest sets every field that affects labels and annotations.
 const goldenManifest = `apiVersion: v1
 kind: Pod
 metadata: {name: golden, labels: {app: web}, annotations: {note: hello}}

@@ -153,7 +153,7 @@ func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 	assert.Equal(t, []string{"w0"}, told["pinned"].Devices[0].DeviceIds)
 	assert.Empty(t, told["shared"].CpuIds)
 
-	// The agent is killed, and the next one takes it over: with its states, and
+	// The agent is killed, and the next one adopts the pod: with the checkpoints, and
 	// without.
 	id := a.pods()["pinned"].Status.ContainerStatuses[0].ContainerID
 	for _, broken := range []bool{false, true} {
@@ -187,8 +187,8 @@ func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 	})
 	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "deleted") })
 
-	// The plugin goes and comes back while the agent runs: what comes meanwhile
-	// waits for it (dev-5).
+	// The plugin stops and returns while the agent runs: pods added meanwhile wait for
+	// it (dev-5).
 	plugin.Stop()
 	a.write("next.yaml", strings.ReplaceAll(pinned, "name: pinned", "name: next"))
 	a.eventually("the next pod waits", func() bool { return a.pods()["next"].Status.Phase == v1.PodPending })

@@ -17,8 +17,8 @@ const runtimeThreshold = 30 * time.Second
 // hang is how long the runtime hangs.
 const hang = time.Minute
 
-// A runtime that dies and comes back, or hangs, is named by /healthz; pods do
-// not notice.
+// A runtime that dies and returns, or hangs, is reported by /healthz; pods are not
+// affected.
 func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	t.Parallel()
 	w := onContainerd(t)
@@ -78,7 +78,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	w.requireLives(before, mains)
 	w.countsAreTrue()
 	looks, found := watch()
-	t.Logf("looked %d times", looks)
+	t.Logf("checked %d times", looks)
 	require.Empty(t, found)
 }
 
@@ -98,7 +98,7 @@ func (w *world) untilSick(since time.Time) {
 
 func (w *world) untilHealthy() {
 	w.t.Helper()
-	w.until("all is well", func() error {
+	w.until("the agent is healthy", func() error {
 		if ok, health := w.healthz(); !ok {
 			return errors.New(health)
 		}
@@ -106,7 +106,7 @@ func (w *world) untilHealthy() {
 	})
 }
 
-// mains returns the first processes of the containers that live.
+// mains returns the first processes of the running containers.
 func (w *world) mains(lives map[string]string) map[string]proc {
 	w.t.Helper()
 	all := map[string]proc{}

@@ -90,5 +90,5 @@ spec:
 	require.NoError(t, a.interrupt())
 
 	a.start("--listen=127.0.0.1:0")
-	assert.Len(t, listeners(t, a.cmd.Process.Pid), 1, "where it was asked for")
+	assert.Len(t, listeners(t, a.cmd.Process.Pid), 1, "at the configured address")
 }

@@ -87,10 +87,10 @@ func probesHaveEffects(t *testing.T, w *world) {
 		return errors.Join(ready("web", true))
 	})
 	require.True(t, *main("web").Started)
-	w.until("what fails its liveness or startup probe is restarted", func() error {
+	w.until("containers that fail a liveness or startup probe are restarted", func() error {
 		return errors.Join(restarted("sick"), restarted("hangs"), restarted("unstarted"), restarted("impatient"))
 	})
-	w.until("what may not be restarted is stopped", func() error {
+	w.until("a container that must not restart is stopped", func() error {
 		if phase := w.pods()["once"].Status.Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
 			return fmt.Errorf("once is %s", phase)
 		}
@@ -104,11 +104,11 @@ func probesHaveEffects(t *testing.T, w *world) {
 	})
 	require.False(t, main("unstarted").Ready, "it never started, so that its readiness is not probed")
 	w.until("readiness comes", func() error { return ready("wavers", true) })
-	w.until("readiness goes", func() error { return ready("wavers", false) })
+	w.until("readiness is lost", func() error { return ready("wavers", false) })
 	w.until("readiness comes again", func() error { return ready("wavers", true) })
 	require.Zero(t, main("wavers").RestartCount)
 	require.NoError(t, ready("unable", false))
-	w.until("what waits for a sidecar starts when that has", func() error { return ready("gate", true) })
+	w.until("a container that waits for a sidecar starts after it", func() error { return ready("gate", true) })
 	gate := w.pods()["gate"].Status
 	helper := gate.InitContainerStatuses[0]
 	require.True(t, *helper.Started)

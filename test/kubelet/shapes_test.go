@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A shape is a pod, and what becomes of it: its phase and, for each of its
-// containers, a pattern for the words that describe its state.
+// A shape is a pod and its expected outcome: its phase and, for each of its
+// containers, a pattern for the description of its state.
 type shape struct {
 	name, manifest string
 	phase          v1.PodPhase

@@ -29,7 +29,7 @@ func recorder(name string, priority int, seconds int) string {
 		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/signals; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
 }
 
-// wasShutDown checks a pod's last word (sh-9).
+// wasShutDown checks a pod's final status (sh-9).
 func wasShutDown(t *testing.T, pod v1.Pod) {
 	t.Helper()
 	s := pod.Status
@@ -159,7 +159,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	pods := w.pods()
 	wasShutDown(t, pods["web"])
 	wasShutDown(t, pods["dns"])
-	w.until("late is sent away", func() error {
+	w.until("late is rejected", func() error {
 		if s := w.pods()["late"].Status; s.Reason != "NodeShutdown" || s.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
 			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
 		}
@@ -181,7 +181,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 		return nil
 	})
 
-	// A TERM is a shutdown as well, after which the agent ends.
+	// SIGTERM starts a shutdown as well, after which the agent exits.
 	w.kill()
 	for _, name := range []string{"web", "dns", "late"} {
 		w.take(name)

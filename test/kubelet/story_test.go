@@ -140,7 +140,7 @@ func (w *world) checkRemoval(pods map[string]v1.Pod) {
 	begun := time.Now()
 	w.take("polite")
 	w.take("stubborn")
-	w.until("polite goes at a TERM", func() error {
+	w.until("polite exits on SIGTERM", func() error {
 		if left := w.processes()["polite/main"]; len(left) > 0 {
 			return fmt.Errorf("processes %v", left)
 		}

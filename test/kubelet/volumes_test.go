@@ -40,7 +40,7 @@ trap 'exit 0' TERM
 while :; do say now "$(cat /cm/greeting) $(cat /secret/password) $(cat /projected/greeting) $(cat /part)"; say csi "$(cat /csi/hello)"; sleep 0.3; done
 `
 
-// volumesPod has a volume of each kind that a node has by itself.
+// volumesPod has a volume of each kind under test.
 func volumesPod(host string) string {
 	mounts := "volumeMounts: [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}, {name: cm, mountPath: /cm}, " +
 		"{name: secret, mountPath: /secret}, {name: downward, mountPath: /downward}, {name: projected, mountPath: /projected}, " +

@@ -25,7 +25,7 @@ type world struct {
 	daemon *lab.Daemon // nil for plain processes
 }
 
-// onContainerd is a world with a containerd of its own.
+// onContainerd is a world with a new containerd.
 func onContainerd(t *testing.T) *world {
 	t.Helper()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
@@ -39,7 +39,7 @@ func onProcesses(t *testing.T) *world {
 		t.Skip("takes minutes; set KUBEPARTS_STORY=1 to run it")
 	}
 	if goruntime.GOOS != "linux" {
-		t.Skip("looks at processes through /proc")
+		t.Skip("reads processes from /proc")
 	}
 	return &world{agent: newAgent(t, "process")}
 }
@@ -136,7 +136,7 @@ func (i instance) String() string {
 
 func (i instance) uid() string { return i.Labels["io.kubernetes.pod.uid"] }
 
-// list asks the runtime itself.
+// list reads the state of the runtime directly.
 func (w *world) list() (listing, error) {
 	if w.daemon == nil {
 		return listProcesses(filepath.Join(w.dir, "root", "process"))

@@ -189,7 +189,8 @@ func TestTheCopiedTypesAreThoseOfVirtualKubelet(t *testing.T) {
 	}
 }
 
-// read returns the text of a file in which all space between words of a line is one space.
+// read returns the text of a file with each run of whitespace in a line replaced by
+// one space.
 func read(t *testing.T, path string) string {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

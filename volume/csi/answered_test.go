@@ -92,8 +92,8 @@ func TestAPodWaitsUntilTheDriverHasAnsweredOK(t *testing.T) {
 	assert.Empty(t, w.driver.InUse())
 }
 
-// A volume that was mounted by a call which failed is unpublished by the driver when its
-// pod goes, also by an agent that was restarted meanwhile.
+// A volume that a failed call mounted is unpublished when its pod is removed, also by
+// an agent that was restarted meanwhile.
 func TestAVolumeThatWasPublishedHalfIsUnpublished(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for _, restart := range []bool{false, true} {
@@ -171,7 +171,7 @@ func (w *world) restart(t *testing.T) {
 	require.NoError(t, w.Register(t.Context(), driverName, w.driver.socket, []string{"1.0.0"}))
 }
 
-// gone tears the volume down and checks that the driver was asked to.
+// gone tears the volume down and checks that the driver was called.
 func (w *world) gone(t *testing.T, req volume.Request) {
 	t.Helper()
 	require.NoError(t, w.TearDown(t.Context(), req.Place))

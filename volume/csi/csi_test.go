@@ -75,7 +75,7 @@ func (w *world) request(t *testing.T, s *volume.Spec) volume.Request {
 	return req
 }
 
-// published sets a volume up, and returns how the driver was asked to.
+// published sets a volume up, and returns the request that the driver got.
 func (w *world) published(t *testing.T, req volume.Request) (volume.SetUpResult, *csipb.NodePublishVolumeRequest) {
 	t.Helper()
 	if req.Spec.PV != nil {

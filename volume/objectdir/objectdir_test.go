@@ -59,8 +59,8 @@ func TestObjectsAreReadInBothForms(t *testing.T) {
 	put(t, "file", dir, "configmaps", "default", "form", "key")
 	put(t, "\xff\x00", dir, "configmaps", "default", "form", "binary")
 	put(t, "s3cr3t", dir, "secrets", "shop", "form", "token")
-	put(t, "not looked at", dir, "README")
-	put(t, "not looked at", dir, ".hidden.yaml")
+	put(t, "not an object", dir, "README")
+	put(t, "not an object", dir, ".hidden.yaml")
 	d := open(t, objectdir.Config{Dir: dir})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
@@ -164,7 +164,7 @@ func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	put(t, strings.Replace(both, `"1"`, `"2"`, 1), dir, "a.yaml")
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
-	assert.Equal(t, []string{"ConfigMap shop/web"}, told, "only what changed")
+	assert.Equal(t, []string{"ConfigMap shop/web"}, told, "only the changed object")
 
 	told = nil
 	require.NoError(t, os.Remove(filepath.Join(dir, "a.yaml")))

@@ -68,8 +68,8 @@ func withTokens(t *testing.T, s *apiServer) *projected.Plugin {
 	return p
 }
 
-// vol-55, vol-56: a token lives an hour, is replaced in time, and goes with its
-// pod.
+// vol-55, vol-56: a token is valid for an hour, is replaced in time, and is removed
+// with its pod.
 func TestATokenIsReplacedInTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(apiServer)

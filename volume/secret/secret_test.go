@@ -73,7 +73,7 @@ func TestOptionalMeansEmpty(t *testing.T) {
 	}
 }
 
-// An API server takes no Secret of 2 MiB; from elsewhere it is written all the same.
+// An API server rejects a Secret of 2 MiB; one from another source is written.
 func TestALargeSecretIsWrittenWhole(t *testing.T) {
 	big := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "big"}, Data: map[string][]byte{"k": bytes.Repeat([]byte("x"), 2<<20)}}
 	p := plugin(t, volumetest.NewObjects(big), new(volumetest.Mounter))

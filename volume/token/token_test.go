@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// A server gives out numbered tokens, unless it is away.
+// A server issues numbered tokens, unless it is away.
 type server struct {
 	mu    sync.Mutex
 	given int

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 )
 
-// elsewhere runs an act of this binary where mounts are its own.
+// elsewhere runs an act of this binary in a separate mount namespace.
 func elsewhere(t *testing.T, base cgroups.Name, act string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -122,7 +122,7 @@ func without() error {
 	return nil
 }
 
-// A container's cgroup is found by its ID alone, and in no other pod's.
+// A container's cgroup is found by its ID alone, and only in its own pod.
 func TestIntegrationAContainerIsFoundByItsID(t *testing.T) {
 	needCgroupfs(t)
 	tree, base := needRealCgroups(t)

@@ -90,7 +90,7 @@ func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exe
 	return cmd, func() string { <-done; return out.String() }
 }
 
-// eventually waits for what happens on a busy machine.
+// eventually waits until ok returns true, on a busy machine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -100,7 +100,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// driver makes cgroups here.
+// driver is the driver for this machine.
 func driver() cgroups.Driver {
 	if lab.InsideSystemd() {
 		return cgroups.Systemd
@@ -254,8 +254,8 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 	})
 }
 
-// One of v1's many trees lacks the cgroup, or v2's has not the controllers: it does
-// not count as there, and Apply makes it whole (cm-9).
+// One of v1's hierarchies lacks the cgroup, or v2's lacks controllers: it does not
+// count as existing, and Apply completes it (cm-9).
 func TestIntegrationAnIncompleteCgroupIsCompleted(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	pod := base.Child("pod1")

@@ -221,10 +221,10 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 	}
 }
 
-// plg-1: while one version of a driver takes the place of another, there are two
-// sockets of one name. When either goes, the other is the plugin.
+// plg-1: while one version of a driver replaces another, there are two sockets of one
+// name. When one is removed, the plugin of the other stays registered.
 func TestTwoSocketsOfOnePlugin(t *testing.T) {
-	for name, goes := range map[string]int{"the old one goes": 0, "the new one goes": 1} {
+	for name, goes := range map[string]int{"the old one is removed": 0, "the new one is removed": 1} {
 		t.Run(name, func(t *testing.T) {
 			d, h := dir(t), new(handler)
 			w := watcher(t, d, h)

@@ -56,8 +56,8 @@ func TestIntegrationAPageReportsThatTheAgentIsGone(t *testing.T) {
 	assert.Len(t, tree{root}.table(t, "5 pods").rows(), 5, "the last content is still shown")
 }
 
-// A script that a pod has for a name does not run, and nothing but the page's own
-// files is asked for.
+// A script in the name of a pod does not run, and only the page's own files are
+// requested.
 func TestIntegrationHostileNamesDoNoHarmInABrowser(t *testing.T) {
 	lab.Need(t, "chromium")
 	n := hostile()

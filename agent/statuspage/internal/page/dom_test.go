@@ -17,7 +17,7 @@ import (
 // A tree is a parsed page, or a part of it.
 type tree struct{ *html.Node }
 
-// get asks for a page of a node, and returns it as it came and parsed.
+// get requests a page of a node, and returns the response and its parsed body.
 func get(t *testing.T, n page.Node, path string) (*httptest.ResponseRecorder, tree) {
 	t.Helper()
 	h, err := page.New(page.Config{Node: func(context.Context) page.Node { return n }})

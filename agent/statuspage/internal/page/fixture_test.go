@@ -8,7 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
-// noon is when the made-up nodes are looked at.
+// noon is the time of the fixtures.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
@@ -65,7 +65,7 @@ func signals() []page.Signal {
 	}
 }
 
-// node has a pod of each kind, and many that are well.
+// node has a pod of each kind, and many without problems.
 func node(pods int) page.Node {
 	n := page.Node{
 		Name: "worker-1", Runtime: "containerd 2.4.2", At: noon, Started: ago(26 * time.Hour), Agent: "41 MiB of memory",
