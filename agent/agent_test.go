@@ -93,7 +93,7 @@ func (n *node) runs(t *testing.T) (names []string) {
 	return names
 }
 
-func TestNewNamesTheFieldThatIsMissing(t *testing.T) {
+func TestNewNamesTheMissingField(t *testing.T) {
 	full := func() agent.Config {
 		return agent.Config{
 			Runtime: new(runtimetest.Runtime), Sink: new(status.MemorySink),
@@ -141,7 +141,7 @@ func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 	})
 }
 
-func TestAPartThatFailsStopsTheAgent(t *testing.T) {
+func TestAFailedComponentStopsTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, err := agent.New(agent.Config{
 			Runtime: new(runtimetest.Runtime), Sink: new(status.MemorySink),
@@ -324,7 +324,7 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 }
 
 // Checks that allocate resources follow those that do not, so the order must be kept.
-func TestAdmittersAreAskedInOrder(t *testing.T) {
+func TestAdmittersAreCalledInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string // by the only pod worker
 		check := func(name string, rejects bool) podworker.Admitter {
@@ -452,7 +452,7 @@ func TestDrainWaitsForRunAndForTheRuntime(t *testing.T) {
 	})
 }
 
-// A refusing sink does not take statuses until it is told to.
+// A refusing sink rejects statuses until it is set to accept them.
 type refusing struct {
 	mu     sync.Mutex
 	takes  bool

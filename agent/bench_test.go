@@ -14,17 +14,17 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// BenchmarkIdlePod measures what a running pod that has nothing to do costs an
-// agent, from source to sink: goroutines, and heap beside the spec that the
-// source gave. The copies that the sink and the runtime in memory keep, which a
-// real agent has elsewhere, count as well.
+// BenchmarkIdlePod measures the cost of an idle running pod to an agent, from source
+// to sink: goroutines, and heap in addition to the source's spec. The copies that the
+// sink and the in-memory runtime keep, which a real agent has in other processes,
+// count as well.
 func BenchmarkIdlePod(b *testing.B) {
 	const pods = 1000
 	for b.Loop() {
 		rt, source := newNode(), new(podsource.Memory)
 		specs := make([]*v1.Pod, pods)
 		for i := range specs {
-			specs[i] = wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves")
+			specs[i] = newTestPod(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves")
 		}
 		source.Set()
 		spine := newSpine(b, rt, source, podworker.Hooks{})
@@ -42,7 +42,7 @@ func BenchmarkIdlePod(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		time.Sleep(3 * time.Second) // what was on its way has arrived
+		time.Sleep(3 * time.Second) // pending updates have arrived
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
 		b.ReportMetric(float64(goruntime.NumGoroutine()-goroutines)/pods, "goroutines/pod")
 		require.NoError(b, spine.stop())
@@ -64,7 +64,7 @@ func BenchmarkSourceToSync(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		pod := wanted(fmt.Sprint("web-", n), v1.RestartPolicyAlways, "serves")
+		pod := newTestPod(fmt.Sprint("web-", n), v1.RestartPolicyAlways, "serves")
 		source.Set(pod)
 		for <-synced != pod.UID {
 		}
@@ -83,7 +83,7 @@ func BenchmarkExitToStatus(b *testing.B) {
 	var total time.Duration
 	for b.Loop() {
 		n++
-		pod := wanted(fmt.Sprint("job-", n), v1.RestartPolicyNever, "serves")
+		pod := newTestPod(fmt.Sprint("job-", n), v1.RestartPolicyNever, "serves")
 		source.Set(pod)
 		wait := func(phase v1.PodPhase) {
 			if _, err := spine.sink.Wait(b.Context(), pod.UID, func(s v1.PodStatus) bool { return s.Phase == phase }); err != nil {

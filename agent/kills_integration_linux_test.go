@@ -23,9 +23,9 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// A container whose process is killed is started again, and counted once, with
-// and without a runtime that has events. How long that takes is printed, with the
-// share of the runtime itself beside it.
+// A container whose process is killed is restarted, and counted once, with and without
+// a runtime that emits events. The latency is logged, together with the runtime's part
+// of it.
 func TestIntegrationAKilledContainerComesBack(t *testing.T) {
 	lab.Need(t, "containerd")
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
@@ -67,7 +67,7 @@ func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, kills int32
 	ended := make(chan error, 1)
 	go func() { ended <- node.Run(ctx) }()
 
-	pod := wanted(fmt.Sprintf("victim-%d", seed), v1.RestartPolicyAlways, lab.Busybox)
+	pod := newTestPod(fmt.Sprintf("victim-%d", seed), v1.RestartPolicyAlways, lab.Busybox)
 	pod.Spec.HostNetwork = true
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	pod.Spec.Containers[0].Command = []string{"sleep", "3600"}
@@ -109,14 +109,14 @@ func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, kills int32
 	require.NoError(t, <-ended)
 }
 
-// at returns a percentile of what is sorted.
+// at returns a percentile of sorted durations.
 func at(sorted []time.Duration, percent int) time.Duration {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(100 * time.Microsecond)
 }
 
 func bareID(id string) string { return id[strings.Index(id, "://")+3:] }
 
-// pidOf returns the process of a container, as containerd tells it.
+// pidOf returns the process ID of a container, as reported by containerd.
 func pidOf(t *testing.T, client *remote.Client, id string) int {
 	t.Helper()
 	answer, err := client.Runtime.ContainerStatus(t.Context(), bareID(id), true)

@@ -35,7 +35,7 @@ func TestGarbageReleasesTheResourcesOfPodsThatTheRuntimeDoesNotList(t *testing.T
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
 	require.ErrorIs(t, g.CollectGarbage(t.Context(), policy), assert.AnError)
 	require.Nil(t, allocated.Admit(t.Context(), pod("new")))
-	assert.Len(t, held, 3, "it is not known what runs")
+	assert.Len(t, held, 3, "the running pods are unknown")
 
 	k.fail = nil
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))

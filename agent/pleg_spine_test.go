@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A reads counts what is asked of a runtime.
+// A reads counts the calls to a runtime.
 type reads struct {
 	mu    sync.Mutex
 	count map[string]int // by method
@@ -57,12 +57,12 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		time.Sleep(3*time.Second + time.Second/2)
 		seen.take()
 
-		// From wanted to running, ten containers at once.
+		// From desired to running, ten containers at once.
 		images := make([]string, 10)
 		for i := range images {
 			images[i] = "serves"
 		}
-		web := wanted("web", v1.RestartPolicyAlways, images...)
+		web := newTestPod("web", v1.RestartPolicyAlways, images...)
 		source.Set(web)
 		phase(web, v1.PodRunning)
 		assert.LessOrEqual(t, seen.take()["PodStatus"], 4, "11 things were started")
@@ -77,15 +77,15 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		assert.Empty(t, s.workers.States(), "sync, terminating and terminated are behind it")
 
 		// From running to its end.
-		job := wanted("job", v1.RestartPolicyNever, "serves")
+		job := newTestPod("job", v1.RestartPolicyNever, "serves")
 		source.Set(job)
 		phase(job, v1.PodRunning)
 		require.NoError(t, rt.Exit(job.UID, "c0", 0))
 		phase(job, v1.PodSucceeded)
 
-		// And then there is a list each 5 minutes, and no look at any pod: that
-		// it is synced again each minute is no reason for one.
-		source.Set(job, wanted("rests", v1.RestartPolicyAlways, images...))
+		// After that there is one list each 5 minutes, and no inspection of any pod:
+		// the sync of each minute does not cause one.
+		source.Set(job, newTestPod("rests", v1.RestartPolicyAlways, images...))
 		time.Sleep(30 * time.Minute)
 		seen.take()
 		time.Sleep(30 * time.Minute)

@@ -18,7 +18,7 @@ type checker func(ctx context.Context) (runtime.Health, error)
 
 func (c checker) Check(ctx context.Context) (runtime.Health, error) { return c(ctx) }
 
-func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
+func TestHealthReportsTheRuntimesError(t *testing.T) { // sl-3
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		h := newRuntimeHealth(checker(func(ctx context.Context) (runtime.Health, error) {
@@ -81,7 +81,7 @@ func TestARuntimeIsDownWhileTheNextCheckHangs(t *testing.T) { // sl-3
 	})
 }
 
-func TestTheFirstAnswerIsWaitedForNotTooLong(t *testing.T) { // sl-5
+func TestTheFirstCheckHasATimeout(t *testing.T) { // sl-5
 	synctest.Test(t, func(t *testing.T) {
 		hangs := true
 		h := newRuntimeHealth(checker(func(ctx context.Context) (runtime.Health, error) {

@@ -31,23 +31,23 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/sc
 
 // TestScenarios plays testdata/scenarios/*.txt (package internal/script has the
 // format): pods on the whole way from source to sink, over a runtime in memory,
-// in virtual time. What a command led to is what the sink heard, with the seconds
-// since the start, the last word of each moment. Commands:
+// in virtual time. The effects of a command are the statuses that the sink gets, with the seconds
+// since the start, the last status of each moment. Commands:
 //
 //	pod NAME POLICY CONTAINER...   the source has the pod from now on. A container is
 //	                               [init=|sidecar=]name[:Policy[(code=Action)]]
 //	static NAME POLICY CONTAINER...  the same for one of a file; NAME is uid/name
 //	delete NAME SECONDS            the source has a deletion timestamp and grace
-//	remove NAME                    the source has it no more
-//	evict NAME REASON MESSAGE      the agent ends it
+//	remove NAME                    the source no longer has it
+//	evict NAME REASON MESSAGE      the agent evicts it
 //	exit NAME CONTAINER CODE       a container exits; crash NAME: all of it does, as in a reboot
 //	hang NAME CONTAINER            it ignores TERM from now on
 //	slow CONTAINER SECONDS         containers of this name take so long to start
 //	no-image CONTAINER | image CONTAINER   they cannot be started, or can again
-//	stop-agent | start-agent       its containers go on
-//	sink-away | sink-back          the sink refuses what it is told, or takes it again
+//	stop-agent | start-agent       its containers keep running
+//	sink-away | sink-back          the sink rejects statuses, or accepts them again
 //	advance SECONDS                time passes
-//	runs                           what the runtime shows of pods of which something runs
+//	runs                           the runtime's pods with running containers
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/scenarios/*.txt", *update, func(t *testing.T, scenario *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {
@@ -80,9 +80,9 @@ type scenarios struct {
 	heard []*heard
 }
 
-// heard is what the sink was told of one pod at one moment, the last word of it:
-// what comes before that at the same moment has no fixed number of steps, and
-// what happens to two pods has no order.
+// heard is the last status of one pod that the sink got at one moment: the number of
+// statuses before it at the same moment is not fixed, and neither is the order of two
+// pods.
 type heard struct {
 	at      time.Duration
 	pod     *v1.Pod
@@ -90,7 +90,7 @@ type heard struct {
 	deleted bool
 }
 
-// start starts an agent that hears of the pods when it has looked around.
+// start starts an agent whose source has delivered the pods after the first relist.
 func (s *scenarios) start() {
 	s.source = new(podsource.Memory)
 	s.agent = newSpine(s.t, s.runtime, s.source, podworker.Hooks{}, s)
@@ -112,7 +112,7 @@ func (s *scenarios) hearLocked(pod *v1.Pod) *heard {
 
 var errAway = errors.New("the API server is away")
 
-// UpdatePodStatus remembers it.
+// UpdatePodStatus records it.
 func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodS
 	return nil
 }
 
-// DeletePod remembers it.
+// DeletePod records it.
 func (s *scenarios) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +248,7 @@ func (s *scenarios) do(c *script.Command) error {
 		s.agent = nil
 		return err
 	case "start-agent":
-		for i, pod := range s.pods { // the API server has what the sink was told
+		for i, pod := range s.pods { // the API server has the statuses that the sink got
 			s.mu.Lock()
 			s.pods[i] = pod.DeepCopy()
 			s.pods[i].Status = s.last[pod.UID]
@@ -298,7 +298,7 @@ func podOfScenario(c *script.Command) (*v1.Pod, error) {
 		case "init":
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, container)
 		default:
-			return nil, fmt.Errorf("what container is %q?", word)
+			return nil, fmt.Errorf("unknown container form %q", word)
 		}
 	}
 	return manifest.Default(pod), nil

@@ -68,9 +68,9 @@ func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsou
 	return s
 }
 
-// wanted returns a pod of these containers, whose images are what the runtime
-// behaves by.
-func wanted(name string, policy v1.RestartPolicy, images ...string) *v1.Pod {
+// newTestPod returns a pod of these containers, whose images determine the behavior of the
+// runtime.
+func newTestPod(name string, policy v1.RestartPolicy, images ...string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
 		Spec:       v1.PodSpec{RestartPolicy: policy},
@@ -86,7 +86,7 @@ func wanted(name string, policy v1.RestartPolicy, images ...string) *v1.Pod {
 	return manifest.Default(pod)
 }
 
-// newNode returns a runtime in which images do what their names say.
+// newNode returns a runtime in which the name of an image selects its behavior.
 func newNode() *runtimetest.Runtime {
 	rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
 	rt.Behave("init-ok", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
@@ -106,11 +106,11 @@ func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 		source := new(podsource.Memory)
 		s := newSpine(t, newNode(), source, podworker.Hooks{})
 		source.Set(
-			wanted("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"),
-			wanted("job", v1.RestartPolicyNever, "done"),
-			wanted("broken", v1.RestartPolicyNever, "done", "fails"),
-			wanted("crash", v1.RestartPolicyAlways, "fails", "serves"),
-			wanted("stubborn", v1.RestartPolicyAlways, "stubborn"),
+			newTestPod("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"),
+			newTestPod("job", v1.RestartPolicyNever, "done"),
+			newTestPod("broken", v1.RestartPolicyNever, "done", "fails"),
+			newTestPod("crash", v1.RestartPolicyAlways, "fails", "serves"),
+			newTestPod("stubborn", v1.RestartPolicyAlways, "stubborn"),
 		)
 		time.Sleep(time.Second / 2)
 		assert.Equal(t, v1.PodPending, s.phase("web"), "init containers come first")
@@ -129,7 +129,7 @@ func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 		web, _ := s.sink.Status("uid-web")
 		assert.Zero(t, web.ContainerStatuses[0].RestartCount)
 
-		source.Set(wanted("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"))
+		source.Set(newTestPod("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"))
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		assert.True(t, s.running("uid-stubborn"), "within its grace")
@@ -137,7 +137,7 @@ func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 		synctest.Wait()
 		pods, err := s.runtime.Pods(t.Context())
 		require.NoError(t, err)
-		require.Len(t, pods, 1, "what is not wanted any more leaves nothing behind")
+		require.Len(t, pods, 1, "a removed pod leaves nothing behind")
 		assert.EqualValues(t, "uid-web", pods[0].UID)
 		assert.Len(t, s.workers.States(), 1)
 		require.NoError(t, s.stop())
@@ -169,7 +169,7 @@ func twins(t *testing.T, rt *runtimetest.Runtime) (found []string) {
 	return found
 }
 
-func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
+func TestSpineWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
@@ -182,14 +182,14 @@ func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 			f := runtimetest.Fault{Delay: time.Duration(rng.IntN(500)) * time.Millisecond}
 			if rng.IntN(2) == 0 {
 				f.Err = errors.New("the runtime has a bad day")
-				f.Lost = rng.IntN(2) == 0 // it did what it was asked, and says it did not
+				f.Lost = rng.IntN(2) == 0 // the call took effect, and returns an error
 			}
 			return f
 		})
 		s := newSpine(t, rt, source, podworker.Hooks{})
 		var pods []*v1.Pod
 		for i := range 20 {
-			pods = append(pods, wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "init-ok", "serves", "serves"))
+			pods = append(pods, newTestPod(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "init-ok", "serves", "serves"))
 		}
 		source.Set(pods...)
 		for range 600 {
@@ -216,11 +216,11 @@ func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 	})
 }
 
-func TestSpineSaysThatARuntimeHangsAndGoesOn(t *testing.T) {
+func TestSpineReportsAHangingRuntimeAndContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, source := newNode(), new(podsource.Memory)
 		s := newSpine(t, rt, source, podworker.Hooks{})
-		source.Set(wanted("web", v1.RestartPolicyAlways, "serves"))
+		source.Set(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, s.health.Runtime())
 		require.NoError(t, s.changes.Healthy())
@@ -228,7 +228,7 @@ func TestSpineSaysThatARuntimeHangsAndGoesOn(t *testing.T) {
 		rt.Inject(func(runtimetest.Call) runtimetest.Fault { // as over a socket: calls time out
 			return runtimetest.Fault{Delay: 2 * time.Minute, Err: errors.New("deadline exceeded")}
 		})
-		source.Set(wanted("web", v1.RestartPolicyAlways, "serves"), wanted("late", v1.RestartPolicyAlways, "serves"))
+		source.Set(newTestPod("web", v1.RestartPolicyAlways, "serves"), newTestPod("late", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(time.Minute)
 		assert.ErrorContains(t, s.health.Runtime(), "container runtime is down")
 		time.Sleep(3 * time.Minute)
@@ -247,16 +247,16 @@ func TestSpineSaysThatARuntimeHangsAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestSpineSurvivesItsAgents(t *testing.T) {
+func TestSpineOverSeveralAgents(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		rt := newNode()
 		pods := []*v1.Pod{
-			wanted("web", v1.RestartPolicyAlways, "init-ok", "serves"),
-			wanted("crash", v1.RestartPolicyAlways, "fails"),
-			wanted("job", v1.RestartPolicyNever, "done"),
+			newTestPod("web", v1.RestartPolicyAlways, "init-ok", "serves"),
+			newTestPod("crash", v1.RestartPolicyAlways, "fails"),
+			newTestPod("job", v1.RestartPolicyNever, "done"),
 		}
 		var id string
 		restarts := int32(0)
@@ -274,7 +274,7 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 				if id == "" {
 					id = c.ID
 				}
-				require.Equal(t, id, c.ID, "what runs is not restarted")
+				require.Equal(t, id, c.ID, "a running container is not restarted")
 			}
 			st, err = rt.PodStatus(t.Context(), "uid-crash")
 			require.NoError(t, err)
@@ -284,15 +284,15 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 			}
 			st, err = rt.PodStatus(t.Context(), "uid-job")
 			require.NoError(t, err)
-			require.LessOrEqual(t, len(st.Containers), 1, "what is done is not done again")
+			require.LessOrEqual(t, len(st.Containers), 1, "a completed container does not run again")
 		}
 		assert.NotEmpty(t, id)
 	})
 }
 
-// A static pod of a manifest that was changed while no agent ran gives way to the
-// new one, though the API server has not been heard of; what may be the API
-// server's runs on (#112814).
+// A static pod of a manifest that was changed while no agent ran is replaced by the
+// new one, although the API server's pods have not been received; pods that may be the
+// API server's keep running (#112814).
 func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, files := newNode(), new(podsource.Memory)
@@ -313,14 +313,14 @@ func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 			return uids
 		}
 		manifest := func(uid types.UID) *v1.Pod {
-			pod := wanted("web", v1.RestartPolicyAlways, "serves")
+			pod := newTestPod("web", v1.RestartPolicyAlways, "serves")
 			pod.UID = uid
 			return pod
 		}
 
 		files.Set(manifest("old"))
 		api := new(podsource.Memory)
-		api.Set(wanted("paid", v1.RestartPolicyAlways, "serves"))
+		api.Set(newTestPod("paid", v1.RestartPolicyAlways, "serves"))
 		stop := start(api)
 		time.Sleep(5 * time.Second)
 		assert.ElementsMatch(t, []types.UID{"old", "uid-paid"}, runs())

@@ -24,24 +24,24 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// What the providers of virtual-kubelet have to live with, each as a test that we
-// do not:
+// Known problems of the providers of virtual-kubelet, each with the test that shows
+// its absence here:
 //
 //  1. names in place of UIDs: TestAPodRecreatedUnderItsNameIsNotMixedUp here
 //  2. objects deleted before their pods: TestAnObjectIsNotDeletedBeforeItsPodIsGone here
-//  3. tombstones dropped: TestAPodThatGoesWhileNobodyWatchesIsEnded in kube/client
-//  4. pods swept once, or while they live: TestDanglingPodsAreEndedWhenTheSourceHasSpokenAndNotBefore here
+//  3. tombstones dropped: TestAPodDeletedWithoutAWatchIsTerminated in kube/client
+//  4. pods swept once, or while they live: TestOrphansAreTerminatedOnlyAfterTheSourceHasSynced here
 //  5. statuses lost, or turned back: TestATerminalStatusOutlivesErrorsOfTheAPI,
-//     TestAnAgentThatIsKilledRunsNoFinishedPodAgain, TestAnErrorOfARunningPodDoesNotMakeItPending,
-//     TestAForeignEditOfAStatusIsMendedAndEchoesCostNothing here; over a client of an API server
-//     TestAStatusThatSomebodyElseChangedIsMended in kube/client
-//  6. polls, and callers that wait: TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI here
+//     TestAKilledAgentRunsNoFinishedPodAgain, TestAnErrorOfARunningPodDoesNotMakeItPending,
+//     TestAForeignEditOfAStatusIsRepairedAndEchoesAreIgnored here; over a client of an API server
+//     TestAStatusChangedByAnotherClientIsRepaired in kube/client
+//  6. polls, and callers that wait: TestAPodAtRestIsNotPolledAndNoCallWaitsForTheAPI here
 //  7. all Secrets, ConfigMaps and Services of the cluster: TestNothingOfTheWholeClusterIsRead
-//     and TestOnlyWhatPodsReferToIsRead in kube/client
-//  8. a panic on the update of an unknown pod: TestAnUpdateOfAPodThatNobodyKnowsIsNoPanic here
+//     and TestOnlyReferencedObjectsAreRead in kube/client
+//  8. a panic on the update of an unknown pod: TestAnUpdateOfAnUnknownPodIsNoPanic here
 
-// An api is what such providers talk to: an API server in memory, which knows pods by
-// name, and statuses that come back by its watch.
+// An api is the API server as seen by such providers: in memory, with pods by name,
+// and statuses that return by its watch.
 type api struct {
 	source podsource.Memory
 
@@ -72,7 +72,7 @@ func (a *api) create(pod *v1.Pod) {
 	a.showLocked()
 }
 
-// change changes the pod of that name, if it is there.
+// change changes the pod of that name, if it exists.
 func (a *api) change(name string, change func(*v1.Pod)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *api) change(name string, change func(*v1.Pod)) {
 	}
 }
 
-// remove asks for the deletion of a pod.
+// remove requests the deletion of a pod.
 func (a *api) remove(name string) {
 	a.change(name, func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })
 }
@@ -159,7 +159,7 @@ func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
 		for i := range 50 {
-			pod := wanted("web", v1.RestartPolicyAlways, "serves")
+			pod := newTestPod("web", v1.RestartPolicyAlways, "serves")
 			pod.UID = types.UID(fmt.Sprint("web-", i))
 			a.create(pod) // the one before may still be stopping
 			time.Sleep(1500 * time.Millisecond)
@@ -178,9 +178,9 @@ func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
 		require.NoError(t, err)
 		assert.Len(t, pods, 1, "of the others nothing is left")
 		calls, stale := a.made(), a.stale
-		assert.LessOrEqual(t, stale, 4*50, "each pod is told its end, and no more")
+		assert.LessOrEqual(t, stale, 4*50, "each pod gets its final status, and no more")
 		time.Sleep(time.Hour)
-		assert.Equal(t, calls, a.made(), "what is impossible is not retried")
+		assert.Equal(t, calls, a.made(), "an impossible update is not retried")
 		require.NoError(t, s.stop())
 	})
 }
@@ -192,7 +192,7 @@ func TestAnObjectIsNotDeletedBeforeItsPodIsGone(t *testing.T) { // 2
 		rt.Behave("slow", runtimetest.Behaviour{StartDelay: 5 * time.Minute})
 		s := a.provide(t, rt)
 		for name, image := range map[string]string{"waits": "cannot", "pulls": "slow", "stubborn": "stubborn", "web": "serves"} {
-			a.create(wanted(name, v1.RestartPolicyAlways, image))
+			a.create(newTestPod(name, v1.RestartPolicyAlways, image))
 		}
 		time.Sleep(20 * time.Second)
 		for _, name := range []string{"waits", "pulls", "stubborn", "web"} {
@@ -210,16 +210,16 @@ func TestAnObjectIsNotDeletedBeforeItsPodIsGone(t *testing.T) { // 2
 	})
 }
 
-func TestDanglingPodsAreEndedWhenTheSourceHasSpokenAndNotBefore(t *testing.T) { // 4: elotl/kip#107
+func TestOrphansAreTerminatedOnlyAfterTheSourceHasSynced(t *testing.T) { // 4: elotl/kip#107
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
-		a.create(wanted("web", v1.RestartPolicyAlways, "serves"))
-		a.create(wanted("lost", v1.RestartPolicyAlways, "serves"))
+		a.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
+		a.create(newTestPod("lost", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, s.stop())
 
-		// The agent is started again, and hears of its pods only an hour later.
+		// The agent restarts, and receives its pods only an hour later.
 		late := newAPI()
 		s = late.provide(t, rt)
 		time.Sleep(time.Hour)
@@ -236,7 +236,7 @@ func TestDanglingPodsAreEndedWhenTheSourceHasSpokenAndNotBefore(t *testing.T) { 
 			}
 			return runtimetest.Fault{}
 		})
-		late.create(wanted("web", v1.RestartPolicyAlways, "serves"))
+		late.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(5 * time.Minute)
 		assert.True(t, s.running("uid-lost"))
 		mu.Lock()
@@ -244,9 +244,9 @@ func TestDanglingPodsAreEndedWhenTheSourceHasSpokenAndNotBefore(t *testing.T) { 
 		mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		assert.False(t, s.running("uid-lost"), "what failed is tried again")
+		assert.False(t, s.running("uid-lost"), "a failed removal is retried")
 		web, _ := s.sink.Status("uid-web")
-		assert.Zero(t, web.ContainerStatuses[0].RestartCount, "and who is wanted was left alone")
+		assert.Zero(t, web.ContainerStatuses[0].RestartCount, "and the desired pod was left alone")
 		require.NoError(t, s.stop())
 	})
 }
@@ -255,7 +255,7 @@ func TestATerminalStatusOutlivesErrorsOfTheAPI(t *testing.T) { // 5: #712
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
-		a.create(wanted("job", v1.RestartPolicyNever, "fails"))
+		a.create(newTestPod("job", v1.RestartPolicyNever, "fails"))
 		time.Sleep(time.Second)
 		a.away(errors.New("etcdserver: request timed out"))
 		time.Sleep(time.Hour)
@@ -269,11 +269,11 @@ func TestATerminalStatusOutlivesErrorsOfTheAPI(t *testing.T) { // 5: #712
 	})
 }
 
-func TestAnAgentThatIsKilledRunsNoFinishedPodAgain(t *testing.T) { // 5: #762
+func TestAKilledAgentRunsNoFinishedPodAgain(t *testing.T) { // 5: #762
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
-		a.create(wanted("job", v1.RestartPolicyNever, "done"))
+		a.create(newTestPod("job", v1.RestartPolicyNever, "done"))
 		time.Sleep(time.Second)
 		a.away(errors.New("no route to host"))
 		time.Sleep(time.Minute) // it terminates without a notification
@@ -296,7 +296,7 @@ func TestAnErrorOfARunningPodDoesNotMakeItPending(t *testing.T) { // 5: #744
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
-		a.create(wanted("web", v1.RestartPolicyAlways, "serves"))
+		a.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, v1.PodRunning, a.get("web").Status.Phase)
 		rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
@@ -315,21 +315,21 @@ func TestAnErrorOfARunningPodDoesNotMakeItPending(t *testing.T) { // 5: #744
 	})
 }
 
-func TestAForeignEditOfAStatusIsMendedAndEchoesCostNothing(t *testing.T) { // 5: #899; st-71
+func TestAForeignEditOfAStatusIsRepairedAndEchoesAreIgnored(t *testing.T) { // 5: #899; st-71
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
-		a.create(wanted("web", v1.RestartPolicyAlways, "serves"))
+		a.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Minute)
 		before := a.made()
-		assert.LessOrEqual(t, before, 4, "what comes back by the watch is not written again")
+		assert.LessOrEqual(t, before, 4, "the watch event of an own write is not written again")
 		a.change("web", func(p *v1.Pod) { p.Status.Phase, p.Status.ContainerStatuses = v1.PodPending, nil })
 		time.Sleep(time.Minute)
 		assert.Equal(t, v1.PodRunning, a.get("web").Status.Phase)
 		assert.Equal(t, before+1, a.made())
 
 		// A readiness gate that another client sets is no edit, and takes effect at once.
-		gated := wanted("gated", v1.RestartPolicyAlways, "serves")
+		gated := newTestPod("gated", v1.RestartPolicyAlways, "serves")
 		gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "lb"}}
 		a.create(gated)
 		time.Sleep(time.Minute)
@@ -343,12 +343,12 @@ func TestAForeignEditOfAStatusIsMendedAndEchoesCostNothing(t *testing.T) { // 5:
 	})
 }
 
-func TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI(t *testing.T) { // 6
+func TestAPodAtRestIsNotPolledAndNoCallWaitsForTheAPI(t *testing.T) { // 6
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
 		s := a.provide(t, rt)
 		for i := range 50 {
-			a.create(wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves"))
+			a.create(newTestPod(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves"))
 		}
 		time.Sleep(2 * time.Minute)
 		looks := 0
@@ -364,7 +364,7 @@ func TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI(t *testing.T) { // 6
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		mu.Lock()
-		assert.LessOrEqual(t, looks, 50*2, "virtual-kubelet would have looked 18,000 times")
+		assert.LessOrEqual(t, looks, 50*2, "virtual-kubelet would have polled 18,000 times")
 		mu.Unlock()
 		require.NoError(t, s.stop())
 
@@ -377,7 +377,7 @@ func TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI(t *testing.T) { // 6
 		go func() { ran <- m.Run(ctx) }()
 		began := time.Now()
 		for i := range 1000 {
-			m.Report(wanted(fmt.Sprint("p", i), v1.RestartPolicyAlways, "serves"), &runtime.PodStatus{}, nil, runtime.Termination{})
+			m.Report(newTestPod(fmt.Sprint("p", i), v1.RestartPolicyAlways, "serves"), &runtime.PodStatus{}, nil, runtime.Termination{})
 		}
 		assert.Zero(t, time.Since(began))
 		cancel()
@@ -391,11 +391,11 @@ type sinkOf func(ctx context.Context) error
 func (f sinkOf) UpdatePodStatus(ctx context.Context, _ *v1.Pod, _ v1.PodStatus) error { return f(ctx) }
 func (f sinkOf) DeletePod(ctx context.Context, _ *v1.Pod) error                       { return f(ctx) }
 
-func TestAnUpdateOfAPodThatNobodyKnowsIsNoPanic(t *testing.T) { // 8
+func TestAnUpdateOfAnUnknownPodIsNoPanic(t *testing.T) { // 8
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpine(t, newNode(), new(podsource.Memory), podworker.Hooks{})
 		loop := s.Loop()
-		stranger := wanted("stranger", v1.RestartPolicyAlways, "serves")
+		stranger := newTestPod("stranger", v1.RestartPolicyAlways, "serves")
 		loop.ReconcilePods([]*v1.Pod{stranger})
 		loop.RemovePods([]*v1.Pod{stranger})
 		loop.UpdatePods([]*v1.Pod{stranger})

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pod pipeline is assembled in one place, so that what the simulation proves
-// holds for every agent.
+// The pod pipeline is assembled in one place, so that the results of the simulation
+// are valid for every agent.
 func TestOnlyThisPackageAssemblesThePipeline(t *testing.T) {
 	const podworker = "github.com/kubeparts/kubeparts/podworker"
 	root := ".."

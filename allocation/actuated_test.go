@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestResourcesTakeTheirPlaceInAPodAndNothingElse(t *testing.T) { // al-1, al-2
+func TestApplyChangesOnlyResources(t *testing.T) { // al-1, al-2
 	spec := []string{"init i: cpu=1", "sidecar s: cpu=1/1", "a: cpu=1/2 memory=1Gi", "b: cpu=1", "pod: cpu=4"}
 	granted := allocation.DesiredResources(podOf("u", spec...), false)
 
@@ -46,7 +46,7 @@ func TestResourcesTakeTheirPlaceInAPodAndNothingElse(t *testing.T) { // al-1, al
 		assert.Nil(t, none.Apply(podOf("u", "a: cpu=1", "pod: cpu=1")).Spec.Resources)
 		assert.NotNil(t, granted.Apply(podOf("u", "a: cpu=1")).Spec.Resources)
 	})
-	t.Run("a container that was not there keeps what it asks for", func(t *testing.T) {
+	t.Run("a new container keeps its requests", func(t *testing.T) {
 		pod := podOf("u", "sidecar s: cpu=1/1", "a: cpu=1/2 memory=1Gi", "b: cpu=1", "c: cpu=7", "pod: cpu=4")
 		assert.Same(t, pod, granted.Apply(pod))
 	})
@@ -61,28 +61,28 @@ func TestAResizeIsInProgressWhileARunningContainerHasSomethingElse(t *testing.T)
 		podLevel string
 		want     bool
 	}{
-		"al-14 the same":                                     {[]string{"a: cpu=1/2 memory=1Gi/2Gi"}, runs("a: cpu=1000m/2 memory=1Gi/2Gi"), "", false},
-		"al-14 another limit":                                {[]string{"a: cpu=1/2"}, runs("a: cpu=1/3"), "", true},
-		"al-14 another request":                              {[]string{"a: cpu=1/2"}, runs("a: cpu=2/2"), "", true},
-		"al-14 another memory request":                       {[]string{"a: memory=1Gi"}, runs("a: memory=2Gi"), "", true},
-		"al-14 a limit that is not there yet":                {[]string{"a: cpu=1/2"}, runs("a: cpu=1"), "", true},
-		"al-14 a sidecar":                                    {[]string{"sidecar s: cpu=1/1", "a:"}, runs("s: cpu=2/2"), "", true},
-		"al-14 what does not run does not count":             {[]string{"a: cpu=1/2"}, exited, "", false},
-		"al-14 nor what nobody knows":                        {[]string{"a: cpu=1/2"}, runs("a"), "", false},
-		"al-14 nor other resources":                          {[]string{"a: example.com/gpu=1/1"}, runs("a: example.com/gpu=2/2"), "", false},
-		"al-14 nobody looked":                                {[]string{"a: cpu=1/2"}, nil, "", false},
-		"al-14 the pod as a whole":                           {[]string{"pod: cpu=2/2", "a:"}, runs("a"), "cpu=1/2", true},
-		"al-14 the pod as a whole, the same":                 {[]string{"pod: cpu=2/2", "a:"}, runs("a"), "cpu=2/2", false},
-		"al-19 a limit that was granted away":                {[]string{"a: cpu=1"}, runs("a: cpu=1/2"), "", false},
-		"#123441 less than 2 shares is 2 shares":             {[]string{"a: cpu=1m/5"}, runs("a: cpu=2m/5"), "", false},
-		"#123441 no request is 2 shares":                     {[]string{"a:"}, runs("a: cpu=2m"), "", false},
-		"#123441 less than the least quota is that":          {[]string{"a: cpu=5m/5m"}, runs("a: cpu=5m/10m"), "", false},
-		"#123441 a request that leaves no trace":             {[]string{"a: memory=1Gi/2Gi"}, runs("a: memory=-/2Gi"), "", false},
-		"cm-32 no request but a limit: the request is that":  {[]string{"a: cpu=-/2"}, runs("a: cpu=2/2"), "", false},
-		"the pod's limit stands in for the request":          {[]string{"pod: cpu=2/2", "a:"}, runs("a: cpu=2/2"), "cpu=2/2", false},
-		"not for a request of its own":                       {[]string{"pod: cpu=2/2", "a: cpu=1"}, runs("a: cpu=2/2"), "cpu=2/2", true},
-		"the pod's limit has changed":                        {[]string{"pod: cpu=4/4", "a:"}, runs("a: cpu=2/2"), "cpu=4/4", true},
-		"more than the least is told apart, a milli at that": {[]string{"a: cpu=3m/5"}, runs("a: cpu=2m/5"), "", true},
+		"al-14 the same":                                    {[]string{"a: cpu=1/2 memory=1Gi/2Gi"}, runs("a: cpu=1000m/2 memory=1Gi/2Gi"), "", false},
+		"al-14 another limit":                               {[]string{"a: cpu=1/2"}, runs("a: cpu=1/3"), "", true},
+		"al-14 another request":                             {[]string{"a: cpu=1/2"}, runs("a: cpu=2/2"), "", true},
+		"al-14 another memory request":                      {[]string{"a: memory=1Gi"}, runs("a: memory=2Gi"), "", true},
+		"al-14 a limit that is not applied yet":             {[]string{"a: cpu=1/2"}, runs("a: cpu=1"), "", true},
+		"al-14 a sidecar":                                   {[]string{"sidecar s: cpu=1/1", "a:"}, runs("s: cpu=2/2"), "", true},
+		"al-14 exited containers do not count":              {[]string{"a: cpu=1/2"}, exited, "", false},
+		"al-14 nor unknown resources":                       {[]string{"a: cpu=1/2"}, runs("a"), "", false},
+		"al-14 nor other resources":                         {[]string{"a: example.com/gpu=1/1"}, runs("a: example.com/gpu=2/2"), "", false},
+		"al-14 not observed":                                {[]string{"a: cpu=1/2"}, nil, "", false},
+		"al-14 the pod as a whole":                          {[]string{"pod: cpu=2/2", "a:"}, runs("a"), "cpu=1/2", true},
+		"al-14 the pod as a whole, the same":                {[]string{"pod: cpu=2/2", "a:"}, runs("a"), "cpu=2/2", false},
+		"al-19 a limit that was granted away":               {[]string{"a: cpu=1"}, runs("a: cpu=1/2"), "", false},
+		"#123441 less than 2 shares is 2 shares":            {[]string{"a: cpu=1m/5"}, runs("a: cpu=2m/5"), "", false},
+		"#123441 no request is 2 shares":                    {[]string{"a:"}, runs("a: cpu=2m"), "", false},
+		"#123441 less than the least quota is that":         {[]string{"a: cpu=5m/5m"}, runs("a: cpu=5m/10m"), "", false},
+		"#123441 a request that leaves no trace":            {[]string{"a: memory=1Gi/2Gi"}, runs("a: memory=-/2Gi"), "", false},
+		"cm-32 no request but a limit: the request is that": {[]string{"a: cpu=-/2"}, runs("a: cpu=2/2"), "", false},
+		"the pod's limit stands in for the request":         {[]string{"pod: cpu=2/2", "a:"}, runs("a: cpu=2/2"), "cpu=2/2", false},
+		"not for a container's own request":                 {[]string{"pod: cpu=2/2", "a: cpu=1"}, runs("a: cpu=2/2"), "cpu=2/2", true},
+		"the pod's limit has changed":                       {[]string{"pod: cpu=4/4", "a:"}, runs("a: cpu=2/2"), "cpu=4/4", true},
+		"above the minimum a milli makes a difference":      {[]string{"a: cpu=3m/5"}, runs("a: cpu=2m/5"), "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var podLevel *v1.ResourceRequirements
@@ -94,7 +94,7 @@ func TestAResizeIsInProgressWhileARunningContainerHasSomethingElse(t *testing.T)
 	}
 }
 
-func TestActuatedIsWhatTheRuntimeShows(t *testing.T) { // al-1
+func TestActuatedIsReadFromTheRuntime(t *testing.T) { // al-1
 	granted := podOf("u", "pod: cpu=9/9", "a: cpu=1/2 memory=1Gi/2Gi", "b: cpu=1/2", "c: cpu=1/2")
 	before := granted.DeepCopy()
 	has := allocation.Actuated(granted, runs("a: cpu=3", "b"), new(res("cpu=8/8")))
@@ -134,8 +134,8 @@ func TestAMemoryLimitBelowTheUsageIsRefused(t *testing.T) { // al-18
 	require.NoError(t, allocation.CheckDecrease(up, map[string]int64{"": 1000, "a": 1000}), "only memory, only decreases")
 }
 
-// cgroups is an Actuator that writes down what is asked of it, and fails where
-// told.
+// cgroups is an Actuator that records the calls, and fails the one that is set to
+// fail.
 type cgroups struct {
 	asked []string
 	fail  string
@@ -174,10 +174,10 @@ func TestCarryAnnouncesAndStopsAtTheFirstError(t *testing.T) {
 		done  int
 		asked []string
 	}{
-		"al-17 announced before it is written, al-21 done steps are told": {"", 3, []string{"announce 5", "set pod limit 5", "update a 2", "update b 3"}},
-		"al-17 a refusal ends it":                         {"announce 5", 0, []string{"announce 5"}},
-		"al-17 a failed write announces the old values":   {"set pod limit 5", 0, []string{"announce 5", "set pod limit 5", "announce 2"}},
-		"al-20 an error stops, al-21 what was done stays": {"update a 2", 1, []string{"announce 5", "set pod limit 5", "update a 2"}},
+		"al-17 announced before it is written, al-21 completed steps are reported": {"", 3, []string{"announce 5", "set pod limit 5", "update a 2", "update b 3"}},
+		"al-17 a rejection ends it":                        {"announce 5", 0, []string{"announce 5"}},
+		"al-17 a failed write announces the old values":    {"set pod limit 5", 0, []string{"announce 5", "set pod limit 5", "announce 2"}},
+		"al-20 an error stops, al-21 completed steps stay": {"update a 2", 1, []string{"announce 5", "set pod limit 5", "update a 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cgroups{fail: tc.fail}
@@ -192,7 +192,7 @@ func TestCarryAnnouncesAndStopsAtTheFirstError(t *testing.T) {
 			}
 		})
 	}
-	t.Run("al-17 also when it is called off meanwhile", func(t *testing.T) {
+	t.Run("al-17 also if it is canceled meanwhile", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cgroups{fail: "set pod limit 5", then: cancel}
 		_, err := allocation.Actuate(ctx, steps, c)

@@ -13,9 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Whatever is in a record, whole or with a good checksum and odd content: the
-// Manager opens, other pods are let in beside it, and its pod can be resized and
-// released.
+// Whatever a checkpoint contains, broken or with a correct checksum and odd content:
+// the Manager opens, other pods are admitted, and its pod can be resized and released.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"uid":"u","namespace":"ns","name":"web","regular":["a"],"allocated":{"containers":{"a":{"requests":{"cpu":"1"}}}}}`), true)
 	f.Add([]byte(`{"uid":"u","sidecars":["",""],"regular":["a","a"],"allocated":{"pod":{"limits":{"cpu":"-1e300"}}}}`), true)
@@ -45,7 +44,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// raw is content that is JSON already.
+// raw is content that is JSON already, stored as is.
 type raw []byte
 
 func (r raw) MarshalJSON() ([]byte, error) { return r, nil }

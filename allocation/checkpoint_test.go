@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestRecordsOutliveTheAgent(t *testing.T) {
+func TestCheckpointsOutliveTheAgent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "for it")
 	d := newDesk(t, allocation.Config{Dir: dir})
 	d.room = 3
@@ -25,10 +25,10 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 	assert.Equal(t, []string{"u-1.json"}, files(t, dir), "al-4")
 	refused := d.Admit(t.Context(), podOf("u-2", "a: cpu=2"))
 	require.Equal(t, &runtime.Rejection{Reason: "OutOfcpu", Message: "no room"}, refused)
-	assert.Equal(t, []string{"u-1.json"}, files(t, dir), "what was refused was granted nothing")
+	assert.Equal(t, []string{"u-1.json"}, files(t, dir), "a rejected pod has no allocation")
 
 	d.open(t)
-	require.NotNil(t, d.Admit(t.Context(), podOf("u-2", "a: cpu=2")), "its room is taken though nobody has brought it yet")
+	require.NotNil(t, d.Admit(t.Context(), podOf("u-2", "a: cpu=2")), "its room is taken before a source has added it")
 	require.Len(t, d.others, 1)
 	told := d.others[0]
 	assert.Equal(t, "ns/u-1", told.Namespace+"/"+told.Name)
@@ -40,8 +40,8 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 	resized := first.DeepCopy()
 	resized.Spec.Containers[0].Resources = res("cpu=9/9")
 	require.Nil(t, d.Admit(t.Context(), resized))
-	assert.Equal(t, []string{"add u-1 2"}, d.asked, "al-3: with what it was granted")
-	assert.Equal(t, "2", cpus(d.Allocate(t.Context(), resized, nil)), "al-3: and not with what it asks for")
+	assert.Equal(t, []string{"add u-1 2"}, d.asked, "al-3: with its allocation")
+	assert.Equal(t, "2", cpus(d.Allocate(t.Context(), resized, nil)), "al-3: and not its requests")
 	assert.Equal(t, []string{"PodResizePending=True Deferred no room @1"}, conditions(d, "u-1"))
 
 	d.Release("u-1")
@@ -50,7 +50,7 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 	require.Nil(t, d.Admit(t.Context(), podOf("u-2", "a: cpu=2")))
 }
 
-func TestARecordIsWrittenOnlyWhenItChanges(t *testing.T) { // al-5
+func TestACheckpointIsWrittenOnlyWhenItChanges(t *testing.T) { // al-5
 	dir := t.TempDir()
 	d := newDesk(t, allocation.Config{Dir: dir})
 	pod := d.runningAt(t, "u", "cpu=1")
@@ -74,7 +74,7 @@ func TestARecordIsWrittenOnlyWhenItChanges(t *testing.T) { // al-5
 	assert.False(t, untouched())
 }
 
-func TestABrokenRecordHurtsOnePod(t *testing.T) { // al-5
+func TestABrokenCheckpointAffectsOnePod(t *testing.T) { // al-5
 	dir := t.TempDir()
 	d := newDesk(t, allocation.Config{Dir: dir})
 	d.runningAt(t, "good", "cpu=1")
@@ -101,7 +101,7 @@ func TestABrokenRecordHurtsOnePod(t *testing.T) { // al-5
 	d.Allocate(t.Context(), bad, nil)
 	said.Reset()
 	d.Prune(func(uid types.UID) bool { return uid == "good" || uid == "bad" })
-	assert.Equal(t, []string{"README", "bad.json", "good.json"}, files(t, dir), "of nobody that is wanted")
+	assert.Equal(t, []string{"README", "bad.json", "good.json"}, files(t, dir), "of desired pods only")
 	d.open(t)
 	assert.Empty(t, said.String(), "the broken one was replaced")
 
@@ -123,7 +123,7 @@ func TestAFailedWriteIsOnlyLogged(t *testing.T) { // al-4
 	assert.Same(t, more, d.Allocate(t.Context(), more, nil))
 }
 
-func TestAnyUIDHasARecord(t *testing.T) {
+func TestAnyUIDHasACheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	d := newDesk(t, allocation.Config{Dir: dir})
 	for _, uid := range []types.UID{"../../etc/passwd", "", ".", "a/b", types.UID(strings.Repeat("x", 300)), `c:\d`} {
@@ -136,7 +136,7 @@ func TestAnyUIDHasARecord(t *testing.T) {
 	assert.Empty(t, files(t, dir))
 }
 
-func TestPruneKeepsWhatIsWanted(t *testing.T) {
+func TestPruneKeepsDesiredPods(t *testing.T) {
 	d := newDesk(t, allocation.Config{Dir: t.TempDir()})
 	d.runningAt(t, "kept", "cpu=1")
 	d.runningAt(t, "gone", "cpu=1")
@@ -146,5 +146,5 @@ func TestPruneKeepsWhatIsWanted(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(d.cfg.Dir, "kept.json"), nil, 0o600))
 	d.open(t)
 	d.Prune(func(uid types.UID) bool { return uid == "kept" })
-	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir), "broken, and wanted")
+	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir), "broken, and desired")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/allocation"
 )
 
-func TestWhatANodeCannotDoIsInfeasible(t *testing.T) {
+func TestInfeasibleResizes(t *testing.T) {
 	swaps := func(_ *v1.Pod, c *v1.Container) bool { return c.Name == "a" }
 	restart := func(pod *v1.Pod) *v1.Pod {
 		pod.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: "cpu"}, {ResourceName: "memory", RestartPolicy: v1.RestartContainer}}
@@ -39,7 +39,7 @@ func TestWhatANodeCannotDoIsInfeasible(t *testing.T) {
 			assert.Equal(t, tc.want, tc.node.Feasible(tc.desired, tc.granted))
 		})
 	}
-	t.Run("al-10 nobody else is asked then", func(t *testing.T) {
+	t.Run("al-10 no admitter is called then", func(t *testing.T) {
 		d := newDesk(t, allocation.Config{Node: static})
 		pod := wants(d.runningAt(t, "u", guaranteed), "cpu=2/2 memory=1Gi/1Gi")
 		d.Allocate(t.Context(), pod, nil)

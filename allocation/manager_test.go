@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A desk is a Manager with all that it is told and tells: it admits what fits
-// into room CPUs, and writes down who asked and what happened.
+// A desk is a Manager with its inputs and outputs: it admits pods that fit into room
+// CPUs, and records the calls and events.
 type desk struct {
 	*allocation.Manager
 	cfg allocation.Config
@@ -67,7 +67,7 @@ func cpus(p *v1.Pod) string {
 	return strings.Join(all, ",")
 }
 
-// open makes the Manager anew, as a restarted agent does.
+// open opens the Manager again, as a restarted agent does.
 func (d *desk) open(t *testing.T) *desk {
 	t.Helper()
 	var err error
@@ -102,7 +102,7 @@ func newDesk(t *testing.T, cfg allocation.Config) *desk {
 	return d.open(t)
 }
 
-// runningAt lets a pod in and runs it, and asks for figures then.
+// runningAt admits a pod with these resources, and allocates them while it runs.
 func (d *desk) runningAt(t *testing.T, uid types.UID, now string) *v1.Pod {
 	t.Helper()
 	pod := podOf(uid, "a: "+now)
@@ -143,7 +143,7 @@ func TestAResizeFromTheUpdateToItsEnd(t *testing.T) { // al-9, al-12, al-13, al-
 		d := newDesk(t, allocation.Config{})
 		pod := wants(d.runningAt(t, "u", "cpu=1/1"), "cpu=2/2")
 		got := d.Allocate(t.Context(), pod, runs("a: cpu=1/1"))
-		assert.Same(t, pod, got, "it has what it asks for: nothing to copy")
+		assert.Same(t, pod, got, "its allocation matches its spec: nothing to copy")
 		assert.Equal(t, []string{"add u 1", "resize u 2"}, d.asked, "al-9")
 		assert.Equal(t, []string{"PodResizeInProgress=True @2"}, conditions(d, "u"))
 		assert.Equal(t, []string{`u Normal ResizeStarted Pod resize started: {"containers":[{"name":"a","resources":{"limits":{"cpu":"2"},"requests":{"cpu":"2"}}}],"generation":2}`}, d.events)
@@ -152,7 +152,7 @@ func TestAResizeFromTheUpdateToItsEnd(t *testing.T) { // al-9, al-12, al-13, al-
 		d.Resized(pod, assert.AnError)
 		d.Resized(pod, assert.AnError)
 		assert.Equal(t, []string{"PodResizeInProgress=True Error " + assert.AnError.Error() + " @2"}, conditions(d, "u"), "al-12")
-		require.Len(t, d.events, 1, "told once")
+		require.Len(t, d.events, 1, "one event")
 		assert.Contains(t, d.events[0], `u Warning ResizeError Pod resize error: {"containers":`)
 		assert.Contains(t, d.events[0], `"generation":2,"error":"`+assert.AnError.Error()+`"}`)
 
@@ -161,7 +161,7 @@ func TestAResizeFromTheUpdateToItsEnd(t *testing.T) { // al-9, al-12, al-13, al-
 		assert.Equal(t, []string{"PodResizeInProgress=True @2"}, conditions(d, "u"), "until it is seen")
 		time.Sleep(time.Second)
 		d.Allocate(t.Context(), pod, nil)
-		assert.NotEmpty(t, conditions(d, "u"), "nobody looked")
+		assert.NotEmpty(t, conditions(d, "u"), "not observed")
 		d.Allocate(t.Context(), pod, runs("a: cpu=2/2"))
 		assert.Empty(t, conditions(d, "u"))
 		assert.Equal(t, []string{`u Normal ResizeCompleted Pod resize completed: {"containers":[{"name":"a","resources":{"limits":{"cpu":"2"},"requests":{"cpu":"2"}}}],"generation":2}`}, d.events)
@@ -170,7 +170,7 @@ func TestAResizeFromTheUpdateToItsEnd(t *testing.T) { // al-9, al-12, al-13, al-
 	})
 }
 
-func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // #126033
+func TestARejectedResizeKeepsTheAllocation(t *testing.T) { // #126033
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, allocation.Config{})
 		d.room = 3
@@ -179,7 +179,7 @@ func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // #126033
 
 		got := d.Allocate(t.Context(), pod, runs("a: cpu=1/1"))
 		assert.Equal(t, "1", cpus(got))
-		assert.Equal(t, "1", cpus(d.Allocated(pod)), "what restarts after a crash gets this too")
+		assert.Equal(t, "1", cpus(d.Allocated(pod)), "containers restarted after a crash get this too")
 		assert.Equal(t, []string{"PodResizePending=True Deferred no room @2"}, conditions(d, "u"), "al-11, al-12")
 		assert.Equal(t, []string{`u Warning ResizeDeferred Pod resize Deferred: {"containers":[{"name":"a","resources":{"limits":{"cpu":"2"},"requests":{"cpu":"2"}}}],"generation":2,"error":"no room"}`}, d.events, "al-13")
 
@@ -197,7 +197,7 @@ func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // #126033
 	})
 }
 
-func TestWhatIsAskedNoMoreIsPendingNoMore(t *testing.T) { // sl-21
+func TestAWithdrawnResizeIsNoLongerPending(t *testing.T) { // sl-21
 	d := newDesk(t, allocation.Config{})
 	first := d.runningAt(t, "u", "cpu=1/1")
 	d.room = 1
@@ -210,10 +210,10 @@ func TestWhatIsAskedNoMoreIsPendingNoMore(t *testing.T) { // sl-21
 	assert.Zero(t, d.Retry(t.Context(), "periodic_retry"))
 	d.room = 2
 	again := wants(back, "cpu=2/2")
-	assert.Same(t, again, d.Allocate(t.Context(), again, nil), "asked anew, it is decided anew")
+	assert.Same(t, again, d.Allocate(t.Context(), again, nil), "a new request is decided again")
 }
 
-func TestAnInfeasibleResizeIsNotTriedAgain(t *testing.T) { // al-10
+func TestAnInfeasibleResizeIsNotRetried(t *testing.T) { // al-10
 	d := newDesk(t, allocation.Config{})
 	d.room, d.never = 1, true
 	pod := wants(d.runningAt(t, "u", "cpu=1/1"), "cpu=2/2")
@@ -229,22 +229,22 @@ func TestAnInfeasibleResizeIsNotTriedAgain(t *testing.T) { // al-10
 	relabelled := pod.DeepCopy()
 	relabelled.Generation++
 	d.Allocate(t.Context(), relabelled, nil)
-	assert.Len(t, d.asked, asked, "it asks for the same")
+	assert.Len(t, d.asked, asked, "its requests are the same")
 
 	d.room = 3
 	other := wants(pod, "cpu=3/3")
 	assert.Same(t, other, d.Allocate(t.Context(), other, nil), "another resize is another matter")
 }
 
-func TestAPodThatRunsWithoutARecordHasWhatItAsksFor(t *testing.T) {
+func TestARunningPodWithoutACheckpointIsAllocatedItsRequests(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	pod := podOf("adopted", "a: cpu=1")
 	assert.Same(t, pod, d.Allocate(t.Context(), pod, runs("a: cpu=1")))
 	assert.Equal(t, "1", cpus(d.Allocated(wants(pod, "cpu=2"))))
-	assert.Empty(t, d.asked, "lq-28: what runs is not asked about")
+	assert.Empty(t, d.asked, "lq-28: a running pod is not admitted again")
 }
 
-func TestARestartSaysNothingTwice(t *testing.T) { // sl-20
+func TestARestartRepeatsNoEvents(t *testing.T) { // sl-20
 	d := newDesk(t, allocation.Config{Dir: t.TempDir()})
 	pod := d.runningAt(t, "u", "cpu=1/1")
 	half := wants(pod, "cpu=2/2")
@@ -293,7 +293,7 @@ func TestPodLevelResourcesAreResizedToo(t *testing.T) { // al-2, al-14
 	assert.True(t, same(res("cpu=3/3"), *d.ActuatedPodResources("u")))
 }
 
-func TestADecisionThatIsCalledOffIsNone(t *testing.T) {
+func TestACanceledDecisionHasNoEffect(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	pod := wants(d.runningAt(t, "u", "cpu=1"), "cpu=2")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -303,7 +303,7 @@ func TestADecisionThatIsCalledOffIsNone(t *testing.T) {
 	assert.Same(t, pod, d.Allocate(t.Context(), pod, nil), "the next sync decides")
 }
 
-func TestAManagerOfNothingGrantsEverything(t *testing.T) {
+func TestTheZeroConfigAllocatesEverything(t *testing.T) {
 	m, err := allocation.Open(allocation.Config{})
 	require.NoError(t, err)
 	pod := podOf("u", "a: cpu=1")

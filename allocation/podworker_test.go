@@ -20,7 +20,7 @@ var (
 	_ podworker.Admitter   = (*allocation.Manager)(nil)
 )
 
-// node is a runtime that gives containers what they should have, all at once.
+// node is a runtime that applies the desired resources of containers, all at once.
 type node struct {
 	runtime.Runtime
 	has string
@@ -41,8 +41,8 @@ type sink struct{}
 func (sink) UpdatePodStatus(context.Context, *v1.Pod, v1.PodStatus) error { return nil }
 func (sink) DeletePod(context.Context, *v1.Pod) error                     { return nil }
 
-// A resize as a whole agent has it: the source's word, a refusal, room, the
-// runtime's work, the status at each step.
+// A resize through a whole agent: the source's update, a rejection, room, the
+// runtime's calls, the status at each step.
 func TestAResizeThroughThePipeline(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	d.room = 1

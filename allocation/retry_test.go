@@ -32,8 +32,8 @@ func TestPendingResizesGoInOrder(t *testing.T) { // al-6
 		d.Retry(t.Context(), "periodic_retry")
 		assert.Equal(t, []string{"resize b-less 1", "resize c-important 2", "resize d-guaranteed 2", "resize a-later 2", "resize e-equal 2", "resize f-equal 2"}, d.asked)
 
-		// All of these were refused at one time. The next one is refused later,
-		// and goes behind its equals though its name is the first.
+		// All of these were rejected at one time. The next one is rejected later, and
+		// is queued after them although its name sorts first.
 		time.Sleep(time.Second)
 		ready := d.room
 		d.room = -1
@@ -42,14 +42,14 @@ func TestPendingResizesGoInOrder(t *testing.T) { // al-6
 		d.room = ready
 		d.asked = nil
 		d.Allocate(t.Context(), young, nil)
-		assert.Equal(t, "resize 0-young 2", d.asked[len(d.asked)-1], "never refused: it has waited least")
+		assert.Equal(t, "resize 0-young 2", d.asked[len(d.asked)-1], "never rejected: it has waited least")
 		d.asked = nil
 		d.Retry(t.Context(), "periodic_retry")
 		assert.Equal(t, "resize 0-young 2", d.asked[len(d.asked)-1], "longest deferred first")
 	})
 }
 
-func TestWhatIsGivenUpIsThereForTheNext(t *testing.T) { // al-6, al-9
+func TestReleasedResourcesAreAvailableToTheNextPod(t *testing.T) { // al-6, al-9
 	d := newDesk(t, allocation.Config{})
 	d.room = 6
 	d.notYet = true
@@ -61,11 +61,11 @@ func TestWhatIsGivenUpIsThereForTheNext(t *testing.T) { // al-6, al-9
 	d.notYet = false
 	assert.Equal(t, 2, d.Retry(t.Context(), "pods_added"))
 	require.Len(t, d.others, 1)
-	assert.Equal(t, "1", cpus(d.others[0]), "others with what they were granted")
+	assert.Equal(t, "1", cpus(d.others[0]), "others with their allocations")
 	assert.Equal(t, "5", cpus(d.Allocated(big)))
 }
 
-func TestNothingIsDecidedWhileSourcesAreNotReady(t *testing.T) { // al-8
+func TestNoResizeIsDecidedBeforeSourcesAreReady(t *testing.T) { // al-8
 	d := newDesk(t, allocation.Config{})
 	d.notYet = true
 	pod := wants(d.runningAt(t, "u", "cpu=1"), "cpu=2")
@@ -106,7 +106,7 @@ func TestTriggersAreNamed(t *testing.T) { // al-7
 	})
 }
 
-func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
+func TestRunRetriesPeriodically(t *testing.T) { // al-7
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, allocation.Config{})
 		d.notYet = true
@@ -143,7 +143,7 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 		assert.Equal(t, 2, asked(), "3 m later")
 		assert.Equal(t, "periodic_retry", trigger(1))
 
-		d.Release("nobody")
+		d.Release("unknown")
 		assert.Equal(t, 2, asked(), "nothing became free")
 		d.mu.Lock()
 		d.room = -1
@@ -153,7 +153,7 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 		assert.Equal(t, 4, asked())
 		assert.Equal(t, "pods_removed", trigger(2), "at once")
 		d.mu.Lock()
-		assert.Equal(t, []types.UID{"u", "u"}, d.changed, "once refused, once granted")
+		assert.Equal(t, []types.UID{"u", "u"}, d.changed, "once rejected, once allocated")
 		d.mu.Unlock()
 		cancel()
 		require.NoError(t, <-done)

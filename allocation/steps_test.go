@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestStepsComeInTheOrderThatKeepsThePodWideEnough(t *testing.T) {
+func TestStepsKeepThePodLimitAboveTheContainers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		has, granted []string
 		observed     *runtime.PodStatus
@@ -54,7 +54,7 @@ func TestStepsComeInTheOrderThatKeepsThePodWideEnough(t *testing.T) {
 			[]string{"a: cpu=1/2", "b: cpu=1"}, []string{"a: cpu=1/3", "b: cpu=1"}, runs("a", "b"),
 			[]string{"container a: cpu 1/2 to 1/3"},
 		},
-		"al-19 a limit that goes away stays": {
+		"al-19 a removed limit stays": {
 			[]string{"a: cpu=1/2 memory=1Gi/2Gi"}, []string{"a: cpu=1 memory=1Gi"}, runs("a"), nil,
 		},
 		"al-19 also the pod's": {
@@ -64,7 +64,7 @@ func TestStepsComeInTheOrderThatKeepsThePodWideEnough(t *testing.T) {
 			[]string{"a: cpu=1"}, []string{"a: cpu=1/2"}, runs("a"),
 			[]string{"container a: cpu 1/- to 1/2", "pod limit: cpu 1/- to 1/2"},
 		},
-		"what does not run is not touched, and sidecars are": {
+		"only running containers are changed, including sidecars": {
 			[]string{"sidecar s: cpu=1/1", "init i: cpu=1/1", "a: cpu=1/1"}, []string{"sidecar s: cpu=2/2", "init i: cpu=1/1", "a: cpu=2/2"}, runs("s"),
 			[]string{"pod limit: cpu 2/2 to 2/4", "pod request: cpu 2/4 to 4/4", "container s: cpu 1/1 to 2/2"},
 		},
@@ -99,10 +99,10 @@ func same(a, b v1.ResourceRequirements) bool {
 	return allocation.EqualResources(&a, &b)
 }
 
-// For random pods: carried out one after the other, the steps end where they
-// should, and on the way the limit of the pod is below the sum of its containers'
-// only if it was so before, or is to be so after (cm-43).
-func TestNoStepMakesThePodNarrowerThanItsContainers(t *testing.T) {
+// For random pods: executed in order, the steps reach the desired state, and meanwhile
+// the limit of the pod is below the sum of its containers' only if it was so before,
+// or will be so after (cm-43).
+func TestNoStepSetsThePodLimitBelowItsContainers(t *testing.T) {
 	const seed = 43
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	figure := func(name string) string {
@@ -168,8 +168,8 @@ func TestNoStepMakesThePodNarrowerThanItsContainers(t *testing.T) {
 				}
 				onTheWay = onTheWay || narrow()
 			}
-			// With a limit of its own a pod may well have less than its
-			// containers together.
+			// A pod with pod-level limits may have less than the sum of its
+			// containers.
 			if onTheWay && !atFirst && !narrow() && has.Spec.Resources == nil {
 				t.Fatalf("seed %d, round %d: %v to %v, %s: %v", seed, round, hasLines, grantedLines, name, steps)
 			}

@@ -104,7 +104,8 @@ func TestClassesAreNotComputedFromTheFirstPodsAfterARestart(t *testing.T) {
 				require.True(t, wrote)
 				assert.GreaterOrEqual(t, least, was)
 
-				// Once all are known, the class has exactly what they request.
+				// Once all pods are ensured, the class has exactly the sum of their
+				// requests.
 				require.NoError(t, m.Remove(t.Context(), "new"))
 				require.NoError(t, m.Sync(t.Context()))
 				assert.Equal(t, was, cpuOf(must(tree.Read(tree.class))))
@@ -120,8 +121,8 @@ func must(r cgroups.Resources, err error) cgroups.Resources {
 	return r
 }
 
-// A pod of an earlier agent that no source specifies counts until its cgroup has
-// been removed, by its worker, by a garbage collection, or behind the agent's back.
+// A pod of an earlier agent that no source specifies counts until its cgroup has been
+// removed, by its worker, by a garbage collection, or by another process.
 func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	facts := cgroups.Facts{Version: 1, Controllers: every}
 	pods := []*v1.Pod{pod("b-1", "cpu=1 /"), pod("b-2", "cpu=1 /"), pod("b-3", "cpu=1 /"), pod("b-4", "cpu=1 /"), pod("b-5", "cpu=1 /")}
@@ -138,13 +139,13 @@ func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	gone := func(uid types.UID) bool { return uid == "b-3" || uid == "b-4" }
 	require.NoError(t, m.Collect(t.Context(), gone, func(uid types.UID) bool { return uid == "b-4" }))
 	assert.GreaterOrEqual(t, shares(), int64(2*1024))
-	assert.Less(t, shares(), int64(3*1024), "a pod of which only volumes are left counts no more")
+	assert.Less(t, shares(), int64(3*1024), "a pod that has only volumes left no longer counts")
 	require.NoError(t, tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-5"}))
 	assert.EqualValues(t, 1024, shares())
 }
 
-// A pod that was not resized, but whose spec asks for more than its cgroup has,
-// raises its class at once.
+// A pod that was not resized, but whose requests exceed its cgroup, raises its class
+// at once.
 func TestAPodThatRequestsMoreThanItsCgroupHasRaisesItsClass(t *testing.T) {
 	tree, m := restarted(t, cgroups.Facts{Version: 1, Controllers: every}, cm.Policy{}, pod("b-1", "cpu=100m /"))
 	require.NoError(t, m.Ensure(t.Context(), pod("b-1", "cpu=2 /")))

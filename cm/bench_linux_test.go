@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// 1,000 pods get their cgroups and lose them, on the machine's own, against the
-// directories and writes alone that this takes. Needs root, and cgroup v1.
+// 1,000 pods get their cgroups and lose them, on the machine's hierarchy, compared
+// with the directory operations and writes alone. Needs root, and cgroup v1.
 func BenchmarkPodCgroups(b *testing.B) {
 	const pods = 1000
 	m, tree, base := realNode(b, cm.Policy{PodPids: 1024})
@@ -80,7 +80,7 @@ func BenchmarkPodCgroups(b *testing.B) {
 	})
 }
 
-// What is decided for a pod, without any file.
+// The computation for one pod, without file access.
 func BenchmarkPodResources(b *testing.B) {
 	p := pod("p-1", guaranteed, burstable)
 	policy := cm.Policy{PodPids: 1024}

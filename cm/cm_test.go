@@ -49,7 +49,7 @@ const (
 	besteffort = ""
 )
 
-func TestWhatAPodsCgroupIsToHave(t *testing.T) {
+func TestSettingsOfAPodsCgroup(t *testing.T) {
 	none := "cpu quota -1, cpu period 100000, memory -1, pids -1"
 	for _, tc := range []struct {
 		rule   string
@@ -66,7 +66,7 @@ func TestWhatAPodsCgroupIsToHave(t *testing.T) {
 		{"cm-15: no quota", cm.Policy{NoCPUQuota: true}, pod("a", guaranteed), "cpu shares 512, cpu quota -1, cpu period 100000, memory 67108864, pids -1"},
 		{"cm-2: another period", cm.Policy{CPUPeriod: 10 * time.Millisecond}, pod("a", guaranteed), "cpu shares 512, cpu quota 5000, cpu period 10000, memory 67108864, pids -1"},
 		{"cm-16: pids", cm.Policy{PodPids: 1024}, pod("a", besteffort), "cpu shares 2, cpu quota -1, cpu period 100000, memory -1, pids 1024"},
-		{"cm-17: huge pages that are asked for, and no others", cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, pod("a", "hugepages-2Mi=4Mi cpu=1 / hugepages-2Mi=4Mi hugepages-4Ki=8Ki"),
+		{"cm-17: huge pages that are requested, and no others", cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, pod("a", "hugepages-2Mi=4Mi cpu=1 / hugepages-2Mi=4Mi hugepages-4Ki=8Ki"),
 			"cpu shares 1024, " + none + ", hugepages 2MB 4194304, hugepages 1GB 0"},
 		{"cm-38: nothing protected by default", cm.Policy{Reserve: cm.ReserveNone}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, pids -1"},
 		{"cm-38: all", cm.Policy{Reserve: cm.ReserveAll}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory min 33554432, pids -1"},
@@ -93,7 +93,7 @@ func TestWhatAPodsCgroupIsToHave(t *testing.T) {
 	})
 }
 
-func TestWhatTheClassesAreToHave(t *testing.T) {
+func TestSettingsOfTheClasses(t *testing.T) {
 	demand := cm.ClassDemand{Guaranteed: cm.PodRequest{MilliCPU: 1000, Memory: 1000 << 20}, Burstable: cm.PodRequest{MilliCPU: 500, Memory: 500 << 20}}
 	node := list("memory=4000Mi")
 	for _, tc := range []struct {
@@ -115,7 +115,7 @@ func TestWhatTheClassesAreToHave(t *testing.T) {
 	}
 }
 
-// short is r as text, without the memory that is not protected: that is always set.
+// short formats r without the unprotected memory, which is always set.
 func short(r cgroups.Resources) string {
 	text := ", " + r.String()
 	for _, none := range []string{", memory min 0", ", memory low 0"} {
@@ -135,7 +135,7 @@ func show(l v1.ResourceList) string {
 	return strings.Join(out, " ")
 }
 
-func TestWhatOfANodeIsForPods(t *testing.T) {
+func TestAllocatable(t *testing.T) {
 	capacity := list("cpu=4 memory=8Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi pid=32768")
 	for _, tc := range []struct {
 		rule     string
@@ -143,7 +143,7 @@ func TestWhatOfANodeIsForPods(t *testing.T) {
 		want     string
 	}{
 		{"cm-22: huge pages are no memory", cm.Reserved{}, "cpu=4 memory=7Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
-		{"cm-22: what is reserved", cm.Reserved{System: list("cpu=100m memory=1Gi"), Kube: list("cpu=400m ephemeral-storage=10Gi"), Eviction: list("memory=100Mi")},
+		{"cm-22: reservations", cm.Reserved{System: list("cpu=100m memory=1Gi"), Kube: list("cpu=400m ephemeral-storage=10Gi"), Eviction: list("memory=100Mi")},
 			"cpu=3500m memory=6044Mi ephemeral-storage=90Gi hugepages-2Mi=1Gi"},
 		{"cm-22: not below zero", cm.Reserved{System: list("memory=9Gi")}, "cpu=4 memory=0 ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
 		{"cm-28: pids are called pid", cm.Reserved{System: list("pid=1000")}, "cpu=4 memory=7Gi ephemeral-storage=100Gi hugepages-2Mi=1Gi"},
@@ -153,7 +153,7 @@ func TestWhatOfANodeIsForPods(t *testing.T) {
 	assert.Equal(t, "cpu shares 4096, memory 8589934592, pids 32768, hugepages 2MB 1073741824", cm.ReservedResources(capacity, false).String(), "cm-23")
 	assert.Equal(t, "cpu shares 4096", cm.ReservedResources(capacity, true).String(), "cm-25")
 
-	// cm-26, word for word
+	// cm-26, verbatim
 	err := cm.CheckReserved(capacity, cm.Reserved{System: list("memory=5Gi"), Kube: list("memory=4Gi cpu=5")})
 	assert.ErrorContains(t, err, `invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. Expected capacity >= reservation.`)
 	assert.ErrorContains(t, err, `Resource "cpu" has a reservation of 5 but capacity of 4.`)
@@ -306,7 +306,7 @@ func TestTheTreeOfANode(t *testing.T) { // cm-12, cm-13, cm-18, cm-23, cm-24
 	require.NoError(t, n.Remove(t.Context(), "b-1"), "gone is gone")
 	require.NoError(t, n.Remove(t.Context(), "never was"))
 	assert.False(t, n.there("/kubepods/burstable/podb-1"))
-	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18, rt-123: after a pod has gone")
+	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18, rt-123: after a pod is removed")
 	assert.Contains(t, n.ops, "create /kubepods/podg-1", "cm-11")
 	assert.Contains(t, n.ops, "destroy /kubepods/burstable/podb-1", "cm-11")
 	assert.Contains(t, n.ops, "update /kubepods/burstable", "cm-11")

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// What of a node is for pods, which cgroup a pod has, and what is set there: functions,
-// without a machine.
+// The node's allocatable resources, the cgroup of a pod, and its settings: functions
+// that need no machine.
 func Example() {
 	capacity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi")}
 	pods := cm.Allocatable(capacity, cm.Reserved{System: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")}})

@@ -6,13 +6,13 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// The tests of real cgroups, on a kernel that has version 2 alone.
+// The tests of real cgroups, on a kernel with version 2 only.
 func TestIntegrationOnCgroupV2(t *testing.T) {
 	lab.Kernel(t, "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm/oom", "github.com/kubeparts/kubeparts/cm")
 }
 
-// The same on a machine whose cgroups are systemd's, and what needs systemd: the last one
-// stops the machine.
+// The same on a machine whose cgroups are managed by systemd, and the tests that need
+// systemd: the last one stops the machine.
 func TestIntegrationOnSystemd(t *testing.T) {
 	lab.Systemd(t, "Integration|TestSystemd", "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm", "github.com/kubeparts/kubeparts/shutdown/logind")
 }

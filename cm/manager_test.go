@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-func TestWhereAPodsContainersGo(t *testing.T) { // cm-6, cm-7, cm-21
+func TestCgroupParentOfContainers(t *testing.T) { // cm-6, cm-7, cm-21
 	p := pod("1-2", burstable)
 	for _, tc := range []struct {
 		cfg  cm.Config
@@ -98,7 +98,7 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	assert.EqualValues(t, 8<<30, *raw.has(t, "/kubepods").Memory, "cm-23: without pods the capacity")
 }
 
-func TestAnEnforcementThatFailsIsTriedAgainForEver(t *testing.T) { // cm-24
+func TestAFailedEnforcementIsRetriedForever(t *testing.T) { // cm-24
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, cm.Config{})
 		begun := time.Now()
@@ -121,12 +121,12 @@ func TestAnEnforcementThatFailsIsTriedAgainForEver(t *testing.T) { // cm-24
 	})
 }
 
-// existed is for faults, which hold the tree.
+// existed is for faults, which run with the tree locked.
 func (n *node) existed(name cgroups.Name) bool {
 	return slices.Contains(n.ops, "create "+name.String())
 }
 
-func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10
+func TestAnExistingCgroupIsCorrected(t *testing.T) { // cm-12, nq-10
 	group := cgroups.Name{"kubepods", "podg-1"}
 	other := cgroups.Resources{Pids: new(int64(5)), Memory: new(int64(32 << 20))}
 	n := newNode(t, cm.Config{})
@@ -137,7 +137,7 @@ func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10
 	assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
 	n.fixed = nil
 	require.NoError(t, n.Sync(t.Context()))
-	assert.Empty(t, n.fixed, "what is right is left alone")
+	assert.Empty(t, n.fixed, "correct values are not rewritten")
 	n.tree.Tamper(group, other)
 	n.tree.Tamper(cgroups.Name{"kubepods", "besteffort"}, cgroups.Resources{CPUWeight: new(int64(500))})
 	require.NoError(t, n.Sync(t.Context()))
@@ -152,8 +152,8 @@ func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10
 	assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
 }
 
-// A resize was cut short: the pod's spec says less than what a container has.
-func TestWhatContainersWereGivenIsNotNarrowed(t *testing.T) { // cm-43
+// An interrupted resize: the pod's spec has less than one of its containers.
+func TestLimitsAreNotLoweredBelowTheContainers(t *testing.T) { // cm-43
 	n := newNode(t, cm.Config{})
 	require.NoError(t, n.Setup(t.Context()))
 	group := cgroups.Name{"kubepods", "podg-1"}
@@ -219,14 +219,14 @@ func TestAResizeOfAPodsCgroup(t *testing.T) { // cm-43
 	assert.EqualValues(t, 64<<20, *has.Memory, "the other resource stays")
 	assert.EqualValues(t, 59, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18: of the class, too")
 	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceMemory, after))
-	require.NoError(t, n.Ensure(t.Context(), p), "the pod that is told may be older than the resize")
+	require.NoError(t, n.Ensure(t.Context(), p), "the pod passed may be older than the resize")
 	require.NoError(t, n.Sync(t.Context()))
 	assert.EqualValues(t, 128<<20, *n.has(t, "/kubepods/burstable/podb-1").Memory)
 	assert.Empty(t, n.fixed)
 
 	n.tree.Use(cgroups.Name{"kubepods", "burstable", "podb-1"}, cgroups.Stats{Memory: &cgroups.MemoryStats{Usage: 100 << 20}})
 	after.Limits = list("cpu=1 memory=64Mi")
-	assert.ErrorContains(t, n.Resize(t.Context(), p, v1.ResourceMemory, after), "104857600 bytes of memory are in use", "cm-43: not below what is in use")
+	assert.ErrorContains(t, n.Resize(t.Context(), p, v1.ResourceMemory, after), "104857600 bytes of memory are in use", "cm-43: not below the usage")
 	assert.EqualValues(t, 128<<20, *n.has(t, "/kubepods/burstable/podb-1").Memory)
 	assert.ErrorContains(t, n.Resize(t.Context(), p, "gpu", after), "only cpu and memory")
 	require.NoError(t, n.tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-1"}))
@@ -291,8 +291,8 @@ func TestKillsOfPodsAreCounted(t *testing.T) { // oom-1, oom-3
 	}
 }
 
-// Many pods come and go side by side; in the end the classes have what is left.
-func TestPodsComeAndGoSideBySide(t *testing.T) {
+// Many pods come and go concurrently; in the end the classes match the remaining pods.
+func TestPodsComeAndGoConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
 		m, err := cm.New(cm.Config{Tree: tree, Capacity: list("cpu=4")})
@@ -319,7 +319,8 @@ func TestPodsComeAndGoSideBySide(t *testing.T) {
 	})
 }
 
-// What an earlier agent protected is reclaimable again after the policy has changed.
+// Memory that an earlier agent protected is reclaimable again after the policy has
+// changed.
 func TestMemoryIsNoLongerProtectedOnceThePolicyIsOff(t *testing.T) {
 	pods := []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)}
 	show := func(r cgroups.Resources, err error) string {

@@ -28,9 +28,9 @@ func (s *slow) Remove(ctx context.Context, name cgroups.Name) error {
 	return s.Tree.Remove(ctx, name)
 }
 
-// A removal waits for those before it, each of which may wait for processes: a
-// static pod may be wanted again under its UID by then, and run.
-func TestAPodThatIsBackWhenItsTurnComesKeepsItsCgroup(t *testing.T) { // cm-44, hk-2
+// A removal waits for the earlier ones, each of which may wait for processes: a static
+// pod may be desired again under its UID by then, and run.
+func TestAPodThatIsDesiredAgainKeepsItsCgroup(t *testing.T) { // cm-44, hk-2
 	synctest.Test(t, func(t *testing.T) {
 		tree := &slow{Tree: cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})}
 		m, err := cm.New(cm.Config{Tree: tree, Capacity: list("cpu=4")})
@@ -48,7 +48,8 @@ func TestAPodThatIsBackWhenItsTurnComesKeepsItsCgroup(t *testing.T) { // cm-44, 
 	})
 }
 
-// What can't have a cgroup can be removed: its pod would never be done with.
+// A pod that can't have a cgroup can be removed: otherwise its cleanup would never
+// complete.
 func TestAPodWhoseUIDIsNoNameCanBeRemoved(t *testing.T) { // cm-6
 	n := newNode(t, cm.Config{})
 	require.NoError(t, n.Setup(t.Context()))

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// realNode is a manager on the machine's cgroups, in a place of its own.
+// realNode is a manager on the machine's cgroups, below a cgroup of the test.
 func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.Name) {
 	t.Helper()
 	lab.NeedHere(t, "root")
@@ -42,8 +42,8 @@ func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.
 	return m, tree, base
 }
 
-// files reads the files of a cgroup past all of this house's readers: "" where a
-// controller is not there.
+// files reads the files of a cgroup without this repository's readers: "" if a
+// controller is missing.
 func files(tree *host.Tree, name cgroups.Name) func(file string) string {
 	return func(file string) string {
 		for _, dir := range tree.Dirs(name) {
@@ -122,7 +122,8 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	require.NoError(t, err)
 }
 
-// Moves processes of the whole machine, hence only of an emulated one.
+// The test moves processes of the whole machine; hence it runs on an emulated one
+// only.
 func TestIntegrationProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 	if !lab.InsideKernel() {
 		t.Skip("it moves processes of the whole machine: it runs in the emulated ones")

@@ -28,7 +28,7 @@ func TestProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 		assert.True(t, in(agent, os.Getpid()))
 		assert.True(t, in(sys, 17) && in(sys, 18))
 
-		// Each minute what has come since is moved; what is below where it belongs stays.
+		// Each minute new processes are moved; processes below the target cgroup stay.
 		n.tree.Run(nil, false, 19)
 		require.NoError(t, n.tree.Move(t.Context(), agent.Child("below"), os.Getpid()))
 		go func() { _ = n.Run(t.Context()) }()
@@ -53,7 +53,7 @@ func TestProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 	})
 }
 
-func TestNobodyIsMovedUnlessThatIsAskedFor(t *testing.T) { // cm-46
+func TestProcessesAreNotMovedByDefault(t *testing.T) { // cm-46
 	n := newNode(t, cm.Config{})
 	n.tree.Run(nil, false, 17, os.Getpid())
 	require.NoError(t, n.Setup(t.Context()))
@@ -63,7 +63,7 @@ func TestNobodyIsMovedUnlessThatIsAskedFor(t *testing.T) { // cm-46
 	assert.Equal(t, []int{17, os.Getpid()}, strays)
 }
 
-func TestPlacesThatNobodyCanBeMovedTo(t *testing.T) { // cm-46
+func TestInvalidTargetsOfAMove(t *testing.T) { // cm-46
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Driver: cgroups.Systemd})
 	for says, cfg := range map[string]cm.Config{
 		`Config.Processes.Agent: "/" is the root`:                            {Tree: tree, Processes: cm.ProcessCgroups{Agent: "/"}},

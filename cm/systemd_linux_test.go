@@ -26,7 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// systemctl returns what systemd's tool says.
+// systemctl returns the output of systemd's tool.
 func systemctl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("systemctl", args...).CombinedOutput()
@@ -34,7 +34,7 @@ func systemctl(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// A slice is what a unit and its cgroup are to have.
+// A slice is the expected content of a unit and its cgroup.
 type slice struct{ files, properties map[string]string }
 
 func assertSlices(t *testing.T, tree *host.Tree, want map[string]slice, when string) {
@@ -75,7 +75,7 @@ func container(t *testing.T, pod cgroups.Name, id string, limits *oci.Resources)
 	return cmd
 }
 
-// lives reports whether it has not ended.
+// lives reports whether the process is running.
 func lives(cmd *exec.Cmd) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "stat"))
 	_, state, _ := strings.Cut(string(text), ") ")
@@ -89,7 +89,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	lab.NeedSystemd(t)
 	tree, err := host.New(host.Config{Driver: cgroups.Systemd})
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile("/run/systemd/system/runtime.slice", []byte("[Unit]\nDescription=what the agent and the runtime run in\n"), 0o644))
+	require.NoError(t, os.WriteFile("/run/systemd/system/runtime.slice", []byte("[Unit]\nDescription=agent and runtime\n"), 0o644))
 	systemctl(t, "daemon-reload")
 	systemctl(t, "start", "runtime.slice")
 
@@ -162,13 +162,13 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	require.NoError(t, m.Sync(t.Context()))
 	assert.Empty(t, repaired, "nothing was changed")
 	systemctl(t, "daemon-reload")
-	assertSlices(t, tree, want, "read anew")
+	assertSlices(t, tree, want, "reloaded")
 	for _, p := range []*v1.Pod{g, b, e} {
 		_, err := tree.Read(m.PodName(p))
 		assert.NoError(t, err, "it is whole")
 	}
 
-	// Containers come; pods still have what they have.
+	// Containers start; the pods' values stay.
 	id := "f00dfeed"
 	inG := container(t, m.PodName(g), id, &oci.Resources{SkipDevices: true, Memory: 32 << 20, CpuWeight: 20})
 	inB := container(t, m.PodName(b), "b0b0", &oci.Resources{SkipDevices: true})
@@ -203,14 +203,14 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	want["kubepods.slice"].files["memory.min"], want["kubepods.slice"].properties["MemoryMin"] = "134217728", "134217728"
 	assertSlices(t, tree, want, "resized")
 	systemctl(t, "daemon-reload")
-	assertSlices(t, tree, want, "resized, and read anew")
+	assertSlices(t, tree, want, "resized and reloaded")
 
 	// Another program changes the unit, or the cgroup without systemd.
 	systemctl(t, "set-property", "--runtime", gSlice, "MemoryMax=256M", "TasksMax=7")
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Dirs(m.PodName(b))[0], "pids.max"), []byte("5"), 0))
 	require.NoError(t, m.Sync(t.Context()))
 	assert.ElementsMatch(t, []string{m.PodName(g).String(), m.PodName(b).String()}, repaired)
-	assertSlices(t, tree, want, "put right")
+	assertSlices(t, tree, want, "corrected")
 
 	// Pods that are gone: what runs there ends, and systemd forgets their slices.
 	pods, err := m.Pods()

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 )
 
-// crowd is a node with so many pods and the kubelet's thresholds, of which the
-// one of memory is met if low says so.
+// crowd is a node with so many pods and the kubelet's thresholds; the memory threshold
+// is met if low is true.
 func crowd(pods int, low bool) eviction.Inputs {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := eviction.Inputs{Now: noon}
@@ -59,7 +59,7 @@ func crowd(pods int, low bool) eviction.Inputs {
 	return in
 }
 
-// BenchmarkPlan: 500 pods, of which one is to go.
+// BenchmarkPlan: 500 pods, one of them to be evicted.
 func BenchmarkPlan(b *testing.B) {
 	for _, low := range []bool{false, true} {
 		b.Run(map[bool]string{false: "healthy", true: "low"}[low], func(b *testing.B) {
@@ -74,8 +74,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkPass: one pass over 110 pods whose figures are at hand, with one
-// eviction.
+// BenchmarkPass: one pass over 110 pods with available figures, and one eviction.
 func BenchmarkPass(b *testing.B) {
 	in := crowd(110, true)
 	m, err := eviction.New(eviction.Config{

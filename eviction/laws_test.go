@@ -27,8 +27,8 @@ var signals = []eviction.Signal{
 	"memory.available", "allocatableMemory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available",
 }
 
-// some returns a figure of all kinds: mostly small ones that are near each other,
-// so that pods tie; sometimes none, or one that cannot be.
+// some returns random figures: mostly small ones close to each other, so that pods
+// tie; sometimes none, or an impossible one.
 func some(r *rand.Rand, odd bool) *uint64 {
 	n := r.Uint64N(8) * 100
 	if odd {
@@ -119,7 +119,7 @@ func randomInputs(r *rand.Rand, pods int, odd bool) eviction.Inputs {
 	return in
 }
 
-// laws calls law with plans of random nodes; the seed of one that fails is shown.
+// laws calls law with plans of random nodes; the seed of a failing one is logged.
 func laws(t *testing.T, law func(t *testing.T, r *rand.Rand, in eviction.Inputs)) {
 	t.Helper()
 	for seed := range uint64(800) {
@@ -161,7 +161,7 @@ func TestEqualInputsGiveEqualPlans(t *testing.T) {
 	})
 }
 
-func TestNobodyIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
+func TestNoPodIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		p := in.Plan()
 		if p.Chosen == nil {
@@ -179,12 +179,12 @@ func TestNobodyIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
 			assert.True(t, 0 <= o.Available && o.Available <= o.Capacity, "use beyond the capacity is not believed: %v", o)
 		}
 		after := p.After(&statsapi.Summary{}, nil)
-		assert.Nil(t, after.Chosen, "of what is not known nobody is evicted")
+		assert.Nil(t, after.Chosen, "no pod is evicted for unknown figures")
 		assert.Empty(t, after.Ranking)
 	})
 }
 
-func TestAHigherPriorityNeverMakesAPodGoEarlier(t *testing.T) {
+func TestAHigherPriorityNeverEvictsAPodEarlier(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before := in.Plan()
 		if before.Chosen == nil {
@@ -204,7 +204,7 @@ func TestAHigherPriorityNeverMakesAPodGoEarlier(t *testing.T) {
 	})
 }
 
-func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
+func TestRemovingAPodKeepsTheOrderOfTheOthers(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before := in.Plan()
 		if before.Chosen == nil {
@@ -218,7 +218,7 @@ func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
 	})
 }
 
-func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) {
+func TestUsageBeyondTheCapacityEvictsNoPod(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		in.MachineMemory = 1000
 		n := &in.Summary.Node
@@ -236,7 +236,7 @@ func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) {
 	})
 }
 
-func TestWhatAPodRequestsIsWhatPodRequestsSays(t *testing.T) {
+func TestRequestsMatchPodRequests(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		pod := in.Pods[0].DeepCopy()
 		list := func() v1.ResourceList {

@@ -29,7 +29,7 @@ func pressed(t *testing.T) *world {
 	return w
 }
 
-// notifier is told levels, and speaks when the test wants.
+// notifier records the levels it is given, and notifies when the test triggers it.
 type notifier struct {
 	mu     sync.Mutex
 	levels [][]int64
@@ -56,8 +56,8 @@ func (n *notifier) Update(levels []int64) error {
 	return errors.New("it is not ready")
 }
 
-// who cannot tell of one thing does not keep the others from being judged.
-func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
+// A notifier that fails for one signal does not prevent the evaluation of the others.
+func TestAFailedComponentDoesNotAffectOthers(t *testing.T) {
 	broken := errors.New("it is broken")
 	for name, tc := range map[string]struct {
 		fails   func(*eviction.Config, *world)
@@ -111,7 +111,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59
 		w.mu.Unlock()
 		synctest.Wait()
 		assert.Empty(t, w.take(), "the next pass is far")
-		for range 3 { // who cannot stop is heard once
+		for range 3 { // repeated notifications cause one pass
 			n.low()
 		}
 		synctest.Wait()
@@ -130,7 +130,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59
 	})
 }
 
-func TestWhoSpeaksWithoutEndDoesNotGetAllOfTheCPU(t *testing.T) {
+func TestEndlessNotificationsAreThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
@@ -153,7 +153,7 @@ func TestWhoSpeaksWithoutEndDoesNotGetAllOfTheCPU(t *testing.T) {
 	})
 }
 
-func TestHooksTellWhatMetricsCount(t *testing.T) { // ev-29
+func TestHooksReportValuesOfMetrics(t *testing.T) { // ev-29
 	synctest.Test(t, func(t *testing.T) {
 		w := pressed(t)
 		w.measured, w.stale = time.Now().Add(-3*time.Second), true
@@ -181,7 +181,7 @@ func TestHooksTellWhatMetricsCount(t *testing.T) { // ev-29
 	})
 }
 
-func TestAPassThatCannotLookSaysWhy(t *testing.T) {
+func TestAPassThatCannotMeasureReturnsTheCause(t *testing.T) {
 	boom := errors.New("boom")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -229,11 +229,11 @@ func TestAPassThatCannotLookSaysWhy(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = m.Pass(t.Context())
-	assert.NoError(t, err, "ev-15: nothing is to be looked after")
+	assert.NoError(t, err, "ev-15: there are no thresholds")
 	assert.NoError(t, m.Run(ended))
 }
 
-func TestWhenStepsWereDoneAndNobodyCanLookNobodyGoes(t *testing.T) {
+func TestNoPodIsEvictedIfTheReclaimCannotBeMeasured(t *testing.T) {
 	w := newWorld()
 	w.capacity["nodefs.available"], w.other["nodefs.available"] = 100, 99
 	w.config.Policy.Thresholds = []eviction.Threshold{{Signal: "nodefs.available", Value: eviction.Value{Percentage: 0.1}}}
@@ -242,7 +242,7 @@ func TestWhenStepsWereDoneAndNobodyCanLookNobodyGoes(t *testing.T) {
 	require.NoError(t, err)
 	w.summary, w.silentAfter = true, true
 	result, err := m.Pass(t.Context())
-	assert.EqualError(t, err, "eviction: summary: nobody answers")
+	assert.EqualError(t, err, "eviction: summary: no response")
 	assert.Empty(t, result.Evicted)
 	assert.NotEmpty(t, result.Steps)
 }
@@ -279,9 +279,9 @@ func TestPassesDoNotOverlap(t *testing.T) {
 	})
 }
 
-// When the agent ends in the midst of a pass nobody is told of evictions that are not
-// made any more.
-func TestWhenTheAgentEndsTheRestIsNotSaidToBeEvicted(t *testing.T) {
+// When the agent stops during a pass, no evictions are reported that are no longer
+// made.
+func TestEvictionsCanceledByAStopAreNotReported(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	limit := resource.MustParse("1Ki")
 	var pods []*v1.Pod

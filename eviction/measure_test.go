@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 )
 
-func TestASummaryThatHangsUntilItsContextEndsIsTriedAgain(t *testing.T) {
+func TestASummaryThatHangsUntilItsContextEndsIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
@@ -42,9 +42,9 @@ func TestASummaryThatHangsUntilItsContextEndsIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A summary that does not end with its context is left behind, and no other is
-// begun beside it.
-func TestASummaryThatHangsForeverIsLeftBehind(t *testing.T) {
+// A summary that does not return when its context is done is abandoned, and no second
+// one is started in parallel.
+func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
@@ -86,7 +86,7 @@ func TestASummaryThatHangsForeverIsLeftBehind(t *testing.T) {
 		assert.EqualError(t, failed[1], "eviction: summary: an earlier call has not returned for 1m15s")
 		assert.EqualError(t, m.Healthy(), "eviction: node not measured for 59m40s: eviction: summary: an earlier call has not returned for 59m35s")
 
-		// It returns at last.
+		// It finally returns.
 		w.mu.Lock()
 		w.pods[0].uses["memory.available"] = 3 << 29
 		w.mu.Unlock()

@@ -24,7 +24,7 @@ func bytesOf(text string) *uint64 {
 	return new(uint64(q.Value()))
 }
 
-// lowMemory is a node with one pod and 100Mi too little.
+// lowMemory is a node with the given pods and 100Mi too little available memory.
 func lowMemory(pods ...*v1.Pod) eviction.Inputs {
 	in := eviction.Inputs{
 		Now: noon, Pods: pods,
@@ -41,7 +41,7 @@ func lowMemory(pods ...*v1.Pod) eviction.Inputs {
 	return in
 }
 
-func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55, ev-57
+func TestTheMessageOfAnEvictionIsTheKubelets(t *testing.T) { // ev-53, ev-54, ev-55, ev-57
 	pod := podOf("web")
 	pod.Spec.InitContainers = []v1.Container{{Name: "sidecar"}}
 	pod.Spec.Containers = []v1.Container{
@@ -78,7 +78,7 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 		assert.Equal(t, "web-uid", back.Victim.UID)
 		assert.EqualValues(t, 300<<20, back.Victim.Usage)
 	})
-	t.Run("ev-50 for a limit of its own there is no disruption", func(t *testing.T) {
+	t.Run("ev-50 a pod over its own limit has no disruption condition", func(t *testing.T) {
 		local := eviction.Eviction{Pod: pod, Message: "m"}
 		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Termination())
 		assert.Empty(t, local.Event().Annotations)
@@ -104,7 +104,7 @@ func TestThePodHasItsGracePeriodForASoftThreshold(t *testing.T) { // ev-52
 		"the longest is shorter":         {new(int64(50)), 30, false, 30},
 		"it has none":                    {nil, 30, false, 30},
 		"overwritten":                    {new(int64(5)), 30, true, 30},
-		"nobody has any":                 {new(int64(5)), 0, false, 0},
+		"no pod has any":                 {new(int64(5)), 0, false, 0},
 		"its own is zero":                {new(int64(0)), 30, false, 0},
 		"a kubelet's default, unlimited": {new(int64(30)), 600, false, 30},
 	} {
@@ -145,15 +145,15 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 	again := soft.Plan()
 	require.Nil(t, again.Chosen)
 	soft.State, soft.Now = again.State, soft.Now.Add(time.Minute)
-	soft.Summary.Node.Memory.Time = metav1.Time{} // no time at all is always new
+	soft.Summary.Node.Memory.Time = metav1.Time{} // a zero time always counts as new
 	assert.NotNil(t, soft.Plan().Chosen, "the grace period counts from the new time")
 }
 
-func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // #43916
+func TestTheSourceOfMemoryFiguresIsConfigurable(t *testing.T) { // #43916
 	in := lowMemory(podOf("web"))
 	require.NotNil(t, in.Plan().Chosen, "much of the working set is cache")
 	in.Memory = &eviction.MemoryStats{Available: 600 << 20, Capacity: 1 << 30, At: noon}
-	assert.Nil(t, in.Plan().Chosen, "which the kernel says it would give back")
+	assert.Nil(t, in.Plan().Chosen, "which the kernel reports as reclaimable")
 	in.Memory.Available = -1
 	p := in.Plan()
 	assert.Nil(t, p.Chosen)
@@ -204,9 +204,9 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47
 	assert.Equal(t, []eviction.InvalidSignal{{Signal: "nodefs.available", Reason: "capacity is zero"}}, invalid, "some file systems count no inodes")
 }
 
-// of whom a figure is missing since the measuring failed is not evicted for it;
-// with a whole summary ev-41 holds.
-func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
+// A pod whose figures are missing because the measurement failed is not evicted for
+// it; with a complete summary ev-41 applies.
+func TestAPodIsNotEvictedForMissingFigures(t *testing.T) {
 	stats := func(mod func(*statsapi.PodStats)) *statsapi.PodStats {
 		s := &statsapi.PodStats{
 			Memory:       &statsapi.MemoryStats{WorkingSetBytes: new(uint64(5))},
@@ -276,10 +276,10 @@ func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
 	}
 }
 
-func TestLayoutsAreToldByDevicesOrByFigures(t *testing.T) { // ev-11
+func TestLayoutsFollowFromDevicesOrFigures(t *testing.T) { // ev-11
 	assert.Equal(t, eviction.SingleFS, eviction.LayoutByDevice("a", "a", "a", false))
 	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "b", "b", false))
-	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "a", "a", true), "one device, of which the runtime tells different figures")
+	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "a", "a", true), "one device, for which the runtime reports different figures")
 	assert.Equal(t, eviction.SplitImageFS, eviction.LayoutByDevice("a", "b", "a", false))
 	fs := func(size, inodes uint64) *statsapi.FsStats {
 		return &statsapi.FsStats{CapacityBytes: &size, Inodes: &inodes}
@@ -296,7 +296,7 @@ func TestLayoutsAreToldByDevicesOrByFigures(t *testing.T) { // ev-11
 		eviction.SingleFS.String()+", "+eviction.DedicatedImageFS.String()+", "+eviction.SplitImageFS.String()+", "+eviction.Layout(9).String())
 }
 
-func TestWhatIsDoneBeforePodsAreEvicted(t *testing.T) { // section 2.4, ev-34
+func TestReclaimStepsBeforeEvictions(t *testing.T) { // section 2.4, ev-34
 	c, i := eviction.DeleteUnusedContainers, eviction.DeleteUnusedImages
 	for layout, want := range map[eviction.Layout]map[eviction.Signal][]string{
 		eviction.SingleFS:         {"nodefs.available": {c, i}, "imagefs.inodesFree": {c, i}, "nodefs.inodesFree": {c, i}},
@@ -333,7 +333,7 @@ func TestLocalVolumesAreThoseOnTheNodesDisk(t *testing.T) { // ev-44
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: source})
 	}
 	stats := statsapi.PodStats{PodRef: statsapi.PodReference{UID: string(pod.UID)}}
-	for i, name := range []string{"cache", "memory", "config", "git", "secret", "claim", "nobody's"} {
+	for i, name := range []string{"cache", "memory", "config", "git", "secret", "claim", "foreign"} {
 		stats.VolumeStats = append(stats.VolumeStats, statsapi.VolumeStats{Name: name, FsStats: statsapi.FsStats{UsedBytes: new(uint64(1) << i)}})
 	}
 	in := eviction.Inputs{
@@ -347,7 +347,7 @@ func TestLocalVolumesAreThoseOnTheNodesDisk(t *testing.T) { // ev-44
 	assert.EqualValues(t, 1+4+8, in.Plan().Ranking[0].Usage)
 }
 
-func TestWhoMayStartUnderPressure(t *testing.T) { // ev-30 … ev-33
+func TestAdmissionUnderPressure(t *testing.T) { // ev-30 … ev-33
 	besteffort, burstable := podOf("besteffort"), podOf("burstable")
 	burstable.Spec.Containers[0].Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("1m")}
 	tolerant := func(t v1.Toleration) *v1.Pod {
@@ -429,7 +429,7 @@ func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // ev-51
 		"default/b was passed over: kill failed recently", p.Eviction(1).Explanation.String())
 }
 
-func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) {
+func TestTheMemoryOfANodeMayBeThatOfACgroup(t *testing.T) {
 	v1 := fstest.MapFS{"memory.limit_in_bytes": {Data: []byte("1000\n")}, "memory.usage_in_bytes": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("inactive_file 1\ntotal_inactive_file 100\n")}}
 	v2 := fstest.MapFS{"memory.max": {Data: []byte("1000\n")}, "memory.current": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("anon 5\ninactive_file 100\n")}}
 	for _, group := range []fstest.MapFS{v1, v2} {
@@ -448,7 +448,7 @@ func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestWhoIsCriticalIsTheOperatorsWord(t *testing.T) { // ev-31, ev-51
+func TestTheOperatorDefinesCriticalPods(t *testing.T) { // ev-31, ev-51
 	static := podOf("static")
 	static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
 	in := lowMemory(static)

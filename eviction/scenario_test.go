@@ -24,34 +24,34 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 // node over time, and what happens. What pods use comes back when they end.
 // Commands, before the first pass:
 //
-//	hard|reclaim SIGNAL VALUE      a threshold; what has to be reclaimed beyond it
+//	hard|reclaim SIGNAL VALUE      a threshold; the minimum reclaim beyond it
 //	soft SIGNAL VALUE GRACE        a soft one
 //	defaults [merge]               the hard ones of the kubelet, on Linux
 //	policy KEY=VALUE …             maxgrace=SECONDS transition=DURATION transition.SIGNAL=DURATION victims=N
 //	                               enforce=pods locallimits=off machine=BYTES holdoff=DURATION
 //	layout single|dedicated|split  which file systems there are
-//	late DURATION                  how long what an ended pod held takes to be given back
+//	late DURATION                  how long the resources of a terminated pod stay in use
 //
 // at any time:
 //
-//	node SIGNAL USED/CAPACITY      what others than the pods use, and what there is
+//	node SIGNAL USED/CAPACITY      the usage of other processes, and the capacity
 //	missing|there SIGNAL           it is not measured any more, or is again
 //	pod NAME KEY=VALUE …           uses.SIGNAL=AMOUNT request.RESOURCE=Q limit.RESOURCE=Q priority=N grace=SECONDS stats=off
 //	                               static=yes volume.NAME=USED/LIMIT logs=AMOUNT total=AMOUNT image=BYTES
 //	                               spare=REASON never=REASON unkillable=yes|no init=NAME
-//	frees STEP SIGNAL AMOUNT       what a step will free
+//	frees STEP SIGNAL AMOUNT       the amount that a step will free
 //	takes STEP SECONDS             how long it takes
 //	fails STEP
 //	lags SECONDS                   figures are taken so often only
 //	stale|measured                 the figures stay those of the last time; or are new
 //	silent|answers                 there is no summary
-//	partial|whole                  a part of the summary cannot be had: who has stats=off, what is missing
+//	partial|whole                  the summary is incomplete: pods with stats=off, missing signals
 //	pass                           one synchronous pass, a millisecond later
 //	run                            Run runs from now on
 //	advance SECONDS                time passes
 //	admit NAME                     may this pod start?
-//	explain                        why it was those that were evicted last
-//	rank SIGNAL                    what order a plan would have
+//	explain                        the reasons of the last evictions
+//	rank SIGNAL                    the order of a plan
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, s *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 type values = map[string]string
 
-func TestSettingsAreParsedOrRefusedInTheKubeletsWords(t *testing.T) { // ev-1 â€¦ ev-10
+func TestErrorsOfSettingsMatchTheKubelets(t *testing.T) { // ev-1 â€¦ ev-10
 	for name, tc := range map[string]struct {
 		s    eviction.Settings
 		want string // the thresholds; or "error: â€¦"
@@ -49,7 +49,7 @@ func TestSettingsAreParsedOrRefusedInTheKubeletsWords(t *testing.T) { // ev-1 â€
 		"ev-9 defaults of Windows": {eviction.Settings{}.WithDefaults("windows", false), "memory.available<500Mi; nodefs.available<10%; imagefs.available<15%"},
 		"ev-9 replaced":            {eviction.Settings{Hard: values{"memory.available": "1Gi"}}.WithDefaults("linux", false), "memory.available<1Gi"},
 		"ev-9 merged":              {eviction.Settings{Hard: values{"memory.available": "1Gi", "pid.available": "1"}}.WithDefaults("linux", true), "memory.available<1Gi; nodefs.available<10%; nodefs.inodesFree<5%; imagefs.available<15%; imagefs.inodesFree<5%; pid.available<1"},
-		"ev-9 none at all":         {eviction.Settings{Hard: values{}}.WithDefaults("linux", false), ""},
+		"ev-9 none":                {eviction.Settings{Hard: values{}}.WithDefaults("linux", false), ""},
 		"ev-9 merged, and one off": {eviction.Settings{Hard: values{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"}}.WithDefaults("linux", true), "imagefs.available<15%; imagefs.inodesFree<5%"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSettingsAreParsedOrRefusedInTheKubeletsWords(t *testing.T) { // ev-1 â€
 	}.Ignored(), "ev-8")
 }
 
-func TestAManagerIsNotMadeOfWhatCannotBe(t *testing.T) { // ev-10, ev-5
+func TestInvalidConfigs(t *testing.T) { // ev-10, ev-5
 	w := newWorld()
 	for name, tc := range map[string]struct {
 		change func(c *eviction.Config)

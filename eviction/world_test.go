@@ -18,19 +18,19 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A world is a node in memory: what it has, what its pods take of it, and a
-// Manager over it. What pods take comes back when they end.
+// A world is a node in memory: its capacity, the usage of its pods, and a Manager over
+// it. The usage of a pod ends when it terminates.
 type world struct {
 	mu    sync.Mutex
 	began time.Time
 	trace []string
 
-	// amounts by signal: what there is in all, and what is used by nobody's pods.
+	// Amounts by signal: the capacity, and the usage that is not of pods.
 	capacity, other map[eviction.Signal]int64
 	missing         map[eviction.Signal]bool
 	cache           int64 // of the memory that is used
 	measured        time.Time
-	stale, summary  bool // no new figures; no summary at all
+	stale, summary  bool // no new figures; no summary
 	silentAfter     bool // no summary after the next one
 	broken          bool // a part of the summary cannot be had
 	lag             time.Duration
@@ -41,7 +41,7 @@ type world struct {
 	failStep        map[string]bool
 	takes           map[string]time.Duration
 	layout          eviction.Layout
-	late            time.Duration // how long pods keep what they held
+	late            time.Duration // how long terminated pods keep their resources
 	config          eviction.Config
 }
 
@@ -182,7 +182,7 @@ func (w *world) cleaned(pod *v1.Pod) bool {
 
 func (w *world) goneLocked(p *worldPod) bool { return p.ended && time.Since(p.endedAt) >= w.late }
 
-// used is what pods and others take of a signal.
+// usedLocked is the usage of a signal by pods and others.
 func (w *world) usedLocked(s eviction.Signal) int64 {
 	s = w.alias(s)
 	n := w.other[s]
@@ -197,7 +197,7 @@ func (w *world) usedLocked(s eviction.Signal) int64 {
 	return n
 }
 
-// alias is the signal of the file system that s is of.
+// alias is the signal of the file system that s belongs to.
 func (w *world) alias(s eviction.Signal) eviction.Signal {
 	fs, what, ok := strings.Cut(string(s), "fs.")
 	switch {
@@ -216,7 +216,7 @@ func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.summary {
-		return nil, errors.New("nobody answers")
+		return nil, errors.New("no response")
 	}
 	w.summary = !w.silentAfter
 	if w.measured.IsZero() || !w.stale && time.Since(w.measured) >= w.lag {
@@ -304,7 +304,7 @@ func (p *worldPod) measured(at metav1.Time) statsapi.PodStats {
 	return s
 }
 
-// pod returns a pod with one container, and what is said of it.
+// podOf returns a pod of that name, with one container.
 func podOf(name string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "-uid")},

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node with 2,000 images, of which 110 pods use a tenth.
+// A node with 2,000 images; 110 pods use a tenth of them.
 func many() (records []imagegc.Record, uses []runtime.ImageUse) {
 	for i := range 2000 {
 		records = append(records, record(fmt.Sprintf("team%d/app%d:%d", i%7, i%100, i), float64(i%50), float64(i%30), uint64(i)*1000))
@@ -57,7 +57,7 @@ func BenchmarkDetect(b *testing.B) {
 	}
 }
 
-// A hold and its release, as each sync of a pod has one.
+// A pin and its release, as in each sync of a pod.
 func BenchmarkHold(b *testing.B) {
 	m, err := imagegc.New(newWorld(1).config())
 	if err != nil {

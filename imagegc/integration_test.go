@@ -25,10 +25,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// A containerd whose images have a small disk of their own, which really fills up:
-// what nobody uses goes until there is space, what a container has stays, and when
-// that is not enough the error says so. The node then goes on.
-func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, ig-14, ig-19
+// A containerd whose images have their own small disk, which really fills up: unused
+// images are removed until there is space, images of containers stay, and if that is
+// not sufficient the error reports it. The node then works again.
+func TestIntegrationImagesAreRemovedWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, ig-14, ig-19
 	const mib = 1 << 20
 	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
@@ -40,7 +40,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	})
 	require.NoError(t, err)
 
-	// Six images of the same base, each with 8 MiB of its own that cannot be compressed.
+	// Six images of the same base, each with an incompressible layer of 8 MiB.
 	registry := lab.NewRegistry(t)
 	var names []string
 	for i := range 6 {
@@ -115,7 +115,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	t.Logf("%d of %d MiB are available, %d%% used", full.Available/mib, full.Capacity/mib, used)
 
 	// A tenth of the disk is to be freed: two images or three.
-	time.Sleep(10 * time.Millisecond) // what was held was used a moment ago
+	time.Sleep(10 * time.Millisecond) // released images count as used a moment ago
 	report, err := manager(policy(int32(used), int32(used-10))).Collect(t.Context())
 	require.NoError(t, err)
 	now, err := space(t.Context())
@@ -126,7 +126,8 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	assert.True(t, runs())
 	t.Logf("%d images went, %d MiB were freed", len(report.Removed), report.Freed/mib)
 
-	// Somebody else fills the disk: all that can go does, and the error says who it is.
+	// Other files fill the disk: all unused images are removed, and the error names
+	// the cause.
 	ballast := filepath.Join(daemon.Root(), "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, now.Available-4*mib), 0o600))
 	_, err = manager(policy(85, 50)).Collect(t.Context())
@@ -138,12 +139,12 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 		assert.False(t, has(name))
 	}
 	assert.True(t, has(lab.Busybox))
-	assert.True(t, has(lab.Pause), "what the policy keeps")
+	assert.True(t, has(lab.Pause), "kept by the policy")
 	assert.True(t, runs())
 
 	require.NoError(t, os.Remove(ballast))
 	_, err = manager(policy(85, 80)).Collect(t.Context())
 	require.NoError(t, err)
 	pull(names[0])
-	assert.True(t, has(names[0]), "the node goes on")
+	assert.True(t, has(names[0]), "images can be pulled again")
 }

@@ -75,7 +75,7 @@ func TestFailuresAreEventsFromTheSecondOn(t *testing.T) { // ig-3
 		running(t, w.config())
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Empty(t, w.told())
+		assert.Empty(t, w.emitted())
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		const event = "Node Warning ImageGCFailed: imagegc: list images: the runtime is away"
@@ -90,11 +90,11 @@ func TestFailuresAreEventsFromTheSecondOn(t *testing.T) { // ig-3
 		w.mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		assert.Len(t, w.told(), 2, "one in a row")
+		assert.Len(t, w.emitted(), 2, "one in a row")
 	})
 }
 
-func TestAPolicyThatRemovesNothingHasImagesWatched(t *testing.T) { // ig-2, ig-9
+func TestAPolicyThatRemovesNothingStillRecordsImages(t *testing.T) { // ig-2, ig-9
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
 		w.pull("a:1", layer("a", 99))
@@ -110,7 +110,7 @@ func TestAPolicyThatRemovesNothingHasImagesWatched(t *testing.T) { // ig-2, ig-9
 	})
 }
 
-func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
+func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
 		w.pull("a:1", layer("a", 99))
@@ -121,7 +121,7 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		assert.True(t, w.has("a:1"), "after a restart of the machine nothing runs yet")
-		assert.Empty(t, w.told(), "which is no failure")
+		assert.Empty(t, w.emitted(), "which is no failure")
 		_, err := m.DeleteUnused(t.Context())
 		require.ErrorIs(t, err, imagegc.ErrNotReady)
 		ready.Store(true)
@@ -138,9 +138,9 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 	})
 }
 
-// Pods start and stop while images are collected as fast as can be. An image that a
-// pod holds, and has found to be there, is there until its container is made; and
-// then it is in use.
+// Pods start and stop while images are collected as fast as possible. An image that a
+// pod has pinned, and whose existence it has checked, exists until its container is
+// created; from then on it is in use.
 func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	w := newWorld(100)
 	cfg := w.config()
@@ -181,7 +181,7 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	t.Logf("pulled %d times", pulls)
 }
 
-func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) {
+func TestEnsureWaitsForRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
 		w.pull("web:1", layer("a", 90))
@@ -205,14 +205,14 @@ func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) {
 		release, err := m.Acquire(t.Context(), "other", "web:1", "")
 		require.NoError(t, err)
 		assert.Equal(t, 8*time.Second, time.Since(began))
-		assert.False(t, w.has("web:1"), "it has to be pulled anew")
+		assert.False(t, w.has("web:1"), "it must be pulled again")
 		release()
 		release()
 		wg.Wait()
 	})
 }
 
-func TestAPodThatComesDuringAPassKeepsItsImage(t *testing.T) {
+func TestAPodAddedDuringAPassKeepsItsImage(t *testing.T) {
 	w := newWorld(100)
 	w.pull("a:1", layer("a", 50))
 	w.pull("b:1", layer("b", 45))
@@ -241,7 +241,7 @@ func TestImagesThatChangeDuringAPass(t *testing.T) { // bad input: a list that c
 	for i := range 9 {
 		w.pull(fmt.Sprint("a:", i), layer(fmt.Sprint(i), 11))
 	}
-	w.onRemove = func(id string) { // somebody else removes and pulls
+	w.onRemove = func(id string) { // another client removes and pulls
 		w.mu.Lock()
 		if len(w.images) > 3 {
 			w.images = w.images[:len(w.images)-1]
@@ -277,9 +277,9 @@ func TestAPassEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An agent that is killed at any moment, also while it writes, decides like one that
+// An agent that is killed at any moment, also during a write, decides like one that
 // was not.
-func TestAnAgentThatIsKilledDecidesLikeOneThatIsNot(t *testing.T) {
+func TestAKilledAgentDecidesLikeAnyOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -322,7 +322,7 @@ func decisions(p imagegc.Plan) (lines []string) {
 	return lines
 }
 
-func TestARecordThatCannotBeReadIsToldAndImagesAreNew(t *testing.T) { // ig-6
+func TestAnUnreadableCheckpointIsReportedAndImagesAreNew(t *testing.T) { // ig-6
 	path := filepath.Join(t.TempDir(), "images.json")
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	w := newWorld(100)
@@ -339,11 +339,11 @@ func TestARecordThatCannotBeReadIsToldAndImagesAreNew(t *testing.T) { // ig-6
 
 	cfg.Path = filepath.Join(t.TempDir(), "none", "images.json")
 	_, err = newManager(t, cfg).DryRun(t.Context())
-	require.NoError(t, err, "images are looked after all the same")
+	require.NoError(t, err, "images are still collected")
 	assert.Len(t, told, 2)
 }
 
-func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) {
+func TestTheUsersOfAnImageAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1000)
 		cfg := w.config()
@@ -362,9 +362,9 @@ func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) {
 	})
 }
 
-// An eviction may be the first to look since an image came: who was needed by a pod
-// that has ended long ago goes, and he who has just come does not.
-func TestAnImageIsAsOldAsTheHoldOfIt(t *testing.T) { // ig-5, ig-13, ig-16
+// An eviction may be the first pass since an image was pulled: an image whose last pod
+// terminated long ago is removed, and a new one is not.
+func TestAnImageIsAsOldAsItsLastPin(t *testing.T) { // ig-5, ig-13, ig-16
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1000)
 		m := newManager(t, w.config())
@@ -413,7 +413,7 @@ func TestTheNodesImages(t *testing.T) { // ig-18, ns-15
 	})
 }
 
-func TestWhatDirectoriesTake(t *testing.T) {
+func TestUsageOfDirectories(t *testing.T) {
 	file := func(n int) *fstest.MapFile { return &fstest.MapFile{Data: make([]byte, n)} }
 	disk := fstest.MapFS{
 		"log/pods/a/0.log":                              file(100),
@@ -433,7 +433,7 @@ func TestWhatDirectoriesTake(t *testing.T) {
 	_, err = imagegc.DirUsage(t.Context(), disk, map[string][]string{"bad": {"["}})
 	assert.ErrorContains(t, err, `class "bad": pattern "["`)
 
-	// The error of a disk that this holds says so.
+	// The error for a disk filled by other files reports that.
 	w := newWorld(2000)
 	w.others = 1800
 	cfg := w.config()
@@ -469,7 +469,7 @@ func (f imageFS) ImageFS(context.Context) (images, containers []runtime.FSUsage,
 	return f, nil, nil
 }
 
-func TestNewNamesWhatIsWrong(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	w := newWorld(1)
 	for want, change := range map[string]func(*imagegc.Config){
 		"Store is nil": func(c *imagegc.Config) { c.Store = nil },
@@ -483,7 +483,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAllImagesOfAPodAreHeld(t *testing.T) {
+func TestPodImages(t *testing.T) {
 	pod := podWith("web", "a", "b", "a")
 	pod.Spec.InitContainers = []v1.Container{{Image: "init"}}
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Image: "debug"}}}

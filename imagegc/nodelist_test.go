@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWhatTheImagesOfAPodTake(t *testing.T) {
+func TestSizeOfThePodsImages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1000)
 		w.pull("small:1", layer("a", 1))

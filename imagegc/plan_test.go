@@ -46,7 +46,7 @@ func TestAPolicyIsChecked(t *testing.T) { // ig-1
 	}
 }
 
-func TestHowMuchIsToBeFreed(t *testing.T) { // ig-11, ig-12
+func TestBytesToFree(t *testing.T) { // ig-11, ig-12
 	const gi = 1 << 30
 	for name, tc := range map[string]struct {
 		space     imagegc.Space
@@ -78,7 +78,7 @@ func TestHowMuchIsToBeFreed(t *testing.T) { // ig-11, ig-12
 	}
 }
 
-func TestWhatIsDecidedOfAnImage(t *testing.T) {
+func TestDecisionsPerImage(t *testing.T) {
 	with := func(r imagegc.Record, change func(*imagegc.Record)) imagegc.Record { change(&r); return r }
 	old := record("a:1", 100, 50, 1)
 	used := with(old, func(r *imagegc.Record) { r.Users = []string{"container default/web[c]"} })
@@ -90,27 +90,27 @@ func TestWhatIsDecidedOfAnImage(t *testing.T) {
 		since  time.Duration // that images have been looked after
 		want   string
 	}{
-		"ig-8 a candidate":                   {old, imagegc.Policy{}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
-		"ig-8 never used":                    {record("a:1", 100, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (candidate, never used)"},
-		"ig-8 in use":                        {used, imagegc.Policy{}, 1e15, "a:1: keep (in use, by container default/web[c])"},
-		"in use by many":                     {crowd, imagegc.Policy{}, 1e15, "a:1: keep (in use, by 1, 2, 3 and 2 more)"},
-		"ig-19 pinned":                       {pinned, imagegc.Policy{MaxAge: 1, Deny: []string{"*"}}, 1e15, "a:1: keep (pinned, by the runtime)"},
-		"ig-13 too young":                    {record("a:1", 0.02, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (too young, detected 1m12s ago, less than 2m0s)"},
-		"ig-13 just used":                    {record("a:1", 10, 0, 1), imagegc.Policy{}, 1e15, "a:1: keep (just used)"},
-		"no age spares it":                   {record("a:1", 0.001, -1, 1), imagegc.Policy{MinAge: -1}, 1e15, "a:1: keep (candidate, never used)"},
-		"ig-10 too old":                      {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 50 * time.Hour, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
-		"ig-10 not older":                    {old, imagegc.Policy{MaxAge: 50 * time.Hour}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
-		"ig-10 not looked after long enough": {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 48 * time.Hour, "a:1: keep (candidate, unused for 50h0m0s)"},
-		"never used, but new":                {record("a:1", 48, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: keep (candidate, never used)"},
-		"never used, and old":                {record("a:1", 50, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
-		"in use and old":                     {used, imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (in use, by container default/web[c])"},
-		"kept":                               {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1: keep (kept, as "*/a:*")`},
-		"denied":                             {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1: remove (denied, as "a")`},
-		"denied and in use":                  {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1: keep (in use, by container default/web[c])"},
-		"the last of its repository":         {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1: keep (kept, among the last 1 of a)"},
-		"a time of its own":                  {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1: remove (aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?")`},
-		"the first one counts":               {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
-		"a time that has yet to come":        {record("a:1", -5, -7, 1), imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (too young, detected -5h0m0s ago, less than 2m0s)"},
+		"ig-8 a candidate":                  {old, imagegc.Policy{}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"ig-8 never used":                   {record("a:1", 100, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (candidate, never used)"},
+		"ig-8 in use":                       {used, imagegc.Policy{}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"in use by many":                    {crowd, imagegc.Policy{}, 1e15, "a:1: keep (in use, by 1, 2, 3 and 2 more)"},
+		"ig-19 pinned":                      {pinned, imagegc.Policy{MaxAge: 1, Deny: []string{"*"}}, 1e15, "a:1: keep (pinned, by the runtime)"},
+		"ig-13 too young":                   {record("a:1", 0.02, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (too young, detected 1m12s ago, less than 2m0s)"},
+		"ig-13 just used":                   {record("a:1", 10, 0, 1), imagegc.Policy{}, 1e15, "a:1: keep (just used)"},
+		"no age spares it":                  {record("a:1", 0.001, -1, 1), imagegc.Policy{MinAge: -1}, 1e15, "a:1: keep (candidate, never used)"},
+		"ig-10 too old":                     {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 50 * time.Hour, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
+		"ig-10 not older":                   {old, imagegc.Policy{MaxAge: 50 * time.Hour}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"ig-10 not tracked for long enough": {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 48 * time.Hour, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"never used, but new":               {record("a:1", 48, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: keep (candidate, never used)"},
+		"never used, and old":               {record("a:1", 50, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
+		"in use and old":                    {used, imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"kept":                              {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1: keep (kept, as "*/a:*")`},
+		"denied":                            {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1: remove (denied, as "a")`},
+		"denied and in use":                 {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"the last of its repository":        {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1: keep (kept, among the last 1 of a)"},
+		"its own TTL":                       {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1: remove (aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?")`},
+		"the first one counts":              {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"a time that has yet to come":       {record("a:1", -5, -7, 1), imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (too young, detected -5h0m0s ago, less than 2m0s)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, err := imagegc.Inputs{Records: []imagegc.Record{tc.r}, Policy: tc.policy, Since: t0.Add(-tc.since), Now: t0}.Plan()
@@ -120,14 +120,14 @@ func TestWhatIsDecidedOfAnImage(t *testing.T) {
 	}
 }
 
-// anything returns an input that need not make sense.
+// anything returns random inputs, not necessarily consistent ones.
 func anything(r *rand.Rand) imagegc.Inputs {
 	in := imagegc.Inputs{Now: t0, Since: t0.Add(-time.Duration(r.IntN(100)) * time.Hour), All: r.IntN(8) == 0}
 	for i := range r.IntN(12) {
 		rec := record(fmt.Sprintf("repo%d:%d", r.IntN(3), i), float64(r.IntN(40))/4, float64(r.IntN(20)-3)/2, uint64(r.IntN(30)))
 		rec.Image.Pinned = r.IntN(6) == 0
 		if r.IntN(4) == 0 {
-			rec.Users = []string{"somebody"}
+			rec.Users = []string{"some-container"}
 		}
 		in.Records = append(in.Records, rec)
 	}
@@ -157,8 +157,8 @@ func goers(p imagegc.Plan) []string {
 	return names
 }
 
-// What holds of any plan, whatever it is made from.
-func TestAPlanKeepsTheLaws(t *testing.T) {
+// The invariants of any plan, for any inputs.
+func TestAPlanKeepsItsInvariants(t *testing.T) {
 	for range 5000 {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -183,7 +183,8 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 			require.False(t, space && !in.All, "seed %d: an empty disk", seed)
 		}
 
-		// With more space, no more goes, and what goes is what would have gone first.
+		// With more space, no more images are removed, and those removed are the first
+		// of the other plan.
 		more := in
 		more.Space.Available += uint64(r.IntN(50))
 		less, _ := more.Plan()
@@ -211,7 +212,7 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 	}
 }
 
-func TestARankOfOnesOwn(t *testing.T) {
+func TestCustomRank(t *testing.T) {
 	in := imagegc.Inputs{
 		Records: []imagegc.Record{record("small:1", 100, 50, 1), record("big:1", 100, 10, 90)},
 		Space:   imagegc.Space{Capacity: 100, Available: 5}, Now: t0,
@@ -228,7 +229,7 @@ func TestARankOfOnesOwn(t *testing.T) {
 	assert.Equal(t, "last used", plan.Decisions[0].RankReason)
 }
 
-func TestWhoUsesWhichImage(t *testing.T) { // ig-4, ig-5, ig-7, nq-9
+func TestUsersOfImages(t *testing.T) { // ig-4, ig-5, ig-7, nq-9
 	const digest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	images := []runtime.Image{
 		{ID: "sha256:aaa", Tags: []string{"docker.io/library/busybox:latest"}, Digests: []string{"docker.io/library/busybox@" + digest}},
@@ -249,7 +250,7 @@ func TestWhoUsesWhichImage(t *testing.T) { // ig-4, ig-5, ig-7, nq-9
 		"a tag that has moved away from it":   {runtime.ImageUse{ID: "sha256:ccc", Name: "busybox"}, "ccc"},
 		"an ID that is gone: the name counts": {runtime.ImageUse{ID: "sha256:gone", Name: "busybox"}, "aaa"},
 		"another tag":                         {runtime.ImageUse{Name: "busybox:2"}, ""},
-		"what is no name":                     {runtime.ImageUse{Name: "NOT a name"}, ""},
+		"an invalid name":                     {runtime.ImageUse{Name: "NOT a name"}, ""},
 		"nothing":                             {runtime.ImageUse{}, ""},
 		"ID and reference of two":             {runtime.ImageUse{ID: "sha256:ccc", Ref: "sha256:bbb"}, "bbb ccc"},
 	} {
@@ -267,7 +268,7 @@ func TestWhoUsesWhichImage(t *testing.T) { // ig-4, ig-5, ig-7, nq-9
 	}
 }
 
-func TestAClockThatWasWrongIsPutRight(t *testing.T) { // bad input: clock jumps
+func TestACorrectedClock(t *testing.T) { // bad input: clock jumps
 	images := []runtime.Image{{ID: "a"}, {ID: "a"}}
 	ahead := imagegc.Detect(nil, images, []runtime.ImageUse{{ID: "a"}}, t0.Add(1000*time.Hour))
 	require.Len(t, ahead, 1, "listed twice")

@@ -28,12 +28,12 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	                                 the disk, in bytes, and the policy; comes first
 //	pull nginx:1 app:5 base:5        an image, and its layers with their sizes
 //	pin nginx:1   unpin nginx:1      by the runtime
-//	lose nginx:1                     somebody else removed it
+//	lose nginx:1                     another client removed it
 //	run web nginx:1   stop web       a container, and its end
 //	mount web nginx:1                it is a volume
 //	want web nginx:1  unwant web     a pod that has no container yet
 //	hold web nginx:1  release        a pod that is being started
-//	others 20                        what is no image's takes so much
+//	others 20                        other files take so much
 //	fail remove nginx:1 | fail images|uses|space|mend
 //	advance 5m   restart             time; the agent
 //	detect gc evict plan             a pass that removes nothing, that collects, that
@@ -133,10 +133,10 @@ func (s *scenario) step(ctx context.Context, words []string) ([]string, error) {
 		return lines(nil, err), nil
 	case "gc":
 		report, err := s.m.Collect(ctx)
-		return s.told(report.Freed, err), nil
+		return s.effects(report.Freed, err), nil
 	case "evict":
 		freed, err := s.m.DeleteUnused(ctx)
-		return s.told(freed, err), nil
+		return s.effects(freed, err), nil
 	case "plan":
 		plan, err := s.m.DryRun(ctx)
 		var out []string
@@ -148,13 +148,13 @@ func (s *scenario) step(ctx context.Context, words []string) ([]string, error) {
 		}
 		return lines(out, err), nil
 	default:
-		return nil, fmt.Errorf("what is %q?", words[0])
+		return nil, fmt.Errorf("unknown command %q", words[0])
 	}
 	return nil, nil
 }
 
-// told returns what a pass did.
-func (s *scenario) told(freed uint64, err error) (out []string) {
+// effects returns the effects of a pass.
+func (s *scenario) effects(freed uint64, err error) (out []string) {
 	for _, id := range s.w.removed {
 		out = append(out, "removed "+strings.TrimPrefix(id, "sha256:"))
 	}
@@ -212,7 +212,7 @@ func (s *scenario) begin(words []string) error {
 			}
 			s.policy.TTL = append(s.policy.TTL, imagegc.TTL{Pattern: value[:i], After: after})
 		default:
-			return fmt.Errorf("what is %q?", w)
+			return fmt.Errorf("unknown word %q", w)
 		}
 	}
 	return s.start()

@@ -16,12 +16,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A world is a disk with images, and containers that use them. What images share
-// takes its space once.
+// A world is a disk with images, and containers that use them. Shared layers count
+// once.
 type world struct {
 	mu       sync.Mutex
 	capacity uint64
-	others   uint64 // what is no image's
+	others   uint64 // bytes that are not of images
 	images   []stored
 	uses     []runtime.ImageUse
 	pods     []*v1.Pod
@@ -41,8 +41,8 @@ func newWorld(capacity uint64) *world {
 	return &world{capacity: capacity, broken: map[string]bool{}, fail: map[string]error{}}
 }
 
-// pull puts an image on the disk; of the layers "base:5 app:5" each takes its size
-// once, however many images have it.
+// pull adds an image to the disk; each of the layers "base:5 app:5" uses its size
+// once, however many images share it.
 func (w *world) pull(name string, layers map[string]uint64) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,8 +127,8 @@ func (w *world) space(context.Context) (imagegc.Space, error) {
 	return imagegc.Space{Capacity: w.capacity, Available: w.capacity - min(used, w.capacity)}, w.fail["space"]
 }
 
-// told returns the events so far.
-func (w *world) told() []string {
+// emitted returns the events so far.
+func (w *world) emitted() []string {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +169,8 @@ func podWith(name string, images ...string) *v1.Pod {
 
 var t0 = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// record returns one of an image that was seen and used so many hours ago; used < 0:
-// never.
+// record returns the record of an image that was detected and used so many hours ago;
+// used < 0: never.
 func record(name string, seen, used float64, size uint64) imagegc.Record {
 	r := imagegc.Record{
 		Image:         runtime.Image{ID: "sha256:" + name, Tags: []string{"docker.io/library/" + name}, Size: size},

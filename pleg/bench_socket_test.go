@@ -75,8 +75,8 @@ func startOn(ctx context.Context, rt runtime.Runtime, pod *v1.Pod) error {
 	return fmt.Errorf("pod %s does not come to rest", pod.Name)
 }
 
-// BenchmarkExitToHandlerOverASocket is the way from a container's exit in a CRI
-// runtime to pleg's Handle, with hints, on a node of 110 pods: 330 exits, one
+// BenchmarkExitToHandlerOverASocket measures the latency from a container's exit in a
+// CRI runtime to pleg's Handle, with hints, on a node of 110 pods: 330 exits, one
 // after the other.
 func BenchmarkExitToHandlerOverASocket(b *testing.B) {
 	var took []time.Duration
@@ -119,10 +119,10 @@ func BenchmarkExitToHandlerOverASocket(b *testing.B) {
 	b.ReportMetric(ms(len(took)-1), "max-ms")
 }
 
-// BenchmarkIdleNodeOverASocket is the processor time that watching a node costs
-// on which nothing happens, per minute, the work of the CRI runtime included,
-// which runs in this process: with a list every second, as without hints, and
-// with one every five minutes, as when hints are trusted.
+// BenchmarkIdleNodeOverASocket measures the CPU time per minute of watching an idle
+// node, including the work of the CRI runtime, which runs in this process: with a list
+// every second, as without hints, and with one every five minutes, as with trusted
+// hints.
 func BenchmarkIdleNodeOverASocket(b *testing.B) {
 	for _, pods := range []int{110, 1000} {
 		for _, period := range []time.Duration{time.Second, 5 * time.Minute} {

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A still node answers with one of two equal lists in turn, so that what is
-// measured is the Generator, and no string is compared with itself.
+// A still node returns two equal lists alternately, so that the Generator is measured,
+// and no string is compared with itself.
 type still struct {
 	lists [2][]*runtime.Pod
 	turn  int
@@ -76,8 +76,8 @@ func BenchmarkRelist1000PodsUnchanged(b *testing.B) {
 	}
 }
 
-// A serial looker does the same work the obvious way, which is the kubelet's:
-// one pod after the other (pleg-15 … pleg-21).
+// A serial looker does the same work as the kubelet does: one pod after the other
+// (pleg-15 … pleg-21).
 type serial struct {
 	rt     runtime.Lister
 	handle func(pleg.Event)
@@ -96,7 +96,7 @@ func (s *serial) relist(ctx context.Context) error {
 	}
 	for uid := range s.seen {
 		if now[uid] == nil {
-			now[uid] = nil // gone, and to be told
+			now[uid] = nil // gone, and to be reported
 		}
 	}
 	for uid, p := range now {
@@ -121,8 +121,8 @@ func (s *serial) relist(ctx context.Context) error {
 	return nil
 }
 
-// BenchmarkRelist1000 has one relist of 1,000 pods of which some changed, here
-// and the serial way, in turn, in real time. Both find the same events.
+// BenchmarkRelist1000 measures one relist of 1,000 pods, some of them changed, with a
+// Generator and with the serial version, in real time. Both find the same events.
 func BenchmarkRelist1000(b *testing.B) {
 	for _, takes := range []time.Duration{0, 50 * time.Millisecond} {
 		for _, changed := range []int{0, 10, 1000} {
@@ -166,7 +166,7 @@ func BenchmarkRelist1000(b *testing.B) {
 	}
 }
 
-// BenchmarkExitToHandler is the way from a container's exit to Handle, with
+// BenchmarkExitToHandler measures the latency from a container's exit to Handle, with
 // hints, on a node of 110 pods.
 func BenchmarkExitToHandler(b *testing.B) {
 	rt := new(runtimetest.Runtime)
@@ -223,9 +223,8 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// The node of twice as large, in virtual time: the time is that of the
-// inspections divided by their number at a time, not their sum (lq-3: the
-// kubelet takes 50 s).
+// A node of 1,000 pods, in virtual time: a relist takes the sum of the inspections
+// divided by their parallelism, not their sum (lq-3: the kubelet takes 50 s).
 func TestRelistOf1000ChangedPodsIsBoundedByParallelism(t *testing.T) {
 	const serially = 50 * time.Second
 	for parallel, want := range map[int]time.Duration{0: 1600 * time.Millisecond, 1: serially, 8: 6250 * time.Millisecond, 64: 800 * time.Millisecond} {
@@ -259,7 +258,7 @@ func TestRelistOf500ChangedPods(t *testing.T) {
 	})
 }
 
-// The serial version that is measured against does what a Generator does.
+// The serial version that is measured against finds the same events as a Generator.
 func TestTheSerialVersionFindsTheSame(t *testing.T) {
 	n, here, there := newNode(), new(listener), new(listener)
 	g := newGenerator(t, n, here, pleg.Config{})
@@ -278,8 +277,8 @@ func TestTheSerialVersionFindsTheSame(t *testing.T) {
 	assert.Empty(t, s.cache)
 }
 
-// BenchmarkRelist measures one relist of 1,000 pods of three containers in which
-// nothing has changed, and how much of it is not the runtime's own list.
+// BenchmarkRelist measures one relist of 1,000 pods of three containers without
+// changes, and the part of it that is not the runtime's list.
 func BenchmarkRelist(b *testing.B) {
 	rt := new(runtimetest.Runtime)
 	for i := range 1000 {

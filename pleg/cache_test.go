@@ -25,8 +25,8 @@ func TestGetOfAnUnknownPodIsEmpty(t *testing.T) { // cache-1
 	assert.Empty(t, g.Pods())
 }
 
-// Who decides by it that nothing runs would be wrong.
-func TestGetSaysSoIfNobodyHasLooked(t *testing.T) {
+// Otherwise a caller could conclude that nothing runs.
+func TestGetBeforeTheFirstRelistIsAnError(t *testing.T) {
 	n := newNode()
 	n.start("u", "c")
 	g := newGenerator(t, n, nil, pleg.Config{})
@@ -53,46 +53,45 @@ func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3
 		require.NoError(t, err)
 		assert.Equal(t, runtime.ContainerExited, status.Containers[0].State)
 
-		// All in one instant: the read above has the time that is asked for,
-		// and yet is too old.
+		// All in one instant: the read above is as new as requested, and yet outdated.
 		n.remove("u", "c")
 		status, err = g.GetNewerThan(t.Context(), "u", time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, &runtime.PodStatus{UID: "u", ObservedAt: began}, status)
 
-		status, err = g.GetNewerThan(t.Context(), "nobody", time.Now())
+		status, err = g.GetNewerThan(t.Context(), "unknown", time.Now())
 		require.NoError(t, err)
-		assert.Equal(t, &runtime.PodStatus{UID: "nobody", ObservedAt: began}, status)
+		assert.Equal(t, &runtime.PodStatus{UID: "unknown", ObservedAt: began}, status)
 		assert.Zero(t, time.Since(began))
 		assert.Len(t, n.listed(), 2)
 	})
 }
 
-func TestGetNewerThanDoesNotReadWhatIsKnown(t *testing.T) { // cache-2, cache-6, pleg-22
+func TestGetNewerThanDoesNotReadCachedStatuses(t *testing.T) { // cache-2, cache-6, pleg-22
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
 		g := newGenerator(t, n, nil, pleg.Config{})
 		defer run(t, g)()
 		time.Sleep(2500 * time.Millisecond)
-		for _, uid := range []types.UID{"u", "nobody"} {
+		for _, uid := range []types.UID{"u", "unknown"} {
 			status, err := g.GetNewerThan(t.Context(), uid, time.Now().Add(-time.Second))
 			require.NoError(t, err)
 			assert.Equal(t, time.Now().Add(-time.Second/2), status.ObservedAt, "a list confirms the inspection")
 		}
 		assert.Equal(t, 1, n.inspected("u"))
-		assert.Zero(t, n.inspected("nobody"))
+		assert.Zero(t, n.inspected("unknown"))
 	})
 }
 
-func TestGetNewerThanWaitsForATimeToCome(t *testing.T) {
+func TestGetNewerThanWaitsForAFutureTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
 		g := newGenerator(t, n, nil, pleg.Config{Period: time.Hour})
 		defer run(t, g)()
 		synctest.Wait()
-		for _, uid := range []types.UID{"u", "nobody"} {
+		for _, uid := range []types.UID{"u", "unknown"} {
 			began := time.Now()
 			status, err := g.GetNewerThan(t.Context(), uid, began.Add(3*time.Second))
 			require.NoError(t, err)
@@ -161,7 +160,7 @@ func TestManyWaitersShareOneRead(t *testing.T) { // cache-5, cache-7
 	})
 }
 
-func TestAnErrorIsNoAnswerToALaterQuestion(t *testing.T) {
+func TestAnErrorIsNotReturnedToALaterCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -218,7 +217,7 @@ func TestCallersHaveTheirOwnStatus(t *testing.T) { // cache-9, lq-22
 	assert.Empty(t, again.IPs)
 }
 
-func TestNothingIsKeptOfPodsThatAreGone(t *testing.T) {
+func TestNoStateIsKeptForRemovedPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		var last pleg.RelistInfo
@@ -277,7 +276,7 @@ func TestBadAnswersOfTheRuntimeAreErrors(t *testing.T) {
 	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
 }
 
-func TestWhoWaitsIsToldThatThePodIsGone(t *testing.T) { // cache-8: the kubelet wakes nobody
+func TestWaitersAreNotifiedOfARemovedPod(t *testing.T) { // cache-8: the kubelet wakes no waiter
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -287,7 +286,7 @@ func TestWhoWaitsIsToldThatThePodIsGone(t *testing.T) { // cache-8: the kubelet 
 		time.Sleep(betweenLists)
 		go func() {
 			time.Sleep(time.Second / 4)
-			n.remove("u", "c") // the next list tells
+			n.remove("u", "c") // the next list shows it
 		}()
 		began := time.Now()
 		status, err := g.GetNewerThan(t.Context(), "u", began)

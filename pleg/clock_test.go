@@ -23,16 +23,16 @@ func jumped(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
-func TestJumpedIsWhatAClockThatWasSetShows(t *testing.T) {
+func TestJumped(t *testing.T) {
 	now := time.Now()
 	then := jumped(now, -time.Hour)
 	assert.Zero(t, then.Sub(now), "by the monotonic clock")
 	assert.Equal(t, now.Round(0).Add(-time.Hour), then.Round(0))
 }
 
-// Times in a bubble have no monotonic reading, so this is in real time; it waits
-// for nothing, if all is well.
-func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness is what a read showed
+// Times in a bubble have no monotonic reading, so this is in real time; it does not
+// wait unless it fails.
+func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness follows from the reads
 	for _, jump := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour} {
 		n := newNode()
 		n.start("u", "c")
@@ -43,8 +43,8 @@ func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness is what 
 		_, err := g.GetNewerThan(ctx, "u", time.Now())
 		require.NoError(t, err)
 
-		// What is asked for by one clock is answered by the other: it neither
-		// waits, nor answers with what is old.
+		// A request by one clock is answered by the other: it neither waits, nor
+		// returns an old status.
 		n.exit("u", "c")
 		status, err := g.GetNewerThan(ctx, "u", jumped(time.Now(), jump))
 		require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness is what 
 		require.NoError(t, err)
 		assert.Len(t, pods, 2)
 
-		// Nor does it read what is known.
+		// Nor does it read a cached status again.
 		inspections := n.inspected("u")
 		_, err = g.GetNewerThan(ctx, "u", jumped(time.Now().Add(-time.Minute), jump))
 		require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness is what 
 	}
 }
 
-// A time out of a file has no monotonic reading. It is placed once.
+// A time read from a file has no monotonic reading. It is converted once.
 func TestATimeWithoutAMonotonicReadingIsPlacedByTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()

@@ -17,7 +17,7 @@ type relister interface {
 	relisted(now time.Time, clean bool)     // clean: every change had an event
 }
 
-// adaptive is what a Generator does.
+// adaptive is the Generator's strategy.
 type adaptive struct{ confidence }
 
 func (a *adaptive) wait() time.Duration { return a.period }
@@ -57,8 +57,9 @@ func (d *doubling) relisted(_ time.Time, clean bool) {
 	}
 }
 
-// model runs a node for a day: changes come at random, one per mean, and have an event with
-// the given probability. It returns the relists per hour, and how late changes were observed.
+// model simulates a node for a day: changes are random, one per mean, and have an
+// event with the given probability. It returns the relists per hour, and the delays
+// after which changes were observed.
 func model(r relister, mean time.Duration, probability float64, seed uint64) (relists float64, delays []time.Duration) {
 	const day = 24 * time.Hour
 	dice := rand.New(rand.NewPCG(seed, 1))
@@ -92,9 +93,9 @@ func model(r relister, mean time.Duration, probability float64, seed uint64) (re
 	return relists / day.Hours(), delays
 }
 
-// The adaptive period is worth its code for runtimes whose event stream loses many events:
-// with simpler schemes every lost event delays a change by minutes, for ever. The table is
-// in docs/benchmarks.md.
+// The adaptive period is worth its code for runtimes whose event stream loses many
+// events: with simpler schemes every lost event delays a change by minutes,
+// permanently. The table is in docs/benchmarks.md.
 func TestTheAdaptivePeriodKeepsTheDelayOfLostEventsShort(t *testing.T) {
 	const period, maxPeriod = time.Second, 5 * time.Minute
 	for _, mean := range []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute} {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-// A watched node is a hinting one that is run, with all that can be seen of it.
+// A watched node is a hinting node with a running Generator, and access to its state.
 type watched struct {
 	*hinting
 	*pleg.Generator
@@ -42,7 +42,7 @@ func newWatched(t *testing.T, cfg pleg.Config) *watched {
 	return w
 }
 
-// hinted changes the node and says so, as a good runtime does.
+// hinted changes the node and emits an event, as a correct runtime does.
 func (w *watched) hinted(uid types.UID, change func()) {
 	change()
 	w.hints <- uid
@@ -72,7 +72,7 @@ func (w *watched) lastList() time.Time {
 	return lists[len(lists)-1]
 }
 
-// listsIn returns how many lists there are in d.
+// listsIn returns the number of lists in d.
 func (w *watched) listsIn(d time.Duration) int {
 	before := len(w.listed())
 	time.Sleep(d)
@@ -80,7 +80,7 @@ func (w *watched) listsIn(d time.Duration) int {
 	return len(w.listed()) - before
 }
 
-func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // pleg-33
+func TestThePeriodGrowsWhileHintsAreCorrect(t *testing.T) { // pleg-33
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		for i := range 100 {
@@ -107,7 +107,7 @@ func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // pleg-33
 	})
 }
 
-func TestThePeriodStaysIfItIsToldTo(t *testing.T) {
+func TestAFixedPeriodStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{Period: 2 * time.Second, MaxPeriod: 2 * time.Second})
 		defer run(t, w.Generator)()
@@ -124,7 +124,7 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: no
 		"by a request": func(t *testing.T, w *watched) {
 			w.RequestRelist("u")
 		},
-		"by who waits": func(t *testing.T, w *watched) {
+		"by a waiter": func(t *testing.T, w *watched) {
 			_, err := w.GetNewerThan(t.Context(), "u", time.Now())
 			assert.NoError(t, err)
 		},
@@ -151,7 +151,7 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: no
 				w.exit("v", "c")
 				time.Sleep(1100 * time.Millisecond)
 				synctest.Wait()
-				assert.ElementsMatch(t, []string{"u ContainerDied c", "v ContainerDied c"}, w.l.take(), "lists find what hints do not tell")
+				assert.ElementsMatch(t, []string{"u ContainerDied c", "v ContainerDied c"}, w.l.take(), "lists find changes without events")
 
 				unhinted := 0
 				for _, i := range w.relists {
@@ -179,7 +179,7 @@ func TestAHintMayBeLateByAPeriod(t *testing.T) {
 	})
 }
 
-func TestARuntimeThatHintsAtHalfIsNotTrustedForLong(t *testing.T) {
+func TestARuntimeThatHintsAtHalfTheChangesLosesConfidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -189,7 +189,7 @@ func TestARuntimeThatHintsAtHalfIsNotTrustedForLong(t *testing.T) {
 			time.Sleep(17 * time.Second)
 			w.hinted(uid, func() { w.start(uid, "c") })
 			time.Sleep(17 * time.Second)
-			w.exit(uid, "c") // says nothing
+			w.exit(uid, "c") // emits no event
 			began := time.Now()
 			w.l.take()
 			for len(w.l.take()) == 0 {
@@ -204,7 +204,7 @@ func TestARuntimeThatHintsAtHalfIsNotTrustedForLong(t *testing.T) {
 	})
 }
 
-func TestTrustIsEarnedAgain(t *testing.T) { // lq-4
+func TestConfidenceIsRegained(t *testing.T) { // lq-4
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -235,7 +235,8 @@ func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // pleg-34
 	})
 }
 
-// The events of many pods that start at once may come later than a list shows the pods.
+// The events of many pods that start at once may arrive after a list that contains the
+// pods.
 func TestHintsWithABacklogAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
@@ -279,7 +280,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 			w.hinted("u", func() { w.start("u", id) })
 			w.break1()
 			time.Sleep(time.Duration(i) * 17 * time.Millisecond)
-			w.exit("u", id) // nobody says so
+			w.exit("u", id) // without an event
 			time.Sleep(1100 * time.Millisecond)
 			require.Equal(t, []string{"u ContainerStarted " + id, "u ContainerDied " + id}, w.l.take())
 			w.remove("u", id)
@@ -289,7 +290,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 	})
 }
 
-func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) {
+func TestASilentStreamIsReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -304,7 +305,7 @@ func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) {
 		w.settle()
 		assert.Equal(t, "trusted", w.Health().Confidence)
 
-		// One that says something has only lost a hint.
+		// A stream that still emits events has only lost one.
 		w.hinted("v", func() { w.start("v", "c") })
 		w.exit("u", "c")
 		w.RequestRelist("u")
@@ -326,7 +327,7 @@ func TestAHintThatComesTooEarlyIsFollowedByAList(t *testing.T) {
 	})
 }
 
-func TestAFailedInspectionIsTriedAgainThoughListsAreFarApart(t *testing.T) { // pleg-19
+func TestAFailedInspectionIsRetriedBeforeTheNextList(t *testing.T) { // pleg-19
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()
@@ -345,7 +346,7 @@ func TestAFailedInspectionIsTriedAgainThoughListsAreFarApart(t *testing.T) { // 
 	})
 }
 
-func TestTheWayFromAHintToHandleIsMeasured(t *testing.T) { // pleg-38: also of what is gone
+func TestTheLatencyFromHintToHandleIsMeasured(t *testing.T) { // pleg-38: removed containers included
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		w.start("v", "c")

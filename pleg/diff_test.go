@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestDiffStopsWhenToldTo(t *testing.T) {
+func TestDiffStopsWhenYieldReturnsFalse(t *testing.T) {
 	n := 0
 	for range pleg.Diff(pod("a:running", "b:running"), nil) {
 		n++
@@ -96,14 +96,14 @@ func TestDiffStopsWhenToldTo(t *testing.T) {
 	assert.Equal(t, 1, n)
 }
 
-// view is what events can tell of a pod.
+// view is the part of a pod's state that events report.
 func view(p *runtime.Pod) map[string]pleg.EventType {
 	v := make(map[string]pleg.EventType)
 	if p == nil {
 		return v
 	}
-	// From the oldest on, so that of an ID that is there twice the newest
-	// counts, and containers count after sandboxes as listed.
+	// In reverse, so that of two entries with the same ID the newest counts, and
+	// containers count after sandboxes as listed.
 	for _, c := range slices.Backward(p.Containers) {
 		switch c.State {
 		case runtime.ContainerRunning:
@@ -142,7 +142,7 @@ func replay(v map[string]pleg.EventType, e pleg.Event) bool {
 	}
 }
 
-// randomPod reads a pod out of data: a byte per thing.
+// randomPod decodes a pod from data: one byte per container or sandbox.
 func randomPod(data []byte) *runtime.Pod {
 	if len(data) == 0 {
 		return nil

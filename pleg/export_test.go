@@ -5,21 +5,21 @@ import "time"
 // Diff is tested directly: it is where events come from.
 var Diff = diff
 
-// Records returns how many pods g keeps anything of.
+// Records returns the number of pods that g has a record of.
 func Records(g *Generator) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.pods)
 }
 
-// Followers returns how many are told of changes.
+// Followers returns the number of followers.
 func Followers(g *Generator) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.followers)
 }
 
-// Owed returns how many pods followers know anything of, or are owed.
+// Owed returns the number of pods that followers have a record of, or are owed.
 func Owed(g *Generator) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -29,14 +29,14 @@ func Owed(g *Generator) (n int) {
 	return n
 }
 
-// HealthyBy is Healthy by a clock that shows now.
+// HealthyBy is Healthy with the current time now.
 func HealthyBy(g *Generator, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return healthy(g.listed, now, g.cfg.Threshold+g.plan.extension, g.listErr)
 }
 
-// Trust makes g go by the hints of its runtime as it would after a while.
+// Trust makes g trust the hints of its runtime as it would after a while.
 func Trust(g *Generator) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

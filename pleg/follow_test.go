@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-// follow has l follow g, and returns what ends that.
+// follow makes l follow g, and returns the function that ends that.
 func follow(t *testing.T, g *pleg.Generator, handle func(pleg.Event)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -25,7 +25,7 @@ func follow(t *testing.T, g *pleg.Generator, handle func(pleg.Event)) (stop func
 	}
 }
 
-// For the race detector: who starts a Run beside them.
+// For the race detector: Follow is called while Run starts.
 func TestFollowersComeWhileARunBegins(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestFollowersComeWhileARunBegins(t *testing.T) {
 	}
 }
 
-func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // pleg-9
+func TestEachFollowerHasItsOwnPosition(t *testing.T) { // pleg-9
 	synctest.Test(t, func(t *testing.T) {
 		n, main, slow, late := newNode(), new(listener), new(listener), new(listener)
 		n.start("u", "c1")
@@ -62,22 +62,22 @@ func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // pleg-9
 
 		stopLate := follow(t, g, late.handle)
 		synctest.Wait()
-		assert.Equal(t, []string{"u ContainerDied c1", "u ContainerStarted c2"}, late.take(), "it begins with what there is")
+		assert.Equal(t, []string{"u ContainerDied c1", "u ContainerStarted c2"}, late.take(), "it begins with the current state")
 		stopLate()
 
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []string{"u ContainerStarted c1", "u ContainerDied c1", "u ContainerStarted c2"}, slow.take(), "what came and went meanwhile is not told")
+		assert.Equal(t, []string{"u ContainerStarted c1", "u ContainerDied c1", "u ContainerStarted c2"}, slow.take(), "containers that came and went meanwhile are not reported")
 		n.exit("u", "c2")
 		time.Sleep(2 * time.Minute)
 		stopSlow()
 		assert.Equal(t, []string{"u ContainerDied c2"}, slow.take())
-		assert.Empty(t, late.take(), "it has gone")
+		assert.Empty(t, late.take(), "it has been removed")
 		assert.Equal(t, 1, pleg.Followers(g))
 	})
 }
 
-func TestAFollowerIsToldOfReinspectionsToo(t *testing.T) { // pleg-20
+func TestAFollowerGetsReinspectionsToo(t *testing.T) { // pleg-20
 	synctest.Test(t, func(t *testing.T) {
 		n, main, other := newNode(), new(listener), new(listener)
 		n.start("u", "c")
@@ -99,9 +99,9 @@ func TestFollowNeedsAHandle(t *testing.T) {
 	assert.EqualError(t, g.Follow(t.Context(), nil), "pleg: the handle of Follow is nil")
 }
 
-// A follower that never comes back keeps what it was told, and one mark per pod
-// that it was not told of, not more.
-func TestWhatAFollowerIsOwedIsBounded(t *testing.T) {
+// A follower that never returns keeps the events it was given, and one mark per pod
+// with unreported changes, not more.
+func TestTheBacklogOfAFollowerIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -119,7 +119,7 @@ func TestWhatAFollowerIsOwedIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.Equal(t, 1, pleg.Records(g), "records do not wait for followers")
-		assert.LessOrEqual(t, pleg.Owed(g), 1+4, "one knows all there is, the other is owed three pods")
+		assert.LessOrEqual(t, pleg.Owed(g), 1+4, "one is up to date, the other is owed three pods")
 		close(release)
 		synctest.Wait()
 		assert.Equal(t, 2, pleg.Owed(g), "both know of the pod that stays")
@@ -127,7 +127,7 @@ func TestWhatAFollowerIsOwedIsBounded(t *testing.T) {
 	})
 }
 
-func TestAHeldPodIsReadOnce(t *testing.T) { // pleg-32
+func TestAPinnedPodIsReadOnce(t *testing.T) { // pleg-32
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		w.start("u", "c0")
@@ -150,7 +150,7 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // pleg-32
 		assert.Equal(t, n+1, w.inspected("u"))
 		assert.Len(t, w.l.take(), 9)
 
-		// Who waits does not wait for the release.
+		// Waiters do not wait for the release.
 		release = w.Pin("u")
 		w.exit("u", "c1")
 		status, err := w.GetNewerThan(t.Context(), "u", time.Now())
@@ -158,14 +158,14 @@ func TestAHeldPodIsReadOnce(t *testing.T) { // pleg-32
 		assert.Equal(t, time.Now(), status.ObservedAt)
 		release()
 
-		// Holds of nobody leave nothing behind.
-		w.Pin("nobody")()
+		// Pins of unknown pods leave nothing behind.
+		w.Pin("unknown")()
 		synctest.Wait()
 		assert.Equal(t, 1, pleg.Records(w.Generator))
 	})
 }
 
-func TestAPodThatIsHeldForLongIsReadOncePerPeriod(t *testing.T) {
+func TestAPodThatIsPinnedForLongIsReadOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{Period: time.Minute})
 		w.start("u", "c0")
@@ -205,8 +205,8 @@ func TestPodsNewerThanListsAtOnce(t *testing.T) { // cache-10
 		time.Sleep(10 * time.Second)
 		lists := len(w.listed())
 
-		// A list that began earlier is no answer; the next follows on its heels,
-		// for all who wait.
+		// A list that began earlier is no answer; the next follows immediately, for
+		// all waiters.
 		w.do(func() { w.listTakes = 400 * time.Millisecond })
 		go func() { _, _ = w.PodsNewerThan(t.Context(), time.Now()) }()
 		time.Sleep(300 * time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25
+func TestHealthIsTheAgeOfTheLastSuccessfulList(t *testing.T) { // pleg-25
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -40,7 +40,7 @@ func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25
 	})
 }
 
-func TestHooksTellWhatIsDone(t *testing.T) {
+func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -107,7 +107,7 @@ func TestRelistHealthString(t *testing.T) {
 	})
 }
 
-// That lists are far apart is no trouble, and hides none.
+// Long periods between lists are healthy, and do not hide failures.
 func TestTheThresholdAllowsForThePeriod(t *testing.T) { // pleg-25, pleg-33
 	for name, tc := range map[string]struct {
 		happen func(*watched)

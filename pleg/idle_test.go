@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-// The goroutines of a Generator are those of Run: they do not depend on how many
-// pods there are, nor on how many of them fail.
+// The goroutines of a Generator are those of Run: their number does not depend on the
+// number of pods, nor on how many of them fail.
 func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 	count := func(pods int) (goroutines int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 	assert.LessOrEqual(t, many, max(before, after))
 }
 
-// What is asked about pods that never were leaves nothing behind, though the
-// next list is minutes away; nor do pods that come and go while lists fail.
+// Requests for pods that never existed leave nothing behind, though the next list is
+// minutes away; nor do pods that come and go while lists fail.
 func TestMemoryIsBoundedByThePods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})

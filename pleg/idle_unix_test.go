@@ -20,13 +20,12 @@ import (
 
 var idleFor = flag.Duration("idle", 10*time.Second, "how long BenchmarkIdleNode and BenchmarkIdleNodeOverASocket watch a node on which nothing happens")
 
-// onlyLister hides that a runtime gives hints.
+// onlyLister hides that a runtime has hints.
 type onlyLister struct{ runtime.Lister }
 
-// BenchmarkIdleNode is the processor time that watching a node costs on which
-// nothing happens, per minute: with hints that are trusted, so that there is a
-// list every five minutes, and without, so that there is one every second. The
-// lists of the runtime in memory are part of it.
+// BenchmarkIdleNode measures the CPU time per minute of watching an idle node: with
+// trusted hints, so that there is a list every five minutes, and without, so that
+// there is one every second. The lists of the in-memory runtime are part of it.
 func BenchmarkIdleNode(b *testing.B) {
 	for _, pods := range []int{110, 250, 1000} {
 		for _, hints := range []bool{false, true} {
@@ -66,7 +65,7 @@ func BenchmarkIdleNode(b *testing.B) {
 	}
 }
 
-// cpuTime returns the processor time that this process has taken.
+// cpuTime returns the CPU time used by this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))

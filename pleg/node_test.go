@@ -17,8 +17,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node is a runtime.Lister whose containers are set by hand. It takes as
-// long as it is told, fails or hangs on demand, and counts its calls.
+// A node is a runtime.Lister whose containers are set by the test. It has a
+// configurable latency, fails or hangs on demand, and counts its calls.
 type node struct {
 	mu    sync.Mutex
 	clock time.Time // when the next thing is created
@@ -102,7 +102,7 @@ func (n *node) remove(uid types.UID, id string) {
 	})
 }
 
-// wait spends d, or what ctx leaves of it.
+// wait sleeps for d, or until ctx is done.
 func wait(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return ctx.Err()
@@ -123,7 +123,7 @@ func clone(p *runtime.PodStatus) *runtime.PodStatus {
 	return &c
 }
 
-// Pods shows what there was in the middle of the time that it takes.
+// Pods returns the state in the middle of its latency.
 func (n *node) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	n.mu.Lock()
 	n.lists = append(n.lists, time.Now())
@@ -155,7 +155,7 @@ func (n *node) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	return pods, nil
 }
 
-// PodStatus shows what there was in the middle of the time that it takes.
+// PodStatus returns the state in the middle of its latency.
 func (n *node) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	n.mu.Lock()
 	n.inspections[uid]++
@@ -207,7 +207,7 @@ func (n *node) listed() []time.Time {
 	return slices.Clone(n.lists)
 }
 
-// A listener is a Handle that remembers.
+// A listener is a Handle that records events.
 type listener struct {
 	mu     sync.Mutex
 	events []string

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestNewNamesWhatIsWrong(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	for want, cfg := range map[string]pleg.Config{
 		"pleg: Config.Runtime is nil":                            {},
 		"pleg: Config.Period is negative: -1s":                   {Runtime: newNode(), Period: -time.Second},
@@ -52,7 +52,7 @@ func TestRunListsAtOnceAndThenAPeriodAfterEachListHasEnded(t *testing.T) { // pl
 	})
 }
 
-func TestRunTellsWhatChanges(t *testing.T) { // pleg-17
+func TestRunReportsChanges(t *testing.T) { // pleg-17
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -165,8 +165,8 @@ func TestARelistDeliversWhatRunDidNot(t *testing.T) {
 	})
 }
 
-// While Handle blocks, looking goes on; afterwards it is told the difference.
-func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, pleg-21, pleg-42
+// While Handle blocks, relisting continues; afterwards it gets the difference.
+func TestASlowHandlerLosesNothingAndDelaysNoRelist(t *testing.T) { // lq-1, pleg-21, pleg-42
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("v", "c1")
@@ -175,7 +175,7 @@ func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, pleg-2
 		var g *pleg.Generator
 		g, err := pleg.New(pleg.Config{Runtime: n, Parallel: 1, Handle: func(e pleg.Event) {
 			time.Sleep(10 * time.Second)
-			// It may wait for a status, while it holds up all events.
+			// It may wait for a status while it blocks all events.
 			status, err := g.GetNewerThan(t.Context(), e.UID, time.Now())
 			assert.NoError(t, err)
 			assert.Equal(t, time.Now(), status.ObservedAt)
@@ -191,7 +191,7 @@ func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, pleg-2
 			time.Sleep(time.Second)
 			status, err := g.Get("v")
 			require.NoError(t, err)
-			assert.Equal(t, fmt.Sprint("c", i+2), status.Containers[0].ID, "the cache goes on")
+			assert.Equal(t, fmt.Sprint("c", i+2), status.Containers[0].ID, "the cache is updated")
 			assert.NoError(t, g.Healthy())
 		}
 		time.Sleep(time.Minute)
@@ -237,11 +237,11 @@ func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // pleg-14
 		status, err := g.Get("u50")
 		require.NoError(t, err)
 		assert.Len(t, status.Containers, 1)
-		assert.Equal(t, []string{"u50 ContainerStarted c"}, l.take(), "and is told when it answers again")
+		assert.Equal(t, []string{"u50 ContainerStarted c"}, l.take(), "and reported when it responds again")
 	})
 }
 
-func TestPodsThatHangLeaveHalfOfThePlaces(t *testing.T) {
+func TestHangingPodsLeaveHalfOfTheSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		for i := range 50 {
@@ -286,7 +286,7 @@ func TestAFailedInspectionKeepsItsEvents(t *testing.T) { // pleg-19
 		status, err := g.Get("u")
 		assert.ErrorIs(t, err, errRefused)
 		assert.EqualError(t, err, "pleg: inspect pod u: refused")
-		assert.Equal(t, runtime.ContainerRunning, status.Containers[0].State, "what was known before")
+		assert.Equal(t, runtime.ContainerRunning, status.Containers[0].State, "the previously cached state")
 		assert.Equal(t, runtime.ContainerExited, g.Pods()[0].Containers[0].State, "the list is known")
 		_, err = g.GetNewerThan(t.Context(), "u", time.Now())
 		assert.ErrorIs(t, err, errRefused, "an error is an answer too")
@@ -300,7 +300,7 @@ func TestAFailedInspectionKeepsItsEvents(t *testing.T) { // pleg-19
 	})
 }
 
-func TestAPodThatCouldNotBeInspectedIsToldAboutWhenItCan(t *testing.T) { // pleg-19, pleg-20
+func TestAPodIsReportedOnceItCanBeInspected(t *testing.T) { // pleg-19, pleg-20
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("u", "c1")

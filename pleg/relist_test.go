@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-func TestRelistTellsRemovalsFirstAndThenInTheOrderOfUIDs(t *testing.T) {
+func TestRelistReportsRemovalsFirstThenByUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("z", "c")
@@ -33,9 +33,9 @@ func TestRelistTellsRemovalsFirstAndThenInTheOrderOfUIDs(t *testing.T) {
 	})
 }
 
-// What an older look shows never replaces what a newer one showed, whichever
-// ends first (pleg-40).
-func TestAListThatBeganEarlierIsNotBelieved(t *testing.T) {
+// The result of an earlier read never replaces that of a later one, whichever finishes
+// first (pleg-40).
+func TestAListThatBeganEarlierIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("u", "c")
@@ -62,7 +62,7 @@ func TestAListThatBeganEarlierIsNotBelieved(t *testing.T) {
 	})
 }
 
-func TestAnInspectionThatBeganEarlierIsNotBelieved(t *testing.T) {
+func TestAnInspectionThatBeganEarlierIsDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("u", "c")

@@ -52,7 +52,7 @@ func TestRequestsAreMerged(t *testing.T) { // pleg-28
 			g.RequestRelist("u")
 		}
 		time.Sleep(50 * time.Millisecond)
-		for range 10_000 { // what is under way may have missed what these are about (pleg-29)
+		for range 10_000 { // an inspection in progress may have missed the changes that these are about (pleg-29)
 			g.RequestRelist("u")
 		}
 		time.Sleep(time.Second)
@@ -67,18 +67,18 @@ func TestARequestIsAnsweredByALaterList(t *testing.T) { // pleg-29
 	require.NoError(t, g.Relist(t.Context()))
 	g.RequestRelist("u")
 	g.RequestRelist("")
-	g.RequestRelist("nobody")
+	g.RequestRelist("unknown")
 	require.NoError(t, g.Relist(t.Context()))
 	assert.Equal(t, 1, n.inspected("u"), "the list showed no change")
-	assert.Zero(t, n.inspected("nobody"))
+	assert.Zero(t, n.inspected("unknown"))
 	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
 }
 
-// betweenLists moves a test to an instant at which no list begins: a request
-// made while a list is at work is served by a look of its own (pleg-29).
+// betweenLists moves a test to an instant at which no list begins: a request made
+// during a list is served by a separate inspection (pleg-29).
 const betweenLists = 500 * time.Millisecond
 
-func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
+func TestAReinspectionIsReportedExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		n.start("u", "c")
@@ -96,7 +96,7 @@ func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 		n.exit("u", "c")
 		g.RequestReinspect("u")
 		synctest.Wait()
-		assert.Equal(t, []string{"u ContainerDied c"}, l.take(), "no PodSync beside another event")
+		assert.Equal(t, []string{"u ContainerDied c"}, l.take(), "no PodSync in addition to another event")
 
 		n.do(func() { n.inspectErr["u"] = errRefused })
 		g.RequestReinspect("u")
@@ -113,7 +113,7 @@ func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 	})
 }
 
-func TestReinspectionsAskedForBeforeALookAreOne(t *testing.T) { // pleg-20, pleg-28
+func TestReinspectionRequestsAreMerged(t *testing.T) { // pleg-20, pleg-28
 	n, l := newNode(), new(listener)
 	n.start("u", "c")
 	g := newGenerator(t, n, l, pleg.Config{})
@@ -145,10 +145,10 @@ func TestRequestsAreServedWhileAListHangs(t *testing.T) { // pleg-12
 	})
 }
 
-// Who has waited for the status of a pod relies on Pods to know what else there
-// is: a static pod that waits for one of its name to end (inv-3). The simulation
-// found that it did not when an agent was started anew.
-func TestNoPodIsLookedAtBeforeTheFirstList(t *testing.T) {
+// A caller that has waited for the status of a pod relies on Pods to return the other
+// pods: a static pod that waits for one of its name to terminate (inv-3). The
+// simulation found that this did not hold after a restart of the agent.
+func TestNoPodIsInspectedBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("old", "c")

@@ -18,10 +18,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Whatever happens on the node, however slow and broken it is, and however slow
-// the handlers, however good the hints: what they were told ends in what there is,
-// within a period, a list and an inspection (inv-12), and the cache is
-// never behind what they know nor older than asked.
+// Whatever happens on the node, however slow and broken it is, however slow the
+// handlers and however reliable the events: the last event delivered matches the node
+// within a period, a list and an inspection (inv-12), and the cache is never older
+// than the delivered events or than requested.
 func TestAnySequenceOfChangesEndsInADeliveredFinalState(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for i := range uint64(80) {
@@ -68,7 +68,7 @@ func scenario(t *testing.T, seed uint64) {
 		}
 	}
 
-	var mu sync.Mutex // guards what the handlers know
+	var mu sync.Mutex // guards the handlers' state
 	type state map[types.UID]map[string]pleg.EventType
 	told, followed := make(state), make(state)
 	slow := time.Duration(rnd.IntN(3)) * 200 * time.Millisecond
@@ -169,11 +169,11 @@ func scenario(t *testing.T, seed uint64) {
 		stopFollowing = follow(t, g, follower(followed))
 	}
 
-	// All is well again, but hints that were lost come no more: what they were
-	// about is found within the longest period. Then it takes what began before (a list or a hung
-	// inspection), a period and a list, an inspection for each pod (at worst
-	// one after the other), and what the handler takes for two or three
-	// events per container.
+	// All faults are over, but lost hints are not repeated: the changes they were
+	// about are found within the longest period. After that it takes an operation that
+	// began before (a list or a hung inspection), a period and a list, an inspection
+	// for each pod (at worst serially), and the handler's time for two or three events
+	// per container.
 	n.do(func() { n.listErr = nil; clear(n.inspectErr); clear(n.hang) })
 	handling := slow * 12 * 8 * 3
 	time.Sleep(5*time.Minute + 2*time.Second + slowest + time.Second + slowest + 2*time.Duration(len(uids))*slowest + handling)
@@ -192,11 +192,11 @@ func scenario(t *testing.T, seed uint64) {
 			if known[uid] == nil {
 				known[uid] = make(map[string]pleg.EventType)
 			}
-			assert.Equal(t, wantView, known[uid], "what %s knows of %s", name, uid)
+			assert.Equal(t, wantView, known[uid], "state of %s for %s", name, uid)
 		}
 		status, err := g.Get(uid)
 		assert.NoError(t, err)
-		assert.Equal(t, wantView, view(status.Pod()), "what the cache has of %s", uid)
+		assert.Equal(t, wantView, view(status.Pod()), "cached state of %s", uid)
 	}
 	assert.Len(t, g.Pods(), len(slices.Collect(maps.Keys(n.pods))))
 }

@@ -52,7 +52,7 @@ func (h *hinting) Watch(ctx context.Context, changed func(types.UID)) error {
 	}
 }
 
-// break1 ends the Watch that is under way.
+// break1 ends the current Watch.
 func (h *hinting) break1() { h.breaks <- struct{}{} }
 
 func (h *hinting) watched() []time.Time {
@@ -61,7 +61,7 @@ func (h *hinting) watched() []time.Time {
 	return slices.Clone(h.watches)
 }
 
-func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) { // pleg-36, pleg-37
+func TestAHintCausesAnInspectionAtOnce(t *testing.T) { // pleg-36, pleg-37
 	synctest.Test(t, func(t *testing.T) {
 		h, l := &hinting{node: newNode(), hints: make(chan types.UID)}, new(listener)
 		g := newGenerator(t, h, l, pleg.Config{})
@@ -73,17 +73,17 @@ func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) { // pleg-36, pleg-37
 		assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
 		h.hints <- "u"
 		h.hints <- ""
-		h.hints <- "nobody"
+		h.hints <- "unknown"
 		synctest.Wait()
 		assert.Empty(t, l.take())
 		assert.Zero(t, h.inspected(""))
 		time.Sleep(time.Minute)
 		assert.Len(t, h.watched(), 1)
-		assert.Equal(t, 1, pleg.Records(g), "nothing is kept of nobody")
+		assert.Equal(t, 1, pleg.Records(g), "no record is kept for an unknown pod")
 	})
 }
 
-func TestABrokenWatchIsOpenedAgainForEver(t *testing.T) { // lq-4
+func TestABrokenWatchIsReopenedForever(t *testing.T) { // lq-4
 	synctest.Test(t, func(t *testing.T) {
 		h, l := &hinting{node: newNode(), hints: make(chan types.UID), lasts: time.Millisecond}, new(listener)
 		defer run(t, newGenerator(t, h, l, pleg.Config{}))()
@@ -103,7 +103,7 @@ func TestABrokenWatchIsOpenedAgainForEver(t *testing.T) { // lq-4
 	})
 }
 
-func TestAWatchThatHeldIsOpenedAgainSoon(t *testing.T) { // lq-4
+func TestAStableWatchIsReopenedSoon(t *testing.T) { // lq-4
 	synctest.Test(t, func(t *testing.T) {
 		h := &hinting{node: newNode(), hints: make(chan types.UID), lasts: time.Minute}
 		defer run(t, newGenerator(t, h, nil, pleg.Config{}))()
@@ -112,7 +112,7 @@ func TestAWatchThatHeldIsOpenedAgainSoon(t *testing.T) { // lq-4
 	})
 }
 
-func TestARuntimeWithoutHintsIsNoTrouble(t *testing.T) { // lq-4: containerd 1.6 has no events
+func TestARuntimeWithoutHints(t *testing.T) { // lq-4: containerd 1.6 has no events
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		h, l := &hinting{node: newNode(), fails: fmt.Errorf("cri: container events: %w", runtime.ErrUnsupported)}, new(listener)

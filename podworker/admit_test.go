@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestAdmittersAreAskedInOrderAndTheFirstRefusalCounts(t *testing.T) { // adm-1, adm-9
+func TestAdmittersAreCalledInOrderUntilTheFirstRejection(t *testing.T) { // adm-1, adm-9
 	var asked []string
 	admitter := func(name string, refused *runtime.Rejection) podworker.Admitter {
 		return podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
@@ -32,7 +32,7 @@ func TestAdmittersAreAskedInOrderAndTheFirstRefusalCounts(t *testing.T) { // adm
 	assert.Nil(t, podworker.Admitters{}.Admit(t.Context(), new(v1.Pod)))
 }
 
-func TestWhatMayYetComeIsWaitedFor(t *testing.T) {
+func TestMissingPrerequisitesAreRetried(t *testing.T) {
 	for name, tc := range map[string]struct {
 		comes   time.Duration
 		refused string
@@ -87,7 +87,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, sl-17
+func TestPodsThatAreAdmittedAgain(t *testing.T) { // adm-14, lq-28, sl-17
 	for readmit, want := range map[bool]bool{false: false, true: true} {
 		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
 			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &runtime.Rejection{Reason: "OutOfcpu"}}
@@ -108,7 +108,7 @@ func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, sl-17
 	assert.NotContains(t, n.asked, "admit", "once per life")
 }
 
-func TestVolumesMayRefuseAPod(t *testing.T) { // sl-34
+func TestVolumesMayRejectAPod(t *testing.T) { // sl-34
 	n, p := newNode(t)
 	n.fail["mount"] = fmt.Errorf("attach: %w", &runtime.Rejection{Reason: "VolumeAttachmentLimitExceeded", Message: "the node has 39 volumes"})
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))

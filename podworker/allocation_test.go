@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// granted is an Allocation that names what pods are granted by an annotation.
+// granted is an Allocation that records the allocation of pods in an annotation.
 type granted struct {
 	*node
 	what    string
@@ -61,14 +61,14 @@ func newGranted(t *testing.T) (*granted, *podworker.Pipeline) {
 	return g, p
 }
 
-func TestSubsystemsSeeWhatAPodWasGranted(t *testing.T) { // pw-8, al-3
+func TestSubsystemsGetTheAllocatedPod(t *testing.T) { // pw-8, al-3
 	g, p := newGranted(t)
 	w := firstWork(newPod("web", 0))
 	_, err := p.Sync(t.Context(), w)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"admit", "allocate", "report", "sync"}, g.asked)
-	assert.Equal(t, "old", g.admit.Annotations["granted"], "al-3: a known pod is asked about with what it has")
-	assert.Same(t, w.Pod, g.wanted, "al-1: decided by what it asks for")
+	assert.Equal(t, "old", g.admit.Annotations["granted"], "al-3: a known pod is admitted with its allocated resources")
+	assert.Same(t, w.Pod, g.wanted, "al-1: decided by its spec")
 	assert.Equal(t, "new", g.sync.Pod.Annotations["granted"])
 	assert.Equal(t, "new", g.reports[0].Annotations["granted"])
 
@@ -83,7 +83,7 @@ func TestSubsystemsSeeWhatAPodWasGranted(t *testing.T) { // pw-8, al-3
 	assert.Equal(t, "release", g.asked[len(g.asked)-2], "of one that was never started")
 }
 
-func TestARefusedPodIsGrantedNothing(t *testing.T) { // al-4
+func TestARejectedPodIsNotAllocated(t *testing.T) { // al-4
 	g, p := newGranted(t)
 	g.refuse = &runtime.Rejection{Reason: "OutOfcpu"}
 	_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
@@ -91,7 +91,7 @@ func TestARefusedPodIsGrantedNothing(t *testing.T) { // al-4
 	assert.NotContains(t, g.asked, "allocate")
 }
 
-func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
+func TestTheOutcomeOfAResizeIsReported(t *testing.T) { // al-12, al-20
 	boom := errors.New("boom")
 	resize := func(err error) runtime.Action {
 		return runtime.Action{Kind: runtime.ResizePodInPlace, Target: "web", Err: err}
@@ -109,7 +109,7 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 		assert.Equal(t, []error{nil}, g.errs)
 		assert.Len(t, g.reports, 1)
 	})
-	t.Run("failed, and the status says so at once", func(t *testing.T) {
+	t.Run("failed, and the status reports it at once", func(t *testing.T) {
 		g, p := newGranted(t)
 		g.result.Actions = []runtime.Action{resize(nil), resize(boom)}
 		_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
@@ -118,7 +118,7 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 		require.ErrorIs(t, g.errs[0], boom)
 		assert.Len(t, g.reports, 2)
 	})
-	t.Run("al-20 a resize is looked at again, at once and then once a second", func(t *testing.T) {
+	t.Run("al-20 a resize is inspected again, at once and then once a second", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n, _ := newNode(t)
 			p, err := podworker.NewPipeline(podworker.PipelineConfig{
@@ -138,10 +138,10 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 			n.result.Actions = []runtime.Action{resize(boom)}
 			_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 			require.Error(t, err)
-			assert.Equal(t, []string{"sync", "reinspect", "sync", "relist", "sync", "reinspect", "sync", "relist"}, n.asked, "what failed is tried again after the ordinary delay")
+			assert.Equal(t, []string{"sync", "reinspect", "sync", "relist", "sync", "reinspect", "sync", "relist"}, n.asked, "a failure is retried after the ordinary delay")
 		})
 	})
-	t.Run("called off", func(t *testing.T) {
+	t.Run("canceled", func(t *testing.T) {
 		g, p := newGranted(t)
 		g.result.Actions = []runtime.Action{resize(context.Canceled)}
 		ctx, cancel := context.WithCancel(t.Context())

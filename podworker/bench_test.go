@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// BenchmarkDispatch measures from a source's word to the Handler's call: what
-// the Loop and the Workers add to a pod's start.
+// BenchmarkDispatch measures from a source's update to the Handler's call: the part of
+// the Loop and the Workers in a pod's start.
 func BenchmarkDispatch(b *testing.B) {
 	h := called{synced: make(chan struct{}, 1)}
 	w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
@@ -40,7 +40,7 @@ func BenchmarkDispatch(b *testing.B) {
 	<-ran
 }
 
-// called is a Handler that tells of each Sync.
+// called is a Handler that reports each Sync to a channel.
 type called struct {
 	silent
 	synced chan struct{}
@@ -51,14 +51,14 @@ func (c called) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResu
 	return podworker.SyncResult{}, nil
 }
 
-// A crowd is pods with workers: ours, or the obvious ones.
+// A crowd is pods with workers: Workers, or the obvious design.
 type crowd interface {
 	Update(pod *v1.Pod, create bool)
 	Run(ctx context.Context) error
 }
 
-// obvious has a goroutine, a channel with room for one update and a timer for
-// each pod, as anybody would write it first, and as the kubelet has it.
+// obvious has a goroutine, a channel with room for one update and a timer for each
+// pod: the obvious design, and the kubelet's.
 type obvious struct {
 	handler podworker.Handler
 
@@ -165,8 +165,8 @@ func await(synced *atomic.Int64, n int64) {
 	}
 }
 
-// BenchmarkIdlePod measures what a pod that has nothing to do costs: bytes of
-// heap and of stacks beside its spec, and goroutines; of 10,000.
+// BenchmarkIdlePod measures the cost of an idle pod: bytes of heap and of stacks in
+// addition to its spec, and goroutines; of 10,000.
 func BenchmarkIdlePod(b *testing.B) {
 	const n = 10_000
 	crowds(b, func(b *testing.B, start func() (crowd, *atomic.Int64, func())) {
@@ -193,8 +193,8 @@ func BenchmarkIdlePod(b *testing.B) {
 	})
 }
 
-// BenchmarkUpdates measures how fast 10,000 pods take in an update each, and act
-// on it.
+// BenchmarkUpdates measures the rate at which 10,000 pods receive an update each, and
+// are synced.
 func BenchmarkUpdates(b *testing.B) {
 	const n = 10_000
 	crowds(b, func(b *testing.B, start func() (crowd, *atomic.Int64, func())) {

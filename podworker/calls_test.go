@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// asked is a Statuses that notes how new a status has to be.
+// asked is a StatusCache that records the minimum age of the requested status.
 type asked struct {
 	observed
 	since []time.Time
@@ -27,7 +27,7 @@ func (a *asked) GetNewerThan(_ context.Context, uid types.UID, t time.Time) (*ru
 	return a.Get(uid)
 }
 
-func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
+func TestEachCallSeesTheResultOfThePreviousOne(t *testing.T) { // pw-36, pw-38
 	synctest.Test(t, func(t *testing.T) {
 		statuses := new(asked)
 		began := time.Now()
@@ -45,8 +45,8 @@ func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
 }
 
 // A pod that is added under the UID of one that was just terminated must not be given
-// a status in which that still runs: it would not be admitted, and a container would be
-// restarted by what is gone.
+// a status in which that pod still runs: it would not be admitted, and its
+// predecessor's container would be restarted.
 func TestAPodSeesNoStatusFromBeforeTheEndOfItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		statuses := new(asked)
@@ -66,7 +66,7 @@ func TestAPodSeesNoStatusFromBeforeTheEndOfItsPredecessor(t *testing.T) {
 	})
 }
 
-// idle is a Handler whose Syncs end as it is told.
+// idle is a Handler whose Syncs return the result that is set.
 type idle struct {
 	silent
 	next func() (podworker.SyncResult, error)
@@ -76,7 +76,7 @@ func (h idle) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult
 	return h.next()
 }
 
-func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // pw-36
+func TestASyncWithoutChangesNeedsNoNewerStatus(t *testing.T) { // pw-36
 	for name, c := range map[string]struct {
 		next  podworker.SyncResult
 		err   error
@@ -116,7 +116,7 @@ func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // pw-36
 	}
 }
 
-func TestWhatIsToldIsTakenInWhileNothingRuns(t *testing.T) { // pw-21
+func TestUpdatesAreAppliedWhileNoCallRuns(t *testing.T) { // pw-21
 	synctest.Test(t, func(t *testing.T) {
 		h := &recorder{}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
@@ -152,7 +152,7 @@ func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
 	})
 }
 
-// stubborn is a Handler whose Sync takes five seconds, whatever its context says.
+// stubborn is a Handler whose Sync takes five seconds and ignores its context.
 type stubborn struct{ silent }
 
 func (*stubborn) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
@@ -160,7 +160,7 @@ func (*stubborn) Sync(context.Context, podworker.SyncRequest) (podworker.SyncRes
 	return podworker.SyncResult{}, nil
 }
 
-func TestOnlyWhatIsUnknownIsEndedAsAnOrphan(t *testing.T) { // pw-5, pw-6, pw-13
+func TestOnlyUnknownPodsAreTerminatedAsOrphans(t *testing.T) { // pw-5, pw-6, pw-13
 	synctest.Test(t, func(t *testing.T) {
 		h := &recorder{}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// foundCgroups also tell whether a pod has its cgroup.
+// foundCgroups also reports whether a pod has its cgroup.
 type foundCgroups struct {
 	nodeCgroups
 	has bool
@@ -20,7 +20,7 @@ type foundCgroups struct {
 
 func (f *foundCgroups) Has(*v1.Pod) bool { return f.has }
 
-func TestWhatRunsOutsideOfItsCgroupIsStoppedFirst(t *testing.T) { // cm-20
+func TestContainersOutsideTheirCgroupAreStoppedFirst(t *testing.T) { // cm-20
 	n, _ := newNode(t)
 	groups := &foundCgroups{nodeCgroups: nodeCgroups{n}}
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Resources: podworker.PodResources{Cgroups: groups}, Relister: nodeRelister{n}})
@@ -30,7 +30,7 @@ func TestWhatRunsOutsideOfItsCgroupIsStoppedFirst(t *testing.T) { // cm-20
 
 	_, err = p.Sync(t.Context(), w)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"report", "kill", "relist"}, n.asked, "what it is told of the pod is old now")
+	assert.Equal(t, []string{"report", "kill", "relist"}, n.asked, "the pod's status is outdated now")
 	assert.Nil(t, n.kill.GracePeriodSeconds, "with the pod's own grace period")
 
 	n.fail["kill"] = errors.New("boom")

@@ -45,7 +45,7 @@ func TestDrainReturnsWhenEveryPodIsCleanedUp(t *testing.T) {
 
 // A source that has not synced cannot veto the drain: it has been stopped and
 // will not add the pod anymore.
-func TestDrainTerminatesPodsThatOnlyTheRuntimeKnows(t *testing.T) {
+func TestDrainTerminatesOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWard(3)
 		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: observed{}, Pods: w.list})
@@ -61,7 +61,7 @@ func TestDrainTerminatesPodsThatOnlyTheRuntimeKnows(t *testing.T) {
 }
 
 // A pod that was removed and added again while it terminates would start over.
-func TestDrainEndsPodsThatAreAboutToStartOver(t *testing.T) {
+func TestDrainTerminatesPodsThatAreAboutToStartOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &sluggish{}
 		loop, workers, stop := drainable(t, h)

@@ -111,7 +111,7 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // lq-11, sl-59
 	})
 }
 
-func TestAPodWithoutALifeMayRunUntilAllSourcesHaveSpoken(t *testing.T) { // pw-50 and the table of section 2.2
+func TestAPodWithoutAWorkerMayRunUntilAllSourcesHaveSynced(t *testing.T) { // pw-50 and the table of section 2.2
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestAPodWithoutALifeMayRunUntilAllSourcesHaveSpoken(t *testing.T) { // pw-5
 	})
 }
 
-func TestWhatStartsOverIsCounted(t *testing.T) { // sl-54
+func TestPodsThatStartOverAreCounted(t *testing.T) { // sl-54
 	synctest.Test(t, func(t *testing.T) {
 		var restarted []types.UID
 		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
@@ -148,7 +148,7 @@ func TestWhatStartsOverIsCounted(t *testing.T) { // sl-54
 	})
 }
 
-func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
+func TestAnInboxDeliversUpdatesFromBeforeTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inbox := new(podworker.Inbox)
 		h := newWard(1)
@@ -175,7 +175,7 @@ func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
 	assert.True(t, inbox.Synced(), "there is no source to wait for")
 }
 
-// mirrors is an API server's copies.
+// mirrors stores mirror pods, as an API server does.
 type mirrors struct {
 	node metav1.OwnerReference
 
@@ -204,7 +204,7 @@ func (m *mirrors) DeleteMirror(_ context.Context, pod *v1.Pod) error {
 	return m.fail
 }
 
-// are returns what was done so far.
+// are returns the calls made so far.
 func (m *mirrors) are() (created []*v1.Pod, deleted []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +221,7 @@ func named(uid, name string, annotations map[string]string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Namespace: "default", Annotations: annotations}}
 }
 
-func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
+func TestMirrorsOfRemovedPodsAreDeleted(t *testing.T) { // sl-53
 	synctest.Test(t, func(t *testing.T) {
 		m, h := new(mirrors), newWard(0)
 		deleted := func() []types.UID {
@@ -238,7 +238,7 @@ func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 		loop.AddPods([]*v1.Pod{mirror, lost})
 		loop.SourceSynced("api")
 		synctest.Wait()
-		assert.Empty(t, deleted(), "its static pod may not have been heard of yet")
+		assert.Empty(t, deleted(), "its static pod may not have been received yet")
 		loop.AddPods([]*v1.Pod{static})
 		loop.SourceSynced("file")
 		synctest.Wait()
@@ -266,12 +266,12 @@ func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 		assert.Equal(t, []types.UID{"m2", "m1"}, deleted())
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "what failed is tried again")
+		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "a failed deletion is retried")
 		stop()
 	})
 }
 
-func TestSyncStaticMakesCopiesWhenTheNodeIsThere(t *testing.T) { // sl-65
+func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 	synctest.Test(t, func(t *testing.T) {
 		n := new(node)
 		m := &mirrors{noNode: true, node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}

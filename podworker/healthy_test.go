@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sv-4: a loop that goes round is well, however little happens; one that something
-// keeps is not after five minutes.
+// sv-4: an idle loop is healthy; one that is blocked is unhealthy after five minutes.
 func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
 	l := &Loop{cfg: LoopConfig{Workers: &Workers{pods: nil}}}
 	assert.NoError(t, l.Healthy(), "before it runs")

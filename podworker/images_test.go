@@ -18,7 +18,7 @@ func (n nodeImages) AcquireImages(context.Context, *v1.Pod) (release func(), err
 	return func() { _ = n.ask("release images") }, n.ask("hold images")
 }
 
-func TestImagesAreHeldWhileAPodIsSynced(t *testing.T) {
+func TestImagesArePinnedWhileAPodIsSynced(t *testing.T) {
 	n, _ := newNode(t)
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Resources: podworker.PodResources{Images: nodeImages{n}}})
 	require.NoError(t, err)
@@ -26,8 +26,8 @@ func TestImagesAreHeldWhileAPodIsSynced(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hold images", "sync", "release images"}, n.asked)
 
-	n.asked, n.fail["hold images"] = nil, errors.New("called off")
+	n.asked, n.fail["hold images"] = nil, errors.New("canceled")
 	_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
-	require.ErrorContains(t, err, "called off")
+	require.ErrorContains(t, err, "canceled")
 	assert.Equal(t, []string{"hold images"}, n.asked, "nothing is started whose image may be removed")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A town is a runtime and a Handler over it that take their time and fail now
-// and then, and hold what happens against the laws. It outlives agents.
+// A town is a runtime and a Handler over it that are slow and fail now and then, and
+// check the invariants. It outlives agents.
 type town struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
@@ -110,7 +110,7 @@ func (w *town) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*run
 	return w.Get(uid)
 }
 
-func TestTheLawsHoldForWholeAgentsThatComeAndGo(t *testing.T) { // inv-3, inv-5, inv-14, inv-17, inv-18
+func TestInvariantsHoldForAgentsThatComeAndGo(t *testing.T) { // inv-3, inv-5, inv-14, inv-17, inv-18
 	for range 3 {
 		seed := uint64(time.Now().UnixNano())
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -134,7 +134,7 @@ func ruleATown(t *testing.T, seed uint64) {
 		for _, pod := range wanted {
 			pods = append(pods, pod)
 		}
-		clear(killed) // an agent that restarts knows nothing of what it was told
+		clear(killed) // a restarted agent has no record of earlier kills
 		loop.AddPods(pods)
 		loop.SourceSynced("file")
 		for range 200 {
@@ -183,14 +183,14 @@ func ruleATown(t *testing.T, seed uint64) {
 					assert.Equal(t, podworker.Finished, state, "%s (%s)", name, pod.UID)
 				}
 			}
-			assert.LessOrEqual(t, len(w.list()), len(wanted), "what nobody wants does not run")
+			assert.LessOrEqual(t, len(w.list()), len(wanted), "only desired pods run")
 		}
 		stop()
 	}
 	waiters.Wait()
 	assert.Empty(t, w.broken[:min(len(w.broken), 5)], "%d in all", len(w.broken))
 
-	// An agent of which nobody wants anything.
+	// An agent without desired pods.
 	workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Pods: w.list})
 	require.NoError(t, err)
 	loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
@@ -202,8 +202,8 @@ func ruleATown(t *testing.T, seed uint64) {
 	stop()
 }
 
-// wantedAgain reports whether the pod was wanted anew after it was killed, so
-// that it may run.
+// wantedAgain reports whether the pod was added again after it was killed, so that it
+// may run.
 func (w *town) wantedAgain(loop *podworker.Loop, pod *v1.Pod) bool {
 	now, _ := loop.Pod(pod.UID)
 	return now != nil && now.Generation != pod.Generation

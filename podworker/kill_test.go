@@ -27,7 +27,7 @@ func run(t *testing.T, w *podworker.Workers) (stop func()) {
 	}
 }
 
-// slow is a Handler whose Terminate takes that long, whatever its context says.
+// slow is a Handler whose Terminate takes that long and ignores its context.
 type slow struct {
 	silent
 	stop time.Duration
@@ -38,18 +38,18 @@ func (s slow) Terminate(context.Context, podworker.SyncRequest) error {
 	return nil
 }
 
-func TestKillAndWaitTellsWhenItTookTooLong(t *testing.T) { // pw-59, pw-60, pw-61
+func TestKillAndWaitReportsATimeout(t *testing.T) { // pw-59, pw-60, pw-61
 	for name, tc := range map[string]struct {
 		stop   time.Duration
 		opts   podworker.KillOptions
 		want   podworker.Outcome
 		waited time.Duration
 	}{
-		"in time":                                {2 * time.Second, podworker.KillOptions{}, podworker.Stopped, 2 * time.Second},
-		"half as much again as the grace":        {time.Hour, podworker.KillOptions{GracePeriodSeconds: new(int64(20))}, 0, 30 * time.Second},
-		"ten seconds at least":                   {time.Hour, podworker.KillOptions{GracePeriodSeconds: new(int64(0))}, 0, 10 * time.Second},
-		"the pod's own grace, if there is none":  {time.Hour, podworker.KillOptions{}, 0, 45 * time.Second},
-		"as long as whoever asks can be patient": {time.Hour, podworker.KillOptions{Timeout: time.Minute}, 0, time.Minute},
+		"in time":                               {2 * time.Second, podworker.KillOptions{}, podworker.Stopped, 2 * time.Second},
+		"half as much again as the grace":       {time.Hour, podworker.KillOptions{GracePeriodSeconds: new(int64(20))}, 0, 30 * time.Second},
+		"ten seconds at least":                  {time.Hour, podworker.KillOptions{GracePeriodSeconds: new(int64(0))}, 0, 10 * time.Second},
+		"the pod's own grace, if there is none": {time.Hour, podworker.KillOptions{}, 0, 45 * time.Second},
+		"the caller's timeout":                  {time.Hour, podworker.KillOptions{Timeout: time.Minute}, 0, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestKillAndWaitTellsWhenItTookTooLong(t *testing.T) { // pw-59, pw-60, pw-6
 	}
 }
 
-func TestKillAndWaitCanBeCalledOff(t *testing.T) {
+func TestKillAndWaitCanBeCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Minute}, StatusCache: observed{}})
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestKillAndWaitCanBeCalledOff(t *testing.T) {
 	})
 }
 
-func TestOutcomesHaveWords(t *testing.T) {
+func TestOutcomeString(t *testing.T) {
 	var words []string
 	for o := podworker.Outcome(0); o <= podworker.Abandoned; o++ {
 		words = append(words, o.String())
@@ -134,7 +134,7 @@ func TestAPanicIsAnErrorOfThatPod(t *testing.T) {
 	})
 }
 
-func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
+func TestTheFirstCallReportsTheStartLatency(t *testing.T) { // pw-3, pw-34
 	synctest.Test(t, func(t *testing.T) {
 		var infos []podworker.SyncInfo
 		h := &recorder{work: func() time.Duration { return 3 * time.Second }}
@@ -155,7 +155,7 @@ func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
 		assert.Equal(t, 3*time.Second, infos[1].Queued, "pw-3: since the oldest of the updates that it answers")
 		assert.Equal(t, 3*time.Second, infos[1].SinceAdded)
 		assert.True(t, infos[1].First)
-		assert.Equal(t, 5*time.Second, infos[2].Queued, "what comes during a call is due from then on")
+		assert.Equal(t, 5*time.Second, infos[2].Queued, "an update during a call is due from then on")
 	})
 }
 

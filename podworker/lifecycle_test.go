@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
+func TestEffectiveGraceIsTheSmallestRequested(t *testing.T) { // pw-23, pw-24
 	pod := func(spec, deletion *int64) *v1.Pod {
 		p := new(v1.Pod)
 		p.Spec.TerminationGracePeriodSeconds = spec
@@ -31,8 +31,8 @@ func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
 		"deletion 5, override 0":                          {pod: pod(new(int64(30)), new(int64(5))), override: new(int64(0)), want: 1},
 		"deletion 0 stays below override 30 (lq-7)":       {pod: pod(new(int64(30)), new(int64(0))), override: new(int64(30)), want: 1},
 		"an override beats the spec":                      {pod: pod(new(int64(30)), nil), override: new(int64(60)), want: 60},
-		"what was said does not grow (inv-4)":             {stored: new(int64(5)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 5},
-		"it shrinks, and tells (pw-26)":                   {stored: new(int64(20)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10, shortened: true},
+		"a grace period does not grow (inv-4)":            {stored: new(int64(5)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 5},
+		"it shrinks, and is reported (pw-26)":             {stored: new(int64(20)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10, shortened: true},
 		"the first value is not a shortening (pw-26)":     {pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
 		"the same value is not a shortening":              {stored: new(int64(10)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
 		"a pod without any":                               {pod: pod(nil, nil), want: 1},
@@ -56,7 +56,7 @@ func TestAnOrphanWithoutAValueHasItsRecordedGrace(t *testing.T) { // lq-33
 	assert.False(t, shortened)
 }
 
-func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2
+func TestTheLifecycleOnlyMovesForward(t *testing.T) { // pw-2
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed
@@ -87,10 +87,10 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2
 			Stopping, effect{wake: true, cancel: true}},
 		"a pod that never started is finished at once (pw-31)": {
 			lifecycle{state: Waiting, pod: plain}, podRemoved{}, Finished, effect{outcome: NeverStarted}},
-		"killing what has stopped completes at once (pw-17, lq-6)": {
+		"killing a stopped pod completes at once (pw-17, lq-6)": {
 			lifecycle{state: Cleaning, pod: plain}, killed{evict},
 			Cleaning, effect{outcome: AlreadyStopped}},
-		"killing what has finished completes at once (lq-6)": {
+		"killing a finished pod completes at once (lq-6)": {
 			lifecycle{state: Finished, pod: plain}, killed{evict},
 			Finished, effect{outcome: AlreadyStopped}},
 		"a second kill without less grace changes nothing in flight": {
@@ -138,7 +138,7 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2
 	}
 }
 
-func TestLifeWantedAnewWhileEndingStartsOverLater(t *testing.T) {
+func TestAPodAddedAgainWhileTerminatingStartsOverLater(t *testing.T) {
 	plain := new(v1.Pod)
 	l := lifecycle{state: Terminating, pod: plain, deleted: true}
 	l, e := step(l, podUpdated{pod: plain, create: true})
@@ -151,11 +151,11 @@ func TestLifeWantedAnewWhileEndingStartsOverLater(t *testing.T) {
 	assert.Same(t, plain, l.pod, "an update for the next life does not change the one that is ending")
 
 	l, _ = step(l, podRemoved{})
-	assert.False(t, l.restart, "not wanted after all")
+	assert.False(t, l.restart, "no longer desired")
 
 	orphan := lifecycle{state: Terminating, orphan: new(runtime.Pod)}
 	orphan, _ = step(orphan, podUpdated{pod: plain, create: true})
-	assert.True(t, orphan.restart, "a source wants what was ended as an orphan: it starts over")
+	assert.True(t, orphan.restart, "a source adds a pod that was terminated as an orphan: it starts over")
 }
 
 func TestBeginCallsWhatTheStateAllows(t *testing.T) {
@@ -179,9 +179,9 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 	}
 }
 
-// The Cleanup that is under way says nothing to the API of a deletion that it
-// does not know of, and nobody else would: the object would stay for ever. The
-// simulation found it.
+// A Cleanup in progress deletes no API object for a deletion that was requested after
+// it started, and nothing else would delete it: the object would stay forever. Found
+// by the simulation.
 func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
 	deleted := new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
@@ -197,7 +197,7 @@ func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
 	assert.Equal(t, Finished, l.state)
 }
 
-func TestTheLogOfAnOrphanNamesWhatRuns(t *testing.T) {
+func TestTheLogOfAnOrphanNamesItsContainers(t *testing.T) {
 	assert.Equal(t, []string{"sandbox s2", "container web"}, runningParts(&runtime.Pod{
 		Sandboxes: []runtime.Sandbox{{ID: "s2", State: runtime.SandboxReady}, {ID: "s1", State: runtime.SandboxNotReady}},
 		Containers: []runtime.Container{

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A bin is a GarbageCollector that remembers whose content it was allowed to
+// A bin is a GarbageCollector that records the pods whose containers it was allowed to
 // remove.
 type bin struct {
 	uids []types.UID
@@ -60,7 +60,7 @@ func runLoop(t *testing.T, cfg podworker.LoopConfig) (loop *podworker.Loop, stop
 	}
 }
 
-func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) { // sl-8
+func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 	synctest.Test(t, func(t *testing.T) {
 		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
 		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
@@ -88,11 +88,11 @@ func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) { // sl-
 		stop()
 		assert.Equal(t, 1, garbage.policy.MaxPerContainer)
 		assert.Equal(t, "2terminate", h.stage["lost"], "sl-56")
-		assert.Zero(t, h.grace["lost"], "what the runtime recorded: lq-33")
+		assert.Zero(t, h.grace["lost"], "the runtime's record is used: lq-33")
 	})
 }
 
-func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-10, sl-60
+func TestDeadContainersAreCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-10, sl-60
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"web", "job"}}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
@@ -121,9 +121,9 @@ func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-1
 	})
 }
 
-// What collects garbage ends processes in cgroups, and gives devices and CPUs to
-// others: not as long as the pod is stopping.
-func TestWhatAnEvictedPodHasIsItsOwnUntilItHasStopped(t *testing.T) {
+// Garbage collection kills processes in cgroups, and releases devices and CPUs: it
+// must not do so while the pod is stopping.
+func TestAnEvictedPodKeepsItsResourcesUntilItHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"job"}}
 		h := newWard(0)
@@ -168,7 +168,7 @@ func TestPodsAreAddedOldestFirst(t *testing.T) {
 	})
 }
 
-// A forgetful is a Handler that does something when a pod is forgotten.
+// A forgetful is a Handler that calls forget when a pod is forgotten.
 type forgetful struct {
 	recorder
 	forget func(*v1.Pod)
@@ -176,7 +176,7 @@ type forgetful struct {
 
 func (f *forgetful) Forget(pod *v1.Pod) { f.forget(pod) }
 
-func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
+func TestAPodRemovedWhileWorkersSettleDoesNotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &forgetful{recorder: recorder{work: func() time.Duration { return time.Second }}}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
@@ -192,14 +192,14 @@ func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, loop.Pods())
 		_, known := w.State("web")
-		assert.False(t, known, "nobody would ever end it")
+		assert.False(t, known, "it would never be terminated")
 		stop()
 	})
 }
 
-// What was removed while the node was away, and had ended before, nobody ends or
-// forgets: only a collection finds it.
-func TestWhatNobodyWantsIsCollectedOnceEverySourceHasSynced(t *testing.T) {
+// A pod that had terminated, and was removed while the node was down, has no worker:
+// only a collection finds it.
+func TestRemovedPodsAreCollectedOnceEverySourceHasSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"lost"}}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
@@ -220,7 +220,7 @@ func TestWhatNobodyWantsIsCollectedOnceEverySourceHasSynced(t *testing.T) {
 	})
 }
 
-func TestACollectionThatFailsIsTriedAgainBeforeThePeriodIsOver(t *testing.T) {
+func TestAFailedCollectionIsRetriedBeforeThePeriodIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{fail: errors.New("the runtime is away")}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
@@ -247,12 +247,12 @@ func TestACollectionThatFailsIsTriedAgainBeforeThePeriodIsOver(t *testing.T) {
 		time.Sleep(26 * time.Second)
 		synctest.Wait()
 		passes, _ = garbage.seen("")
-		assert.Equal(t, 6, passes, "it works again, and nobody asks before the period is over")
+		assert.Equal(t, 6, passes, "it works again, and the next pass waits for the period")
 		stop()
 	})
 }
 
-func TestACollectionThatFailsIsToldOfTheNode(t *testing.T) { // cg-9
+func TestAFailedCollectionIsAnEventOfTheNode(t *testing.T) { // cg-9
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{fail: errors.New("a sandbox is stuck")}
 		var mu sync.Mutex

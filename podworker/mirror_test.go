@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
+func TestAMirrorIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
 	pod := staticPod("s1", "web")
 	mirror, err := MirrorPod(pod, metav1.OwnerReference{Name: "kitchen", UID: "node-uid"})
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
 	require.EqualError(t, err, "podworker: pod default/db is not static: no annotation kubernetes.io/config.hash")
 }
 
-func TestWhatIsDueForACopy(t *testing.T) { // sl-32, mir-4
+func TestMirrorPlan(t *testing.T) { // sl-32, mir-4
 	pod := staticPod("s1", "web")
 	leaving := mirrorPod("m1", "web", "hash-s1")
 	leaving.DeletionTimestamp = new(metav1.Unix(1, 0))
@@ -39,18 +39,18 @@ func TestWhatIsDueForACopy(t *testing.T) { // sl-32, mir-4
 		mirror *v1.Pod
 		want   mirrorPlan
 	}{
-		"there is none":                       {nil, mirrorPlan{create: true}},
-		"it is right":                         {mirrorPod("m1", "web", "hash-s1"), mirrorPlan{}},
-		"mir-5 its spec is nobody's business": {otherSpec, mirrorPlan{}},
-		"it is of an earlier manifest":        {mirrorPod("m1", "web", "old"), mirrorPlan{remove: true, create: true}},
-		"it is being deleted":                 {leaving, mirrorPlan{remove: true, create: true}},
-		"mir-4 it has another name":           {mirrorPod("m1", "db", "hash-s1"), mirrorPlan{remove: true, create: true}},
+		"there is none":                {nil, mirrorPlan{create: true}},
+		"it is right":                  {mirrorPod("m1", "web", "hash-s1"), mirrorPlan{}},
+		"mir-5 its spec is ignored":    {otherSpec, mirrorPlan{}},
+		"it is of an earlier manifest": {mirrorPod("m1", "web", "old"), mirrorPlan{remove: true, create: true}},
+		"it is being deleted":          {leaving, mirrorPlan{remove: true, create: true}},
+		"mir-4 it has another name":    {mirrorPod("m1", "db", "hash-s1"), mirrorPlan{remove: true, create: true}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, planMirror(pod, tc.mirror)) })
 	}
 }
 
-// An apiServer keeps copies, and refuses them if told to.
+// An apiServer stores mirror pods, and rejects them if set to.
 type apiServer struct {
 	asked []string
 	fail  error
@@ -70,7 +70,7 @@ func (a *apiServer) DeleteMirror(_ context.Context, pod *v1.Pod) error {
 	return a.fail
 }
 
-func TestCopiesAreKeptTrueAndNeverInTheWay(t *testing.T) { // sl-32, mir-2, mir-3
+func TestMirrorsAreUpdatedAndNeverDelayASync(t *testing.T) { // sl-32, mir-2, mir-3
 	work := SyncRequest{UID: "s1", Pod: staticPod("s1", "web"), Mirror: mirrorPod("m1", "web", "old"), Status: new(runtime.PodStatus)}
 	for name, tc := range map[string]struct {
 		fail error

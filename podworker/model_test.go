@@ -12,13 +12,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// The model is the worker's state machine, the pure step, in a world that does
-// to it whatever it may do: sources, kills and pleg at any moment, calls that
-// take any time and go any way, and a runtime that runs what was started. All
-// of its states are visited, and each way into them is held against the laws.
+// The model is the worker's state machine, the pure step, in an environment that makes
+// every permitted move: sources, kills and pleg at any moment, calls that take any
+// time and have any result, and a runtime that runs what was started. All of its
+// states are visited, and each transition into them is checked against the invariants.
 
-// The specs that sources may want. What they say beyond that is nothing to a
-// life.
+// The specs that sources may specify. Other fields do not affect the lifecycle.
 var modelSpecs = func() []*v1.Pod {
 	spec := func(deletion *int64, phase v1.PodPhase) *v1.Pod {
 		p := new(v1.Pod)
@@ -39,8 +38,8 @@ const (
 	noSpec = -1
 )
 
-// A modelPod is one UID and what is around it. It is comparable but for its
-// life, of which key makes a value.
+// A modelPod is one UID and its environment. It is comparable except for its
+// lifecycle, which key converts to a value.
 type modelPod struct {
 	known     bool
 	lifecycle lifecycle
@@ -50,20 +49,20 @@ type modelPod struct {
 	cancelled bool
 	due       bool // queued, or will be when the call has returned
 	timer     bool // makes it due at some time
-	waiter    bool // who asked for its end has not been told
+	waiter    bool // the caller of a kill has not been notified
 
-	wanted int  // what the source wants, noSpec if nothing
-	ended  bool // its end was asked for since it was wanted
+	wanted int  // index of the desired spec, or noSpec
+	ended  bool // a kill was requested since it was added
 	runs   bool // in the runtime
 
 	// Of this life:
 	acked  bool  // Terminating was reached
 	grace  int64 // that the last Terminate was given; 0: there was none
 	synced int   // the spec of the last Sync
-	latest int   // the spec that was last wanted
+	latest int   // the last desired spec
 	own    int   // the same, but for those that were meant for the next life
-	back   bool  // Finished has gone back to Cleaning
-	heard  bool  // the Cleanup in flight, or the last one, knows of the deletion
+	back   bool  // went back from Finished to Cleaning
+	heard  bool  // the Cleanup in flight, or the last one, includes the deletion
 }
 
 type modelKey struct {
@@ -88,7 +87,7 @@ func (p modelPod) key() modelKey {
 	if p.lifecycle.grace != nil {
 		k.stored = *p.lifecycle.grace
 	}
-	// What no law asks about any more makes no other state.
+	// Fields that no invariant depends on any more do not distinguish states.
 	if p.known && p.lifecycle.state >= Stopping {
 		k.latest, k.synced = noSpec, min(p.synced, 0) // no Sync will be; whether there was one counts
 		k.ended = p.ended && p.lifecycle.restart      // only a create leads to another life, and that clears it
@@ -113,10 +112,10 @@ func (m model) key() worldKey {
 	return worldKey{[2]modelKey{m.pods[0].key(), m.pods[1].key()}, m.turns}
 }
 
-// broken is what a law says of a step; empty: nothing.
+// broken is the violation of an invariant by a step; empty if there is none.
 type broken string
 
-// apply takes a pod one step, as Workers.stepLocked does.
+// apply applies an input to a pod, as Workers.stepLocked does.
 func (m *model) apply(i int, in input) (effect, broken) {
 	p := &m.pods[i]
 	before := p.lifecycle
@@ -124,7 +123,7 @@ func (m *model) apply(i int, in input) (effect, broken) {
 	p.lifecycle, e = step(p.lifecycle, in)
 	if e.outcome != 0 {
 		if p.waiter && p.runs {
-			return e, broken("inv-5: who asked for the end is told \"" + e.outcome.String() + "\", and it runs")
+			return e, broken("inv-5: the caller of a kill gets \"" + e.outcome.String() + "\", and it runs")
 		}
 		p.waiter = false
 	}
@@ -150,14 +149,14 @@ func (m *model) apply(i int, in input) (effect, broken) {
 	}
 	if p.lifecycle.state == Finished {
 		if p.waiter {
-			return e, "it has finished, and who asked for it was not told"
+			return e, "it has finished, and the caller of the kill was not notified"
 		}
 		m.leave(i)
 	}
 	return e, ""
 }
 
-// leave gives the turn on, as Workers.finishLocked does.
+// leave passes the turn to the next pod of the name, as Workers.finishLocked does.
 func (m *model) leave(i int) {
 	if !strings.Contains(m.turns, digits[i:i+1]) {
 		return
@@ -193,12 +192,12 @@ func (m *model) want(i, spec int, create bool) broken {
 	return b
 }
 
-// emptyPod is one without a life.
+// emptyPod is a UID without a worker.
 func emptyPod(runs bool) modelPod {
 	return modelPod{runs: runs, wanted: noSpec, synced: noSpec, latest: noSpec, own: noSpec, callSpec: noSpec}
 }
 
-// A move is one thing that may happen next.
+// A move is one possible next event.
 type move struct {
 	name string
 	do   func(*model) broken
@@ -259,7 +258,7 @@ var (
 	modelNames  = [...]string{"0: ", "1: "}
 )
 
-// progress is what happens by itself.
+// progress returns the moves that need no external input.
 func (m model) progress(i int) (moves []move) {
 	p := m.pods[i]
 	add := func(name string, do func(m *model, p *modelPod) broken) {
@@ -286,7 +285,7 @@ func (m model) progress(i int) (moves []move) {
 			returns("succeeds", false, nil)
 		}
 		if p.call == callSync {
-			returns("says it has ended", true, nil)
+			returns("reports the pod as terminal", true, nil)
 		}
 		returns("fails", false, errModel)
 	case p.due:
@@ -313,7 +312,7 @@ func (m model) progress(i int) (moves []move) {
 
 var errModel = fmt.Errorf("it fails")
 
-// turn gives a due pod its call.
+// turn starts the call of a due pod.
 func (m *model) turn(i int) broken {
 	p := &m.pods[i]
 	p.due = false
@@ -331,12 +330,12 @@ func (m *model) turn(i int) broken {
 			return "an orphan is synced"
 		}
 		if p.ended {
-			return "its end was asked for, nobody wanted it since, and it starts"
+			return "a kill was requested, it was not added since, and it starts"
 		}
 		p.runs = true // it may start something from now on (inv-2)
 		p.synced = p.latest
 		if p.lifecycle.pod != modelSpecs[p.latest] {
-			return "inv-14: a Sync is given another spec than the last one wanted"
+			return "inv-14: a Sync is given another spec than the last desired one"
 		}
 		for j := range m.pods {
 			if other := m.pods[j]; m.static && j != i && other.known && other.synced != noSpec && other.lifecycle.state < Finished {
@@ -370,8 +369,8 @@ func (m *model) turn(i int) broken {
 	return ""
 }
 
-// settles lets all that is under way go well, and tells what is wrong with
-// where that leads.
+// settles lets every pending operation succeed, and returns the violation in the state
+// that results.
 func (m model) settles() broken {
 	for range 60 {
 		moved := false
@@ -384,7 +383,7 @@ func (m model) settles() broken {
 					return b
 				}
 				moved = true
-				break // the first is success; a call that was cancelled fails, or says it has ended
+				break // the first is success; a canceled call fails, or reports the pod as terminal
 			}
 		}
 		if !moved {
@@ -394,30 +393,30 @@ func (m model) settles() broken {
 	for i, p := range m.pods {
 		switch {
 		case p.waiter:
-			return "who asked for its end is never told"
+			return "the caller of the kill is never notified"
 		case !p.known:
 			if p.runs && p.wanted != noSpec {
-				return "it is wanted, and has no life"
+				return "it is desired, and has no worker"
 			}
 		case p.lifecycle.state > Waiting && p.lifecycle.state < Finished && p.lifecycle.state != Syncing:
-			return broken(fmt.Sprintf("it stays %v for ever", p.lifecycle.state))
+			return broken(fmt.Sprintf("it stays %v forever", p.lifecycle.state))
 		case p.lifecycle.state == Waiting && strings.HasPrefix(m.turns, digits[i:i+1]):
-			return "it has its turn, and waits for ever"
+			return "it is first in the queue, and waits forever"
 		case p.lifecycle.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
 		case p.lifecycle.state == Finished && p.lifecycle.deleted && !p.lifecycle.restart && p.acked && !p.heard && p.lifecycle.orphan == nil:
-			return "its object is deleted, and no Cleanup was told of it"
+			return "its object is deleted, and no Cleanup included the deletion"
 		case p.lifecycle.state == Finished && p.runs:
 			return "it has finished, and runs"
 		case p.wanted == noSpec:
-			return "nobody wants it, and it is not forgotten"
+			return "it is not desired, and not removed"
 		}
 	}
 	return ""
 }
 
-// explore visits all states that depth moves of pods lead to (0: all that there
-// are), and returns how many they are.
+// explore visits all states that depth moves of pods reach (0: all reachable states),
+// and returns their number.
 func explore(t *testing.T, start model, pods, depth int) int {
 	t.Helper()
 	type node struct {
@@ -466,11 +465,11 @@ func newModel(static bool) model {
 	return m
 }
 
-func TestEveryStateOfALifeKeepsTheLaws(t *testing.T) { // inv-1, inv-2, inv-4, inv-5, inv-14
+func TestEveryStateOfALifecycleKeepsTheInvariants(t *testing.T) { // inv-1, inv-2, inv-4, inv-5, inv-14
 	t.Logf("%d states of one pod: all there are", explore(t, newModel(false), 1, 0))
 }
 
-func TestEveryStateOfStaticPodsOfOneNameKeepsTheLaws(t *testing.T) { // inv-3, pw-29 … pw-32
+func TestEveryStateOfStaticPodsOfOneNameKeepsTheInvariants(t *testing.T) { // inv-3, pw-29 … pw-32
 	t.Logf("%d states within 8 moves of one static pod", explore(t, newModel(true), 1, 8))
 	t.Logf("%d states within 5 moves of two static pods of one name", explore(t, newModel(true), 2, 5))
 }

@@ -25,14 +25,14 @@ func newNodeWithObjects(t *testing.T) (*node, *podworker.Pipeline) {
 	return n, p
 }
 
-func TestObjectsAreKnownBeforeThePodIsWorkedOn(t *testing.T) { // sl-29, cm-20
+func TestObjectsAreRegisteredBeforeThePodIsSynced(t *testing.T) { // sl-29, cm-20
 	n, p := newNodeWithObjects(t)
 	_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"report", "network", "register", "ensure cgroup", "mount", "sync"}, n.asked)
 }
 
-func TestObjectsAreLetGoOnceTheVolumesAreAway(t *testing.T) { // vol-30, sl-47
+func TestObjectsAreUnregisteredOnceTheVolumesAreUnmounted(t *testing.T) { // vol-30, sl-47
 	n, p := newNodeWithObjects(t)
 	n.fail["unmount"] = assert.AnError
 	require.Error(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))

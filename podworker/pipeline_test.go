@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node is every subsystem of a Pipeline at once: it writes down, in order, what
-// is asked of it, and fails where told.
+// A node is every subsystem of a Pipeline at once: it records the calls in order, and
+// fails those that are set to fail.
 type node struct {
 	asked  []string
 	fail   map[string]error
@@ -29,7 +29,7 @@ type node struct {
 	ends   []runtime.Termination
 	events []string
 	result runtime.SyncResult
-	left   *runtime.PodStatus // what the runtime shows after a kill
+	left   *runtime.PodStatus // the status from the runtime after a kill
 	kill   runtime.KillRequest
 	sync   runtime.SyncRequest
 	refuse *runtime.Rejection
@@ -131,7 +131,7 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	assert.Zero(t, next)
 	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3, sl-36")
 	assert.Equal(t, map[string]runtime.Volume{"data": {Path: "/vol/data"}}, n.sync.Volumes)
-	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
+	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "probe results are passed to the runtime")
 }
 
 func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
@@ -180,7 +180,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 			assert.Equal(t, events, n.events)
 		})
 	}
-	t.Run("what was called off is not an event", func(t *testing.T) {
+	t.Run("a canceled call emits no event", func(t *testing.T) {
 		n, p := newNode(t)
 		n.fail["mount"] = context.Canceled
 		ctx, cancel := context.WithCancel(t.Context())
@@ -191,7 +191,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 	})
 }
 
-func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
+func TestARejectedPodFailsAndStartsNothing(t *testing.T) {
 	n, p := newNode(t)
 	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu"}
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
@@ -205,7 +205,7 @@ func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
 	n.asked = nil
 	_, err = p.Sync(t.Context(), running)
 	require.NoError(t, err)
-	assert.NotContains(t, n.asked, "admit", "lq-28: what runs is not asked about again")
+	assert.NotContains(t, n.asked, "admit", "lq-28: a running pod is not admitted again")
 }
 
 func TestAPodAtItsEndIsTerminal(t *testing.T) {

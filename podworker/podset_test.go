@@ -56,7 +56,7 @@ func TestTwoPodsOfOneNameAreBothFound(t *testing.T) { // ps-7, lq-27
 	s.set(newer)
 	assert.Same(t, newer, s.named("web_default"), "the last one stored")
 	s.remove("s2")
-	assert.Same(t, older, s.named("web_default"), "what is left is still found")
+	assert.Same(t, older, s.named("web_default"), "the remaining pod is still found")
 	s.remove("s1")
 	assert.Nil(t, s.named("web_default"))
 	assert.Empty(t, s.podNames, "nothing is left of a name")

@@ -17,9 +17,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// crowded is a Handler over a node with room for so many pods; a critical one
-// has the others give way. What a pod held is given back by its Cleanup, which
-// takes a while.
+// crowded is a Handler over a node with room for a number of pods; a critical one
+// preempts the others. The room of a pod is released by its Cleanup, which takes a
+// while.
 type crowded struct {
 	room  int
 	held  map[types.UID]bool
@@ -45,12 +45,12 @@ func (c *crowded) Terminate(_ context.Context, w podworker.SyncRequest) error {
 
 func (c *crowded) Cleanup(_ context.Context, w podworker.SyncRequest) error {
 	time.Sleep(2 * time.Second)
-	c.trace(string(w.UID) + " has gone: " + w.Termination.Reason + ": " + w.Termination.Disruption)
+	c.trace(string(w.UID) + " was cleaned up: " + w.Termination.Reason + ": " + w.Termination.Disruption)
 	delete(c.held, w.UID)
 	return nil
 }
 
-func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev-62
+func TestACriticalPodRunsAfterPreemption(t *testing.T) { // adm-10, ev-62
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var trace, events, counted []string
@@ -74,7 +74,7 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev
 		assert.False(t, e.Next.IsZero())
 		time.Sleep(10 * time.Second)
 		stop()
-		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
+		assert.Equal(t, []string{"0s web runs", "5s web was cleaned up: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
 		assert.Equal(t, []string{"web Warning Preempting: Preempted in order to admit critical pod"}, events)
 		assert.Equal(t, []string{"web for critical: OutOfcpu"}, counted)
 	})
@@ -96,14 +96,14 @@ func TestPodsThatTerminateAlreadyAreOnlyWaitedFor(t *testing.T) { // adm-10, sl-
 		w.Update(newPod("next", 0), true)
 		time.Sleep(10 * time.Second)
 		stop()
-		assert.Equal(t, []string{"0s web runs", "5s web has gone: : ", "5s next runs"}, trace)
+		assert.Equal(t, []string{"0s web runs", "5s web was cleaned up: : ", "5s next runs"}, trace)
 		assert.Empty(t, events, "a pod that its source has deleted is not preempted")
 	})
 }
 
 func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &crowded{room: 0, held: map[types.UID]bool{"nobody": true, "critical": false}, trace: func(string) {}}
+		h := &crowded{room: 0, held: map[types.UID]bool{"stuck": true, "critical": false}, trace: func(string) {}}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
 		stop := run(t, w)
@@ -131,6 +131,6 @@ func TestARejectionWithPodsToPreemptIsDeferred(t *testing.T) { // adm-10, adm-13
 	work := firstWork(newPod("critical", 0))
 	work.First = false
 	_, err = p.Sync(t.Context(), work)
-	require.NoError(t, err, "it is asked about again")
+	require.NoError(t, err, "it is admitted again")
 	assert.Contains(t, n.asked, "sync")
 }

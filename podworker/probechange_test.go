@@ -22,7 +22,7 @@ func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 	return nil
 }
 
-// A teller sends the endings that are reported.
+// A teller sends the reported terminations to a channel.
 type teller struct {
 	podworker.Reporter
 	ends chan runtime.Termination
@@ -65,7 +65,7 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 	})
 }
 
-func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
+func TestReadinessIsReportedWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
 		told := teller{ends: make(chan runtime.Termination, 10)}
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
@@ -88,6 +88,6 @@ func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
 		require.NoError(t, <-done)
 		assert.True(t, (<-told.ends).Terminal)
 		p.ProbeChanged(w.UID)
-		assert.Empty(t, told.ends, "what was seen before it stopped is not said after")
+		assert.Empty(t, told.ends, "a result from before the stop is not reported after it")
 	})
 }

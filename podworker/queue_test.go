@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// noisy is a Handler under which a few pods make themselves due all the time.
+// noisy is a Handler under which a few pods queue themselves continuously.
 type noisy struct {
 	silent
 	workers *podworker.Workers
@@ -38,8 +38,8 @@ func (n *noisy) Sync(_ context.Context, w podworker.SyncRequest) (podworker.Sync
 	return podworker.SyncResult{}, nil
 }
 
-// stuck is a Handler whose Syncs return when their context ends, but for one
-// pod's.
+// stuck is a Handler whose Syncs return when their context is done, except those of
+// one pod.
 type stuck struct {
 	silent
 	in, most, served atomic.Int64
@@ -56,7 +56,7 @@ func (h *stuck) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.Sy
 	return podworker.SyncResult{}, ctx.Err()
 }
 
-func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) {
+func TestAThousandHangingPodsDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, parallel = 1000, 10
 		h := new(stuck)
@@ -74,7 +74,7 @@ func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) {
 		time.Sleep(n / parallel * time.Second)
 		assert.EqualValues(t, 1, h.served.Load(), "those before it have had their time")
 
-		// Each has one call, whatever else it is told.
+		// Each has one call, however many updates it gets.
 		for range 3 {
 			for i := range n {
 				w.Sync(types.UID(fmt.Sprint("pod-", i)))
@@ -97,7 +97,7 @@ func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) {
 	})
 }
 
-func TestPlacesAreGivenFairly(t *testing.T) {
+func TestSlotsAreAssignedFairly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &noisy{calls: map[types.UID]int{}}
 		w, err := podworker.New(podworker.Config{Handler: n, StatusCache: observed{}, Parallel: 4})
@@ -119,8 +119,8 @@ func TestPlacesAreGivenFairly(t *testing.T) {
 	})
 }
 
-// hanging is a Handler of which some calls never return but when called off, and
-// which counts those that do.
+// hanging is a Handler some of whose calls return only when canceled, and which counts
+// those that do.
 type hanging struct {
 	recorder
 	hang func(types.UID) bool
@@ -134,7 +134,7 @@ func (h *hanging) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.
 	return h.recorder.Sync(ctx, w)
 }
 
-func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) {
+func TestHangingCallsDelayOnlyTheirPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hanging{recorder: recorder{work: func() time.Duration { return time.Second }}, hang: func(uid types.UID) bool { return uid < "pod-2" }}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 4})

@@ -15,8 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-// A reader is a Handler that takes down what it is called for, and with which
-// phase in the pod's record.
+// A reader is a Handler that records its calls, with the phase of the pod passed.
 type reader struct {
 	mu  sync.Mutex
 	log []string
@@ -48,7 +47,7 @@ func (r *reader) Terminate(_ context.Context, w podworker.SyncRequest) error {
 func (r *reader) Cleanup(_ context.Context, w podworker.SyncRequest) error { return nil }
 func (r *reader) Reconcile(pod *v1.Pod)                                    { r.note("reconcile", pod.UID, pod) }
 
-func TestAnotherStatusOfAPodIsToldAndMakesItDueOnlyIfItMatters(t *testing.T) { // sl-25, src-7
+func TestAChangedStatusIsReportedAndQueuesThePodOnlyIfItMatters(t *testing.T) { // sl-25, src-7
 	synctest.Test(t, func(t *testing.T) {
 		r := new(reader)
 		w, err := podworker.New(podworker.Config{Handler: r, StatusCache: observed{}})
@@ -70,14 +69,14 @@ func TestAnotherStatusOfAPodIsToldAndMakesItDueOnlyIfItMatters(t *testing.T) { /
 			return next
 		}
 		last := shows(v1.PodRunning, "")
-		assert.Equal(t, []string{"reconcile p1 Running"}, r.take(), "what this node wrote comes back")
+		assert.Equal(t, []string{"reconcile p1 Running"}, r.take(), "the watch event of an own write")
 		assert.Same(t, last, loop.Pods()[0])
 		shows(v1.PodRunning, "True")
 		assert.ElementsMatch(t, []string{"reconcile p1 Running", "sync p1 Running"}, r.take(), "a readiness gate was opened")
 		shows(v1.PodRunning, "True")
 		assert.Equal(t, []string{"reconcile p1 Running"}, r.take())
 		shows(v1.PodFailed, "True")
-		assert.ElementsMatch(t, []string{"reconcile p1 Failed", "terminate p1 Failed"}, r.take(), "somebody else has ended it")
+		assert.ElementsMatch(t, []string{"reconcile p1 Failed", "terminate p1 Failed"}, r.take(), "another writer has set a terminal phase")
 		shows(v1.PodFailed, "False")
 		assert.Equal(t, []string{"reconcile p1 Failed"}, r.take())
 
@@ -87,7 +86,7 @@ func TestAnotherStatusOfAPodIsToldAndMakesItDueOnlyIfItMatters(t *testing.T) { /
 	})
 }
 
-func TestAnotherStatusOfAMirrorIsItsStaticPods(t *testing.T) { // st-65
+func TestAChangedStatusOfAMirrorIsItsStaticPods(t *testing.T) { // st-65
 	synctest.Test(t, func(t *testing.T) {
 		r := new(reader)
 		w, err := podworker.New(podworker.Config{Handler: r, StatusCache: observed{}})

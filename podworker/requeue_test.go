@@ -27,9 +27,9 @@ func TestDelayAfterACall(t *testing.T) {
 	}{
 		"success waits for the resync":                       {SyncResult{}, nil, 90 * time.Second},
 		"an error is retried":                                {SyncResult{}, boom, 15 * time.Second},
-		"the network is asked for again soon":                {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
+		"a network that is not ready is retried soon":        {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
 		"a back-off is kept without jitter (lq-9, pw-49)":    {SyncResult{RetryAt: now.Add(20 * time.Second)}, boom, 20 * time.Second},
-		"a back-off longer than the resync is looked at":     {SyncResult{RetryAt: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
+		"a back-off longer than the resync is limited":       {SyncResult{RetryAt: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
 		"a deadline after success":                           {SyncResult{NextSync: now.Add(3 * time.Second)}, nil, 3 * time.Second},
 		"a time that has passed is now":                      {SyncResult{RetryAt: now.Add(-time.Second)}, boom, 0},
 		"a deadline does not slow a retry":                   {SyncResult{NextSync: now.Add(time.Hour)}, boom, 15 * time.Second},
@@ -43,7 +43,7 @@ func TestDelayAfterACall(t *testing.T) {
 	}
 }
 
-func TestARuntimeThatDoesNotAnswerIsAskedAgainSoonAtFirst(t *testing.T) {
+func TestAnUnresponsiveRuntimeIsRetriedSoonAtFirst(t *testing.T) {
 	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
 	away := fmt.Errorf("kill pod: %w", runtime.ErrUnavailable)
 	for failures, seconds := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 6: 10, 100: 10} {
@@ -60,7 +60,7 @@ func TestJitterStaysWithinHalf(t *testing.T) {
 	}
 }
 
-func TestTurnsGoByArrival(t *testing.T) { // pw-20
+func TestTheQueueIsFIFO(t *testing.T) { // pw-20
 	q := nameQueues{}
 	q.push("web_default", "a")
 	q.push("web_default", "b")
@@ -68,11 +68,11 @@ func TestTurnsGoByArrival(t *testing.T) { // pw-20
 	q.push("web_default", "a")
 	assert.True(t, q.isFirst("web_default", "a"))
 	assert.False(t, q.isFirst("web_default", "b"))
-	assert.Equal(t, types.UID("a"), q.remove("web_default", "b"), "who waits may leave the queue (pw-29)")
+	assert.Equal(t, types.UID("a"), q.remove("web_default", "b"), "a waiting pod may leave the queue (pw-29)")
 	assert.Equal(t, types.UID("c"), q.remove("web_default", "a"))
 	assert.Equal(t, types.UID(""), q.remove("web_default", "c"))
 	assert.Empty(t, q, "an empty queue takes no room")
-	assert.Equal(t, types.UID(""), q.remove("web_default", "nobody"))
+	assert.Equal(t, types.UID(""), q.remove("web_default", "unknown"))
 }
 
 func TestPastDeadline(t *testing.T) {
@@ -102,7 +102,7 @@ func TestStartErrorsFollowTheLastStart(t *testing.T) {
 
 	cancelled := fail
 	cancelled.Err, cancelled.Reason = fmt.Errorf("pull: %w", context.Canceled), "Cancelled"
-	assert.Equal(t, known, startErrors(known, []runtime.Action{cancelled}), "a start that was called off is no failure")
+	assert.Equal(t, known, startErrors(known, []runtime.Action{cancelled}), "a canceled start is no failure")
 
 	after := startErrors(known, []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}})
 	assert.Empty(t, after)

@@ -26,31 +26,31 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format). What a
-// command led to is shown with the seconds since the start. Commands:
+// TestScenarios plays testdata/*.txt (package script has the format). The
+// effects of a command are recorded with the seconds since the start. Commands:
 //
 //	agent [sources=A,B] [parallel=N] [slow=SECONDS]
-//	                            a new agent over what runs; the one before has ended. A story that doesn't
+//	                            a new agent over what runs; the one before has stopped. A script that doesn't
 //	                            begin with it has one with a source that has synced
 //	stop                        the agent ends
-//	synced SOURCE               a source has said all it wants
+//	synced SOURCE               a source has synced
 //	create|update POD [GENERATION]
-//	                            what a source says; POD is uid[/name], static pods begin with "static-"
-//	remove POD                  a source does not want it any more
+//	                            an update from a source; POD is uid[/name], static pods begin with "static-"
+//	remove POD                  a source removes it
 //	delete POD SECONDS          an update with a deletion timestamp and grace
 //	ended POD                   a create whose API phase is Succeeded
 //	mirror|unmirror POD         the API server has the copy of a static pod of that name, or has not
 //	kill POD [SECONDS]          KillOptions; its completion shows as "killed"
 //	killwait POD [SECONDS]      KillAndWait
-//	orphan POD [SOURCE]         the runtime holds it, nobody wants it
-//	runs POD [SOURCE]           what the runtime shows of it from now on
+//	orphan POD [SOURCE]         the runtime lists it, and no source does
+//	runs POD [SOURCE]           its status in the runtime from now on
 //	gone POD                    and that it shows nothing
-//	block|unblock CALL [POD]    look, sync, terminate or cleanup does not return, or does again (also when its context ends)
+//	block|unblock CALL [POD]    observe, sync, terminate or cleanup does not return, or does again (also when its context ends)
 //	fail|panic CALL [POD]       it returns an error at once, or panics
 //	mend CALL [POD]             it does not any more
-//	terminal POD                Sync of it says that it has run to its end
+//	terminal POD                Sync of it reports it as terminal
 //	backoff SECONDS             Sync fails until then
-//	changed POD                 pleg says so
+//	changed POD                 pleg reports a change
 //	explain POD                 the Snapshot
 //	advance SECONDS             time passes
 //	settle                      the Loop's synchronous step
@@ -61,15 +61,15 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// A stage is a Handler and a Statuses that do as the script says and write down
-// what is called.
+// A stage is a Handler and a StatusCache that follow the script and record their
+// calls.
 type stage struct {
 	began time.Time
 
 	mu       sync.Mutex
 	trace    []traced
 	running  map[types.UID]bool
-	names    map[types.UID]string // of what was said to run
+	names    map[types.UID]string // of the pods reported as running
 	sources  map[types.UID]string
 	blocked  map[string]chan struct{}
 	failing  map[string]bool
@@ -78,8 +78,8 @@ type stage struct {
 	backoff  time.Time
 }
 
-// A traced line sorts by time, then pod, and a waiter's word comes last: what
-// happens to two pods, or on two goroutines, at one moment has no order.
+// Traced lines are sorted by time, then by pod, the notification of a waiter last: the
+// order of two pods, or of two goroutines, at one moment is undefined.
 type traced struct {
 	at   time.Duration
 	uid  types.UID
@@ -92,7 +92,7 @@ func (s *stage) note(uid types.UID, what string) {
 	s.trace = append(s.trace, traced{time.Since(s.began), uid, what})
 }
 
-// takeTrace returns the lines since it was called last.
+// takeTrace returns the lines since its last call.
 func (s *stage) takeTrace() (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *stage) do(ctx context.Context, name string, w podworker.SyncRequest) er
 	return s.hinder(ctx, name, w.UID)
 }
 
-// hinder does what the script says of a call, of all pods or of one.
+// hinder applies the script's block, failure or panic to a call, for all pods or one.
 func (s *stage) hinder(ctx context.Context, name string, uid types.UID) error {
 	one := name + " " + string(uid)
 	s.mu.Lock()
@@ -141,7 +141,7 @@ func (s *stage) hinder(ctx context.Context, name string, uid types.UID) error {
 	}
 	s.mu.Unlock()
 	if panics {
-		panic("as the script says")
+		panic("scripted failure")
 	}
 	if block != nil {
 		select {
@@ -152,7 +152,7 @@ func (s *stage) hinder(ctx context.Context, name string, uid types.UID) error {
 		}
 	}
 	if failing {
-		return errors.New("as the script says")
+		return errors.New("scripted failure")
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ type agent struct {
 	stop    func()
 }
 
-// start starts an agent over what the stage holds.
+// start starts an agent over the pods of the stage.
 func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
 	cfg := podworker.Config{Handler: s, StatusCache: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }}
 	cfg.Record = func(e runtime.Event) { s.note(e.Object.UID, e.Reason) }
@@ -271,12 +271,11 @@ func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
 		cancel()
 		require.NoError(t, <-ran)
 	})
-	synctest.Wait() // what the script says next happens to an agent that runs
+	synctest.Wait() // the next command applies to a running agent
 	return a, nil
 }
 
-// play runs the commands of a story and returns it with the trace that they led
-// to.
+// play runs the commands of a script and returns it with the resulting trace.
 func play(t *testing.T, story *script.Script) *script.Script {
 	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
 		blocked: map[string]chan struct{}{}, failing: map[string]bool{}, panics: map[string]bool{}, terminal: map[types.UID]bool{}}
@@ -376,7 +375,7 @@ func (s *stage) command(ctx context.Context, workers *podworker.Workers, loop *p
 	case "block":
 		locked(func() {
 			if s.blocked[call] != nil {
-				err = fmt.Errorf("%s is blocked already", call) // who waits would never be let go
+				err = fmt.Errorf("%s is blocked already", call) // its waiters would never be released
 				return
 			}
 			s.blocked[call] = make(chan struct{})

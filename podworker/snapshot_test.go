@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// busy is a Handler that is at something.
+// busy is a Handler whose call is in progress.
 type busy struct {
 	silent
 	since atomic.Int64 // nanoseconds
@@ -33,7 +33,7 @@ func (b *busy) Progress(types.UID) podworker.Progress {
 	return podworker.Progress{Step: "stop containers", Since: since, Err: "device busy", RetryAt: since.Add(5 * time.Second)}
 }
 
-// serving shows two containers that run and one that does not.
+// serving reports two running containers and one that is not running.
 type serving struct{ observed }
 
 func (serving) Get(uid types.UID) (*runtime.PodStatus, error) {

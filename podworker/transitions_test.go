@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Each input in each state: what it leads to, and what is to be done. "·" is no
-// change; "wake", "cancel", a call and an outcome are the effects.
+// Each input in each state: the next state, and the effects. "·" is no change; "wake",
+// "cancel", a call and an outcome are effects.
 const transitions = `
 input            waiting                        syncing                  stopping                 terminating              cleaning                     finished
 update           · wake                         · wake                   ·                        ·                        ·                            ·
@@ -89,7 +89,7 @@ func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw
 	}
 }
 
-// transition words a step as the table has it.
+// transition formats a step as in the table.
 func transition(before, after lifecycle, e effect) string {
 	words := "·"
 	if after.state != before.state {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestNewNamesWhatIsMissing(t *testing.T) {
+func TestNewNamesTheMissingField(t *testing.T) {
 	_, err := podworker.New(podworker.Config{})
 	assert.EqualError(t, err, "podworker: Config.Handler is nil")
 	_, err = podworker.New(podworker.Config{Handler: &recorder{}})
@@ -33,7 +33,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	assert.EqualError(t, err, "podworker: PipelineConfig.Runtime is nil")
 }
 
-// observed is a Statuses of an empty runtime that has just been looked at.
+// observed is a StatusCache of an empty runtime that has just been listed.
 type observed struct{}
 
 func (observed) Get(uid types.UID) (*runtime.PodStatus, error) {
@@ -44,8 +44,8 @@ func (o observed) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*
 	return o.Get(uid)
 }
 
-// A recorder is a Handler that checks the laws of its calls and remembers the
-// last ones.
+// A recorder is a Handler that checks the invariants of its calls and records the last
+// ones.
 type recorder struct {
 	work func() time.Duration // how long a call takes
 
@@ -121,7 +121,7 @@ func newPod(uid string, generation int) *v1.Pod {
 	}
 }
 
-func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-4, inv-14
+func TestInvariantsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-4, inv-14
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestIdlePodsHoldNoGoroutine(t *testing.T) {
 	})
 }
 
-// firsts counts the first calls it is given.
+// firsts counts calls with First set.
 type firsts struct {
 	*recorder
 	n int
@@ -228,7 +228,7 @@ func TestACallThatDoesNotReachTheHandlerIsNotTheFirst(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		cancel()
 		require.NoError(t, <-ran)
-		assert.Equal(t, 1, h.n, "what the Handler does once, admission, was left out")
+		assert.Equal(t, 1, h.n, "admission, which the Handler does once, was left out")
 	})
 }
 
@@ -259,7 +259,7 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 	})
 }
 
-// blind is a Statuses that sees nothing until then.
+// blind is a StatusCache that returns errors until a given time.
 type blind struct{ until time.Time }
 
 func (b *blind) Get(uid types.UID) (*runtime.PodStatus, error) {
@@ -273,7 +273,7 @@ func (b *blind) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*ru
 	return b.Get(uid)
 }
 
-// stops notes the grace that it is told to terminate with.
+// stops records the grace period passed to Terminate.
 type stops struct {
 	recorder
 	grace []*int64
@@ -284,7 +284,7 @@ func (s *stops) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	return nil
 }
 
-func TestAnOrphanHasTheGraceItWasMadeWith(t *testing.T) { // lq-33, sl-56
+func TestAnOrphanHasTheGracePeriodOfItsCreation(t *testing.T) { // lq-33, sl-56
 	for _, grace := range []*int64{nil, new(int64(1))} {
 		synctest.Test(t, func(t *testing.T) {
 			h := new(stops)

@@ -22,8 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// workers is how many probes there are in the benchmarks, period how often each
-// is run: 1,000 runs a second.
+// workers is the number of probes in the benchmarks, period their period: 1,000 runs a
+// second.
 const (
 	workers = 10_000
 	period  = 10 * time.Second
@@ -50,13 +50,13 @@ func world() ([]*v1.Pod, still) {
 	return pods, seen
 }
 
-// noop is a handler that has nothing to do.
+// noop is a handler that returns at once.
 var noop = handler(func(context.Context, prober.Target) (prober.Outcome, error) {
 	return prober.Outcome{Result: runtime.ProbeSuccess}, nil
 })
 
-// BenchmarkWorkers measures 10,000 probes of a period of 10 s in real time: with this package, and with a goroutine and a ticker for each,
-// which is how the kubelet does it.
+// BenchmarkWorkers measures 10,000 probes with a period of 10 s in real time: with
+// this package, and with a goroutine and a ticker for each, as in the kubelet.
 func BenchmarkWorkers(b *testing.B) {
 	b.Run("heap", func(b *testing.B) {
 		pods, seen := world()
@@ -117,7 +117,7 @@ func BenchmarkWorkers(b *testing.B) {
 	})
 }
 
-// A measurement is of what something takes while it works.
+// A measurement is the resources used during a benchmark.
 type measurement struct {
 	b      *testing.B
 	memory goruntime.MemStats
@@ -141,8 +141,8 @@ func (m *measurement) ran(lag time.Duration) {
 	}
 }
 
-// watch lets one period pass, in which each has its first run, and measures those
-// that follow.
+// watch lets one period pass, in which each probe has its first run, and measures
+// those that follow.
 func (m *measurement) watch() {
 	time.Sleep(period)
 	var after goruntime.MemStats
@@ -181,8 +181,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStep is what a worker costs that looks at its container, and takes a
-// result in.
+// BenchmarkStep measures a worker that checks its container, and processes a result.
 func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	s, _ := prober.State{}.Observe(prober.Liveness, prober.Saw("1"))

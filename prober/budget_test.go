@@ -14,9 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 )
 
-// where there is room for one, each has its turn in the order in which it
-// was due, commands or not.
-func TestWhoWaitsLongestIsFirst(t *testing.T) {
+// With a limit of one parallel run, probes run in the order in which they became due,
+// commands or not.
+func TestTheLongestWaiterIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{Limits: prober.Limits{Parallel: 1}})
@@ -40,7 +40,7 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	})
 }
 
-// exec probes over the budget are late, and don't fail; others go on.
+// Exec probes over the budget are late, and don't fail; others are not delayed.
 func TestExecProbesHaveABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)

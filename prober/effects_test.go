@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) { // prober-29 … prober-33
 	}
 }
 
-func TestTheLastRunsAreRemembered(t *testing.T) {
+func TestTheLastRunsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for keep, want := range map[int][]string{0: {"30s", "40s", "50s", "1m0s", "1m10s"}, 2: {"1m0s", "1m10s"}, -1: nil} {
 			n := newNode(t)
@@ -99,7 +99,7 @@ func TestTheLastRunsAreRemembered(t *testing.T) {
 	})
 }
 
-func TestAProbeThatNobodyCanCarryOut(t *testing.T) { // prober-28, prober-33
+func TestAProbeWithoutAHandler(t *testing.T) { // prober-28, prober-33
 	ctx := t.Context()
 	p := pod("u", container("web", "", nil))
 	target := prober.Target{Pod: p, Container: &p.Spec.Containers[0], ContainerID: "1"}
@@ -128,8 +128,8 @@ func TestWhichChangesMatter(t *testing.T) { // prober-64, prober-65
 	}
 }
 
-// prober-61, prober-62, prober-63: a follower that blocks delays nobody, misses
-// no last word, and its queue does not grow.
+// prober-61, prober-62, prober-63: a follower that blocks delays no other, gets the
+// last result, and its queue does not grow.
 func TestAFollowerThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -156,7 +156,7 @@ func TestAFollowerThatBlocks(t *testing.T) {
 		}()
 		time.Sleep(305 * time.Second)
 		assert.Len(t, n.take(&n.runs), 31)
-		assert.GreaterOrEqual(t, len(n.take(&n.changes)), 29, "the other one heard of each")
+		assert.GreaterOrEqual(t, len(n.take(&n.changes)), 29, "the other one got each")
 		want := shown(m, pod("u"))
 		close(gate)
 		synctest.Wait()
@@ -187,7 +187,7 @@ func TestTermination(t *testing.T) { // prober-18, prober-74, prober-75
 		for _, r := range n.take(&n.runs) {
 			assert.NotContains(t, strings.TrimPrefix(r, "0s web Liveness"), "Liveness", "it is not probed any more")
 		}
-		assert.Contains(t, shown(m, p), "readiness=failure", "that it serves is still asked")
+		assert.Contains(t, shown(m, p), "readiness=failure", "readiness is still probed")
 		m.StopLiveness(p)
 		assert.Equal(t, []string{"web Readiness"}, m.Workers())
 		m.Remove("u")
@@ -207,14 +207,14 @@ func TestAContainerThatIsGoneIsNotProbed(t *testing.T) { // prober-13
 		time.Sleep(5 * time.Second)
 		n.vanishes("u")
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs), "nobody said that it is gone")
+		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs), "its removal was not reported")
 		n.starts("u", "web", "2")
 		time.Sleep(10 * time.Second)
 		assert.NotEmpty(t, n.take(&n.runs), "nor that there is another: it is noticed in ten seconds")
 	})
 }
 
-func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
+func TestAnObsoleteRunIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{Limits: prober.Limits{Parallel: 1}})
@@ -232,14 +232,14 @@ func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 		assert.Empty(t, n.take(&n.events))
 		m.Remove("u")
 		time.Sleep(time.Minute)
-		assert.Empty(t, n.take(&n.events), "nobody asks for it any more")
+		assert.Empty(t, n.take(&n.events), "the pod was removed")
 		assert.Zero(t, n.flying)
 	})
 }
 
-// prober-16, prober-17: who is started again is probed again, by whatever
-// policy; a container that has ended for good is not.
-func TestWhoExits(t *testing.T) {
+// prober-16, prober-17: a container that is restarted, under whatever policy, is
+// probed again; one that has terminated is not.
+func TestContainersThatExit(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
 	for _, tc := range []struct {
 		name    string
@@ -279,7 +279,7 @@ func TestWhoExits(t *testing.T) {
 				n.starts("u", "web", "2")
 				m.Inspect("u")
 				time.Sleep(15 * time.Second)
-				assert.Len(t, n.take(&n.runs), 2, "if it is started all the same, it is probed")
+				assert.Len(t, n.take(&n.runs), 2, "if it is started, it is probed")
 			})
 		})
 	}
@@ -312,7 +312,7 @@ func TestSpecChangesOfARunningPodTakeEffect(t *testing.T) { // prober-5
 	})
 }
 
-func TestALateFollowerIsToldWhatThereIs(t *testing.T) { // prober-61
+func TestALateFollowerGetsTheCurrentResults(t *testing.T) { // prober-61
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})
@@ -335,7 +335,7 @@ func TestALateFollowerIsToldWhatThereIs(t *testing.T) { // prober-61
 }
 
 // The instance that runs is probed, even if a newer one was created.
-func TestTheInstanceThatRunsIsProbed(t *testing.T) {
+func TestTheRunningInstanceIsProbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})
@@ -347,8 +347,8 @@ func TestTheInstanceThatRunsIsProbed(t *testing.T) {
 	})
 }
 
-// A start may take long, and be looked at meanwhile. Liveness is not to be lost by it.
-func TestAnInstanceThatIsYetToBeStartedHasNotFailed(t *testing.T) { // prober-14, prober-16
+// A start may be slow, and inspected meanwhile. That must not suspend liveness probes.
+func TestAnInstanceThatHasNotStartedHasNotFailed(t *testing.T) { // prober-14, prober-16
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})
@@ -397,15 +397,15 @@ func TestRunIsCalledOnceAndWaitsForItsRuns(t *testing.T) {
 	})
 }
 
-// handler is a Handler in one func.
+// handler is a Handler from a function.
 type handler func(context.Context, prober.Target) (prober.Outcome, error)
 
 func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
 	return h(ctx, t)
 }
 
-// Where nobody asks a runtime, the status of the pod tells: prober-12, prober-13.
-func TestThePodsOwnStatus(t *testing.T) {
+// Without a runtime, the status of the pod is used: prober-12, prober-13.
+func TestResultsFromThePodsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var targets []string
 		h := handler(func(_ context.Context, t prober.Target) (prober.Outcome, error) {
@@ -444,7 +444,7 @@ func TestThePodsOwnStatus(t *testing.T) {
 	})
 }
 
-func TestConfigsThatAreWrong(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	for want, cfg := range map[string]prober.Config{
 		"prober: Config.Limits.Parallel is negative":                {Limits: prober.Limits{Parallel: -1}},
 		"prober: Config.Limits.ExecParallel is negative":            {Limits: prober.Limits{ExecParallel: -1}},

@@ -53,7 +53,7 @@ func Example() {
 	// Output: Readiness of nginx is success
 }
 
-// One attempt of a probe, for callers with a schedule of their own.
+// One attempt of a probe, for callers that schedule probes themselves.
 func ExampleHandlers_Probe() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -34,21 +34,21 @@ func command(words ...string) prober.Target {
 }
 
 func TestTheCommandIsExpandedOverLiterals(t *testing.T) { // prober-34 prober-35
-	to := command("check", "$(PORT)", "$(NODE)", "$(NOBODY)", "$$(PORT)")
+	to := command("check", "$(PORT)", "$(NODE)", "$(UNSET)", "$$(PORT)")
 	to.Container.Env = []v1.EnvVar{
 		{Name: "PORT", Value: "80"},
 		{Name: "NODE", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 	}
 	_, err := prober.Exec{Runtime: execer(func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 		assert.Equal(t, "test://1", id)
-		assert.Equal(t, []string{"check", "80", "$(NODE)", "$(NOBODY)", "$(PORT)"}, cmd)
+		assert.Equal(t, []string{"check", "80", "$(NODE)", "$(UNSET)", "$(PORT)"}, cmd)
 		assert.Equal(t, 3*time.Second, timeout)
 		return runtime.ExecResult{}, nil
 	})}.Probe(t.Context(), to)
 	require.NoError(t, err)
 }
 
-func TestWhatACommandComesTo(t *testing.T) {
+func TestOutcomeOfACommand(t *testing.T) {
 	long := strings.Repeat("x", 10<<10-2)
 	unavailable := fmt.Errorf("cri: exec: %w", errors.Join(runtime.ErrUnavailable, context.DeadlineExceeded))
 	for name, c := range map[string]struct {
@@ -69,8 +69,8 @@ func TestWhatACommandComesTo(t *testing.T) {
 		"out of time prober-37": {
 			err:  fmt.Errorf("cri: exec: %w", context.DeadlineExceeded),
 			want: prober.Outcome{Result: runtime.ProbeFailure, Output: `command timed out: "check it" timed out after 3s`}},
-		"any other error says nothing of the container prober-38": {err: runtime.ErrNotFound, fail: runtime.ErrNotFound},
-		"nor does a runtime that is stuck prober-38":              {err: unavailable, fail: unavailable},
+		"any other error is no result for the container prober-38": {err: runtime.ErrNotFound, fail: runtime.ErrNotFound},
+		"nor does a runtime that is stuck prober-38":               {err: unavailable, fail: unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler := prober.Exec{Runtime: execer(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {
@@ -83,7 +83,7 @@ func TestWhatACommandComesTo(t *testing.T) {
 	}
 }
 
-func TestARuntimeEndsTheCommandInTime(t *testing.T) { // prober-35 prober-37
+func TestTheRuntimeTerminatesTheCommandInTime(t *testing.T) { // prober-35 prober-37
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		rt := new(runtimetest.Runtime)
@@ -117,8 +117,8 @@ func TestARuntimeEndsTheCommandInTime(t *testing.T) { // prober-35 prober-37
 	})
 }
 
-// A stuckExec never ends a command in time; the rest of the runtime is well, or
-// not.
+// A stuckExec never finishes a command in time; health is the health of the rest of
+// the runtime.
 type stuckExec struct{ health error }
 
 func (s stuckExec) Exec(ctx context.Context, _ string, _ []string, _ time.Duration) (runtime.ExecResult, error) {
@@ -127,7 +127,7 @@ func (s stuckExec) Exec(ctx context.Context, _ string, _ []string, _ time.Durati
 }
 func (s stuckExec) Check(context.Context) (runtime.Health, error) { return runtime.Health{}, s.health }
 
-func TestACommandThatTheRuntimeDoesNotEndHasFailedIfTheRuntimeIsWell(t *testing.T) { // prober-37, prober-38
+func TestACommandThatTheRuntimeDoesNotTerminate(t *testing.T) { // prober-37, prober-38
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		out, err := prober.Exec{Runtime: stuckExec{}}.Probe(t.Context(), command("sh", "-c", "sleep 1000; true"))
@@ -138,7 +138,7 @@ func TestACommandThatTheRuntimeDoesNotEndHasFailedIfTheRuntimeIsWell(t *testing.
 		_, err = prober.Exec{Runtime: stuckExec{errors.New("down")}}.Probe(t.Context(), command("true"))
 		require.ErrorContains(t, err, "runtime does not respond: ")
 		_, err = prober.Exec{Runtime: execer(stuckExec{}.Exec)}.Probe(t.Context(), command("true"))
-		require.ErrorContains(t, err, "runtime does not respond: ", "it can't be asked")
+		require.ErrorContains(t, err, "runtime does not respond: ", "its health is unknown")
 	})
 }
 

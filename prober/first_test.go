@@ -12,9 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 )
 
-// The parts of an agent start at the same time, so that a container may be started
-// before Run is called. It is not one of an earlier agent, whose first probe comes
-// at any time within the period.
+// The components of an agent start concurrently, so that a container may start before
+// Run is called. It is not one of an earlier agent, whose first probe runs at any time
+// within the period.
 func TestAContainerThatStartedBeforeRunIsProbedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)

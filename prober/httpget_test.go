@@ -22,8 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// serving starts a server of the test's own, and returns it with the target of
-// a probe of it.
+// serving starts a server with the handler h, and returns it with the target of a
+// probe of it.
 func serving(t *testing.T, h http.HandlerFunc) (*httptest.Server, prober.Target) {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -49,7 +49,7 @@ func targetOf(t *testing.T, server string) prober.Target {
 	}
 }
 
-// get runs an HTTPGet that has an answer.
+// get runs an HTTPGet and returns its outcome.
 func get(t *testing.T, to prober.Target) prober.Outcome {
 	t.Helper()
 	out, err := prober.HTTPGet{}.Probe(t.Context(), to)
@@ -57,7 +57,7 @@ func get(t *testing.T, to prober.Target) prober.Outcome {
 	return out
 }
 
-// An echo answers with the request, as it came over the wire.
+// An echo responds with the request, as received.
 func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s host=%s", r.Method, r.RequestURI, r.Host)
 	for _, name := range []string{"User-Agent", "Accept", "Accept-Encoding", "Connection", "X-Two"} {
@@ -67,7 +67,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestAGetIsWhatTheProbeSays(t *testing.T) {
+func TestTheRequestOfAGet(t *testing.T) {
 	server, plain := serving(t, echo)
 	at := server.Listener.Addr().String()
 	const usual = " User-Agent=kube-probe/1.36 Accept=*/*"
@@ -103,7 +103,7 @@ func TestAGetIsWhatTheProbeSays(t *testing.T) {
 			func(_ *prober.Target, g *v1.HTTPGetAction) {
 				g.HTTPHeaders = []v1.HTTPHeader{{Name: "host", Value: "example.org"}}
 			}, "GET / host=example.org" + usual + " Connection=close"},
-		"User-Agent and Accept of its own prober-45": {
+		"custom User-Agent and Accept prober-45": {
 			func(_ *prober.Target, g *v1.HTTPGetAction) {
 				g.HTTPHeaders = []v1.HTTPHeader{{Name: "user-agent", Value: "me"}, {Name: "Accept", Value: "text/html"}}
 			}, "GET / host=" + at + " User-Agent=me Accept=text/html Connection=close"},
@@ -122,13 +122,13 @@ func TestAGetIsWhatTheProbeSays(t *testing.T) {
 	}
 }
 
-func TestTheProxyOfTheAgentIsNotAsked(t *testing.T) { // prober-46
+func TestTheProxyOfTheAgentIsNotUsed(t *testing.T) { // prober-46
 	_, to := serving(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) })
 	t.Setenv("HTTP_PROXY", "http://192.0.2.1:3128")
 	assert.Equal(t, "/", get(t, to).Output)
 }
 
-func TestTheCodeOfTheAnswerDecides(t *testing.T) { // prober-50 prober-51
+func TestTheStatusCodeDecides(t *testing.T) { // prober-50 prober-51
 	_, to := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		code, err := strconv.Atoi(r.URL.Query().Get("code"))
 		assert.NoError(t, err)
@@ -196,12 +196,12 @@ func TestARedirectIsFollowedWithinTheHost(t *testing.T) { // prober-48
 	_ = server
 }
 
-func TestTLSIsSpokenWithWhomever(t *testing.T) { // prober-46
+func TestTLSCertificatesAreNotVerified(t *testing.T) { // prober-46
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s, %d certificates", r.Proto, len(r.TLS.PeerCertificates))
 	}))
 	server.EnableHTTP2 = true
-	server.StartTLS() // with a certificate that nobody knows
+	server.StartTLS() // with an untrusted certificate
 	defer server.Close()
 	to := targetOf(t, server.URL)
 	assert.Equal(t, prober.Outcome{Result: runtime.ProbeSuccess, Output: "HTTP/2.0, 0 certificates"}, get(t, to))
@@ -211,7 +211,7 @@ func TestTLSIsSpokenWithWhomever(t *testing.T) { // prober-46
 
 	to.Probe.HTTPGet.Scheme = v1.URISchemeHTTP
 	out := get(t, to)
-	assert.Equal(t, runtime.ProbeFailure, out.Result, "a server with TLS, asked without, says 400: %v", out)
+	assert.Equal(t, runtime.ProbeFailure, out.Result, "a server with TLS, called without, responds 400: %v", out)
 	_, plain := serving(t, echo)
 	plain.Probe.HTTPGet.Scheme = v1.URISchemeHTTPS
 	out = get(t, plain)
@@ -219,7 +219,7 @@ func TestTLSIsSpokenWithWhomever(t *testing.T) { // prober-46
 	assert.Contains(t, out.Output, "server gave HTTP response to HTTPS client")
 }
 
-func TestHTTP2GoesWithoutTLS(t *testing.T) { // prober-54
+func TestHTTP2WithoutTLS(t *testing.T) { // prober-54
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -242,7 +242,7 @@ func TestHTTP2GoesWithoutTLS(t *testing.T) { // prober-54
 	}
 }
 
-func TestTheTimeoutHoldsForAllOfAGet(t *testing.T) { // prober-47 prober-52
+func TestTheTimeoutCoversTheWholeGet(t *testing.T) { // prober-47 prober-52
 	_, to := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/body":
@@ -281,7 +281,7 @@ func TestTheTimeoutHoldsForAllOfAGet(t *testing.T) { // prober-47 prober-52
 	}
 }
 
-func TestOfABodyTheBeginningIsRead(t *testing.T) { // prober-49
+func TestOnlyTheBeginningOfABodyIsRead(t *testing.T) { // prober-49
 	chunk := strings.Repeat("x", 64<<10)
 	var sent atomic.Int64
 	_, to := serving(t, func(w http.ResponseWriter, r *http.Request) {
@@ -303,13 +303,14 @@ func TestOfABodyTheBeginningIsRead(t *testing.T) { // prober-49
 	assert.Equal(t, strings.Repeat("x", 10<<10), out.Output)
 	assert.Less(t, sent.Load(), int64(100<<20), "the rest is not waited for")
 
-	// The server broke off: who knows what it would have said. It is asked again.
+	// The server closed the connection: its response is unknown. The request is
+	// repeated.
 	to.Probe.HTTPGet.Path = "/cut"
 	_, err := prober.HTTPGet{}.Probe(t.Context(), to)
 	require.EqualError(t, err, "read the body: unexpected EOF")
 }
 
-func TestAServerThatTalksNonsenseIsAFailure(t *testing.T) { // prober-52
+func TestAnInvalidResponseIsAFailure(t *testing.T) { // prober-52
 	for name, answer := range map[string]string{
 		"nothing":        "",
 		"no HTTP":        "220 mail.example.org ESMTP\r\n",
@@ -368,7 +369,7 @@ func TestBadInputOfAGetIsNamed(t *testing.T) {
 			g.HTTPHeaders = []v1.HTTPHeader{{Name: "X-Evil: 1\r\nX-Two", Value: "1"}}
 		}, failure: `invalid header field name`},
 		"a request injected by path": {change: func(_ *prober.Target, g *v1.HTTPGetAction) { g.Path = "/ HTTP/1.1\r\nX-Evil: 1\r\n\r\nGET /" }},
-		"no host of that name":       {change: func(_ *prober.Target, g *v1.HTTPGetAction) { g.Host = "nobody.invalid" }, failure: "nobody.invalid"},
+		"no host of that name":       {change: func(_ *prober.Target, g *v1.HTTPGetAction) { g.Host = "missing.invalid" }, failure: "missing.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := plain

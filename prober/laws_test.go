@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A court watches a Manager while the world around it does what it likes.
+// A court checks a Manager while its environment changes at random.
 type court struct {
 	*node
 	seed uint64
@@ -38,7 +38,7 @@ func (c *court) draw(n int) int {
 	return c.random.IntN(n)
 }
 
-// Probe implements prober.Handler: it is fast, slow, or hangs, and says anything.
+// Probe implements prober.Handler: it is fast, slow, or hangs, and returns any result.
 func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
 	place := string(t.Pod.UID) + "/" + t.Container.Name
 	key := place + "/" + t.Kind.String()
@@ -71,7 +71,7 @@ func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, err
 	}
 }
 
-// changed notes what a result means for what is to come.
+// changed records the expectations that follow from a result.
 func (c *court) changed(change prober.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,9 +81,9 @@ func (c *court) changed(change prober.Change) {
 	}
 }
 
-// forget forgets what is on hold in a pod.
+// forget drops the suspended probes of a pod.
 func (c *court) forget(uid types.UID) {
-	synctest.Wait() // until that has been told
+	synctest.Wait() // until that has been reported
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range 2 {
@@ -93,7 +93,7 @@ func (c *court) forget(uid types.UID) {
 	}
 }
 
-func TestLawsHoldWhateverTheWorldDoes(t *testing.T) {
+func TestInvariantsHoldUnderRandomChanges(t *testing.T) {
 	sum := 0
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestLawsHoldWhateverTheWorldDoes(t *testing.T) {
 				name := p.Spec.Containers[c.draw(2)].Name
 				place := string(p.UID) + "/" + name
 				switch c.draw(9) {
-				case 0, 1, 2: // it is started, anew if it ran
+				case 0, 1, 2: // it is started, or restarted if it ran
 					c.mu.Lock()
 					was := c.running[place]
 					instance++
@@ -152,7 +152,7 @@ func TestLawsHoldWhateverTheWorldDoes(t *testing.T) {
 					m.StopLiveness(p)
 				case 6:
 					m.Trigger(p.UID)
-				case 7: // another spec: a probe that is gone for a while begins anew
+				case 7: // another spec: a probe that is removed for a while starts over
 					c.forget(p.UID)
 					p.Spec.Containers[0].LivenessProbe, p.Spec.Containers[1].LivenessProbe = p.Spec.Containers[1].LivenessProbe, p.Spec.Containers[0].LivenessProbe
 				case 8:
@@ -169,7 +169,7 @@ func TestLawsHoldWhateverTheWorldDoes(t *testing.T) {
 				m.Remove(p.UID)
 			}
 			synctest.Wait()
-			assert.Empty(t, c.flying, "seed %d: who was removed is not run", seed)
+			assert.Empty(t, c.flying, "seed %d: probes of removed pods do not run", seed)
 			stop()
 			sum += c.sum
 		})

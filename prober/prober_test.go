@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node is a runtime that somebody else runs, and a handler that says what the
-// test wants of each container.
+// A node is a runtime that the test controls, and a handler with a configurable
+// outcome for each container.
 type node struct {
 	t *testing.T
 
@@ -38,7 +38,7 @@ type node struct {
 	flying, most int
 }
 
-// An answer is what a run comes to, and how long it takes.
+// An answer is the outcome of a run, and its duration.
 type answer struct {
 	prober.Outcome
 	err   error
@@ -55,7 +55,7 @@ func newNode(t *testing.T) *node {
 	return &node{t: t, pods: make(map[types.UID]*runtime.PodStatus), says: make(map[string]answer), began: time.Now()}
 }
 
-// at is the time that has passed, for the notes.
+// at is the elapsed time, for the notes.
 func (n *node) at() string { return time.Since(n.began).String() }
 
 func (n *node) status(uid types.UID) (*runtime.PodStatus, error) {
@@ -69,7 +69,7 @@ func (n *node) status(uid types.UID) (*runtime.PodStatus, error) {
 	return &runtime.PodStatus{UID: uid}, nil
 }
 
-// set makes that the newest instance of its container.
+// set adds c as the newest instance of its container.
 func (n *node) set(uid types.UID, c runtime.ContainerStatus) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,8 +134,8 @@ func (n *node) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 	return a.Outcome, a.err
 }
 
-// manager returns a Manager over n that spreads nothing and has no jitter, unless
-// cfg says otherwise, and runs it.
+// manager returns a Manager over n without spread and jitter, unless cfg sets them,
+// and runs it.
 func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 	n.t.Helper()
 	cfg.Handlers = prober.Handlers{Exec: n, HTTPGet: n, TCPSocket: n, GRPC: n}
@@ -186,8 +186,8 @@ func run(t *testing.T, m *prober.Manager) (stop func()) {
 	}
 }
 
-// take returns the notes, and begins new ones. What is of one instant is in the
-// order of the alphabet.
+// take returns the notes, and resets them. Notes of one instant are in alphabetical
+// order.
 func (n *node) take(notes *[]string) []string {
 	synctest.Wait()
 	n.mu.Lock()
@@ -201,7 +201,7 @@ func (n *node) take(notes *[]string) []string {
 	return taken
 }
 
-// peak returns how many probes ran at a time at most.
+// peak returns the maximum number of concurrent probes.
 func (n *node) peak() int {
 	synctest.Wait()
 	n.mu.Lock()
@@ -209,7 +209,7 @@ func (n *node) peak() int {
 	return n.most
 }
 
-// probe returns a probe that is carried out by the node.
+// probe returns a probe that the node runs.
 func probe(edit func(*v1.Probe)) *v1.Probe {
 	p := &v1.Probe{
 		ProbeHandler:  v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{}},
@@ -243,7 +243,7 @@ func pod(uid types.UID, containers ...v1.Container) *v1.Pod {
 	return p
 }
 
-// shown returns what the probes of a pod say, in words, in order.
+// shown returns the results of a pod's probes as text, in order.
 func shown(m *prober.Manager, p *v1.Pod) string {
 	synctest.Wait()
 	var b []string

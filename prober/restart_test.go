@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// prober-70: across a restart of the agent nothing changes for a container
-// that is well: by what the sink knows, or by a file that is newer.
+// prober-70: across a restart of the agent nothing changes for a healthy container:
+// results come from the sink's status, or from a newer file.
 func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -25,7 +25,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 		want         string
 	}{
 		{"nothing is kept", false, false, "1 startup=unknown, web startup=unknown readiness=failure"},
-		{"the status that was said", false, true, "1 startup=success, web startup=success readiness=success"},
+		{"the published status", false, true, "1 startup=success, web startup=success readiness=success"},
 		{"a file", true, false, "1 startup=success, web startup=success readiness=success"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 				cfg.Schedule.Rand = func() float64 { return 0.5 }
 				m, stop = n.manager(cfg)
 				defer stop()
-				if tc.file { // an agent may have to say something before the pod is probed
+				if tc.file { // a status may be required before the pod is probed
 					assert.Equal(t, map[string]runtime.ProbeStatus{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				m.Add(p)
@@ -90,7 +90,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) {
 		stop()
 		p = p.DeepCopy()
 		p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-		for i := range 2 { // what nobody asks for at first is kept for a while
+		for i := range 2 { // unused results are kept for a while
 			n.starts("v", "web", fmt.Sprint("another ", i))
 			m, stop := n.manager(cfg)
 			m.Add(pod("v", container("web", "R", nil)))

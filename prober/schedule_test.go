@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestALifeOfAContainer(t *testing.T) {
+func TestProbesOverAContainersLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})
@@ -57,14 +57,14 @@ func TestALifeOfAContainer(t *testing.T) {
 		n.say("web", success)
 		n.starts("u", "web", "2")
 		assert.Equal(t, "1 liveness=failure, 1 startup=success, web startup=unknown readiness=unknown", shown(m, p),
-			"nothing is said of an instance by the results of another (prober-61)")
+			"results of one instance do not apply to another (prober-61)")
 		assert.Equal(t, "2 liveness=success, 2 startup=success, web startup=success readiness=success", shown(m, p),
-			"asking had it looked at, and probed at once")
+			"a read caused an inspection, and a probe at once")
 		assert.Equal(t, []string{"1m36s web Liveness 2", "1m36s web Readiness 2", "1m36s web Startup 2"}, n.take(&n.runs))
 	})
 }
 
-func TestWhichContainersAreProbed(t *testing.T) { // prober-1, prober-2, prober-3
+func TestProbedContainers(t *testing.T) { // prober-1, prober-2, prober-3
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{})
@@ -94,10 +94,10 @@ func TestWhichContainersAreProbed(t *testing.T) { // prober-1, prober-2, prober-
 		m.Add(other)
 		m.Retain(func(uid types.UID) bool { return uid == "v" })
 		assert.Equal(t, []string{"c Readiness"}, m.Workers(), "prober-76")
-		assert.NotNil(t, m.Results(p), "nobody probes it, but somebody could (prober-61)")
+		assert.NotNil(t, m.Results(p), "it is not probed, but has results (prober-61)")
 		m.StopLiveness(p)
-		m.Trigger("nobody")
-		m.Inspect("nobody")
+		m.Trigger("unknown")
+		m.Inspect("unknown")
 	})
 }
 
@@ -191,9 +191,9 @@ func TestPeriodsBelowASecond(t *testing.T) {
 	})
 }
 
-// prober-6: of 1,000 probes that begin together, the variance of how many
-// begin in a second is at most twice the mean. Those that nobody waits for are
-// spread from the first run on, readiness from the second.
+// prober-6: of 1,000 probes that begin together, the variance of the number of runs
+// that begin in a second is at most twice the mean. Probes that no caller waits for
+// are spread from the first run on, readiness from the second.
 func TestProbesThatBeginTogetherAreSpread(t *testing.T) {
 	for _, kind := range all {
 		for _, restarted := range []bool{false, true} {
@@ -228,7 +228,7 @@ func TestProbesThatBeginTogetherAreSpread(t *testing.T) {
 					buckets[int((at-began)/time.Second)]++
 				}
 				if kind == prober.Readiness && !restarted {
-					require.GreaterOrEqual(t, buckets[0], float64(pods), "nobody waits for the first run")
+					require.GreaterOrEqual(t, buckets[0], float64(pods), "the first run is not delayed")
 					buckets[0] -= pods
 				}
 				buckets = buckets[:10*periods]
@@ -249,8 +249,8 @@ func TestProbesThatBeginTogetherAreSpread(t *testing.T) {
 	}
 }
 
-// Whatever the spread and the jitter, a container has no less time to start, or
-// to recover, than its thresholds and periods give it.
+// Whatever the spread and the jitter, a container has at least the time to start, or
+// to recover, that its thresholds and periods allow.
 func TestSpreadTakesNoTimeFromAContainer(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // all are the kinds of probes.
 var all = []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness}
 
-// shape puts what a step came to in a line.
+// shape formats the result of a step as one line.
 func shape(s prober.State, a prober.Actions) string {
 	id, phase, result, known, _ := s.Shape()
 	changed, begin, end := a.Flags()
@@ -34,7 +34,7 @@ func shape(s prober.State, a prober.Actions) string {
 	return line
 }
 
-func TestWhatAWorkerSees(t *testing.T) {
+func TestFactsOfAWorker(t *testing.T) {
 	const no, yes = false, true
 	runs := prober.Saw("1")
 	with := func(finished, deleting, running, final, started bool) prober.Facts {
@@ -49,7 +49,7 @@ func TestWhatAWorkerSees(t *testing.T) {
 		startup, readiness, liveness string
 	}{
 		{"nothing known (prober-11, prober-13)", fresh, prober.Facts{}, " idle", " idle", " idle"},
-		{"it was removed, nobody knows why", at(prober.Probing, "1"), prober.Facts{}, "1 idle unknown", "1 idle unknown", "1 idle unknown"},
+		{"it was removed for an unknown reason", at(prober.Probing, "1"), prober.Facts{}, "1 idle unknown", "1 idle unknown", "1 idle unknown"},
 		{"pod finished (prober-12)", at(prober.Probing, "1"), with(yes, no, yes, no, yes), "1 ended end", "1 ended end", "1 ended end"},
 		{"finished before seen (prober-12)", fresh, with(yes, no, yes, no, yes), " ended end", " ended end", " ended end"},
 		{"first instance (prober-14)", fresh, runs, "1 probing unknown changed begin", "1 probing failure changed begin", "1 probing success changed begin"},
@@ -77,7 +77,7 @@ func TestWhatAWorkerSees(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsFromRuns(t *testing.T) {
+func TestStepAfterRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		kind   prober.ProbeKind
@@ -126,8 +126,8 @@ func TestWhatFollowsFromRuns(t *testing.T) {
 	}
 }
 
-// A model of a worker as the rules describe it, without a thought of how it is
-// done: it remembers all that happened on an instance, and looks it up.
+// A model is a worker as the rules describe it, independent of the implementation: it
+// records all events of an instance, and searches them.
 type model struct {
 	kind   prober.ProbeKind
 	timing prober.Timing
@@ -179,9 +179,9 @@ func (m *model) ran(success bool) {
 	m.held = m.kind == prober.Startup || m.kind == prober.Liveness && !success
 }
 
-// FuzzStep holds the step of a worker against the model, and against the laws:
-// what is on hold is never run, a result changes only after its threshold, no
-// result is of an instance that is gone.
+// FuzzStep checks the step of a worker against the model, and against the invariants:
+// a suspended probe never runs, a result changes only after its threshold, no result
+// is of a removed instance.
 func FuzzStep(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 30 {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// knock runs a TCPSocket that has an answer.
+// knock runs a TCPSocket and returns its outcome.
 func knock(t *testing.T, to prober.Target, action v1.TCPSocketAction) prober.Outcome {
 	t.Helper()
 	to.Probe = &v1.Probe{ProbeHandler: v1.ProbeHandler{TCPSocket: &action}}
@@ -49,7 +49,7 @@ func TestAPortThatIsOpenIsASuccess(t *testing.T) { // prober-55
 	assert.Contains(t, out.Output, "dial tcp 127.0.0.1:"+port.String())
 }
 
-func TestOfIPv6TheAddressIsBracketed(t *testing.T) { // prober-43 prober-55
+func TestIPv6AddressesAreBracketed(t *testing.T) { // prober-43 prober-55
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Skip("this machine has no IPv6: ", err)
@@ -63,7 +63,7 @@ func TestOfIPv6TheAddressIsBracketed(t *testing.T) { // prober-43 prober-55
 	assert.Equal(t, runtime.ProbeSuccess, knock(t, to, v1.TCPSocketAction{Port: intstr.FromInt(port)}).Result)
 }
 
-func TestADialHasItsTime(t *testing.T) { // prober-55
+func TestADialHasATimeout(t *testing.T) { // prober-55
 	to := prober.Target{Container: &v1.Container{}, PodIP: "127.0.0.1", Timeout: time.Nanosecond}
 	out := knock(t, to, v1.TCPSocketAction{Port: intstr.FromInt(9)})
 	assert.Equal(t, runtime.ProbeFailure, out.Result)
@@ -86,7 +86,7 @@ func TestBadInputOfASocketIsNamed(t *testing.T) {
 	_, err := prober.TCPSocket{}.Probe(t.Context(), to)
 	require.EqualError(t, err, "the pod has no IP yet")
 
-	out := knock(t, to, v1.TCPSocketAction{Host: "nobody.invalid", Port: intstr.FromInt(80)})
+	out := knock(t, to, v1.TCPSocketAction{Host: "missing.invalid", Port: intstr.FromInt(80)})
 	assert.Equal(t, runtime.ProbeFailure, out.Result)
-	assert.Contains(t, out.Output, "nobody.invalid")
+	assert.Contains(t, out.Output, "missing.invalid")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-func TestOnlyReadersOfTheTokenFileCanBeginAShutdown(t *testing.T) {
+func TestOnlyReadersOfTheTokenFileCanStartAShutdown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	trigger, err := shutdown.NewManual(file)
 	require.NoError(t, err)

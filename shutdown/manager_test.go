@@ -69,7 +69,7 @@ func TestAPodThatDoesNotEndCostsItsGroupsTimeAndNoMore(t *testing.T) { // sh-10,
 	})
 }
 
-func TestVolumesAreWaitedForAsWell(t *testing.T) { // sh-10
+func TestShutdownWaitsForVolumes(t *testing.T) { // sh-10
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), unmount: map[string]time.Duration{"web": 4 * s, "dns": time.Hour}}
 		m.run()
@@ -77,9 +77,9 @@ func TestVolumesAreWaitedForAsWell(t *testing.T) { // sh-10
 	})
 }
 
-// what one group leaves, the next ones may use; all together have no more than
-// the sum.
-func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
+// Time that one group does not use is available to the next ones; all together have no
+// more than the sum.
+func TestUnusedTimeIsCarriedOver(t *testing.T) {
 	policy := shutdown.Policy{Groups: []shutdown.Group{{0, 10 * s}, {10, 10 * s}, {20, 10 * s}}}
 	for name, tc := range map[string]struct {
 		carry bool
@@ -88,7 +88,7 @@ func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 		kills []string
 		took  time.Duration
 	}{
-		"not unless asked for": {
+		"not by default": {
 			pods: []*v1.Pod{podOf("a", 0, 60), podOf("c", 20, 60)}, takes: map[string]time.Duration{"c": time.Hour},
 			kills: []string{"0s kill a within 10", "1s kill c within 10"}, took: 11 * s,
 		},
@@ -100,7 +100,7 @@ func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 			carry: true, pods: []*v1.Pod{podOf("c", 20, 60)}, takes: map[string]time.Duration{"c": time.Hour},
 			kills: []string{"0s kill c within 30"}, took: 30 * s,
 		},
-		"not more than a pod wants": {
+		"not more than a pod's own": {
 			carry: true, pods: []*v1.Pod{podOf("a", 0, 60), podOf("b", 10, 15)},
 			kills: []string{"0s kill a within 10", "1s kill b within 15"}, took: 2 * s,
 		},
@@ -122,9 +122,9 @@ func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 	}
 }
 
-// first the record says that pods are not ready, then those are waited for who
-// send them traffic, then they end.
-func TestTrafficIsSentElsewhereBeforePodsEnd(t *testing.T) {
+// First the status reports the pods as not ready, then clients get time to stop
+// sending traffic, then the pods terminate.
+func TestPodsAreReportedNotReadyBeforeTheyTerminate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), sink: 2 * s}
 		m.policy.Propagation = 8 * s
@@ -137,18 +137,18 @@ func TestTrafficIsSentElsewhereBeforePodsEnd(t *testing.T) {
 	})
 }
 
-func TestARecordThatCannotBeWrittenDoesNotTakeThePodsTime(t *testing.T) {
+func TestAnUnwritableStatusDoesNotTakeThePodsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS()[:1], sink: time.Hour}
 		m.policy.Propagation = 8 * s
 		m.run()
-		assert.Equal(t, 46*s, m.stop(), "of which 32 s are spent on the last statuses")
+		assert.Equal(t, 46*s, m.stop(), "32 s of it for the final statuses")
 		assert.Equal(t, []string{"0s report web unready true", "5s not recorded", "13s kill web within 15", "14s ended web", "46s not recorded"},
 			m.lines("report", "not", "kill", "ended"))
 	})
 }
 
-// the machine waits until the sink has taken the last statuses, however slow it
+// The machine waits until the sink has accepted the final statuses, however slow it
 // is, but no longer than it would have waited for pods.
 func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	for name, tc := range map[string]struct {
@@ -182,8 +182,8 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	}
 }
 
-// who ignores TERM is killed in the moment in which his group's time is over, and
-// its last status comes after that.
+// A pod that ignores SIGTERM is killed at the moment its group's time is over, and its
+// final status follows.
 func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
 	for flush, want := range map[time.Duration][]string{
 		5 * s: {"10.1s recorded", "12.2s recorded"},
@@ -200,7 +200,7 @@ func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
 	}
 }
 
-func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5
+func TestACanceledShutdownReopensTheNode(t *testing.T) { // sh-5
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: append(webAndDNS(), podOf("slow", 0, 60)), takes: map[string]time.Duration{"slow": 15 * s}}
 		m.run()
@@ -217,7 +217,7 @@ func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5
 			"5s report slow unready false",
 		}, m.said()[len(m.said())-4:])
 		time.Sleep(time.Minute)
-		assert.NotContains(t, m.said(), "kill dns within 5", "what was not ended goes on")
+		assert.NotContains(t, m.said(), "kill dns within 5", "pods that were not terminated continue")
 
 		// The next one is a shutdown like the first.
 		m.takes = nil
@@ -226,7 +226,7 @@ func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5
 	})
 }
 
-func TestAShutdownThatIsOverCanBeCalledOff(t *testing.T) { // sh-5
+func TestACompletedShutdownCanBeCanceled(t *testing.T) { // sh-5
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS()}
 		m.run()
@@ -238,7 +238,7 @@ func TestAShutdownThatIsOverCanBeCalledOff(t *testing.T) { // sh-5
 	})
 }
 
-func TestAPodThatComesLateEndsWithTheNextGroup(t *testing.T) {
+func TestALatePodTerminatesWithTheNextGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), takes: map[string]time.Duration{"web": 3 * s}}
 		m.run()
@@ -262,7 +262,7 @@ func TestWithoutAPolicyNothingIsDone(t *testing.T) { // sh-1
 	})
 }
 
-// A broken trigger is asked again after a second, and less often from then on.
+// A broken trigger is retried after a second, and less often from then on.
 type broken struct {
 	mu sync.Mutex
 	at []time.Time
@@ -275,7 +275,7 @@ func (b *broken) Watch(context.Context, time.Duration, func(shutdown.Notice)) er
 	return errors.New("no bus")
 }
 
-func TestATriggerThatFailsIsAskedAgain(t *testing.T) { // sh-4
+func TestAFailedTriggerIsRetried(t *testing.T) { // sh-4
 	synctest.Test(t, func(t *testing.T) {
 		b := new(broken)
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{b}}
@@ -291,11 +291,11 @@ func TestATriggerThatFailsIsAskedAgain(t *testing.T) { // sh-4
 		assert.Equal(t, []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s}, waits)
 		assert.EqualValues(t, len(b.at), failed.Load())
 		b.mu.Unlock()
-		assert.Equal(t, 2*s, m.stop(), "the others are not hurt")
+		assert.Equal(t, 2*s, m.stop(), "the others are not affected")
 	})
 }
 
-func TestItIsOverWhenNoTriggerSaysSoAnyMore(t *testing.T) {
+func TestAShutdownEndsWhenNoTriggerReportsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := new(shutdown.Manual)
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{other}}
@@ -315,7 +315,7 @@ func TestItIsOverWhenNoTriggerSaysSoAnyMore(t *testing.T) {
 	})
 }
 
-func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) {
+func TestAReclaimedMachineDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), takes: map[string]time.Duration{"web": time.Hour, "dns": time.Hour}}
 		m.run()
@@ -326,19 +326,19 @@ func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) {
 	})
 }
 
-// a nearer deadline shortens what is left, of whichever trigger it is; a later one
-// or none changes nothing.
-func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
+// An earlier deadline, from any trigger, shortens the remaining time; a later one or
+// none changes nothing.
+func TestAnEarlierDeadlineShortensTheRest(t *testing.T) {
 	hour := map[string]time.Duration{"web": time.Hour, "dns": time.Hour}
 	for name, tc := range map[string]struct {
 		takes    map[string]time.Duration
 		change   func(p *shutdown.Policy)
-		after    time.Duration // said again
+		after    time.Duration // time of the second notice
 		deadline time.Duration // from there; 0: none
 		kills    []string
 		took     time.Duration
 	}{
-		"sh-8 who was told to end has less": {
+		"sh-8 a terminating pod has less": {
 			takes: hour, after: 8 * s, deadline: 11 * s, // of 22 s
 			kills: []string{"0s kill web within 20", "8s kill web within 6", "14s kill dns within 5"}, took: 19 * s,
 		},
@@ -353,7 +353,7 @@ func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 		"later":     {takes: hour, after: 8 * s, deadline: time.Hour, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
 		"no matter": {after: 500 * time.Millisecond, deadline: 40 * s, kills: []string{"0s kill web within 20", "1s kill dns within 5"}, took: 2 * s},
 		"none":      {takes: hour, after: 8 * s, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
-		"what is carried over": {
+		"carried-over time": {
 			takes: map[string]time.Duration{"dns": time.Hour}, change: func(p *shutdown.Policy) { p.CarryOver = true }, after: 10 * s, deadline: 3 * s,
 			kills: []string{"0s kill web within 20", "1s kill dns within 5", "10s kill dns within 3"}, took: 13 * s,
 		},
@@ -384,7 +384,7 @@ func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestTheLastStatusesHaveNoLongerThanTheMachine(t *testing.T) { // sh-12
+func TestFinalStatusesAreBoundedByTheDeadline(t *testing.T) { // sh-12
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), sink: time.Hour}
 		m.run()
@@ -395,7 +395,7 @@ func TestTheLastStatusesHaveNoLongerThanTheMachine(t *testing.T) { // sh-12
 	})
 }
 
-func TestTheTimesAreRecorded(t *testing.T) { // sh-11
+func TestTheTimesOfAShutdownAreRecorded(t *testing.T) { // sh-11
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), file: stateFile(t)}
 		var times []string
@@ -414,7 +414,7 @@ func TestTheTimesAreRecorded(t *testing.T) { // sh-11
 		assert.JSONEq(t, `{"startTime": "2000-01-01T00:00:00Z", "endTime": "2000-01-01T00:00:02Z"}`, string(over))
 		assert.Equal(t, []string{"00:00:00 00:00:00", "00:00:00 00:00:02"}, times)
 
-		// The next agent tells of it.
+		// The next agent reports it.
 		next := &machine{t: t, policy: twoGroups, file: m.file, hooks: m.hooks}
 		next.run()
 		assert.Equal(t, "00:00:00 00:00:02", times[2])
@@ -428,7 +428,7 @@ func TestTheTimesAreRecorded(t *testing.T) { // sh-11
 	})
 }
 
-func TestAnAgentThatEndsLeavesAShutdownAsItIs(t *testing.T) {
+func TestAStoppedAgentLeavesAShutdownUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t}
 		manager, err := shutdown.New(shutdown.Config{

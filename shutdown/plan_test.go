@@ -74,7 +74,7 @@ func TestEachPodIsInTheGroupOfItsPriority(t *testing.T) {
 		pods []*v1.Pod
 		want []string
 	}{
-		"nobody":           {nil, nil},
+		"no pods":          {nil, nil},
 		"sh-3 ascending":   {[]*v1.Pod{podOf("c", 100000, 1), podOf("b", 10000, 1), podOf("a", 0, 1), podOf("d", 2_000_001_000, 1)}, []string{"30s a", "40s b", "10s c", "20s d"}},
 		"sh-3 the largest": {[]*v1.Pod{podOf("b", 99999, 1), podOf("c", 100001, 1)}, []string{"40s b", "10s c"}},
 		"sh-3 below all":   {[]*v1.Pod{podOf("a", -5, 1)}, []string{"30s a"}},
@@ -89,7 +89,7 @@ func TestEachPodIsInTheGroupOfItsPriority(t *testing.T) {
 	assert.EqualValues(t, 10, lowest[0].Priority)
 }
 
-func TestGraceIsTheLessOfThePodsAndTheGroups(t *testing.T) { // sh-8
+func TestGraceIsTheLesserOfThePodsAndTheGroups(t *testing.T) { // sh-8
 	for name, tc := range map[string]struct {
 		pod  int64
 		time time.Duration
@@ -99,7 +99,7 @@ func TestGraceIsTheLessOfThePodsAndTheGroups(t *testing.T) { // sh-8
 		"the group's":       {30, 20 * s, 20},
 		"the pod has none":  {-1, 20 * s, 20},
 		"whole seconds":     {30, 20*s - 1, 19},
-		"no time at all":    {30, 0, 0},
+		"no time":           {30, 0, 0},
 		"less than no time": {30, -s, 0},
 		"the pod's is zero": {0, 20 * s, 0},
 	} {
@@ -122,7 +122,7 @@ func TestTheTotalIsTheSum(t *testing.T) {
 	assert.Zero(t, shutdown.Policy{}.Total())
 }
 
-func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) {
+func TestAShorterDelayShortensAllGroupsProportionally(t *testing.T) {
 	p := shutdown.Policy{Groups: []shutdown.Group{{0, 20 * s}, {10, 10 * s}}, Propagation: 4 * s, Flush: 2 * s}
 	assert.Equal(t, p, p.Within(40*s))
 	assert.Equal(t, p, p.Within(time.Hour))
@@ -133,7 +133,7 @@ func TestAMachineThatWaitsLessShortensAllAlike(t *testing.T) {
 	assert.Equal(t, 40*s, p.Total(), "it is not changed")
 }
 
-func TestAPolicyThatCannotBeIsAnError(t *testing.T) {
+func TestInvalidPolicies(t *testing.T) {
 	for says, p := range map[string]shutdown.Policy{
 		"group of priority 7: Period is negative":            {Groups: []shutdown.Group{{7, -s}}},
 		"two groups have priority 7":                         {Groups: []shutdown.Group{{7, s}, {7, s}}},

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-func TestASignalBeginsIt(t *testing.T) {
+func TestASignalStartsAShutdown(t *testing.T) {
 	trigger := shutdown.Signals{Signals: []os.Signal{syscall.SIGURG}, Done: func() {}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// by the pure part alone: whatever is learned and when, nothing ends later than it
-// would have, all ends by the deadline, and what is left keeps its proportions.
-func TestWhatIsLeftOfAShutdownIsShortenedAlike(t *testing.T) {
+// Tests of the pure part alone: whatever notice arrives and when, nothing terminates
+// later than it would have, all terminate by the deadline, and the remaining times
+// keep their proportions.
+func TestTheRestOfAShutdownIsShortenedProportionally(t *testing.T) {
 	const s = time.Second
 	at := time.Unix(1_000_000, 0)
 	policy := Policy{Groups: []Group{{10, 30 * s}, {0, 20 * s}}, Propagation: 5 * s, Flush: 10 * s}
@@ -20,7 +21,7 @@ func TestWhatIsLeftOfAShutdownIsShortenedAlike(t *testing.T) {
 	t.Run("by half", func(t *testing.T) {
 		half := first.withDeadline(now, now.Add(32500*time.Millisecond))
 		assert.Equal(t, 10*s, half.until.Sub(now), "20 s were left of the group")
-		assert.Equal(t, at.Add(5*s), half.ready, "that is over")
+		assert.Equal(t, at.Add(5*s), half.ready, "already elapsed")
 		assert.Equal(t, Policy{Groups: []Group{{0, 10 * s}, {10, 15 * s}}, Propagation: 2500 * time.Millisecond, Flush: 5 * s}, half.policy)
 		next := half.begin(half.until, false)
 		assert.Equal(t, 27500*time.Millisecond, next.until.Sub(now), "and 5 s are left for the last statuses")

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// A cloud says when it takes the machine back; it may be away.
+// A cloud reports when it reclaims the machine; it may be unavailable.
 type cloud struct {
 	mu    sync.Mutex // guards the fields below
 	asked int
@@ -43,19 +43,19 @@ func (c *cloud) is(away bool, taken time.Time) (asked int) {
 	return c.asked
 }
 
-func TestANoticeIsFoundByAsking(t *testing.T) {
+func TestANoticeIsFoundByPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), triggers: []shutdown.Trigger{shutdown.Poll{Period: 10 * s, Query: c.ask}}}
 		m.run()
 		time.Sleep(25 * s)
 		require.NoError(t, m.Err())
-		assert.Equal(t, 3, c.is(false, time.Now().Add(20*s))) // told of at 30 s
+		assert.Equal(t, 3, c.is(false, time.Now().Add(20*s))) // reported at 30 s
 		time.Sleep(10 * s)
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
 		assert.Equal(t, []string{"30s kill web within 10", "31s kill dns within 5"}, m.lines("kill"), "they have half of their time")
 
-		c.is(true, time.Time{}) // what it said last still holds
+		c.is(true, time.Time{}) // its last notice still applies
 		time.Sleep(30 * s)
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
 
@@ -65,7 +65,7 @@ func TestANoticeIsFoundByAsking(t *testing.T) {
 	})
 }
 
-func TestANearerDeadlineIsToldOnce(t *testing.T) {
+func TestAnEarlierDeadlineIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
 		var told []time.Duration
@@ -90,7 +90,7 @@ func TestANearerDeadlineIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestASlowAnswerIsNotWaitedForWhenTheAgentEnds(t *testing.T) {
+func TestASlowPollIsCanceledWhenTheAgentStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups}
 		m.triggers = []shutdown.Trigger{shutdown.Poll{Query: func(ctx context.Context) (bool, time.Time, error) {
@@ -101,7 +101,7 @@ func TestASlowAnswerIsNotWaitedForWhenTheAgentEnds(t *testing.T) {
 	})
 }
 
-func TestOthersSaySoByHTTP(t *testing.T) {
+func TestTriggerByHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: []*v1.Pod{podOf("web", 0, 30)}, takes: map[string]time.Duration{"web": 4 * s}}
 		m.run()
@@ -135,7 +135,7 @@ func TestOthersSaySoByHTTP(t *testing.T) {
 	})
 }
 
-func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) {
+func TestASignalBeforeTheFirstWatchCounts(t *testing.T) {
 	got := make(chan os.Signal, 1)
 	got <- os.Interrupt
 	ctx, stop := context.WithCancel(t.Context())
@@ -147,7 +147,7 @@ func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) {
 	assert.True(t, told.Stopping)
 }
 
-func TestWhoWaitsIsToldWhenItIsCalledOff(t *testing.T) {
+func TestWaitersAreNotifiedOfACancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), takes: map[string]time.Duration{"web": time.Hour}}
 		m.run()

@@ -25,7 +25,7 @@ func BenchmarkCompute(b *testing.B) {
 	}
 }
 
-// What one report costs when nothing is new.
+// The cost of a report without changes.
 func BenchmarkReportOfNothingNew(b *testing.B) {
 	m, err := status.New(status.Config{Sink: status.Tee()})
 	if err != nil {
@@ -38,8 +38,7 @@ func BenchmarkReportOfNothingNew(b *testing.B) {
 	}
 }
 
-// What a manager holds per pod while nothing happens, the pod object not
-// counted.
+// The memory that a manager uses per idle pod, without the pod object.
 func BenchmarkIdlePod(b *testing.B) {
 	const n = 1000
 	pods := make([]*v1.Pod, n)
@@ -73,8 +72,8 @@ func heap() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// The status of a pod of ten containers, of which two have restarted, with probes
-// and a readiness gate.
+// The status of a pod of ten containers, two of which have restarted, with probes and
+// a readiness gate.
 func BenchmarkComputeTenContainers(b *testing.B) {
 	var names []string
 	var instances []runtime.ContainerStatus
@@ -100,8 +99,8 @@ func BenchmarkComputeTenContainers(b *testing.B) {
 	}
 }
 
-// 10,000 changes of 100 pods to a sink in memory, each with its order kept: what a
-// change costs from the report to the sink.
+// 10,000 changes of 100 pods to a sink in memory, in order per pod: the cost of a
+// change from the report to the sink.
 func BenchmarkTenThousandChanges(b *testing.B) {
 	const pods, changes = 100, 100
 	running, exited := make([]*runtime.PodStatus, changes), make([]*runtime.PodStatus, changes)

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// t0 is when the tests begin.
+// t0 is the start time of the tests.
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // podOf returns a pod with the policy and a regular container of each name.
@@ -75,7 +75,7 @@ func loops(name string, code int32) v1.ContainerStatus {
 	return c
 }
 
-// Instances as the runtime shows them; n is how many came before.
+// Instances as the runtime reports them; n is the number of earlier ones.
 
 func instance(name string, n int32, state runtime.ContainerState) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{

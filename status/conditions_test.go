@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestConditionsSayWhy(t *testing.T) {
+func TestConditionsHaveReasons(t *testing.T) {
 	const always = v1.RestartPolicyAlways
 	list := func(c ...v1.ContainerStatus) []v1.ContainerStatus { return c }
 	of := func(phase v1.PodPhase, init, regular []v1.ContainerStatus) *v1.PodStatus {
@@ -126,7 +126,7 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 		"network not known": {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].NetworkReported = nil, false }), v1.ConditionTrue},
 		"host network":      {host, with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].HostNetwork = nil, true }), v1.ConditionTrue},
 		"the wrong network": {host, seen(), v1.ConditionFalse},
-		"nobody looked":     {podOf("", "a"), nil, v1.ConditionFalse},
+		"not observed":      {podOf("", "a"), nil, v1.ConditionFalse},
 		"an older one ready": {podOf("", "a"), with(func(s *runtime.PodStatus) {
 			s.Sandboxes = append([]runtime.SandboxStatus{{ID: "x://new"}}, s.Sandboxes...)
 		}), v1.ConditionFalse},
@@ -138,8 +138,8 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 	}
 }
 
-// what a pod lacks itself is said first.
-func TestAPodThatTheNodeIsAboutToEndIsNotReady(t *testing.T) {
+// A reason of the pod itself takes precedence.
+func TestAPodThatTheNodeIsAboutToTerminateIsNotReady(t *testing.T) {
 	why := status.Unready{Reason: "NodeShutdown", Message: "node is shutting down"}
 	for want, containers := range map[string]v1.ContainerStatus{
 		"False NodeShutdown: node is shutting down":                     up("a"),

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// brief writes a container status down: state, last state, restarts.
+// brief formats a container status: state, last state, restarts.
 func brief(c v1.ContainerStatus) string {
 	state := func(s v1.ContainerState) string {
 		switch {
@@ -70,7 +70,7 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 		"lq-12 a running one counts":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 1, 6), runningC("a", 0))}, "running last=exited(6 Error) restarts=0"},
 		"an exit stands":                          {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 137)), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
 		"as last state, after collection":         {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(done("a", 4))}, "running last=exited(4 ) restarts=1"},
-		"nobody looked":                           {status.Facts{Pod: podOf(always, "a"), Previous: said(up("a"))}, "running last=- restarts=0"},
+		"not observed":                            {status.Facts{Pod: podOf(always, "a"), Previous: said(up("a"))}, "running last=- restarts=0"},
 		"the source's word counts at first":       {status.Facts{Pod: func() *v1.Pod { p := podOf(always, "a"); p.Status = said(done("a", 4)); return p }(), Observed: seen()}, "exited(4 ) last=- restarts=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 	}
 }
 
-func TestLostExitGivesWayToTheTruth(t *testing.T) {
+func TestALostExitIsReplacedByTheActualOne(t *testing.T) {
 	pod := podOf(v1.RestartPolicyNever, "a")
 	f := status.Facts{Pod: pod, Now: t0, Observed: seen(runningC("a", 0))}
 	f.Previous = status.Compute(f)
@@ -124,7 +124,7 @@ func TestInitContainerStatuses(t *testing.T) {
 	}
 }
 
-func TestStatusesAreSortedAndStrangersLeftOut(t *testing.T) { // st-3, st-13
+func TestStatusesAreSortedAndUnknownContainersOmitted(t *testing.T) { // st-3, st-13
 	pod := withInit(podOf(v1.RestartPolicyAlways, "b", "a"), "z", "y")
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{
 		{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "q"}},
@@ -184,7 +184,7 @@ func TestReadyAndStarted(t *testing.T) { // st-12, st-17, st-18
 	}
 }
 
-func TestVolumeMountsAreSaidOnce(t *testing.T) { // st-14
+func TestVolumeMountsAreReportedOnce(t *testing.T) { // st-14
 	pod := podOf("", "a")
 	pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{
 		{Name: "rw", MountPath: "/rw"},
@@ -212,7 +212,7 @@ func TestVolumeMountsAreSaidOnce(t *testing.T) { // st-14
 	assert.Equal(t, first.ContainerStatuses[0].VolumeMounts, status.Compute(f).ContainerStatuses[0].VolumeMounts)
 }
 
-func TestWhoAContainerRunsAsIsToldOfThatInstance(t *testing.T) {
+func TestTheUserOfAContainerIsThatOfTheInstance(t *testing.T) {
 	me := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 1000, GID: 1000, SupplementalGroups: []int64{4, 27}}}
 	c := runningC("a", 0)
 	c.User = me
@@ -228,7 +228,7 @@ func TestWhoAContainerRunsAsIsToldOfThatInstance(t *testing.T) {
 	assert.Nil(t, status.Compute(f).ContainerStatuses[0].User, "the next one's is not known")
 }
 
-func TestWhatAsksAContainerToStopIsToldOfThatInstance(t *testing.T) {
+func TestTheStopSignalOfAContainerIsThatOfTheInstance(t *testing.T) {
 	c := runningC("a", 0)
 	c.StopSignal = v1.SIGQUIT
 	f := status.Facts{Pod: podOf("", "a"), Observed: seen(c), Now: t0}
@@ -250,7 +250,7 @@ func TestTheHealthOfDevicesIsShown(t *testing.T) { // st-34
 	assert.Equal(t, sick, f.Previous.ContainerStatuses[0].AllocatedResourcesStatus)
 	assert.Nil(t, f.Previous.ContainerStatuses[1].AllocatedResourcesStatus)
 	f.DeviceHealth = nil
-	assert.Equal(t, sick, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus, "nobody looked")
+	assert.Equal(t, sick, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus, "not observed")
 	f.DeviceHealth = map[string][]v1.ResourceStatus{}
 	assert.Nil(t, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus)
 }

@@ -41,7 +41,7 @@ func TestDeliveryReportsFailuresAndAWithheldPhase(t *testing.T) {
 		time.Sleep(time.Minute)
 		o, _ = m.Delivery(pod.UID)
 		assert.False(t, o.Update)
-		assert.Equal(t, v1.PodFailed, o.Withheld, "why the end is not said")
+		assert.Equal(t, v1.PodFailed, o.Withheld, "the reason why the end is not published")
 		assert.NotEqual(t, v1.PodFailed, o.Status.Phase)
 		assert.NoError(t, o.Err)
 

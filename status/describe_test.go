@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestDescribeTellsWhatIsNew(t *testing.T) {
+func TestDescribeListsChanges(t *testing.T) {
 	of := func(phase v1.PodPhase, c ...v1.ContainerStatus) *v1.PodStatus {
 		return &v1.PodStatus{Phase: phase, ContainerStatuses: c}
 	}

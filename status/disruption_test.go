@@ -18,7 +18,7 @@ const why = "The node was low on resource: memory. "
 
 var evicted = runtime.Termination{Failed: true, Reason: "Evicted", Message: why, Disruption: why}
 
-// disruption returns what a status says of one: status, reason and message.
+// disruption returns the disruption condition: status, reason and message.
 func disruption(s *v1.PodStatus) string {
 	c := status.Condition(s.Conditions, v1.DisruptionTarget)
 	if c == nil {
@@ -27,7 +27,7 @@ func disruption(s *v1.PodStatus) string {
 	return string(c.Status) + " " + c.Reason + " " + c.Message
 }
 
-func TestADisruptionIsSaidOnceAndStays(t *testing.T) { // st-37, ev-54, ev-62
+func TestADisruptionIsReportedOnceAndStays(t *testing.T) { // st-37, ev-54, ev-62
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	pod.Generation = 3
 	f := status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Now: t0, Termination: evicted}
@@ -52,7 +52,7 @@ func TestAPodThatHadEndedIsNotDisrupted(t *testing.T) { // st-75
 	assert.Empty(t, disruption(&s))
 }
 
-func TestWhatOthersSayOfADisruptionIsTheirs(t *testing.T) { // st-37, st-75
+func TestDisruptionConditionsOfOthersAreKept(t *testing.T) { // st-37, st-75
 	theirs := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "PreemptionByScheduler", LastTransitionTime: metav1.NewTime(t0.Add(-time.Hour))}
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	pod.Status.Conditions = []v1.PodCondition{theirs}
@@ -74,9 +74,9 @@ func TestWhatOthersSayOfADisruptionIsTheirs(t *testing.T) { // st-37, st-75
 	f.Previous = status.Compute(f)
 	assert.Equal(t, "True TerminationByKubelet "+why, disruption(&f.Previous), "the node ends it first")
 
-	pod.Status.Phase = v1.PodFailed // somebody else did
+	pod.Status.Phase = v1.PodFailed // another writer did
 	s = status.Compute(f)
-	assert.Equal(t, "True PreemptionByScheduler ", disruption(&s), "nobody is gainsaid after the end")
+	assert.Equal(t, "True PreemptionByScheduler ", disruption(&s), "conditions of other writers are left unchanged after the end")
 }
 
 func TestADisruptionGoesWithThePhase(t *testing.T) { // st-75: not sooner, and dated then
@@ -86,7 +86,7 @@ func TestADisruptionGoesWithThePhase(t *testing.T) { // st-75: not sooner, and d
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
-		assert.NotEmpty(t, disruption(&s), "the caller is told")
+		assert.NotEmpty(t, disruption(&s), "it is returned to the caller")
 		synctest.Wait()
 		assert.Empty(t, disruption(new(sink.said(pod.UID))), "the sink is not")
 

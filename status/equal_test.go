@@ -15,8 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// fill sets everything that v reaches to something that is not zero and depends
-// on n.
+// fill sets everything that v reaches to a nonzero value that depends on n.
 func fill(v reflect.Value, n int) {
 	switch at := v.Addr().Interface().(type) {
 	case *metav1.Time:
@@ -54,7 +53,7 @@ func fill(v reflect.Value, n int) {
 	}
 }
 
-// st-49: whatever field a status has, one day, Same has an opinion on it.
+// st-49: Same compares every field that the API has, also future ones.
 func TestSameMissesNoFieldOfTheAPI(t *testing.T) {
 	othersOwn := map[string]bool{
 		"NominatedNodeName": true, "ResourceClaimStatuses": true, "ExtendedResourceClaimStatus": true,

@@ -34,7 +34,7 @@ func ExampleCompute() {
 	//   PodFailed
 }
 
-// The manager keeps what was said of each pod and tells a sink what is new.
+// The manager keeps the published status of each pod and sends changes to a sink.
 func ExampleManager() {
 	ctx := context.Background()
 	var sink status.MemorySink

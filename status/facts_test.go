@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
+func TestPhaseFollowsThePublishedOne(t *testing.T) {
 	run := seen(runningC("a", 0))
 	evicted := runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}
 	said := func(phase v1.PodPhase, reason string) v1.PodStatus {
@@ -28,17 +28,17 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 		end              runtime.Termination
 		want             string
 	}{
-		"st-25 computed":                             {observed: run, want: "Running//"},
-		"st-30 cached terminal phase stays":          {previous: said(v1.PodFailed, "X"), observed: run, want: "Failed/X/m"},
-		"st-30 terminal phase of the source stays":   {source: said(v1.PodSucceeded, "Y"), observed: run, want: "Succeeded/Y/m"},
-		"st-31 same phase keeps its reason":          {previous: said(v1.PodRunning, "X"), observed: run, want: "Running/X/m"},
-		"st-31 a new phase has none":                 {previous: said(v1.PodPending, "X"), observed: run, want: "Running//"},
-		"st-31 the source's, when nothing was said":  {source: said(v1.PodRunning, "Y"), observed: run, want: "Running/Y/m"},
-		"st-32 forced":                               {previous: said(v1.PodRunning, "X"), observed: run, end: evicted, want: "Failed/Evicted/low on memory"},
-		"st-33 the source's goes before ours":        {source: said(v1.PodSucceeded, "Y"), previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Succeeded/Y/m"},
-		"inv-7 Succeeded does not become Failed":     {previous: said(v1.PodSucceeded, ""), observed: run, end: evicted, want: "Succeeded//m"},
-		"the first reason of a failure stays":        {previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Failed/X/m"},
-		"a pod that was turned away has no statuses": {end: evicted, want: "Failed/Evicted/low on memory"},
+		"st-25 computed":                            {observed: run, want: "Running//"},
+		"st-30 cached terminal phase stays":         {previous: said(v1.PodFailed, "X"), observed: run, want: "Failed/X/m"},
+		"st-30 terminal phase of the source stays":  {source: said(v1.PodSucceeded, "Y"), observed: run, want: "Succeeded/Y/m"},
+		"st-31 same phase keeps its reason":         {previous: said(v1.PodRunning, "X"), observed: run, want: "Running/X/m"},
+		"st-31 a new phase has none":                {previous: said(v1.PodPending, "X"), observed: run, want: "Running//"},
+		"st-31 the source's, if none was published": {source: said(v1.PodRunning, "Y"), observed: run, want: "Running/Y/m"},
+		"st-32 forced":                              {previous: said(v1.PodRunning, "X"), observed: run, end: evicted, want: "Failed/Evicted/low on memory"},
+		"st-33 the source's takes precedence":       {source: said(v1.PodSucceeded, "Y"), previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Succeeded/Y/m"},
+		"inv-7 Succeeded does not become Failed":    {previous: said(v1.PodSucceeded, ""), observed: run, end: evicted, want: "Succeeded//m"},
+		"the first reason of a failure stays":       {previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Failed/X/m"},
+		"a rejected pod has no container statuses":  {end: evicted, want: "Failed/Evicted/low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(v1.RestartPolicyAlways, "a")
@@ -53,8 +53,8 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 	}
 }
 
-// sl-18: also when it has ended, and when another agent goes on with it.
-func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
+// sl-18: also when it has terminated, and after a restart of the agent.
+func TestARejectedPodHasNoContainers(t *testing.T) {
 	pod, nothing := podOf(v1.RestartPolicyAlways, "a"), &runtime.PodStatus{}
 	f := status.Facts{Pod: pod, Termination: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
 	f.Previous = status.Compute(f)
@@ -68,7 +68,7 @@ func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
 	assert.Empty(t, s.ContainerStatuses, "after a start of the agent")
 
 	pod.Status, f.Previous = v1.PodStatus{}, v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{waits("a")}}
-	assert.Len(t, status.Compute(f).ContainerStatuses, 1, "of those that were spoken of the end is said (st-59)")
+	assert.Len(t, status.Compute(f).ContainerStatuses, 1, "the end of containers published before is reported (st-59)")
 }
 
 func TestTimesAreWholeSecondsAndStartTimeStays(t *testing.T) { // st-52, st-53
@@ -89,7 +89,7 @@ func TestTimesAreWholeSecondsAndStartTimeStays(t *testing.T) { // st-52, st-53
 	assert.Equal(t, t0.Add(-time.Hour), status.Compute(f).StartTime.Time, "given")
 }
 
-func TestStartTimeSurvivesAnAgentThatWroteNothingDown(t *testing.T) {
+func TestStartTimeWithoutAPreviousStatus(t *testing.T) {
 	observed := seen(runningC("a", 0))
 	observed.Sandboxes = []runtime.SandboxStatus{
 		{ID: "new", CreatedAt: t0}, {ID: "old", CreatedAt: t0.Add(-time.Minute)}, {ID: "undated"},
@@ -139,7 +139,7 @@ func TestPodIPs(t *testing.T) { // st-44, st-45
 		"st-44 host network, address unknown":  {hostNetwork: true, want: ""},
 		"a lost sandbox has no address":        {previous: said, want: ""},
 		"sl-40 an ending pod keeps its own":    {previous: said, end: runtime.Termination{Terminal: true}, want: "10.0.0.9"},
-		"sl-40 what the sandbox says is newer": {previous: said, sandbox: []string{"10.0.0.7"}, end: runtime.Termination{Terminal: true}, want: "10.0.0.7"},
+		"sl-40 the sandbox's address is newer": {previous: said, sandbox: []string{"10.0.0.7"}, end: runtime.Termination{Terminal: true}, want: "10.0.0.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("", "a")
@@ -204,7 +204,7 @@ func TestQOSClass(t *testing.T) { // st-46
 	}
 }
 
-func TestTerminateWritesOffWhatIsNotKnown(t *testing.T) {
+func TestTerminateCompletesUnknownContainers(t *testing.T) {
 	list := func(c ...v1.ContainerStatus) []v1.ContainerStatus { return c }
 	static := podOf("", "a")
 	static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
@@ -214,18 +214,18 @@ func TestTerminateWritesOffWhatIsNotKnown(t *testing.T) {
 		init, regular []v1.ContainerStatus
 		want          string
 	}{
-		"st-59 no init containers":              {podOf("", "a"), v1.PodRunning, nil, list(up("a")), "Failed a=137"},
-		"st-59 an exit that was seen stays":     {podOf("", "a", "b"), v1.PodRunning, nil, list(done("a", 0), waits("b")), "Failed a=0 b=137"},
-		"st-59 a regular one ran":               {withInit(podOf("", "a", "b"), "i"), v1.PodRunning, list(done("i", 0)), list(up("a"), waits("b")), "Failed i=0 a=137 b=137"},
-		"st-59 a regular one had run":           {withInit(podOf("", "a"), "i"), v1.PodRunning, list(waits("i")), list(loops("a", 1)), "Failed i=137 a=137"},
-		"st-59 the last init was ok":            {withInit(podOf("", "a"), "i"), v1.PodPending, list(done("i", 0)), list(waits("a")), "Failed i=0 a=137"},
-		"st-59 not initialized":                 {withInit(podOf("", "a"), "i"), v1.PodPending, list(up("i")), list(waits("a")), "Failed i=137 a=-"},
-		"st-60 up to the last that started":     {withInit(podOf("", "a"), "i", "j", "k"), v1.PodPending, list(waits("i"), up("j"), waits("k")), list(waits("a")), "Failed i=137 j=137 k=- a=-"},
-		"st-60 at least the first":              {withInit(podOf("", "a"), "i", "j"), v1.PodPending, list(waits("i"), waits("j")), list(waits("a")), "Failed i=137 j=- a=-"},
-		"st-61 a good end stays":                {podOf("", "a"), v1.PodSucceeded, nil, list(done("a", 0)), "Succeeded a=0"},
-		"st-61 a static pod's phase stays":      {static, v1.PodRunning, nil, list(up("a")), "Running a=137"},
-		"a pod nothing was said of at all":      {podOf("", "a"), "", nil, nil, "Failed"},
-		"one with init containers all the same": {withInit(podOf("", "a"), "i"), "", nil, nil, "Failed"},
+		"st-59 no init containers":          {podOf("", "a"), v1.PodRunning, nil, list(up("a")), "Failed a=137"},
+		"st-59 an exit that was seen stays": {podOf("", "a", "b"), v1.PodRunning, nil, list(done("a", 0), waits("b")), "Failed a=0 b=137"},
+		"st-59 a regular one ran":           {withInit(podOf("", "a", "b"), "i"), v1.PodRunning, list(done("i", 0)), list(up("a"), waits("b")), "Failed i=0 a=137 b=137"},
+		"st-59 a regular one had run":       {withInit(podOf("", "a"), "i"), v1.PodRunning, list(waits("i")), list(loops("a", 1)), "Failed i=137 a=137"},
+		"st-59 the last init was ok":        {withInit(podOf("", "a"), "i"), v1.PodPending, list(done("i", 0)), list(waits("a")), "Failed i=0 a=137"},
+		"st-59 not initialized":             {withInit(podOf("", "a"), "i"), v1.PodPending, list(up("i")), list(waits("a")), "Failed i=137 a=-"},
+		"st-60 up to the last that started": {withInit(podOf("", "a"), "i", "j", "k"), v1.PodPending, list(waits("i"), up("j"), waits("k")), list(waits("a")), "Failed i=137 j=137 k=- a=-"},
+		"st-60 at least the first":          {withInit(podOf("", "a"), "i", "j"), v1.PodPending, list(waits("i"), waits("j")), list(waits("a")), "Failed i=137 j=- a=-"},
+		"st-61 a good end stays":            {podOf("", "a"), v1.PodSucceeded, nil, list(done("a", 0)), "Succeeded a=0"},
+		"st-61 a static pod's phase stays":  {static, v1.PodRunning, nil, list(up("a")), "Running a=137"},
+		"a pod without a published status":  {podOf("", "a"), "", nil, nil, "Failed"},
+		"the same with init containers":     {withInit(podOf("", "a"), "i"), "", nil, nil, "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			last := v1.PodStatus{Phase: tc.phase, InitContainerStatuses: tc.init, ContainerStatuses: tc.regular}
@@ -296,18 +296,18 @@ func TestCheckTransition(t *testing.T) { // st-50
 		old, new *v1.PodStatus
 		refused  bool
 	}{
-		"Always":                            {policy(v1.RestartPolicyAlways), regular(done("a", 0)), regular(up("a")), false},
-		"OnFailure, failure":                {policy(v1.RestartPolicyOnFailure), regular(done("a", 1)), regular(up("a")), false},
-		"OnFailure, success":                {policy(v1.RestartPolicyOnFailure), regular(done("a", 0)), regular(up("a")), true},
-		"Never":                             {policy(v1.RestartPolicyNever), regular(done("a", 1)), regular(waits("a")), true},
-		"Never, still exited":               {policy(v1.RestartPolicyNever), regular(done("a", 1)), regular(done("a", 2)), false},
-		"Never, ran before":                 {policy(v1.RestartPolicyNever), regular(up("a")), regular(done("a", 2)), false},
-		"restart-all":                       {all, regular(done("a", 1)), regular(up("a")), false},
-		"init success, Never":               {policy(v1.RestartPolicyNever), init(done("i", 0)), init(up("i")), true},
-		"init success, OnFailure":           {policy(v1.RestartPolicyOnFailure), init(done("i", 0)), init(up("i")), false},
-		"init failure, Never":               {policy(v1.RestartPolicyNever), init(done("i", 1)), init(up("i")), true},
-		"sidecar":                           {side, init(done("i", 0)), init(up("i")), false},
-		"a status that is not there at all": {policy(v1.RestartPolicyNever), regular(done("a", 1)), &v1.PodStatus{}, false},
+		"Always":                  {policy(v1.RestartPolicyAlways), regular(done("a", 0)), regular(up("a")), false},
+		"OnFailure, failure":      {policy(v1.RestartPolicyOnFailure), regular(done("a", 1)), regular(up("a")), false},
+		"OnFailure, success":      {policy(v1.RestartPolicyOnFailure), regular(done("a", 0)), regular(up("a")), true},
+		"Never":                   {policy(v1.RestartPolicyNever), regular(done("a", 1)), regular(waits("a")), true},
+		"Never, still exited":     {policy(v1.RestartPolicyNever), regular(done("a", 1)), regular(done("a", 2)), false},
+		"Never, ran before":       {policy(v1.RestartPolicyNever), regular(up("a")), regular(done("a", 2)), false},
+		"restart-all":             {all, regular(done("a", 1)), regular(up("a")), false},
+		"init success, Never":     {policy(v1.RestartPolicyNever), init(done("i", 0)), init(up("i")), true},
+		"init success, OnFailure": {policy(v1.RestartPolicyOnFailure), init(done("i", 0)), init(up("i")), false},
+		"init failure, Never":     {policy(v1.RestartPolicyNever), init(done("i", 1)), init(up("i")), true},
+		"sidecar":                 {side, init(done("i", 0)), init(up("i")), false},
+		"an empty status":         {policy(v1.RestartPolicyNever), regular(done("a", 1)), &v1.PodStatus{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := status.CheckTransition(tc.pod, tc.old, tc.new)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestHooksTellEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
+func TestHooksReportEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		var mu sync.Mutex
@@ -59,7 +59,7 @@ func TestHooksTellEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
 	})
 }
 
-func TestWhatReportReturnsIsTheCallers(t *testing.T) {
+func TestTheCallerOwnsTheResultOfReport(t *testing.T) {
 	m, err := status.New(status.Config{Sink: status.Tee(), Facts: status.FactSources{HostIPs: func() []string { return []string{"192.168.0.1"} }}})
 	require.NoError(t, err)
 	pod := podOf("", "a")

@@ -29,7 +29,7 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 	}{
 		"Flush takes it, and is interrupted": {flushAt: 500 * time.Millisecond, within: time.Second, delivered: 1500*time.Millisecond + latency},
 		"Run takes it, Flush is interrupted": {flushAt: 2 * time.Second, within: time.Second, delivered: time.Second + latency},
-		"Run is interrupted beside a Flush":  {flushAt: 2 * time.Second, stopRunAt: 5 * time.Second, within: time.Minute, flushed: true, delivered: 5*time.Second + latency},
+		"Run is interrupted during a Flush":  {flushAt: 2 * time.Second, stopRunAt: 5 * time.Second, within: time.Minute, flushed: true, delivered: 5*time.Second + latency},
 		"Run is interrupted before a Flush":  {flushAt: 20 * time.Second, stopRunAt: 5 * time.Second, within: time.Minute, flushed: true, delivered: 20*time.Second + latency},
 		"both are interrupted":               {flushAt: 2 * time.Second, stopRunAt: 2500 * time.Millisecond, within: time.Second},
 	} {
@@ -86,8 +86,8 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 	}
 }
 
-// An edit that arrives while DeletePod is under way must not be corrected: the
-// object is gone then.
+// An edit that arrives during DeletePod must not be corrected: the object has been
+// deleted then.
 func TestAnEditDuringTheDeletionIsNotCorrected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}

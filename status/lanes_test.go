@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) {
+func TestUrgentChangesGoFirstAndNoneStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		m, err := status.New(status.Config{Parallel: 1, Sink: sinkFunc(func(_ context.Context, pod *v1.Pod, _ v1.PodStatus) error {
@@ -24,7 +24,7 @@ func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) {
 			return nil
 		})})
 		require.NoError(t, err)
-		for i := range 10 { // nothing that anybody waits for
+		for i := range 10 { // changes without urgency
 			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("slow", i)), seen(), nil, runtime.Termination{})
 		}
 		for i := range 20 { // ready
@@ -38,7 +38,7 @@ func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) {
 	})
 }
 
-func TestAPodWithAnEndIsHeardAmongAThousandChanges(t *testing.T) {
+func TestATerminalStatusIsDeliveredAmongAThousandChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard time.Duration
 		began := time.Now()

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// anything returns facts that need not make sense.
+// anything returns random facts, not necessarily consistent ones.
 func anything(r *rand.Rand) status.Facts {
 	pick := func(n int) int { return r.IntN(n) }
 	names := []string{"a", "b", "c", "i", "j", "e"}
@@ -75,7 +75,7 @@ func anything(r *rand.Rand) status.Facts {
 	if pick(2) == 0 {
 		f.Probes = map[string]runtime.ProbeStatus{"a": {Readiness: runtime.ProbeResult(pick(3)), Startup: runtime.ProbeResult(pick(3))}}
 	}
-	if pick(2) == 0 { // what an other life said
+	if pick(2) == 0 { // the status of an earlier pod
 		before := anything(r)
 		f.Previous = status.Compute(before)
 		if pick(2) == 0 {
@@ -85,7 +85,7 @@ func anything(r *rand.Rand) status.Facts {
 	return f
 }
 
-// checkCompute computes a status and checks what holds whatever the facts.
+// checkCompute computes a status and checks the invariants of any facts.
 func checkCompute(t *testing.T, f status.Facts) {
 	pod, observed, previous := f.Pod.DeepCopy(), cloneObserved(f.Observed), f.Previous.DeepCopy()
 	s := status.Compute(f)
@@ -127,8 +127,8 @@ func checkCompute(t *testing.T, f status.Facts) {
 	status.Describe(&f.Previous, &s)
 }
 
-// checkHistory checks that what was said of exits is not taken back: a container
-// that has exited has exited, and an instance as it was first said.
+// checkHistory checks that published exits are not retracted: an exited container
+// stays exited, and the details of an instance stay as first published.
 func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
 	exits := func(c v1.ContainerStatus) (list []*v1.ContainerStateTerminated) {
 		for _, e := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
@@ -145,7 +145,7 @@ func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
 		}
 		now := exits(is[i])
 		for _, e := range exits(old) {
-			// A runtime may take back what it said of an instance.
+			// A runtime may correct the details of an instance.
 			require.True(t, len(now) > 0 || e.ContainerID == is[i].ContainerID, "the end of %s is forgotten", old.Name)
 			for _, n := range now {
 				if e.ContainerID != "" && e.ContainerID == n.ContainerID && e.Reason != "ContainerStatusUnknown" && e.Reason != "RestartingAllContainers" {
@@ -156,7 +156,7 @@ func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
 	}
 }
 
-// checkMerge checks what holds of any two statuses that are merged.
+// checkMerge checks the invariants of merging any two statuses.
 func checkMerge(t *testing.T, theirs, ours v1.PodStatus) {
 	a, b := theirs.DeepCopy(), ours.DeepCopy()
 	s := status.Merge(theirs, ours)
@@ -178,7 +178,7 @@ func cloneObserved(s *runtime.PodStatus) *runtime.PodStatus {
 	return &c
 }
 
-func TestComputeHoldsItsLawsWhateverTheFacts(t *testing.T) {
+func TestComputeKeepsItsInvariants(t *testing.T) {
 	for i := range 2000 {
 		seed := rand.Uint64()
 		if i == 0 {
@@ -197,8 +197,8 @@ func FuzzCompute(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b uint64) { checkCompute(t, anything(rand.New(rand.NewPCG(a, b)))) })
 }
 
-// A judge is a sink that fails half of the time and checks what is said
-// against the laws.
+// A judge is a sink that fails half of the time and checks the statuses against the
+// invariants.
 type judge struct {
 	t      *testing.T
 	r      *rand.Rand
@@ -248,7 +248,7 @@ func (j *judge) set(change func()) {
 	change()
 }
 
-func TestWhatTheSinkIsToldKeepsTheLaws(t *testing.T) { // inv-6 … inv-10
+func TestPublishedStatusesKeepTheInvariants(t *testing.T) { // inv-6 … inv-10
 	for range 200 {
 		seed := rand.Uint64()
 		if !t.Run("", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { life(t, rand.New(rand.NewPCG(seed, 0))) }) }) {
@@ -257,7 +257,7 @@ func TestWhatTheSinkIsToldKeepsTheLaws(t *testing.T) { // inv-6 … inv-10
 	}
 }
 
-// life leads one pod through a random life to its end.
+// life reports a pod through a random lifecycle until its end.
 func life(t *testing.T, r *rand.Rand) {
 	j := &judge{t: t, r: rand.New(rand.NewPCG(r.Uint64(), 0))}
 	m := started(t, status.Config{Sink: j, RetryMax: 4 * time.Second})

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestNewNamesWhatIsWrong(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	for _, tc := range []struct {
 		cfg  status.Config
 		want string
@@ -65,7 +65,7 @@ func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) {
 	})
 }
 
-func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // st-47, st-73
+func TestChangesDuringACallAreMergedIntoOneCall(t *testing.T) { // st-47, st-73
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
@@ -83,11 +83,11 @@ func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // st-47, st
 
 		m.Report(pod, seen(runningC("a", 4)), nil, runtime.Termination{})
 		require.NoError(t, m.Flush(t.Context()))
-		assert.Equal(t, 2, sink.calls, "nothing new, nothing said")
+		assert.Equal(t, 2, sink.calls, "no change, no update")
 	})
 }
 
-func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) { // st-72, lq-19
+func TestAFailingPodDoesNotDelayOthers(t *testing.T) { // st-72, lq-19
 	synctest.Test(t, func(t *testing.T) {
 		good := new(status.MemorySink)
 		bad := named(podOf("", "a"), "bad")
@@ -176,7 +176,7 @@ func TestFinishOfAPodThatWasNeverReported(t *testing.T) {
 	})
 }
 
-func TestForgetDeliversTheLastWordFirst(t *testing.T) {
+func TestForgetDeliversTheLastStatusFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
@@ -200,7 +200,7 @@ func TestForgetDeliversTheLastWordFirst(t *testing.T) {
 	})
 }
 
-func TestAPodThatComesBackUnderItsUIDBeginsAnew(t *testing.T) {
+func TestAPodThatReturnsUnderItsUIDStartsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
@@ -221,7 +221,7 @@ func TestAPodThatComesBackUnderItsUIDBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestATerminalPhaseIsHeldBackWhileSomethingRuns(t *testing.T) { // st-75, st-77, inv-6
+func TestATerminalPhaseIsWithheldWhileAContainerRuns(t *testing.T) { // st-75, st-77, inv-6
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
@@ -231,12 +231,12 @@ func TestATerminalPhaseIsHeldBackWhileSomethingRuns(t *testing.T) { // st-75, st
 
 		evicted := runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}
 		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
-		assert.Equal(t, v1.PodFailed, s.Phase, "the caller is told")
+		assert.Equal(t, v1.PodFailed, s.Phase, "the caller gets it")
 		synctest.Wait()
 		assert.Equal(t, v1.PodRunning, sink.last[pod.UID].Phase, "the sink is not")
 		assert.False(t, status.IsReady(new(sink.last[pod.UID])), "but that it is not ready any more")
 
-		m.Report(pod, nil, nil, evicted) // nobody looked: still held
+		m.Report(pod, nil, nil, evicted) // not observed: still withheld
 		synctest.Wait()
 		assert.Equal(t, v1.PodRunning, sink.last[pod.UID].Phase)
 
@@ -280,10 +280,10 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		})
 		pod := podOf(v1.RestartPolicyOnFailure, "a", "b")
 		m.Report(pod, seen(exitedC("a", 0, 0), runningC("b", 0)), nil, runtime.Termination{})
-		for range 2 { // an operator has removed a, and the runtime knows of nothing
+		for range 2 { // an operator has removed a, and the runtime has no record of it
 			s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 1)), nil, runtime.Termination{})
 			assert.NotNil(t, s.ContainerStatuses[0].State.Terminated, "its end stands")
-			assert.NotNil(t, s.ContainerStatuses[1].State.Terminated, "the other's is told")
+			assert.NotNil(t, s.ContainerStatuses[1].State.Terminated, "the other's is reported")
 			assert.Equal(t, v1.PodRunning, s.Phase)
 		}
 		synctest.Wait()
@@ -293,10 +293,10 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		assert.Equal(t, 1, strings.Count(log.String(), "Runtime restarted a terminated container"))
 
 		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Termination{})
-		assert.Equal(t, v1.PodSucceeded, s.Phase, "what has to run has ended, so the pod is over")
+		assert.Equal(t, v1.PodSucceeded, s.Phase, "all containers have completed, so the pod has")
 		synctest.Wait()
 		said, _ = sink.Status(pod.UID)
-		assert.Equal(t, v1.PodRunning, said.Phase, "which is not said while anything runs (inv-6)")
+		assert.Equal(t, v1.PodRunning, said.Phase, "which is not published while anything runs (inv-6)")
 		m.Report(pod, seen(exitedC("a", 1, 137), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		m.Finish(pod)
 		synctest.Wait()
@@ -315,7 +315,7 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 	assert.Equal(t, pod.Status.ContainerStatuses[0].State, s.ContainerStatuses[0].State)
 }
 
-func TestProbesAreAskedWithEachReport(t *testing.T) { // st-34
+func TestProbeResultsAreReadWithEachReport(t *testing.T) { // st-34
 	result := runtime.ProbeFailure
 	m, err := status.New(status.Config{Sink: status.Tee(), Facts: status.FactSources{Probes: func(types.UID) map[string]runtime.ProbeStatus {
 		return map[string]runtime.ProbeStatus{"a": {Readiness: result}}
@@ -330,7 +330,7 @@ func TestProbesAreAskedWithEachReport(t *testing.T) { // st-34
 	assert.True(t, status.IsReady(&s))
 }
 
-func TestFlushAfterRunDeliversTheRestOrSaysHowMuchIsLeft(t *testing.T) {
+func TestFlushAfterRunDeliversTheRestOrReportsTheNumberLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
 		sink := &slowSink{t: t, latency: time.Second, fail: func(int) error {
@@ -362,7 +362,7 @@ func TestFlushAfterRunDeliversTheRestOrSaysHowMuchIsLeft(t *testing.T) {
 	})
 }
 
-func TestWithoutARunStatusesAreKeptAllTheSame(t *testing.T) { // st-63
+func TestStatusesAreKeptWithoutRun(t *testing.T) { // st-63
 	m, err := status.New(status.Config{Sink: status.Tee()})
 	require.NoError(t, err)
 	pod := podOf(v1.RestartPolicyAlways, "a")

@@ -13,7 +13,7 @@ func condition(t v1.PodConditionType, s v1.ConditionStatus, reason string) v1.Po
 	return v1.PodCondition{Type: t, Status: s, Reason: reason}
 }
 
-func TestMergeKeepsWhatIsOthers(t *testing.T) {
+func TestMergeKeepsConditionsOfOthers(t *testing.T) {
 	yes, no := v1.ConditionTrue, v1.ConditionFalse
 	ready, unready := condition(v1.PodReady, yes, ""), condition(v1.PodReady, no, "ContainersNotReady")
 	theirDisruption, ourDisruption := condition(v1.DisruptionTarget, yes, "PreemptionByScheduler"), condition(v1.DisruptionTarget, yes, "TerminationByKubelet")
@@ -26,7 +26,7 @@ func TestMergeKeepsWhatIsOthers(t *testing.T) {
 		"st-74: owned ones are ours, the others theirs": {
 			of(v1.PodRunning, unready, foreign), of(v1.PodRunning, older, ready), of(v1.PodRunning, foreign, ready),
 		},
-		"st-74: what they removed stays away": {of(v1.PodRunning), of(v1.PodRunning, older, ready), of(v1.PodRunning, ready)},
+		"st-74: entries they removed stay removed": {of(v1.PodRunning), of(v1.PodRunning, older, ready), of(v1.PodRunning, ready)},
 		"st-75: ours with the end": {
 			of(v1.PodRunning, theirDisruption), of(v1.PodFailed, ourDisruption, unready), of(v1.PodFailed, ourDisruption, unready),
 		},

@@ -88,7 +88,7 @@ func TestPhaseFollowsTheTable(t *testing.T) {
 	}
 }
 
-func TestHasInitializedLooksAtTheNewestReadySandboxOnly(t *testing.T) { // st-21
+func TestHasInitializedUsesTheNewestReadySandboxOnly(t *testing.T) { // st-21
 	pod := withSidecar(podOf(v1.RestartPolicyAlways, "a"), "s")
 	assert.False(t, status.HasInitialized(pod, nil))
 	assert.False(t, status.HasInitialized(pod, seen(runningC("s", 0))), "a sidecar is no regular container")

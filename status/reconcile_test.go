@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// shows returns the pod as its source has it, with that status.
+// shows returns the pod as its source delivers it, with that status.
 func shows(pod *v1.Pod, s v1.PodStatus, edit func(*v1.PodStatus)) *v1.Pod {
 	pod = pod.DeepCopy()
 	pod.Status = *s.DeepCopy()
@@ -27,7 +27,7 @@ func notReady(s *v1.PodStatus) {
 	status.Condition(s.Conditions, v1.PodReady).Status = v1.ConditionFalse
 }
 
-func TestWhatOthersWriteOverAStatusIsMended(t *testing.T) { // st-71, src-7, sl-25, virtual-kubelet #899
+func TestOverwrittenStatusesAreRepaired(t *testing.T) { // st-71, src-7, sl-25, virtual-kubelet #899
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		var again []bool
@@ -48,7 +48,7 @@ func TestWhatOthersWriteOverAStatusIsMended(t *testing.T) { // st-71, src-7, sl-
 		time.Sleep(500 * time.Millisecond)
 		o, ok := m.Delivery(pod.UID)
 		require.True(t, ok)
-		assert.True(t, o.Overwritten && !o.Update && !o.Delete, "it can be told why something is said again")
+		assert.True(t, o.Overwritten && !o.Update && !o.Delete, "the reason of the repeated update is available")
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, sink.made())
 		assert.True(t, status.IsReady(new(sink.said(pod.UID))))
@@ -74,7 +74,7 @@ func TestAnEchoOfAnEarlierWriteIsNoEdit(t *testing.T) { // st-71
 	})
 }
 
-func TestWhatOthersOwnTheyMayChange(t *testing.T) { // st-35, st-49, lq-31
+func TestFieldsOfOthersMayChange(t *testing.T) { // st-35, st-49, lq-31
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
@@ -90,7 +90,7 @@ func TestWhatOthersOwnTheyMayChange(t *testing.T) { // st-35, st-49, lq-31
 	})
 }
 
-func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) { // st-71, no hot loop
+func TestAStatusThatTheAPIDropsIsNotWrittenRepeatedly(t *testing.T) { // st-71, no hot loop
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
@@ -98,7 +98,7 @@ func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) {
 		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		drops := func(s *v1.PodStatus) { s.QOSClass = "" } // an API that does not know the field
-		for range 60 * 10 {                                // each second, what it shows after a write or for any other reason
+		for range 60 * 10 {                                // each second, after a write or for any other reason
 			m.Reconcile(shows(pod, said, drops))
 			time.Sleep(time.Second)
 		}
@@ -108,7 +108,7 @@ func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) {
 			m.Reconcile(shows(pod, said, drops))
 			time.Sleep(time.Second)
 		}
-		assert.LessOrEqual(t, sink.made()-inTenMinutes, 7, "10 minutes apart at last")
+		assert.LessOrEqual(t, sink.made()-inTenMinutes, 7, "finally 10 minutes apart")
 
 		before := sink.made()
 		m.Report(pod, seen(exitedC("a", 0, 1)), nil, runtime.Termination{})
@@ -117,12 +117,12 @@ func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) {
 	})
 }
 
-func TestWhatIsForgottenOrDeletedIsNotWrittenAgain(t *testing.T) { // inv-9
+func TestForgottenAndDeletedPodsAreNotWrittenAgain(t *testing.T) { // inv-9
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Reconcile(pod) // nothing was said of it
+		m.Reconcile(pod) // no status was reported
 		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		m.Reconcile(shows(pod, said, notReady))
@@ -135,7 +135,7 @@ func TestWhatIsForgottenOrDeletedIsNotWrittenAgain(t *testing.T) { // inv-9
 	})
 }
 
-func TestAClockThatJumpsMakesNoWrite(t *testing.T) { // bad input: clock skew
+func TestAClockJumpCausesNoWrite(t *testing.T) { // bad input: clock skew
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	f := status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Now: t0}
 	said := status.Compute(f)

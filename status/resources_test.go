@@ -20,7 +20,7 @@ func list(kv ...string) v1.ResourceList {
 	return l
 }
 
-func TestResourcesShowWhatWasGrantedAndWhatIsThere(t *testing.T) {
+func TestAllocatedAndActualResources(t *testing.T) {
 	granted := v1.ResourceRequirements{Requests: list("cpu", "1", "memory", "1Gi", "example.com/gpu", "1"), Limits: list("cpu", "2", "memory", "2Gi", "example.com/gpu", "1")}
 	tiny := v1.ResourceRequirements{Requests: list("cpu", "1m"), Limits: list("cpu", "5m")}
 	running := func(has *v1.ResourceRequirements) runtime.ContainerStatus {
@@ -37,16 +37,16 @@ func TestResourcesShowWhatWasGrantedAndWhatIsThere(t *testing.T) {
 	}{
 		"st-15 running: actual": {granted, running(&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "3Gi"), Limits: list("cpu", "4", "memory", "4Gi")}),
 			&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "3Gi", "example.com/gpu", "1"), Limits: list("cpu", "4", "memory", "4Gi", "example.com/gpu", "1")}},
-		"st-15 a limit that is not there yet, a request that leaves no trace": {granted, running(&v1.ResourceRequirements{Requests: list("cpu", "3")}),
+		"st-15 a limit that is not applied yet, a request without a trace": {granted, running(&v1.ResourceRequirements{Requests: list("cpu", "3")}),
 			&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "1Gi", "example.com/gpu", "1"), Limits: list("example.com/gpu", "1")}},
-		"st-15 not running: granted":                     {granted, exited, &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
-		"st-15 not known: granted":                       {granted, running(nil), &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
-		"st-15 at the least shares and quota: granted":   {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "2m"), Limits: list("cpu", "10m")}), &tiny},
-		"st-15 above them: actual":                       {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}), &v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}},
-		"st-15 the least memory is memory like any":      {v1.ResourceRequirements{Limits: list("memory", "1Gi")}, running(&v1.ResourceRequirements{Limits: list("memory", "1")}), &v1.ResourceRequirements{Limits: list("memory", "1")}},
-		"st-15 nothing granted, and the least is shown":  {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Requests: list("cpu", "2m")}), nil},
-		"st-15 nothing granted, something there":         {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Limits: list("memory", "1Gi")}), &v1.ResourceRequirements{Limits: list("memory", "1Gi")}},
-		"st-15 nothing is said of what nobody asked for": {v1.ResourceRequirements{}, running(nil), nil},
+		"st-15 not running: granted":                    {granted, exited, &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
+		"st-15 not known: granted":                      {granted, running(nil), &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
+		"st-15 at the least shares and quota: granted":  {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "2m"), Limits: list("cpu", "10m")}), &tiny},
+		"st-15 above them: actual":                      {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}), &v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}},
+		"st-15 the least memory is memory like any":     {v1.ResourceRequirements{Limits: list("memory", "1Gi")}, running(&v1.ResourceRequirements{Limits: list("memory", "1")}), &v1.ResourceRequirements{Limits: list("memory", "1")}},
+		"st-15 nothing granted, and the least is shown": {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Requests: list("cpu", "2m")}), nil},
+		"st-15 nothing granted, something there":        {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Limits: list("memory", "1Gi")}), &v1.ResourceRequirements{Limits: list("memory", "1Gi")}},
+		"st-15 unrequested resources are not reported":  {v1.ResourceRequirements{}, running(nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(v1.RestartPolicyAlways, "a")
@@ -95,7 +95,7 @@ func TestResizeConditionsAreShownWhileTheyAreTrue(t *testing.T) { // st-36, st-3
 	f := status.Facts{Pod: pod, Observed: seen(), Now: t0, Resize: status.Resize{Conditions: []v1.PodCondition{
 		{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred, ObservedGeneration: 6},
 		{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: 5},
-		{Type: v1.PodReady, Status: v1.ConditionTrue, Reason: "not theirs to say"},
+		{Type: v1.PodReady, Status: v1.ConditionTrue, Reason: "not theirs"},
 	}}}
 	s := status.Compute(f)
 	var order []string

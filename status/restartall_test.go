@@ -38,18 +38,18 @@ func TestRestartingAllIsACondition(t *testing.T) { // rt-138, rt-139, rt-143
 		facts status.Facts
 		want  string
 	}{
-		"rt-139 not without such a rule":   {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 42))}, ""},
-		"rt-139 clean":                     {status.Facts{Pod: pod, Observed: seen(runningC("a", 0))}, "False  "},
-		"rt-139 an exit asks for it":       {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "True RestartAllContainersStarted container exited with restart policy rule"},
-		"rt-139 another exit":              {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 41), runningC("b", 0))}, "False  "},
-		"rt-139 it runs again":             {status.Facts{Pod: pod, Observed: seen(runningC("a", 1), exitedC("a", 0, 42)), Previous: said}, "False  "},
-		"rt-139 succeeded":                 {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 0), exitedC("b", 0, 0))}, "False PodCompleted "},
-		"rt-139 failed":                    {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 1), exitedC("b", 0, 0))}, "False PodFailed "},
-		"rt-139 failed, whatever was said": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: said, Termination: runtime.Termination{Failed: true}}, "False PodFailed "},
-		"rt-139 nobody looked":             {status.Facts{Pod: pod, Previous: said}, "True RestartAllContainersStarted container exited with restart policy rule"},
-		"rt-143 all are gone":              {status.Facts{Pod: pod, Observed: seen(), Previous: said}, "False  "},
-		"rt-138 a former sandbox's exit":   {status.Facts{Pod: pod, Observed: former}, "False  "},
-		"a pod that is deleted does not":   {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "False  "},
+		"rt-139 not without such a rule":     {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 42))}, ""},
+		"rt-139 clean":                       {status.Facts{Pod: pod, Observed: seen(runningC("a", 0))}, "False  "},
+		"rt-139 an exit triggers it":         {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "True RestartAllContainersStarted container exited with restart policy rule"},
+		"rt-139 another exit":                {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 41), runningC("b", 0))}, "False  "},
+		"rt-139 it runs again":               {status.Facts{Pod: pod, Observed: seen(runningC("a", 1), exitedC("a", 0, 42)), Previous: said}, "False  "},
+		"rt-139 succeeded":                   {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 0), exitedC("b", 0, 0))}, "False PodCompleted "},
+		"rt-139 failed":                      {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 1), exitedC("b", 0, 0))}, "False PodFailed "},
+		"rt-139 failed, previous status set": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: said, Termination: runtime.Termination{Failed: true}}, "False PodFailed "},
+		"rt-139 not observed":                {status.Facts{Pod: pod, Previous: said}, "True RestartAllContainersStarted container exited with restart policy rule"},
+		"rt-143 all are gone":                {status.Facts{Pod: pod, Observed: seen(), Previous: said}, "False  "},
+		"rt-138 a former sandbox's exit":     {status.Facts{Pod: pod, Observed: former}, "False  "},
+		"a pod that is deleted does not":     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "False  "},
 		"rt-36 a rule without its own policy": {status.Facts{Pod: func() *v1.Pod {
 			p := pod.DeepCopy()
 			p.Spec.Containers[0].RestartPolicy = nil
@@ -69,7 +69,7 @@ func TestRestartingAllIsACondition(t *testing.T) { // rt-138, rt-139, rt-143
 	}
 }
 
-// A pod starts over: what is said of its containers at each step (rt-142).
+// A pod starts over: its container statuses at each step (rt-142).
 func TestContainersOfAPodThatStartsOver(t *testing.T) {
 	pod := restarts42(withSidecar(withInit(podOf(v1.RestartPolicyNever, "a", "b", "c"), "i"), "s"))
 	f := status.Facts{Pod: pod, Now: t0}
@@ -78,7 +78,7 @@ func TestContainersOfAPodThatStartsOver(t *testing.T) {
 		f.Now = f.Now.Add(time.Second)
 		f.Observed = seen(instances...)
 		f.Previous = status.Compute(f)
-		require.Equal(t, f.Previous, status.Compute(f), "said once, said the same")
+		require.Equal(t, f.Previous, status.Compute(f), "the computation is idempotent")
 		lines = append(lines, string(f.Previous.Phase))
 		for _, list := range [][]v1.ContainerStatus{f.Previous.InitContainerStatuses, f.Previous.ContainerStatuses} {
 			for _, c := range list {

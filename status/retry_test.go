@@ -36,7 +36,7 @@ func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) { // st-68
 	})
 }
 
-func TestASinkThatIsKnownToWorkAgainIsToldAtOnce(t *testing.T) {
+func TestRetrySendsPendingStatusesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
@@ -57,6 +57,6 @@ func TestASinkThatIsKnownToWorkAgainIsToldAtOnce(t *testing.T) {
 		made := sink.made()
 		m.Retry()
 		time.Sleep(time.Hour)
-		assert.Equal(t, made, sink.made(), "there is nothing to say")
+		assert.Equal(t, made, sink.made(), "there is nothing to send")
 	})
 }

@@ -23,18 +23,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format). A line says
-// what is known, in words:
+// TestScenarios plays testdata/*.txt (package script has the format). A line
+// lists the facts:
 //
 //	pod Always init=setup sidecar=log main      the pod; comes first. A container can have
 //	                                            a policy and a rule: main:Never(42=Restart)
 //	main=running main=exited(3) main=unknown    the instance of a container; a
 //	main=exited(137,OOMKilled)                  new one where the last had exited
 //	main=gone                                   all its instances were removed
-//	main!CrashLoopBackOff                       why it is not started; holds till the next change of it
+//	main!CrashLoopBackOff                       the reason why it is not started, until its next change
 //	sandbox=ready|stopped|new                   "new" is ready, one attempt later
 //	end=terminal end=failed(Evicted) end=failed(Evicted,"low on memory")
-//	end=disrupted                               which is the condition DisruptionTarget
+//	end=disrupted                               the condition DisruptionTarget
 //	delete finish agent-restart
 //
 // Each step is a second later than the one before, and leads to one line, the
@@ -51,7 +51,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// A scenario is the world of one file.
+// A scenario is the state of one test file.
 type scenario struct {
 	now      time.Time
 	facts    status.Facts
@@ -61,10 +61,10 @@ type scenario struct {
 	made     int // containers, for their IDs
 }
 
-// A word is what=value(detail,message) or what!value, or what alone.
+// A word is key=value(detail,message) or key!value, or a key alone.
 var word = regexp.MustCompile(`^([\w-]+)(?:([=!])(\w+)(?:\((\w+)(?:,([^()]*))?\))?)?$`)
 
-// step takes in one line and returns the status it leads to.
+// step applies one line and returns the resulting status.
 func (s *scenario) step(words []string) (string, error) {
 	s.now = s.now.Add(time.Second)
 	if words[0] == "pod" {
@@ -82,7 +82,7 @@ func (s *scenario) step(words []string) (string, error) {
 	for _, w := range words {
 		m := word.FindStringSubmatch(w)
 		if m == nil {
-			return "", fmt.Errorf("what is %q?", w)
+			return "", fmt.Errorf("unknown word %q", w)
 		}
 		if err := s.take(m[1], m[2], m[3], m[4], m[5]); err != nil {
 			return "", err
@@ -118,7 +118,7 @@ func (s *scenario) begin(policy string, containers []string) error {
 		case "gate":
 			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, v1.PodReadinessGate{ConditionType: v1.PodConditionType(spec)})
 		default:
-			return fmt.Errorf("what is %q?", w)
+			return fmt.Errorf("unknown word %q", w)
 		}
 	}
 	s.facts, s.starts = status.Facts{Pod: pod}, map[string]v1.ContainerStateWaiting{}
@@ -132,7 +132,7 @@ var spec = regexp.MustCompile(`^([\w-]+)(?::(\w+)(?:\((\d+)=(\w+)\))?)?$`)
 func containerOf(text string) (v1.Container, error) {
 	m := spec.FindStringSubmatch(text)
 	if m == nil {
-		return v1.Container{}, fmt.Errorf("what container is %q?", text)
+		return v1.Container{}, fmt.Errorf("unknown container form %q", text)
 	}
 	c := v1.Container{Name: m[1], Image: "img/" + m[1]}
 	if m[2] != "" {
@@ -167,7 +167,7 @@ func (s *scenario) take(what, sign, value, detail, message string) error {
 		s.facts.Pod.DeletionTimestamp = new(metav1.NewTime(s.now))
 	case what == "finish" && sign == "":
 		s.finish = true
-	case what == "agent-restart" && sign == "": // all that is left is what the source kept
+	case what == "agent-restart" && sign == "": // only the status at the source is left
 		s.facts.Pod.Status, s.facts.Previous, s.finish = s.facts.Previous, v1.PodStatus{}, false
 	case what == "gate":
 		s.facts.Pod.Status.Conditions = append(s.facts.Pod.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(value), Status: v1.ConditionTrue})
@@ -192,7 +192,7 @@ func (s *scenario) sandbox(state string) error {
 	case len(s.observed.Sandboxes) == 0:
 		return errors.New("there is no sandbox yet")
 	case state != "ready" && state != "stopped":
-		return fmt.Errorf("what state of a sandbox is %q?", state)
+		return fmt.Errorf("unknown sandbox state %q", state)
 	}
 	sb := &s.observed.Sandboxes[0]
 	sb.State, s.observed.IPs = runtime.SandboxReady, []string{"10.0.0.7"}
@@ -209,7 +209,7 @@ func (s *scenario) container(name, state, code, reason string) error {
 	}
 	known, ok := states[state]
 	if !ok {
-		return fmt.Errorf("what state of %s is %q?", name, state)
+		return fmt.Errorf("%s: unknown state %q", name, state)
 	}
 	if len(s.observed.Sandboxes) == 0 {
 		return errors.New("there is no sandbox yet")
@@ -242,8 +242,8 @@ func (s *scenario) container(name, state, code, reason string) error {
 	return nil
 }
 
-// describeAll writes a status on one line: phase, containers, the conditions
-// that are not True.
+// describeAll formats a status on one line: phase, containers, the conditions that are
+// not True.
 func describeAll(s *v1.PodStatus) string {
 	var b strings.Builder
 	b.WriteString(string(s.Phase))

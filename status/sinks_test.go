@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestMemorySinkRemembersAndLetsOthersWait(t *testing.T) {
+func TestMemorySinkStoresStatusesAndNotifiesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sink status.MemorySink
 		pod := podOf("", "a")

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A slowSink takes its time, may fail, and checks that the calls for one pod
-// do not overlap. It writes down what it took.
+// A slowSink takes its time, may fail, and checks that the calls for one pod do not
+// overlap. It records the statuses it accepted.
 type slowSink struct {
 	t       *testing.T
 	latency time.Duration
@@ -70,8 +70,8 @@ func (s *slowSink) call(ctx context.Context, pod *v1.Pod, take func()) error {
 	return err
 }
 
-// made is how many calls there were, and said what the last status of the pod was,
-// when all has come to rest.
+// made returns the number of calls, and said the last status of the pod, after all
+// calls have completed.
 func (s *slowSink) made() int {
 	synctest.Wait()
 	s.mu.Lock()

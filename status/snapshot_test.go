@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// agent is a manager over the snapshots of dir, which no source helps.
+// agent is a manager over the snapshots of dir, without a status from a source.
 func agent(t *testing.T, dir string, probed map[string]runtime.ProbeStatus) (*status.Manager, *status.Snapshot) {
 	snapshots, broken, err := status.OpenSnapshot(dir)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // virtual-kubelet #762, st-1
 	assert.True(t, status.IsReady(&now), "no pod leaves service because the agent was restarted (#100277)")
 	assert.Equal(t, serving.StartTime.Time.UTC(), now.StartTime.Time.UTC())
 
-	// And the other way round: what was not ready is not ready.
+	// And vice versa: a container that was not ready is not ready.
 	unready := map[string]runtime.ProbeStatus{"a": {Readiness: runtime.ProbeFailure}}
 	m, _ = agent(t, dir, unready)
 	m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
@@ -70,7 +70,7 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // virtual-kubelet #762, st-1
 	assert.Empty(t, left)
 }
 
-func TestASourceThatGivesBackWhatWasSaidGoesBeforeASnapshot(t *testing.T) {
+func TestTheSourcesStatusTakesPrecedenceOverASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		pod.Status = status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 7)), Now: t0})
@@ -83,7 +83,7 @@ func TestASourceThatGivesBackWhatWasSaidGoesBeforeASnapshot(t *testing.T) {
 	})
 }
 
-func TestABrokenSnapshotIsNamedAndHarmsNoOther(t *testing.T) {
+func TestABrokenSnapshotIsReportedAndAffectsNoOther(t *testing.T) {
 	dir := t.TempDir()
 	m, _ := agent(t, dir, nil)
 	good, bad := named(podOf(v1.RestartPolicyAlways, "a"), "good"), named(podOf(v1.RestartPolicyAlways, "a"), "bad")

@@ -12,10 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// From Mount to mounted, with a plugin that makes a directory and a file
-// (target: 5 ms at the 99th percentile), while a thousand other volumes are
-// there: on the disk, and, so that it is the manager's time and not that of who
-// else writes there, on a file system in memory.
+// From Mount to mounted, with a plugin that makes a directory and a file (target: 5 ms
+// at the 99th percentile), while a thousand other volumes exist: on the disk, and on a
+// file system in memory, which excludes the time of other writers to the disk.
 func BenchmarkMount(b *testing.B) {
 	b.Run("disk", func(b *testing.B) { benchMount(b, b.TempDir()) })
 	b.Run("memory", func(b *testing.B) {
@@ -51,7 +50,7 @@ func benchMount(b *testing.B, root string) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// A pod's sync with nothing to do.
+// A pod's sync without changes.
 func BenchmarkMountAgain(b *testing.B) {
 	n := &node{root: b.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}
 	start(b, n)
@@ -62,8 +61,8 @@ func BenchmarkMountAgain(b *testing.B) {
 	}
 }
 
-// How often the reconciler wakes up in a second in which nothing happens, with a
-// thousand volumes mounted.
+// The reconciler's wake-ups per second while nothing changes, with a thousand volumes
+// mounted.
 func BenchmarkIdleWakeups(b *testing.B) {
 	n := &node{root: b.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}
 	start(b, n)

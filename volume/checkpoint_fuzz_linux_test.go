@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// Whatever a record says, it leads to nothing outside of its pod's directory.
+// Whatever a checkpoint contains, no path outside its pod's directory results from it.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"version":1,"place":{"podUID":"p","plugin":"example.com/fake","name":"data"},"pod":"default/p","spec":{"volume":{"name":"data"}}}`))
 	f.Add([]byte(`{"version":1,"place":{"podUID":"p","plugin":"example.com/fake","name":"../../q"},"spec":{}}`))

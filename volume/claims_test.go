@@ -90,7 +90,7 @@ func TestClaims(t *testing.T) {
 		err     string
 	}{
 		"vol-6 bound":   {new(claims).bound("c"), nil, ""},
-		"vol-6 nobody":  {nil, nil, prefix + "this node has no access to claims"},
+		"vol-6 no API":  {nil, nil, prefix + "this node has no access to claims"},
 		"vol-6 fetch":   {&claims{down: errors.New("refused")}, nil, prefix + "failed to fetch PVC from API server: refused"},
 		"vol-6 deleted": {new(claims).bound("c", func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume) { c.DeletionTimestamp = &now }), nil, prefix + "PVC is being deleted"},
 		"vol-6 protected": {new(claims).bound("c", func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume) {
@@ -140,7 +140,7 @@ func TestClaims(t *testing.T) {
 }
 
 // vol-72, vol-74: where the pod finds its persistent volumes.
-func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
+func TestPersistentVolumesUseTheirOwnNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
@@ -162,13 +162,13 @@ func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
 			"a": {Path: files}, "again": {Path: files, ReadOnly: true}, "b": {Device: filepath.Join(dir, "volumeDevices/example.com~fake/pv-b")},
 		}, got)
 		assert.Equal(t, 2, n.plugin.Count("SetUp"), "a claim that a pod has twice is one volume")
-		assert.Equal(t, []string{`Normal SuccessfulMountVolume MapVolume.MapPodDevice succeeded for volume "pv-b" volumeMapPath "` + got["b"].Device + `"`}, n.said()) // vol-22
+		assert.Equal(t, []string{`Normal SuccessfulMountVolume MapVolume.MapPodDevice succeeded for volume "pv-b" volumeMapPath "` + got["b"].Device + `"`}, n.emitted()) // vol-22
 		require.NoError(t, n.Unmount(t.Context(), p))
 		assert.NoDirExists(t, dir)
 	})
 }
 
-// vol-22: a device that cannot be mapped has an event of its own.
+// vol-22: a device that cannot be mapped emits a separate event.
 func TestABlockVolumeThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
@@ -180,7 +180,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 		p.Spec.Containers[0].VolumeMounts, p.Spec.Containers[0].VolumeDevices = nil, []v1.VolumeDevice{{Name: "b"}}
 		_, err := n.Mount(t.Context(), p)
 		require.Error(t, err)
-		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: injected fault`}, n.said())
+		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: injected fault`}, n.emitted())
 		n.plugin.Capabilities.Block = false
 	})
 }
@@ -217,7 +217,7 @@ func TestReadWriteOncePod(t *testing.T) {
 		require.NoError(t, err)
 		_, err = n.Mount(t.Context(), claimPod("q", "c"))
 		assert.ErrorContains(t, err, "volume uses the ReadWriteOncePod access mode and is already in use by another pod")
-		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, n.said()[0])
+		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, n.emitted()[0])
 		require.NoError(t, n.Unmount(t.Context(), claimPod("p", "c")))
 		begun := time.Now()
 		_, err = n.Mount(t.Context(), claimPod("q", "c"))
@@ -246,7 +246,7 @@ func TestNodeAffinity(t *testing.T) {
 	})
 }
 
-// vol-20: a plugin that knows nothing of mount options is not set up with some.
+// vol-20: a plugin that does not support mount options is not set up with any.
 func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{Capabilities: volumetest.Capabilities{NoMountOptions: true}}}
@@ -259,12 +259,12 @@ func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.ErrorContains(t, err, "plugin example.com/fake does not support the mountOptions [noatime] of the persistent volume")
 		assert.Zero(t, n.plugin.Count("SetUp"))
-		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : plugin example.com/fake does not support the mountOptions [noatime] of the persistent volume`}, n.said())
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : plugin example.com/fake does not support the mountOptions [noatime] of the persistent volume`}, n.emitted())
 	})
 }
 
-// vol-9, vol-13, vol-16, vol-20: what the plugin gets to know.
-func TestWhatAPluginGets(t *testing.T) {
+// vol-9, vol-13, vol-16, vol-20: the request that the plugin receives.
+func TestRequestPassedToThePlugin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c", func(c *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 			c.Status.Capacity = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
@@ -300,7 +300,7 @@ func TestWhatAPluginGets(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Equal(t, "c 2Gi", expanded)
-		assert.Equal(t, []string{`Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv-c"`}, n.said())
+		assert.Equal(t, []string{`Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv-c"`}, n.emitted())
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)
 		synctest.Wait()

@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{Package: "volume", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
 }
 
-// What is for tests may know of tests, and nothing else of ours.
+// The test helpers may import test packages, and no others of this repository.
 func TestImportsOfTheTestPackage(t *testing.T) {
 	deptest.Closure{Package: "volume/volumetest", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"}, Allow: []string{"testing"}}.Check(t)
 }

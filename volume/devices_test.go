@@ -54,7 +54,8 @@ func TestADeviceIsStagedOnceForAllPods(t *testing.T) {
 	})
 }
 
-// vol-20, vol-21: staging fails for all pods that wait, each of which is told.
+// vol-20, vol-21: staging fails for all pods that wait, and each of them gets the
+// error.
 func TestADeviceThatCannotBeStaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
@@ -71,7 +72,7 @@ func TestADeviceThatCannotBeStaged(t *testing.T) {
 		var failed *volume.MountError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase)
-		assert.Equal(t, []string{`Warning FailedMount MountVolume.MountDevice failed for volume "pv-c" : no medium`}, n.said())
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.MountDevice failed for volume "pv-c" : no medium`}, n.emitted())
 		assert.Zero(t, n.plugin.Count("SetUp"))
 		require.NoError(t, n.Unmount(t.Context(), claimPod("a", "c")))
 		synctest.Wait()
@@ -100,7 +101,7 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		})
 		const name = "example.com/fake/driver^pv-c"
 		time.AfterFunc(time.Minute, func() {
-			assert.Equal(t, []v1.UniqueVolumeName{name}, n.VolumesInUse(), "as soon as it is wanted (vol-17)")
+			assert.Equal(t, []v1.UniqueVolumeName{name}, n.VolumesInUse(), "as soon as a pod needs it (vol-17)")
 			mu.Lock()
 			attached[name] = "/dev/sdx"
 			mu.Unlock()
@@ -114,8 +115,8 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 	})
 }
 
-// vol-17: what is attached is not used before the node's status says that it is in
-// use, or the controller could detach it under the pod.
+// vol-17: an attached volume is not used before the node's status reports it as in
+// use; otherwise the controller could detach it under the pod.
 func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -145,8 +146,8 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 	})
 }
 
-// vol-20: the pod is told when it has waited for 10 minutes.
-func TestAVolumeThatNobodyAttaches(t *testing.T) {
+// vol-20: the pod gets an event after it has waited for 10 minutes.
+func TestAVolumeThatIsNeverAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		n.plugin.Capabilities.Attach = true
@@ -157,7 +158,7 @@ func TestAVolumeThatNobodyAttaches(t *testing.T) {
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.ErrorContains(t, err, "unmounted volumes=[c], unattached volumes=[c], failed to process volumes=[]: context deadline exceeded")
 		wait(10 * time.Minute)
-		assert.Equal(t, []string{`Warning FailedMount MountVolume.WaitForAttach failed for volume "pv-c" : timed out waiting for the volume to be attached to the node, after 10m0s`}, n.said())
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.WaitForAttach failed for volume "pv-c" : timed out waiting for the volume to be attached to the node, after 10m0s`}, n.emitted())
 		require.NoError(t, n.Unmount(t.Context(), claimPod("p", "c")))
 		assert.Empty(t, n.VolumesInUse())
 	})
@@ -178,7 +179,7 @@ func TestUniqueNames(t *testing.T) {
 	_ = types.UID("")
 }
 
-// vol-13: the label of the pod goes into the mount options, if it is one.
+// vol-13: the SELinux label of the pod is a mount option, if the pod has one.
 func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
@@ -195,7 +196,7 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 		assert.Equal(t, []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}, n.plugin.Last("pv-c").MountOptions)
 		require.NoError(t, n.Unmount(t.Context(), p))
 
-		each := v1.SELinuxChangePolicyRecursive // each file is labelled instead, if the pod says so
+		each := v1.SELinuxChangePolicyRecursive // each file is labeled instead, if the pod specifies that
 		p.Spec.SecurityContext.SELinuxChangePolicy = &each
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)

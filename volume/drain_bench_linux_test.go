@@ -30,13 +30,14 @@ func (m *countingMounter) List() ([]mount.MountPoint, error) {
 	return m.Interface.List()
 }
 
-// Mount calls no systemd: mount-utils looks for it without a lock.
+// Mount does not run systemd: mount-utils detects it without a lock.
 func (m *countingMounter) Mount(source, target, fstype string, options []string) error {
 	return m.MountSensitiveWithoutSystemd(source, target, fstype, options, nil)
 }
 
-// Draining a node while so many other mounts are there: 20 pods with a volume on disk, one in
-// memory and a sub-path each go at once. Run it in a mount namespace of its own.
+// Draining a node with so many other mounts: 20 pods with a volume on disk, one in
+// memory and a sub-path each are removed at once. Run it in a separate mount
+// namespace.
 func BenchmarkDrain(b *testing.B) {
 	for _, mounts := range []int{0, 1000} {
 		b.Run(fmt.Sprintf("mounts=%d", mounts), func(b *testing.B) {

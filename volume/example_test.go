@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// A pod finds its volumes where Mount says, and leaves nothing behind.
+// A pod finds its volumes at the paths that Mount returns, and leaves nothing behind.
 func Example() {
 	root, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -41,7 +41,7 @@ func Example() {
 	}
 	fmt.Println("logs is at", filepath.Base(ready["logs"].Path))
 
-	_, err = m.Mount(ctx, pod("uid-2", "nobody-knows-it"))
+	_, err = m.Mount(ctx, pod("uid-2", "unsupported"))
 	fmt.Println(err)
 
 	fmt.Println("unmounted:", m.Unmount(ctx, p))
@@ -49,7 +49,7 @@ func Example() {
 	fmt.Println("stopped:", <-stopped)
 	// Output:
 	// logs is at logs
-	// unmounted volumes=[nobody-knows-it], unattached volumes=[], failed to process volumes=[nobody-knows-it]: volume "nobody-knows-it": no volume plugin matched: volumes of kind emptyDir are not supported by this agent
+	// unmounted volumes=[unsupported], unattached volumes=[], failed to process volumes=[unsupported]: volume "unsupported": no volume plugin matched: volumes of kind emptyDir are not supported by this agent
 	// unmounted: <nil>
 	// stopped: <nil>
 }

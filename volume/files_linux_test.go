@@ -110,7 +110,7 @@ func TestRemoveTree(t *testing.T) {
 	assert.ErrorContains(t, volume.RemoveTree(t.Context(), nil, dir), "Mounter is nil")
 }
 
-// vol-65: who owns what after the walk, and with which modes.
+// vol-65: owners and modes after the walk.
 func TestOwn(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root gives files away")
@@ -171,7 +171,7 @@ func TestOwnOnMismatch(t *testing.T) {
 	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
 	assert.EqualValues(t, 4321, gid())
 
-	// A walk that was cut short leaves the root wrong, and the next one goes on.
+	// An interrupted walk leaves the root unchanged, and the next walk continues.
 	require.NoError(t, os.Chown(filepath.Join(dir, "late"), -1, 0))
 	require.NoError(t, os.Chown(dir, -1, 0))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// vol-1, vol-68: the group that a persistent volume says is its files'.
+// vol-1, vol-68: a persistent volume specifies the group of its files.
 func TestGroupsOfPersistentVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gid := func(value string) func(*v1.PersistentVolumeClaim, *v1.PersistentVolume) {

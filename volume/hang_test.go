@@ -52,7 +52,7 @@ func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 }
 
 // With a negative StopTimeout it waits as long as it takes.
-func TestRunWaitsForWhatHangsIfItShould(t *testing.T) {
+func TestRunWaitsForAHangingSetUpWithoutStopTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		n := start(t, &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{

@@ -168,7 +168,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 
 func (s *volumeStage) host() string { return filepath.Join(s.dir, "host") }
 
-// volumesOver returns a manager with every plugin, and a CSI driver beside it.
+// volumesOver returns a manager with every plugin and a CSI driver.
 func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volume.Manager {
 	t.Helper()
 	mounter := mount.New("")
@@ -317,7 +317,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 		assert.Equal(t, checks[name].want, strings.ReplaceAll(sh(checks[name].script), "\r", ""), name)
 	}
 
-	// Propagation: what is mounted on the machine afterwards shows in the pod.
+	// Propagation: a mount made on the machine afterwards is visible in the pod.
 	require.NoError(t, unix.Mount("late", filepath.Join(s.host(), "below"), "tmpfs", 0, ""))
 	require.NoError(t, os.WriteFile(filepath.Join(s.host(), "below", "late"), nil, 0o644))
 	assert.Equal(t, "late", sh("ls /host/below"))

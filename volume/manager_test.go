@@ -19,9 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// vol-5, vol-18, vol-26: only what a container uses is mounted, and Mount waits
-// for all of it.
-func TestAVolumeThatNobodyUsesIsNotMounted(t *testing.T) {
+// vol-5, vol-18, vol-26: only volumes that a container uses are mounted, and Mount
+// waits for all of them.
+func TestAnUnusedVolumeIsNotMounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		p := pod("p", "data", "conf")
@@ -67,7 +67,7 @@ func TestAnIdleManagerSleeps(t *testing.T) {
 
 // vol-21, section 6.1: a step that fails is tried again after 500 ms, and then
 // twice as long each time, at most 2m2s; each time there is an event.
-func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
+func TestAFailedSetUpIsRetriedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		begun := time.Now()
@@ -98,15 +98,15 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 		}
 		s := time.Second
 		assert.Equal(t, []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 122 * s, 122 * s, 122 * s}, gaps)
-		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: injected fault`, n.said()[0])
-		assert.Len(t, n.said(), 11)
+		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: injected fault`, n.emitted()[0])
+		assert.Len(t, n.emitted(), 11)
 		_, err = n.Mount(t.Context(), pod("p", "data")) // it went on meanwhile (vol-27)
 		require.NoError(t, err)
 	})
 }
 
-// vol-27: the error of a wait that is over says of each volume how far it
-// has come, in the kubelet's words.
+// vol-27: the error of a wait that timed out reports each volume's progress, in the
+// kubelet's format.
 func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
@@ -145,21 +145,22 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 		}
 		assert.Equal(t, map[string]string{"away": volume.WaitingAttach, "device": volume.WaitingDevice, "slow": volume.SettingUp}, phases)
 		assert.EqualError(t, err, "unmounted volumes=[away device slow], unattached volumes=[away], failed to process volumes=[]: context deadline exceeded")
-		assert.Empty(t, n.said(), "the caller says it")
+		assert.Empty(t, n.emitted(), "the caller reports it")
 
-		// vol-28: what is wrong with a volume itself ends the wait at once.
+		// vol-28: an error of a volume itself ends the wait at once.
 		begun := time.Now()
-		_, err = n.Mount(t.Context(), pod("q", "fine", "nobodys"))
+		_, err = n.Mount(t.Context(), pod("q", "fine", "unsupported"))
 		require.ErrorAs(t, err, &failed)
-		assert.ErrorContains(t, err, `nobodys], unattached volumes=[], failed to process volumes=[nobodys]: volume "nobodys": no volume plugin matched`) // fine is there already, or not
+		assert.ErrorContains(t, err, `unsupported], unattached volumes=[], failed to process volumes=[unsupported]: volume "unsupported": no volume plugin matched`) // "fine" may be mounted already
 		assert.Less(t, time.Since(begun), time.Second)
 		synctest.Wait()
-		assert.DirExists(t, filepath.Join(n.root, "pods/q/volumes/example.com~fake/fine"), "the others are mounted all the same (vol-10)")
+		assert.DirExists(t, filepath.Join(n.root, "pods/q/volumes/example.com~fake/fine"), "the others are mounted (vol-10)")
 	})
 }
 
-// vol-29: the error of Unmount names what is still mounted, and the work goes on.
-func TestUnmountTellsWhatIsStillMounted(t *testing.T) {
+// vol-29: the error of Unmount names the volumes still mounted, and tear-down
+// continues.
+func TestUnmountReportsVolumesStillMounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		var busy atomic.Bool
@@ -181,8 +182,8 @@ func TestUnmountTellsWhatIsStillMounted(t *testing.T) {
 		assert.ErrorContains(t, err, "mounted volumes=[a b]: context deadline exceeded; volume \"a\" is in back-off until ")
 		assert.ErrorContains(t, err, "device is busy")
 
-		// vol-23: a volume that was not torn down is not mounted either: it is
-		// set up again if it is wanted after all.
+		// vol-23: a volume whose tear-down failed is not mounted either: it is set up
+		// again if a pod needs it again.
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)
 		assert.Equal(t, 6, n.plugin.Count("SetUp"))
@@ -192,9 +193,9 @@ func TestUnmountTellsWhatIsStillMounted(t *testing.T) {
 	})
 }
 
-// vol-19: one step at a time for a volume; a pod that goes calls its set-up off
+// vol-19: one step at a time for a volume; the removal of a pod cancels its set-up
 // (vol-12: and waits for it).
-func TestAPodThatGoesCallsItsSetUpOff(t *testing.T) {
+func TestUnmountCancelsSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		var inside atomic.Int32
@@ -218,18 +219,18 @@ func TestAPodThatGoesCallsItsSetUpOff(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.ErrorIs(t, <-mounted, context.Canceled)
-		assert.DirExists(t, filepath.Join(n.root, "pods/p/volumes/example.com~fake/data"), "half of it is there")
+		assert.DirExists(t, filepath.Join(n.root, "pods/p/volumes/example.com~fake/data"), "it is partly set up")
 		begun := time.Now()
 		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
 		assert.Equal(t, time.Second, time.Since(begun))
 		assert.Equal(t, 1, n.plugin.Count("TearDown"), "an uncertain volume is torn down (vol-21)")
 		assert.NoDirExists(t, filepath.Join(n.root, "pods/p"))
-		assert.Empty(t, n.said())
+		assert.Empty(t, n.emitted())
 	})
 }
 
-// vol-21: after an error that says that nothing is there, nothing is torn down.
-func TestADefiniteErrorLeavesNothingToTearDown(t *testing.T) {
+// vol-21: after an error that states that nothing was set up, nothing is torn down.
+func TestAFinalErrorLeavesNothingToTearDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{Fault: func(context.Context, string, string) error { return volume.Definite(volumetest.ErrFault) }}
@@ -273,7 +274,7 @@ func TestRefreshes(t *testing.T) {
 		assert.Equal(t, 3, refreshed())
 		assert.Equal(t, 1, n.plugin.Count("SetUp"))
 
-		// One that fails is tried again, and the volume stays what it was.
+		// A failed refresh is retried, and the volume is unchanged.
 		n.plugin.Fault = func(_ context.Context, act, _ string) error {
 			if act == "Refresh" && n.plugin.Count("Refresh") < 6 {
 				return volumetest.ErrFault
@@ -287,13 +288,13 @@ func TestRefreshes(t *testing.T) {
 		assert.Equal(t, 6, refreshed())
 		require.NoError(t, n.Unmount(t.Context(), p))
 		wait(2 * time.Hour)
-		assert.Equal(t, 6, refreshed(), "nobody wants it any more")
+		assert.Equal(t, 6, refreshed(), "not refreshed after Unmount")
 	})
 }
 
 // a volume that waits for an object is set up when that comes, not when its
 // back-off ends; and so with a driver (vol-64).
-func TestWhatIsWaitedForEndsTheBackoff(t *testing.T) {
+func TestAChangedDependencyEndsTheBackoff(t *testing.T) {
 	for name, tell := range map[string]func(*node){
 		"object": func(n *node) { n.ObjectChanged("Secret", "default", "s") },
 		"driver": func(n *node) { n.PluginChanged("example.com/fake") },
@@ -379,7 +380,7 @@ func TestNamesThatCannotBeDirectories(t *testing.T) {
 	})
 }
 
-// vol-81: each step is told of, with the kubelet's name of it.
+// vol-81: each operation is reported under the kubelet's name for it.
 func TestStepsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
@@ -416,6 +417,6 @@ func TestStepsAreObserved(t *testing.T) {
 		assert.ErrorIs(t, n.ops[1].Err, volumetest.ErrFault)
 		assert.Equal(t, time.Second, n.ops[1].Duration)
 		assert.Zero(t, n.ops[1].Total)
-		assert.Equal(t, 1500*time.Millisecond, n.ops[2].Total, "with what failed before, and the back-off")
+		assert.Equal(t, 1500*time.Millisecond, n.ops[2].Total, "including the failed attempt and the back-off")
 	})
 }

@@ -24,8 +24,9 @@ func namesOf(list []statsapi.VolumeStats) []string {
 	return names
 }
 
-// vol-76, vol-79, vol-80: each pod is measured at its own time, a period or two
-// apart; what counts as its use of the node's disk is told apart.
+// vol-76, vol-79, vol-80: each pod is measured at its own time, one or two periods
+// apart; volumes that count as the pod's use of the node's disk are reported
+// separately.
 func TestVolumesAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}

@@ -58,7 +58,7 @@ func (s *volumeStage) runs(t *testing.T, p *v1.Pod) func(container, script strin
 	}
 }
 
-// ends takes the pod away, and all that was mounted for it.
+// ends removes the pod, and all mounts made for it.
 func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 	t.Helper()
 	st, err := s.rt.PodStatus(t.Context(), p.UID)
@@ -68,10 +68,9 @@ func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 	assert.NoDirExists(t, filepath.Join(s.root, "pods", string(p.UID), "volumes"))
 }
 
-// How mounts go from the machine to containers, from there to the machine and to
-// the next container; what lies below a mount that is read-only; and real block
-// devices, as such and with a file system that is made on them (vol-59, vol-72,
-// vol-73, vol-74).
+// Propagation of mounts from the machine to containers, from there to the machine and
+// to the next container; mounts below a read-only mount; and real block devices, raw
+// and with a file system that is created on them (vol-59, vol-72, vol-73, vol-74).
 func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	lab.Need(t, "containerd")
 	s := newVolumeStage(t)
@@ -129,9 +128,9 @@ func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	assert.Empty(t, sh("mounter", "umount /host/inside"))
 	assert.NoFileExists(t, filepath.Join(s.host(), "inside", "file"))
 
-	// Read-only, and what is mounted below.
+	// Read-only, and the mounts below.
 	assert.Equal(t, "touch: /closed/x: Read-only file system", sh("alone", "touch /closed/x"))
-	assert.Empty(t, sh("alone", "touch /closed/below/x"), "what is mounted below is as it was")
+	assert.Empty(t, sh("alone", "touch /closed/below/x"), "the mount below is still writable")
 	assert.Equal(t, "touch: /shut/x: Read-only file system", sh("alone", "touch /shut/x"))
 	if recursive {
 		assert.Equal(t, "touch: /shut/below/x: Read-only file system", sh("alone", "touch /shut/below/x"))
@@ -157,7 +156,7 @@ func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 		require.NoError(t, err)
 		return !strings.Contains(string(mounts), formatted+" ")
 	}
-	require.Eventually(t, gone, time.Minute, 50*time.Millisecond, "nobody uses it: it is unstaged")
+	require.Eventually(t, gone, time.Minute, 50*time.Millisecond, "an unused device is unstaged")
 	next := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "next", Namespace: "default", UID: "uid-next"}, Spec: *p.Spec.DeepCopy()}
 	next.Spec.Volumes, next.Spec.Containers = []v1.Volume{claim("formatted")}, []v1.Container{c("alone", v1.VolumeMount{Name: "formatted", MountPath: "/formatted"})}
 	assert.Equal(t, "kept", s.runs(t, next)("alone", "cat /formatted/kept"))

@@ -78,8 +78,9 @@ func start(t testing.TB, n *node, change ...func(*volume.Config)) *node {
 	return n
 }
 
-// said lists the events, once all are there: Mount does not wait for them.
-func (n *node) said() []string {
+// emitted returns the events, once all have been emitted: Mount does not wait for
+// them.
+func (n *node) emitted() []string {
 	synctest.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,5 +109,5 @@ func pod(uid string, volumes ...string) *v1.Pod {
 	return p
 }
 
-// wait lets time pass, in a bubble.
+// wait advances the time, in a bubble.
 func wait(d time.Duration) { <-time.After(d) }

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// serialOwn is the plain way: one entry after the other, each changed whatever it
-// was.
+// serialOwn is the simple way: one entry after the other, each changed
+// unconditionally.
 func serialOwn(b *testing.B, dir string, group int) {
 	require.NoError(b, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -35,8 +35,8 @@ func serialOwn(b *testing.B, dir string, group int) {
 	}))
 }
 
-// fsGroup on 100,000 files: all to be changed, and none, against the plain
-// walk over the same files in the same run.
+// fsGroup on 100,000 files: all need a change, and none, compared with the simple walk
+// over the same files in the same run.
 func BenchmarkOwn(b *testing.B) {
 	if os.Getuid() != 0 {
 		b.Skip("only root gives files away")

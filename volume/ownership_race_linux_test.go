@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A walk whose context ends in the moment that it does has no data race; the race
-// detector says so.
+// A walk that finishes at the moment its context is done has no data race; run with
+// the race detector.
 func TestOwnThatEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
 	for range 300 {
@@ -39,7 +39,7 @@ func TestATreeThatIsDeepAndFullOfDecoysIsRemovedWithFewDescriptors(t *testing.T)
 	for i := range depth {
 		require.NoError(t, os.Mkdir(filepath.Join(root, ".removed-"+strconv.Itoa(i)), 0o755))
 	}
-	for i := range 800 { // one of which is listed before all decoys
+	for i := range 800 { // at least one is listed before all decoys
 		require.NoError(t, os.Mkdir(filepath.Join(root, "c"+strconv.Itoa(i)), 0o755))
 	}
 	f, err := os.Open(root)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The loop decides nothing: what is done next follows from these.
+// The loop contains no decision: the next step is a function of these inputs.
 func TestNextStep(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	soon, past := now.Add(time.Second), now.Add(-time.Second)
@@ -24,40 +24,40 @@ func TestNextStep(t *testing.T) {
 		want  step
 		at    time.Time
 	}{
-		"wanted":                       {stepInput{desired: true}, setUp, time.Time{}},
-		"wanted, uncertain (vol-32)":   {stepInput{desired: true, state: uncertain}, setUp, time.Time{}},
-		"busy (vol-19)":                {stepInput{desired: true, busy: true}, noStep, time.Time{}},
-		"busy and not wanted":          {stepInput{state: inPlace, busy: true}, noStep, time.Time{}},
-		"in back-off":                  {stepInput{desired: true, notBefore: soon}, noStep, soon},
-		"after back-off":               {stepInput{desired: true, notBefore: past}, setUp, time.Time{}},
-		"back-off ends now":            {stepInput{desired: true, notBefore: now}, setUp, time.Time{}},
-		"mounted":                      {stepInput{desired: true, state: inPlace}, noStep, time.Time{}},
-		"mounted, to refresh (vol-11)": {stepInput{desired: true, state: inPlace, refresh: true}, refresh, time.Time{}},
-		"refresh in back-off":          {stepInput{desired: true, state: inPlace, refresh: true, notBefore: soon}, noStep, soon},
-		"refresh by the clock later":   {stepInput{desired: true, state: inPlace, refreshAt: soon}, noStep, soon},
-		"refresh by the clock now":     {stepInput{desired: true, state: inPlace, refreshAt: now}, refresh, time.Time{}},
-		"too small (vol-16)":           {stepInput{desired: true, state: inPlace, grow: true}, expand, time.Time{}},
-		"too small, in back-off":       {stepInput{desired: true, state: inPlace, grow: true, notBefore: soon}, noStep, soon},
-		"refresh comes before growth":  {stepInput{desired: true, state: inPlace, grow: true, refresh: true}, refresh, time.Time{}},
-		"not attached (vol-17)":        {stepInput{desired: true, attach: true, attachBy: soon}, noStep, soon},
-		"attached too late (vol-20)":   {stepInput{desired: true, attach: true, attachBy: past}, late, time.Time{}},
-		"attached":                     {stepInput{desired: true, attach: true, attached: true, attachBy: past}, setUp, time.Time{}},
-		"not staged (vol-20)":          {stepInput{desired: true, device: device(notMounted)}, stage, time.Time{}},
-		"maybe staged":                 {stepInput{desired: true, device: device(uncertain)}, stage, time.Time{}},
-		"being staged":                 {stepInput{desired: true, device: device(notMounted, func(d *deviceInput) { d.busy = true })}, noStep, time.Time{}},
-		"staging in back-off":          {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.notBefore = soon })}, noStep, soon},
-		"staged":                       {stepInput{desired: true, device: device(inPlace)}, setUp, time.Time{}},
-		"staged, not attached":         {stepInput{desired: true, attach: true, attachBy: soon, device: device(inPlace)}, noStep, soon},
-		"staged with another label":    {stepInput{desired: true, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
-		"maybe with another label":     {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
-		"another label, in back-off":   {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled, d.notBefore = true, soon })}, noStep, soon},
-		"another label, mounted":       {stepInput{desired: true, state: inPlace, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, noStep, time.Time{}},
-		"not wanted, mounted (vol-23)": {stepInput{state: inPlace}, tearDown, time.Time{}},
-		"not wanted, uncertain":        {stepInput{state: uncertain}, tearDown, time.Time{}},
-		"not wanted, in back-off":      {stepInput{state: uncertain, notBefore: soon}, noStep, soon},
-		"not wanted, to refresh":       {stepInput{state: inPlace, refresh: true}, tearDown, time.Time{}},
-		"not wanted, detached":         {stepInput{state: inPlace, attach: true}, tearDown, time.Time{}},
-		"gone":                         {stepInput{}, forget, time.Time{}},
+		"desired":                       {stepInput{desired: true}, setUp, time.Time{}},
+		"desired, uncertain (vol-32)":   {stepInput{desired: true, state: uncertain}, setUp, time.Time{}},
+		"busy (vol-19)":                 {stepInput{desired: true, busy: true}, noStep, time.Time{}},
+		"busy and not desired":          {stepInput{state: inPlace, busy: true}, noStep, time.Time{}},
+		"in back-off":                   {stepInput{desired: true, notBefore: soon}, noStep, soon},
+		"after back-off":                {stepInput{desired: true, notBefore: past}, setUp, time.Time{}},
+		"back-off ends now":             {stepInput{desired: true, notBefore: now}, setUp, time.Time{}},
+		"mounted":                       {stepInput{desired: true, state: inPlace}, noStep, time.Time{}},
+		"mounted, to refresh (vol-11)":  {stepInput{desired: true, state: inPlace, refresh: true}, refresh, time.Time{}},
+		"refresh in back-off":           {stepInput{desired: true, state: inPlace, refresh: true, notBefore: soon}, noStep, soon},
+		"refresh by the clock later":    {stepInput{desired: true, state: inPlace, refreshAt: soon}, noStep, soon},
+		"refresh by the clock now":      {stepInput{desired: true, state: inPlace, refreshAt: now}, refresh, time.Time{}},
+		"too small (vol-16)":            {stepInput{desired: true, state: inPlace, grow: true}, expand, time.Time{}},
+		"too small, in back-off":        {stepInput{desired: true, state: inPlace, grow: true, notBefore: soon}, noStep, soon},
+		"refresh comes before growth":   {stepInput{desired: true, state: inPlace, grow: true, refresh: true}, refresh, time.Time{}},
+		"not attached (vol-17)":         {stepInput{desired: true, attach: true, attachBy: soon}, noStep, soon},
+		"attached too late (vol-20)":    {stepInput{desired: true, attach: true, attachBy: past}, late, time.Time{}},
+		"attached":                      {stepInput{desired: true, attach: true, attached: true, attachBy: past}, setUp, time.Time{}},
+		"not staged (vol-20)":           {stepInput{desired: true, device: device(notMounted)}, stage, time.Time{}},
+		"maybe staged":                  {stepInput{desired: true, device: device(uncertain)}, stage, time.Time{}},
+		"being staged":                  {stepInput{desired: true, device: device(notMounted, func(d *deviceInput) { d.busy = true })}, noStep, time.Time{}},
+		"staging in back-off":           {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.notBefore = soon })}, noStep, soon},
+		"staged":                        {stepInput{desired: true, device: device(inPlace)}, setUp, time.Time{}},
+		"staged, not attached":          {stepInput{desired: true, attach: true, attachBy: soon, device: device(inPlace)}, noStep, soon},
+		"staged with another label":     {stepInput{desired: true, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
+		"maybe with another label":      {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
+		"another label, in back-off":    {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled, d.notBefore = true, soon })}, noStep, soon},
+		"another label, mounted":        {stepInput{desired: true, state: inPlace, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, noStep, time.Time{}},
+		"not desired, mounted (vol-23)": {stepInput{state: inPlace}, tearDown, time.Time{}},
+		"not desired, uncertain":        {stepInput{state: uncertain}, tearDown, time.Time{}},
+		"not desired, in back-off":      {stepInput{state: uncertain, notBefore: soon}, noStep, soon},
+		"not desired, to refresh":       {stepInput{state: inPlace, refresh: true}, tearDown, time.Time{}},
+		"not desired, detached":         {stepInput{state: inPlace, attach: true}, tearDown, time.Time{}},
+		"gone":                          {stepInput{}, forget, time.Time{}},
 	} {
 		got, at := next(c.input, now)
 		assert.Equal(t, c.want, got, name)
@@ -69,7 +69,7 @@ func TestNextStep(t *testing.T) {
 		at    time.Time
 	}{
 		"used":                  {deviceInput{state: inPlace, users: 1}, noStep, time.Time{}},
-		"let go of (vol-24)":    {deviceInput{state: inPlace}, unstage, time.Time{}},
+		"unused (vol-24)":       {deviceInput{state: inPlace}, unstage, time.Time{}},
 		"maybe staged":          {deviceInput{state: uncertain}, unstage, time.Time{}},
 		"busy":                  {deviceInput{state: uncertain, busy: true}, noStep, time.Time{}},
 		"unstaging in back-off": {deviceInput{state: uncertain, notBefore: soon}, noStep, soon},

@@ -36,7 +36,7 @@ func labelledPod(uid, level string) *v1.Pod {
 	return p
 }
 
-// acts records the order of what is done with the device and the volumes.
+// acts records the order of the calls for the device and the volumes.
 func acts(n *node) func() []string {
 	var mu sync.Mutex
 	var list []string
@@ -53,8 +53,8 @@ func acts(n *node) func() []string {
 	}
 }
 
-// A pod that replaces one with another SELinux level does not get the mount of that one,
-// though it is desired before the device is unstaged.
+// A pod that replaces one with another SELinux level does not get that one's mount,
+// even if it is desired before the device is unstaged.
 func TestAReplacementPodGetsItsOwnLabel(t *testing.T) {
 	for _, level := range []string{"s0:c1", "s0:c2"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestAReplacementPodGetsItsOwnLabel(t *testing.T) {
 	}
 }
 
-// The label is on record: the replacement gets its own also if the agent is restarted
-// before the old pod is gone, and if unstaging fails at first.
+// The label is checkpointed: the replacement gets its own also if the agent is
+// restarted before the old pod is gone, and if unstaging fails at first.
 func TestAReplacementPodGetsItsOwnLabelAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, cfg := labelled(t)
@@ -119,8 +119,8 @@ func TestAReplacementPodGetsItsOwnLabelAfterARestart(t *testing.T) {
 	})
 }
 
-// A volume that an earlier agent has mounted stays mounted while its pod runs, whatever
-// label is on record for its device.
+// A volume that an earlier agent has mounted stays mounted while its pod runs,
+// whatever label its device has in the checkpoint.
 func TestAMountedVolumeIsNotRelabeled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, cfg := labelled(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// found collects what a start finds.
+// found collects the volumes that a start reconstructs.
 type found []volume.ReconstructInfo
 
 func (f *found) hook(c *volume.Config) {
@@ -29,9 +29,9 @@ func (f *found) hook(c *volume.Config) {
 
 func nobody(types.UID) bool { return false }
 
-// vol-32, vol-35: after a restart each volume is known by its record, and
-// is not touched before it is known whether its pod is wanted (vol-14, vol-15).
-func TestAfterARestartVolumesAreKnown(t *testing.T) {
+// vol-32, vol-35: after a restart each volume is reconstructed from its checkpoint,
+// and is not changed before it is certain whether its pod is desired (vol-14, vol-15).
+func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		for _, uid := range []string{"stays", "goes"} {
@@ -61,7 +61,7 @@ func TestAfterARestartVolumesAreKnown(t *testing.T) {
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		assert.NoDirExists(t, filepath.Join(n.root, "pods/goes"))
 		assert.FileExists(t, filepath.Join(n.root, "pods/stays/volumes/example.com~fake/a/file"))
-		require.NoError(t, n.Collect(t.Context(), nobody), "who was asked for is not collected")
+		require.NoError(t, n.Collect(t.Context(), nobody), "a pod that was mounted is not collected")
 		synctest.Wait()
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		require.NoError(t, n.Unmount(t.Context(), pod("stays"))) // the UID counts
@@ -106,8 +106,8 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 	}
 }
 
-// vol-34: what could not be reconstructed and is wanted is mounted normally.
-func TestAnUnknownVolumeThatIsWantedIsSetUp(t *testing.T) {
+// vol-34: a desired volume that could not be reconstructed is mounted normally.
+func TestADesiredVolumeThatCannotBeReconstructedIsSetUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		require.NoError(t, os.MkdirAll(filepath.Join(n.root, "pods/p/volumes/example.com~fake/a"), 0o750))
@@ -121,9 +121,9 @@ func TestAnUnknownVolumeThatIsWantedIsSetUp(t *testing.T) {
 	})
 }
 
-// vol-20, vol-33: a staged device is known after a restart, and unstaged when
-// the last pod that it is there for is gone.
-func TestAfterARestartDevicesAreKnown(t *testing.T) {
+// vol-20, vol-33: a staged device is reconstructed after a restart, and unstaged when
+// the last pod that uses it is gone.
+func TestDevicesAreReconstructedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		with := func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c").bound("d") }
@@ -173,7 +173,7 @@ func TestOrphanedDirectories(t *testing.T) {
 		"empty (vol-38)":             {},
 		"empty volumes (vol-37)":     {dirs: []string{"volumes/" + local + "/a", "volumes/" + foreign + "/b", "plugins/x"}, files: []string{"etc-hosts", "containers/c/log"}},
 		"the pod's own data":         {files: []string{"volumes/" + local + "/a/deep/file"}},
-		"somebody's data (vol-37)":   {files: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}, err: `orphaned pod "p" found, but failed to rmdir() volume at path `, left: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}},
+		"foreign data (vol-37)":      {files: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}, err: `orphaned pod "p" found, but failed to rmdir() volume at path `, left: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}},
 		"mounted":                    {dirs: []string{"volumes/" + foreign + "/b"}, mounts: []string{"volumes/" + foreign + "/b"}},
 		"cannot be unmounted":        {files: []string{"volumes/" + local + "/a/file"}, mounts: []string{"volumes/" + local + "/a"}, stuck: true, err: "something is mounted there", left: []string{"volumes/" + local + "/a/file"}}, // vol-36
 		"sub-paths (vol-37, vol-70)": {files: []string{"volume-subpaths/a/c/0"}, dirs: []string{"volume-subpaths/a/c/1"}, mounts: []string{"volume-subpaths/a/c/1"}},
@@ -240,8 +240,8 @@ func TestOrphanedDirectories(t *testing.T) {
 	}
 }
 
-// A pod that comes back with the same UID waits until the directory of the
-// earlier one is gone, and then has its own.
+// A pod that returns with the same UID waits until the directory of the earlier one is
+// removed, and then gets a new one.
 func TestAPodWaitsForTheDirectoryOfItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: new(volumetest.Plugin)}

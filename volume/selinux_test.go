@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Which volumes are mounted with an SELinux label, and with which one (vol-13).
+// The volumes that are mounted with an SELinux label, and the label (vol-13).
 func TestSELinuxMountLabel(t *testing.T) {
 	options := func(level string) *v1.SELinuxOptions { return &v1.SELinuxOptions{Level: level} }
 	recursive, mount := v1.SELinuxChangePolicyRecursive, v1.SELinuxChangePolicyMountOption

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// propagation returns how the mount at path is shared, "" if nothing is mounted
-// there, and how many are.
+// propagation returns the propagation of the mount at path, "" if nothing is mounted
+// there, and the number of mounts there.
 func propagation(t *testing.T, path string) (how string, n int) {
 	t.Helper()
 	info, err := os.ReadFile("/proc/self/mountinfo")
@@ -54,7 +54,7 @@ func TestTheRootIsShared(t *testing.T) {
 		assert.FileExists(t, filepath.Join(dir, "file"))
 	}
 
-	// A mount of its own needs no other one.
+	// A mount point needs no other mount.
 	own := filepath.Join(around, "own")
 	require.NoError(t, os.Mkdir(own, 0o750))
 	require.NoError(t, unix.Mount("own", own, "tmpfs", 0, ""))
@@ -63,7 +63,7 @@ func TestTheRootIsShared(t *testing.T) {
 	assert.Equal(t, "shared", how)
 	assert.Equal(t, 1, n)
 
-	// What is mounted there already is not hidden.
+	// An existing mount below is not hidden.
 	late := filepath.Join(around, "late")
 	require.NoError(t, os.MkdirAll(filepath.Join(late, "pods"), 0o750))
 	require.NoError(t, unix.Mount("volume", filepath.Join(late, "pods"), "tmpfs", 0, ""))

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
+func TestTheStatusReportsVolumeProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
 		broken.Store(true)
@@ -42,7 +42,7 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		assert.Equal(t, held[0].RetryAt, retryAt)
 
 		broken.Store(false)
-		_, err = n.Mount(t.Context(), pod("p", "data")) // returns when it is there
+		_, err = n.Mount(t.Context(), pod("p", "data")) // returns when it is mounted
 		for ; err != nil; _, err = n.Mount(t.Context(), pod("p", "data")) {
 			wait(time.Second)
 		}

@@ -18,9 +18,10 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// vol-21, vol-32: what an earlier agent has mounted is there, whatever the first
-// SetUp of this one says; it is torn down before its pod is over.
-func TestADefiniteErrorDoesNotUnmakeWhatAnEarlierAgentMounted(t *testing.T) {
+// vol-21, vol-32: a volume that an earlier agent mounted stays recorded as mounted,
+// even if the first SetUp of this agent fails; it is torn down before its pod has
+// terminated.
+func TestAFinalErrorKeepsAVolumeOfAnEarlierAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		_, err := n.Mount(t.Context(), pod("p", "data"))
@@ -41,8 +42,8 @@ func TestADefiniteErrorDoesNotUnmakeWhatAnEarlierAgentMounted(t *testing.T) {
 	})
 }
 
-// vol-20, vol-24: nor does it unmake a device that an earlier agent has staged.
-func TestADefiniteErrorDoesNotUnmakeADeviceOfAnEarlierAgent(t *testing.T) {
+// vol-20, vol-24: nor does it drop a device that an earlier agent has staged.
+func TestAFinalErrorKeepsADeviceOfAnEarlierAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		with := func(c *volume.Config) {
@@ -69,9 +70,9 @@ func TestADefiniteErrorDoesNotUnmakeADeviceOfAnEarlierAgent(t *testing.T) {
 	})
 }
 
-// vol-20, vol-21: that a volume may not be had any more says nothing of what an
-// earlier try has left of it.
-func TestAVolumeThatMayNotBeHadIsTornDownAllTheSame(t *testing.T) {
+// vol-20, vol-21: a rejected request for a volume implies nothing about the remains of
+// an earlier attempt.
+func TestARejectedVolumeIsTornDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{Mounter: n.mounter, HalfWay: func(_ context.Context, act, _ string) error {
@@ -108,7 +109,7 @@ func TestAVolumeThatMayNotBeHadIsTornDownAllTheSame(t *testing.T) {
 	})
 }
 
-// vol-20: two pods that want it at one moment don't both get it.
+// vol-20: of two pods that request it at the same time, only one gets it.
 func TestReadWriteOncePodIsOnePodsFromTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
@@ -131,14 +132,14 @@ func TestReadWriteOncePodIsOnePodsFromTheBeginning(t *testing.T) {
 	})
 }
 
-// Section 6.1: an error that is a context's, but not that of a step that was called
-// off, is one like others, and not tried again without a pause.
-func TestAContextOfSomebodyElseIsAFailure(t *testing.T) {
+// Section 6.1: a context error that is not from the cancellation of the step is an
+// error like others, and not retried without a pause.
+func TestAForeignContextErrorIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{Fault: func(ctx context.Context, act, _ string) error {
 			if act == "SetUp" && n.plugin.Count("SetUp") > 1000 {
-				<-ctx.Done() // no pause at all
+				<-ctx.Done() // called without a pause
 			}
 			return context.Canceled
 		}}
@@ -146,12 +147,12 @@ func TestAContextOfSomebodyElseIsAFailure(t *testing.T) {
 		_, err := n.Mount(t.Context(), pod("p", "data"))
 		require.Error(t, err)
 		assert.Equal(t, 5, n.plugin.Count("SetUp"), "after 0, 0.5, 1.5, 3.5 and 7.5 s")
-		assert.Len(t, n.said(), 5)
+		assert.Len(t, n.emitted(), 5)
 	})
 }
 
-// vol-56: a token that is always due for another, as the node's clock has it, is
-// not asked for without a pause.
+// vol-56: a token that is always due for replacement by the node's clock is not
+// requested without a pause.
 func TestAVolumeThatIsAlwaysDueIsNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
@@ -186,7 +187,7 @@ func TestAVolumeThatIsBeingTornDownIsNotReady(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.Error(t, n.Unmount(ctx, p)) // and the pod is wanted again
+		require.Error(t, n.Unmount(ctx, p)) // and the pod is desired again
 		begun := time.Now()
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)
@@ -195,9 +196,9 @@ func TestAVolumeThatIsBeingTornDownIsNotReady(t *testing.T) {
 	})
 }
 
-// a record that is none of its plugin's is no reason to panic; the plugin is
-// asked what is there.
-func TestARecordThatIsNoneOfItsPlugins(t *testing.T) {
+// A checkpoint that does not match its plugin does not cause a panic; the plugin is
+// called to reconstruct the volume.
+func TestACheckpointThatDoesNotMatchItsPlugin(t *testing.T) {
 	root, mounter := t.TempDir(), new(volumetest.Mounter)
 	plugin, err := local.New(local.Config{RootDir: root, Mounter: mounter})
 	require.NoError(t, err)

@@ -31,8 +31,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/secret"
 )
 
-// asStress makes the test binary an agent of the stress test, on the directory
-// that it names; asRound says which pods it is to want.
+// asStress makes the test binary an agent of the stress test, on the directory that it
+// names; asRound selects the pods that it runs.
 const (
 	asStress = "KUBEPARTS_TEST_AS_VOLUME_AGENT"
 	asRound  = "KUBEPARTS_TEST_ROUND"
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 const stressPods = 200
 
-// objects are the ConfigMap and the Secret that every pod has.
+// objects returns the ConfigMap and the Secret of every pod.
 type objects struct{}
 
 func (objects) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
@@ -102,7 +102,7 @@ func realManager(root string, hooks volume.Hooks) (*volume.Manager, error) {
 }
 
 // stressAgent mounts and unmounts pods until it is killed; in the last round it
-// unmounts all that it finds, and ends.
+// unmounts everything, and exits.
 func stressAgent(root, round string) {
 	check := func(err error) {
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Both ways of keeping a path in a volume keep it there (vol-69, vol-70): that of
-// the kernel, and that for kernels which do not know it.
+// Both implementations keep a path in a volume (vol-69, vol-70): the kernel's, and the
+// one for kernels without it.
 func TestPathsAreKeptInTheVolume(t *testing.T) {
 	for name, open := range map[string]opens{"openat2": openInside, "stepwise": openStepwise} {
 		t.Run(name, func(t *testing.T) {
@@ -33,9 +33,9 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 			require.NoError(t, os.Symlink(filepath.Join(outside, "made"), filepath.Join(root, "dangling-outside")))
 			require.NoError(t, os.Symlink(filepath.Join(root, "loop"), filepath.Join(root, "loop")))
 			require.NoError(t, os.Symlink("/proc/self/root"+outside, filepath.Join(root, "magic")))
-			require.NoError(t, os.Symlink(root+"-beside", filepath.Join(root, "prefix")))
-			require.NoError(t, os.Mkdir(root+"-beside", 0o755))
-			t.Cleanup(func() { _ = os.RemoveAll(root + "-beside") })
+			require.NoError(t, os.Symlink(root+"-sibling", filepath.Join(root, "prefix")))
+			require.NoError(t, os.Mkdir(root+"-sibling", 0o755))
+			t.Cleanup(func() { _ = os.RemoveAll(root + "-sibling") })
 			desiredVolume := map[string]string{
 				"absolute": "..2026", "absolute/deep": "..2026/deep", "around/deep": "..2026/deep", "twice": "..2026/deep",
 				"out-and-back": ".", "out-and-back/..data/deep": "..2026/deep", "absolute/new": "..2026/new", "..data": "..2026", "key": "..2026/deep",
@@ -62,7 +62,7 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 				_, err := openSubPath(root, path, open)
 				assert.Error(t, err, path)
 			}
-			for _, dir := range []string{outside, root + "-beside"} {
+			for _, dir := range []string{outside, root + "-sibling"} {
 				entries, err := os.ReadDir(dir)
 				require.NoError(t, err)
 				for _, e := range entries {
@@ -73,7 +73,7 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 			require.NoError(t, os.Symlink(filepath.Join(outside, "none"), filepath.Join(root, "to-nothing")))
 			for _, path := range []string{"out/x", "to-file", "to-file/x", "to-nothing", "to-nothing/x"} {
 				_, err := openSubPath(root, path, open)
-				assert.Equal(t, errEscapes, err, "%s: the error is the same whatever is there", path)
+				assert.Equal(t, errEscapes, err, "%s: the error is the same whether or not the target exists", path)
 			}
 			_, err := openSubPath(filepath.Join(root, "none"), ".", open)
 			assert.ErrorIs(t, err, unix.ENOENT)
@@ -81,8 +81,8 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 	}
 }
 
-// A link that leads into the volume is swapped for one that leads out of it, all the time:
-// what is opened is in the volume.
+// A link that leads into the volume is swapped repeatedly for one that leads out of
+// it: the opened file is always in the volume.
 func TestPathsAreKeptInTheVolumeWhileLinksAreSwapped(t *testing.T) {
 	for name, open := range map[string]opens{"openat2": openInside, "stepwise": openStepwise} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// vol-69, vol-70: what is bound is what the path leads to in the volume, and
-// nothing else.
+// vol-69, vol-70: the path resolved in the volume is bound, and nothing else.
 func TestSubPaths(t *testing.T) {
 	real := needMounts(t)
 	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })
@@ -69,7 +68,8 @@ func TestSubPaths(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing was made outside")
 
-	// The same again is what is there (vol-70); another one takes its place.
+	// The same request returns the existing mount (vol-70); a different one replaces
+	// it.
 	index = 0
 	first, err := sub("dir")
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestSubPaths(t *testing.T) {
 	}
 }
 
-// below lists what is mounted below a directory: elsewhere others mount as well.
+// below lists the mounts below a directory: other processes mount elsewhere.
 func below(t *testing.T, m volume.Mounter, dir string) (paths []string) {
 	t.Helper()
 	points, err := m.List()
@@ -152,7 +152,7 @@ func TestSubPathsWhileDirectoriesAreSwappedForLinks(t *testing.T) {
 	require.NoError(t, n.Unmount(t.Context(), p))
 }
 
-// vol-42: a part of a volume stays what it was when a new file takes its place.
+// vol-42: a subPath mount of a file keeps its content when a new file replaces it.
 func TestASubPathNeverChanges(t *testing.T) {
 	real := needMounts(t)
 	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })

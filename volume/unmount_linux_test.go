@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// What volumes and sub-paths take does not grow with the mounts of the machine: these are
-// not listed.
+// The cost of volumes and sub-paths does not grow with the mounts of the machine:
+// these are not listed.
 func TestMountsAreNotListedForEachVolume(t *testing.T) {
 	m := &countingMounter{Interface: needMounts(t)}
 	n := start(t, &node{root: t.TempDir(), plugin: &volumetest.Plugin{Mounter: m}}, func(c *volume.Config) { c.Mounter = m })
@@ -36,9 +36,9 @@ func TestMountsAreNotListedForEachVolume(t *testing.T) {
 	assert.Zero(t, m.lists.Load())
 }
 
-// Mounts on each other and below a volume are all unmounted before it is removed, and a link
-// in place of a volume unmounts nothing.
-func TestRemoveTreeUnmountsWhatIsStackedAndNested(t *testing.T) {
+// Stacked mounts and mounts below a volume are all unmounted before it is removed, and
+// a link in place of a volume unmounts nothing.
+func TestRemoveTreeUnmountsStackedAndNestedMounts(t *testing.T) {
 	real := needMounts(t)
 	tmpfs := func(t *testing.T, dir string) {
 		t.Helper()
@@ -77,9 +77,9 @@ func TestRemoveTreeUnmountsWhatIsStackedAndNested(t *testing.T) {
 	})
 }
 
-// A sub-path goes although something is mounted below it, or on it, and although it is bound
-// several times.
-func TestASubPathGoesWithWhatIsMountedOnIt(t *testing.T) {
+// A sub-path is removed although there are mounts below it, or on it, and although it
+// is bound several times.
+func TestASubPathIsRemovedWithTheMountsOnIt(t *testing.T) {
 	real := needMounts(t)
 	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })
 	p := pod("p", "data")

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods without volumes are most of what a node of short jobs has; nothing is kept of
+// Pods without volumes are the majority on a node of short jobs; no state is kept for
 // them.
-func TestNothingIsKeptOfPodsThatAreOver(t *testing.T) {
+func TestNoStateIsKeptForTerminatedPods(t *testing.T) {
 	m := &Manager{cfg: Config{RootDir: t.TempDir(), WaitTimeout: time.Second}, reconstructed: make(chan struct{}), world: newWorld(), changed: map[types.UID]chan struct{}{}}
 	m.stats = newMeter(m)
 	close(m.reconstructed)
@@ -27,7 +27,7 @@ func TestNothingIsKeptOfPodsThatAreOver(t *testing.T) {
 	assert.Empty(t, m.changed)
 }
 
-// A volume that is looked at many times before its time has one timer.
+// A volume that is checked many times before it is due has one timer.
 func TestAVolumeHasOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

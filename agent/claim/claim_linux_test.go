@@ -45,7 +45,7 @@ func (p *processes) addOf(uid, euid int, pid, comm, mounts string, args ...strin
 }
 
 // The pods of a running kubelet would be orphans of the agent.
-func TestAnAgentDoesNotStartBesideAKubelet(t *testing.T) {
+func TestAnAgentDoesNotStartNextToAKubelet(t *testing.T) {
 	own := "--root-dir=OWN/kubelet --pod-logs-dir=OWN/logs --cgroup-root=/their "
 	for name, tc := range map[string]struct {
 		comm, mounts, args string
@@ -199,7 +199,7 @@ func TestASecondAgentIsRejected(t *testing.T) {
 	require.ErrorIs(t, err, ErrInUse)
 	assert.ErrorContains(t, err, "claim: runtime "+dir+"/a.sock: in use")
 	other, err := take("two", "b.sock")
-	require.NoError(t, err, "what was rejected is not locked")
+	require.NoError(t, err, "a rejected claim locks nothing")
 	other()
 	other()
 	first()

@@ -172,7 +172,7 @@ type sight struct {
 	colours    int
 }
 
-// look returns the measures of a picture, and fails the test if it is blank.
+// look returns measurements of a picture, and fails the test if it is blank.
 func look(t *testing.T, picture image.Image) sight {
 	t.Helper()
 	var s sight

@@ -44,7 +44,7 @@ func TestAddressesAreExplicit(t *testing.T) {
 	}
 }
 
-func TestUsersLearnHowToReachThePage(t *testing.T) {
+func TestURLOfThePage(t *testing.T) {
 	assert.Equal(t, "http://127.0.0.1:10258/", Reach(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 10258}))
 	assert.Equal(t, "curl --unix-socket /run/s http://localhost/", Reach(&net.UnixAddr{Name: "/run/s", Net: "unix"}))
 }
@@ -65,6 +65,6 @@ func TestALoopbackAddressAnswersToLocalNamesOnly(t *testing.T) {
 	}
 	for _, host := range []string{"", "evil.example", "evil.example:10258", "localhost.evil.example", "192.0.2.1", "127.0.0.1.evil.example"} {
 		assert.Equal(t, http.StatusMisdirectedRequest, ask(here, host), host)
-		assert.Equal(t, http.StatusOK, ask(&net.TCPAddr{IP: net.IPv4zero, Port: 1}, host), "a node that others reach has names of its own")
+		assert.Equal(t, http.StatusOK, ask(&net.TCPAddr{IP: net.IPv4zero, Port: 1}, host), "a node that other machines reach has its own names")
 	}
 }

@@ -47,7 +47,7 @@ func TestSharesAndQuotas(t *testing.T) {
 	assert.Zero(t, cgroups.MilliOfQuota(1, 0))
 }
 
-// cm-3, cm-4. The linear ones lose the kernel's default.
+// cm-3, cm-4. The linear formula loses the kernel's default.
 func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	for _, tc := range []struct{ shares, linear, logarithmic int64 }{
 		{0, 1, 1}, {2, 1, 1}, {102, 4, 17}, {1024, 39, 100}, {512, 20, 59}, {2048, 79, 174}, {262144, 10000, 10000}, {1 << 40, 10000, 10000},
@@ -65,7 +65,7 @@ func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
 }
 
-// What a request was rounded to is never taken for less than the request.
+// A rounded request is never read back as less than the request.
 func TestTheLargestRequestOfAValue(t *testing.T) {
 	for milli := int64(0); milli <= 256_000; milli++ {
 		shares := cgroups.Shares(milli)
@@ -85,7 +85,7 @@ func TestTheLargestRequestOfAValue(t *testing.T) {
 	}
 }
 
-// What the driver systemd makes of a quota is no drift.
+// Rounding of a quota by the systemd driver is not drift.
 func TestQuotasOfSystemdAreWholePercents(t *testing.T) {
 	facts := cgroups.Facts{Version: 2, Controllers: []string{"cpu"}, Driver: cgroups.Systemd}
 	for _, tc := range []struct{ quota, period, has int64 }{
@@ -158,7 +158,7 @@ var all = cgroups.Resources{
 
 var every = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "systemd"}
 
-func TestWhichFileGetsWhichValue(t *testing.T) {
+func TestSettingsAreWrittenToFiles(t *testing.T) {
 	for version, want := range map[int]string{
 		1: "[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 50000} {memory memory.limit_in_bytes 67108865} {pids pids.max 100} {hugetlb hugetlb.2MB.limit_in_bytes 4194304} {hugetlb hugetlb.1GB.limit_in_bytes 0}]",
 		2: "[{cpu cpu.weight 59} {cpu cpu.max 50000 100000} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
@@ -173,7 +173,7 @@ func TestWhichFileGetsWhichValue(t *testing.T) {
 	assert.Empty(t, cgroups.Facts{Version: 1, Controllers: every}.Missing(), "cm-9")
 }
 
-func TestWhatIsReadBackIsWhatWasSet(t *testing.T) {
+func TestReadReturnsTheValuesThatWereSet(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		f := cgroups.Facts{Version: version, Controllers: every}
 		read := f.AsRead(all)
@@ -187,12 +187,12 @@ func TestWhatIsReadBackIsWhatWasSet(t *testing.T) {
 	assert.Equal(t, "pids is -1, not 100", cgroups.Change{Resource: "pids", Actual: -1, Desired: 100}.String())
 }
 
-// golden gives the files of a cgroup, in the form that kernels have them.
+// golden returns the files of a cgroup, as written by kernels.
 func golden(dir string) cgroups.Files {
 	return func(_, file string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", dir, file)) }
 }
 
-func TestWhichFileGivesWhichNumber(t *testing.T) {
+func TestStatsAreReadFromFiles(t *testing.T) {
 	at := time.Unix(1, 0)
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestWhichFileGivesWhichNumber(t *testing.T) {
 	}
 }
 
-// What two kernels wrote of a cgroup with limits, in which a shell had worked.
+// The files that two kernels wrote for a cgroup with limits and a shell.
 func TestFilesAsKernelsWroteThem(t *testing.T) {
 	for dir, version := range map[string]int{"linux-6.18-v1": 1, "linux-6.1-v2": 2} {
 		t.Run(dir, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestFilesAsKernelsWroteThem(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNotWhatTheyShouldBeAreNamed(t *testing.T) {
+func TestErrorsNameInvalidFiles(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		junk := func(_, file string) ([]byte, error) { return []byte("junk\x00 -"), nil }
 		_, err := cgroups.ReadStats(version, time.Time{}, junk)

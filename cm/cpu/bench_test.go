@@ -12,9 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
 )
 
-// One decision of each kind on 256 CPUs in eight NUMA nodes, of which every third is
-// taken; "set" is the difference of two sets of that size, the cheapest thing that
-// could be compared with.
+// One decision of each kind on 256 CPUs in eight NUMA nodes, a third of them
+// allocated; "set" is the difference of two sets of that size, the cheapest operation
+// for comparison.
 func BenchmarkDecisionOn256CPUs(b *testing.B) {
 	m := topologytest.Machine(b, "epyc-2s-nps4")
 	free := m.Where(func(c topology.CPU) bool { return c.ID%3 != 0 })
@@ -50,7 +50,8 @@ func BenchmarkDecisionOn256CPUs(b *testing.B) {
 	})
 }
 
-// A pod admitted and freed, with 20 others there: what a node does, but for the disk.
+// A pod admitted and freed, with 20 others present: the work of a node, without the
+// disk.
 func BenchmarkAdmitOn256CPUs(b *testing.B) {
 	m := open(b, "epyc-2s-nps4", cpu.Config{})
 	joint, err := topology.NewManager(topology.Config{Machine: topologytest.Machine(b, "epyc-2s-nps4"), Policy: topology.Restricted, Providers: []topology.Provider{m}})

@@ -18,10 +18,10 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
 )
 
-// Pods come and go under each policy of the topology manager: no CPU is given
-// twice, the pool is the rest, what is freed comes back, a second manager decides
-// the same, and the next agent reads the same.
-func TestGivingHoldsItsLaws(t *testing.T) {
+// Pods come and go under each policy of the topology manager: no CPU is allocated
+// twice, the pool is the rest, freed CPUs return to it, a second manager decides the
+// same, and the next agent reads the same.
+func TestAllocationKeepsItsInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for _, policy := range []topology.Policy{topology.None, topology.BestEffort, topology.Restricted, topology.SingleNUMANode} {

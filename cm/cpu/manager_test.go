@@ -75,7 +75,7 @@ func has(m *cpu.Manager, uid, name string) string {
 }
 
 // cpu-3
-func TestWhoGetsCPUsOfItsOwn(t *testing.T) {
+func TestContainersWithExclusiveCPUs(t *testing.T) {
 	burstable := pod("b", "2")
 	burstable.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	noRequest := pod("n", "2")
@@ -101,7 +101,7 @@ func TestWhoGetsCPUsOfItsOwn(t *testing.T) {
 }
 
 // cpu-2
-func TestReservedCPUsAreNobodysOwn(t *testing.T) {
+func TestReservedCPUsAreNeverExclusive(t *testing.T) {
 	_, err := cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Policy: cpu.Static})
 	require.EqualError(t, err, "cpu: the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero")
 	m := open(t, "desktop-1s", cpu.Config{ReservedMilli: 1001}) // two, rounded up
@@ -237,13 +237,13 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Store: state.File(filepath.Join(dir, cpu.StateFile))})
 	require.NoError(t, allocate(t, m, pod("a", "2")))
 	m = open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Store: state.File(filepath.Join(dir, cpu.StateFile))})
-	assert.Equal(t, "1,5", has(m, "a", "c0"), "the next agent knows")
+	assert.Equal(t, "1,5", has(m, "a", "c0"), "after a restart")
 	assert.NoFileExists(t, filepath.Join(dir, cpu.StateFile+state.Backup))
 }
 
-// Every bit of a state flipped once: it is found out, or says the same; and nothing
-// that runs loses its CPUs, or has them taken by another.
-func TestABrokenStateIsFoundOut(t *testing.T) {
+// Each bit of a state flipped once: the change is detected, or the state decodes to
+// the same; a running container never loses its CPUs to another.
+func TestACorruptStateIsDetected(t *testing.T) {
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
 	require.NoError(t, allocate(t, m, pod("a", "2", "1")))
 	record, machine := m.State().Encode(), topologytest.Machine(t, "desktop-1s")
@@ -285,8 +285,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// cpu-4: what becomes of a state that doesn't fit.
-func TestAStateThatDoesNotFitIsMended(t *testing.T) {
+// cpu-4: the repair of a state that doesn't match the machine.
+func TestAStateThatDoesNotMatchTheMachineIsRepaired(t *testing.T) {
 	machine := topologytest.Machine(t, "desktop-1s")
 	reserved := cpus(t, "0")
 	running := func(uid, name, list string, exclusive bool) cpu.Running {
@@ -305,23 +305,23 @@ func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 		policy   cpu.Policy
 		running  []cpu.Running
 		want     string // the pool
-		a        string // what a/c0 has
+		a        string // the CPUs of a/c0
 		kept     bool   // a copy is
 		conflict string
 		kubelet  string // why a kubelet would not start
 	}{
-		"it fits":                            {saved: with(cpu.Static, "0,2-4,6-7", "a=1,5"), want: "0,2-4,6-7", a: "1,5"},
-		"there is none":                      {want: "0-7", a: "shared 0-7"},
-		"of another policy":                  {saved: with(cpu.None, ""), running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "0-7", false)}, want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: `configured policy "static" differs from state checkpoint policy "none", please drain this node and delete the CPU manager checkpoint file "memory" before restarting Kubelet`},
-		"broken":                             {saved: []byte(`{"policyName":"static"`), running: []cpu.Running{running("a", "c0", "1,5", true)}, want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "could not restore state from checkpoint: checkpoint is corrupted"},
-		"a CPU is new":                       {saved: with(cpu.Static, "0,2-4,6", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: `current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"`},
-		"a CPU is gone, and who had it":      {saved: with(cpu.Static, "0-7", "a=8,9"), want: "0-7", a: "shared 0-7", kept: true, kubelet: "doesn't match"},
-		"a CPU is gone, and who has it runs": {saved: with(cpu.Static, "0-7", "a=8,9"), running: []cpu.Running{running("a", "c0", "8", false)}, conflict: `container "c0" of pod "a" on CPUs 8-9: CPU 9 does not exist`},
-		"a CPU is reserved now":              {saved: with(cpu.Static, "1-7", "a=0"), want: "0-7", a: "shared 0-7", kept: true, kubelet: `not all reserved cpus: "0" are present in defaultCpuSet: "1-7"`},
-		"a CPU is reserved now, and who has it runs": {saved: with(cpu.Static, "1-7", "a=0"), running: []cpu.Running{running("a", "c0", "0", true)}, conflict: "CPU 0 is reserved"},
-		"two have a CPU":    {running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "5", true)}, conflict: `container "c0" of pod "b" on CPUs 5: CPU 5 is allocated to pod "a"`},
-		"the pool overlaps": {saved: with(cpu.Static, "0-7", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "in the default cpuset and assigned"},
-		"to none":           {saved: with(cpu.Static, "0,2-4,6-7", "a=1,5"), policy: cpu.None, want: "", a: "shared ", kept: true, kubelet: `configured policy "none" differs`},
+		"it fits":                                   {saved: with(cpu.Static, "0,2-4,6-7", "a=1,5"), want: "0,2-4,6-7", a: "1,5"},
+		"there is none":                             {want: "0-7", a: "shared 0-7"},
+		"of another policy":                         {saved: with(cpu.None, ""), running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "0-7", false)}, want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: `configured policy "static" differs from state checkpoint policy "none", please drain this node and delete the CPU manager checkpoint file "memory" before restarting Kubelet`},
+		"broken":                                    {saved: []byte(`{"policyName":"static"`), running: []cpu.Running{running("a", "c0", "1,5", true)}, want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "could not restore state from checkpoint: checkpoint is corrupted"},
+		"a CPU is new":                              {saved: with(cpu.Static, "0,2-4,6", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: `current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"`},
+		"a CPU is gone, and its container":          {saved: with(cpu.Static, "0-7", "a=8,9"), want: "0-7", a: "shared 0-7", kept: true, kubelet: "doesn't match"},
+		"a CPU is gone, its container runs":         {saved: with(cpu.Static, "0-7", "a=8,9"), running: []cpu.Running{running("a", "c0", "8", false)}, conflict: `container "c0" of pod "a" on CPUs 8-9: CPU 9 does not exist`},
+		"a CPU is reserved now":                     {saved: with(cpu.Static, "1-7", "a=0"), want: "0-7", a: "shared 0-7", kept: true, kubelet: `not all reserved cpus: "0" are present in defaultCpuSet: "1-7"`},
+		"a CPU is reserved now, its container runs": {saved: with(cpu.Static, "1-7", "a=0"), running: []cpu.Running{running("a", "c0", "0", true)}, conflict: "CPU 0 is reserved"},
+		"two have a CPU":                            {running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "5", true)}, conflict: `container "c0" of pod "b" on CPUs 5: CPU 5 is allocated to pod "a"`},
+		"the pool overlaps":                         {saved: with(cpu.Static, "0-7", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "in the default cpuset and assigned"},
+		"to none":                                   {saved: with(cpu.Static, "0,2-4,6-7", "a=1,5"), policy: cpu.None, want: "", a: "shared ", kept: true, kubelet: `configured policy "none" differs`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.policy == "" {
@@ -355,7 +355,7 @@ func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 	assert.False(t, cpu.LooksExclusive(cpuset.New(), 0))
 }
 
-// What can't be saved is not given.
+// CPUs are not allocated if the state can't be saved.
 func TestCPUsThatCantBeSavedAreNotGiven(t *testing.T) {
 	store := new(full)
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Store: store})
@@ -366,7 +366,7 @@ func TestCPUsThatCantBeSavedAreNotGiven(t *testing.T) {
 	require.NoError(t, allocate(t, m, pod("a", "2")))
 	store.err = errors.New("the disk is full")
 	m.Free("a")
-	assert.Equal(t, "shared 0-7", has(m, "a", "c0"), "what is free is free")
+	assert.Equal(t, "shared 0-7", has(m, "a", "c0"), "Free takes effect although the state is not saved")
 }
 
 type full struct {
@@ -381,13 +381,13 @@ func (f *full) Save(record []byte) error {
 	return f.Memory.Save(record)
 }
 
-// cpu-8, cpu-9: what runs is told at once, and every 10 seconds.
-func TestContainersAreToldTheirCPUs(t *testing.T) {
+// cpu-8, cpu-9: running containers are updated at once, and every 10 seconds.
+func TestContainersAreUpdatedWithTheirCPUs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards what Run reads and the test writes
 		change := func(do func()) { mu.Lock(); defer mu.Unlock(); do() }
 		running := []cpu.Container{{PodUID: "a", Name: "c0", ID: "1"}, {PodUID: "s", Name: "c0", ID: "2"}}
-		var told []string
+		var updated []string
 		var fail error
 		active := map[types.UID]bool{"a": true, "s": true}
 		var infos []cpu.ReconcileInfo
@@ -400,7 +400,7 @@ func TestContainersAreToldTheirCPUs(t *testing.T) {
 			Update: func(_ context.Context, id string, set cpuset.CPUSet) error {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, id+"="+set.String())
+				updated = append(updated, id+"="+set.String())
 				return fail
 			},
 			Active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] },
@@ -410,27 +410,27 @@ func TestContainersAreToldTheirCPUs(t *testing.T) {
 		go func() { done <- m.Run(ctx) }()
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, []string{"1=0-7", "2=0-7"}, told)
-		change(func() { told = nil })
+		assert.Equal(t, []string{"1=0-7", "2=0-7"}, updated)
+		change(func() { updated = nil })
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		assert.Empty(t, told, "they were told before")
+		assert.Empty(t, updated, "they are up to date")
 
 		change(func() { fail = errors.New("it hangs") })
 		require.NoError(t, allocate(t, m, pod("a", "2")))
 		synctest.Wait()
-		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, told, "at once")
+		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, updated, "at once")
 		assert.Equal(t, 2, infos[len(infos)-1].Stale)
-		change(func() { fail, told = nil, nil })
+		change(func() { fail, updated = nil, nil })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, told, "again")
+		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, updated, "again")
 		assert.Equal(t, 2, infos[len(infos)-1].Updated)
 
-		change(func() { active["a"], running, told = false, running[1:], nil })
+		change(func() { active["a"], running, updated = false, running[1:], nil })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"2=0-7"}, told, "cpu-8: a is not active")
+		assert.Equal(t, []string{"2=0-7"}, updated, "cpu-8: a is not active")
 		cancel()
 		require.NoError(t, <-done)
 	})
@@ -443,7 +443,7 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
 		require.NoError(t, allocate(t, m, pod("a", "2")))
 		store := &state.Memory{Record: m.State().Encode()}
-		told, fail := map[string]string{}, errors.New("it hangs")
+		updated, fail := map[string]string{}, errors.New("it hangs")
 		cfg := cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Store: store, Running: []cpu.Running{
 			{PodUID: "a", Container: "c0", CPUs: cpus(t, "1,5"), Exclusive: true},
 			{PodUID: "s", Container: "c0", CPUs: cpus(t, "0,2-4,6-7")},
@@ -460,7 +460,7 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 				if id == "2" && fail != nil {
 					return fail
 				}
-				told[id] = set.String()
+				updated[id] = set.String()
 				return nil
 			},
 		}}
@@ -475,20 +475,20 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
 		synctest.Wait()
-		assert.Equal(t, map[string]string{"1": "0-7", "2": "0-7", "4": "0-7"}, told, "at once")
+		assert.Equal(t, map[string]string{"1": "0-7", "2": "0-7", "4": "0-7"}, updated, "at once")
 		assert.Equal(t, `{"policyName":"none","defaultCpuSet":"","checksum":1353318690}`, string(store.Record))
 		assert.NotNil(t, store.Kept)
-		clear(told)
+		clear(updated)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Empty(t, told, "once")
+		assert.Empty(t, updated, "once")
 		cancel()
 		require.NoError(t, <-done)
 	})
 }
 
 // cpu-10
-func TestHooksTellOfPinning(t *testing.T) {
+func TestHooksReportPinning(t *testing.T) {
 	var pins []string
 	var pool []cpu.PoolInfo
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Hooks: cpu.Hooks{
@@ -503,7 +503,7 @@ func TestHooksTellOfPinning(t *testing.T) {
 	assert.Equal(t, 6, pool[0].Shared.Size())
 }
 
-func TestNoneLeavesEverybodyWhereTheyAre(t *testing.T) {
+func TestNoneDoesNotMoveContainers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), cpu.StateFile)
 	m, err := cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Store: state.File(file)})
 	require.NoError(t, err)

@@ -32,8 +32,8 @@ var variants = []struct {
 	{"uncore", cpu.Options{AlignByUncoreCache: true}},
 }
 
-// What each machine gives to pods that come one after the other, under each option
-// (cpu-5, cpu-6).
+// The allocations of each machine to consecutive pods, under each option (cpu-5,
+// cpu-6).
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -71,7 +71,7 @@ func cpus(t testing.TB, list string) cpuset.CPUSet {
 	return set
 }
 
-// cpu-5, cpu-6: the order in which CPUs are taken.
+// cpu-5, cpu-6: the order in which CPUs are allocated.
 func TestCPUsAreTakenInOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		machine string
@@ -114,7 +114,7 @@ func TestCPUsAreTakenInOrder(t *testing.T) {
 	require.EqualError(t, err, "not enough cpus available to satisfy request: requested=2, available=1")
 }
 
-func TestCPUsAreTakenWhereTheHintSays(t *testing.T) {
+func TestCPUsAreTakenFromTheNodesOfTheHint(t *testing.T) {
 	m := topologytest.Machine(t, "epyc-2s-nps4")
 	near := func(nodes ...int) topology.Hint { return topology.Hint{Nodes: topology.MaskOf(nodes...)} }
 	got, err := cpu.Place(m, cpu.Options{}, m.All(), 4, near(2))
@@ -128,30 +128,30 @@ func TestCPUsAreTakenWhereTheHintSays(t *testing.T) {
 	assert.Equal(t, "64-80,192-208", got.String(), "from the whole socket")
 }
 
-func TestHintsTellFromWhereCPUsCanCome(t *testing.T) {
+func TestHintsListTheNodesWithFreeCPUs(t *testing.T) {
 	m := topologytest.Machine(t, "xeon-2s-smt-off")
-	said := func(opts cpu.Options, free, reusable string, n int) string {
+	formatted := func(opts cpu.Options, free, reusable string, n int) string {
 		text := ""
 		for _, h := range cpu.Hints(m, opts, cpus(t, free), cpus(t, reusable), n) {
 			text += fmt.Sprintf("{%s %v}", h.Nodes, h.Preferred)
 		}
 		return text
 	}
-	assert.Equal(t, "{0 true}{1 true}{0,1 false}", said(cpu.Options{}, "0-31", "", 4))
-	assert.Equal(t, "{1 true}{0,1 false}", said(cpu.Options{}, "13-31", "", 4))
-	assert.Equal(t, "{0,1 true}", said(cpu.Options{}, "0-31", "", 20))
-	assert.Equal(t, "{0,1 false}", said(cpu.Options{}, "13-18", "", 4), "it might fit into one")
-	assert.Equal(t, "{0 true}{0,1 false}", said(cpu.Options{}, "4-31", "0-1", 4), "cpu-7: all of what can be used again")
-	assert.Empty(t, said(cpu.Options{}, "0-3", "", 5))
+	assert.Equal(t, "{0 true}{1 true}{0,1 false}", formatted(cpu.Options{}, "0-31", "", 4))
+	assert.Equal(t, "{1 true}{0,1 false}", formatted(cpu.Options{}, "13-31", "", 4))
+	assert.Equal(t, "{0,1 true}", formatted(cpu.Options{}, "0-31", "", 20))
+	assert.Equal(t, "{0,1 false}", formatted(cpu.Options{}, "13-18", "", 4), "it might fit into one")
+	assert.Equal(t, "{0 true}{0,1 false}", formatted(cpu.Options{}, "4-31", "0-1", 4), "cpu-7: all reusable CPUs")
+	assert.Empty(t, formatted(cpu.Options{}, "0-3", "", 5))
 	m = topologytest.Machine(t, "epyc-1s-nps4")
 	for _, h := range cpu.Hints(m, cpu.Options{AlignBySocket: true}, m.All(), cpuset.New(), 4) {
 		assert.True(t, h.Preferred, "cpu-6: all in one socket")
 	}
 }
 
-// No CPU is taken twice, none that is not free, and the same question has the same
-// answer.
-func TestTakingHoldsItsLaws(t *testing.T) {
+// No CPU is allocated twice, none that is not free, and equal inputs have equal
+// results.
+func TestTakingKeepsItsInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -28,7 +28,7 @@ func plus(all ...map[string]device.Device) map[string]device.Device {
 	return out
 }
 
-// dev-6: which devices are chosen.
+// dev-6: the order in which devices are chosen.
 func TestDevicesAreChosenInOrder(t *testing.T) {
 	near := plus(devices("cd", 0), devices("ef", 1), devices("ab"))
 	at := func(nodes ...int) topology.Hint { return topology.Hint{Nodes: topology.MaskOf(nodes...)} }
@@ -60,9 +60,9 @@ func TestDevicesAreChosenInOrder(t *testing.T) {
 	}
 }
 
-func TestHintsTellFromWhereDevicesCanCome(t *testing.T) {
+func TestHintsListTheNodesWithFreeDevices(t *testing.T) {
 	nodes := topology.MaskOf(0, 1)
-	said := func(all, free, reusable map[string]device.Device, n int) string {
+	formatted := func(all, free, reusable map[string]device.Device, n int) string {
 		hints := device.Hints(nodes, all, free, reusable, n)
 		if hints == nil {
 			return "any"
@@ -74,17 +74,17 @@ func TestHintsTellFromWhereDevicesCanCome(t *testing.T) {
 		return text
 	}
 	all := plus(devices("ab", 0), devices("cd", 1))
-	assert.Equal(t, "{0 true}{1 true}{0,1 false}", said(all, all, nil, 2))
-	assert.Equal(t, "{1 true}{0,1 false}", said(all, devices("cd", 1), nil, 2))
-	assert.Equal(t, "{0,1 false}", said(all, plus(devices("b", 0), devices("c", 1)), nil, 2))
-	assert.Equal(t, "{0,1 true}", said(all, all, nil, 3))
-	assert.Equal(t, "", said(all, devices("a", 0), nil, 2))
-	assert.Equal(t, "{0 true}{0,1 false}", said(all, devices("bcd", 0), devices("a", 0), 2))
-	assert.Equal(t, "any", said(devices("ab"), devices("ab"), nil, 1))
+	assert.Equal(t, "{0 true}{1 true}{0,1 false}", formatted(all, all, nil, 2))
+	assert.Equal(t, "{1 true}{0,1 false}", formatted(all, devices("cd", 1), nil, 2))
+	assert.Equal(t, "{0,1 false}", formatted(all, plus(devices("b", 0), devices("c", 1)), nil, 2))
+	assert.Equal(t, "{0,1 true}", formatted(all, all, nil, 3))
+	assert.Equal(t, "", formatted(all, devices("a", 0), nil, 2))
+	assert.Equal(t, "{0 true}{0,1 false}", formatted(all, devices("bcd", 0), devices("a", 0), 2))
+	assert.Equal(t, "any", formatted(devices("ab"), devices("ab"), nil, 1))
 }
 
 // dev-2
-func TestWhatIsAnExtendedResource(t *testing.T) {
+func TestIsExtendedResource(t *testing.T) {
 	for name, want := range map[string]bool{
 		"example.com/x": true, "nvidia.com/gpu": true, "cpu": false, "hugepages-2Mi": false, "kubernetes.io/batch": false,
 		"sub.kubernetes.io/x": false, "requests.example.com/x": false, "/x": false, "example.com/": false, "a/b/c": false, "": false,

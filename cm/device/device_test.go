@@ -27,7 +27,7 @@ import (
 
 const widget = "example.com/widget"
 
-// A desk is a manager that runs, for one test.
+// A desk is a running manager, for one test.
 type desk struct {
 	t   *testing.T
 	dir string
@@ -64,7 +64,7 @@ func newDesk(t *testing.T, cfg device.Config) *desk {
 		assert.NoError(t, <-done)
 	}
 	t.Cleanup(d.stop)
-	d.until("kubelet.sock is there", func() bool {
+	d.until("kubelet.sock exists", func() bool {
 		info, err := os.Stat(filepath.Join(cfg.Dir, device.Socket))
 		return err == nil && info.Mode()&os.ModeSocket != 0
 	})
@@ -76,7 +76,7 @@ func (d *desk) until(what string, is func() bool) {
 	require.Eventually(d.t, is, 90*time.Second, 2*time.Millisecond, what)
 }
 
-// plugin starts a plugin with n devices, "0" …, and waits until they are known.
+// plugin starts a plugin with n devices, "0" …, and waits until they are listed.
 func (d *desk) plugin(p *devicetest.Plugin, n int) *devicetest.Plugin {
 	d.t.Helper()
 	p.Dir = d.dir
@@ -105,7 +105,7 @@ func (d *desk) has(name string, all, healthy int) {
 	})
 }
 
-// pod asks for so many widgets with each container.
+// pod requests so many widgets for each container.
 func pod(uid string, widgets ...int) *v1.Pod {
 	p := &v1.Pod{}
 	p.UID, p.Name = types.UID(uid), uid
@@ -139,8 +139,8 @@ func (d *desk) ids(uid, container string) []string {
 	return ids
 }
 
-// dev-2, dev-4, dev-6: a plugin registers, a container gets its devices, and what
-// the plugin answered is what the container is to be made with.
+// dev-2, dev-4, dev-6: a plugin registers, a container gets its devices, and the
+// plugin's response is in the options the container is created with.
 func TestAContainerGetsDevicesOfAPlugin(t *testing.T) {
 	var registered []string
 	d := newDesk(t, device.Config{Hooks: device.Hooks{Registered: func(name string) { registered = append(registered, name) }}})
@@ -262,7 +262,7 @@ func TestALatePluginIsWaitedFor(t *testing.T) {
 	assert.False(t, d.Concerns(a))
 }
 
-// dev-6: what init containers had, later ones get; sidecars keep theirs.
+// dev-6: devices of init containers are reused by later ones; sidecars keep theirs.
 func TestDevicesOfInitContainersAreUsedAgain(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	d.plugin(&devicetest.Plugin{}, 3)
@@ -290,24 +290,24 @@ func TestDevicesOfInactivePodsAreGivenOut(t *testing.T) {
 }
 
 // dev-7
-func TestPluginsAreToldBeforeAStart(t *testing.T) {
-	var told []string
+func TestPreStartIsCalledBeforeAStart(t *testing.T) {
+	var prepared []string
 	var fail error
 	d := newDesk(t, device.Config{})
 	d.plugin(&devicetest.Plugin{
 		Options:    &pluginapi.DevicePluginOptions{PreStartRequired: true},
-		OnPreStart: func(_ context.Context, ids []string) error { told = append(told, ids...); return fail },
+		OnPreStart: func(_ context.Context, ids []string) error { prepared = append(prepared, ids...); return fail },
 	}, 1)
 	a := pod("a", 1)
 	require.NoError(t, d.allocate(a))
 	require.NoError(t, d.PreStart(t.Context(), a, &a.Spec.Containers[0]))
-	assert.Equal(t, []string{"0"}, told)
+	assert.Equal(t, []string{"0"}, prepared)
 	fail = errors.New("it is hot")
 	require.ErrorContains(t, d.PreStart(t.Context(), a, &a.Spec.Containers[0]), "device plugin PreStartContainer rpc failed with err: ")
 }
 
-// dev-6: two plugins want the same variable; the first counts.
-func TestOfTwoPluginsThatWantTheSameTheFirstGetsIt(t *testing.T) {
+// dev-6: two plugins set the same variable; the first counts.
+func TestTheFirstOfTwoPluginsSetsAVariable(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	for _, name := range []string{"b", "a"} {
 		d.plugin(&devicetest.Plugin{Resource: "example.com/" + name, OnAllocate: func(context.Context, []string) (*pluginapi.AllocateResponse, error) {
@@ -333,9 +333,9 @@ func TestOfTwoPluginsThatWantTheSameTheFirstGetsIt(t *testing.T) {
 	assert.Equal(t, []string{"x/y=z"}, got.CDI)
 }
 
-// Plugins that lie: clear errors, and nothing is given twice.
-func TestAPluginThatLiesHarmsNobody(t *testing.T) {
-	t.Run("it prefers what is not there", func(t *testing.T) {
+// Misbehaving plugins: clear errors, and no device is allocated twice.
+func TestAMisbehavingPluginIsContained(t *testing.T) {
+	t.Run("it prefers devices that do not exist", func(t *testing.T) {
 		d := newDesk(t, device.Config{})
 		d.plugin(&devicetest.Plugin{
 			Options:  &pluginapi.DevicePluginOptions{GetPreferredAllocationAvailable: true},
@@ -346,7 +346,7 @@ func TestAPluginThatLiesHarmsNobody(t *testing.T) {
 		require.NoError(t, d.allocate(pod("b", 2)))
 		assert.Equal(t, []string{"0", "1"}, d.ids("b", "c0"), "2 is given")
 	})
-	t.Run("it answers for nobody", func(t *testing.T) {
+	t.Run("it answers for no container", func(t *testing.T) {
 		d := newDesk(t, device.Config{})
 		d.plugin(&devicetest.Plugin{OnAllocate: func(context.Context, []string) (*pluginapi.AllocateResponse, error) {
 			return &pluginapi.AllocateResponse{}, nil
@@ -388,18 +388,18 @@ func TestAPluginThatLiesHarmsNobody(t *testing.T) {
 		require.NoError(t, d.allocate(pod("a", 1)))
 		require.Error(t, d.allocate(pod("b", 1)))
 	})
-	t.Run("it is not there", func(t *testing.T) {
+	t.Run("it is not serving", func(t *testing.T) {
 		d := newDesk(t, device.Config{})
 		p := &devicetest.Plugin{Dir: d.dir, Resource: widget}
 		require.NoError(t, p.Register(t.Context()))
 		require.Error(t, d.Wait(pod("a", 1)))
 		require.NoError(t, p.Serve()) // it is found all the same
 		t.Cleanup(p.Stop)
-		d.until("it has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+		d.until("it has sent its list", func() bool { return d.Wait(pod("a", 1)) == nil })
 	})
 }
 
-// What can't be saved is not given.
+// Devices are not allocated if the state can't be saved.
 func TestDevicesThatCantBeSavedAreNotGiven(t *testing.T) {
 	store := &failing{}
 	d := newDesk(t, device.Config{Store: store})

@@ -10,8 +10,9 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device/devicetest"
 )
 
-// dev-7: a plugin that prepares devices for each start is waited for when it is away:
-// a container would start with a device as the one before has left it.
+// dev-7: a container start waits for an unavailable plugin that prepares devices for
+// each start: otherwise it would get a device in the state that the previous container
+// left.
 func TestAContainerDoesNotStartWithoutThePluginThatPreparesItsDevices(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	p := d.plugin(&devicetest.Plugin{Options: &pluginapi.DevicePluginOptions{PreStartRequired: true}}, 1)

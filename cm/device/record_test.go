@@ -13,10 +13,10 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// kubelets is a record with the sum that a kubelet has for it.
+// kubelets is a record with the checksum that a kubelet computes for it.
 const kubelets = `{"Data":{"PodDeviceEntries":[{"PodUID":"uid","ContainerName":"c","ResourceName":"example.com/x","DeviceIDs":{"-1":null,"0":["d0"],"1":["d1","d\"2"]},"AllocResp":"CgdoZWxsbw=="},{"PodUID":"u2","ContainerName":"c","ResourceName":"example.com/x","DeviceIDs":null,"AllocResp":null}],"RegisteredDevices":{"e/y":null,"e/z":[],"example.com/x":["a","b"]}},"Checksum":2866678207}`
 
-// dev-8: the record is the kubelet's.
+// dev-8: the format of the record is the kubelet's.
 func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	m, err := device.Open(device.Config{Dir: t.TempDir(), Store: &state.Memory{Record: []byte(kubelets)}})
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	assert.Equal(t, `{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"e/x":[]}},"Checksum"`, string(store.Record[:75]))
 }
 
-// Every byte of a state flipped once: it is put aside, or says the same.
-func TestABrokenStateIsFoundOut(t *testing.T) {
+// Each byte of a state flipped once: the state is set aside, or decodes to the same.
+func TestACorruptStateIsDetected(t *testing.T) {
 	store := new(state.Memory)
 	d := newDesk(t, device.Config{Store: store})
 	p := &devicetest.Plugin{Dir: d.dir, Resource: widget}

@@ -17,15 +17,15 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// dev-3, dev-5: the plugin goes and comes back.
-func TestAPluginIsStartedAnew(t *testing.T) {
+// dev-3, dev-5: the plugin stops and returns.
+func TestAPluginRestarts(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	p := d.plugin(&devicetest.Plugin{}, 2)
 	require.NoError(t, d.allocate(pod("a", 1)))
 	p.Stop()
 	d.has(widget, 2, 0)
 	require.EqualError(t, d.allocate(pod("b", 1)), "cannot allocate unregistered device example.com/widget")
-	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "it may come back")
+	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "it may return")
 	next := d.plugin(&devicetest.Plugin{Endpoint: "other.sock"}, 2)
 	require.NoError(t, d.Wait(pod("b", 1)))
 	require.NoError(t, d.allocate(pod("b", 1)))
@@ -68,7 +68,7 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
 	require.Error(t, d.Wait(pod("b", 1)))
 
-	// A container of a pod that runs is made anew: nobody is asked.
+	// A container of a running pod is recreated: the plugin is not called.
 	require.NoError(t, d.Ensure(t.Context(), pod("a", 1), &pod("a", 1).Spec.Containers[0]))
 	options, err := d.Options("a", "c0")
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 			require.NoError(t, p.Start(t.Context()))
 			t.Cleanup(p.Stop)
 			d.has(widget, len(list), len(list))
-			d.until("the plugin has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+			d.until("the plugin has sent its list", func() bool { return d.Wait(pod("a", 1)) == nil })
 			a := pod("a", 1)
 			hints := d.Hints(a, &a.Spec.Containers[0])
 			err := d.allocate(a)
@@ -126,15 +126,15 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 			assert.NotEqual(t, []topology.Hint{}, hints[widget])
 			assert.Equal(t, tc.a, d.ids("a", "c0"))
 			require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
-			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "whoever made the device ready does it again")
+			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "the plugin prepares the device again")
 			require.NoError(t, d.allocate(pod("b", 1)))
 			assert.NotEqual(t, d.ids("a", "c0"), d.ids("b", "c0"))
 		})
 	}
 }
 
-// dev-8, and what is beyond it: what runs is adopted with a lost state.
-func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
+// dev-8 and beyond: running containers are adopted after the state was lost.
+func TestALostStateIsRebuiltFromRunningContainers(t *testing.T) {
 	dir := sockets(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, device.StateFile), []byte("{"), 0o600))
 	d := newDesk(t, device.Config{Dir: dir, Adopt: []device.Adopted{{PodUID: "a", Container: "c0", Devices: map[string][]string{widget: {"0"}}}}})
@@ -144,5 +144,5 @@ func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
 	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
 	a := pod("a", 1)
 	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
-	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "what it answered is asked for again")
+	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "the response is requested again")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device/devicetest"
 )
 
-// Who says which pods stay may ask the manager, and take locks of his own.
-func TestWhoSaysWhatStaysMayAsk(t *testing.T) { // dev-12
+// The callback of Retain may call the manager, and take its own locks.
+func TestRetainsCallbackMayCallTheManager(t *testing.T) { // dev-12
 	d := newDesk(t, device.Config{})
 	d.plugin(&devicetest.Plugin{}, 2)
 	require.NoError(t, d.allocate(pod("a", 1)))

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 )
 
-// A disk is a store whose writes wait while it is held, and fail if so told.
+// A disk is a store whose writes block while hold is in effect, and fail while fails returns true.
 type disk struct {
 	state.Memory
 
@@ -99,7 +99,7 @@ func TestASlowDiskDelaysTheAllocationAlone(t *testing.T) {
 		release()
 		t.Fatal("calls wait for the disk")
 	}
-	p.Set(devicetest.Device("0"), devicetest.Device("1")) // the plugin is heard meanwhile
+	p.Set(devicetest.Device("0"), devicetest.Device("1")) // the plugin's update is received meanwhile
 	d.has(widget, 2, 2)
 	select {
 	case err := <-allocated:
@@ -111,7 +111,7 @@ func TestASlowDiskDelaysTheAllocationAlone(t *testing.T) {
 	d.until("all is on disk", func() bool { return store.has(`"PodUID":"a"`) && !store.has(`"PodUID":"earlier"`) })
 }
 
-func TestWhatIsAllocatedIsOnDiskAndWhatFailsIsNot(t *testing.T) {
+func TestOnlySuccessfulAllocationsAreSaved(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	store := &disk{fails: func() bool { return r.IntN(3) == 0 }}
 	d := newDesk(t, device.Config{Store: store})

@@ -24,7 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
 )
 
-// joined makes all managers for a machine, with a plugin of two widgets, one in each
+// joined creates all managers for a machine, with a plugin of two widgets, one on each
 // node.
 func joined(t *testing.T, policy topology.Policy) (*managers.Managers, *cpu.Manager) {
 	t.Helper()
@@ -77,9 +77,9 @@ func pod(uid, cpus string, widgets int64) *v1.Pod {
 	return p
 }
 
-// CPUs, memory and the device of a container are of one node, and all is in what it
-// is made from.
-func TestAContainerIsMadeWithWhatItWasGiven(t *testing.T) {
+// CPUs, memory and the device of a container are of one node, and all are in the
+// options that it is created with.
+func TestAContainerIsCreatedWithItsAllocatedResources(t *testing.T) {
 	m, _ := joined(t, topology.SingleNUMANode)
 	require.Nil(t, m.Admit(t.Context(), pod("a", "2", 1)))
 	b := pod("b", "2", 1)
@@ -110,7 +110,7 @@ func TestAContainerIsMadeWithWhatItWasGiven(t *testing.T) {
 	assert.Nil(t, managers.Adopted("b", "c", map[string]string{managers.AnnotationDevices: "{"}))
 }
 
-// top-4, top-5, dev-9, dra-*: why not.
+// top-4, top-5, dev-9, dra-*: the reasons of rejections.
 func TestRejections(t *testing.T) {
 	m, c := joined(t, topology.SingleNUMANode)
 	r := m.Admit(t.Context(), pod("a", "2", 2))
@@ -139,7 +139,7 @@ func TestRejections(t *testing.T) {
 	cancel()
 	r = m.Admit(ended, pod("e", "2", 1))
 	if r != nil {
-		assert.True(t, r.Deferred, "called off is not refused")
+		assert.True(t, r.Deferred, "a canceled call is no rejection")
 	}
 	_, err := managers.New(managers.Config{})
 	require.EqualError(t, err, "managers: Config.Topology is nil")

@@ -122,7 +122,7 @@ func TestMemoryIsGivenByNode(t *testing.T) {
 	assert.Equal(t, "1", m.Nodes("a", "c").String())
 	assert.Equal(t, []memory.Block{{Nodes: []int{1}, Type: "hugepages-1Gi", Size: 2 * gi}, {Nodes: []int{1}, Type: "memory", Size: 40 * gi}}, m.Blocks("a", "c"))
 	require.NoError(t, allocate(t, m, pod("a", container("c", "40Gi", "hugepages-1Gi=2Gi"))), "it has it already")
-	require.NoError(t, allocate(t, m, pod("b", container("c", "30Gi"))), "nobody says where: the other has more")
+	require.NoError(t, allocate(t, m, pod("b", container("c", "30Gi"))), "no hint: the other node has more")
 	assert.Equal(t, "0", m.Nodes("b", "c").String())
 	err := allocate(t, m, pod("c", container("c", "40Gi")))
 	require.ErrorIs(t, err, memory.ErrTooLittle, "both nodes serve alone: they can't be joined")
@@ -162,7 +162,7 @@ func TestInitContainersHandTheirMemoryOn(t *testing.T) {
 	assert.Zero(t, m.State().Nodes[0].Assignments)
 }
 
-func said(hints []topology.Hint) string {
+func formatted(hints []topology.Hint) string {
 	text := ""
 	for _, h := range hints {
 		text += fmt.Sprintf("{%s %v}", h.Nodes, h.Preferred)
@@ -170,16 +170,16 @@ func said(hints []topology.Hint) string {
 	return text
 }
 
-func TestHintsTellFromWhereMemoryCanCome(t *testing.T) {
+func TestHintsListTheNodesWithFreeMemory(t *testing.T) {
 	m := open(t, "xeon-2s")
 	p := pod("a", container("c0", "50Gi", "hugepages-1Gi=3Gi"), container("c1", "20Gi"))
 	hints := m.Hints(p, &p.Spec.Containers[0])
-	assert.Equal(t, "{0 true}{1 true}{0,1 false}", said(hints["memory"]))
+	assert.Equal(t, "{0 true}{1 true}{0,1 false}", formatted(hints["memory"]))
 	assert.Equal(t, hints["memory"], hints["hugepages-1Gi"])
-	assert.Equal(t, "{0,1 true}", said(m.Hints(p, nil)["memory"]), "70 at a time")
+	assert.Equal(t, "{0,1 true}", formatted(m.Hints(p, nil)["memory"]), "70 at a time")
 	require.NoError(t, m.Allocate(t.Context(), p, &p.Spec.Containers[0], topology.Hint{Nodes: topology.MaskOf(1)}))
-	assert.Equal(t, "{1 true}", said(m.Hints(p, &p.Spec.Containers[0])["memory"]), "where it is")
-	assert.Equal(t, "{0 true}", said(m.Hints(p, &p.Spec.Containers[1])["memory"]), "mem-3: not over both")
+	assert.Equal(t, "{1 true}", formatted(m.Hints(p, &p.Spec.Containers[0])["memory"]), "where it is")
+	assert.Equal(t, "{0 true}", formatted(m.Hints(p, &p.Spec.Containers[1])["memory"]), "mem-3: not over both")
 	huge := pod("b", container("c", "1Ti"))
 	h := m.Hints(huge, nil)["memory"]
 	assert.NotNil(t, h)
@@ -187,7 +187,7 @@ func TestHintsTellFromWhereMemoryCanCome(t *testing.T) {
 	assert.Nil(t, m.Hints(pod("x"), nil))
 }
 
-// What each machine gives to pods that come one after the other.
+// The allocations of each machine to consecutive pods.
 func TestDecisionsPerMachine(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -214,9 +214,9 @@ func TestDecisionsPerMachine(t *testing.T) {
 	assert.Equal(t, string(want), b.String())
 }
 
-// Pods come and go: no more is given than there is, groups don't mix, and in the end
-// all is back.
-func TestGivingHoldsItsLaws(t *testing.T) {
+// Pods come and go: allocations never exceed the capacity, groups are not mixed, and
+// in the end all memory is free again.
+func TestAllocationKeepsItsInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -263,7 +263,7 @@ func TestGivingHoldsItsLaws(t *testing.T) {
 	assert.Equal(t, empty, string(m.State().Encode()))
 }
 
-// mem-1: the file is the kubelet's.
+// mem-1: the format of the file is the kubelet's.
 func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	s := memory.State{
 		Policy: memory.Static,
@@ -276,7 +276,7 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	assert.Equal(t, `{"policyName":"None","machineState":{},"checksum":4236770233}`, string(memory.State{Policy: memory.None}.Encode()))
 }
 
-func TestABrokenStateIsFoundOut(t *testing.T) {
+func TestACorruptStateIsDetected(t *testing.T) {
 	m := open(t, "xeon-2s")
 	require.NoError(t, allocate(t, m, pod("a", container("c", "1Gi", "hugepages-1Gi=1Gi"))))
 	record, cfg := m.State().Encode(), config(t, "xeon-2s")
@@ -318,8 +318,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// mem-1: what becomes of a state that doesn't fit.
-func TestAStateThatDoesNotFitIsMended(t *testing.T) {
+// mem-1: the repair of a state that doesn't match the machine.
+func TestAStateThatDoesNotMatchTheMachineIsRepaired(t *testing.T) {
 	saved := func(machine string, nodes []int, amount string) []byte {
 		m := open(t, machine)
 		require.NoError(t, allocate(t, m, pod("a", container("c", amount)), nodes...))
@@ -370,8 +370,8 @@ func TestMemoryThatCantBeSavedIsNotGiven(t *testing.T) {
 	cfg := config(t, "xeon-2s")
 	store := new(full)
 	cfg.Store = store
-	var told []memory.PinInfo
-	cfg.Hooks.Pinned = func(i memory.PinInfo) { told = append(told, i) }
+	var pinned []memory.PinInfo
+	cfg.Hooks.Pinned = func(i memory.PinInfo) { pinned = append(pinned, i) }
 	m, err := memory.Open(cfg)
 	require.NoError(t, err)
 	store.err = errors.New("the disk is full")
@@ -380,10 +380,10 @@ func TestMemoryThatCantBeSavedIsNotGiven(t *testing.T) {
 	assert.Zero(t, m.Nodes("a", "c"))
 	store.err = nil
 	require.NoError(t, allocate(t, m, a))
-	require.NoError(t, allocate(t, m, pod("b", v1.Container{Name: "c"})), "it wants none of its own")
-	require.Len(t, told, 2)
-	assert.ErrorContains(t, told[0].Error, "the disk is full")
-	assert.Equal(t, memory.PinInfo{Pod: a, Container: "c"}, told[1])
+	require.NoError(t, allocate(t, m, pod("b", v1.Container{Name: "c"})), "it requests none")
+	require.Len(t, pinned, 2)
+	assert.ErrorContains(t, pinned[0].Error, "the disk is full")
+	assert.Equal(t, memory.PinInfo{Pod: a, Container: "c"}, pinned[1])
 }
 
 type full struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// logs are what kernels say, in their forms.
+// logs are kernel logs, in the formats of different versions.
 var logs = map[string]struct {
 	lines []string
 	want  []oom.Kill
@@ -69,7 +69,7 @@ var logs = map[string]struct {
 	"two processes of a": {[]string{"oom-kill:oom_memcg=/a,task_memcg=/a,task=p,pid=3,uid=0", "Killed process 3 (p), UID 0, total"}, []oom.Kill{{Cgroup: "/a", Victim: "/a", Process: "p", PID: 3, Count: 1}}},
 }
 
-func TestWhatKernelsSayIsUnderstood(t *testing.T) {
+func TestKernelLogsAreParsed(t *testing.T) {
 	for name, tc := range logs {
 		t.Run(name, func(t *testing.T) {
 			var p oom.Parser

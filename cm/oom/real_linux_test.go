@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
+func TestIntegrationAnOOMKillIsDetected(t *testing.T) {
 	lab.NeedHere(t, "root")
 	tree, err := host.New(host.Config{})
 	require.NoError(t, err)
@@ -79,10 +79,10 @@ func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
 
 	var seen [2]bool
 	for deadline := time.After(90 * time.Second); !seen[0] || !seen[1]; {
-		// The watchers may have begun after the first one.
+		// The watchers may have started after the first one.
 		hog := exec.Command(os.Args[0])
 		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(container), ":"))
-		require.Error(t, hog.Run(), "it has a tenth of what it wants")
+		require.Error(t, hog.Run(), "it may use a tenth of what it allocates")
 		select {
 		case k := <-kills:
 			t.Log(k)

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// all gives every container named "own" something.
+// all returns resources for every container named "own".
 type all struct{}
 
 func (all) CPUs(_ types.UID, name string) (cpuset.CPUSet, bool) {
@@ -84,7 +84,7 @@ func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
 }
 
 // pr-1, pr-2
-func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
+func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 	calls := make(chan podresources.CallInfo, 10)
 	client := serve(t, podresources.Config{
 		CPUs: all{}, Memory: blocks{}, Devices: devices{}, Called: func(i podresources.CallInfo) { calls <- i },
@@ -103,7 +103,7 @@ func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
 	require.Len(t, own.Devices, 2, "by nodes")
 	assert.Equal(t, []string{"a", "c"}, own.Devices[0].DeviceIds)
 	assert.Nil(t, own.Devices[1].Topology)
-	assert.Empty(t, web.Containers[2].CpuIds, "shared ones are not told")
+	assert.Empty(t, web.Containers[2].CpuIds, "shared CPUs are not reported")
 
 	get, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "web", PodNamespace: "default"})
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
 }
 
 // pr-1
-func TestCallsThatComeTooFastAreTurnedAway(t *testing.T) {
+func TestCallsAboveTheRateLimitAreRejected(t *testing.T) {
 	client := serve(t, podresources.Config{QPS: 0.001, Burst: 2})
 	var said []string
 	for range 3 {

@@ -20,7 +20,7 @@ func TestAStoreHoldsOneRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := store.Load()
 			require.ErrorIs(t, err, fs.ErrNotExist)
-			require.NoError(t, store.Keep(), "there is nothing to put aside")
+			require.NoError(t, store.Keep(), "there is nothing to set aside")
 			require.NoError(t, store.Save([]byte("one")))
 			require.NoError(t, store.Save([]byte("two")))
 			got, err := store.Load()

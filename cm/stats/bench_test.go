@@ -29,7 +29,7 @@ func crowd(pods int) (*crt, *cgroups.Tree, func(types.UID) (cgroups.Name, bool))
 }
 
 // a full summary of 110 pods, at most 20 ms. Warm is what readers get while
-// Run is at work; fresh is what an eviction asks for; cold builds all of it.
+// Run is active; fresh is as requested by an eviction; cold builds all of it.
 func BenchmarkSummaryOf110Pods(b *testing.B) {
 	rt, tree, group := crowd(110)
 	c, err := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: stats.PodFacts{Cgroup: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestWhatIsFresh(t *testing.T) { // stats-4, stats-6
+func TestFreshness(t *testing.T) { // stats-4, stats-6
 	synctest.Test(t, func(t *testing.T) {
 		s, p := web("u1")
 		rt := &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}
@@ -47,7 +47,7 @@ func TestWhatIsFresh(t *testing.T) { // stats-4, stats-6
 		rt.stats = []runtime.PodStats{s}
 		later, err = c.Summary(t.Context(), false)
 		require.NoError(t, err)
-		assert.Nil(t, later.Pods[0].CPU.UsageNanoCores, "the counter has begun anew")
+		assert.Nil(t, later.Pods[0].CPU.UsageNanoCores, "the counter was reset")
 
 		time.Sleep(11 * time.Minute)
 		rt.stats = nil
@@ -62,8 +62,8 @@ func TestWhatIsFresh(t *testing.T) { // stats-4, stats-6
 	})
 }
 
-// An eviction is decided by disks as they are and by pods of this second; who only
-// looks gets what there is.
+// An eviction is decided by disks that are measured now and pods of this second; other
+// readers get cached values.
 func TestFreshDisksAndPods(t *testing.T) { // stats-4, ev-16
 	synctest.Test(t, func(t *testing.T) {
 		s, p := web("u1")
@@ -84,12 +84,12 @@ func TestFreshDisksAndPods(t *testing.T) { // stats-4, ev-16
 		require.NoError(t, err)
 		assert.EqualValues(t, 300, *got.Node.Fs.AvailableBytes)
 		assert.EqualValues(t, 300, *got.Node.Runtime.ImageFs.AvailableBytes)
-		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "stats-8: what images use is the runtime's word")
+		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "stats-8: the usage of images is reported by the runtime")
 		assert.Equal(t, time.Now(), got.Node.Fs.Time.Time, "ev-22: newer than the last pass")
 		assert.EqualValues(t, 1, rt.calls.Load(), "the pods are of this second")
 		old, err := c.Summary(ctx, false)
 		require.NoError(t, err)
-		assert.EqualValues(t, 400, *old.Node.Fs.AvailableBytes, "who only looks waits for nothing")
+		assert.EqualValues(t, 400, *old.Node.Fs.AvailableBytes, "a cached read does not block")
 
 		time.Sleep(5 * time.Second)
 		s.Memory = &runtime.MemoryUsage{At: time.Unix(1005, 0), WorkingSet: known(900)}
@@ -106,7 +106,7 @@ func TestFreshDisksAndPods(t *testing.T) { // stats-4, ev-16
 		gone = true
 		got, err = c.Summary(ctx, true)
 		require.ErrorContains(t, err, "/images")
-		assert.Nil(t, got.Node.Runtime.ImageFs, "a disk that can't be read now is not told of from the cache")
+		assert.Nil(t, got.Node.Runtime.ImageFs, "a disk that can't be read now is not reported from the cache")
 		assert.NotNil(t, got.Node.Fs)
 		time.Sleep(2 * time.Second)
 		_, err = c.CPUAndMemory(ctx)

@@ -41,7 +41,7 @@ func machine() fstest.MapFS {
 
 func known(n uint64) runtime.OptionalUint64 { return runtime.OptionalUint64{Value: n, Valid: true} }
 
-// crt is a runtime that says what it was told to.
+// crt is a runtime with configurable responses.
 type crt struct {
 	stats []runtime.PodStats
 	pods  []*runtime.Pod
@@ -126,13 +126,13 @@ func TestTheNodeItself(t *testing.T) { // stats-1, stats-2, stats-5, stats-8, st
 	assert.EqualValues(t, 60, *n.Runtime.ImageFs.InodesFree, "stats-8")
 	assert.Equal(t, n.Runtime.ImageFs, n.Runtime.ContainerFs, "stats-9")
 	pods := one(t, n.SystemContainers)
-	assert.Equal(t, "pods", pods.Name, "stats-2: one that is not there is left out")
+	assert.Equal(t, "pods", pods.Name, "stats-2: a missing one is left out")
 	assert.EqualValues(t, 800, *pods.Memory.AvailableBytes)
 
 	none := collector(t, stats.Config{Root: fstest.MapFS{}})
 	s, err = none.Summary(t.Context(), false)
 	require.NoError(t, err)
-	assert.Nil(t, s.Node.Memory, "what is not known is absent")
+	assert.Nil(t, s.Node.Memory, "unknown values are absent")
 	assert.Nil(t, s.Node.CPU)
 	assert.Empty(t, s.Pods)
 
@@ -140,10 +140,10 @@ func TestTheNodeItself(t *testing.T) { // stats-1, stats-2, stats-5, stats-8, st
 	s, err = broken.Summary(t.Context(), false)
 	assert.ErrorContains(t, err, "/gone")
 	assert.ErrorContains(t, err, "away")
-	assert.NotNil(t, s.Node.Memory, "the rest is there")
+	assert.NotNil(t, s.Node.Memory, "the rest is reported")
 }
 
-// web is a pod as a runtime tells of it.
+// web is a pod as a runtime reports it.
 func web(uid types.UID) (runtime.PodStats, *runtime.Pod) {
 	at := time.Unix(1000, 0)
 	id := "crt://" + string(uid)
@@ -162,7 +162,7 @@ func web(uid types.UID) (runtime.PodStats, *runtime.Pod) {
 		}
 }
 
-func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // stats-1, stats-12, stats-13
+func TestPodStatsFromTheRuntime(t *testing.T) { // stats-1, stats-12, stats-13
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}},
@@ -197,7 +197,7 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // stats-1, stats-12, stats-13
 	assert.Nil(t, one(t, summary.Pods).Network, "stats-12")
 }
 
-func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // stats-5, stats-13, stats-14
+func TestCgroupsFillInMissingRuntimeStats(t *testing.T) { // stats-5, stats-13, stats-14
 	s, p := web("u1")
 	s.CPU, s.Memory, s.Processes = nil, nil, runtime.OptionalUint64{}
 	s.Containers[0].CPU, s.Containers[0].Memory, s.Containers[0].Swap = nil, &runtime.MemoryUsage{}, nil
@@ -238,7 +238,7 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // stats-5, stats
 	_, err = collector(t, stats.Config{}).Group("u1", "")
 	require.ErrorIs(t, err, os.ErrNotExist)
 
-	// The cgroup has vanished: what there is without it.
+	// The cgroup has vanished: the values that are available without it.
 	require.NoError(t, tree.Remove(t.Context(), group))
 	gone := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: tree,
@@ -305,7 +305,7 @@ func TestEphemeralStorage(t *testing.T) { // stats-10
 	assert.EqualValues(t, 1000, *pod.EphemeralStorage.CapacityBytes)
 }
 
-// Containers write to the files for their termination messages as much as they like.
+// The size of termination message files is chosen by the containers, so it counts.
 func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(t.TempDir(), "other")
@@ -316,7 +316,7 @@ func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o644))
 	}
-	// Neither what links lead to counts, nor what is not stored.
+	// Neither link targets nor sparse ranges count.
 	require.NoError(t, os.Symlink(other, filepath.Join(dir, "main", "00000002")))
 	require.NoError(t, os.Symlink(filepath.Dir(other), filepath.Join(dir, "linked")))
 	sparse := filepath.Join(dir, "main", "00000003")
@@ -336,11 +336,11 @@ func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	assert.EqualValues(t, 5+4, *used.InodesUsed)
 }
 
-// Where the runtime says part of it, the cgroup says the rest.
+// Fields that the runtime does not report come from the cgroup.
 func TestCgroupsFillInFieldByField(t *testing.T) {
 	s, p := web("u1")
 	s.Memory = &runtime.MemoryUsage{At: time.Unix(1000, 0), WorkingSet: known(500)}
-	s.CPU = &runtime.CPUUsage{At: time.Unix(1000, 0)} // it says when, and no more
+	s.CPU = &runtime.CPUUsage{At: time.Unix(1000, 0)} // a time and no values
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"cpu", "memory"}})
 	group := cgroups.Name{"kubepods", "podu1"}
 	use := cgroups.Stats{
@@ -368,7 +368,7 @@ func TestCgroupsFillInFieldByField(t *testing.T) {
 	assert.EqualValues(t, 4, main.Memory.PSI.Some.Avg10, "stats-14: of a container, whatever its cgroup is called")
 }
 
-// finder calls containers' cgroups as no driver does.
+// finder names containers' cgroups unlike any driver.
 type finder struct{ *cgroups.Tree }
 
 func (f finder) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error) {

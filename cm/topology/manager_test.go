@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A giver is a provider that does as it is told.
+// A giver is a provider with configurable responses.
 type giver struct {
 	name  string
 	log   *[]string
@@ -64,7 +64,7 @@ func node(id int) []topology.Hint {
 }
 
 // top-6: the order of providers, and of containers.
-func TestProvidersAreAskedInOrder(t *testing.T) {
+func TestProvidersAreCalledInOrder(t *testing.T) {
 	for scope, want := range map[topology.Scope][]string{
 		topology.ContainerScope: {
 			"a hints init", "b hints init", "a gives init [1]", "b gives init [1]",
@@ -122,7 +122,7 @@ func TestRejectionsHaveAReason(t *testing.T) {
 	}
 }
 
-func TestAPodThatAsksForNothingDoesNotWaitForItsTurn(t *testing.T) {
+func TestAPodWithoutAlignedResourcesDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log, idle []string
 		stuck := &giver{name: "stuck", log: &log, block: true}
@@ -139,7 +139,7 @@ func TestAPodThatAsksForNothingDoesNotWaitForItsTurn(t *testing.T) {
 		give()
 		require.ErrorIs(t, <-second, context.Canceled, "it gave up")
 		cancel()
-		require.ErrorIs(t, <-first, context.Canceled, "called off is not refused")
+		require.ErrorIs(t, <-first, context.Canceled, "a canceled call is no rejection")
 
 		m, err = topology.NewManager(topology.Config{Machine: topologytest.Machine(t, "vm-1cpu"), Providers: []topology.Provider{&giver{name: "idle", log: &idle}}})
 		require.NoError(t, err)

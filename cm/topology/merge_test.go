@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
 )
 
-// brute merges by going through every combination, as top-2 says it.
+// brute merges by trying every combination, as top-2 requires.
 func brute(m *topology.Machine, closest bool, lists [][]topology.Hint) topology.Hint {
 	needs := 0
 	for _, list := range lists {

@@ -33,7 +33,7 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got)
 }
 
-// What sysfs says of the machines that come along.
+// Machines as sysfs describes them.
 func TestMachinesAreReadFromSysfs(t *testing.T) {
 	var b strings.Builder
 	for _, name := range topologytest.Names() {
@@ -60,7 +60,7 @@ func pages(in map[int64]int64) string {
 	return fmt.Sprint(out)
 }
 
-func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestErrorsNameTheSysfsFile(t *testing.T) {
 	whole := func() fstest.MapFS {
 		root, err := topologytest.FS(topologytest.Description("xeon-2s"))
 		require.NoError(t, err)
@@ -132,7 +132,7 @@ func FuzzFS(f *testing.F) {
 	})
 }
 
-// top-2, top-3: what hints come to, under each policy.
+// top-2, top-3: the result of hints, under each policy.
 func TestHintsAreMerged(t *testing.T) {
 	two := topologytest.Machine(t, "xeon-2s")
 	four := topologytest.Machine(t, "xeon-4s")
@@ -148,9 +148,9 @@ func TestHintsAreMerged(t *testing.T) {
 		single    topology.Hint // what single-numa-node makes of it; the same, if zero
 		refuse    string        // by which policies
 	}{
-		"nobody cares":                {m: two, providers: []topology.Hints{nil, {"x": nil}}, best: h(true, 0, 1), single: topology.Any()},
+		"no preference":               {m: two, providers: []topology.Hints{nil, {"x": nil}}, best: h(true, 0, 1), single: topology.Any()},
 		"the lowest":                  {m: two, providers: []topology.Hints{{"cpu": either}}, best: h(true, 0)},
-		"what both can":               {m: two, providers: []topology.Hints{{"cpu": either}, {"gpu": {h(true, 1), h(false, 0, 1)}}}, best: h(true, 1)},
+		"common nodes":                {m: two, providers: []topology.Hints{{"cpu": either}, {"gpu": {h(true, 1), h(false, 0, 1)}}}, best: h(true, 1)},
 		"both, not the same":          {m: two, providers: []topology.Hints{{"cpu": {h(true, 0)}}, {"gpu": {h(true, 1), h(false, 0, 1)}}}, best: h(false, 0), single: topology.Hint{}, refuse: "restricted single-numa-node"},
 		"nothing in common":           {m: two, providers: []topology.Hints{{"cpu": {h(true, 0)}}, {"gpu": {h(true, 1)}}}, best: h(false, 0, 1), single: topology.Hint{}, refuse: "restricted single-numa-node"},
 		"one can't be given":          {m: two, providers: []topology.Hints{{"cpu": either}, {"gpu": {}}}, best: h(false, 0), single: topology.Hint{}, refuse: "restricted single-numa-node"},
@@ -177,7 +177,7 @@ func TestHintsAreMerged(t *testing.T) {
 	}
 }
 
-// The same hints in any order come to the same.
+// The order of hints does not affect the result.
 func TestTheOrderOfHintsDoesNotMatter(t *testing.T) {
 	m := topologytest.Machine(t, "epyc-2s-nps4")
 	var a, b []topology.Hint
@@ -219,7 +219,7 @@ func TestPoliciesScopesAndOptions(t *testing.T) {
 	_, err = topology.NewManager(topology.Config{Machine: m, Policy: topology.BestEffort, Options: topology.Options{MaxNodes: 9}})
 	require.NoError(t, err)
 	_, err = topology.NewManager(topology.Config{Machine: m})
-	require.NoError(t, err, "none does not look at the nodes")
+	require.NoError(t, err, "the policy none ignores the nodes")
 }
 
 func TestSubsetsComeByNumberOfNodes(t *testing.T) {

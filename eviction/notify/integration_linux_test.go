@@ -21,8 +21,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// eat makes this test binary a program that takes so many MiB when it is told to,
-// and says so.
+// eat makes this test binary a program that allocates so many MiB on command, and
+// reports it.
 const eat = "KUBEPARTS_NOTIFY_EAT"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// A hog is this binary as that program.
+// A hog is a process of this binary that runs that program.
 type hog struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -66,7 +66,7 @@ func newHog(t *testing.T) *hog {
 	return h
 }
 
-// end kills it, which is needed before its group can go.
+// end kills it, so that its cgroup can be removed.
 func (h *hog) end() {
 	if h.cmd.ProcessState == nil {
 		_ = h.cmd.Process.Kill()
@@ -79,7 +79,7 @@ func (h *hog) into(group string) {
 	require.NoError(h.t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, h.cmd.Process.Pid), 0o600))
 }
 
-// more has it take more; has waits until it has that.
+// more makes it allocate more; has waits until it has done so.
 func (h *hog) more() {
 	h.t.Helper()
 	_, err := io.WriteString(h.stdin, "more\n")
@@ -91,7 +91,7 @@ func (h *hog) has() {
 	require.True(h.t, h.lines.Scan())
 }
 
-// newGroup makes a cgroup in one that there is, and removes it in the end.
+// newGroup creates a cgroup below an existing one, and removes it when the test ends.
 func newGroup(t *testing.T, in string) string {
 	t.Helper()
 	dir := filepath.Join(in, fmt.Sprintf("kubeparts-notify-%d", os.Getpid()))
@@ -108,10 +108,10 @@ func newGroup(t *testing.T, in string) string {
 	return dir
 }
 
-// The kernel tells of a level that is passed, faster than anybody looks. What is
-// measured is held against the word of the program itself that it has the memory,
-// which comes through a pipe in the same run.
-func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
+// The kernel reports a level that is passed, faster than polling. The latency is
+// measured from the program's own report of the allocation, which arrives through a
+// pipe in the same run.
+func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	lab.Need(t, "linux", "root")
 	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.event_control"); err != nil {
 		t.Skip("this machine has no cgroup v1 with memory:", err) // the tests of v2 run in an emulated one
@@ -120,7 +120,7 @@ func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	hog := newHog(t)
 	hog.into(dir)
 
-	// Nobody looks within this test: what is told of is told by the kernel.
+	// There is no polling during this test: every notification is the kernel's.
 	var log strings.Builder
 	n, err := notify.New(notify.Config{Dir: dir, Poll: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
@@ -136,10 +136,10 @@ func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 		had := time.Now()
 		select {
 		case at := <-told:
-			t.Logf("%s: told %v after it was asked for, %v after all of it was there, which took %v",
+			t.Logf("%s: notified %v after the request, %v after the allocation, which took %v",
 				why, at.Sub(began), at.Sub(had), had.Sub(began))
 		case <-time.After(90 * time.Second):
-			t.Fatal(why + ": nobody told of it; " + log.String())
+			t.Fatal(why + ": no notification; " + log.String())
 		}
 	}
 	takeMore("the first level")

@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// The tests of cgroup v2, on a kernel that has it alone.
+// The tests of cgroup v2, on a kernel with cgroup v2 only.
 func TestIntegrationOnCgroupV2(t *testing.T) {
 	lab.Kernel(t, "github.com/kubeparts/kubeparts/eviction/notify")
 }

@@ -20,7 +20,7 @@ import (
 
 var _ eviction.Notifier = (*notify.Notifier)(nil)
 
-func TestALevelIsToldOfOnceUntilLessIsUsedAgain(t *testing.T) {
+func TestALevelIsReportedOnceUntilTheUsageFalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var used, told atomic.Int64
 		used.Store(10)
@@ -52,7 +52,7 @@ func TestALevelIsToldOfOnceUntilLessIsUsedAgain(t *testing.T) {
 	})
 }
 
-func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
+func TestALastingReadFailureIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Bool
 		n, err := notify.New(notify.Config{Poll: time.Second, Usage: func() (int64, error) {
@@ -67,7 +67,7 @@ func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		gone.Store(true)
 		time.Sleep(15 * time.Second)
-		gone.Store(false) // made anew
+		gone.Store(false) // created again
 		time.Sleep(30 * time.Second)
 		assert.Empty(t, ended)
 		gone.Store(true)
@@ -76,7 +76,7 @@ func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoGroupIsRefused(t *testing.T) {
+func TestADirectoryThatIsNoCgroupIsRejected(t *testing.T) {
 	_, err := notify.New(notify.Config{})
 	assert.EqualError(t, err, "notify: Config.Dir is empty")
 	_, err = notify.New(notify.Config{Dir: "x", Poll: -1})
@@ -95,9 +95,9 @@ func TestWhatIsNoGroupIsRefused(t *testing.T) {
 	}
 }
 
-// A directory with files of the names that a kernel would have tells of nothing by
-// itself: it is read.
-func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) {
+// A directory whose files are named like a kernel's emits no notifications: it is
+// polled.
+func TestFilesWithoutNotificationsArePolled(t *testing.T) {
 	for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
 		t.Run(file, func(t *testing.T) {
 			dir := t.TempDir()
@@ -115,7 +115,7 @@ func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) {
 			select {
 			case <-told:
 			case <-time.After(90 * time.Second):
-				t.Error("nobody told of it")
+				t.Error("no notification")
 			}
 			stop()
 			assert.NoError(t, <-ended)

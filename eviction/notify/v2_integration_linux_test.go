@@ -21,7 +21,7 @@ import (
 
 const v2 = "/sys/fs/cgroup"
 
-// onV2 makes a group of cgroup v2 that counts memory.
+// onV2 creates a cgroup of v2 with the memory controller.
 func onV2(t *testing.T) string {
 	t.Helper()
 	lab.NeedHere(t, "linux", "root")
@@ -33,12 +33,12 @@ func onV2(t *testing.T) string {
 	return newGroup(t, v2)
 }
 
-// A listener is a Notifier that runs.
+// A listener is a running Notifier.
 type listener struct {
 	*notify.Notifier
 	t     *testing.T
 	told  atomic.Int64
-	first chan time.Time // of all that it tells
+	first chan time.Time // of all notifications
 	log   *strings.Builder
 	end   func()
 }
@@ -75,12 +75,12 @@ func (l *listener) await(what string) time.Time {
 	case at := <-l.first:
 		return at
 	case <-time.After(90 * time.Second):
-		l.t.Fatal(what + ": nobody told of it")
+		l.t.Fatal(what + ": no notification")
 		return time.Time{}
 	}
 }
 
-// since waits until a figure of a file is so large, and returns when that was.
+// since waits until a figure of a file reaches a value, and returns the time.
 func since(t *testing.T, file string, figure func(line string) (n int64, ok bool), least int64) time.Time {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 90*time.Second; time.Sleep(2 * time.Millisecond) {
@@ -96,10 +96,9 @@ func since(t *testing.T, file string, figure func(line string) (n int64, ok bool
 	return time.Time{}
 }
 
-// A level that is passed is seen by the next look, of which there are four a
-// second. The best of three counts: what an emulated machine does in between is
-// not ours.
-func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) {
+// A level that is passed is detected by the next poll; there are four per second. The
+// best of three counts: delays of an emulated machine are not under test.
+func TestIntegrationALevelOfCgroupV2IsDetected(t *testing.T) {
 	dir := onV2(t)
 	hog := newHog(t)
 	hog.into(dir)
@@ -109,20 +108,20 @@ func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) {
 	for i, level := range []int64{80 << 20, 180 << 20, 280 << 20} {
 		require.NoError(t, l.Update([]int64{level}))
 		time.Sleep(300 * time.Millisecond)
-		require.Zero(t, l.told.Swap(0), "it was told of before anybody used that much")
+		require.Zero(t, l.told.Swap(0), "notified before the usage reached the level")
 		hog.more()
 		hog.has()
 		had := time.Now()
 		after := l.await(fmt.Sprint("level ", i)).Sub(had)
 		l.told.Store(0)
-		t.Logf("level %d: told %v after all of it was there", i, after)
+		t.Logf("level %d: notified %v after the allocation", i, after)
 		best = min(best, after)
 	}
 	assert.Less(t, best, 5*time.Second)
 }
 
-// Nobody looks in these: what is told of is told by the kernel.
-func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // memory.events
+// There is no polling in these: every notification is the kernel's.
+func TestIntegrationTheKernelReportsALimitThatIsMet(t *testing.T) { // memory.events
 	dir := onV2(t)
 	// Without PSI in this group, which a kernel before 6.1 cannot do without.
 	_ = os.WriteFile(filepath.Join(dir, "cgroup.pressure"), []byte("0"), 0o600)
@@ -140,11 +139,11 @@ func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // memory.ev
 		return n, err == nil
 	}, 1)
 	after := l.await("memory.high").Sub(met)
-	t.Logf("told %v after the limit was met", after)
+	t.Logf("notified %v after the limit was met", after)
 	hog.end()
 }
 
-func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // PSI
+func TestIntegrationTheKernelReportsTasksThatWaitForMemory(t *testing.T) { // PSI
 	dir := onV2(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
 	hog := newHog(t)
@@ -169,7 +168,7 @@ func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // PS
 		hog.more()
 		met := since(t, pressure, waited, before+150_000)
 		after := l.await("pressure").Sub(met)
-		t.Logf("told %v after tasks had waited for 150 ms", after)
+		t.Logf("notified %v after tasks had waited for 150 ms", after)
 		l.end()
 		assert.Empty(t, l.log.String())
 		hog.end()
@@ -183,9 +182,9 @@ func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // PS
 	hog.end()
 }
 
-// Files of a group that is gone have an event at any time: nobody is called for it
-// again and again.
-func TestIntegrationAGroupThatIsRemovedIsToldOfNoMore(t *testing.T) {
+// Files of a removed group always have an event pending: it must not cause repeated
+// notifications.
+func TestIntegrationARemovedCgroupIsNotReported(t *testing.T) {
 	dir := onV2(t)
 	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
 	require.NoError(t, os.Remove(dir))

@@ -300,7 +300,7 @@ func TestTheExamplePodsRun(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
+func TestAStartErrorNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()

@@ -88,7 +88,7 @@ func newTokens(t *testing.T, cfg auth.TokensConfig) *auth.Tokens {
 	return a
 }
 
-func TestATokenIsAskedAboutOnceInTwoMinutes(t *testing.T) { // sv-13
+func TestTokenReviewsAreCachedForTwoMinutes(t *testing.T) { // sv-13
 	synctest.Test(t, func(t *testing.T) {
 		api := new(tokens)
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
@@ -106,11 +106,11 @@ func TestATokenIsAskedAboutOnceInTwoMinutes(t *testing.T) { // sv-13
 
 		user, err := a.Authenticate(bearer(t.Context(), ""))
 		assert.Nil(t, user)
-		assert.NoError(t, err, "there is nothing to say of it")
+		assert.NoError(t, err, "no credentials are not an error")
 	})
 }
 
-func TestABadTokenIsAnErrorAndNotAskedAboutAgainAtOnce(t *testing.T) { // sv-13
+func TestABadTokenIsAnErrorAndCached(t *testing.T) { // sv-13
 	synctest.Test(t, func(t *testing.T) {
 		api := new(tokens)
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
@@ -128,7 +128,7 @@ func TestABadTokenIsAnErrorAndNotAskedAboutAgainAtOnce(t *testing.T) { // sv-13
 	})
 }
 
-func TestManyRequestsWithOneTokenAreOneQuestion(t *testing.T) {
+func TestConcurrentRequestsWithOneTokenShareAReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &tokens{takes: time.Second}
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
@@ -148,13 +148,13 @@ func TestManyRequestsWithOneTokenAreOneQuestion(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		cancel() // who asked goes; the others still want to know
+		cancel() // the first caller leaves; the others still wait
 		wg.Wait()
 		assert.Equal(t, 2, api.count())
 	})
 }
 
-func TestAnAPIServerThatCanNotAnswerIsAskedAgain(t *testing.T) {
+func TestAFailedReviewIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := apierrors.NewServiceUnavailable("starting")
 		api := &tokens{fails: []error{errors.New("connection refused"), unavailable, apierrors.NewTooManyRequests("slow down", 1)}}
@@ -168,7 +168,7 @@ func TestAnAPIServerThatCanNotAnswerIsAskedAgain(t *testing.T) {
 		_, err = a.Authenticate(bearer(t.Context(), "t-ann"))
 		require.Error(t, err)
 		assert.NotErrorIs(t, err, auth.ErrUnauthorized, "an unavailable review is no decision")
-		assert.Equal(t, asked+1, api.count(), "it would say so again")
+		assert.Equal(t, asked+1, api.count(), "unauthorized is cached")
 		_, err = a.Authenticate(bearer(t.Context(), "t-ann"))
 		require.NoError(t, err, "an error is not kept")
 
@@ -176,11 +176,11 @@ func TestAnAPIServerThatCanNotAnswerIsAskedAgain(t *testing.T) {
 		asked = api.count()
 		_, err = a.Authenticate(bearer(t.Context(), "else"))
 		require.Error(t, err)
-		assert.Equal(t, asked+5, api.count(), "not for ever")
+		assert.Equal(t, asked+5, api.count(), "not forever")
 	})
 }
 
-func TestATokenForSomebodyElseIsNotGood(t *testing.T) {
+func TestATokenForAnotherAudienceIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(tokens)
 		a := newTokens(t, auth.TokensConfig{Reviews: api, Audiences: []string{"node"}})
@@ -193,7 +193,7 @@ func TestATokenForSomebodyElseIsNotGood(t *testing.T) {
 	})
 }
 
-func TestTheCacheHasASize(t *testing.T) {
+func TestTheCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(tokens)
 		a := newTokens(t, auth.TokensConfig{Reviews: api, Size: 10})
@@ -235,7 +235,7 @@ func (f *access) Create(_ context.Context, r *authorizationv1.SubjectAccessRevie
 	return out, nil
 }
 
-func TestWhoMayDoWhatIsAskedAndRemembered(t *testing.T) {
+func TestAccessReviewsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(access)
 		a, err := auth.NewAccess(auth.AccessConfig{Reviews: api})
@@ -260,10 +260,10 @@ func TestWhoMayDoWhatIsAskedAndRemembered(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		ask(ann, get)
 		ask(ann, create)
-		assert.Len(t, api.asked, 4, "what was denied is asked again after 30 s")
+		assert.Len(t, api.asked, 4, "a denial expires after 30 s")
 		time.Sleep(5 * time.Minute)
 		ask(ann, get)
-		assert.Len(t, api.asked, 5, "what was allowed after 5 min")
+		assert.Len(t, api.asked, 5, "a permission expires after 5 min")
 		assert.True(t, ask(ann, auth.Attributes{Verb: "get", Path: "/healthz"}))
 
 		api.err = apierrors.NewBadRequest("what?")
@@ -274,7 +274,7 @@ func TestWhoMayDoWhatIsAskedAndRemembered(t *testing.T) {
 	})
 }
 
-func TestOneWayThatIsAllowedIsEnough(t *testing.T) { // sv-16
+func TestOneAllowedAttributeIsSufficient(t *testing.T) { // sv-16
 	api := new(access)
 	a, err := auth.NewAccess(auth.AccessConfig{Reviews: api})
 	require.NoError(t, err)
@@ -311,7 +311,7 @@ func certificateOf(t *testing.T, name string, usage x509.ExtKeyUsage, groups ...
 	return cert, pool
 }
 
-func TestACertificateSaysWhoItIs(t *testing.T) { // sv-13
+func TestACertificateIdentifiesItsUser(t *testing.T) { // sv-13
 	cert, pool := certificateOf(t, "ann", x509.ExtKeyUsageClientAuth, "g1", "g2")
 	_, other := certificateOf(t, "ann", x509.ExtKeyUsageClientAuth)
 	serving, servers := certificateOf(t, "ann", x509.ExtKeyUsageServerAuth)
@@ -336,7 +336,7 @@ func TestACertificateSaysWhoItIs(t *testing.T) { // sv-13
 	assert.NoError(t, err)
 }
 
-func TestTheChainGoesOnAfterANo(t *testing.T) { // sv-13
+func TestTheChainContinuesAfterADenial(t *testing.T) { // sv-13
 	api := new(tokens)
 	cert, _ := certificateOf(t, "eve", x509.ExtKeyUsageClientAuth)
 	chain := auth.Chain{auth.Certificates{Roots: x509.NewCertPool}, newTokens(t, auth.TokensConfig{Reviews: api}), auth.Anonymous{}}
@@ -358,7 +358,7 @@ func TestTheChainGoesOnAfterANo(t *testing.T) { // sv-13
 	assert.ErrorIs(t, err, auth.ErrUnauthorized)
 }
 
-func TestNewSaysWhatIsMissing(t *testing.T) {
+func TestNewNamesMissingFields(t *testing.T) {
 	_, err := auth.NewTokens(auth.TokensConfig{})
 	assert.ErrorContains(t, err, "Reviews is nil")
 	_, err = auth.NewAccess(auth.AccessConfig{})

@@ -66,8 +66,8 @@ func TestBadTokensEvictNoGoodOne(t *testing.T) {
 	})
 }
 
-// One remote host has 16 reviews under way at most, all together 64. All others are
-// refused at once, and cached tokens are answered at once.
+// One remote host has at most 16 reviews in progress, all together 64. All others are
+// rejected at once, and cached tokens are accepted at once.
 func TestAFloodOfBadTokensIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(tokens)
@@ -75,7 +75,7 @@ func TestAFloodOfBadTokensIsRefusedAtOnce(t *testing.T) {
 		_, err := a.Authenticate(from(t.Context(), "10.0.0.1", "t-ann"))
 		require.NoError(t, err)
 		api.takes = 9 * time.Second
-		for round := 1; round <= 2; round++ { // what is pending is given back
+		for round := 1; round <= 2; round++ { // the slots of pending reviews are released
 			asked := api.count()
 			var got outcomes
 			var wg sync.WaitGroup
@@ -103,7 +103,7 @@ func TestAFloodOfBadTokensIsRefusedAtOnce(t *testing.T) {
 
 			if round == 1 {
 				user, err = a.Authenticate(from(t.Context(), "10.0.0.1", "t-bob"))
-				require.NoError(t, err, "another host has reviews of its own")
+				require.NoError(t, err, "another host has a separate limit")
 				assert.Equal(t, "bob", user.Name)
 			}
 			wg.Wait()

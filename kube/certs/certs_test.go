@@ -39,7 +39,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
-// A signer is a cluster that signs what it is asked to.
+// A signer is a cluster that signs every request.
 type signer struct {
 	t    *testing.T
 	ca   *x509.Certificate
@@ -185,11 +185,11 @@ func TestANodeGetsItsFirstCertificate(t *testing.T) {
 		assert.Empty(t, left)
 
 		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
-		assert.Len(t, s.names(), 1, "what can be used is used")
+		assert.Len(t, s.names(), 1, "a valid certificate is used")
 	})
 }
 
-func TestAFirstCertificateIsAskedForUntilItIsGiven(t *testing.T) {
+func TestAFirstCertificateIsRequestedUntilItIsIssued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		s.fails = 3
@@ -199,7 +199,7 @@ func TestAFirstCertificateIsAskedForUntilItIsGiven(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsStartedAnewAsksForTheSame(t *testing.T) {
+func TestARestartedAgentRepeatsTheSameRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		s.silent = true
@@ -226,7 +226,7 @@ func TestARequestThatWasDeniedIsNotMadeAgain(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotBeUsedIsReplaced(t *testing.T) {
+func TestAnUnusableCertificateIsReplaced(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, s *signer, cfg *certs.Config){
 		"expired":            func(*testing.T, *signer, *certs.Config) { time.Sleep(25 * time.Hour) },
 		"another node's":     func(_ *testing.T, _ *signer, cfg *certs.Config) { cfg.NodeName = "n2" },
@@ -248,7 +248,7 @@ func TestWhatCanNotBeUsedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestAForeignKubeconfigIsLeftAlone(t *testing.T) {
 	s := newSigner(t)
 	cfg := configIn(t, s)
 	data := `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"t"}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`
@@ -257,7 +257,7 @@ func TestAKubeconfigOfSomebodyElseIsLeftAlone(t *testing.T) {
 	assert.Empty(t, s.names())
 }
 
-func TestWithoutAWayToAskThereIsAnError(t *testing.T) {
+func TestWithoutAConnectionThereIsAnError(t *testing.T) {
 	cfg := configIn(t, newSigner(t))
 	cfg.Bootstrap = nil
 	assert.ErrorContains(t, certs.Bootstrap(t.Context(), cfg), "Config.Bootstrap is nil")
@@ -293,7 +293,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		go func() { done <- rotation.Run(ctx) }()
 		time.Sleep(16 * time.Hour)
 		synctest.Wait()
-		assert.Len(t, s.names(), 1, "not before 70 percent of its time are over")
+		assert.Len(t, s.names(), 1, "not before 70 percent of its lifetime")
 		time.Sleep(6 * time.Hour)
 		synctest.Wait()
 		assert.Len(t, s.names(), 2, "but before 90 are")
@@ -303,10 +303,10 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		assert.EqualValues(t, 1, renewed.Load())
 		assert.Zero(t, failed.Load())
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
-		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
+		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "requested with the node's own certificate")
 
-		// Without an answer it is retried; when the certificate has expired
-		// meanwhile, it is asked for with the token, as at first.
+		// Without a response it is retried; if the certificate has expired meanwhile,
+		// it is requested with the token, as at first.
 		s.mu.Lock()
 		s.fails = 5000
 		s.mu.Unlock()

@@ -58,8 +58,8 @@ func runServing(t *testing.T, cfg certs.ServingConfig, test func(*certs.Serving)
 	require.EqualError(t, serving.Run(ctx), "certs: Serving.Run was called before")
 }
 
-// sv-2: a serving certificate is asked for with the signer kubernetes.io/kubelet-serving,
-// for what the node is reached at.
+// sv-2: a serving certificate is requested with the signer
+// kubernetes.io/kubelet-serving, for the node's addresses.
 func TestANodeGetsAServingCertificateOnceItHasAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, at := newSigner(t), new(place)
@@ -114,7 +114,7 @@ func TestAServingCertificateIsRenewedAndFollowsTheNode(t *testing.T) {
 	})
 }
 
-func TestAServingCertificateIsAskedForUntilItIsGiven(t *testing.T) {
+func TestAServingCertificateIsRequestedUntilItIsIssued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, at := newSigner(t), new(place)
 		at.move("n1", net.IPv4(10, 0, 0, 1))
@@ -149,8 +149,8 @@ func TestAServingCertificateIsAskedForUntilItIsGiven(t *testing.T) {
 	})
 }
 
-// A signer that leaves names out would do so again: it is not asked without end.
-func TestASignerThatLeavesNamesOutIsNotPestered(t *testing.T) {
+// A signer that omits names would omit them again: it is not called in a loop.
+func TestASignerThatOmitsNamesIsNotCalledRepeatedly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, at := newSigner(t), new(place)
 		s.forgetful = true
@@ -162,7 +162,7 @@ func TestASignerThatLeavesNamesOutIsNotPestered(t *testing.T) {
 	})
 }
 
-func TestAServingIsNotMadeOfNothing(t *testing.T) {
+func TestServingRequiresItsConfig(t *testing.T) {
 	s, at := newSigner(t), new(place)
 	for want, change := range map[string]func(*certs.ServingConfig){
 		"ServingConfig.Client is nil":    func(c *certs.ServingConfig) { c.Client = nil },

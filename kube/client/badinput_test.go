@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Bad input of the API server's, each with a bound on what it costs. perMinute is
-// how many calls an agent makes, all in all, lists and watches included.
+// Bad input from the API server, each with a bound on its cost. perMinute is the
+// agent's number of calls per minute, including lists and watches.
 func (a *agent) perMinute(minutes int) float64 {
 	synctest.Wait()
 	a.api.Forget()
@@ -35,7 +35,7 @@ func (a *agent) perMinute(minutes int) float64 {
 // now and then.
 const resting = 0.5
 
-func TestPodsWithImpossibleSpecsHurtNobody(t *testing.T) {
+func TestPodsWithImpossibleSpecsAffectNoOthers(t *testing.T) {
 	impossible := map[string]func(*v1.Pod){
 		"nothing":  func(p *v1.Pod) { p.Spec = v1.PodSpec{NodeName: nodeName} },
 		"twins":    func(p *v1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) },
@@ -90,7 +90,8 @@ func TestPodsWithImpossibleSpecsHurtNobody(t *testing.T) {
 	})
 }
 
-// The record shows less than was said, for ever: that is no edit to be mended.
+// The API server stores a shorter status than was sent: that is not an edit to be
+// repaired.
 func TestAStatusThatIsTooLargeCostsNoMoreCalls(t *testing.T) {
 	for name, limit := range map[string]int{"some of it fits": 10_000, "none of it fits": 50} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestAStatusThatIsTooLargeCostsNoMoreCalls(t *testing.T) {
 					a.meddle("big", func(s *v1.PodStatus) { s.Message = "" })
 				}
 				assert.LessOrEqual(t, a.perMinute(20), 1.5)
-				assert.Equal(t, n, a.recorded("FailedToUpdateStatus"), "told once")
+				assert.Equal(t, n, a.recorded("FailedToUpdateStatus"), "one event")
 			})
 		})
 	}
@@ -144,7 +145,7 @@ func TestClocksThatDifferEndNoPodEarlyOrLate(t *testing.T) {
 				gone.DeletionTimestamp, gone.DeletionGracePeriodSeconds = new(metav1.NewTime(time.Now().Add(skew))), new(int64(30))
 				a.api.Put(gone)
 				pass(15 * time.Second)
-				assert.Equal(t, v1.PodRunning, a.status("web").Phase, "it has 30 seconds, of which it takes 20")
+				assert.Equal(t, v1.PodRunning, a.status("web").Phase, "it uses 20 of its 30 seconds")
 				pass(15 * time.Second)
 				assert.Nil(t, a.api.Pod("prod", "web"))
 				assert.LessOrEqual(t, a.perMinute(60), resting)
@@ -162,7 +163,7 @@ func TestADeletedNamespaceIsNoHotLoop(t *testing.T) {
 		pass(5 * time.Second)
 		require.Equal(t, v1.PodRunning, a.status("web").Phase)
 
-		// It goes with all that is in it, and takes nothing new.
+		// It is deleted with its content, and accepts no new objects.
 		a.faults.set(func(c apitest.Call) apitest.Fault {
 			if c.Verb == "create" || c.Verb == "patch" || c.Verb == "delete" || c.Verb == "get" {
 				return apitest.Fault{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: `namespaces "prod" not found`}
@@ -187,11 +188,11 @@ func TestADeletedNamespaceIsNoHotLoop(t *testing.T) {
 		assert.LessOrEqual(t, a.perMinute(60), 2.0)
 		a.faults.set(nil)
 		pass(6 * time.Minute)
-		assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase, "the namespace is there again")
+		assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase, "the namespace exists again")
 	})
 }
 
-func TestAnAgentThatMayDoNothingAsksSeldom(t *testing.T) {
+func TestAnAgentWithoutPermissionsCallsSeldom(t *testing.T) {
 	for name, code := range map[string]int{"forbidden": http.StatusForbidden, "unauthorized": http.StatusUnauthorized} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,8 +214,8 @@ func TestAnAgentThatMayDoNothingAsksSeldom(t *testing.T) {
 				for _, pod := range []string{"a", "b", "c"} {
 					assert.EqualValues(t, 1, a.status(pod).ContainerStatuses[0].RestartCount)
 				}
-				// The mirror pod is asked for at the first sync after the rest of 5m: up to
-				// 90s later. Then its status.
+				// The mirror pod is requested at the first sync after the rest of 5m:
+				// up to 90s later. Then its status.
 				pass(7 * time.Minute)
 				assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase)
 			})

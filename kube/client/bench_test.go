@@ -28,10 +28,10 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// What a pod costs the API server, from its binding to its end. The kubelet
-// reads each pod before it writes its status (st-66, st-67), and so needs 2 calls
-// for each of the changes below and 1 to delete: 9 at least.
-func TestWhatAPodCostsTheAPIServer(t *testing.T) {
+// The API server calls of a pod, from its binding to its end. The kubelet reads each
+// pod before it writes its status (st-66, st-67), and so needs 2 calls for each of the
+// changes below and 1 to delete: 9 at least.
+func TestCallsPerPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
 		objects, err := client.NewObjects(client.ObjectsConfig{Client: connect(t, d.api).API})
@@ -42,7 +42,7 @@ func TestWhatAPodCostsTheAPIServer(t *testing.T) {
 		running(t, m.Run)
 		d.api.Put(newSecret("db", "x"), newService("default", "kubernetes"))
 		first := userOf("first", "db")
-		objects.Register(first) // another pod of the same application is there
+		objects.Register(first) // another pod of the same application exists
 		synctest.Wait()
 		d.api.Forget()
 
@@ -68,13 +68,14 @@ func TestWhatAPodCostsTheAPIServer(t *testing.T) {
 		objects.Unregister(d.api.Pod("prod", "web").UID)
 		pass(time.Hour)
 		assert.Nil(t, d.api.Pod("prod", "web"))
-		calls := said(d.api.Calls())
+		calls := callsOf(d.api.Calls())
 		t.Logf("%d calls: %s", len(calls), strings.Join(calls, ", "))
 		assert.LessOrEqual(t, len(calls), 5)
 	})
 }
 
-// BenchmarkUpdatePodStatus is what a status costs the node: patch, call, answer.
+// BenchmarkUpdatePodStatus measures the node's cost of a status: patch, call,
+// response.
 func BenchmarkUpdatePodStatus(b *testing.B) {
 	api := new(apitest.Server)
 	api.Put(newPod("web"))
@@ -128,8 +129,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// synced returns pods that have been read, and who writes their statuses without
-// a limit.
+// synced returns a synced Pods, and Statuses without a rate limit.
 func synced(b *testing.B, api *apitest.Server) (*client.Pods, *client.Statuses) {
 	conn, err := client.ConnectTo(api.RESTConfig(), client.Config{QPS: -1})
 	require.NoError(b, err)
@@ -142,8 +142,8 @@ func synced(b *testing.B, api *apitest.Server) (*client.Pods, *client.Statuses) 
 	return pods, s
 }
 
-// BenchmarkMemory is what a node of 110 pods that refer to 200 Secrets keeps in
-// mind, with connections as in life (TLS, HTTP/2) to a server in another process.
+// BenchmarkMemory measures the memory of a node of 110 pods that refer to 200 Secrets,
+// with realistic connections (TLS, HTTP/2) to a server in another process.
 func BenchmarkMemory(b *testing.B) {
 	url := otherProcess(b)
 	for i := range b.N {

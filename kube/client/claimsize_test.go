@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-func TestAClaimThatHasGrownSaysSo(t *testing.T) { // vol-16
+func TestAnExpandedClaimIsReported(t *testing.T) { // vol-16
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		objects, err := client.NewObjects(client.ObjectsConfig{Client: connect(t, api).API})
@@ -35,7 +35,7 @@ func TestAClaimThatHasGrownSaysSo(t *testing.T) { // vol-16
 		claim, err := objects.PersistentVolumeClaim(t.Context(), "prod", "data")
 		require.NoError(t, err)
 		require.NoError(t, objects.ClaimExpanded(t.Context(), claim, resource.MustParse("2Gi")))
-		assert.Equal(t, "1Gi", claim.Status.Capacity.Storage().String(), "what was given is not changed")
+		assert.Equal(t, "1Gi", claim.Status.Capacity.Storage().String(), "the argument is not changed")
 		after, err := objects.PersistentVolumeClaim(t.Context(), "prod", "data")
 		require.NoError(t, err)
 		assert.Equal(t, "2Gi", after.Status.Capacity.Storage().String())

@@ -52,7 +52,7 @@ func TestAKubeconfigFileIsRead(t *testing.T) {
 	assert.Equal(t, "https://two:6443", cfg.Host)
 }
 
-func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
+func TestErrorsNameTheInvalidField(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, tc := range map[string]struct {
@@ -121,7 +121,7 @@ func TestOneKindOfCallDoesNotHoldUpAnother(t *testing.T) {
 		}))
 		assert.Equal(t, 5*time.Second, timed(func(ctx context.Context) {
 			_, _ = conn.AccessReviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, new(authorizationv1.SubjectAccessReview), metav1.CreateOptions{})
-		}), "token reviews take none of what access reviews may use")
+		}), "token reviews do not use the limit of access reviews")
 		assert.Zero(t, timed(func(ctx context.Context) {
 			_, _ = conn.Heartbeats.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		}))

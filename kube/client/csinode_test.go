@@ -16,7 +16,7 @@ import (
 )
 
 // vol-64
-func TestDriversAreMadeKnown(t *testing.T) {
+func TestDriversAreAddedToTheCSINode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{"kept": "yes"}}})
@@ -55,7 +55,7 @@ func TestDriversAreMadeKnown(t *testing.T) {
 	})
 }
 
-// ns-10: the object is there before any driver is.
+// ns-10: the object exists before any driver registers.
 func TestACSINodeIsMadeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)

@@ -6,10 +6,10 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// What a client of the API server weighs is client-go: its typed clients know
-// every kind there is. That is why it lives in a module of its own, and why no
-// core package knows of it.
-func TestWhatTheClientWeighs(t *testing.T) {
+// Nearly all dependencies of an API server client are client-go's: its typed clients
+// contain every kind. That is why the client is a module of its own, and why no core
+// package imports it.
+func TestDependenciesOfTheClient(t *testing.T) {
 	deptest.Closure{
 		Package: "kube/client",
 		Max:     600,

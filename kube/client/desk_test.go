@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A switchboard is a Fault that changes under way.
+// A switchboard is a Fault that can be changed during a test.
 type switchboard struct {
 	mu  sync.Mutex
 	now func(apitest.Call) apitest.Fault
@@ -87,8 +87,8 @@ func (d *desk) recorded() []string {
 	return d.events
 }
 
-// said is what a call says, but for watches.
-func said(calls []apitest.Call) []string {
+// callsOf formats calls, watches excluded.
+func callsOf(calls []apitest.Call) []string {
 	var out []string
 	for _, c := range calls {
 		if c.Verb != "watch" && c.Verb != "list" {

@@ -16,14 +16,14 @@ func putBack(s *v1.PodStatus) { s.Phase, s.ContainerStatuses = v1.PodPending, ni
 
 // From the watch, through podsource.Merge and the loop, to status.Manager.Reconcile
 // and back: the only way. virtual-kubelet had none (#899).
-func TestAStatusThatSomebodyElseChangedIsMended(t *testing.T) { // st-71
+func TestAStatusChangedByAnotherClientIsRepaired(t *testing.T) { // st-71
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t, serving("web"))
 		require.Equal(t, v1.PodRunning, a.status("web").Phase)
 		pass(time.Hour)
 		a.calls()
 		pass(time.Hour)
-		assert.Empty(t, a.calls(), "what comes back by the watch is no edit")
+		assert.Empty(t, a.calls(), "the watch event of an own write is no edit")
 
 		a.meddle("web", putBack)
 		pass(5 * time.Second)
@@ -45,9 +45,9 @@ func TestAStatusThatSomebodyElseChangedIsMended(t *testing.T) { // st-71
 		}
 		assert.LessOrEqual(t, len(a.calls()), 5, "in ten more")
 		pass(20 * time.Minute)
-		assert.Equal(t, v1.PodRunning, a.status("web").Phase, "in the end it is right")
+		assert.Equal(t, v1.PodRunning, a.status("web").Phase, "it is repaired eventually")
 
-		// What is others' to write is left alone.
+		// Fields that others own are left alone.
 		a.calls()
 		a.meddle("web", func(s *v1.PodStatus) {
 			s.Conditions = append(s.Conditions, condition("example.com/gate", v1.ConditionTrue))
@@ -58,7 +58,7 @@ func TestAStatusThatSomebodyElseChangedIsMended(t *testing.T) { // st-71
 	})
 }
 
-func TestAnEditThatCannotBeMendedIsTriedAgainLater(t *testing.T) { // st-68, st-71
+func TestAFailedRepairIsRetriedLater(t *testing.T) { // st-68, st-71
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t, serving("web"))
 		a.faults.set(about("patch", apitest.Fault{Code: 403}))
@@ -73,7 +73,7 @@ func TestAnEditThatCannotBeMendedIsTriedAgainLater(t *testing.T) { // st-68, st-
 	})
 }
 
-func TestTheMirrorOfAStaticPodIsMendedAndMadeAnew(t *testing.T) { // st-71, mir-6
+func TestTheMirrorOfAStaticPodIsRepairedAndRecreated(t *testing.T) { // st-71, mir-6
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t)
 		static := serving("etcd-node-1")

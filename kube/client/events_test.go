@@ -104,7 +104,7 @@ func TestEventsOfOneReasonBecomeOne(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatManyEventsAreAboutIsQuietedDown(t *testing.T) {
+func TestEventsOfOneObjectAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		dropped := 0
@@ -129,7 +129,7 @@ func TestAnObjectThatManyEventsAreAboutIsQuietedDown(t *testing.T) {
 	})
 }
 
-func TestEventsWaitForAServerThatIsAway(t *testing.T) {
+func TestEventsWaitForAnUnavailableServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(switchboard)
 		api := &apitest.Server{Fault: s.fault}
@@ -153,13 +153,13 @@ func TestEventsWaitForAServerThatIsAway(t *testing.T) {
 		api.Forget()
 		e.Record(event("db", "Pulled", ""))
 		pass(time.Hour)
-		assert.Len(t, api.Calls(), 12, "and then it is given up")
+		assert.Len(t, api.Calls(), 12, "and then it is dropped")
 		require.Len(t, dropped, 1)
 		require.ErrorIs(t, dropped[0], apitest.ErrRefused)
 	})
 }
 
-func TestAnEventThatIsRefusedIsNotTriedAgain(t *testing.T) {
+func TestARejectedEventIsNotRetried(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 409, 413, 422} {
 		synctest.Test(t, func(t *testing.T) {
 			s := new(switchboard)
@@ -190,7 +190,7 @@ func TestAThrottledEventIsWrittenInTheEnd(t *testing.T) {
 	})
 }
 
-func TestAnEventThatHasExpiredIsWrittenAnew(t *testing.T) {
+func TestAnExpiredEventIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		e := newEvents(t, api, client.EventsConfig{})
@@ -224,7 +224,7 @@ func TestAnAgentThatEndsWritesTheLastEvents(t *testing.T) {
 	})
 }
 
-func TestWhatEventsNeed(t *testing.T) {
+func TestConfigOfEvents(t *testing.T) {
 	conn := connect(t, new(apitest.Server))
 	for want, cfg := range map[string]client.EventsConfig{
 		"client: EventsConfig.Client is nil":     {NodeName: nodeName},

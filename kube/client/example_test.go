@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-// The pods of one node come from an API server, and a status goes back.
+// The pods of one node are read from an API server, and a status is written to it.
 func Example() {
 	api := new(apitest.Server) // a server in memory; client.Connect has the others
 	api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}, Spec: v1.PodSpec{NodeName: "node-1"}})
@@ -31,9 +31,9 @@ func Example() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	err = pods.Run(ctx, func(set []*v1.Pod) {
-		defer stop() // one look is enough here; a podsource.Merge goes on
+		defer stop() // the first set is enough here
 		for _, pod := range set {
-			fmt.Println("wanted:", pod.Namespace+"/"+pod.Name)
+			fmt.Println("desired:", pod.Namespace+"/"+pod.Name)
 			if err := statuses.UpdatePodStatus(ctx, pod, v1.PodStatus{Phase: v1.PodRunning, PodIP: "10.0.0.7"}); err != nil {
 				log.Fatal(err)
 			}
@@ -47,12 +47,12 @@ func Example() {
 		fmt.Println(call)
 	}
 	// Output:
-	// wanted: prod/web
+	// desired: prod/web
 	// the server has: Running 10.0.0.7
 	// patch pods/status prod/web
 }
 
-// A Secret is followed as long as a pod refers to it, and its changes are told.
+// A Secret is watched as long as a pod refers to it, and its changes are reported.
 func ExampleObjects() {
 	api := new(apitest.Server)
 	secret := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "db"}, Data: map[string][]byte{"password": []byte("one")}}

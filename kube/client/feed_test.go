@@ -38,15 +38,15 @@ func TestOneWatchServesManyNodes(t *testing.T) {
 			running(t, func(ctx context.Context) error { return pods.Run(ctx, taken.set) })
 		}
 		pass(time.Second)
-		assert.Zero(t, takers["n1"].count(), "nothing is said before the first list")
+		assert.Zero(t, takers["n1"].count(), "nothing is delivered before the first list")
 		running(t, feed.Run)
 		pass(time.Second)
 		last := func(name string) int { return len(takers[name].last()) }
-		assert.Equal(t, 1, takers["n3"].count(), "a node without pods is told that it has none")
+		assert.Equal(t, 1, takers["n3"].count(), "a node without pods gets an empty set")
 		assert.Equal(t, []int{1, 1, 0}, []int{last("n1"), last("n2"), last("n3")})
 		assert.Equal(t, 1, api.Watches("pods"))
 		assert.ElementsMatch(t, []string{"a n1 false", "b n2 false", "free  false"}, saw)
-		told := takers["n2"].count()
+		before := takers["n2"].count()
 
 		saw = nil
 		api.Put(podOn("free", "n1"))
@@ -55,7 +55,7 @@ func TestOneWatchServesManyNodes(t *testing.T) {
 		assert.Equal(t, 1, last("n1"))
 		assert.Contains(t, takers["n1"].last()[0], "free")
 		assert.Equal(t, []string{"free n1 false", "a n1 true"}, saw)
-		assert.Equal(t, told, takers["n2"].count(), "others hear nothing of it")
+		assert.Equal(t, before, takers["n2"].count(), "other nodes are not notified")
 
 		// What happened while the watch was away and history is forgotten.
 		saw = nil
@@ -71,7 +71,7 @@ func TestOneWatchServesManyNodes(t *testing.T) {
 		assert.True(t, synced)
 		assert.Len(t, all, 2)
 
-		// One that comes late is told what there is.
+		// A late subscriber gets the current set.
 		late, err := client.NewPods(client.PodsConfig{Feed: feed, NodeName: "n1"})
 		require.NoError(t, err)
 		heard := new(taker)

@@ -22,7 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// What the server (3 MiB) or its store (1.5 MiB) does not take is said in fewer words.
+// A status that exceeds the limit of the server (3 MiB) or of its store (1.5 MiB) is
+// shortened.
 func clusterTooLarge(t *testing.T, c *cluster) {
 	m, _ := c.connect(t, "large")
 	pods, err := client.NewPods(client.PodsConfig{Client: m.conn.API, NodeName: m.node})
@@ -39,16 +40,16 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 	stopsWithin(t, patience, statuses.Run)
 	for name, messages := range map[string]int{"for the store": 600, "for the server": 1200} {
 		pod := m.make(strings.ReplaceAll(name, " ", "-"))
-		soon(t, "the pod is wanted", func() bool { return pods.Pod(pod.UID) != nil })
-		said := runningStatus()
+		soon(t, "the pod is desired", func() bool { return pods.Pod(pod.UID) != nil })
+		reported := runningStatus()
 		for i := range messages {
-			said.ContainerStatuses = append(said.ContainerStatuses, v1.ContainerStatus{
+			reported.ContainerStatuses = append(reported.ContainerStatuses, v1.ContainerStatus{
 				Name: fmt.Sprintf("c%04d", i), State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{
 					Reason: "CreateContainerError", Message: strings.Repeat("no! ", 1000),
 				}},
 			})
 		}
-		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, said), name)
+		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, reported), name)
 		got := m.get(pod.Name)
 		require.Len(t, got.Status.ContainerStatuses, messages+1)
 		assert.Equal(t, "CreateContainerError", got.Status.ContainerStatuses[messages].State.Waiting.Reason)
@@ -58,16 +59,16 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 		assert.NoError(t, (<-calls).Err)
 
 		// And it is known from now on.
-		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, said))
-		said.ContainerStatuses[1].RestartCount = 7
-		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, said))
+		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, reported))
+		reported.ContainerStatuses[1].RestartCount = 7
+		require.NoError(t, statuses.UpdatePodStatus(t.Context(), pod, reported))
 		assert.EqualValues(t, 7, m.get(pod.Name).Status.ContainerStatuses[1].RestartCount)
 		assert.NoError(t, (<-calls).Err)
 		for len(calls) > 0 {
 			c := <-calls
 			t.Errorf("one more call: %s %v", c.Verb, c.Err)
 		}
-		assert.Empty(t, events, "and it is told once")
+		assert.Empty(t, events, "and only one event")
 	}
 }
 
@@ -99,7 +100,7 @@ func clusterClocks(t *testing.T, c *cluster) {
 		m.cable.plug()
 		last := lastOf(t, w)
 		require.Equal(t, pod.UID, last.UID)
-		require.NotNil(t, last.Status.ContainerStatuses[0].State.Terminated, "how it ended was told before it went")
+		require.NotNil(t, last.Status.ContainerStatuses[0].State.Terminated, "the exit is reported before the deletion")
 		assert.EqualValues(t, 143, last.Status.ContainerStatuses[0].State.Terminated.ExitCode, "it had its time")
 		assert.WithinRange(t, last.Status.ContainerStatuses[0].State.Terminated.FinishedAt.Time, begun.Add(-time.Second), time.Now())
 	}
@@ -177,14 +178,14 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 	begun := time.Now()
 	m.tally.forget()
 	require.NoError(t, c.admin.CoreV1().Namespaces().Delete(t.Context(), m.node, metav1.DeleteOptions{}))
-	soon(t, "the namespace is gone, and what was in it", func() bool {
-		for _, pod := range all.Items { // there is always something to say of those that are left
+	soon(t, "the namespace and its content are gone", func() bool {
+		for _, pod := range all.Items { // make the status of each remaining pod change
 			_ = m.runtime.Exit(pod.UID, "restless", 1) // it may be gone
 		}
 		_, err := c.admin.CoreV1().Namespaces().Get(t.Context(), m.node, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-	soon(t, "what was told to go has stopped, and the static pod goes on", func() bool {
+	soon(t, "deleted pods have stopped, and the static pod continues", func() bool {
 		left, err := m.runtime.Pods(t.Context())
 		require.NoError(t, err)
 		var names []string
@@ -197,7 +198,7 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 	})
 	// A change of a pod may cost a patch, and each pod its end; the copy of the static
 	// pod is refused, and rests.
-	m.bounded("while the namespace goes", begun, 10*pods, 20*pods)
+	m.bounded("while the namespace is deleted", begun, 10*pods, 20*pods)
 	m.tally.forget()
 	gone := time.Now()
 	time.Sleep(5 * time.Second)

@@ -21,7 +21,7 @@ import (
 
 const patience = 90 * time.Second
 
-// soon waits until what is said holds; the machine may be busy.
+// soon waits until holds returns true; the machine may be busy.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	require.Eventually(t, holds, patience, 50*time.Millisecond, what)
@@ -87,9 +87,9 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 		return pod
 	}
 
-	// A pod comes, a status goes, what others wrote stays.
+	// A pod is received, its status is written, and other writers' fields stay.
 	web := create()
-	soon(t, "the pod is wanted", func() bool { return pods.Pod(web.UID) != nil })
+	soon(t, "the pod is desired", func() bool { return pods.Pod(web.UID) != nil })
 	gate := []byte(`{"status":{"conditions":[{"type":"example.com/gate","status":"True"}]}}`)
 	_, err = admin.API.CoreV1().Pods("prod").Patch(ctx, "web", types.StrategicMergePatchType, gate, metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	_, err = admin.API.CoreV1().Pods("prod").Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"status":{"reason":"Meddled"}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	soon(t, "the change is seen", func() bool { return pods.Pod(web.UID).Status.Reason == "Meddled" })
-	require.NoError(t, statuses.UpdatePodStatus(ctx, pods.Pod(web.UID), runningStatus())) // as status.Manager.Reconcile has it said
+	require.NoError(t, statuses.UpdatePodStatus(ctx, pods.Pod(web.UID), runningStatus())) // as after status.Manager.Reconcile
 	assert.Empty(t, get("web").Status.Reason)
 
 	// Secrets of the node's pods may be followed, and those of others not.
@@ -129,20 +129,20 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	_, err = objects.RuntimeClass("none")
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 
-	// The same name again: what is said of the first is not said of the second.
+	// The same name again: the status of the first pod is not applied to the second.
 	require.NoError(t, admin.API.CoreV1().Pods("prod").Delete(ctx, "web", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	second := create()
 	require.NoError(t, statuses.UpdatePodStatus(ctx, web, failedStatus()))
 	require.NoError(t, statuses.DeletePod(ctx, web))
 	require.NotNil(t, get("web"))
 	assert.Equal(t, v1.PodPending, get("web").Status.Phase)
-	soon(t, "the second pod is wanted", func() bool { return pods.Pod(second.UID) != nil && pods.Pod(web.UID) == nil })
+	soon(t, "the second pod is desired", func() bool { return pods.Pod(second.UID) != nil && pods.Pod(web.UID) == nil })
 
 	// The server is away while things change.
 	plane.StopAPI()
 	err = statuses.UpdatePodStatus(ctx, second, runningStatus())
 	require.Error(t, err)
-	assert.NotNil(t, pods.Pod(second.UID), "what was known stays")
+	assert.NotNil(t, pods.Pod(second.UID), "the cached pod stays")
 	plane.StartAPI()
 	soon(t, "the status arrives", func() bool { return statuses.UpdatePodStatus(ctx, second, runningStatus()) == nil })
 	assert.Equal(t, v1.PodRunning, get("web").Status.Phase)
@@ -166,13 +166,13 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	made := asMade(t, static)
 	made.OwnerReferences[0].UID = node.UID
 	require.NoError(t, mirrors.CreateMirror(ctx, made))
-	require.NoError(t, mirrors.CreateMirror(ctx, made), "it is there already")
+	require.NoError(t, mirrors.CreateMirror(ctx, made), "it exists already")
 	soon(t, "the mirror pod has the status", func() bool { return get(static.Name).Status.Phase == v1.PodRunning })
 	assert.Equal(t, "h1", get(static.Name).Annotations[v1.MirrorPodAnnotationKey])
 	require.NoError(t, mirrors.DeleteMirror(ctx, get(static.Name)))
 	soon(t, "the mirror pod is gone", func() bool { return get(static.Name) == nil })
 
-	// And people can read what happened.
+	// And the events can be read.
 	events.Record(runtime.Event{Object: runtime.PodRef(second), Type: v1.EventTypeNormal, Reason: "Killing", Message: "Stopping container main"})
 	events.Record(runtime.Event{Object: runtime.PodRef(second), Type: v1.EventTypeNormal, Reason: "Killing", Message: "Stopping container main"})
 	soon(t, "the event is counted", func() bool {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// Trouble with a real server: nothing is lost, and retries are bounded. Each
-// test has a node, a namespace and a cable of its own.
+// Faults with a real server: nothing is lost, and retries are bounded. Each test has a
+// separate node, namespace and connection.
 func TestIntegrationClusterOfTrouble(t *testing.T) {
 	lab.Need(t, "kubernetes")
 	c := newCluster(t)
@@ -39,8 +39,8 @@ func TestIntegrationClusterOfTrouble(t *testing.T) {
 	})
 }
 
-// Changes while no watch is open are delivered later: by resuming, where the server still
-// knows what was, and else (410 Gone) by reading everything once.
+// Changes while no watch is open are delivered later: by resuming, where the server
+// still has the history, and otherwise (410 Gone) by listing everything once.
 func clusterCut(t *testing.T, c *cluster, compact bool) {
 	const rounds = 2
 	m := c.newMember(t, fmt.Sprintf("cut-%v", compact))
@@ -77,8 +77,8 @@ func clusterCut(t *testing.T, c *cluster, compact bool) {
 	m.bounded("pods", begun, 2, 20)
 }
 
-// A server that answers a node with 429 and nothing else is left in peace, and told
-// everything once when that is over.
+// A server that answers a node only with 429 is not overloaded, and gets each update
+// once when that is over.
 func clusterStorm(t *testing.T, c *cluster) {
 	const pods = 10
 	m := c.newMember(t, "storm")
@@ -120,11 +120,11 @@ func clusterStorm(t *testing.T, c *cluster) {
 		require.NoError(t, m.runtime.Exit(m.get(name).UID, "main", 1))
 	}
 	refused := func(a asking) bool { return a.code == http.StatusTooManyRequests }
-	soon(t, "it is refused, again and again", func() bool {
+	soon(t, "it is rejected repeatedly", func() bool {
 		return m.tally.count(func(a asking) bool { return refused(a) && a.verb == "watch" }) > 1 &&
 			m.tally.count(func(a asking) bool { return refused(a) && a.verb == "patch" }) > 3*pods
 	})
-	// The client does as Retry-After says: a request a second for each pod.
+	// The client obeys Retry-After: a request a second for each pod.
 	m.bounded("while it storms", begun, 1.5*pods, 3*pods)
 	for _, name := range names {
 		assert.Zero(t, m.get(name).Status.ContainerStatuses[0].RestartCount)
@@ -139,7 +139,7 @@ func clusterStorm(t *testing.T, c *cluster) {
 		})
 	}
 	taken := m.tally.count(func(a asking) bool { return a.verb == "patch" && a.code == 200 })
-	assert.LessOrEqual(t, taken, 3*pods, "ended, waits, runs: nothing is told twice")
+	assert.LessOrEqual(t, taken, 3*pods, "terminated, waiting, running: no update is sent twice")
 	m.make("late")
 	m.ready("late")
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A cluster is a real control plane, of which the test can be anybody.
+// A cluster is a real control plane, on which the test can use any identity.
 type cluster struct {
 	*lab.ControlPlane
 	admin kubernetes.Interface
@@ -133,11 +133,11 @@ func (c *cluster) store(t *testing.T, what string, ask map[string]any) map[strin
 	res, err := http.Post(c.Etcd+"/v3/kv/"+what, "application/json", bytes.NewReader(body))
 	require.NoError(t, err)
 	defer res.Body.Close()
-	said, err := io.ReadAll(res.Body)
+	data, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, res.StatusCode, "%s: %s", what, said)
+	require.Equal(t, http.StatusOK, res.StatusCode, "%s: %s", what, data)
 	answer := map[string]any{}
-	require.NoError(t, json.Unmarshal(said, &answer))
+	require.NoError(t, json.Unmarshal(data, &answer))
 	return answer
 }
 
@@ -187,7 +187,7 @@ func (m *member) occupy(t *testing.T) {
 	require.NoError(t, err)
 	to := strings.TrimPrefix(m.cluster.URL, "https://")
 	asks := &http.Client{Transport: &http.Transport{TLSClientConfig: tlsConfig, DisableKeepAlives: true}}
-	soon(t, "the node is sent away", func() bool {
+	soon(t, "the node is rejected", func() bool {
 		conn, err := tls.Dial("tcp", to, tlsConfig)
 		require.NoError(t, err)
 		_, err = fmt.Fprintf(conn, "POST /api/v1/namespaces/%s/events HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n", m.node, to)
@@ -272,7 +272,7 @@ func (c *cable) note(conns ...net.Conn) bool {
 	return !c.cut
 }
 
-// unplug ends what there is, and what comes.
+// unplug closes all connections, existing and new.
 func (c *cable) unplug() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,8 +288,8 @@ func (c *cable) plug() {
 	c.cut = false
 }
 
-// A tally has what an agent asked for, on the wire: what the client repeats by itself
-// counts each time.
+// A tally records an agent's requests on the wire: retries by the client count
+// separately.
 type tally struct {
 	mu    sync.Mutex // guards the fields below
 	asked []asking

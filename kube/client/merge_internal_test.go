@@ -30,67 +30,67 @@ func TestMerge(t *testing.T) { // section 7.8
 		return c
 	}
 	for name, tc := range map[string]struct {
-		old, said, want v1.PodStatus
-		mirror          bool
+		old, reported, want v1.PodStatus
+		mirror              bool
 	}{
 		"st-74: foreign conditions from old, owned ones from new": {
-			old:  v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "True", ""), cond(v1.PodReady, "False", "a"), cond(v1.PodResizePending, "True", "")}},
-			said: v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "False", ""), cond("mine", "True", ""), cond(v1.PodReady, "True", "")}},
-			want: v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "True", ""), cond(v1.PodReady, "True", "")}},
+			old:      v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "True", ""), cond(v1.PodReady, "False", "a"), cond(v1.PodResizePending, "True", "")}},
+			reported: v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "False", ""), cond("mine", "True", ""), cond(v1.PodReady, "True", "")}},
+			want:     v1.PodStatus{Conditions: []v1.PodCondition{cond("gate", "True", ""), cond(v1.PodReady, "True", "")}},
 		},
-		"st-75: a disruption is not told before the end": {
-			old:  v1.PodStatus{Phase: v1.PodRunning},
-			said: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
-			want: v1.PodStatus{Phase: v1.PodRunning},
+		"st-75: a disruption is not reported before the end": {
+			old:      v1.PodStatus{Phase: v1.PodRunning},
+			reported: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
+			want:     v1.PodStatus{Phase: v1.PodRunning},
 		},
-		"st-75: it is told with the end, as of then": {
-			old:  v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
-			said: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
-			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{refreshed}},
+		"st-75: it is reported with the end, and the end's time": {
+			old:      v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
+			reported: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
+			want:     v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{refreshed}},
 		},
 		"st-75: that of another stays": {
-			old:  v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
-			said: v1.PodStatus{Phase: v1.PodFailed},
-			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
+			old:      v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
+			reported: v1.PodStatus{Phase: v1.PodFailed},
+			want:     v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "EvictionByEvictionAPI")}},
 		},
 		"st-75: after the end it stays as it is": {
-			old:  v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "PreemptionByScheduler")}},
-			said: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
-			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "PreemptionByScheduler")}},
+			old:      v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "PreemptionByScheduler")}},
+			reported: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "TerminationByKubelet")}},
+			want:     v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.DisruptionTarget, "True", "PreemptionByScheduler")}},
 		},
 		"st-76: resource claims from old": {
-			old:  v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "gpu"}}, ExtendedResourceClaimStatus: &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}},
-			said: v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "old"}}},
-			want: v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "gpu"}}, ExtendedResourceClaimStatus: &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}},
+			old:      v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "gpu"}}, ExtendedResourceClaimStatus: &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}},
+			reported: v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "old"}}},
+			want:     v1.PodStatus{ResourceClaimStatuses: []v1.PodResourceClaimStatus{{Name: "gpu"}}, ExtendedResourceClaimStatus: &v1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}},
 		},
 		"st-78: a failed pod is not ready": {
-			said: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond(v1.ContainersReady, "True", ""), cond(v1.PodInitialized, "True", "")}},
-			want: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{completed(v1.PodReady, "PodFailed"), completed(v1.ContainersReady, "PodFailed"), cond(v1.PodInitialized, "True", "")}},
+			reported: v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond(v1.ContainersReady, "True", ""), cond(v1.PodInitialized, "True", "")}},
+			want:     v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{completed(v1.PodReady, "PodFailed"), completed(v1.ContainersReady, "PodFailed"), cond(v1.PodInitialized, "True", "")}},
 		},
 		"st-78: nor one that is done": {
-			said: v1.PodStatus{Phase: v1.PodSucceeded, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", "")}},
-			want: v1.PodStatus{Phase: v1.PodSucceeded, Conditions: []v1.PodCondition{completed(v1.PodReady, "PodCompleted")}},
+			reported: v1.PodStatus{Phase: v1.PodSucceeded, Conditions: []v1.PodCondition{cond(v1.PodReady, "True", "")}},
+			want:     v1.PodStatus{Phase: v1.PodSucceeded, Conditions: []v1.PodCondition{completed(v1.PodReady, "PodCompleted")}},
 		},
 		"inv-7: a terminal phase is not taken back": {
-			old:  v1.PodStatus{Phase: v1.PodFailed, Reason: "NodeLost", Message: "gone"},
-			said: v1.PodStatus{Phase: v1.PodRunning, PodIP: "10.0.0.1", Conditions: []v1.PodCondition{cond(v1.PodReady, "True", "")}},
-			want: v1.PodStatus{Phase: v1.PodFailed, Reason: "NodeLost", Message: "gone", PodIP: "10.0.0.1", Conditions: []v1.PodCondition{completed(v1.PodReady, "PodFailed")}},
+			old:      v1.PodStatus{Phase: v1.PodFailed, Reason: "NodeLost", Message: "gone"},
+			reported: v1.PodStatus{Phase: v1.PodRunning, PodIP: "10.0.0.1", Conditions: []v1.PodCondition{cond(v1.PodReady, "True", "")}},
+			want:     v1.PodStatus{Phase: v1.PodFailed, Reason: "NodeLost", Message: "gone", PodIP: "10.0.0.1", Conditions: []v1.PodCondition{completed(v1.PodReady, "PodFailed")}},
 		},
 		"but a static pod may run again": {
-			old: v1.PodStatus{Phase: v1.PodFailed}, said: v1.PodStatus{Phase: v1.PodRunning}, want: v1.PodStatus{Phase: v1.PodRunning}, mirror: true,
+			old: v1.PodStatus{Phase: v1.PodFailed}, reported: v1.PodStatus{Phase: v1.PodRunning}, want: v1.PodStatus{Phase: v1.PodRunning}, mirror: true,
 		},
 		"the order is that of old": {
-			old:  v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond("gate", "True", ""), cond(v1.PodInitialized, "True", "")}},
-			said: v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodInitialized, "True", ""), cond(v1.PodScheduled, "True", ""), cond(v1.PodReady, "True", "")}},
-			want: v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond("gate", "True", ""), cond(v1.PodInitialized, "True", ""), cond(v1.PodScheduled, "True", "")}},
+			old:      v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond("gate", "True", ""), cond(v1.PodInitialized, "True", "")}},
+			reported: v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodInitialized, "True", ""), cond(v1.PodScheduled, "True", ""), cond(v1.PodReady, "True", "")}},
+			want:     v1.PodStatus{Conditions: []v1.PodCondition{cond(v1.PodReady, "True", ""), cond("gate", "True", ""), cond(v1.PodInitialized, "True", ""), cond(v1.PodScheduled, "True", "")}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			old, said := *tc.old.DeepCopy(), *tc.said.DeepCopy()
-			got := merge(&tc.old, &tc.said, tc.mirror, now)
+			old, reported := *tc.old.DeepCopy(), *tc.reported.DeepCopy()
+			got := merge(&tc.old, &tc.reported, tc.mirror, now)
 			assert.Equal(t, tc.want, got)
 			assert.Equal(t, old, tc.old, "the inputs are not changed (lq-22)")
-			assert.Equal(t, said, tc.said)
+			assert.Equal(t, reported, tc.reported)
 
 			// Applied, the patch gives just that, and then there is none.
 			data, err := patch("uid-1", &tc.old, &got)
@@ -109,10 +109,10 @@ func TestMerge(t *testing.T) { // section 7.8
 				require.NoError(t, err)
 				assert.JSONEq(t, string(wantJSON), string(gotJSON))
 			}
-			again := merge(&got, &tc.said, tc.mirror, now.Add(time.Hour))
+			again := merge(&got, &tc.reported, tc.mirror, now.Add(time.Hour))
 			data, err = patch("uid-1", &got, &again)
 			require.NoError(t, err)
-			assert.Nil(t, data, "saying it again says nothing new: %s", data)
+			assert.Nil(t, data, "the same status again needs no patch: %s", data)
 		})
 	}
 }

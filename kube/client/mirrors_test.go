@@ -46,7 +46,7 @@ func TestAMirrorIsMade(t *testing.T) { // mir-1, mir-2
 		assert.True(t, ok)
 		assert.Equal(t, owner, got)
 
-		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))), "it is there already")
+		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))), "it exists already")
 		require.NoError(t, m.Rejected("prod", "etcd-node-1"))
 		err := m.CreateMirror(t.Context(), asMade(t, newStatic("h2")))
 		require.ErrorContains(t, err, "with another manifest, or not as a mirror pod")
@@ -73,7 +73,7 @@ func TestAMirrorIsDeletedByItsUID(t *testing.T) { // mir-3
 	})
 }
 
-func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
+func TestARejectedMirrorIsNotRetriedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(switchboard)
 		api := &apitest.Server{Fault: s.fault}
@@ -95,7 +95,7 @@ func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatMirrorsNeed(t *testing.T) {
+func TestConfigOfMirrors(t *testing.T) {
 	conn := connect(t, new(apitest.Server))
 	_, err := client.NewMirrors(client.MirrorsConfig{Client: conn.API})
 	require.EqualError(t, err, "client: MirrorsConfig.Node is nil")
@@ -103,7 +103,7 @@ func TestWhatMirrorsNeed(t *testing.T) {
 	require.EqualError(t, err, "client: MirrorsConfig.Client is nil")
 }
 
-func TestAMirrorThatCouldNotBeAskedForIsAskedForAgainAtOnce(t *testing.T) {
+func TestAMirrorWhoseRequestFailedIsRetriedAtOnce(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{"partitioned": {Refuse: true}, "unavailable": {Code: 503}, "throttled": {Code: 429}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

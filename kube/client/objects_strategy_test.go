@@ -43,7 +43,7 @@ func TestTheStrategyCache(t *testing.T) { // oc-7
 		pass(time.Minute)
 		s.faults.set(about("get", apitest.Fault{Code: 500, Message: "boom"}))
 		_, err := s.Secret(t.Context(), "prod", "db")
-		require.EqualError(t, err, "client: read secret prod/db: boom", "what is old is not passed off as new")
+		require.EqualError(t, err, "client: read secret prod/db: boom", "no stale object is returned")
 		s.faults.set(nil)
 		assert.Equal(t, "four", value(t, s, "db"))
 

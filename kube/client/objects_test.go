@@ -93,7 +93,7 @@ func watchesOf(api *apitest.Server) int { return api.Watches("secrets") + api.Wa
 
 // With virtual-kubelet there is a cluster-wide informer for all Secrets,
 // ConfigMaps and Services.
-func TestOnlyWhatPodsReferToIsRead(t *testing.T) { // oc-2
+func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		for i := range 1000 {
@@ -171,7 +171,7 @@ func TestOnlyWhatPodsReferToIsRead(t *testing.T) { // oc-2
 		s.Unregister("second")
 		s.Unregister("never known")
 		pass(59 * time.Second)
-		assert.Equal(t, len(want), s.api.Watches(), "a pod may come back")
+		assert.Equal(t, len(want), s.api.Watches(), "a pod may return")
 		pass(2 * time.Second)
 		assert.Zero(t, s.api.Watches())
 	})
@@ -214,7 +214,7 @@ func TestAReadIsFreeAndFresh(t *testing.T) { // oc-3
 		s.api.Put(newSecret("db", "four"))
 		s.api.Compact()
 		pass(time.Minute)
-		assert.Equal(t, "three", value(t, s, "db"), "what was known serves while the API is away")
+		assert.Equal(t, "three", value(t, s, "db"), "the cached object is used while the API is away")
 		s.faults.set(nil)
 		pass(time.Minute)
 		assert.Equal(t, []string{"Secret prod/db"}, s.changed())
@@ -237,7 +237,7 @@ func TestAWatchIsAskedToLast(t *testing.T) { // oc-3
 	})
 }
 
-func TestAnObjectThatNobodyRegisteredIsReadAllTheSame(t *testing.T) { // oc-4
+func TestAnUnregisteredObjectIsRead(t *testing.T) { // oc-4
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		s.api.Put(newSecret("db", "one"))
@@ -251,9 +251,9 @@ func TestAnObjectThatNobodyRegisteredIsReadAllTheSame(t *testing.T) { // oc-4
 	})
 }
 
-// Pods start and stop all the time: none of them is ever told that what it refers
-// to is not registered.
-func TestPodsThatComeAndGoAlwaysReadWhatTheyReferTo(t *testing.T) {
+// Pods start and stop all the time: no read of an object they refer to fails because
+// it is not registered.
+func TestPodsThatComeAndGoAlwaysReadTheirObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		for i := range 10 {
@@ -295,7 +295,7 @@ func TestAReadDoesNotWaitForLong(t *testing.T) { // oc-3
 	})
 }
 
-func TestAReadThatFailsSaysWhyAndIsNoHotLoop(t *testing.T) {
+func TestAFailedReadReturnsTheCauseAndIsNoHotLoop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault apitest.Fault
 		want  string
@@ -361,7 +361,7 @@ func TestAnImmutableObjectIsNotWatched(t *testing.T) { // oc-5
 	}
 }
 
-func TestWhatNobodyReadsIsNotWatchedForLong(t *testing.T) { // oc-6
+func TestUnreadObjectsAreNotWatchedForLong(t *testing.T) { // oc-6
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		s.api.Put(newSecret("db", "one"), newSecret("mounted", "one"))
@@ -372,7 +372,7 @@ func TestWhatNobodyReadsIsNotWatchedForLong(t *testing.T) { // oc-6
 		pass(4 * time.Minute)
 		assert.Equal(t, 2, watchesOf(s.api))
 		pass(61 * time.Second)
-		assert.Equal(t, 1, s.api.Watches("secrets"), "what is in a volume is followed all the same")
+		assert.Equal(t, 1, s.api.Watches("secrets"), "an object of a volume is still watched")
 		s.api.Put(newSecret("db", "two"), newSecret("mounted", "two"))
 		synctest.Wait()
 		assert.Equal(t, []string{"Secret prod/mounted"}, s.changed())
@@ -394,7 +394,7 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) { // oc-2
 	})
 }
 
-func TestWhatIsReadOneByOne(t *testing.T) {
+func TestKindsThatAreReadWithoutAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		s.api.Put(
@@ -438,7 +438,7 @@ func TestWhatIsReadOneByOne(t *testing.T) {
 	})
 }
 
-func TestATokenIsAskedFor(t *testing.T) {
+func TestATokenIsRequested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
 		answer, err := s.Token(t.Context(), "prod", "builder", &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -448,14 +448,14 @@ func TestATokenIsAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "token-1", answer.Status.Token)
 		assert.WithinDuration(t, time.Now().Add(10*time.Minute), answer.Status.ExpirationTimestamp.Time, time.Second)
-		assert.Equal(t, []string{"create serviceaccounts/token prod/builder"}, said(s.api.Calls()))
+		assert.Equal(t, []string{"create serviceaccounts/token prod/builder"}, callsOf(s.api.Calls()))
 		s.faults.set(about("create", apitest.Fault{Code: 403, Message: "not that pod's"}))
 		_, err = s.Token(t.Context(), "prod", "builder", &authenticationv1.TokenRequest{})
 		require.EqualError(t, err, "client: token of service account prod/builder: not that pod's")
 	})
 }
 
-func TestWhatObjectsNeed(t *testing.T) {
+func TestConfigOfObjects(t *testing.T) {
 	conn := connect(t, new(apitest.Server))
 	for want, cfg := range map[string]client.ObjectsConfig{
 		"client: ObjectsConfig.Client is nil":                   {},

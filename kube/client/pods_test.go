@@ -47,7 +47,7 @@ func newPods(t testing.TB, api *apitest.Server) *client.Pods {
 	return pods
 }
 
-// A taker remembers what a source set.
+// A taker records the sets that a source delivers.
 type taker struct {
 	mu   sync.Mutex
 	sets [][]string
@@ -84,8 +84,8 @@ func running(t *testing.T, run func(context.Context) error) {
 	stopsWithin(t, time.Second, run)
 }
 
-// stopsWithin runs a part until the test ends, and says if it then takes longer to
-// return.
+// stopsWithin runs a component until the test ends, and fails the test if it takes
+// longer than limit to return.
 func stopsWithin(t *testing.T, limit time.Duration, run func(context.Context) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -148,7 +148,7 @@ func TestOnlyTheNodesPodsAreFollowed(t *testing.T) { // src-33
 	}
 }
 
-func TestAServerThatKnowsNoSelectorsBringsNoPodsOfOthers(t *testing.T) {
+func TestPodsOfOtherNodesAreDroppedIfTheServerIgnoresSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := newPod("other")
 		other.Spec.NodeName = "node-2"
@@ -175,8 +175,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A server refuses a watch-list as invalid, or, where its etcd is an old one, in
-// words of its own.
+// A server rejects a watch-list as invalid, or, if its etcd is an old one, with a
+// different message.
 func TestAServerWithoutWatchListsIsListed(t *testing.T) {
 	for _, code := range []int{400, 403, 405, 410, 422, 500, 504} {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAServerWithoutWatchListsIsListed(t *testing.T) {
 
 // With virtual-kubelet everything is keyed by name, so that the two UIDs mix
 // .
-func TestAPodMadeAnewUnderItsNameIsAnotherPod(t *testing.T) {
+func TestAPodRecreatedUnderItsNameIsAnotherPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		api.Put(newPod("web"))
@@ -225,7 +225,7 @@ func TestAPodMadeAnewUnderItsNameIsAnotherPod(t *testing.T) {
 
 // With virtual-kubelet a pod whose deletion fell into a gap of the watch stays
 // until the next start.
-func TestWhatHappensWhileTheWatchIsBrokenIsSeen(t *testing.T) {
+func TestChangesDuringABrokenWatchAreDelivered(t *testing.T) {
 	for name, gap := range map[string]func(api *apitest.Server){
 		"dropped":      func(api *apitest.Server) { api.DropWatches() },
 		"410 Gone":     func(api *apitest.Server) { api.DropWatches(); api.Compact() },
@@ -250,7 +250,7 @@ func TestWhatHappensWhileTheWatchIsBrokenIsSeen(t *testing.T) {
 				api.Put(newPod("new"))
 				api.Remove("pods", "prod", "web")
 				gap(api)
-				assert.Equal(t, []string{"db uid-2", "web uid-1"}, took.last(), "what was known last stays")
+				assert.Equal(t, []string{"db uid-2", "web uid-1"}, took.last(), "the last set stays")
 				turn(false)
 				pass(time.Minute)
 				assert.Equal(t, []string{"db uid-2", "new uid-3"}, took.last())
@@ -262,7 +262,7 @@ func TestWhatHappensWhileTheWatchIsBrokenIsSeen(t *testing.T) {
 	}
 }
 
-func TestNothingIsWantedOfAnAPIThatWasNeverSeen(t *testing.T) { // src-34
+func TestNoSetIsDeliveredBeforeTheFirstList(t *testing.T) { // src-34
 	synctest.Test(t, func(t *testing.T) {
 		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} }}
 		pods := newPods(t, api)
@@ -388,7 +388,7 @@ func TestASlowTakerGetsTheLastSet(t *testing.T) { // src-11
 	})
 }
 
-func TestWhatPodsNeed(t *testing.T) {
+func TestConfigOfPods(t *testing.T) {
 	_, err := client.NewPods(client.PodsConfig{NodeName: nodeName})
 	require.EqualError(t, err, "client: PodsConfig.Client is nil")
 	_, err = client.NewPods(client.PodsConfig{Client: connect(t, new(apitest.Server)).API})
@@ -410,10 +410,10 @@ func (s *short) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// After its store was put back to an earlier state, or exchanged, a server does not
-// know the version that a watch is to go on from: it says so in many ways, and then
-// everything is listed again.
-func TestAVersionThatTheServerDoesNotKnowIsGivenUp(t *testing.T) {
+// After its store was restored to an earlier state, or exchanged, a server does not
+// have the version that a watch resumes from: it reports that in different ways, and
+// then everything is listed again.
+func TestAnUnknownResourceVersionCausesARelist(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{
 		"gone":      {Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version"},
 		"too large": {Code: 504, Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9000, current: 7"},

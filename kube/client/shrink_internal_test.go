@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// As a real server words it; what it passes on has no reason.
-func TestARequestThatWasTooLargeIsKnown(t *testing.T) {
+// The messages of a real server; errors that it passes on have no reason.
+func TestRequestTooLargeIsRecognized(t *testing.T) {
 	answer := func(code int32, reason metav1.StatusReason, message string) error {
 		return fmt.Errorf("patch: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: message}})
 	}

@@ -39,13 +39,13 @@ func TestTheStatusOfAStaticPodGoesToItsMirror(t *testing.T) { // st-65, mir-5, p
 		d := newDesk(t)
 		require.NoError(t, d.UpdatePodStatus(t.Context(), static, runningStatus()), "no mirror pod is no failure")
 		pass(time.Hour)
-		assert.Empty(t, said(d.api.Calls()))
+		assert.Empty(t, callsOf(d.api.Calls()))
 
 		d.api.Put(mirrorOf(t, static))
 		synctest.Wait()
 		mirror := d.api.Pod("prod", static.Name)
 		assert.Equal(t, v1.PodRunning, mirror.Status.Phase, "written when it came")
-		assert.Equal(t, []string{"patch pods/status prod/etcd-node-1"}, said(d.api.Calls()))
+		assert.Equal(t, []string{"patch pods/status prod/etcd-node-1"}, callsOf(d.api.Calls()))
 		assert.Contains(t, string(d.api.Calls("patch")[0].Body), string(mirror.UID))
 
 		next := runningStatus()
@@ -61,9 +61,9 @@ func TestTheStatusOfAStaticPodGoesToItsMirror(t *testing.T) { // st-65, mir-5, p
 		d.api.Put(mirrorOf(t, static))
 		synctest.Wait()
 		assert.Equal(t, "10.0.0.1", d.api.Pod("prod", static.Name).Status.PodIP)
-		assert.Len(t, said(d.api.Calls()), 1)
+		assert.Len(t, callsOf(d.api.Calls()), 1)
 		pass(time.Hour)
-		assert.Len(t, said(d.api.Calls()), 1)
+		assert.Len(t, callsOf(d.api.Calls()), 1)
 	})
 }
 
@@ -74,7 +74,7 @@ func TestTheMirrorOfAnotherManifestIsLeftAlone(t *testing.T) { // mir-4
 		synctest.Wait()
 		require.NoError(t, d.UpdatePodStatus(t.Context(), newStatic("new"), runningStatus()))
 		pass(time.Hour)
-		assert.Empty(t, said(d.api.Calls()))
+		assert.Empty(t, callsOf(d.api.Calls()))
 	})
 }
 

@@ -27,18 +27,18 @@ func TestAPodIsDeletedWithoutGraceAndByItsUID(t *testing.T) { // st-70
 		require.NoError(t, d.DeletePod(t.Context(), pod))
 		synctest.Wait()
 		assert.Nil(t, d.api.Pod("prod", "web"))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()), "the least there can be (st-80)")
+		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, callsOf(d.api.Calls()), "the least there can be (st-80)")
 		require.NoError(t, d.DeletePod(t.Context(), pod), "again is no error, and no call")
-		assert.Len(t, said(d.api.Calls()), 2)
+		assert.Len(t, callsOf(d.api.Calls()), 2)
 	})
 }
 
-func TestAPodIsNotDeletedThatNobodyAskedToGo(t *testing.T) { // st-79; virtual-kubelet gets this wrong
+func TestAPodWithoutADeletionTimestampIsNotDeleted(t *testing.T) { // st-79; virtual-kubelet gets this wrong
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))
 		require.NoError(t, d.DeletePod(t.Context(), d.api.Pod("prod", "web")))
 		assert.NotNil(t, d.api.Pod("prod", "web"))
-		assert.Empty(t, said(d.api.Calls()))
+		assert.Empty(t, callsOf(d.api.Calls()))
 	})
 }
 
@@ -69,7 +69,7 @@ func TestADeletionThatFailsIsAnError(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAPodIsToldBeforeItGoes(t *testing.T) { // st-79, st-80, inv-9
+func TestTheFinalStatusIsWrittenBeforeTheDeletion(t *testing.T) { // st-79, st-80, inv-9
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, deleting(newPod("web")))
 		pod := d.api.Pod("prod", "web")
@@ -85,7 +85,7 @@ func TestTheEndOfAPodIsToldBeforeItGoes(t *testing.T) { // st-79, st-80, inv-9
 		d.faults.set(nil)
 		d.api.Forget()
 		require.NoError(t, d.DeletePod(t.Context(), pod))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()))
+		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, callsOf(d.api.Calls()))
 	})
 }
 
@@ -100,6 +100,6 @@ func TestAFinalizerKeepsThePodAndNothingIsRepeated(t *testing.T) {
 		m.Finish(d.api.Pod("prod", "web"))
 		pass(time.Hour)
 		assert.NotNil(t, d.api.Pod("prod", "web"))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()))
+		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, callsOf(d.api.Calls()))
 	})
 }

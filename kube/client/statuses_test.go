@@ -38,7 +38,7 @@ func TestAChangeIsOnePatch(t *testing.T) { // st-67
 		pass(time.Hour)
 
 		calls := d.api.Calls()
-		assert.Equal(t, []string{"patch pods/status prod/web", "patch pods/status prod/web"}, said(calls), "an empty patch is no call")
+		assert.Equal(t, []string{"patch pods/status prod/web", "patch pods/status prod/web"}, callsOf(calls), "an empty patch is no call")
 		last := d.api.Calls("patch")[1]
 		assert.JSONEq(t, `{"metadata":{"uid":"uid-1"},"status":{"podIP":"10.0.0.1"}}`, string(last.Body))
 		got := d.api.Pod("prod", "web").Status
@@ -46,7 +46,7 @@ func TestAChangeIsOnePatch(t *testing.T) { // st-67
 	})
 }
 
-func TestWhatOthersWroteStays(t *testing.T) { // st-74, st-76
+func TestFieldsOfOtherWritersStay(t *testing.T) { // st-74, st-76
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("web")
 		pod.Status.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("claim-1")}}
@@ -54,7 +54,7 @@ func TestWhatOthersWroteStays(t *testing.T) { // st-74, st-76
 		d.api.Put(pod)
 		pod = d.api.Pod("prod", "web")
 
-		// The gate is set behind our back, and we have not heard of it yet.
+		// The gate is set by another client, and the watch has not delivered it yet.
 		d.api.DropWatches()
 		d.faults.set(about("watch", apitest.Fault{Refuse: true}))
 		gated := pod.DeepCopy()
@@ -69,7 +69,7 @@ func TestWhatOthersWroteStays(t *testing.T) { // st-74, st-76
 		assert.NotNil(t, status.Condition(got.Conditions, v1.PodReady))
 		assert.Equal(t, pod.Status.ResourceClaimStatuses, got.ResourceClaimStatuses)
 
-		// What it said of others that was old does not come back.
+		// Stale values of others' fields are not written back.
 		d.faults.set(nil)
 		pass(time.Minute)
 		off := d.api.Pod("prod", "web")
@@ -103,7 +103,7 @@ func TestAConflictIsReadOnceAndWritten(t *testing.T) { // GET only after conflic
 			return apitest.Fault{}
 		})
 		require.NoError(t, d.UpdatePodStatus(t.Context(), d.api.Pod("prod", "web"), runningStatus()))
-		assert.Equal(t, []string{"patch pods/status prod/web", "get pods prod/web", "patch pods/status prod/web"}, said(d.api.Calls()))
+		assert.Equal(t, []string{"patch pods/status prod/web", "get pods prod/web", "patch pods/status prod/web"}, callsOf(d.api.Calls()))
 
 		d.api.Forget()
 		d.faults.set(about("patch", apitest.Fault{Code: http.StatusConflict}))
@@ -114,7 +114,8 @@ func TestAConflictIsReadOnceAndWritten(t *testing.T) { // GET only after conflic
 	})
 }
 
-// A real API server has said so, once in many runs, for a pod that had just been recreated.
+// A real API server returned this error, in one of many runs, for a pod that had just
+// been recreated.
 func TestAUIDThatCannotBeChangedIsAnotherPod(t *testing.T) { // st-66
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))
@@ -132,7 +133,7 @@ func TestAUIDThatCannotBeChangedIsAnotherPod(t *testing.T) { // st-66
 			Message: `Pod "web" is invalid: metadata.uid: Invalid value: "uid-of-web": field is immutable`,
 		}))
 		require.NoError(t, d.UpdatePodStatus(t.Context(), web, failedStatus()))
-		assert.Equal(t, []string{"patch pods/status prod/web", "get pods prod/web"}, said(d.api.Calls()))
+		assert.Equal(t, []string{"patch pods/status prod/web", "get pods prod/web"}, callsOf(d.api.Calls()))
 		assert.Equal(t, v1.PodPending, d.api.Pod("prod", "web").Status.Phase)
 	})
 }
@@ -149,9 +150,9 @@ func TestAPodThatIsGoneIsNoError(t *testing.T) { // st-66; virtual-kubelet gets 
 		d.api.Put(newPod("db")) // another one under its name
 		require.NoError(t, d.UpdatePodStatus(t.Context(), web, runningStatus()))
 		require.NoError(t, d.UpdatePodStatus(t.Context(), db, failedStatus()))
-		assert.Equal(t, v1.PodPending, d.api.Pod("prod", "db").Status.Phase, "what was said of one is not said of the other")
+		assert.Equal(t, v1.PodPending, d.api.Pod("prod", "db").Status.Phase, "the status of one is not applied to the other")
 
-		// And so is one that the watch has told us of: without a call.
+		// And so is a pod whose deletion the watch has delivered: without a call.
 		d.faults.set(nil)
 		d.api.Remove("pods", "prod", "cache")
 		pass(time.Minute)
@@ -160,7 +161,7 @@ func TestAPodThatIsGoneIsNoError(t *testing.T) { // st-66; virtual-kubelet gets 
 		require.NoError(t, d.UpdatePodStatus(t.Context(), web, runningStatus()))
 		require.NoError(t, d.DeletePod(t.Context(), db))
 		pass(time.Hour)
-		assert.Empty(t, said(d.api.Calls()))
+		assert.Empty(t, callsOf(d.api.Calls()))
 		assert.NotNil(t, d.api.Pod("prod", "db"))
 	})
 }
@@ -200,7 +201,7 @@ func TestAStatusArrivesAfterTrouble(t *testing.T) { // st-68; virtual-kubelet ge
 				pass(30 * time.Minute)
 				d.api.Forget()
 				pass(30 * time.Minute)
-				calls := len(said(d.api.Calls()))
+				calls := len(callsOf(d.api.Calls()))
 				t.Logf("%d calls in 30 minutes", calls)
 				assert.LessOrEqual(t, calls, 30*tc.most)
 
@@ -210,7 +211,7 @@ func TestAStatusArrivesAfterTrouble(t *testing.T) { // st-68; virtual-kubelet ge
 				assert.Equal(t, v1.PodFailed, got.Phase)
 				d.api.Forget()
 				pass(time.Hour)
-				assert.Empty(t, said(d.api.Calls()), "and that is all")
+				assert.Empty(t, callsOf(d.api.Calls()), "and that is all")
 			})
 		})
 	}
@@ -279,7 +280,7 @@ func TestAHundredPodsDrainInTime(t *testing.T) {
 		took := time.Since(begin)
 		t.Logf("300 changes of 100 pods in %v", took)
 		assert.Less(t, took, 2500*time.Millisecond)
-		assert.Len(t, said(d.api.Calls()), 300)
+		assert.Len(t, callsOf(d.api.Calls()), 300)
 	})
 }
 
@@ -322,14 +323,14 @@ func TestAStatusThatIsTooLargeIsShortened(t *testing.T) {
 				big.PodIP = "10.0.0.1"
 				require.NoError(t, d.UpdatePodStatus(t.Context(), d.api.Pod("prod", "web"), big))
 				pass(time.Hour)
-				assert.Len(t, said(d.api.Calls()), 1)
+				assert.Len(t, callsOf(d.api.Calls()), 1)
 			})
 		})
 	}
 }
 
 // An API server that is away for two minutes while things change.
-func TestNothingIsToldTwiceAfterAnOutage(t *testing.T) {
+func TestNoUpdateIsRepeatedAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pods []*v1.Pod
 		for i := range 30 {
@@ -356,7 +357,7 @@ func TestNothingIsToldTwiceAfterAnOutage(t *testing.T) {
 		for i := range pods {
 			assert.Equal(t, v1.PodRunning, d.api.Pod("prod", pods[i].Name).Status.Phase)
 		}
-		assert.Len(t, said(d.api.Calls()), len(pods), "one write each")
+		assert.Len(t, callsOf(d.api.Calls()), len(pods), "one write each")
 	})
 }
 
@@ -369,7 +370,7 @@ func TestALostAnswerIsNotWrittenTwice(t *testing.T) {
 		d.faults.set(nil)
 		synctest.Wait()
 		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, runningStatus()))
-		assert.Len(t, d.api.Calls("patch"), 1, "the watch has told what came of it")
+		assert.Len(t, d.api.Calls("patch"), 1, "the watch has delivered the result")
 	})
 }
 
@@ -391,7 +392,7 @@ func keysOf(m map[string]any) (keys []string) {
 	return keys
 }
 
-func TestWhatStatusesNeed(t *testing.T) {
+func TestConfigOfStatuses(t *testing.T) {
 	conn := connect(t, new(apitest.Server))
 	pods := newPods(t, new(apitest.Server))
 	for want, cfg := range map[string]client.StatusesConfig{

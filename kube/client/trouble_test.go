@@ -69,8 +69,8 @@ func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
 					}
 					a.faults.set(nil)
 					pass(40 * time.Second)
-					assert.Equal(t, v1.PodRunning, a.status(late.Name).Phase, "what came meanwhile is there")
-					assert.Nil(t, a.api.Pod("prod", fmt.Sprintf("web-%02d", round)), "and what was to go is gone")
+					assert.Equal(t, v1.PodRunning, a.status(late.Name).Phase, "the pod created meanwhile runs")
+					assert.Nil(t, a.api.Pod("prod", fmt.Sprintf("web-%02d", round)), "and the pod deleted meanwhile is gone")
 				}
 				assert.LessOrEqual(t, a.perMinute(60), resting)
 			})
@@ -91,12 +91,12 @@ func TestAStormOfRefusalsIsWeathered(t *testing.T) { // 429
 				a.restart(t, pods)
 				perMinute := a.perMinute(5)
 				t.Logf("%.0f calls a minute, %.1f for each pod", perMinute, perMinute/pods)
-				assert.LessOrEqual(t, perMinute/pods, 30.0, "though it is told to come back in a second")
+				assert.LessOrEqual(t, perMinute/pods, 30.0, "although Retry-After is one second")
 				a.faults.set(nil)
 				a.calls()
 				pass(time.Minute)
 				a.requireRestarts(t, pods, 1)
-				assert.LessOrEqual(t, len(a.calls()), pods, "nothing is told twice")
+				assert.LessOrEqual(t, len(a.calls()), pods, "no update is sent twice")
 				assert.LessOrEqual(t, a.perMinute(60), resting)
 			})
 		})
@@ -113,9 +113,9 @@ func TestStatusesFollowSoonAfterAnOutage(t *testing.T) {
 		pass(10 * time.Minute)
 		a.calls()
 		a.faults.set(nil)
-		a.pods.Retry() // the heartbeat says so
+		a.pods.Retry() // triggered by the heartbeat
 		pass(2 * time.Second)
 		a.requireRestarts(t, pods, 1)
-		assert.Len(t, a.calls(), pods, "nothing is told twice")
+		assert.Len(t, a.calls(), pods, "no update is sent twice")
 	})
 }

@@ -20,9 +20,9 @@ import (
 
 // 3: a deletion that is only known because the object is missing is dropped, and the pod
 // runs until the agent is restarted.
-func TestAPodThatGoesWhileNobodyWatchesIsEnded(t *testing.T) {
+func TestAPodDeletedWithoutAWatchIsTerminated(t *testing.T) {
 	for name, history := range map[string]func(*apitest.Server){
-		"the watch goes on":       func(*apitest.Server) {},
+		"the watch continues":     func(*apitest.Server) {},
 		"the history is gone too": func(api *apitest.Server) { api.Compact() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,9 +34,9 @@ type agent struct {
 	pods    *client.Pods
 	whole   *core.Agent
 
-	mu     sync.Mutex
-	events map[string]int // by reason
-	told   []string       // "Reason Message", the first of each reason
+	mu       sync.Mutex
+	events   map[string]int // by reason
+	messages []string       // "Reason Message", the first of each reason
 }
 
 func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
@@ -55,7 +55,7 @@ func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
 	return a
 }
 
-// parts returns what has to run for the agent to be that node of an API server.
+// parts returns the Run functions of an agent that is that node of an API server.
 func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner metav1.OwnerReference) []func(context.Context) error {
 	t.Helper()
 	a.static, a.events = new(podsource.Memory), map[string]int{}
@@ -86,7 +86,7 @@ func (a *agent) record(e runtime.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.events[e.Reason] == 0 {
-		a.told = append(a.told, e.Reason+" "+e.Message)
+		a.messages = append(a.messages, e.Reason+" "+e.Message)
 	}
 	a.events[e.Reason]++
 }
@@ -98,15 +98,15 @@ func (a *agent) recorded(reason string) int {
 	return a.events[reason]
 }
 
-// calls returns the calls since the last look, but for lists and watches.
+// calls returns the calls since it was last called, lists and watches excluded.
 func (a *agent) calls() []string {
 	synctest.Wait()
-	calls := said(a.api.Calls())
+	calls := callsOf(a.api.Calls())
 	a.api.Forget()
 	return calls
 }
 
-// status is what the API server has.
+// status returns the status on the API server.
 func (a *agent) status(name string) v1.PodStatus {
 	synctest.Wait()
 	if pod := a.api.Pod("prod", name); pod != nil {
@@ -123,7 +123,7 @@ func (a *agent) meddle(name string, edit func(*v1.PodStatus)) {
 	synctest.Wait()
 }
 
-// serving is a pod whose container runs for ever.
+// serving is a pod whose container runs forever.
 func serving(name string) *v1.Pod {
 	pod := newPod(name)
 	pod.UID = types.UID("uid-of-" + name)

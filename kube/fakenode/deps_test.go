@@ -6,8 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// It is for tests of what has client-go anyway.
-func TestWhatFakeNodesWeigh(t *testing.T) {
+// It is for tests of packages that depend on client-go already.
+func TestDependenciesOfFakeNodes(t *testing.T) {
 	deptest.Closure{
 		Package: "kube/fakenode",
 		Max:     630,

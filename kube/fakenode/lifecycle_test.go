@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// Each way to live, as an API server is told of it. Times are since the one before.
+// Each lifecycle, as reported to an API server. Times are since the previous moment.
 func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 	type moment struct {
 		after time.Duration
@@ -23,14 +23,14 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 		edit    func(*v1.Pod)
 		lives   []moment
 	}{
-		"without a word":     {"", nil, []moment{{0, "Running, ready"}, {time.Minute, "Running, ready"}}},
-		"ready later":        {"ready=2s", nil, []moment{{0, "Running"}, {1 * s, "Running"}, {2 * s, "Running, ready"}}},
-		"never ready":        {"never-ready", nil, []moment{{0, "Running"}, {time.Minute, "Running"}}},
-		"flapping":           {"ready=1s,flap=10s", nil, []moment{{0, "Running"}, {2 * s, "Running, ready"}, {10 * s, "Running"}, {10 * s, "Running, ready"}, {10 * s, "Running"}}},
-		"completes":          {"exit=0@5s", never, []moment{{0, "Running, ready"}, {5 * s, "Succeeded, ended: 0 Completed"}, {time.Minute, "Succeeded, ended: 0 Completed"}}},
-		"fails":              {"exit=3@5s", never, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed, ended: 3 Error"}}},
-		"fails at once":      {"exit=3", never, []moment{{0, "Failed, ended: 3 Error"}}},
-		"for want of memory": {"oom@5s", never, []moment{{6 * s, "Failed, ended: 137 OOMKilled"}}},
+		"no annotation": {"", nil, []moment{{0, "Running, ready"}, {time.Minute, "Running, ready"}}},
+		"ready later":   {"ready=2s", nil, []moment{{0, "Running"}, {1 * s, "Running"}, {2 * s, "Running, ready"}}},
+		"never ready":   {"never-ready", nil, []moment{{0, "Running"}, {time.Minute, "Running"}}},
+		"flapping":      {"ready=1s,flap=10s", nil, []moment{{0, "Running"}, {2 * s, "Running, ready"}, {10 * s, "Running"}, {10 * s, "Running, ready"}, {10 * s, "Running"}}},
+		"completes":     {"exit=0@5s", never, []moment{{0, "Running, ready"}, {5 * s, "Succeeded, ended: 0 Completed"}, {time.Minute, "Succeeded, ended: 0 Completed"}}},
+		"fails":         {"exit=3@5s", never, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed, ended: 3 Error"}}},
+		"fails at once": {"exit=3", never, []moment{{0, "Failed, ended: 3 Error"}}},
+		"out of memory": {"oom@5s", never, []moment{{6 * s, "Failed, ended: 137 OOMKilled"}}},
 		"crash-loops": {"exit=1@5s", nil, []moment{
 			{6 * s, "Running, ready, 1 restarts"}, {6 * s, "Running, waits: CrashLoopBackOff, 1 restarts"},
 			{10 * s, "Running, ready, 2 restarts"}, {8 * s, "Running, waits: CrashLoopBackOff, 2 restarts"},
@@ -58,7 +58,7 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 					if m.after > 0 {
 						w.after(m.after)
 					}
-					assert.Equal(t, m.says, w.says("web"))
+					assert.Equal(t, m.says, w.summary("web"))
 				}
 			})
 		})
@@ -75,14 +75,14 @@ func TestAPodThatIsDeletedHasItsGrace(t *testing.T) {
 			w.delete(name)
 		}
 		w.after(time.Second)
-		assert.Equal(t, "gone", w.says("quick"))
-		assert.Equal(t, "Running, ready", w.says("slow"))
+		assert.Equal(t, "gone", w.summary("quick"))
+		assert.Equal(t, "Running, ready", w.summary("slow"))
 		w.after(5 * time.Second)
-		assert.Equal(t, "gone", w.says("slow"))
+		assert.Equal(t, "gone", w.summary("slow"))
 		require.NotNil(t, w.pod("stubborn"))
 		w.after(20 * time.Second)
-		assert.Equal(t, "Running, ready", w.says("stubborn"))
+		assert.Equal(t, "Running, ready", w.summary("stubborn"))
 		w.after(10 * time.Second)
-		assert.Equal(t, "gone", w.says("stubborn"), "30 s are over")
+		assert.Equal(t, "gone", w.summary("stubborn"), "after 30 s")
 	})
 }

@@ -48,15 +48,15 @@ func TestASecondRunIsAnError(t *testing.T) {
 }
 
 func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
-	for own, watches := range map[bool]int{false: 1, true: 6} { // the binder looks at all pods
+	for own, watches := range map[bool]int{false: 1, true: 6} { // the binder watches all pods
 		inWorld(t, fakenode.Config{Nodes: fakenode.Many(5, fakenode.Node{}), OwnWatches: own}, func(w *world) {
 			w.after(time.Second)
 			assert.Equal(t, watches, w.api.Watches("pods"))
 			w.run("web", "")
 			w.run("far", "", func(p *v1.Pod) { p.Spec.NodeName = "fake-4" })
 			w.after(time.Second)
-			assert.Equal(t, "Running, ready", w.says("web"))
-			assert.Equal(t, "Running, ready", w.says("far"))
+			assert.Equal(t, "Running, ready", w.summary("web"))
+			assert.Equal(t, "Running, ready", w.summary("far"))
 		})
 	}
 }
@@ -78,7 +78,7 @@ func TestNothingIsLeftWhenATestEnds(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsAwaySaysSoInTime(t *testing.T) {
+func TestAnUnavailableServerIsReportedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Code: 403, Message: "no, you may not"} }}
 		over := new(ending)
@@ -90,7 +90,7 @@ func TestAServerThatIsAwaySaysSoInTime(t *testing.T) {
 	})
 }
 
-func TestABadConfigurationIsToldByName(t *testing.T) {
+func TestErrorsNameTheInvalidField(t *testing.T) {
 	_, err := fakenode.New(nil, fakenode.Config{})
 	assert.ErrorContains(t, err, "REST configuration is nil")
 	rest := new(apitest.Server).RESTConfig()
@@ -100,7 +100,7 @@ func TestABadConfigurationIsToldByName(t *testing.T) {
 	assert.ErrorContains(t, err, "Period")
 }
 
-func TestAnAPIServerThatGoesAwayForAWhileIsNoEnd(t *testing.T) {
+func TestAnOutageOfTheAPIServerIsSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan bool, 1)
 		gone <- false
@@ -127,7 +127,7 @@ func TestAnAPIServerThatGoesAwayForAWhileIsNoEnd(t *testing.T) {
 	})
 }
 
-// An ending is a test that ends when it is told to.
+// An ending is a TB whose test ends when end is called.
 type ending struct {
 	cleanups []func()
 	said     []string

@@ -47,7 +47,7 @@ func TestPodsAreBoundToTheFirstNodeThatTakesThem(t *testing.T) {
 		for name, node := range map[string]string{"plain": "plain", "big": "disk", "choosy": "disk", "tolerant": "gpu", "named": "disk", "gated": ""} {
 			assert.Equal(t, node, w.nodeOf(name), name)
 			if node != "" {
-				assert.Equal(t, "Running, ready", w.says(name), name)
+				assert.Equal(t, "Running, ready", w.summary(name), name)
 			}
 		}
 		addresses := map[string]bool{}
@@ -58,13 +58,13 @@ func TestPodsAreBoundToTheFirstNodeThatTakesThem(t *testing.T) {
 	})
 }
 
-func TestAPodThatNoNodeTakesSaysWhyAndWaits(t *testing.T) {
+func TestAnUnschedulablePodReportsTheReasonAndWaits(t *testing.T) {
 	inWorld(t, fakenode.Config{}, func(w *world) {
 		w.run("huge", "", asks("9"))
 		w.run("first", "", asks("8"))
 		w.after(time.Second)
 		huge := w.pod("huge")
-		assert.Equal(t, "Pending", w.says("huge"))
+		assert.Equal(t, "Pending", w.summary("huge"))
 		require.NotEmpty(t, huge.Status.Conditions)
 		c := huge.Status.Conditions[0]
 		assert.Equal(t, v1.PodScheduled, c.Type)
@@ -74,16 +74,16 @@ func TestAPodThatNoNodeTakesSaysWhyAndWaits(t *testing.T) {
 
 		w.run("second", "", asks("8"))
 		w.after(10 * time.Second)
-		assert.Equal(t, "Pending", w.says("second"))
+		assert.Equal(t, "Pending", w.summary("second"))
 		said := len(w.api.Calls("update", "pods/status"))
 		w.after(time.Minute)
-		assert.Len(t, w.api.Calls("update", "pods/status"), said, "it is said once")
+		assert.Len(t, w.api.Calls("update", "pods/status"), said, "it is reported once")
 		w.delete("first")
 		w.after(5 * time.Second)
-		assert.Equal(t, "Running, ready", w.says("second"), "there is room now")
+		assert.Equal(t, "Running, ready", w.summary("second"), "there is room now")
 		w.delete("huge")
 		w.after(time.Second)
-		assert.Equal(t, "gone", w.says("huge"))
+		assert.Equal(t, "gone", w.summary("huge"))
 	})
 }
 
@@ -101,7 +101,7 @@ func TestANodeThatIsCordonedOrNotReadyTakesNoPods(t *testing.T) {
 		w.after(time.Second)
 		assert.Empty(t, w.nodeOf("late"))
 		assert.Contains(t, w.pod("late").Status.Conditions[0].Message, "0/2 nodes are available: 1 node(s) were not ready, 1 node(s) were unschedulable.")
-		assert.Equal(t, "Running, ready", w.says("web"), "its pods live on")
+		assert.Equal(t, "Running, ready", w.summary("web"), "its pods live on")
 		require.NoError(t, w.nodes.SetHealth("fake-1", nil))
 		w.after(5 * time.Second)
 		assert.Equal(t, "fake-1", w.nodeOf("late"))
@@ -109,7 +109,7 @@ func TestANodeThatIsCordonedOrNotReadyTakesNoPods(t *testing.T) {
 	})
 }
 
-func TestASchedulerOfOnesOwnIsLeftToIt(t *testing.T) {
+func TestPodsOfAnotherSchedulerAreNotBound(t *testing.T) {
 	inWorld(t, fakenode.Config{NoScheduler: true}, func(w *world) {
 		w.run("web", "")
 		w.after(time.Minute)
@@ -118,7 +118,7 @@ func TestASchedulerOfOnesOwnIsLeftToIt(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Target: v1.ObjectReference{Kind: "Node", Name: "fake-0"},
 		}, metav1.CreateOptions{}))
 		w.after(time.Second)
-		assert.Equal(t, "Running, ready", w.says("web"))
+		assert.Equal(t, "Running, ready", w.summary("web"))
 	})
 }
 
@@ -129,7 +129,7 @@ func TestATaintOfANewNodeGoesWhenItIsReady(t *testing.T) {
 	inWorld(t, fakenode.Config{Nodes: nodes}, func(w *world) {
 		w.run("web", "")
 		w.after(time.Second)
-		assert.Equal(t, "Running, ready", w.says("web"))
+		assert.Equal(t, "Running, ready", w.summary("web"))
 		n, err := w.as.CoreV1().Nodes().Get(w.t.Context(), "fake-0", metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, []v1.Taint{own}, n.Spec.Taints)

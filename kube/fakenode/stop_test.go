@@ -43,7 +43,7 @@ func TestAnEmptyAnnotationDeclaresNothing(t *testing.T) {
 		})
 		w.run("default", "", func(p *v1.Pod) { p.Annotations = map[string]string{fakenode.Annotation: ""} })
 		w.after(time.Second)
-		assert.Equal(t, "Running, ready", w.says("web"), "the annotation for all containers counts")
-		assert.Equal(t, "Running", w.says("default"), "the Config counts")
+		assert.Equal(t, "Running, ready", w.summary("web"), "the annotation for all containers counts")
+		assert.Equal(t, "Running", w.summary("default"), "the Config counts")
 	})
 }

@@ -23,7 +23,7 @@ type world struct {
 	nodes *fakenode.Nodes
 }
 
-// inWorld runs a test in a world of its own.
+// inWorld runs a test in a new world.
 func inWorld(t *testing.T, cfg fakenode.Config, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func inWorld(t *testing.T, cfg fakenode.Config, test func(w *world)) {
 	})
 }
 
-// run makes a pod of one container that behaves as text says.
+// run creates a pod of one container with the behavior in text.
 func (w *world) run(name, behaviour string, edits ...func(*v1.Pod)) *v1.Pod {
 	w.t.Helper()
 	pod := &v1.Pod{
@@ -73,8 +73,9 @@ func (w *world) pod(name string) *v1.Pod {
 	return w.api.Pod("default", name)
 }
 
-// says is a line on a pod: its phase, whether it is ready, and its first container.
-func (w *world) says(name string) string {
+// summary is one line for a pod: its phase, whether it is ready, and its first
+// container.
+func (w *world) summary(name string) string {
 	w.t.Helper()
 	pod := w.pod(name)
 	if pod == nil {
@@ -110,7 +111,7 @@ func condition(pod *v1.Pod, kind v1.PodConditionType) v1.ConditionStatus {
 	return ""
 }
 
-// delete asks for the end of a pod, in its own grace period.
+// delete requests the deletion of a pod, with its own grace period.
 func (w *world) delete(name string) {
 	w.t.Helper()
 	require.NoError(w.t, w.as.CoreV1().Pods("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))

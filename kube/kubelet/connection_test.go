@@ -47,7 +47,7 @@ func TestConnection(t *testing.T) {
 	assert.NoError(t, conn.close(), "the connections are the caller's")
 }
 
-// Pods are remembered from the second start on: without the labels of its node a kubelet
+// Pods are cached from the second start on: without the labels of its node a kubelet
 // would reject pods that select them.
 func TestRememberedPods(t *testing.T) {
 	file := writeKubeconfig(t)
@@ -63,7 +63,7 @@ func TestRememberedPods(t *testing.T) {
 	}
 	c, err := join(false)
 	require.NoError(t, err)
-	assert.Same(t, c.pods, c.source, "not remembered")
+	assert.Same(t, c.pods, c.source, "not cached")
 	assert.NoError(t, c.storageErr())
 
 	cfg.Cluster.CheckpointPods = true

@@ -25,7 +25,7 @@ func TestSources(t *testing.T) {
 	assert.Contains(t, both.byName, podsource.HTTPSource)
 	info, err := os.Stat(filepath.Join(b.cfg.RootDir, "sources"))
 	require.NoError(t, err)
-	assert.EqualValues(t, 0o700, info.Mode().Perm(), "checkpoints contain what manifests contain")
+	assert.EqualValues(t, 0o700, info.Mode().Perm(), "checkpoints contain the manifests' content")
 
 	_, err = newSources(newBase(t, standalone(t, "staticPodURL: b\n")), nil)
 	assert.ErrorContains(t, err, "staticPodURL: ")

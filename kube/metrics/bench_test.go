@@ -71,7 +71,7 @@ type discard struct{ *httptest.ResponseRecorder }
 
 func (discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }
 
-// What a hook of a busy part allocates: nothing.
+// The hooks of a busy component do not allocate.
 func TestHooksAllocateNothing(t *testing.T) {
 	w := newWorld(t)
 	called, ran := w.remote.Runtime().Called, w.Prober().Ran

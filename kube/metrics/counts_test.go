@@ -12,8 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// What the hooks of each part come to, by the rules that name a metric.
-func TestWhatIsCounted(t *testing.T) {
+// The metrics that the hooks of each component produce, by the rules that name a
+// metric.
+func TestMetricsOfHooks(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	for name, c := range map[string]struct {
 		path string
@@ -116,7 +117,7 @@ func TestWhatIsCounted(t *testing.T) {
 }
 
 // prober-9
-func TestTheSeriesOfAProbeGoWithIt(t *testing.T) {
+func TestTheSeriesOfAProbeAreRemovedWithIt(t *testing.T) {
 	w := newWorld(t)
 	pod, other := web(), web()
 	other.UID = "u2"
@@ -135,7 +136,7 @@ func TestTheSeriesOfAProbeGoWithIt(t *testing.T) {
 }
 
 // adm-15
-func TestReasonsOfRefusedPodsAreFew(t *testing.T) {
+func TestReasonsOfRejectedPodsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for _, reason := range []string{"OutOfcpu", "NodeAffinity", "OutOfvendor.com/gpu", "OutOfelse", "made up", ""} {
 		w.PodWorker().Rejected(web(), runtime.Rejection{Reason: reason})

@@ -7,7 +7,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// base is what package metrics reaches: whose hooks it counts, and what they need.
+// base are the packages that package metrics reaches: those whose hooks it implements,
+// and their dependencies.
 var base = []string{
 	"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc",
 	"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/podspec",

@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// st-58: there are not as many series as a runtime has words.
-func TestExitsAreCountedByWordsThatAreKnown(t *testing.T) {
+// st-58: the number of series does not grow with a runtime's reasons.
+func TestExitReasonsAreBounded(t *testing.T) {
 	m, err := metrics.New(metrics.Config{NodeName: "n1", WithoutProcess: true})
 	require.NoError(t, err)
 	hooks := m.Status()

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 )
 
-func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
+func TestErrorsNameTheBadInput(t *testing.T) {
 	_, err := metrics.New(metrics.Config{})
 	require.EqualError(t, err, "metrics: Config.NodeName is empty")
 	_, err = remote.New(nil)
@@ -31,7 +31,7 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 	require.ErrorContains(t, err, "duplicate metrics collector registration", "it was made before")
 }
 
-func TestSeveralNodesCountForThemselves(t *testing.T) {
+func TestSeveralNodesHaveSeparateMetrics(t *testing.T) {
 	a, b := newWorld(t), newWorld(t)
 	a.PodWorker().Orphan(nil)
 	assert.Equal(t, []string{"kubelet_orphaned_runtime_pods_total 1"}, a.lines(t, metrics.Path, "kubelet_orphaned_runtime_pods_total"))
@@ -43,8 +43,8 @@ func TestSeveralNodesCountForThemselves(t *testing.T) {
 	assert.Contains(t, a.scrape(t, metrics.Path), `kubelet_node_name{node="n1"} 1`)
 }
 
-// Without Sources there is what was counted, and no more.
-func TestPartsThatAreNotThereAreLeftOut(t *testing.T) {
+// Without Sources only metrics from hooks are served.
+func TestMissingComponentsAreOmitted(t *testing.T) {
 	w := newWorld(t)
 	assert.NotContains(t, w.scrape(t, metrics.Path), "kubelet_running_pods")
 	assert.Equal(t, []string{"resource_scrape_error 0"}, w.lines(t, metrics.ResourcePath, "resource_scrape_error"))
@@ -52,7 +52,7 @@ func TestPartsThatAreNotThereAreLeftOut(t *testing.T) {
 }
 
 // A check that has not run yet reports no failure.
-func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
+func TestACheckThatDidNotRunIsNotUnhealthy(t *testing.T) { // st-18
 	w := newWorld(t)
 	ask := w.Check("healthz", "syncloop", func() error { return nil })
 	assert.Empty(t, w.lines(t, metrics.SLIsPath, "kubernetes_healthcheck"))
@@ -61,7 +61,7 @@ func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
 }
 
 // If the runtime fails, the statistics of the node are still served.
-func TestAScrapeGoesOnWhereAPartFails(t *testing.T) {
+func TestAScrapeContinuesAfterAComponentFails(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
 		s := summary()
@@ -96,8 +96,7 @@ func TestAScrapeDoesNotWaitForever(t *testing.T) {
 	})
 }
 
-// Who does not understand the text has it compressed, if he says so, and errors are no
-// metrics.
+// The response is compressed if the client accepts gzip.
 func TestTheTextCanBeCompressed(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	rec := httptest.NewRecorder()

@@ -34,7 +34,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/csi"
 )
 
-// live calls every hook there is, so that every series has a sample.
+// live calls every hook, so that every series has a sample.
 func (w world) live(t testing.TB) world {
 	t.Helper()
 	pod, second := web(), time.Second

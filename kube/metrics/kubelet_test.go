@@ -66,15 +66,15 @@ func facts(t testing.TB) map[string]fact {
 	return all
 }
 
-// asked are metrics of ours that people have asked a kubelet for by these names.
+// asked are our own metrics that users have requested under these names.
 var asked = map[string]bool{
 	"cgroup_drift_repaired_total": true,
 	"prober_deferred_total":       true,
 }
 
-// Each metric of a kubelet's has its name, type, labels and buckets here, or is not
-// here for a reason; and what a kubelet has not is named after us.
-func TestAMetricIsWhatItIsOnAKubelet(t *testing.T) {
+// Each metric of the kubelet has its name, type, labels and buckets here, or a reason
+// for its absence; metrics that the kubelet does not have carry our own prefix.
+func TestMetricsMatchTheKubelets(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	all := facts(t)
 	served := map[string]bool{}
@@ -85,7 +85,7 @@ func TestAMetricIsWhatItIsOnAKubelet(t *testing.T) {
 			f, listed := all[key]
 			switch {
 			case listed && f.whyNot != "":
-				t.Errorf("%s is served; the list says that it is not: %s", key, f.whyNot)
+				t.Errorf("%s is served; the list marks it as absent: %s", key, f.whyNot)
 			case listed:
 				assert.Equal(t, f.typ, strings.ToLower(family.GetType().String()), name)
 				assert.Equal(t, f.labels, labelsOf(family), name)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What promtool check metrics says is allowed where a kubelet has that name. All of
-// our own keep the rules.
+// A violation of promtool check metrics is permitted where a kubelet has that name.
+// All of our own names pass.
 func TestOnlyNamesOfAKubeletBreakTheRulesOfNames(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	all := facts(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// says tells that the status of a pod is another.
-func (w world) says(pod *v1.Pod, old, new v1.PodStatus) {
+// changed reports a status change of a pod.
+func (w world) changed(pod *v1.Pod, old, new v1.PodStatus) {
 	w.Status().Changed(status.ChangedInfo{Pod: pod, Old: old, New: new})
 }
 
@@ -59,27 +59,27 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 	}{
 		"pending, running, all of it runs": {
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
+				w.changed(pod, v1.PodStatus{}, pending())
 				time.Sleep(2 * time.Second)
-				w.says(pod, pending(), running(false))
+				w.changed(pod, pending(), running(false))
 				time.Sleep(time.Second)
-				w.says(pod, running(false), running(true))
+				w.changed(pod, running(false), running(true))
 				time.Sleep(time.Second)
-				w.says(pod, running(true), running(false)) // it crashes, and comes back
-				w.says(pod, running(false), running(true))
+				w.changed(pod, running(true), running(false)) // it crashes, and comes back
+				w.changed(pod, running(false), running(true))
 			},
 			want: [3]string{"2s", "13s", "13s"}, // it was made 10 s before it was seen
 		},
 		"images and init containers": {
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
+				w.changed(pod, v1.PodStatus{}, pending())
 				time.Sleep(4 * time.Second)
 				w.remote.Images().Pulled(images.PullInfo{Pod: pod, Waited: time.Second, Took: 2 * time.Second})
 				w.remote.Images().Pulled(images.PullInfo{Pod: pod, Took: time.Second})
 				time.Sleep(3 * time.Second)
 				s := running(true)
 				s.InitContainerStatuses = []v1.ContainerStatus{finished(-2*time.Second, -time.Second), finished(-time.Second, 0)}
-				w.says(pod, pending(), s)
+				w.changed(pod, pending(), s)
 			},
 			want: [3]string{"7s", "17s", "12s"},
 		},
@@ -88,8 +88,8 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 				pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: new(v1.PersistentVolumeClaimVolumeSource)}}}
 			},
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
-				w.says(pod, pending(), running(true))
+				w.changed(pod, v1.PodStatus{}, pending())
+				w.changed(pod, pending(), running(true))
 			},
 			want: [3]string{"0s", "10s", ""},
 		},
@@ -99,34 +99,34 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 				pod.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "file", runtime.ConfigSeenAnnotation: time.Now().Add(-time.Second).Format(time.RFC3339Nano)}
 			},
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
-				w.says(pod, pending(), running(true))
+				w.changed(pod, v1.PodStatus{}, pending())
+				w.changed(pod, pending(), running(true))
 			},
 			want: [3]string{"1s", "1s", ""},
 		},
-		"one that ends before anybody sees it run": {
+		"one that ends before it was observed running": {
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
+				w.changed(pod, v1.PodStatus{}, pending())
 				time.Sleep(time.Second)
-				w.says(pod, pending(), v1.PodStatus{Phase: v1.PodSucceeded})
+				w.changed(pod, pending(), v1.PodStatus{Phase: v1.PodSucceeded})
 			},
 			want: [3]string{"1s", "", ""},
 		},
 		"one that fails before it runs": {
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
-				w.says(pod, pending(), v1.PodStatus{Phase: v1.PodFailed})
-				w.says(pod, pending(), running(true)) // too late
+				w.changed(pod, v1.PodStatus{}, pending())
+				w.changed(pod, pending(), v1.PodStatus{Phase: v1.PodFailed})
+				w.changed(pod, pending(), running(true)) // too late
 			},
 		},
 		"one that an earlier agent has started": {
-			play: func(w world, pod *v1.Pod) { w.says(pod, running(true), running(true)) },
+			play: func(w world, pod *v1.Pod) { w.changed(pod, running(true), running(true)) },
 		},
 		"one that is deleted before it runs": {
 			play: func(w world, pod *v1.Pod) {
-				w.says(pod, v1.PodStatus{}, pending())
+				w.changed(pod, v1.PodStatus{}, pending())
 				w.Status().Delivered(status.DeliveredInfo{Pod: pod, Deleted: true})
-				w.says(pod, v1.PodStatus{}, running(true))
+				w.changed(pod, v1.PodStatus{}, running(true))
 			},
 		},
 	} {

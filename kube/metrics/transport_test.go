@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics"
 )
 
-// answers is an API server that says the same to all.
+// answers is an API server that answers every request in the same way.
 type answers struct{}
 
 func (answers) RoundTrip(req *http.Request) (*http.Response, error) {

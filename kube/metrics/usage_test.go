@@ -103,7 +103,7 @@ func TestTheContainersOfANode(t *testing.T) {
 }
 
 // A pod for which only statistics exist is reported with these.
-func TestAContainerThatNobodyKnowsHasANameAtLeast(t *testing.T) {
+func TestAnUnknownContainerIsReportedByName(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.RuntimePods = func() []*runtime.Pod { return nil }
 	w.sources.DesiredPods, w.sources.Stats.PodCgroup, w.sources.Stats.Cgroup = nil, nil, nil
@@ -126,7 +126,7 @@ func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 }
 
 // A missing number is absent, never zero.
-func TestNumbersThatNobodyHasAreAbsent(t *testing.T) {
+func TestMissingValuesAreAbsent(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) {
 		return &statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil

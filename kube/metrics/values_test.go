@@ -18,13 +18,13 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// said are the values that a label of a metric may have, by both.
-func said(t testing.TB) map[[2]string][]string {
+// permitted are the permitted values of a metric's label, here and on a kubelet.
+func permitted(t testing.TB) map[[2]string][]string {
 	t.Helper()
 	all := map[[2]string][]string{}
 	for _, r := range rows(t, "testdata/values.txt") {
 		require.Len(t, r, 5, "%v", r)
-		require.Equal(t, r[3] == "", r[4] == "", "%v: what a kubelet does not say has a reason", r)
+		require.Equal(t, r[3] == "", r[4] == "", "%v: a value that a kubelet does not have needs a reason", r)
 		for _, v := range strings.Fields(r[2] + " " + r[3]) {
 			all[[2]string{r[0], r[1]}] = append(all[[2]string{r[0], r[1]}], strings.Trim(v, `"`))
 		}
@@ -32,8 +32,8 @@ func said(t testing.TB) map[[2]string][]string {
 	return all
 }
 
-// Dashboards and alerts find what they ask for by the values of labels.
-func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
+// Dashboards and alerts select by the values of labels.
+func TestLabelValuesMatchTheKubelets(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	for _, state := range []podworker.State{podworker.Syncing, podworker.Terminating, podworker.Cleaning} {
 		w.PodWorker().Synced(podworker.SyncInfo{State: state})
@@ -50,19 +50,19 @@ func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
 	for _, kind := range []prober.ProbeKind{prober.Liveness, prober.Readiness, prober.Startup} {
 		w.Prober().Ran(prober.AttemptInfo{Pod: web(), Kind: kind})
 	}
-	said, seen := said(t), map[[2]string]bool{}
+	permitted, seen := permitted(t), map[[2]string]bool{}
 	for path := range w.Handlers(w.sources) {
 		for name, family := range w.families(t, path) {
 			for label, values := range valuesOf(family) {
-				if may, known := said[[2]string{name, label}]; known {
+				if may, known := permitted[[2]string{name, label}]; known {
 					seen[[2]string{name, label}] = true
 					assert.Subset(t, may, values, "%s of %s at %s", label, name, path)
 				}
 			}
 		}
 	}
-	for of := range said {
-		assert.True(t, seen[of], "%v has no sample in this test, or a kubelet's label is not there", of)
+	for of := range permitted {
+		assert.True(t, seen[of], "%v has no sample in this test, or a kubelet's label is missing", of)
 	}
 	assert.Equal(t, []string{`kubelet_restarted_pods_total{static=""} 1`}, w.lines(t, metrics.Path, "kubelet_restarted_pods_total"))
 	assert.Contains(t, w.scrape(t, metrics.Path), `kubelet_desired_pods{static=""} 1`)

@@ -53,7 +53,7 @@ func newWorld(t testing.TB) world {
 	return world{m, r, c, metrics.Sources{}}
 }
 
-// scrape returns what is answered at a path.
+// scrape returns the response at a path.
 func (w world) scrape(t testing.TB, path string) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -111,7 +111,7 @@ func web() *v1.Pod {
 // at is when all was measured.
 var at = time.Unix(1_700_000_000, 250_000_000)
 
-// summary is what the node and web use.
+// summary is the resource usage of the node and of web.
 func summary() *statsapi.Summary {
 	now := metav1.NewTime(at)
 	cpu := func(n uint64) *statsapi.CPUStats {
@@ -156,7 +156,7 @@ func machine() fs.FS {
 	}
 }
 
-// known makes all Sources tell something.
+// known makes all Sources return values.
 func (w world) known() world {
 	w.sources = metrics.Sources{
 		DesiredPods: func() []*v1.Pod { return []*v1.Pod{web()} },

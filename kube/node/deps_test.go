@@ -6,7 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// It speaks to an API server, and takes no client along: who has one brings it.
+// It calls an API server without depending on a client library: the caller supplies
+// the client.
 func TestImportsStayLight(t *testing.T) {
 	deptest.Closure{Package: "kube/node", Max: 350, Module: []string{"cm/state", "internal/checkpoint", "kube/internal/pause", "runtime"}}.Check(t)
 }

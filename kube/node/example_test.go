@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// What a node says of itself, without an API server.
+// The status that a node reports, without an API server.
 func ExampleFacts_Setters() {
 	facts := node.Facts{
 		Machine: node.Machine{MaxPods: 110, Capacity: func() (v1.ResourceList, error) {

@@ -21,8 +21,8 @@ var (
 	leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 )
 
-// A fakeAPI has one node and one lease. fail, if it is there, is asked before each
-// call, with its name and when it comes, counted from the API's start.
+// A fakeAPI has one node and one lease. If fail is not nil, it is called before each
+// call, with the call's name and the time since the API's start.
 type fakeAPI struct {
 	began time.Time
 	fail  func(call string) error
@@ -48,7 +48,7 @@ func (f *fakeAPI) called(format string, args ...any) error {
 	return nil
 }
 
-// took returns the calls since it was last asked.
+// took returns the calls since it was last called.
 func (f *fakeAPI) took() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -58,7 +58,7 @@ func TestALeaseIsMadeForTheNodeAndRenewed(t *testing.T) { // ls-1, ls-2
 	})
 }
 
-func TestALeaseThatSomebodyElseChangedIsReadAgain(t *testing.T) { // ls-2
+func TestALeaseChangedByAnotherClientIsReadAgain(t *testing.T) { // ls-2
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, leaseOnly(w), func(*node.Node) {
@@ -80,7 +80,7 @@ func TestALeaseThatSomebodyElseChangedIsReadAgain(t *testing.T) { // ls-2
 	})
 }
 
-func TestALeaseThatCanNotBeRenewedIsTriedFiveTimes(t *testing.T) { // ls-2, ls-3
+func TestARenewalIsTriedFiveTimes(t *testing.T) { // ls-2, ls-3
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var failing atomic.Bool
@@ -146,15 +146,15 @@ func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 	})
 }
 
-// A node that is being deleted, and waits for a finalizer, gets no new
-// lease; nor is one looked for all the time.
-func TestANodeThatIsBeingDeletedIsNotAskedAboutWithoutAPause(t *testing.T) { // ls-1, ls-3
+// A node that is being deleted, and waits for a finalizer, gets no new lease; nor is
+// the lease polled without a pause.
+func TestADeletedNodeIsPolledWithAPause(t *testing.T) { // ls-1, ls-3
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var gets atomic.Int64
 		w.fail = func(call string) error {
 			if call == "get lease" && gets.Add(1) > 1000 {
-				time.Sleep(time.Hour) // no pause at all
+				time.Sleep(time.Hour) // a hot loop
 			}
 			return nil
 		}
@@ -171,12 +171,12 @@ func TestANodeThatIsBeingDeletedIsNotAskedAboutWithoutAPause(t *testing.T) { // 
 			assert.Less(t, gets.Load(), int64(60))
 			w.fakeAPI.change(func(n *v1.Node) { n.DeletionTimestamp, n.Finalizers = nil, nil })
 			after(20 * time.Second)
-			assert.NotNil(t, w.held(), "it is there again")
+			assert.NotNil(t, w.held(), "it exists again")
 		})
 	})
 }
 
-func TestRenewKeepsWhatIsNotItsOwn(t *testing.T) { // ls-1
+func TestRenewKeepsFieldsOfOthers(t *testing.T) { // ls-1
 	now := time.Unix(1000, 0)
 	last := &coordinationv1.Lease{}
 	last.ResourceVersion, last.Labels = "7", map[string]string{"a": "b"}
@@ -185,6 +185,6 @@ func TestRenewKeepsWhatIsNotItsOwn(t *testing.T) { // ls-1
 	assert.Equal(t, "7", got.ResourceVersion)
 	assert.Equal(t, "other", got.OwnerReferences[0].Name)
 	assert.Equal(t, now, got.Spec.RenewTime.Time)
-	assert.Nil(t, last.Spec.RenewTime, "what was there is not changed")
+	assert.Nil(t, last.Spec.RenewTime, "the previous object is not changed")
 	assert.Empty(t, node.Renew(nil, "n1", time.Minute, nil, now).OwnerReferences)
 }

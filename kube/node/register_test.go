@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-func TestANodeIsMadeWithAllThatIsKnownOfIt(t *testing.T) { // ns-1, ns-2
+func TestANodeIsCreatedWithAllItsFields(t *testing.T) { // ns-1, ns-2
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		cfg := w.config()
@@ -43,7 +43,7 @@ func TestANodeIsMadeWithAllThatIsKnownOfIt(t *testing.T) { // ns-1, ns-2
 	})
 }
 
-func TestTheFirstObjectSaysWhatTheSpecDoes(t *testing.T) { // ns-2
+func TestTheFirstObjectMatchesTheSpec(t *testing.T) { // ns-2
 	is := node.Spec{
 		Name: "n1", Hostname: "host", OS: "linux", Arch: "arm64", Unschedulable: true, CloudProvider: node.CloudProvider{External: true, ProvidedNodeIP: "10.0.0.1", ProviderID: "cloud://1"},
 		SelfAttach: true,
@@ -83,7 +83,7 @@ func TestRegistrationIsTriedUntilItSucceeds(t *testing.T) { // ns-1
 	})
 }
 
-func TestAnAgentThatComesBackPutsItsNodeRight(t *testing.T) { // ns-3
+func TestARestartedAgentCorrectsItsNode(t *testing.T) { // ns-3
 	spec := node.Spec{Name: "n1", Labels: map[string]string{"rack": "8", v1.LabelTopologyZone: "z2"}, OS: "linux", Arch: "amd64",
 		Taints: []v1.Taint{{Key: "new", Effect: v1.TaintEffectNoSchedule}}}
 	spec.Hostname = spec.Name
@@ -110,7 +110,7 @@ func TestAnAgentThatComesBackPutsItsNodeRight(t *testing.T) { // ns-3
 	assert.NotContains(t, is.Status.Capacity, v1.ResourceName("hugepages-1Gi"))
 	assert.Contains(t, is.Status.Capacity, v1.ResourceName("hugepages-2Mi"))
 	assert.Equal(t, "2", is.Status.Capacity.Cpu().String(), "the rest is the status's to update")
-	assert.Equal(t, "7", was.Labels["rack"], "what was read is left alone")
+	assert.Equal(t, "7", was.Labels["rack"], "the object that was read is not changed")
 
 	_, changed = spec.Reconcile(is, fresh)
 	assert.False(t, changed, "and then it is right")
@@ -124,7 +124,7 @@ func TestAnAgentThatComesBackPutsItsNodeRight(t *testing.T) { // ns-3
 	assert.NotContains(t, is.Annotations, "volumes.kubernetes.io/controller-managed-attach-detach")
 }
 
-func TestANodeThatIsThereIsTakenOver(t *testing.T) { // ns-1, ns-3
+func TestAnExistingNodeIsAdopted(t *testing.T) { // ns-1, ns-3
 	for name, refusal := range map[string]error{
 		"already there": nil,
 		"forbidden":     apierrors.NewForbidden(nodes, "n1", errors.New("may not create")),
@@ -154,7 +154,7 @@ func TestANodeThatIsThereIsTakenOver(t *testing.T) { // ns-1, ns-3
 	}
 }
 
-func TestWhereOthersMakeTheNodeItIsWaitedFor(t *testing.T) { // ns-4
+func TestRegistrationWaitsForANodeCreatedByOthers(t *testing.T) { // ns-4
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		cfg := w.config()
@@ -176,7 +176,7 @@ func TestWhereOthersMakeTheNodeItIsWaitedFor(t *testing.T) { // ns-4
 	})
 }
 
-func TestWhatCanNotBeIsSaidAtOnce(t *testing.T) {
+func TestImpossibleConfigurationsFailAtOnce(t *testing.T) {
 	w := newWorld(t)
 	for want, change := range map[string]func(*node.Config){
 		"Spec.Name":     func(c *node.Config) { c.Spec.Name = "" },

@@ -29,7 +29,7 @@ func set(t *testing.T, facts node.Facts, n *v1.Node) (errs []error) {
 	return errs
 }
 
-func TestPressureHasTheWordsThatOthersLookFor(t *testing.T) { // ns-8
+func TestPressureConditionsMatchTheKubelets(t *testing.T) { // ns-8
 	for _, c := range []struct {
 		pressure        node.Pressure
 		kind            v1.NodeConditionType
@@ -53,12 +53,12 @@ func TestPressureHasTheWordsThatOthersLookFor(t *testing.T) { // ns-8
 	}
 }
 
-func TestPressureIsToldOnChangeAndKeepsItsTime(t *testing.T) { // ns-9
+func TestPressureIsReportedOnChangeAndKeepsItsTime(t *testing.T) { // ns-9
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, w.config(), func(*node.Node) {
 			after(time.Second)
-			w.told()
+			w.emitted()
 			since := condition(w.object(), v1.NodeMemoryPressure).LastTransitionTime
 			for _, step := range []struct {
 				is   node.Pressure
@@ -75,14 +75,14 @@ func TestPressureIsToldOnChangeAndKeepsItsTime(t *testing.T) { // ns-9
 				for _, reason := range step.want {
 					want = append(want, fmt.Sprintf("Normal %s: Node n1 status is now: %s", reason, reason))
 				}
-				assert.Equal(t, want, w.told())
+				assert.Equal(t, want, w.emitted())
 			}
 			assert.True(t, condition(w.object(), v1.NodeMemoryPressure).LastTransitionTime.After(since.Time))
 		})
 	})
 }
 
-func TestReadySaysAllThatIsWrong(t *testing.T) { // ns-8, ns-10, ns-11
+func TestReadyListsAllErrors(t *testing.T) { // ns-8, ns-10, ns-11
 	all := machine()
 	all[v1.ResourcePods] = resource.MustParse("10")
 	boom := errors.New("boom")
@@ -124,18 +124,18 @@ func TestReadySaysAllThatIsWrong(t *testing.T) { // ns-8, ns-10, ns-11
 	assert.Equal(t, "kubelet is posting ready status. WARNING: no swap accounting", condition(&n, v1.NodeReady).Message)
 }
 
-func TestReadinessIsToldOnChange(t *testing.T) { // ns-11
+func TestReadinessIsReportedOnChange(t *testing.T) { // ns-11
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, w.config(), func(*node.Node) {
 			after(time.Second)
-			w.told()
+			w.emitted()
 			w.set(func(w *world) { w.health.Runtime = errors.New("container runtime is down") })
 			after(11 * time.Second)
-			assert.Equal(t, []string{"Normal NodeNotReady: Node n1 status is now: NodeNotReady"}, w.told())
+			assert.Equal(t, []string{"Normal NodeNotReady: Node n1 status is now: NodeNotReady"}, w.emitted())
 			w.set(func(w *world) { w.health.Runtime = nil })
 			after(11 * time.Second)
-			assert.Equal(t, []string{"Normal NodeReady: Node n1 status is now: NodeReady"}, w.told())
+			assert.Equal(t, []string{"Normal NodeReady: Node n1 status is now: NodeReady"}, w.emitted())
 		})
 	})
 }
@@ -151,12 +151,12 @@ func TestAnAgentThatHasJustStartedLeavesItsNodeAsReadyAsItWas(t *testing.T) {
 			after(28 * time.Second)
 			assert.Equal(t, v1.ConditionTrue, condition(w.object(), v1.NodeReady).Status)
 			after(15 * time.Second)
-			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status, "for half a minute, not for ever")
+			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status, "for half a minute, not forever")
 		})
 	})
 }
 
-func TestCapacityIsWhatTheMachineHas(t *testing.T) { // ns-12, ns-14
+func TestCapacityOfTheMachine(t *testing.T) { // ns-12, ns-14
 	q := resource.MustParse
 	capacity := machine()
 	capacity["hugepages-2Mi"] = q("64Mi")
@@ -225,7 +225,7 @@ func TestTheBiggestImagesAreReported(t *testing.T) { // ns-15
 	assert.Empty(t, n.Status.Images)
 }
 
-func TestWhatTheMachineIsIsRead(t *testing.T) { // ns-16
+func TestReadInfo(t *testing.T) { // ns-16
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	info, err := node.ReadInfo(fstest.MapFS{
 		"etc/machine-id":                 file("m1\n"),
@@ -244,10 +244,10 @@ func TestWhatTheMachineIsIsRead(t *testing.T) { // ns-16
 
 	info, err = node.ReadInfo(fstest.MapFS{"etc/machine-id": file("m1"), "etc/os-release": file("PRETTY_NAME='x'")})
 	assert.ErrorContains(t, err, "boot_id")
-	assert.Equal(t, []string{"m1", "m1", "x"}, []string{info.MachineID, info.SystemUUID, info.OSImage}, "what is known is there")
+	assert.Equal(t, []string{"m1", "m1", "x"}, []string{info.MachineID, info.SystemUUID, info.OSImage}, "the readable values are set")
 }
 
-func TestARebootIsTold(t *testing.T) { // ns-13
+func TestARebootIsReported(t *testing.T) { // ns-13
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.node = &v1.Node{}
@@ -257,7 +257,7 @@ func TestARebootIsTold(t *testing.T) { // ns-13
 		cfg.Setters = facts.Setters()
 		run(t, w, cfg, func(*node.Node) {
 			after(time.Minute)
-			assert.Equal(t, 1, count(w.told(), "Warning Rebooted: Node n1 has been rebooted, boot id: now"))
+			assert.Equal(t, 1, count(w.emitted(), "Warning Rebooted: Node n1 has been rebooted, boot id: now"))
 		})
 	})
 }

@@ -32,7 +32,7 @@ func TestAStatusIsSentWhenItHasChangedAndEveryFiveMinutes(t *testing.T) { // ns-
 			}
 			before := condition(w.object(), v1.NodeReady)
 			after(2 * time.Minute)
-			assert.Equal(t, 1, strings.Count(strings.Join(w.took(), "\n"), "patch"), "five minutes are over")
+			assert.Equal(t, 1, strings.Count(strings.Join(w.took(), "\n"), "patch"), "after five minutes")
 			now := condition(w.object(), v1.NodeReady)
 			assert.True(t, now.LastHeartbeatTime.After(before.LastHeartbeatTime.Time))
 			assert.Equal(t, before.LastTransitionTime, now.LastTransitionTime)
@@ -75,7 +75,7 @@ func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 		run(t, w, w.config(), func(*node.Node) {
 			after(time.Second)
 			w.took()
-			w.told()
+			w.emitted()
 			failing.Store(true)
 			w.set(func(w *world) { w.pressure.PID = true })
 			after(10400 * time.Millisecond)
@@ -84,10 +84,10 @@ func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 			assert.Equal(t, 1, strings.Count(calls, `rv="0"`), "the first from the cache")
 			assert.Equal(t, 4, strings.Count(calls, `rv=""`), "the others not")
 			w.set(func(w *world) { assert.Equal(t, 4, w.unreachable, "from the second failure on") })
-			assert.Empty(t, w.told(), "not reported yet")
+			assert.Empty(t, w.emitted(), "not reported yet")
 			failing.Store(false)
 			after(11 * time.Second)
-			assert.Equal(t, []string{"Normal NodeHasInsufficientPID: Node n1 status is now: NodeHasInsufficientPID"}, w.told(), "told once")
+			assert.Equal(t, []string{"Normal NodeHasInsufficientPID: Node n1 status is now: NodeHasInsufficientPID"}, w.emitted(), "one event")
 		})
 	})
 }
@@ -101,7 +101,7 @@ func TestANodeIsReadyAsSoonAsItCanBe(t *testing.T) { // ns-7
 			assert.Equal(t, v1.ConditionFalse, condition(w.object(), v1.NodeReady).Status)
 			assert.Len(t, w.took(), 3, "nothing is written while it is not")
 			w.set(func(w *world) {
-				assert.InDelta(t, 29, w.refreshed, 2, "but looked for ten times a second")
+				assert.InDelta(t, 29, w.refreshed, 2, "but checked ten times a second")
 				w.health.Runtime = nil
 			})
 			after(200 * time.Millisecond)
@@ -113,7 +113,7 @@ func TestANodeIsReadyAsSoonAsItCanBe(t *testing.T) { // ns-7
 	})
 }
 
-func TestANodeThatIsNotReadyForTwoMinutesGoesOnLikeOthers(t *testing.T) { // ns-7
+func TestFastUpdatesEndAfterTwoMinutes(t *testing.T) { // ns-7
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.health.Network = errors.New("cni plugin not initialized")
@@ -155,25 +155,25 @@ func TestSettersRunInOrderAndOneThatFailsStopsNoOther(t *testing.T) { // ns-8
 	})
 }
 
-func TestCordoningIsTold(t *testing.T) { // ns-19
+func TestCordoningIsReported(t *testing.T) { // ns-19
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, w.config(), func(*node.Node) {
 			after(time.Second)
-			w.told()
+			w.emitted()
 			w.change(func(n *v1.Node) { n.Spec.Unschedulable = true })
 			after(11 * time.Second)
-			assert.Equal(t, []string{"Normal NodeNotSchedulable: Node n1 status is now: NodeNotSchedulable"}, w.told())
+			assert.Equal(t, []string{"Normal NodeNotSchedulable: Node n1 status is now: NodeNotSchedulable"}, w.emitted())
 			after(time.Minute)
-			assert.Empty(t, w.told())
+			assert.Empty(t, w.emitted())
 			w.change(func(n *v1.Node) { n.Spec.Unschedulable = false })
 			after(11 * time.Second)
-			assert.Equal(t, []string{"Normal NodeSchedulable: Node n1 status is now: NodeSchedulable"}, w.told())
+			assert.Equal(t, []string{"Normal NodeSchedulable: Node n1 status is now: NodeSchedulable"}, w.emitted())
 		})
 	})
 }
 
-func TestWhatOthersWriteIntoTheStatusStays(t *testing.T) {
+func TestStatusFieldsOfOtherWritersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, w.config(), func(*node.Node) {
@@ -219,7 +219,7 @@ func TestTwoAddressesOfOneTypeBothStay(t *testing.T) { // ns-18
 	})
 }
 
-func TestANodeObjectThatIsGoneIsNotMadeAgain(t *testing.T) {
+func TestADeletedNodeObjectIsNotRecreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		run(t, w, w.config(), func(*node.Node) {
@@ -253,5 +253,5 @@ func TestChangedIgnoresHeartbeatsAndOrder(t *testing.T) { // ns-5
 	assert.True(t, node.Changed(at(1, "A"), b))
 	data, err := json.Marshal(at(1, "B", "A"))
 	require.NoError(t, err)
-	assert.Less(t, strings.Index(string(data), `"B"`), strings.Index(string(data), `"A"`), "what is compared is not changed")
+	assert.Less(t, strings.Index(string(data), `"B"`), strings.Index(string(data), `"A"`), "the arguments are not changed")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// machine is what a node of the tests has to give out.
+// machine is the capacity of the tests' node.
 func machine() v1.ResourceList {
 	return v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi"),
@@ -80,7 +80,7 @@ func (w *world) config() node.Config {
 	}
 }
 
-func (w *world) told() []string {
+func (w *world) emitted() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A streaming runtime has logs, and echoes what is written to it.
+// A streaming runtime has logs, and echoes its input.
 type streaming struct {
 	*runtimetest.Runtime
 	log string
@@ -164,7 +164,7 @@ func TestLogsOfAContainer(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestWhatTheRuntimeCannotDoIsUnsupported(t *testing.T) {
+func TestMissingRuntimeFeaturesAreUnsupported(t *testing.T) {
 	p, err := provider.New(provider.Config{Runtime: struct{ runtime.Runtime }{new(runtimetest.Runtime)}})
 	require.NoError(t, err)
 	conn := new(connection)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// questions are what was asked about. All is allowed.
+// questions records the requests for authorization. All are allowed.
 type questions struct{ what []auth.Attributes }
 
 func (a *questions) Authorize(_ context.Context, _ *auth.User, what auth.Attributes) (auth.Decision, error) {
@@ -24,8 +24,8 @@ func (a *questions) Authorize(_ context.Context, _ *auth.User, what auth.Attribu
 	return auth.Decision{Allowed: true}, nil
 }
 
-// What is authorised is what is served, however a path is written (sv-15, sv-18): a
-// handler sees the first segment that was asked about.
+// The path that is authorized is the path that is served, however it is written
+// (sv-15, sv-18): a handler sees the first segment that was authorized.
 func FuzzWhatIsServedIsWhatWasAuthorised(f *testing.F) {
 	for _, path := range []string{
 		"/metrics", "/metrics/x", "/%6detrics", "/metrics%2Fx", "/metrics/%78", "//metrics", "/%2Fmetrics", "/stats/../metrics", "/stats/%2e%2e/metrics",
@@ -46,7 +46,7 @@ func FuzzWhatIsServedIsWhatWasAuthorised(f *testing.F) {
 	s, err := server.New(server.Config{
 		NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: who, Pods: pods{}, Debugging: all, Node: server.Node{Logs: logs,
 			Metrics: map[string]http.Handler{"/metrics": handler("metrics"), "/metrics/x": handler("metrics")},
-			Checks:  []server.Check{{Name: "told", Check: func() error { served = "healthz"; return nil }}}},
+			Checks:  []server.Check{{Name: "served", Check: func() error { served = "healthz"; return nil }}}},
 	})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, method, path string) {

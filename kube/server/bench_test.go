@@ -20,7 +20,7 @@ func BenchmarkPods(b *testing.B) {
 	s := newServer(b, func(c *server.Config) {
 		c.Authenticator, c.Authorizer, c.Pods = named{}, may{"reader": {"get nodes/proxy"}}, list
 	})
-	for name, h := range map[string]http.Handler{"authorised": s, "anybody": s.ReadOnly()} {
+	for name, h := range map[string]http.Handler{"authorised": s, "read-only": s.ReadOnly()} {
 		b.Run(name, func(b *testing.B) {
 			r := httptest.NewRequest("GET", "/pods", nil)
 			r.Header.Set("User", "reader")
@@ -32,7 +32,7 @@ func BenchmarkPods(b *testing.B) {
 	}
 }
 
-// What who is not let in costs the node.
+// The node's cost of a rejected request.
 func BenchmarkRefusal(b *testing.B) {
 	s := newServer(b, func(c *server.Config) { c.Authenticator, c.Pods = named{}, pods([]*v1.Pod{web}) })
 	r := httptest.NewRequest("GET", "/exec/ns/web/nginx?command=id", nil)

@@ -100,7 +100,7 @@ func (l *logged) say(t *testing.T, text string) {
 	require.NoError(t, errors.Join(err, f.Close()))
 }
 
-func TestALogIsAnswered(t *testing.T) {
+func TestALogIsServed(t *testing.T) {
 	s, _ := newLogged(t, nil)
 	const undecodable, invalid = `{"message": "Unable to decode query."}`, `{"message": "Invalid request."}`
 	for name, c := range map[string]struct {
@@ -145,7 +145,7 @@ func TestALogIsAnswered(t *testing.T) {
 		"la-2: no container":                     {"ns/speaker/x", 404, `container "x" not found in pod "speaker"`},
 		"la-2: no log yet":                       {"ns/speaker/waits", 400, `container "waits" in pod "speaker" is waiting to start: image can't be pulled`},
 		"la-4: no previous container":            {"ns/speaker/c?previous=true", 400, `previous terminated container "c" in pod "speaker" not found`},
-		"the query is looked at before the pod":  {"ns/x/c?tailLines=x", 400, undecodable},
+		"the query is checked before the pod":    {"ns/x/c?tailLines=x", 400, undecodable},
 		"a name that leads elsewhere":            {"ns/speaker/..%2f..%2fetc", 400, "the path is not canonical\n"},
 		"a name that leads up":                   {"ns/%2e%2e/c", 400, "the path is not canonical\n"},
 		"a name that is this directory":          {"%2e/speaker/c", 400, "the path is not canonical\n"},
@@ -194,14 +194,14 @@ func TestALogThatCannotBeFoundIsAnError(t *testing.T) { // la-2
 	assert.Contains(t, w.Body.String(), "does not exist")
 }
 
-// A reader is what it does.
+// A reader is a function that implements the log reader.
 type reader func(ctx context.Context, req logread.Request, w io.Writer) error
 
 func (r reader) Read(ctx context.Context, req logread.Request, w io.Writer) error {
 	return r(ctx, req, w)
 }
 
-func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2
+func TestALogThatEndsEarlyReportsTheErrorIfEnabled(t *testing.T) { // la-2
 	broken := reader(func(_ context.Context, req logread.Request, w io.Writer) error {
 		_, _ = io.WriteString(w, "one\n")
 		req.Gap(logread.ErrRemoved)
@@ -245,9 +245,9 @@ func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2
 		})
 		_, trailer, err := get(t, server.ContainerLogs{Reader: rotated, Trailer: true})
 		assert.NoError(t, err)
-		said := trailer.Get(server.LogErrorTrailer)
-		assert.Less(t, len(said), 1000)
-		assert.True(t, strings.HasSuffix(said, "; and more; the log ends early: the disk is broken"), said)
+		text := trailer.Get(server.LogErrorTrailer)
+		assert.Less(t, len(text), 1000)
+		assert.True(t, strings.HasSuffix(text, "; and more; the log ends early: the disk is broken"), text)
 	})
 	t.Run("by lines of it", func(t *testing.T) {
 		body, _, err := get(t, server.ContainerLogs{Reader: broken, Marker: true})
@@ -277,7 +277,7 @@ func follow(t *testing.T, ctx context.Context, s http.Handler, query string) *bu
 
 func TestALogIsFollowedUntilTheContainerEnds(t *testing.T) { // la-3, la-12
 	s, l := newLogged(t, nil)
-	body := follow(t, t.Context(), s, "&tailLines=0") // who gets the head, though there is no line
+	body := follow(t, t.Context(), s, "&tailLines=0") // returns the response header before the first line
 	l.say(t, "2026-11-21T10:00:03.1Z stdout F four\n")
 	line, err := body.ReadString('\n')
 	require.NoError(t, err)
@@ -310,7 +310,7 @@ func TestAFollowOfAContainerThatIsGoneEnds(t *testing.T) {
 	assert.Equal(t, "one\ntwo\nthree\n", string(all))
 }
 
-func TestAClientThatGoesAwayEndsItsReading(t *testing.T) {
+func TestADisconnectedClientEndsItsRead(t *testing.T) {
 	ended := make(chan error, 1)
 	plain, err := logread.New(logread.Config{})
 	require.NoError(t, err)
@@ -329,11 +329,11 @@ func TestAClientThatGoesAwayEndsItsReading(t *testing.T) {
 	case err := <-ended:
 		assert.ErrorIs(t, err, context.Canceled)
 	case <-time.After(90 * time.Second):
-		require.Fail(t, "it goes on")
+		require.Fail(t, "it did not end")
 	}
 }
 
-func TestAClientThatIsSlowHoldsNobodyElse(t *testing.T) {
+func TestASlowClientDoesNotBlockOthers(t *testing.T) {
 	s, l := newLogged(t, nil)
 	l.say(t, strings.Repeat("2026-11-21T10:00:03.1Z stdout F "+strings.Repeat("x", 1000)+"\n", 20_000)) // more than a connection holds
 	follow(t, t.Context(), s, "")                                                                       // its output is not read

@@ -31,7 +31,7 @@ func Example() {
 	// 404 404 page not found
 }
 
-// What a request to a node is authorised as.
+// The attributes that a request to a node is authorized with.
 func ExampleAttributes() {
 	for _, path := range []string{"/pods", "/metrics/cadvisor", "/exec/default/web/nginx"} {
 		fmt.Println(path, server.Attributes("n1", httptest.NewRequest("GET", path, nil)))

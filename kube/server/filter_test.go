@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// pods are what a node knows.
+// pods are the pods of a node.
 type pods []*v1.Pod
 
 func (p pods) Pods() []*v1.Pod { return p }
@@ -47,7 +47,7 @@ func (named) Authenticate(r *http.Request) (*auth.User, error) {
 	}
 }
 
-// may is who may do what: "get nodes/proxy".
+// may maps a user to the permitted actions: "get nodes/proxy".
 type may map[string][]string
 
 func (m may) Authorize(_ context.Context, user *auth.User, what auth.Attributes) (auth.Decision, error) {
@@ -62,7 +62,7 @@ func (m may) Authorize(_ context.Context, user *auth.User, what auth.Attributes)
 			return auth.Decision{Allowed: true}, nil
 		}
 	}
-	return auth.Decision{Reason: "no role says so"}, nil
+	return auth.Decision{Reason: "no role allows it"}, nil
 }
 
 // all switches everything on.
@@ -92,7 +92,7 @@ func ask(h http.Handler, method, path, body string, headers ...string) *httptest
 	return w
 }
 
-// What a request is authorised as: sv-14, sv-15, sv-16, sv-18, sv-19.
+// The attributes of a request: sv-14, sv-15, sv-16, sv-18, sv-19.
 func TestARequestIsAuthorisedAs(t *testing.T) {
 	for _, c := range []struct{ rule, method, path, want string }{
 		{"sv-14", "GET", "/anything", "get proxy"},
@@ -148,8 +148,8 @@ func TestARequestIsAuthorisedAs(t *testing.T) {
 	}
 }
 
-// sv-13, sv-17: the words of refusals.
-func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
+// sv-13, sv-17: the messages of rejections.
+func TestRejectionsMatchTheKubelets(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = auth.Chain{named{}}, may{
 			"reader": {"get nodes/proxy"}, "writer": {"create nodes/proxy"}, "prometheus": {"get nodes/metrics"}, "lister": {"get nodes/pods"},
@@ -163,23 +163,23 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 	}{
 		{"sv-13: anonymous", "", "GET", "/pods", 401, "Unauthorized"},
 		{"sv-13: anonymous, unknown path", "", "GET", "/nothing", 401, "Unauthorized"},
-		{"sv-13: who can't be asked about", "broken", "GET", "/pods", 401, "Unauthorized"},
+		{"sv-13: no token review possible", "broken", "GET", "/pods", 401, "Unauthorized"},
 		{"too many token reviews", "crowded", "GET", "/pods", 429, "Too Many Requests\n"},
 		{"too many access reviews", "many", "GET", "/pods", 429, "Too Many Requests\n"},
-		{"sv-17: who may not", "nobody", "GET", "/pods", 403, "Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
-		{"sv-17: who may not", "prometheus", "GET", "/stats/summary", 403, "Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[stats])\n"},
+		{"sv-17: forbidden", "nobody", "GET", "/pods", 403, "Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
+		{"sv-17: forbidden", "prometheus", "GET", "/stats/summary", 403, "Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[stats])\n"},
 		{"sv-17: no decision", "unlucky", "GET", "/pods", 500, "Authorization error (user=unlucky, verb=get, resource=nodes, subresource=proxy)"},
 		{"sv-16: the narrow one", "lister", "GET", "/pods", 200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"sv-16: the broad one", "reader", "GET", "/pods", 200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"sv-15: not that of another", "reader", "GET", "/metrics", 403, "Forbidden (user=reader, verb=get, resource=nodes, subresource(s)=[metrics])\n"},
 		{"sv-15", "prometheus", "GET", "/metrics", 200, "up 1\n"},
 		{"sv-19: a reader", "reader", "GET", "/exec/ns/pod/c?command=id&output=1", 403, "Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n"},
-		{"sv-14: what has no verb", "reader", "OPTIONS", "/pods", 405, "Method Not Allowed\n"},
+		{"sv-14: a method without a verb", "reader", "OPTIONS", "/pods", 405, "Method Not Allowed\n"},
 		{"a way round", "reader", "GET", "/metrics/../exec/ns/pod/c", 400, "the path is not canonical\n"},
 		{"a way round", "reader", "GET", "//exec/ns/pod/c", 400, "the path is not canonical\n"},
 		{"a way round, written otherwise", "reader", "GET", "/metrics/%2e%2e/exec/ns/pod/c", 400, "the path is not canonical\n"},
 		{"a way round, written otherwise", "reader", "GET", "/metrics%2f..%2fexec/ns/pod/c", 400, "the path is not canonical\n"},
-		{"what there is not", "reader", "GET", "/nothing", 404, "404 page not found\n"},
+		{"an unknown path", "reader", "GET", "/nothing", 404, "404 page not found\n"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			w := ask(s, c.method, c.path, "", "User: "+c.user)
@@ -192,8 +192,8 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 	}
 }
 
-// `get nodes/proxy` alone opens no stream, whatever it is asked with.
-func TestWhoMayOnlyReadOpensNoStream(t *testing.T) {
+// `get nodes/proxy` alone opens no stream, whatever the method.
+func TestAReaderCannotOpenAStream(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Authenticator, c.Authorizer = named{}, may{"reader": {"get nodes/proxy"}} })
 	for _, path := range []string{"/exec/ns/pod/c", "/exec/ns/pod/uid/c", "/attach/ns/pod/c", "/portForward/ns/pod", "/run/ns/pod/c"} {
 		for _, headers := range [][]string{
@@ -210,7 +210,7 @@ func TestWhoMayOnlyReadOpensNoStream(t *testing.T) {
 	}
 }
 
-func TestAServerIsNotMadeOfNothing(t *testing.T) {
+func TestNewRequiresItsConfig(t *testing.T) {
 	good := server.Config{NodeName: "n", Authenticator: auth.Anonymous{}, Authorizer: auth.AlwaysAllow{}, Pods: pods{}}
 	for want, change := range map[string]func(*server.Config){
 		"Config.NodeName is empty":    func(c *server.Config) { c.NodeName = "" },

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// many is 3,000, or what the system lets one process have: both ends of each
-// connection are here.
+// many is 3,000, or the number that the limit of open files permits: both ends of each connection
+// are in this process.
 func many() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
@@ -28,7 +28,7 @@ func many() int {
 	return int(min(3_000, (limit.Cur-min(limit.Cur, 300))/2))
 }
 
-// heap is what is in use.
+// heap returns the bytes of heap in use.
 func heap() uint64 {
 	goruntime.GC()
 	var m goruntime.MemStats
@@ -36,8 +36,8 @@ func heap() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// Half-open connections over TCP, without a handshake: who may is served, and
-// what they take is bounded.
+// Half-open connections over TCP, without a handshake: permitted clients are served,
+// and the memory of the connections is bounded.
 func TestThousandsOfHalfOpenConnectionsTakeABoundedAmount(t *testing.T) {
 	ca := newIssuer(t, "ca")
 	pair, err := tls.X509KeyPair(ca.sign("n1", x509.ExtKeyUsageServerAuth))

@@ -49,7 +49,8 @@ func (p *pipes) dial() net.Conn {
 	return here
 }
 
-// A caller reads what comes on a connection, so that who writes to it need not wait.
+// A caller reads everything that arrives on a connection, so that the writer does not
+// block.
 type caller struct {
 	net.Conn
 	mu   sync.Mutex
@@ -75,14 +76,14 @@ func (p *pipes) call() *caller {
 	return c
 }
 
-// heard returns what came, and whether the other side is still there.
-func (c *caller) heard() (text string, there bool) {
+// received returns the text that arrived, and whether the connection is still open.
+func (c *caller) received() (text string, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text.String(), !c.gone
 }
 
-// onPipes runs a listener on pipes, in a bubble, until the test is over.
+// onPipes runs a listener on pipes, in a bubble, until the test ends.
 func onPipes(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,8 +108,8 @@ func ok(t *testing.T) http.Handler {
 	return newServer(t, nil).ReadOnly()
 }
 
-// Slowloris: who sends a request byte by byte has ten seconds.
-func TestWhoIsSlowIsLeft(t *testing.T) {
+// Slowloris: a client that sends a request byte by byte has ten seconds.
+func TestSlowClientsAreDisconnected(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		silent, slow, good := p.call(), p.call(), p.call()
 		begun := time.Now()
@@ -120,31 +121,31 @@ func TestWhoIsSlowIsLeft(t *testing.T) {
 		}
 		assert.InDelta(t, 11, time.Since(begun).Seconds(), 1.5)
 		time.Sleep(time.Second)
-		_, there := silent.heard()
+		_, there := silent.received()
 		assert.False(t, there)
-		text, there := slow.heard()
+		text, there := slow.received()
 		assert.False(t, there)
 		assert.NotContains(t, text, "200 OK")
-		_, there = good.heard()
-		assert.False(t, there, "who says nothing at all is left too")
+		_, there = good.received()
+		assert.False(t, there, "a silent client is disconnected too")
 		fast := p.call()
 		fmt.Fprint(fast, get+"\r\n")
 		synctest.Wait()
-		text, _ = fast.heard()
+		text, _ = fast.received()
 		assert.Contains(t, text, "200 OK")
 	})
 }
 
-// sv-1: a connection on which nothing is asked stays 90 s.
+// sv-1: a connection without requests is closed after 90 s.
 func TestAnIdleConnectionStays90Seconds(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		c := p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(89 * time.Second)
-		_, there := c.heard()
+		_, there := c.received()
 		assert.True(t, there)
 		time.Sleep(2 * time.Second)
-		_, there = c.heard()
+		_, there = c.received()
 		assert.False(t, there)
 	})
 }
@@ -163,10 +164,10 @@ func TestARequestLastsFourHoursAtMost(t *testing.T) {
 		c := p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(4*time.Hour - time.Minute)
-		_, there := c.heard()
+		_, there := c.received()
 		assert.True(t, there)
 		time.Sleep(12 * time.Minute)
-		text, there := c.heard()
+		text, there := c.received()
 		assert.False(t, there)
 		assert.Equal(t, 35, strings.Count(text, "line\n"))
 	})
@@ -185,7 +186,7 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 		}
 		assert.InDelta(t, 1<<20, sent, 64<<10)
 		time.Sleep(time.Second)
-		text, there := c.heard()
+		text, there := c.received()
 		assert.Contains(t, text, "431 Request Header Fields Too Large")
 		assert.False(t, there)
 	})
@@ -193,7 +194,7 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 
 // 2,000 connections without a request: as many stay as may wait, those
 // that came last; all others are served meanwhile.
-func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
+func TestAFloodOfUnauthenticatedClientsDisplacesNoOthers(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
 	})
@@ -215,26 +216,26 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 				other := p.call()
 				fmt.Fprint(other, get+"User: friend\r\nConnection: close\r\n\r\n")
 				synctest.Wait()
-				text, _ := other.heard()
+				text, _ := other.received()
 				require.Contains(t, text, "200 OK", "after %d", i)
 			}
 		}
 		synctest.Wait()
 		open := 0
 		for i, c := range flood {
-			if _, there := c.heard(); there {
+			if _, there := c.received(); there {
 				open++
 				assert.Greater(t, i, 1800, "it is the last that stay")
 			}
 		}
 		assert.LessOrEqual(t, open, 100)
 		assert.Greater(t, open, 90)
-		_, there := refused.heard()
-		assert.False(t, there, "who was refused is a stranger as well")
+		_, there := refused.received()
+		assert.False(t, there, "a rejected client counts as unauthenticated")
 		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
 		synctest.Wait()
-		text, there := friend.heard()
-		assert.True(t, there, "who was let in stays")
+		text, there := friend.received()
+		assert.True(t, there, "an authenticated client stays connected")
 		assert.Equal(t, 2, strings.Count(text, "200 OK"))
 	})
 }
@@ -270,10 +271,10 @@ func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 		}
 		assert.Equal(t, 100, open)
 		fast := p.call()
-		for i := range 3 { // on one connection, as who scrapes
+		for i := range 3 { // on one connection, as a scraper does
 			fmt.Fprint(fast, get+"\r\n")
 			synctest.Wait()
-			text, _ := fast.heard()
+			text, _ := fast.received()
 			require.Equal(t, i+1, strings.Count(text, "200 OK"))
 		}
 		time.Sleep(61 * time.Second)
@@ -284,7 +285,7 @@ func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 }
 
 // Bytes that form no request are bounded, for each client.
-func TestWhatStrangersSendIsBounded(t *testing.T) {
+func TestUnauthenticatedRequestsAreBounded(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t), Limits: server.Limits{MaxPendingBytes: 1 << 20}}, func(p *pipes) {
 		var all []*caller
 		for range 20 {
@@ -300,7 +301,7 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 		synctest.Wait()
 		open := 0
 		for _, c := range all {
-			if _, there := c.heard(); there {
+			if _, there := c.received(); there {
 				open++
 			}
 		}
@@ -308,7 +309,7 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 		small := p.call()
 		fmt.Fprint(small, get+"\r\n")
 		synctest.Wait()
-		text, _ := small.heard()
+		text, _ := small.received()
 		assert.Contains(t, text, "200 OK")
 	})
 }
@@ -340,7 +341,7 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 		synctest.Wait()
 		open := 0
 		for _, c := range flood {
-			if _, there := c.heard(); there {
+			if _, there := c.received(); there {
 				open++
 			}
 		}
@@ -348,13 +349,13 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 		friend := p.call()
 		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
 		synctest.Wait()
-		text, _ := friend.heard()
+		text, _ := friend.received()
 		assert.Contains(t, text, "200 OK")
 	})
 }
 
-// A request that is authorized is not cut to make room, but the number of these is
-// bounded as well.
+// An authorized request is not closed to make room, but the number of these is bounded
+// as well.
 func TestConnectionsAreBoundedInAll(t *testing.T) {
 	slow := newServer(t, func(c *server.Config) {
 		c.Node.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
@@ -375,22 +376,22 @@ func TestConnectionsAreBoundedInAll(t *testing.T) {
 		synctest.Wait()
 		more := p.call()
 		synctest.Wait()
-		_, there := more.heard()
+		_, there := more.received()
 		assert.False(t, there, "there is no room")
 		for _, c := range busy {
-			_, there := c.heard()
+			_, there := c.received()
 			assert.True(t, there)
 		}
 		time.Sleep(2 * time.Minute)
 		for _, c := range busy {
-			text, _ := c.heard()
+			text, _ := c.received()
 			assert.Contains(t, text, "200 OK")
 		}
 	})
 }
 
-// When the agent ends, streams that handlers have taken over end as well, and Run
-// waits for their handlers.
+// When the agent stops, hijacked streams end as well, and Run waits for their
+// handlers.
 func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
 	ended := make(chan struct{})
 	taken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -407,7 +408,7 @@ func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
 		c = p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(24 * time.Hour) // no limit of a request holds for it
-		text, there := c.heard()
+		text, there := c.received()
 		assert.Contains(t, text, "101")
 		assert.True(t, there)
 	})
@@ -418,7 +419,7 @@ func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
 	}
 }
 
-func TestAListenerThatCannotListenSaysSo(t *testing.T) {
+func TestAListenerThatCannotListenReturnsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		require.NoError(t, p.Close())

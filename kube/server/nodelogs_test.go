@@ -69,7 +69,7 @@ func TestNothingLeadsOutOfTheLogs(t *testing.T) {
 	}
 }
 
-func TestALogQueryThatCannotBeRightIsRefused(t *testing.T) {
+func TestAnInvalidLogQueryIsRejected(t *testing.T) {
 	for query, says := range map[string]string{
 		"":                           "query: want services, or one file",
 		"query=a&query=/b":           "query: want services, or one file",
@@ -127,7 +127,7 @@ func TestALogQueryOfFiles(t *testing.T) {
 	}
 }
 
-func TestALogQueryThatNobodyWaitsForReadsNothing(t *testing.T) {
+func TestACanceledLogQueryReadsNothing(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Node.Logs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -136,7 +136,7 @@ func TestALogQueryThatNobodyWaitsForReadsNothing(t *testing.T) {
 	assert.Empty(t, w.Body.String())
 }
 
-func TestALogQueryOfServicesAsksTheJournal(t *testing.T) {
+func TestALogQueryOfServicesReadsTheJournal(t *testing.T) {
 	var err error
 	s, _ := logsOf(t, func(_ context.Context, q server.LogQuery, w io.Writer) error {
 		if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// To open a pipe waits for who writes into it: that is for ever.
-func TestAPipeAmongTheLogsKeepsNobody(t *testing.T) {
+// Opening a pipe blocks until it has a writer: forever, here.
+func TestAPipeAmongTheLogsDoesNotBlock(t *testing.T) {
 	s, dir := logsOf(t, nil)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	assert.Equal(t, 404, ask(s, "GET", "/logs/pipe", "").Code)

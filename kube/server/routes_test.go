@@ -39,8 +39,8 @@ func running(t *testing.T) *runtimetest.Runtime {
 	return rt
 }
 
-// sv-6: what is switched off says so, in the kubelet's words.
-func TestWhatIsSwitchedOffSaysSo(t *testing.T) {
+// sv-6: a disabled handler responds with the kubelet's message.
+func TestDisabledHandlersRespondWithTheReason(t *testing.T) {
 	without := func(change func(*server.Debugging)) *server.Server {
 		return newServer(t, func(c *server.Config) {
 			c.Node.Logs = os.DirFS(t.TempDir())
@@ -105,7 +105,7 @@ func TestHealthz(t *testing.T) {
 	assert.Equal(t, 404, ask(s.Healthz(), "GET", "/pods", "").Code, "10248 has nothing else")
 }
 
-func TestPodsAreThoseThatTheNodeKnowsAndThoseThatRun(t *testing.T) {
+func TestPodsAndRunningPods(t *testing.T) {
 	other := web.DeepCopy()
 	other.Name, other.UID = "other", "a2"
 	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{web, other}, running(t) })
@@ -158,7 +158,7 @@ func TestStats(t *testing.T) {
 }
 
 // The read-only port requires no authentication.
-func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
+func TestFormsAreNotStoredOnDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := newServer(t, func(c *server.Config) {
 		c.Node.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
@@ -173,7 +173,7 @@ func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
 	assert.Equal(t, 400, ask(s.ReadOnly(), "POST", "/stats/summary", form, "Content-Type: application/x-www-form-urlencoded").Code)
 }
 
-func TestConfigzIsWhatTheAgentGave(t *testing.T) {
+func TestConfigzReturnsTheConfiguration(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Node.Configz = map[string]any{"kubeletconfig": map[string]int{"maxPods": 110}}
 	})
@@ -250,15 +250,15 @@ func TestCheckpoint(t *testing.T) {
 	assert.Equal(t, 404, ask(without, "POST", "/checkpoint/ns/web/nginx", "").Code)
 }
 
-// sv-12: what metrics are told of requests.
-func TestHooksAreToldOfEachRequest(t *testing.T) {
-	var started, told []server.RequestInfo
+// sv-12: requests as reported to metrics.
+func TestHooksReportEachRequest(t *testing.T) {
+	var started, finished []server.RequestInfo
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"reader": {"get nodes/proxy", "get nodes/metrics"}}
 		c.Node.Metrics = map[string]http.Handler{"/metrics": http.NotFoundHandler(), "/metrics/cadvisor": http.NotFoundHandler()}
 		c.Hooks = server.Hooks{
 			Started: func(i server.RequestInfo) { started = append(started, i) },
-			Request: func(i server.RequestInfo) { told = append(told, i) },
+			Request: func(i server.RequestInfo) { finished = append(finished, i) },
 		}
 	})
 	for _, c := range []struct {
@@ -278,23 +278,23 @@ func TestHooksAreToldOfEachRequest(t *testing.T) {
 		{"POST", "/portForward/a/b", "reader", server.RequestInfo{Method: "POST", Path: "portForward", ServerType: "readwrite", LongRunning: true, Code: 403}},
 		{"GET", "/debug/none", "reader", server.RequestInfo{Method: "GET", Path: "debug", ServerType: "readwrite", LongRunning: true, Code: 404}},
 	} {
-		started, told = nil, nil
+		started, finished = nil, nil
 		ask(s, c.method, c.path, "", "User: "+c.user)
-		require.Len(t, told, 1)
+		require.Len(t, finished, 1)
 		require.Len(t, started, 1)
-		told[0].Seconds = 0
-		assert.Equal(t, c.want, told[0], c.path)
+		finished[0].Seconds = 0
+		assert.Equal(t, c.want, finished[0], c.path)
 		c.want.Code = 0
 		assert.Equal(t, c.want, started[0], c.path)
 	}
-	told = nil
+	finished = nil
 	ask(s.ReadOnly(), "GET", "/pods", "")
-	assert.Equal(t, "readonly", told[0].ServerType)
+	assert.Equal(t, "readonly", finished[0].ServerType)
 }
 
 // Several servers, for several nodes, are in one process: each has its own pods and
 // users.
-func TestServersOfSeveralNodesKnowNothingOfEachOther(t *testing.T) {
+func TestServersOfSeveralNodesAreIndependent(t *testing.T) {
 	for _, node := range []string{"n1", "n2"} {
 		pod := web.DeepCopy()
 		pod.Name = "of-" + node
@@ -311,7 +311,7 @@ func TestServersOfSeveralNodesKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
-func TestWhatAMetricsHandlerWritesIsWhatIsRead(t *testing.T) {
+func TestMetricsHandlersAreServedUnchanged(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authorizer = auth.AlwaysAllow{}
 		c.Node.Metrics = map[string]http.Handler{"/metrics/slis": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1\n") })}

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A counted runtime has containers that run, and counts the looks at them, each of which
+// A counted runtime has containers that run, and counts the inspections, each of which
 // takes a while.
 type counted struct {
 	runtime.Lister // no other method is called
@@ -55,7 +55,7 @@ func (c *counted) seen() int {
 	return c.looks
 }
 
-func TestAllWhoFollowLogsShareALook(t *testing.T) { // la-15
+func TestFollowersOfLogsShareInspections(t *testing.T) { // la-15
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
 		rt.set(nil, "a", "b")
@@ -87,15 +87,15 @@ func TestAllWhoFollowLogsShareALook(t *testing.T) { // la-15
 		assert.LessOrEqual(t, rt.seen(), 12, "and not 2,000")
 
 		rt.set(nil, "a")
-		of.Wait() // all who follow b hear of it
-		assert.LessOrEqual(t, rt.seen(), 12+100, "who is told that it has ended has not been told of an older look")
+		of.Wait() // all followers of b return
+		assert.LessOrEqual(t, rt.seen(), 12+100, "the end of b is not taken from an inspection before it")
 		stop()
 		followers.Wait()
 	})
 }
 
 // A container that was just started is not in an older list.
-func TestAContainerIsNotSaidToHaveEndedBeforeItBegan(t *testing.T) {
+func TestAContainerIsNotReportedTerminatedBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
 		rt.set(nil, "old")
@@ -123,7 +123,7 @@ func TestARuntimeThatDoesNotAnswerEndsNoLog(t *testing.T) { // la-15
 		_, err = a.isRunning(t.Context(), "a")
 		require.EqualError(t, err, "broken")
 
-		// Who leaves is no reason for the others.
+		// A follower that leaves does not affect the others.
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		_, err = a.isRunning(gone, "a")

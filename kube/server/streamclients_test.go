@@ -27,7 +27,7 @@ import (
 // patience is for what takes no time on a machine that has nothing else to do.
 const patience = 90 * time.Second
 
-// clients are those that people have: by the name of what they speak.
+// clients are the clients in use, by protocol.
 var clients = map[string]func(c *rest.Config, u *url.URL) (remotecommand.Executor, error){
 	"SPDY": func(c *rest.Config, u *url.URL) (remotecommand.Executor, error) {
 		return remotecommand.NewSPDYExecutor(c, http.MethodPost, u)
@@ -55,7 +55,7 @@ func (s *site) url(path string, query url.Values) *url.URL {
 	return &u
 }
 
-// asked are the options of a stream, as the API server words them.
+// asked are the options of a stream, as the API server encodes them.
 func asked(o remotecommand.StreamOptions, cmd ...string) url.Values {
 	query := url.Values{"command": cmd}
 	for name, on := range map[string]bool{"input": o.Stdin != nil, "output": o.Stdout != nil, "error": o.Stderr != nil, "tty": o.Tty} {
@@ -75,7 +75,7 @@ func (s *site) stream(ctx context.Context, client, path string, o remotecommand.
 	return executor.StreamWithContext(ctx, o)
 }
 
-// exec runs a command, and returns what it said.
+// exec runs a command, and returns its output.
 func (s *site) exec(client, stdin string, cmd ...string) (stdout, stderr string, code int, err error) {
 	var out, errOut bytes.Buffer
 	o := remotecommand.StreamOptions{Stdout: &out, Stderr: &errOut}

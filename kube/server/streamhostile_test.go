@@ -56,7 +56,8 @@ func nothingLeft(t testing.TB) {
 	})
 }
 
-// Whatever a stream does, it hears that its client has gone, or that the server ends.
+// Whatever a stream does, it is notified when its client disconnects, or the server
+// stops.
 func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 				over <- what
 				return ctx.Err()
 			}
-			// They say hello, so that the client has been told that its streams are there:
+			// They write hello, so that the client has been notified that its streams exist:
 			// cut off before, client-go's SPDY waits for that for half a minute.
 			hello := []byte("hello")
 			s := onSite(t, begin(t, program{
@@ -134,9 +135,9 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 	nothingLeft(t)
 }
 
-// Hundreds at once all have what is theirs, and nothing is left of them. A thousand
-// are as well off: set KUBEPARTS_STREAMS=1000 on a machine that has nothing else to do,
-// since the client gives up after 30 s.
+// Hundreds of concurrent streams each get their own data, and no resources of them
+// remain. The same is true of a thousand: set KUBEPARTS_STREAMS=1000 on an idle
+// machine, since the client gives up after 30 s.
 func TestManyCommandsAtOnce(t *testing.T) {
 	many := 100
 	if n, err := strconv.Atoi(os.Getenv("KUBEPARTS_STREAMS")); err == nil {
@@ -169,8 +170,8 @@ func TestManyCommandsAtOnce(t *testing.T) {
 	nothingLeft(t)
 }
 
-// say makes a request by hand, and returns what came back first.
-func say(t *testing.T, s *site, path string, headers ...string) (net.Conn, *http.Response) {
+// rawRequest writes a request directly to the connection, and returns the response.
+func rawRequest(t *testing.T, s *site, path string, headers ...string) (net.Conn, *http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.base.Host)
 	require.NoError(t, err)
@@ -181,7 +182,7 @@ func say(t *testing.T, s *site, path string, headers ...string) (net.Conn, *http
 	return conn, answer
 }
 
-// A client that says nothing more, or nonsense, holds nothing up.
+// A client that sends nothing more, or garbage, does not block anything.
 func TestAClientThatOpensNoStreamsIsLetGo(t *testing.T) {
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {
@@ -196,24 +197,24 @@ func TestAClientThatOpensNoStreamsIsLetGo(t *testing.T) {
 				if strings.HasPrefix(path, "/portForward") {
 					protocol = "X-Stream-Protocol-Version: portforward.k8s.io"
 				}
-				silent, answer := say(t, s, path, protocol)
+				silent, answer := rawRequest(t, s, path, protocol)
 				require.Equal(t, http.StatusSwitchingProtocols, answer.StatusCode, path)
 				begun := time.Now()
 				_, err := io.Copy(io.Discard, silent)
 				assert.Less(t, time.Since(begun), patience, "%v: %v", path, err)
 
-				rude, answer := say(t, s, path, protocol)
+				rude, answer := rawRequest(t, s, path, protocol)
 				require.Equal(t, http.StatusSwitchingProtocols, answer.StatusCode)
 				_, _ = rude.Write([]byte(strings.Repeat("\x80\x03\x00\x01garbage", 1000)))
 				_, _ = io.Copy(io.Discard, rude)
 			}
-			_, answer := say(t, s, "/portForward/default/web", "X-Stream-Protocol-Version: v9")
+			_, answer := rawRequest(t, s, "/portForward/default/web", "X-Stream-Protocol-Version: v9")
 			assert.Equal(t, http.StatusForbidden, answer.StatusCode)
 		})
 	}
 }
 
-// A stream over which nothing goes is cut after a while.
+// An idle stream is closed after a while.
 func TestAnIdleStreamIsCut(t *testing.T) {
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {

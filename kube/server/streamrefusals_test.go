@@ -46,8 +46,8 @@ func (s serving) answer() (*url.URL, error) {
 	return url.Parse(s.at)
 }
 
-// What clients are told, to the letter: sv-7, sv-8, sv-9, sv-10.
-func TestAStreamIsRefusedInTheKubeletsWords(t *testing.T) {
+// The exact responses to clients: sv-7, sv-8, sv-9, sv-10.
+func TestStreamRejectionsMatchTheKubelets(t *testing.T) {
 	rt := &serving{}
 	other := webPod()
 	other.Name, other.UID = "other", "u0"
@@ -126,7 +126,7 @@ func (without) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 	return local{}.PodStatus(ctx, uid)
 }
 
-func TestAPowerThatARuntimeHasNotIsNotThere(t *testing.T) {
+func TestUnsupportedStreamsAreNotFound(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, without{} })
 	for path, text := range map[string]string{
 		"/exec/default/web/app?output=1":   "exec is not supported by the runtime of this node",
@@ -179,8 +179,8 @@ func TestRunAnswersWithTheOutput(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, ask(s, "GET", "/run/default/web/app?cmd=id", "").Code)
 }
 
-// What a runtime names as the place of its streams is not believed.
-func TestARuntimeCanNotHaveThisNodeAskOthers(t *testing.T) {
+// The address of a stream that a runtime returns is not trusted.
+func TestARuntimeCannotRedirectStreamsToOtherHosts(t *testing.T) {
 	for at, want := range map[string]string{
 		"http://169.254.169.254/latest": "the runtime has its streams at 169.254.169.254, which is not this machine",
 		"http://metadata.internal/x":    "the runtime has its streams at metadata.internal, which is not this machine",
@@ -202,9 +202,9 @@ func TestARuntimeCanNotHaveThisNodeAskOthers(t *testing.T) {
 	assert.NotContains(t, w.Body.String(), "secret")
 }
 
-// What a runtime's server answers instead of streams is bounded, and what clients show
-// to say who they are is not for it.
-func TestARuntimesServerIsToldAndBelievedLittle(t *testing.T) {
+// The response of a runtime's server that is not a stream is bounded, and the clients'
+// credentials are not passed on to it.
+func TestARuntimesServerIsNotTrusted(t *testing.T) {
 	var got http.Header
 	answer := http.StatusNotFound
 	there := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {

@@ -143,12 +143,12 @@ func TestAPortIsForwarded(t *testing.T) { // sv-10
 							return
 						}
 						defer conn.Close()
-						said := strings.Repeat(fmt.Sprintf("connection %d ", i), 2000)
-						go func() { _, _ = io.WriteString(conn, said) }()
-						got := make([]byte, len(said))
+						text := strings.Repeat(fmt.Sprintf("connection %d ", i), 2000)
+						go func() { _, _ = io.WriteString(conn, text) }()
+						got := make([]byte, len(text))
 						_, err = io.ReadFull(conn, got)
 						assert.NoError(t, err)
-						assert.Equal(t, said, string(got))
+						assert.Equal(t, text, string(got))
 					})
 				}
 				many.Wait()

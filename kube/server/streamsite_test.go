@@ -81,8 +81,8 @@ func webPod() *v1.Pod {
 	}
 }
 
-// behindSocket is the pod engine over a CRI runtime with a streaming server: what is
-// streamed goes through gRPC for a URL, and then over HTTP.
+// behindSocket is the pod engine over a CRI runtime with a streaming server: a
+// stream's URL is requested over gRPC, and the stream then uses HTTP.
 func behindSocket(t testing.TB, p program) runtime.Runtime {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cri") // the path of a socket is short

@@ -67,7 +67,7 @@ func (i *issuer) sign(name string, usage x509.ExtKeyUsage) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytes})
 }
 
-// client returns one that shows a certificate of who, if there is one.
+// client returns a client with a certificate for that user, unless by is nil.
 func (i *issuer) client(by *issuer, who string) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(i.cert)
@@ -90,7 +90,7 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 	}
 }
 
-// listen serves on a port of its own until the test ends, and returns its address.
+// listen serves on a separate port until the test ends, and returns its address.
 func listen(t testing.TB, cfg server.ListenerConfig) string {
 	t.Helper()
 	on, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,9 +108,9 @@ func listen(t testing.TB, cfg server.ListenerConfig) string {
 	return l.Addr().String()
 }
 
-// sv-2, sv-13: unauthenticated, of the wrong CA, unauthorised, and who may only read:
-// 401 and 403, over TLS.
-func TestWhoIsNotLetInOverTLS(t *testing.T) {
+// sv-2, sv-13: unauthenticated, of the wrong CA, unauthorized, and a client that may
+// only read: 401 and 403, over TLS.
+func TestRejectedClientsOverTLS(t *testing.T) {
 	ca, other := newIssuer(t, "ca"), newIssuer(t, "other")
 	dir := t.TempDir()
 	cert, key := ca.sign("n1", x509.ExtKeyUsageServerAuth)
@@ -133,10 +133,10 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 		{"no certificate", "/pods", ca.client(nil, ""), 401, 2},
 		{"of the wrong CA", "/pods", insisting(ca.client(other, "lister")), 401, 2},
 		{"a server's certificate", "/pods", serverAsClient(ca, cert, key), 401, 2},
-		{"who may not", "/pods", ca.client(ca, "nobody"), 403, 2},
-		{"who may only read", "/exec/ns/pod/c?command=id&output=1", ca.client(ca, "reader"), 403, 2},
-		{"who may", "/pods", ca.client(ca, "lister"), 200, 2},
-		{"who may", "/pods", ca.client(ca, "reader"), 200, 2},
+		{"not authorized", "/pods", ca.client(ca, "nobody"), 403, 2},
+		{"may only read", "/exec/ns/pod/c?command=id&output=1", ca.client(ca, "reader"), 403, 2},
+		{"authorized", "/pods", ca.client(ca, "lister"), 200, 2},
+		{"authorized", "/pods", ca.client(ca, "reader"), 200, 2},
 	} {
 		answer, err := c.client.Get("https://" + addr + c.path)
 		require.NoError(t, err, c.what)
@@ -200,7 +200,7 @@ func serverAsClient(ca *issuer, cert, key []byte) *http.Client {
 }
 
 // sv-2: versions and ciphers are those of the configuration.
-func TestTLSIsAsItIsConfigured(t *testing.T) {
+func TestTLSFollowsTheConfiguration(t *testing.T) {
 	ca := newIssuer(t, "ca")
 	pair, err := tls.X509KeyPair(ca.sign("n1", x509.ExtKeyUsageServerAuth))
 	require.NoError(t, err)
@@ -236,7 +236,8 @@ func TestTLSIsAsItIsConfigured(t *testing.T) {
 	assert.ErrorContains(t, err, `unknown TLS cipher suite "TLS_NONE"`)
 }
 
-// sv-2: files that change are read again; what can't be used leaves what was there.
+// sv-2: changed files are read again; an invalid file leaves the previous content in
+// use.
 func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 	first, second := newIssuer(t, "first"), newIssuer(t, "second")
 	dir := t.TempDir()
@@ -274,7 +275,7 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 		assert.Equal(t, was, shows(), "the key does not fit")
 		assert.True(t, knows(second))
 		is := put(second, true)
-		assert.Equal(t, was, shows(), "not looked at for 5 s")
+		assert.Equal(t, was, shows(), "not checked for 5 s")
 		time.Sleep(6 * time.Second)
 		assert.Equal(t, is, shows())
 
@@ -290,9 +291,9 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 	assert.ErrorContains(t, err, "tls.key")
 }
 
-// Many nodes are served in one process, each on ports of its own, by certificates and
-// to users of its own; one ends, and the others go on.
-func TestServersOfManyNodesRunSideBySide(t *testing.T) {
+// Many nodes are served in one process, each on separate ports, with separate
+// certificates and users; one stops, and the others continue.
+func TestServersOfManyNodesRunConcurrently(t *testing.T) {
 	type node struct {
 		ca            *issuer
 		full, healthz string

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A server is asked once, without a prober around.
+// One Check of a server, without a prober.
 func Example() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

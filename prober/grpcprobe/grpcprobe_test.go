@@ -56,7 +56,7 @@ func serve(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOpti
 	return to
 }
 
-// ask runs a probe that has an answer.
+// ask runs a probe and returns its outcome.
 func ask(t *testing.T, to prober.Target) prober.Outcome {
 	t.Helper()
 	out, err := grpcprobe.Handler{}.Probe(t.Context(), to)
@@ -90,7 +90,7 @@ func TestAServerThatServesIsASuccess(t *testing.T) { // prober-56 prober-57 prob
 	assert.True(t, strings.HasPrefix(agents[0], "kube-probe/1.36 "), agents[0])
 }
 
-// A stub answers a Check with what it is.
+// A stub answers a Check with its own status.
 type stub struct {
 	healthpb.UnimplementedHealthServer
 	check func(ctx context.Context) (*healthpb.HealthCheckResponse, error)
@@ -100,7 +100,7 @@ func (s stub) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healt
 	return s.check(ctx)
 }
 
-func TestWhatIsSaidOfAServerThatDoesNotAnswerWell(t *testing.T) { // prober-59
+func TestResponsesThatAreFailures(t *testing.T) { // prober-59
 	answering := func(check func(ctx context.Context) (*healthpb.HealthCheckResponse, error)) prober.Target {
 		return serve(t, func(s *grpc.Server) { healthpb.RegisterHealthServer(s, stub{check: check}) })
 	}
@@ -142,7 +142,7 @@ func TestWhatIsSaidOfAServerThatDoesNotAnswerWell(t *testing.T) { // prober-59
 	}
 }
 
-func TestWhatIsSaidOfAServerThatCannotBeReached(t *testing.T) { // prober-59
+func TestAServerThatCannotBeReached(t *testing.T) { // prober-59
 	l, to := listen(t)
 	at := l.Addr().String()
 	require.NoError(t, l.Close())
@@ -153,7 +153,7 @@ func TestWhatIsSaidOfAServerThatCannotBeReached(t *testing.T) { // prober-59
 	assert.Contains(t, out.Output, "dial tcp "+at)
 	assert.Less(t, time.Since(begun), to.Timeout, "that is known at once")
 
-	l, to = listen(t) // it accepts, and never says a word
+	l, to = listen(t) // it accepts, and never responds
 	to.Timeout = 300 * time.Millisecond
 	assert.Equal(t, prober.Outcome{
 		Result: runtime.ProbeFailure,
@@ -169,7 +169,7 @@ func TestWhatIsSaidOfAServerThatCannotBeReached(t *testing.T) { // prober-59
 	assert.Contains(t, out.Output, "error: failed to connect service at ")
 }
 
-func TestAServerWithTLSIsNotAskedWhoItIs(t *testing.T) { // prober-60
+func TestTheCertificateOfAServerIsNotVerified(t *testing.T) { // prober-60
 	web := httptest.NewTLSServer(nil) // for its certificate
 	certificate := web.TLS.Certificates[0]
 	web.Close()
@@ -186,7 +186,7 @@ func TestAServerWithTLSIsNotAskedWhoItIs(t *testing.T) { // prober-60
 	require.EqualError(t, err, `unknown mode "Morse"`)
 }
 
-func TestTheProxyOfTheAgentIsNotAsked(t *testing.T) {
+func TestTheProxyOfTheAgentIsNotUsed(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://192.0.2.1:3128")
 	to := serve(t, func(s *grpc.Server) { healthpb.RegisterHealthServer(s, health.NewServer()) })
 	assert.Equal(t, runtime.ProbeSuccess, ask(t, to).Result)
@@ -225,7 +225,7 @@ func TestNothingIsLeftOfAProbe(t *testing.T) {
 			require.NoError(t, err)
 			return
 		case <-time.After(to.Timeout):
-			require.Less(t, to.Timeout, time.Minute, "the connection is there")
+			require.Less(t, to.Timeout, time.Minute, "the connection exists")
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-func TestNewNamesWhatIsMissing(t *testing.T) {
+func TestNewNamesTheMissingField(t *testing.T) {
 	f := newFake()
 	for want, cfg := range map[string]cri.Config{
 		"cri: Config.Runtime is nil":                                {Name: "fake", Images: f},

@@ -27,7 +27,7 @@ const (
 	manager  = "org.freedesktop.login1.Manager"
 )
 
-// newBus starts a dbus-daemon, and returns its address and what ends it.
+// newBus starts a dbus-daemon, and returns its address and a function that stops it.
 func newBus(t *testing.T) (address string, end func()) {
 	t.Helper()
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
@@ -50,13 +50,14 @@ func newBus(t *testing.T) (address string, end func()) {
 	return strings.TrimSpace(address), end
 }
 
-// A login is a logind: it has a property, gives out locks, and reads its configuration.
+// A login is a fake logind: it has a property, hands out locks, and reads its
+// configuration.
 type login struct {
 	t       *testing.T
 	conn    *dbus.Conn
 	props   *prop.Properties
 	confDir string
-	deaf    bool // it reads nothing anew
+	deaf    bool // it ignores reloads
 
 	mu    sync.Mutex // guards the fields below
 	locks []*os.File // they can be read to their end when all others are closed:
@@ -94,7 +95,7 @@ func (l *login) end() {
 	}
 }
 
-// Inhibit is login1's.
+// Inhibit implements the method of login1.
 func (l *login) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +108,7 @@ func (l *login) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) 
 	return dbus.UnixFD(w.Fd()), nil
 }
 
-// units are systemd's.
+// units implements the methods of systemd.
 type units struct{ *login }
 
 func (u units) KillUnit(unit, who string, signal int32) *dbus.Error {
@@ -130,13 +131,13 @@ func (u units) KillUnit(unit, who string, signal int32) *dbus.Error {
 	return nil
 }
 
-// prepare says that the machine is about to stop, or not after all.
+// prepare announces that the machine is about to stop, or cancels that.
 func (l *login) prepare(is bool) {
 	l.props.SetMust(manager, "PreparingForShutdown", is)
 	require.NoError(l.t, l.conn.Emit("/org/freedesktop/login1", manager+".PrepareForShutdown", is))
 }
 
-// inhibited reports whether the lock with this number, which was received, is held.
+// inhibited reports whether the client still has the lock with this number.
 func (l *login) inhibited(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +152,7 @@ func (l *login) inhibited(n int) bool {
 		_, held = syscall.Read(int(fd), make([]byte, 1))
 		return true
 	}))
-	return errors.Is(held, syscall.EAGAIN) // what nobody holds is at its end
+	return errors.Is(held, syscall.EAGAIN) // an unheld lock is at EOF
 }
 
 func (l *login) said() (asked, kills []string) {
@@ -160,7 +161,7 @@ func (l *login) said() (asked, kills []string) {
 	return append(asked, l.asked...), append(kills, l.kills...)
 }
 
-// A watch is a trigger at work.
+// A watch is a running trigger.
 type watch struct {
 	t       *testing.T
 	notices chan shutdown.Notice
@@ -191,7 +192,7 @@ func newWatch(t *testing.T, address, confDir string, need time.Duration) *watch 
 	return w
 }
 
-// next is what the trigger tells next.
+// next is the trigger's next notice.
 func (w *watch) next() shutdown.Notice {
 	w.t.Helper()
 	select {
@@ -200,19 +201,19 @@ func (w *watch) next() shutdown.Notice {
 	case err := <-w.done:
 		w.t.Fatal("the watch has ended:", err)
 	case <-time.After(patience):
-		w.t.Fatal("nothing is told")
+		w.t.Fatal("no notice")
 	}
 	return shutdown.Notice{}
 }
 
-// failed is the error that it ended with.
+// failed is the error that it returned.
 func (w *watch) failed() error {
 	w.t.Helper()
 	select {
 	case err := <-w.done:
 		return err
 	case n := <-w.notices:
-		w.t.Fatal("it tells", n)
+		w.t.Fatal("unexpected notice", n)
 	case <-time.After(patience):
 		w.t.Fatal("the watch has not ended")
 	}

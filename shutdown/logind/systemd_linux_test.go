@@ -23,9 +23,9 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown/logind"
 )
 
-// A real logind, which is patient for five seconds by itself, waits for the node's pods
-// when somebody stops the machine, and then it goes: its poweroff.target waits for this
-// test, and for nothing else.
+// A real logind, whose default delay is five seconds, waits for the node's pods when
+// an operator stops the machine, and then continues: its poweroff.target waits for
+// this test, and for nothing else.
 func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-10
 	lab.NeedSystemd(t)
 	bus, err := dbus.ConnectSystemBus()
@@ -59,7 +59,7 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	wg.Go(func() { assert.NoError(t, node.Run(ctx)) })
 	t.Cleanup(func() { stop(); wg.Wait() })
 
-	// A lock is there, and logind is as patient as it has to be.
+	// A lock exists, and logind's delay is as long as required.
 	type inhibitor struct {
 		What, Who, Why, Mode string
 		UID, PID             uint32
@@ -76,12 +76,12 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	require.NoError(t, node.Err())
 	require.NotContains(t, jobs(), "poweroff.target")
 
-	// Somebody stops the machine, which waits.
+	// An operator stops the machine, which waits.
 	require.NoError(t, login.Call(manager+".PowerOff", 0, false).Err)
 	select {
 	case <-dying:
 	case <-time.After(patience):
-		t.Fatal("the node has heard nothing of it")
+		t.Fatal("the node was not notified")
 	}
 	require.ErrorIs(t, node.Err(), shutdown.ErrShuttingDown)
 	stopping, err := login.GetProperty(manager + ".PreparingForShutdown")

@@ -32,7 +32,7 @@ func TestTheMachineWaitsForTheNode(t *testing.T) { // sh-4, sh-10
 	n.Release() // twice is once
 }
 
-func TestAShutdownThatIsCalledOffIsWaitedForAnew(t *testing.T) { // sh-5
+func TestTheLockIsTakenAgainAfterACanceledShutdown(t *testing.T) { // sh-5
 	t.Parallel()
 	address, _ := newBus(t)
 	l := newLogin(t, address, 30*time.Second, false)
@@ -40,7 +40,7 @@ func TestAShutdownThatIsCalledOffIsWaitedForAnew(t *testing.T) { // sh-5
 	require.False(t, w.next().Stopping)
 	for lock := range 3 {
 		l.prepare(true)
-		l.prepare(true) // said twice
+		l.prepare(true) // sent twice
 		n := w.next()
 		require.True(t, n.Stopping)
 		require.True(t, l.inhibited(lock))
@@ -56,7 +56,7 @@ func TestAShutdownThatIsCalledOffIsWaitedForAnew(t *testing.T) { // sh-5
 	require.Eventually(t, func() bool { return !l.inhibited(3) }, patience, 20*time.Millisecond, "the agent has ended")
 }
 
-func TestALogindThatIsImpatientIsToldToWait(t *testing.T) { // sh-4
+func TestTheDelayOfLogindIsRaised(t *testing.T) { // sh-4
 	t.Parallel()
 	address, _ := newBus(t)
 	l := newLogin(t, address, 5*time.Second, false)
@@ -69,7 +69,7 @@ func TestALogindThatIsImpatientIsToldToWait(t *testing.T) { // sh-4
 	assert.Contains(t, string(text), "\n[Login]\nInhibitDelayMaxSec=45\n")
 }
 
-func TestOneThatDoesNotListenIsAnError(t *testing.T) { // sh-4
+func TestALogindThatIgnoresItsConfigurationIsAnError(t *testing.T) { // sh-4
 	t.Parallel()
 	address, _ := newBus(t)
 	l := newLogin(t, address, 5*time.Second, false)
@@ -107,7 +107,7 @@ func TestTheLockOfAShutdownOutlivesTheBus(t *testing.T) {
 	require.Eventually(t, func() bool { return !l.inhibited(0) }, patience, 20*time.Millisecond)
 }
 
-func TestAShutdownThatIsUnderWayIsToldAtOnce(t *testing.T) {
+func TestAShutdownInProgressIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	address, _ := newBus(t)
 	l := newLogin(t, address, time.Minute, true)

@@ -36,7 +36,7 @@ func programs(below *fakecloud.Cloud) *fakecloud.Cloud {
 	for code := range int32(43) {
 		below.Behave(exits(code).Image, fakecloud.Program{After: 5 * time.Millisecond, Code: code})
 	}
-	below.Behave("tells out of luck", fakecloud.Program{After: 5 * time.Millisecond, Code: 1, Message: "out of luck"})
+	below.Behave("prints out of luck", fakecloud.Program{After: 5 * time.Millisecond, Code: 1, Message: "out of luck"})
 	return below
 }
 
@@ -48,7 +48,7 @@ var suite = runtimetest.Suite{
 		Stubborn:   v1.Container{Image: "stubborn"},
 		OtherImage: "long-2",
 		Exit:       exits,
-		Message:    func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
+		Message:    func(text string) v1.Container { return v1.Container{Image: "prints " + text} },
 	},
 	Backend: runtimetest.Backend{
 		Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {

@@ -66,7 +66,7 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 	return parse(data, leave)
 }
 
-// dots counts finished tests, for each of which ginkgo prints a dot.
+// dots counts finished tests: ginkgo prints a dot for each.
 type dots struct{ n atomic.Int64 }
 
 func (d *dots) Write(p []byte) (int, error) {

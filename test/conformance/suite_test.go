@@ -14,7 +14,7 @@ import (
 
 const ginkgoReport = `[{"SpecReports": [
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "run [NodeConformance]", "LeafNodeType": "It", "State": "passed", "RunTime": 3000000000},
-	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "stop [NodeConformance]", "LeafNodeType": "It", "State": "failed", "RunTime": 1000000000, "Failure": {"Message": "it goes on\nand on"}},
+	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "stop [NodeConformance]", "LeafNodeType": "It", "State": "failed", "RunTime": 1000000000, "Failure": {"Message": "it does not stop\nin time"}},
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "hang", "LeafNodeType": "It", "State": "timedout"},
 	{"ContainerHierarchyTexts": ["[sig-node] Windows"], "LeafNodeText": "run", "LeafNodeType": "It", "State": "skipped", "Failure": {"Message": "only on Windows"}},
 	{"ContainerHierarchyTexts": ["[sig-node] Clouds"], "LeafNodeText": "run", "LeafNodeType": "It", "State": "skipped"},
@@ -28,7 +28,7 @@ func TestAReportIsParsed(t *testing.T) {
 	require.NoError(t, err)
 	want := []result{
 		{"[sig-node] Pods run [NodeConformance]", passed, 3 * time.Second, ""},
-		{"[sig-node] Pods stop [NodeConformance]", failed, time.Second, "it goes on"},
+		{"[sig-node] Pods stop [NodeConformance]", failed, time.Second, "it does not stop"},
 		{"[sig-node] Pods hang", failed, 0, "timedout"},
 		{"[sig-node] Windows run", skipped, 0, "only on Windows"},
 		{"[sig-node] Clouds run", excludedState, 0, "there is none"},
@@ -38,11 +38,11 @@ func TestAReportIsParsed(t *testing.T) {
 	assert.Equal(t, map[state]int{passed: 1, failed: 3, skipped: 1, excludedState: 1}, count(results))
 	text := report{results: results, focus: "run", containerd: "2.4.2"}.markdown()
 	assert.Contains(t, text, "| passed | 1 |\n| **failed** | **3** |\n| skipped by the test | 1 |\n| excluded | 1 |\n")
-	assert.Contains(t, text, "| FAILED | 1s | [sig-node] Pods stop [NodeConformance]<br>it goes on |\n")
+	assert.Contains(t, text, "| FAILED | 1s | [sig-node] Pods stop [NodeConformance]<br>it does not stop |\n")
 
 	var out bytes.Buffer
 	table(&out, results)
-	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it goes on\n$`, out.String())
+	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it does not stop\n$`, out.String())
 
 	_, err = parse([]byte("nothing"), nil)
 	assert.Error(t, err)

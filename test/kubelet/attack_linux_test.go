@@ -20,7 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An attacked agent serves the kubelet's API to who shows a certificate of its CA.
+// An attacked agent serves the kubelet's API to clients with a certificate of its CA.
 type attacked struct {
 	*agent
 	api, health string
@@ -48,16 +48,16 @@ failSwapOn: false
 `, "DIR", a.dir)), 0o600))
 	a.flags = []string{"--config=" + config}
 	a.start()
-	a.api = a.says(`kubelet API at https://(\S+)`)
-	a.health = a.says(`http://(\S+)/healthz`)
+	a.api = a.logged(`kubelet API at https://(\S+)`)
+	a.health = a.logged(`http://(\S+)/healthz`)
 	return a
 }
 
-// says returns what the agent has said where it serves.
-func (a *attacked) says(pattern string) string {
+// logged returns the first group of the last match of pattern in the agent's output.
+func (a *attacked) logged(pattern string) string {
 	a.t.Helper()
 	var found []string
-	a.eventually("the agent says where it serves", func() bool {
+	a.eventually("the agent prints its addresses", func() bool {
 		all := regexp.MustCompile(pattern).FindAllStringSubmatch(a.out.String(), -1)
 		if len(all) > 0 {
 			found = all[len(all)-1]
@@ -67,7 +67,7 @@ func (a *attacked) says(pattern string) string {
 	return found[1]
 }
 
-// ask returns what is answered.
+// ask returns the status code and the body of the response.
 func (a *attacked) ask(client *http.Client, path string) (int, string) {
 	a.t.Helper()
 	answer, err := client.Get("https://" + a.api + path)
@@ -78,7 +78,7 @@ func (a *attacked) ask(client *http.Client, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// memory is what the agent takes, in KiB.
+// memory is the resident memory of the agent, in KiB.
 func (a *attacked) memory() (kib int) {
 	a.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
@@ -93,7 +93,7 @@ func (a *attacked) memory() (kib int) {
 }
 
 // Unauthorized clients are refused, and no path leads out of the roots.
-func TestWhoShouldNotGetIntoTheAgentDoesNot(t *testing.T) {
+func TestUnauthorizedClientsAreRejected(t *testing.T) {
 	t.Parallel()
 	a := startAttacked(t)
 	_, stranger := issue(t)
@@ -136,7 +136,7 @@ func TestWhoShouldNotGetIntoTheAgentDoesNot(t *testing.T) {
 
 // 10,000 half-open connections, slow ones and ones with headers without end: others are
 // served, pods come and go as if nothing were, and memory is bounded.
-func TestTheAgentGoesOnWithItsPodsUnderAttack(t *testing.T) {
+func TestPodsAreSyncedUnderAttack(t *testing.T) {
 	t.Parallel()
 	a := startAttacked(t)
 	// alive measures how long it takes until a new pod runs.

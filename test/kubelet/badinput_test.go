@@ -21,7 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// sleeper is a pod that runs until it is told to end.
+// sleeper is a pod that runs until it is terminated.
 func sleeper(name string) string {
 	return `apiVersion: v1
 kind: Pod
@@ -43,7 +43,7 @@ type mistake struct {
 	put  func(t *testing.T, path string)
 	text string
 
-	// says is what the line about it says behind the path.
+	// says is the expected message, after the path.
 	says string
 }
 
@@ -102,7 +102,7 @@ func (m mistake) path(a *agent, name string) string {
 	return filepath.Join(a.manifests, m.file)
 }
 
-// An instance tells one run of a container from another.
+// firstID identifies one run of the pod's container.
 func firstID(pod v1.Pod) string {
 	if len(pod.Status.ContainerStatuses) != 1 {
 		return ""
@@ -115,7 +115,7 @@ func running(pod v1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].State.Running != nil
 }
 
-func TestAManifestThatCannotBeUsedIsNamedAndHurtsNoOther(t *testing.T) {
+func TestAnInvalidManifestIsReportedAndAffectsNoOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -159,7 +159,7 @@ func TestAManifestThatCannotBeUsedIsNamedAndHurtsNoOther(t *testing.T) {
 		m := mistakes[name]
 		path := m.path(a, name)
 		said := lines(path)
-		assert.Len(t, said, 1, "%s: it is said once: %s", name, said)
+		assert.Len(t, said, 1, "%s: one message: %s", name, said)
 		assert.Contains(t, said[0], "podsource: "+path+": "+m.says)
 		assert.Contains(t, said[0], "; not used\n")
 		assert.Contains(t, health, path+": "+m.says)
@@ -194,7 +194,7 @@ func TestAManifestThatCannotBeUsedIsNamedAndHurtsNoOther(t *testing.T) {
 	unharmed()
 }
 
-func TestAPodThatCannotStartSaysWhyAndHurtsNoOther(t *testing.T) {
+func TestAPodThatCannotStartReportsTheCauseAndAffectsNoOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -227,11 +227,11 @@ func TestAPodThatCannotStartSaysWhyAndHurtsNoOther(t *testing.T) {
 	for _, name := range []string{"silent", "absent"} {
 		a.write(name+".yaml", sleeper(name))
 	}
-	a.eventually("the mended pods run", func() bool { return running(a.pods()["silent"]) && running(a.pods()["absent"]) })
+	a.eventually("the corrected pods run", func() bool { return running(a.pods()["silent"]) && running(a.pods()["absent"]) })
 	assert.Equal(t, good, firstID(a.pods()["good"]))
 }
 
-func TestADirectoryMayGoAndComeBack(t *testing.T) {
+func TestTheManifestDirectoryMayDisappearAndReturn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -239,7 +239,7 @@ func TestADirectoryMayGoAndComeBack(t *testing.T) {
 	require.NoError(t, os.Remove(a.manifests)) // it comes later
 	a.start()
 	for range 2 {
-		a.eventually("health tells of the missing directory", func() bool {
+		a.eventually("healthz reports the missing directory", func() bool {
 			_, health := a.healthz()
 			return strings.Contains(health, "[-] manifests: podsource: "+a.manifests+": does not exist\n")
 		})
@@ -255,7 +255,7 @@ func TestADirectoryMayGoAndComeBack(t *testing.T) {
 		strings.Count(a.out.String(), a.manifests+": does not exist; the last valid version remains\n"), "once each time")
 }
 
-// try starts an agent that is to end by itself, and returns how.
+// try runs an agent that is expected to exit, and returns the result.
 func try(t *testing.T, args ...string) (code int, stdout, stderr string, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program(t), args...)
@@ -266,7 +266,7 @@ func try(t *testing.T, args ...string) (code int, stdout, stderr string, took ti
 	require.NoError(t, cmd.Start())
 	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	_ = cmd.Wait() // the code tells
+	_ = cmd.Wait() // the exit code is checked below
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String(), time.Since(begun)
 }
 
@@ -283,7 +283,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	assert.Contains(t, out, "kubelet --pod-manifest-path=DIR")
 }
 
-func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
+func TestAStartErrorNamesTheRemedy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts agents")
 	}
@@ -321,7 +321,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 		"two clusters":               {on(dir, "--kubeconfig=x", "--in-cluster"), []string{"InCluster excludes a kubeconfig"}},
 		"no kubeconfig":              {on(dir, "--kubeconfig="+dir+"/none", "--port=-1", "--healthz-port=-1"), []string{dir + "/none", "no such file"}},
 		"unknown shutdown trigger":   {on(dir, "--shutdown-on=sun"), []string{"--shutdown-on=sun: want sigterm, or http"}},
-		"shutdown by everybody":      {on(dir, "--shutdown-on=http", "--listen=0.0.0.0:1", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want", "loopback"}},
+		"shutdown not on loopback":   {on(dir, "--shutdown-on=http", "--listen=0.0.0.0:1", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want", "loopback"}},
 		"shutdown without a page":    {on(dir, "--shutdown-on=http", "--listen=", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want"}},
 		"shutdown without a time":    {on(dir, "--shutdown-on=sigterm"), []string{"shutdownGracePeriod"}},
 		"too short a shutdown":       {on(dir, "--shutdown-grace-period=30ms"), []string{"shutdownGracePeriod, shutdownGracePeriodCriticalPods: ", "30ms"}},
@@ -345,7 +345,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 	assert.True(t, ok, "the running kubelet is not disturbed: %s", health)
 }
 
-func TestPodsStopAtOnceAndNotOneAfterTheOther(t *testing.T) {
+func TestPodsStopConcurrently(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}

@@ -47,8 +47,9 @@ spec:
     resources: {requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 200m, memory: 64Mi}}
 `
 
-// Containers of a real runtime are in the cgroup of their pod, which has what the
-// spec says; it is put right, kept by the next agent, and gone with the pod.
+// Containers of a real runtime are in the cgroup of their pod, whose settings match
+// the spec; changes to it are reverted, the next agent keeps it, and it is removed
+// with the pod.
 func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T) {
 	w := onContainerd(t)
 	a := w.agent
@@ -82,7 +83,7 @@ func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T)
 	for size := range given.HugePages {
 		own.HugePages[size] = 0 // cm-37
 	}
-	assert.Empty(t, cgroups.Drift(given, facts.AsRead(own)), "cm-32: what the kubelet has the runtime write")
+	assert.Empty(t, cgroups.Drift(given, facts.AsRead(own)), "cm-32: the settings that the kubelet passes to the runtime")
 	t.Logf("the container has %v", given)
 	used, err := tree.ContainerStats(pod, id)
 	require.NoError(t, err)
@@ -91,7 +92,7 @@ func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, used.Pids.Current, uint64(2))
 
-	// Its stats are told.
+	// Its stats are reported.
 	_, body, err := a.get("/stats/summary")
 	require.NoError(t, err)
 	var summary statsapi.Summary
@@ -104,16 +105,16 @@ func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T)
 	assert.NotNil(t, summary.Node.Runtime.ImageFs)
 	assert.Equal(t, "pods", summary.Node.SystemContainers[0].Name)
 
-	// The next agent takes it over, and puts right what it finds.
+	// The next agent adopts the cgroup, and reverts a change made meanwhile.
 	a.kill()
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Pids: new(int64(5000))}))
 	a.start("--pod-max-pids=77")
-	a.eventually("the limit is put right", func() bool {
+	a.eventually("the limit is corrected", func() bool {
 		has, err := tree.Read(pod)
 		return err == nil && *has.Pids == 77
 	})
 
-	// What it is resized to is in the pod's cgroup.
+	// A resize changes the pod's cgroup.
 	a.write("limited.yaml", strings.Replace(limited, "limits: {cpu: 200m", "limits: {cpu: 400m", 1))
 	a.eventually("the pod is resized", func() bool {
 		has, err := tree.Read(pod)

@@ -45,7 +45,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"an agent without rights":                        clusterStranger,
 			"a pod has a token":                              clusterToken,
 			"the node authorizes requests":                   clusterAPI,
-			"what others wrote over a status is mended":      clusterMended,
+			"an overwritten status is repaired":              clusterMended,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -124,7 +124,7 @@ func clusterDeployment(t *testing.T, r *room) {
 }
 
 func clusterGrace(t *testing.T, r *room) {
-	// It takes three seconds of its grace to leave, and says how.
+	// It uses three seconds of its grace period to exit, with its own code.
 	polite := spec("trap 'echo leaving; sleep 3; exit 7' TERM; sleep 3600 & wait")
 	polite.TerminationGracePeriodSeconds = new(int64(1000))
 	r.make("polite", polite)
@@ -154,7 +154,7 @@ func clusterGrace(t *testing.T, r *room) {
 			done = true
 		}
 	}
-	assert.Equal(t, map[string]int32{"polite": 7, "stubborn": 137}, codes, "how they ended was said before they went")
+	assert.Equal(t, map[string]int32{"polite": 7, "stubborn": 137}, codes, "the exit codes are reported before the deletion")
 	r.untilEvent("polite", "Killing")
 }
 
@@ -231,7 +231,7 @@ func clusterStateful(t *testing.T, r *room) {
 	before := r.untilPhase("db-1", v1.PodRunning)
 	zero := r.untilPhase("db-0", v1.PodRunning)
 	assert.False(t, before.CreationTimestamp.Before(&zero.CreationTimestamp), "one after the other")
-	r.until("it knows its name", func() error {
+	r.until("it resolves its name", func() error {
 		if said := r.logOf(before); said != "db-1\n" {
 			return fmt.Errorf("%q", said)
 		}
@@ -305,7 +305,7 @@ func clusterEviction(t *testing.T, r *room) {
 		}
 		return err
 	})
-	require.True(t, apierrors.IsTooManyRequests(evict("two")), "the budget forbids it: Ready is what it goes by")
+	require.True(t, apierrors.IsTooManyRequests(evict("two")), "the budget, which counts Ready pods, forbids it")
 }
 
 func clusterNamespace(t *testing.T, r *room) {
@@ -345,8 +345,8 @@ func clusterEnvironment(t *testing.T, r *room) {
 		{Name: "HOST", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 	}
 	r.make("env", s)
-	// The secret is not there yet: the pod waits, and says for what.
-	r.until("the pod says what it waits for", func() error {
+	// The secret does not exist yet: the pod waits, and reports the reason.
+	r.until("the pod reports the missing secret", func() error {
 		pod, err := r.pod("env")
 		if err != nil {
 			return err
@@ -433,12 +433,12 @@ func clusterStranger(t *testing.T, r *room) {
 	a.flags = []string{"--kubeconfig=" + r.control.UserKubeconfig("stranger"), "--hostname-override=stranger", "--port=-1", "--healthz-port=-1"}
 	before := forbidden()
 	a.start()
-	a.eventually("the agent says what is wrong", func() bool {
+	a.eventually("the agent reports the error", func() bool {
 		return strings.Contains(a.out.String(), `User \"stranger\" cannot`)
 	})
 	time.Sleep(15 * time.Second)
-	// Others may be refused something as well, now and then.
-	assert.Less(t, forbidden()-before, 60.0, "it is not asked all the time")
+	// Other clients may be rejected as well, now and then.
+	assert.Less(t, forbidden()-before, 60.0, "the server is not called in a loop")
 	_, err := r.api.CoreV1().Nodes().Get(t.Context(), "stranger", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
 }
@@ -456,12 +456,12 @@ func clusterMended(t *testing.T, r *room) {
 	r.untilGone("edited")
 }
 
-// clusterToken: a pod's token is one by which the API server knows whose it is.
+// clusterToken: the API server identifies a pod by its token.
 func clusterToken(t *testing.T, r *room) {
 	s := spec("cd /var/run/secrets/kubernetes.io/serviceaccount && cat namespace && echo && wc -c < ca.crt && cat token && echo; trap 'exit 0' TERM; sleep 3600 & wait")
 	s.AutomountServiceAccountToken = nil
-	r.make("who", s)
-	pod := r.untilPhase("who", v1.PodRunning)
+	r.make("identity", s)
+	pod := r.untilPhase("identity", v1.PodRunning)
 	var said []string
 	r.until("it has read its token", func() error {
 		if said = strings.Fields(r.logOf(pod)); len(said) != 3 {
@@ -478,7 +478,7 @@ func clusterToken(t *testing.T, r *room) {
 	user, err := tokens.Authenticate(req)
 	require.NoError(t, err)
 	assert.Equal(t, "system:serviceaccount:"+r.name+":default", user.Name)
-	assert.Equal(t, []string{"who"}, user.Extra["authentication.kubernetes.io/pod-name"])
+	assert.Equal(t, []string{"identity"}, user.Extra["authentication.kubernetes.io/pod-name"])
 	access, err := auth.NewAccess(auth.AccessConfig{Reviews: r.api.AuthorizationV1().SubjectAccessReviews()})
 	require.NoError(t, err)
 	for name, want := range map[*auth.User]bool{user: false, {Name: "lab", Groups: []string{"system:masters"}}: true} {
@@ -486,6 +486,6 @@ func clusterToken(t *testing.T, r *room) {
 		require.NoError(t, err)
 		assert.Equal(t, want, d.Allowed)
 	}
-	r.delete("who", -1)
-	r.untilGone("who")
+	r.delete("identity", -1)
+	r.untilGone("identity")
 }

@@ -38,7 +38,7 @@ func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	w.kill()
 	r.delete("going", -1)
 	w.untilReady(v1.ConditionUnknown)
-	// Its certificate is about to end when it comes back.
+	// Its certificate is about to expire when it returns.
 	current := filepath.Join(w.dir, "root", "pki", "kubelet-client-current.pem")
 	old := w.control.NodeCertificate("node", 5*time.Minute)
 	require.NoError(t, os.WriteFile(current, old, 0o600))
@@ -85,9 +85,10 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	for _, name := range []string{"ends", "restarts", "leaving"} {
 		r.untilPhase(name, v1.PodRunning)
 	}
-	// As soon as the agent has heard of it, and before it is gone, off goes the API server.
+	// The API server stops after the agent has observed the deletion, and before the
+	// pod has terminated.
 	r.delete("leaving", -1)
-	r.until("the agent knows that the pod is to go", func() error {
+	r.until("the agent has observed the deletion", func() error {
 		if w.pods()["leaving"].DeletionTimestamp == nil {
 			return errors.New("it does not")
 		}
@@ -104,7 +105,7 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 		}
 		return nil
 	})
-	r.until("the pod that was told to go has stopped", func() error {
+	r.until("the deleted pod has stopped", func() error {
 		if p, is := w.pods()["leaving"]; is && p.Status.Phase == v1.PodRunning {
 			return fmt.Errorf("it is %q", p.Status.Phase)
 		}
@@ -152,7 +153,7 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	assert.Equal(t, steady.Status.ContainerStatuses[0].ContainerID, now.Status.ContainerStatuses[0].ContainerID)
 	assert.Zero(t, now.Status.ContainerStatuses[0].RestartCount)
 	for name, sandboxes := range r.running() {
-		assert.Equal(t, 1, sandboxes, "%s is there once", name)
+		assert.Equal(t, 1, sandboxes, "%s has one sandbox", name)
 	}
 	r.remove("outage.yaml")
 	r.untilGone("outage-node")

@@ -89,7 +89,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	device := spec(`head -c 13 /dev/xvda; echo; printf by-the-pod | dd of=/dev/xvda conv=notrunc,fsync 2>/dev/null; trap 'exit 0' TERM; sleep 3600 & wait`)
 	r.withClaim(&device, "device")
 	r.make("device", device)
-	// One that lives as long as its pod, with tokens of it.
+	// An inline volume with the lifetime of its pod, and tokens for it.
 	inline := spec(`echo by-the-pod >/data/written; trap 'exit 0' TERM; sleep 3600 & wait`)
 	inline.Volumes = []v1.Volume{{Name: "inline", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: plainDriver, VolumeAttributes: map[string]string{"of": "inline"}}}}}
 	inline.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "inline", MountPath: "/data"}}
@@ -104,7 +104,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 		pod := r.untilPhase(name, v1.PodRunning)
 		r.until(name+" has read its volume", func() error {
 			if got := r.logOf(pod); got != says {
-				return fmt.Errorf("it says %q", got)
+				return fmt.Errorf("its log is %q", got)
 			}
 			return nil
 		})
@@ -112,13 +112,13 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	r.untilWritten(filepath.Join(plain.Path("files"), "written"), "by-the-pod\n")
 	r.untilWritten(loop, "by-the-pod")
 	r.untilWritten(filepath.Join(attached.Path("remote"), "written"), "by-the-pod\n")
-	assert.Equal(t, map[string]string{"device": "/dev/none"}, attached.Volume("remote").Stage.PublishContext, "what attaching has come to")
+	assert.Equal(t, map[string]string{"device": "/dev/none"}, attached.Volume("remote").Stage.PublishContext, "the result of the attachment")
 	r.checkInline(plain)
 	r.untilInUse("kubernetes.io/csi/" + attachedDriver + "^remote")
 
 	// The claim grows.
 	r.grow("files", "2Gi")
-	r.until("the driver has let the volume grow, and the claim says so", func() error {
+	r.until("the driver has expanded the volume, and the claim reports it", func() error {
 		if size := plain.Volume("files").Size; size != 2<<30 {
 			return fmt.Errorf("it has %d bytes", size)
 		}
@@ -145,7 +145,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	pod := r.untilPhase("again", v1.PodRunning)
 	r.until("the next pod of the node has the same files", func() error {
 		if got := r.logOf(pod); got != "seen-by-the-nextby-the-pod\n" {
-			return fmt.Errorf("it says %q", got)
+			return fmt.Errorf("its log is %q", got)
 		}
 		return nil
 	})
@@ -155,7 +155,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	assert.LessOrEqual(t, plain.Volume("files").Stages, 2, "once for both pods, and once more by the agent that found it (a call that may be repeated)")
 	assert.EqualValues(t, 2<<30, plain.Volume("files").Size)
 
-	// And all of it goes, but for the data.
+	// All of it is removed, except the data.
 	for _, name := range []string{"files", "again", "device", "inline", "remote"} {
 		r.delete(name, -1)
 	}
@@ -179,7 +179,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there (%w)", err)
+		return fmt.Errorf("it still exists (%w)", err)
 	})
 	assert.FileExists(t, filepath.Join(plain.Path("files"), "written"))
 	assert.FileExists(t, filepath.Join(attached.Path("remote"), "written"))
@@ -243,7 +243,7 @@ func (r *room) withClaim(s *v1.PodSpec, claim string) {
 	s.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: claim, MountPath: "/data"}}
 }
 
-// untilDrivers waits until the cluster knows these drivers of the node, and no others.
+// untilDrivers waits until the CSINode lists exactly these drivers.
 func (r *room) untilDrivers(names ...string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("the node has the drivers %v", names), func() error {
@@ -263,11 +263,11 @@ func (r *room) untilDrivers(names ...string) {
 	})
 }
 
-// attach does for the driver's controller what that would do once the cluster asks for
-// it, and returns the name of what asked.
+// attach does the work of the driver's attacher once the cluster requests it, and
+// returns the name of the VolumeAttachment.
 func (r *room) attach(driver string) (name string) {
 	r.t.Helper()
-	r.until("the cluster asks for the volume to be attached", func() error {
+	r.until("the cluster requests the attachment of the volume", func() error {
 		list, err := r.api.StorageV1().VolumeAttachments().List(r.t.Context(), metav1.ListOptions{})
 		if err == nil && len(list.Items) != 1 {
 			err = fmt.Errorf("%d attachments", len(list.Items))
@@ -285,7 +285,7 @@ func (r *room) attach(driver string) (name string) {
 	return name
 }
 
-// untilWritten waits until a file begins with what was written.
+// untilWritten waits until a file begins with want.
 func (r *room) untilWritten(path, want string) {
 	r.t.Helper()
 	r.until(path+" is written", func() error {
@@ -297,7 +297,7 @@ func (r *room) untilWritten(path, want string) {
 	})
 }
 
-// untilInUse waits until the node says that it uses a volume, so that it is not
+// untilInUse waits until the node reports a volume as in use, so that it is not
 // detached.
 func (r *room) untilInUse(want v1.UniqueVolumeName) {
 	r.t.Helper()
@@ -310,7 +310,8 @@ func (r *room) untilInUse(want v1.UniqueVolumeName) {
 	})
 }
 
-// checkInline looks at what the driver was told of the volume in the pod itself.
+// checkInline checks the requests that the driver received for the volume in the pod
+// itself.
 func (r *room) checkInline(driver *csitest.Driver) {
 	r.t.Helper()
 	pod, err := r.pod("inline")
@@ -336,8 +337,8 @@ func (r *room) checkInline(driver *csitest.Driver) {
 	}
 }
 
-// grow has a claim ask for more, and does what the driver's resizer would then do. The
-// agent looks at claims with each sync of their pods, such as after a change.
+// grow increases the request of a claim, and does the work of the driver's resizer.
+// The agent reads claims with each sync of their pods, such as after a change.
 func (r *room) grow(name, size string) {
 	r.t.Helper()
 	claims := r.api.CoreV1().PersistentVolumeClaims(r.name)

@@ -49,7 +49,7 @@ func onCluster(t *testing.T, flags ...string) *clusterWorld {
 	return w
 }
 
-// caFile has who signs the certificates of clients of this control plane.
+// caFile writes the CA of this control plane's client certificates to a file.
 func (w *clusterWorld) caFile(control *lab.ControlPlane) string {
 	path := filepath.Join(w.dir, "ca.crt")
 	require.NoError(w.t, os.WriteFile(path, control.CA(), 0o600))
@@ -75,14 +75,14 @@ func (w *clusterWorld) untilReady(is v1.ConditionStatus) {
 	})
 }
 
-// A room is a namespace of one test, which may run beside others.
+// A room is a namespace of one test, which may run in parallel with others.
 type room struct {
 	*clusterWorld
 	t    *testing.T
 	name string
 }
 
-// room makes a namespace. It is there until the control plane goes.
+// room creates a namespace. It exists as long as the control plane.
 func (w *clusterWorld) room(t *testing.T, name string) *room {
 	t.Helper()
 	_, err := w.api.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -114,7 +114,7 @@ func (r *room) until(what string, check func() error) {
 	}
 }
 
-// describe logs the pods and events of the namespace, and what the agent said of it.
+// describe logs the pods and events of the namespace, and the agent's output about it.
 func (r *room) describe() {
 	ctx := context.WithoutCancel(r.t.Context())
 	pods, err := r.api.CoreV1().Pods(r.name).List(ctx, metav1.ListOptions{})
@@ -167,7 +167,7 @@ func (r *room) untilEvent(about, reason string) (event v1.Event) {
 	return event
 }
 
-// spec is a pod that runs a script; it asks the API server for nothing.
+// spec is a pod that runs a script and needs nothing from the API server.
 func spec(script string) v1.PodSpec {
 	return v1.PodSpec{
 		AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
@@ -208,7 +208,7 @@ func (r *room) untilGone(name string) {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it is there: %s", pod.Status.Phase)
+			err = fmt.Errorf("it still exists: %s", pod.Status.Phase)
 		}
 		return err
 	})
@@ -224,7 +224,7 @@ func (r *room) delete(name string, grace int64) {
 	require.NoError(r.t, r.api.CoreV1().Pods(r.name).Delete(r.t.Context(), name, opts))
 }
 
-// running returns what the runtime holds of the namespace, by pod name.
+// running returns the number of the runtime's sandboxes in the namespace, by pod name.
 func (r *room) running() map[string]int {
 	r.t.Helper()
 	list, err := lab.List(r.t.Context(), r.daemon.Endpoint)
@@ -267,7 +267,7 @@ func (r *room) untilAvailable(name string, replicas int32) {
 	})
 }
 
-// logOf returns what a container of a pod has written.
+// logOf returns the log of a pod's container.
 func (r *room) logOf(pod *v1.Pod) string {
 	var out strings.Builder
 	for _, l := range r.readLog(r.logFile(*pod, "main", 0)) {

@@ -20,14 +20,14 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// small mounts a file system of so many bytes, which goes when the test has ended.
+// small mounts a file system of so many bytes, and unmounts it when the test ends.
 func small(t *testing.T, size string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("kubeparts-lab-%d-", os.Getpid())) // as a daemon's, so that it is swept up
 	require.NoError(t, err)
 	require.NoError(t, syscall.Mount("small", dir, "tmpfs", 0, "size="+size))
 	t.Cleanup(func() {
-		for range 100 { // what was mounted in it by others may take a moment to go
+		for range 100 { // mounts of others in it may take a moment to disappear
 			if exec.Command("umount", "--recursive", dir).Run() == nil { // the agent's root is a mount of its own
 				break
 			}
@@ -38,14 +38,14 @@ func small(t *testing.T, size string) string {
 	return dir
 }
 
-// isEvicted checks a pod's last word, of which message is a part.
+// isEvicted checks a pod's final status, whose message must contain message.
 func isEvicted(pod v1.Pod, resource, message string) error {
 	s := pod.Status
 	if s.Phase != v1.PodFailed || s.Reason != "Evicted" {
 		return fmt.Errorf("%s is %s %s %s", pod.Name, s.Phase, s.Reason, s.Message)
 	}
 	if want := "The node was low on resource: " + resource + ". Threshold quantity: "; !strings.HasPrefix(s.Message, want) || !strings.Contains(s.Message, message) {
-		return fmt.Errorf("%s says %q", pod.Name, s.Message)
+		return fmt.Errorf("%s has message %q", pod.Name, s.Message)
 	}
 	for _, c := range s.Conditions {
 		if c.Type == v1.DisruptionTarget && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonTerminationByKubelet && c.Message == s.Message {
@@ -76,7 +76,7 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 	assert.Contains(t, w.out.String(), "EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
 	assert.Contains(t, w.out.String(), "node pressure: [DiskPressure]")
 	w.put("late", manifest("late", containers(container("main", untilTerm))))
-	w.until("who comes meanwhile is sent away", func() error {
+	w.until("a new pod is rejected meanwhile", func() error {
 		if s := w.pods()["late"].Status; s.Reason != "Evicted" || s.Message != "Pod was rejected: The node had condition: [DiskPressure]. " {
 			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
 		}
@@ -90,10 +90,10 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 		}
 		return nil
 	})
-	w.told("node pressure: []")
+	w.untilLogged("node pressure: []")
 	require.True(t, runs(w.pods()["modest"]))
 	w.put("after", manifest("after", containers(container("main", untilTerm))))
-	w.until("who comes after that runs", func() error {
+	w.until("a later pod runs", func() error {
 		if after := w.pods()["after"]; !runs(after) {
 			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
 		}
@@ -101,7 +101,7 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 	})
 }
 
-func TestIntegrationAFullDiskCostsTheRightProcessItsLife(t *testing.T) {
+func TestIntegrationAFullDiskEvictsTheRightProcess(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "linux", "root")
 	root := small(t, "64m")
@@ -109,7 +109,7 @@ func TestIntegrationAFullDiskCostsTheRightProcessItsLife(t *testing.T) {
 	aDiskFills(t, w, root, 45)
 }
 
-func TestIntegrationAFullDiskCostsTheRightContainerItsLife(t *testing.T) {
+func TestIntegrationAFullDiskEvictsTheRightContainer(t *testing.T) {
 	lab.Need(t, "containerd")
 	dir := small(t, "400m")
 	t.Setenv("TMPDIR", dir) // the daemon's images and layers are there, too
@@ -117,15 +117,15 @@ func TestIntegrationAFullDiskCostsTheRightContainerItsLife(t *testing.T) {
 	aDiskFills(t, w, filepath.Join(dir, "root"), 270)
 }
 
-// eat is a program that takes so much memory, a second after its start: tail keeps
-// what has no end of a line.
+// eat is a program that allocates so much memory, a second after its start: tail
+// buffers input without a newline.
 func eat(mb int) string {
 	return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
 }
 
-// The memory of the node is that of a cgroup, in which the agent and all of its
-// pods are. The kernel tells when it runs low.
-func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58
+// The memory of the node is that of a cgroup that contains the agent and all of its
+// pods. The kernel notifies the agent when it runs low.
+func TestIntegrationMemoryPressureEvictsTheRightPod(t *testing.T) { // ev-37, ev-58
 	t.Parallel()
 	lab.Need(t, "linux", "root")
 	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.procs"); err != nil {
@@ -154,8 +154,8 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	w.until("the hog is evicted", func() error {
 		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
 	})
-	w.told("node pressure: [MemoryPressure]")
-	w.told("EvictionThresholdMet: Attempting to reclaim memory")
+	w.untilLogged("node pressure: [MemoryPressure]")
+	w.untilLogged("EvictionThresholdMet: Attempting to reclaim memory")
 	w.until("there is memory", func() error {
 		figure, err := eviction.CgroupMemory(os.DirFS(group))(t.Context())
 		require.NoError(t, err)
@@ -164,15 +164,15 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 		}
 		return nil
 	})
-	w.told("node pressure: []")
+	w.untilLogged("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
 }
 
-// All pods of containerd together have 800 MiB, since the rest is reserved, of which
-// half is to stay free. The kernel tells of their cgroup when it runs low.
-func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7, ev-37, ev-59, cm-22
+// All pods of containerd together have 800 MiB, since the rest is reserved; half of
+// them must stay free. The kernel notifies the agent when their cgroup runs low.
+func TestIntegrationMemoryPressureEvictsTheRightContainer(t *testing.T) { // ev-7, ev-37, ev-59, cm-22
 	t.Parallel()
 	w := onContainerd(t)
 	capacity, err := cm.ReadCapacity(os.DirFS("/"))
@@ -191,14 +191,14 @@ func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7,
 	w.until("the hog is evicted", func() error {
 		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
 	})
-	w.told("node pressure: [MemoryPressure]")
-	w.told("EvictionThresholdMet: Attempting to reclaim memory")
-	w.told("node pressure: []")
+	w.untilLogged("node pressure: [MemoryPressure]")
+	w.untilLogged("EvictionThresholdMet: Attempting to reclaim memory")
+	w.untilLogged("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
 	w.put("after", manifest("after", containers(container("main", untilTerm))))
-	w.until("who comes after that runs", func() error {
+	w.until("a later pod runs", func() error {
 		if after := w.pods()["after"]; !runs(after) {
 			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
 		}
@@ -231,9 +231,9 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 	}
 	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
 	w.start(flags...)
-	w.told("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
-	w.told("node pressure: [DiskPressure]")
-	w.told("node pressure: []")
+	w.untilLogged("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
+	w.untilLogged("node pressure: [DiskPressure]")
+	w.untilLogged("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["stays"]), "%v", pods["stays"].Status)
 	for _, job := range jobs {
@@ -241,22 +241,22 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 		w.take(job)
 	}
 	assert.True(t, has("stays:1"))
-	assert.True(t, has("pause:1"), "of which all sandboxes are")
+	assert.True(t, has("pause:1"), "used by all sandboxes")
 	assert.False(t, has("job0:1"))
 	w.put("after", of("after", untilTerm))
-	w.until("who comes after that runs", func() error {
+	w.until("a later pod runs", func() error {
 		if after := w.pods()["after"]; !runs(after) {
 			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
 		}
 		return nil
 	})
 
-	// An agent that wants more room than can be made says so.
+	// An agent that requires more space than can be freed reports that.
 	w.take("after")
 	w.until("nothing of it is left", func() error {
 		for _, c := range w.mustList().containers {
 			if strings.HasPrefix(c.String(), "default/after-") {
-				return fmt.Errorf("%s is there", c)
+				return fmt.Errorf("%s still exists", c)
 			}
 		}
 		return nil
@@ -265,7 +265,7 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 	ballast := filepath.Join(daemon.Root(), "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, 100<<20), 0o600))
 	w.start("--minimum-image-ttl-duration=1ms", "--image-gc-high-threshold=30", "--image-gc-low-threshold=10")
-	w.told("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
+	w.untilLogged("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
 	assert.True(t, has("stays:1"))
 	require.True(t, runs(w.pods()["stays"]))
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // adm-5
+func TestThePageExplainsAPodsState(t *testing.T) { // adm-5
 	t.Parallel()
 	a := newAgent(t, "process")
 	a.write("web.yaml", manifest("web", containers(container("main", untilTerm))))
 	a.write("gpu.yaml", manifest("gpu", "nodeSelector: {gpu: present}", containers(container("main", untilTerm))))
 	a.start()
-	a.eventually("one pod runs, the other is refused", func() bool {
+	a.eventually("one pod runs, the other is rejected", func() bool {
 		pods := a.pods()
 		return pods["web"].Status.Phase == v1.PodRunning && pods["gpu"].Status.Phase == v1.PodFailed
 	})
@@ -52,7 +52,7 @@ func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // adm-5
 	assert.Equal(t, 404, code)
 }
 
-func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
+func TestACriticalPodPreemptsOthers(t *testing.T) { // adm-10
 	t.Parallel()
 	all := fmt.Sprintf("resources: {requests: {cpu: %d}}", goruntime.NumCPU())
 	a := newAgent(t, "process")
@@ -69,11 +69,11 @@ func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
 	assert.Contains(t, a.out.String(), "Preempting: Preempted in order to admit critical pod")
 
 	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
-	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
+	a.eventually("a later one is rejected", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
 }
 
 // A pod that waits for an object names it, on both pages.
-func TestAPodThatWaitsForAnObjectNamesIt(t *testing.T) {
+func TestAPodThatWaitsForAnObjectReportsIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent")
 	}
@@ -92,7 +92,7 @@ func TestAPodThatWaitsForAnObjectNamesIt(t *testing.T) {
 	}
 }
 
-func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) {
+func TestThePageExplainsFailingPods(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, "process")
 	a.write("crash.yaml", manifest("crash", containers(container("main", "exit 3"))))
@@ -112,7 +112,7 @@ func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) {
 					return
 				}
 			}
-			require.Less(t, time.Since(begun), patience, "of %s it says not %q but\n%s", pod, what, text)
+			require.Less(t, time.Since(begun), patience, "%s: the page does not contain %q:\n%s", pod, what, text)
 		}
 	}
 	says("crash", `The last .*CrashLoopBackOff.*; retry in `)

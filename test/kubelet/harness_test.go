@@ -23,11 +23,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// patience bounds the wait for what an agent does in the end, on a machine that
-// has other things to do.
+// patience bounds the wait for eventual actions of the agent, on a busy machine.
 const patience = 90 * time.Second
 
-// An agent is one that runs beside the test, or did.
+// An agent is a process of the agent under test, running or exited.
 type agent struct {
 	t         *testing.T
 	runtime   string // the flag's value
@@ -35,15 +34,15 @@ type agent struct {
 	manifests string
 	addr      string   // of the status page; a path if it is a socket
 	listen    []string // the flag --listen, or nothing
-	flags     []string // beside those that every agent gets
+	flags     []string // in addition to those that every agent gets
 	cmd       *exec.Cmd
 	out       *output
 
 	abandoned bool // its runtime is gone: there is nothing to stop when the test ends
 }
 
-// newAgent returns an agent with directories of its own, not started yet. What
-// it leaves running is stopped when the test ends.
+// newAgent returns an agent with new directories, not started yet. Its processes are
+// stopped when the test ends.
 func newAgent(t *testing.T, runtime string) *agent {
 	t.Helper()
 	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output), listen: []string{"--listen=127.0.0.1:0"}}
@@ -67,7 +66,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 	return a
 }
 
-// pageAt is where an agent says that it shows what runs.
+// pageAt matches the line with the address of the status page.
 var pageAt = regexp.MustCompile(`(?:http://(\S+)/|curl --unix-socket (\S+) http://localhost/) shows what runs here`)
 
 // start starts the agent, and returns when it serves.
@@ -97,8 +96,8 @@ func (a *agent) launch(more ...string) {
 	require.NoError(a.t, a.cmd.Start())
 }
 
-// stopPods returns the flag with which a signal stops the pods as well, so that nothing
-// outlives the test. Pods of a cluster cannot be stopped so.
+// stopPods returns the flag that makes a signal stop the pods as well, so that nothing
+// outlives the test. It does not apply to pods of a cluster.
 func (a *agent) stopPods(more []string) []string {
 	clustered := func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") }
 	if slices.ContainsFunc(slices.Concat(a.flags, more), clustered) {
@@ -113,7 +112,7 @@ func (a *agent) logs() string { return filepath.Join(a.dir, "logs") }
 func (a *agent) kill() {
 	a.t.Helper()
 	require.NoError(a.t, a.cmd.Process.Kill())
-	_ = a.cmd.Wait() // says that it was killed
+	_ = a.cmd.Wait() // returns the error of the kill
 }
 
 // interrupt ends the agent as Ctrl-C does, and returns what came of that.
@@ -142,7 +141,7 @@ func (a *agent) get(path string) (int, []byte, error) {
 	return answer.StatusCode, body, err
 }
 
-// healthz returns whether the agent says that all is well, and what it says.
+// healthz returns whether the agent reports itself healthy, and the body.
 func (a *agent) healthz() (bool, string) {
 	a.t.Helper()
 	code, body, err := a.get("/healthz")
@@ -187,7 +186,7 @@ func (a *agent) eventually(what string, so func() bool) {
 	}
 }
 
-// An output is what the agents of one test have printed.
+// An output is the combined output of the agents of one test.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -211,10 +210,10 @@ func (o *output) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// told waits until the agent has said something.
-func (w *world) told(what string) {
+// untilLogged waits until the agent has printed text.
+func (w *world) untilLogged(what string) {
 	w.t.Helper()
-	w.until("the agent says "+what, func() error {
+	w.until("the agent prints "+what, func() error {
 		if !strings.Contains(w.out.String(), what) {
 			return fmt.Errorf("it has not")
 		}

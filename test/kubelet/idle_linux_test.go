@@ -111,8 +111,8 @@ func resident(t *testing.T, pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// longestGap returns the longest time between two lines of a file, each of which is a time
-// in seconds, since a time; or since then, if there are none.
+// longestGap returns the longest time between two lines of a file, each of which is a
+// time in seconds, since a given time; the time since then if there are no lines.
 func longestGap(t *testing.T, file string, since time.Time) (longest time.Duration, n int) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An agent that is killed at any moment, twenty times, and started again, does
-// no harm to what runs and misses nothing that ended.
+// An agent that is killed at any moment, twenty times, and restarted, does not disturb
+// running containers and misses no exit.
 
 func TestAnAgentIsKilledOverProcesses(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func agentIsKilled(t *testing.T, w *world) {
 			now := lives(w.pods())
 			for key, life := range before {
 				if now[key] == "" {
-					return fmt.Errorf("round %d: nothing is said of %s", round, key)
+					return fmt.Errorf("round %d: %s is not reported", round, key)
 				}
 				require.Equal(t, life, now[key], "round %d: %s was disturbed", round, key)
 			}
@@ -150,7 +150,7 @@ func agentIsKilled(t *testing.T, w *world) {
 		return nil
 	})
 	looks, found := watch()
-	t.Logf("looked %d times", looks)
+	t.Logf("checked %d times", looks)
 	require.Empty(t, found)
 	require.Greater(t, looks, kills)
 	now := lives(w.pods())
@@ -188,13 +188,13 @@ func (w *world) refused(dead listing) bool {
 		}
 	}
 	if refused {
-		w.t.Logf("containerd refuses to remove what is left of %s", dead.sandboxes[0].Name)
+		w.t.Logf("containerd refuses to remove the remains of %s", dead.sandboxes[0].Name)
 	}
 	return refused
 }
 
-// lives returns, of each container of the steady pods that runs, and of its
-// finished init containers, what must not change while it does.
+// lives returns the properties that must not change, of each running container of the
+// steady pods and of its finished init containers.
 func lives(pods map[string]v1.Pod) map[string]string {
 	all := map[string]string{}
 	for name := range steady {
@@ -229,7 +229,7 @@ func (w *world) quit(pod string) (from, to time.Time) {
 	return from, time.Now()
 }
 
-// checkExit checks that an exit which no agent saw is told as it was.
+// checkExit checks that an exit during the agent's downtime is reported correctly.
 func (w *world) checkExit(name string, from, to time.Time) {
 	w.t.Helper()
 	var end *v1.ContainerStateTerminated
@@ -264,8 +264,8 @@ func (w *world) countsGrow(counts map[string]int32) {
 	}
 }
 
-// countsAreTrue checks the restart counts that the agent tells against the
-// attempts that the runtime lists.
+// countsAreTrue checks the restart counts that the agent reports against the attempts
+// that the runtime lists.
 func (w *world) countsAreTrue() {
 	w.t.Helper()
 	w.until("restart counts are those of the runtime", func() error {
@@ -284,8 +284,8 @@ func (w *world) countsAreTrue() {
 	})
 }
 
-// watch looks all the time whether there are two of anything, until it is asked
-// what it has found.
+// watch checks continuously for duplicates, until stop is called, which returns those
+// found.
 func (w *world) watch() (stop func() (looks int, found []string)) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup

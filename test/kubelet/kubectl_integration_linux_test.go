@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// People have this agent as a node, and kubectl.
+// kubectl is used on a cluster with this agent as a node.
 func TestIntegrationClusterKubectl(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "kubelet.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
@@ -156,18 +156,18 @@ func kubectlTerminal(d desk) {
 func kubectlAttach(d desk) {
 	d.each(func(d desk) {
 		name := strings.ToLower(filepath.Base(d.t.Name()))
-		pod := spec("while read line; do echo \"you said: $line\"; done; echo bye; exit 5")
+		pod := spec("while read line; do echo \"got: $line\"; done; echo bye; exit 5")
 		pod.Containers[0].Stdin, pod.Containers[0].StdinOnce = true, true
 		pod.RestartPolicy = v1.RestartPolicyNever
 		d.make(name, pod)
 		d.untilPhase(name, v1.PodRunning)
 		was := d.with("one\ntwo\n", "attach", "-i", name)
-		assert.Equal(d.t, "you said: one\nyou said: two\nbye\n", was.out, "%+v", was)
+		assert.Equal(d.t, "got: one\ngot: two\nbye\n", was.out, "%+v", was)
 		d.untilPhase(name, v1.PodFailed)
 
 		d.sleeper(name+"-ticks", "(while sleep 0.2; do echo tick; done) &")
 		_, said := d.background("attach", name+"-ticks")
-		d.until("what it prints comes through", func() error {
+		d.until("its output arrives", func() error {
 			if strings.Count(said.String(), "tick\n") < 3 {
 				return fmt.Errorf("%q", said)
 			}
@@ -250,8 +250,8 @@ func kubectlDebug(d desk) {
 		// It shares the processes of its target.
 		assert.Contains(d.t, d.ok("exec", "web", "-c", "look", "--", "ps"), "sleep 3600")
 	})
-	// Typed input, which has no end before the answer has come: the runtime lets go of
-	// who has no more to say.
+	// Typed input, which ends only after the response has arrived: the runtime
+	// disconnects a client that has no more input.
 	cmd := d.command("debug", "-i", "web", "--image="+lab.Busybox, "--container=typed", "--quiet", "--", "sh")
 	in, err := cmd.StdinPipe()
 	require.NoError(d.t, err)

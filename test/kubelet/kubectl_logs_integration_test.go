@@ -36,16 +36,16 @@ func kubectlLogs(d desk) {
 	assert.Regexp(d.t, `^\d{4}-\d\d-\d\dT\S+ instance 1\n`, d.ok("logs", "again", "--timestamps"))
 	assert.Contains(d.t, d.with("", "logs", "again", "-c", "db").err, "container db is not valid for pod again")
 	d.make("waits", v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: "kubeparts.test/none:1", ImagePullPolicy: v1.PullNever}}})
-	d.until("why there is no log is said", func() error {
+	d.until("the reason for the missing log is reported", func() error {
 		if was := d.with("", "logs", "waits"); !strings.Contains(was.err, "waiting to start") {
 			return fmt.Errorf("%+v", was)
 		}
 		return nil
 	})
-	// A follower sees what is written while it looks, to the other stream too. (Of two that
-	// are written at the same time have no order.)
+	// A follower gets lines that are written while it follows, on both streams. (The
+	// order of lines written at the same time is undefined.)
 	_, said := d.background("logs", "--follow", "again", "--tail=0")
-	d.until("what is written comes through", func() error {
+	d.until("new lines arrive", func() error {
 		d.ok("exec", "again", "--", "sh", "-c", "echo later > /proc/1/fd/2")
 		if !strings.Contains(said.String(), "later\n") {
 			return fmt.Errorf("%q", said)
@@ -54,8 +54,8 @@ func kubectlLogs(d desk) {
 	})
 }
 
-// However often a log is rotated, a follower has each line once, and so has one who
-// comes when all is over.
+// However often a log is rotated, a follower gets each line once, and so does a client
+// that reads the log afterwards.
 func kubectlLogsRotated(d desk) {
 	const lines = 5000
 	pod := spec(fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo line $i %s; i=$((i+1)); [ $((i %% 100)) = 0 ] && sleep 0.2; done; exit 0", lines, strings.Repeat("x", 60)))

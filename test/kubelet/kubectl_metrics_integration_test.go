@@ -12,7 +12,7 @@ import (
 
 func kubectlMetrics(d desk) {
 	d.sleeper("web", "")
-	d.until("the node says what the pod consumes", func() error {
+	d.until("the node reports the pod's usage", func() error {
 		was := d.with("", "get", "--raw", "/api/v1/nodes/node/proxy/stats/summary")
 		var summary statsapi.Summary
 		if err := json.Unmarshal([]byte(was.out), &summary); err != nil {
@@ -33,8 +33,8 @@ func kubectlMetrics(d desk) {
 	assert.Equal(d.t, "ok", d.ok("get", "--raw", "/api/v1/nodes/node/proxy/healthz"))
 }
 
-// kubectlScrapes: what dashboards and a metrics-server, which kubectl top asks, find on
-// a node, through the API server.
+// kubectlScrapes: the metrics that dashboards and a metrics-server (the source of
+// kubectl top) read from a node, through the API server.
 func kubectlScrapes(d desk) {
 	d.sleeper("web", "")
 	scrape := func(path string) (map[string]*dto.MetricFamily, error) {

@@ -23,8 +23,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// People ask kubectl top what this node and its pods use: a metrics-server reads it
-// from the node, and it is what the kernel says.
+// kubectl top reports the usage of this node and its pods: a metrics-server reads it
+// from the node, and it matches the kernel's numbers.
 func TestIntegrationClusterObserved(t *testing.T) {
 	if os.Getenv("KUBEPARTS_OBSERVE") != "1" {
 		t.Skip("metrics-server takes long to build: bash .ci/run observe does so, and runs this test")
@@ -40,10 +40,10 @@ func TestIntegrationClusterObserved(t *testing.T) {
 		_, id[s.Name], _ = strings.Cut(s.ContainerID, "://")
 	}
 	kernel := &kernelCPU{file: cgroupFile(t, id["busy"], "cpuacct.usage", "cpu.stat")}
-	t.Run("what a container uses of CPUs", func(t *testing.T) { d.topCPU(t, kernel) })
-	t.Run("what containers have of memory", func(t *testing.T) { d.topMemory(t, id) })
-	t.Run("what the node uses", d.topNode)
-	t.Run("what labels say", d.labelsSay)
+	t.Run("CPU usage of a container", func(t *testing.T) { d.topCPU(t, kernel) })
+	t.Run("memory usage of containers", func(t *testing.T) { d.topMemory(t, id) })
+	t.Run("usage of the node", d.topNode)
+	t.Run("values of labels", d.labelsSay)
 }
 
 // worker makes a pod that works in one container, and has memory in another.
@@ -60,7 +60,7 @@ func (d desk) worker() *v1.Pod {
 	return d.untilPhase("top", v1.PodRunning)
 }
 
-// podMetrics is what the API of metrics says of a pod.
+// podMetrics is the metrics API's object for a pod.
 type podMetrics struct {
 	Timestamp  metav1.Time
 	Window     metav1.Duration
@@ -70,8 +70,7 @@ type podMetrics struct {
 	}
 }
 
-// topCPU: the rate is that of the kernel's counter in the window that the
-// metrics-server has looked at.
+// topCPU: the rate matches the kernel's counter in the window of the metrics-server.
 func (d desk) topCPU(t *testing.T, kernel *kernelCPU) {
 	d.until("kubectl top has the CPU of a container", func() error {
 		kernel.read(t)
@@ -87,14 +86,14 @@ func (d desk) topCPU(t *testing.T, kernel *kernelCPU) {
 			said := c.Usage.Cpu().AsApproximateFloat64()
 			real, err := kernel.rate(has.Timestamp.Add(-has.Window.Duration), has.Timestamp.Time)
 			if err == nil && math.Abs(said-real) > 0.02+real/4 {
-				err = fmt.Errorf("it says %v, and the kernel %v of the %v before %v", said, real, has.Window.Duration, has.Timestamp)
+				err = fmt.Errorf("it reports %v, and the kernel %v of the %v before %v", said, real, has.Window.Duration, has.Timestamp)
 			}
 			if err == nil {
 				t.Logf("busy used %.3f CPUs, by the kernel %.3f, in %v", said, real, has.Window.Duration)
 			}
 			return err
 		}
-		return fmt.Errorf("the container is not there: %s", was.out)
+		return fmt.Errorf("the container is missing: %s", was.out)
 	})
 }
 
@@ -117,19 +116,19 @@ func (d desk) topMemory(t *testing.T, id map[string]string) {
 				if name == "full" && real < 40*mega {
 					return fmt.Errorf("the container has %d bytes yet", real)
 				}
-				if diff := said.Value() - real; diff < -2*mega || diff > 2*mega { // it says whole MiB
-					return fmt.Errorf("it says %s, and the kernel %d", f[3], real)
+				if diff := said.Value() - real; diff < -2*mega || diff > 2*mega { // it prints whole MiB
+					return fmt.Errorf("it reports %s, and the kernel %d", f[3], real)
 				}
 				t.Logf("%s has %s, by the kernel %.1f Mi; CPU %s", name, f[3], float64(real)/mega, f[2])
 				return nil
 			}
-			return fmt.Errorf("the container is not there: %+v", was)
+			return fmt.Errorf("the container is missing: %+v", was)
 		})
 	}
 }
 
-// topNode: the memory is what /proc/meminfo says, of which others take more and less
-// meanwhile.
+// topNode: the memory matches /proc/meminfo, approximately, since the usage of others
+// varies.
 func (d desk) topNode(t *testing.T) {
 	d.until("kubectl top has the node", func() error {
 		was := d.with("", "top", "node", "node", "--no-headers")
@@ -148,7 +147,7 @@ func (d desk) topNode(t *testing.T) {
 		mem := numbers(t, "/proc/meminfo")
 		real := float64(mem["MemTotal:"]-mem["MemFree:"]-mem["Inactive(file):"]) * 1024
 		if diff := math.Abs(said.AsApproximateFloat64() - real); diff > real/5 {
-			return fmt.Errorf("it says %s of memory, and the kernel %.0f", f[3], real)
+			return fmt.Errorf("it reports %s of memory, and the kernel %.0f", f[3], real)
 		}
 		t.Logf("the node uses %s CPUs and %s of memory, by the kernel %.0f Mi", f[1], f[3], real/(1<<20))
 		return nil
@@ -156,7 +155,8 @@ func (d desk) topNode(t *testing.T) {
 	assert.Contains(t, d.ok("top", "pod", "--all-namespaces", "--sum"), "top ")
 }
 
-// labelsSay: what labels say is of a kubelet's words, where they have an end.
+// labelsSay: the values of labels are the kubelet's, for labels with a finite set of
+// values.
 func (d desk) labelsSay(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join("..", "..", "kube", "metrics", "testdata", "values.txt"))
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func cgroupFile(t *testing.T, id string, names ...string) (file string) {
 	return ""
 }
 
-// workingSet is the memory in use without the file cache that goes first.
+// workingSet is the memory in use without inactive file cache.
 func workingSet(t *testing.T, id string) int64 {
 	t.Helper()
 	dir := filepath.Dir(cgroupFile(t, id, "memory.usage_in_bytes", "memory.current"))
@@ -229,7 +229,7 @@ func workingSet(t *testing.T, id string) int64 {
 	return number(t, string(usage)) - stat["inactive_file"]
 }
 
-// A kernelCPU remembers what the kernel said of a cgroup's CPU time.
+// A kernelCPU records samples of a cgroup's CPU time.
 type kernelCPU struct {
 	file  string
 	at    []time.Time
@@ -249,7 +249,7 @@ func (k *kernelCPU) read(t *testing.T) {
 	k.at = append(k.at, now)
 }
 
-// rate is how many CPUs were used between two times, which were both looked at.
+// rate is the number of CPUs used between two times, both of which were sampled.
 func (k *kernelCPU) rate(from, to time.Time) (float64, error) {
 	used := func(at time.Time) (float64, error) {
 		for i := 1; i < len(k.at); i++ {
@@ -268,7 +268,7 @@ func (k *kernelCPU) rate(from, to time.Time) (float64, error) {
 	return (b - a) / 1e9 / to.Sub(from).Seconds(), err
 }
 
-// numbers reads a file of words with a number each.
+// numbers reads a file of keys with a number each.
 func numbers(t *testing.T, file string) map[string]int64 {
 	t.Helper()
 	text, err := os.Open(file)

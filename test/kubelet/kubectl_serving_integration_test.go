@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubectlServing: a node requests its serving certificate, the request is approved, and
-// from then on who trusts the cluster's CA trusts the node (sv-2).
+// kubectlServing: a node requests its serving certificate, the request is approved,
+// and from then on clients that trust the cluster's CA trust the node (sv-2).
 func kubectlServing(d desk) {
 	a := newAgent(d.t, "process")
 	a.flags = []string{
@@ -51,7 +51,7 @@ func kubectlServing(d desk) {
 	})
 	assert.Equal(d.t, "system:node:signed", shown.Subject.CommonName)
 	assert.Equal(d.t, []string{"system:nodes"}, shown.Subject.Organization)
-	// Who asks how long it is good for is told.
+	// The expiry of the certificate is reported as a metric.
 	all, err := a.families("/metrics")
 	require.NoError(d.t, err)
 	assert.Positive(d.t, sample(all["kubelet_certificate_manager_server_ttl_seconds"]))

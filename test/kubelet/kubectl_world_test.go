@@ -24,10 +24,10 @@ import (
 type desk struct {
 	*room
 	kubectl *lab.Kubectl
-	env     []string // what the client is told beside
+	env     []string // additional environment of the client
 }
 
-// transports are how kubectl has its streams: as it does by itself, and as it did.
+// transports are kubectl's protocols for streams: the default, and the former default.
 var transports = map[string][]string{
 	"WebSocket": nil,
 	"SPDY":      {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false", "KUBECTL_PORT_FORWARD_WEBSOCKETS=false"},
@@ -42,7 +42,7 @@ func (d desk) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// said is what a command has said, and how it ended.
+// said is the output and the exit code of a command.
 type said struct {
 	out, err string
 	code     int
@@ -81,7 +81,7 @@ func (d desk) nodeReady(name string) {
 	}
 }
 
-// sleeper makes a pod that runs until it is told to go, and waits for it.
+// sleeper creates a pod that runs until it is terminated, and waits for it.
 func (d desk) sleeper(name string, script string) {
 	d.t.Helper()
 	d.ok("run", name, "--image="+lab.Busybox, "--restart=Never", "--command", "--", "sh", "-c", script+"\ntrap 'exit 0' TERM; sleep 3600 & wait")
@@ -96,12 +96,12 @@ func (d desk) background(args ...string) (*exec.Cmd, *output) {
 	require.NoError(d.t, cmd.Start())
 	d.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // says that it was killed
+		_ = cmd.Wait() // returns the error of the kill
 	})
 	return cmd, said
 }
 
-// each runs a test over each of the transports, at a desk of its own.
+// each runs a test over each of the transports.
 func (d desk) each(test func(d desk)) {
 	for name, env := range transports {
 		d.t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func (d desk) forwarded(pod string, port int) string {
 	return at[1]
 }
 
-// echoes says something to who echoes it at an address, over many connections at once.
+// echoes checks an echo server at an address, over many connections at once.
 func echoes(t *testing.T, addr string, connections int) {
 	t.Helper()
 	var all sync.WaitGroup

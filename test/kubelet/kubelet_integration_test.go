@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// clusterAPI: the node authorizes by the cluster's roles, and authenticates by certificates
-// and by tokens, and who may only read nodes/proxy gets no stream.
+// clusterAPI: the node authorizes by the cluster's roles, and authenticates by
+// certificates and by tokens; a client that may only read nodes/proxy gets no stream.
 func clusterAPI(t *testing.T, r *room) {
 	node, err := r.api.CoreV1().Nodes().Get(t.Context(), "node", metav1.GetOptions{})
 	require.NoError(t, err)
 	port := node.Status.DaemonEndpoints.KubeletEndpoint.Port
-	require.NotZero(t, port, "the node says where its API is")
+	require.NotZero(t, port, "the node reports the port of its API")
 	at := "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
 
 	allow := func(user rbacv1.Subject, name string, resources []string, verbs ...string) {
@@ -44,11 +44,11 @@ func clusterAPI(t *testing.T, r *room) {
 	allow(user("lister"), "lister", []string{"nodes/pods"}, "get")
 	allow(rbacv1.Subject{Kind: "ServiceAccount", Namespace: r.name, Name: "default"}, "scraper", []string{"nodes/stats"}, "get")
 
-	// ask returns what the node itself answers.
+	// ask returns the response of the node itself.
 	ask := func(cfg *rest.Config, path string, headers ...string) (int, string) {
 		cfg = rest.CopyConfig(cfg)
 		cfg.TLSClientConfig.Insecure, cfg.TLSClientConfig.CAData, cfg.TLSClientConfig.CAFile = true, nil, ""
-		cfg.NextProtos = []string{"http/1.1"} // as who upgrades speaks
+		cfg.NextProtos = []string{"http/1.1"} // upgrades require HTTP/1.1
 		client, err := rest.HTTPClientFor(cfg)
 		require.NoError(t, err)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil)
@@ -92,15 +92,15 @@ func clusterAPI(t *testing.T, r *room) {
 	}{
 		{"anonymous", &rest.Config{}, "/pods", nil, 401, "Unauthorized"},
 		{"a bad token", &rest.Config{BearerToken: "made.up.token"}, "/pods", nil, 401, "Unauthorized"},
-		{"who may nothing", as("stranger"), "/pods", nil, 403, "Forbidden (user=stranger, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
-		{"who may list pods", as("lister"), "/pods", nil, 200, `"name":"web"`},
-		{"who may list pods only", as("lister"), "/configz", nil, 403, "Forbidden"},
-		{"who may read", as("reader"), "/pods", nil, 200, `"name":"web"`},
-		{"who may read", as("reader"), "/runningpods/", nil, 200, `"name":"web"`},
-		{"who may read", as("reader"), "/healthz", nil, 200, "ok"},
-		{"who may read", as("reader"), "/metrics", nil, 403, "subresource(s)=[metrics]"},
-		{"who may only read", as("reader"), exec, upgrade, 403, "Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n"},
-		{"who may only read", as("reader"), exec, nil, 403, "verb=create"},
+		{"no permissions", as("stranger"), "/pods", nil, 403, "Forbidden (user=stranger, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
+		{"may list pods", as("lister"), "/pods", nil, 200, `"name":"web"`},
+		{"may only list pods", as("lister"), "/configz", nil, 403, "Forbidden"},
+		{"may read", as("reader"), "/pods", nil, 200, `"name":"web"`},
+		{"may read", as("reader"), "/runningpods/", nil, 200, `"name":"web"`},
+		{"may read", as("reader"), "/healthz", nil, 200, "ok"},
+		{"may read", as("reader"), "/metrics", nil, 403, "subresource(s)=[metrics]"},
+		{"may only read", as("reader"), exec, upgrade, 403, "Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n"},
+		{"may only read", as("reader"), exec, nil, 403, "verb=create"},
 		{"a token", &rest.Config{BearerToken: token.Status.Token}, "/stats/summary", nil, 200, `"nodeName":"node"`},
 		{"a token", &rest.Config{BearerToken: token.Status.Token}, "/pods", nil, 403, "user=system:serviceaccount:" + r.name + ":default"},
 	} {

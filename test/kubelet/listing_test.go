@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// goldenManifest asks for everything that shows in labels and annotations.
+// goldenManifest sets every field that affects labels and annotations.
 const goldenManifest = `apiVersion: v1
 kind: Pod
 metadata: {name: golden, labels: {app: web}, annotations: {note: hello}}
@@ -71,6 +71,6 @@ func (w *world) checkListing(pod v1.Pod) {
 	require.Equal(t, c.ID, bareID(statuses(pod)["main"].ContainerID))
 }
 
-// goldenHash is what the kubelet gives a container of that name and image. A
-// change of it would restart every container of a node that is upgraded.
+// goldenHash is the hash that the kubelet computes for a container of that name and
+// image. A change of it would restart every container of a node that is upgraded.
 const goldenHash = "7db79101"

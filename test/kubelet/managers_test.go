@@ -48,8 +48,8 @@ spec:
     command: [sh, -c, "while true; do grep Cpus_allowed_list /proc/self/status; sleep 1; done"]
 `
 
-// said returns the lines that a pod's container has printed.
-func (w *world) said(pod string) []string {
+// printed returns the lines that a pod's container has printed.
+func (w *world) printed(pod string) []string {
 	w.t.Helper()
 	p := w.pods()[pod]
 	if len(p.Status.ContainerStatuses) == 0 {
@@ -66,8 +66,8 @@ func (w *world) said(pod string) []string {
 	return said
 }
 
-func (w *world) lastSaid(pod string) string {
-	said := w.said(pod)
+func (w *world) lastPrinted(pod string) string {
+	said := w.printed(pod)
 	if len(said) == 0 {
 		return ""
 	}
@@ -77,7 +77,7 @@ func (w *world) lastSaid(pod string) string {
 // A pod waits for a device whose plugin is late, and has it then, and a CPU of its
 // own that others leave at once; it keeps both when the agent is killed, and others
 // have them after it.
-func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
+func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 	machine, err := topology.Read(os.DirFS("/"))
 	require.NoError(t, err)
 	if machine.All().Size() < 2 {
@@ -97,7 +97,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	a.write("shared.yaml", shared)
 	a.write("pinned.yaml", pinned)
 	a.eventually("the shared pod runs anywhere", func() bool {
-		return strings.HasSuffix(w.lastSaid("shared"), "\t"+machine.All().String())
+		return strings.HasSuffix(w.lastPrinted("shared"), "\t"+machine.All().String())
 	})
 
 	// The plugin comes.
@@ -114,17 +114,17 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	t.Cleanup(plugin.Stop)
 	a.eventually("the pod runs", func() bool { return a.pods()["pinned"].Status.Phase == v1.PodRunning })
 	rest := machine.All()
-	a.eventually("it says on which CPU", func() bool { return strings.HasPrefix(w.lastSaid("pinned"), "Cpus_allowed_list:") })
-	_, list, _ := strings.Cut(w.lastSaid("pinned"), "\t")
+	a.eventually("it prints its CPUs", func() bool { return strings.HasPrefix(w.lastPrinted("pinned"), "Cpus_allowed_list:") })
+	_, list, _ := strings.Cut(w.lastPrinted("pinned"), "\t")
 	own, err := topology.ParseCPUs(list)
 	require.NoError(t, err)
 	assert.Equal(t, 1, own.Size(), list)
 	assert.True(t, own.Intersection(reserved).IsEmpty(), list)
-	said := strings.Join(w.said("pinned"), "\n")
+	said := strings.Join(w.printed("pinned"), "\n")
 	assert.Contains(t, said, "WIDGET=w0")
 	assert.Regexp(t, `crw.* 1, +3 .* /dev/widget`, said, "it is the null device")
 	rest = rest.Difference(own)
-	a.eventually("the shared pod leaves that CPU", func() bool { return strings.HasSuffix(w.lastSaid("shared"), "\t"+rest.String()) })
+	a.eventually("the shared pod leaves that CPU", func() bool { return strings.HasSuffix(w.lastPrinted("shared"), "\t"+rest.String()) })
 
 	// Its limit is no quota: that would throttle it on its own CPU.
 	tree, err := host.New(host.Config{})
@@ -138,7 +138,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 		assert.EqualValues(t, cgroups.Unlimited, *has.CPUQuota, name)
 	}
 
-	// The pod resources API tells of it.
+	// The pod resources API reports it.
 	conn, err := grpc.NewClient("unix:"+filepath.Join(sockets, "pr", "kubelet.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
@@ -153,7 +153,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	assert.Equal(t, []string{"w0"}, told["pinned"].Devices[0].DeviceIds)
 	assert.Empty(t, told["shared"].CpuIds)
 
-	// The agent is killed, and the next one takes it over: with its states, and
+	// The agent is killed, and the next one adopts the pod: with the checkpoints, and
 	// without.
 	id := a.pods()["pinned"].Status.ContainerStatuses[0].ContainerID
 	for _, broken := range []bool{false, true} {
@@ -180,28 +180,28 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 		assert.Equal(t, own.String(), state.Entries[string(a.pods()["pinned"].UID)]["main"])
 	}
 
-	// It ends, and another gets what it had.
+	// It terminates, and another pod gets its CPU and device.
 	a.remove("pinned.yaml")
 	a.eventually("the shared pod has all CPUs", func() bool {
-		return strings.HasSuffix(w.lastSaid("shared"), "\t"+machine.All().String())
+		return strings.HasSuffix(w.lastPrinted("shared"), "\t"+machine.All().String())
 	})
 	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "deleted") })
 
-	// The plugin goes and comes back while the agent runs: what comes meanwhile
-	// waits for it (dev-5).
+	// The plugin stops and returns while the agent runs: pods added meanwhile wait for
+	// it (dev-5).
 	plugin.Stop()
 	a.write("next.yaml", strings.ReplaceAll(pinned, "name: pinned", "name: next"))
 	a.eventually("the next pod waits", func() bool { return a.pods()["next"].Status.Phase == v1.PodPending })
 	require.NoError(t, plugin.Start(t.Context()))
 	a.eventually("the next pod runs", func() bool { return a.pods()["next"].Status.Phase == v1.PodRunning })
-	a.eventually("it says on which CPU", func() bool { return strings.HasPrefix(w.lastSaid("next"), "Cpus_allowed_list:") })
+	a.eventually("it prints its CPUs", func() bool { return strings.HasPrefix(w.lastPrinted("next"), "Cpus_allowed_list:") })
 
 	// Without the policy it runs where it likes, as the same container.
 	id = a.pods()["next"].Status.ContainerStatuses[0].ContainerID
 	a.kill()
 	a.start(flags[3:]...)
 	a.eventually("the pod has all CPUs", func() bool {
-		return strings.HasSuffix(w.lastSaid("next"), "\t"+machine.All().String())
+		return strings.HasSuffix(w.lastPrinted("next"), "\t"+machine.All().String())
 	})
 	a.eventually("it is the same container", func() bool {
 		p := a.pods()["next"]

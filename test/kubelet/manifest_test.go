@@ -12,7 +12,7 @@ import (
 const (
 	podVar       = "STORY_POD"
 	containerVar = "STORY_CONTAINER"
-	worldVar     = "STORY_DIR" // tells the pods of tests that run side by side apart
+	worldVar     = "STORY_DIR" // distinguishes the pods of tests that run in parallel
 )
 
 // Scripts for sh. Process 1 of a container ignores a TERM for which it has no

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// families returns what the agent answers a Prometheus.
+// families returns the metrics that the agent serves.
 func (a *agent) families(path string) (map[string]*dto.MetricFamily, error) {
 	a.t.Helper()
 	_, body, err := a.get(path)
@@ -52,7 +52,7 @@ func sample(f *dto.MetricFamily, labels ...string) (sum float64) {
 	return sum
 }
 
-// metricsTell is what Prometheus sees of two pods, one of which fails.
+// metricsTell checks the metrics of two pods, one of which fails.
 func metricsTell(t *testing.T, w *world) {
 	w.put("web", manifest("web", containers(container("main", untilTerm,
 		"readinessProbe: {exec: {command: [sh, -c, 'exit 0']}, periodSeconds: 1, timeoutSeconds: 20}"))))
@@ -109,15 +109,15 @@ func metricsTell(t *testing.T, w *world) {
 	})
 }
 
-func TestMetricsTellOfProcesses(t *testing.T) {
+func TestMetricsOfProcesses(t *testing.T) {
 	if goruntime.GOOS != "linux" {
-		t.Skip("what there is of the node is read from /proc")
+		t.Skip("the metrics of the node are read from /proc")
 	}
 	t.Parallel()
 	metricsTell(t, &world{agent: newAgent(t, "process")})
 }
 
-func TestIntegrationMetricsTellOfContainerd(t *testing.T) {
+func TestIntegrationMetricsOfContainerd(t *testing.T) {
 	t.Parallel()
 	metricsTell(t, onContainerd(t))
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The agent says of the runtime that it is down when it has not answered for
-// this long (podworker.HealthConfig), and it asks each 5 s.
+// The agent reports that the runtime is down when it has not responded for this long
+// (podworker.HealthConfig); it checks every 5 s.
 const runtimeThreshold = 30 * time.Second
 
 // hang is how long the runtime hangs.
 const hang = time.Minute
 
-// A runtime that dies and comes back, or hangs, is named by /healthz; pods do
-// not notice.
+// A runtime that dies and returns, or hangs, is reported by /healthz; pods are not
+// affected.
 func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	t.Parallel()
 	w := onContainerd(t)
@@ -48,7 +48,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	w.requireLives(before, mains)
 	w.daemon.Start()
 	w.untilHealthy()
-	w.until("what was asked for meanwhile is done", func() error {
+	w.until("the changes made meanwhile are applied", func() error {
 		if comes := w.pods()["comes"]; !runs(comes) {
 			return fmt.Errorf("comes is %s", comes.Status.Phase)
 		}
@@ -69,7 +69,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	}
 	w.daemon.Resume()
 	w.untilHealthy()
-	w.until("what was asked for meanwhile is done", func() error {
+	w.until("the changes made meanwhile are applied", func() error {
 		if late := w.pods()["late"]; !runs(late) {
 			return fmt.Errorf("late is %s", late.Status.Phase)
 		}
@@ -78,7 +78,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	w.requireLives(before, mains)
 	w.countsAreTrue()
 	looks, found := watch()
-	t.Logf("looked %d times", looks)
+	t.Logf("checked %d times", looks)
 	require.Empty(t, found)
 }
 
@@ -92,13 +92,13 @@ func (w *world) untilSick(since time.Time) {
 		return nil
 	})
 	took := time.Since(since)
-	w.t.Logf("/healthz says after %v that the runtime is down", took.Round(time.Second))
+	w.t.Logf("/healthz reports the runtime as down after %v", took.Round(time.Second))
 	require.Less(w.t, took, runtimeThreshold+45*time.Second)
 }
 
 func (w *world) untilHealthy() {
 	w.t.Helper()
-	w.until("all is well", func() error {
+	w.until("the agent is healthy", func() error {
 		if ok, health := w.healthz(); !ok {
 			return errors.New(health)
 		}
@@ -106,7 +106,7 @@ func (w *world) untilHealthy() {
 	})
 }
 
-// mains returns the first processes of the containers that live.
+// mains returns the first processes of the running containers.
 func (w *world) mains(lives map[string]string) map[string]proc {
 	w.t.Helper()
 	all := map[string]proc{}

@@ -37,9 +37,9 @@ func listeners(t *testing.T, pid int) (addrs []string) {
 	return addrs
 }
 
-// An agent with a configuration file listens at no TCP port that it was not told to, and
-// shows what runs to its own user only, without what may be secret.
-func TestThePageIsAtASocket(t *testing.T) {
+// An agent with a configuration file listens on no TCP port unless configured to, and
+// shows the pods to its own user only, without possible secrets.
+func TestThePageIsServedOnASocket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts agents")
 	}
@@ -90,5 +90,5 @@ spec:
 	require.NoError(t, a.interrupt())
 
 	a.start("--listen=127.0.0.1:0")
-	assert.Len(t, listeners(t, a.cmd.Process.Pid), 1, "where it was asked for")
+	assert.Len(t, listeners(t, a.cmd.Process.Pid), 1, "at the configured address")
 }

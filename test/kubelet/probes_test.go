@@ -50,7 +50,7 @@ var probedPods = map[string]string{
 		"startupProbe: {exec: {command: [sh, -c, 'exit 0']}, initialDelaySeconds: 3, periodSeconds: 1, timeoutSeconds: 20}")),
 		containers(container("main", untilTerm))),
 	"unable": manifest("unable", containers(container("main", untilTerm,
-		"readinessProbe: {httpGet: {port: nobody}, periodSeconds: 1}"))),
+		"readinessProbe: {httpGet: {port: missing}, periodSeconds: 1}"))),
 }
 
 func probesHaveEffects(t *testing.T, w *world) {
@@ -87,10 +87,10 @@ func probesHaveEffects(t *testing.T, w *world) {
 		return errors.Join(ready("web", true))
 	})
 	require.True(t, *main("web").Started)
-	w.until("what fails its liveness or startup probe is restarted", func() error {
+	w.until("containers that fail a liveness or startup probe are restarted", func() error {
 		return errors.Join(restarted("sick"), restarted("hangs"), restarted("unstarted"), restarted("impatient"))
 	})
-	w.until("what may not be restarted is stopped", func() error {
+	w.until("a container that must not restart is stopped", func() error {
 		if phase := w.pods()["once"].Status.Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
 			return fmt.Errorf("once is %s", phase)
 		}
@@ -104,11 +104,11 @@ func probesHaveEffects(t *testing.T, w *world) {
 	})
 	require.False(t, main("unstarted").Ready, "it never started, so that its readiness is not probed")
 	w.until("readiness comes", func() error { return ready("wavers", true) })
-	w.until("readiness goes", func() error { return ready("wavers", false) })
+	w.until("readiness is lost", func() error { return ready("wavers", false) })
 	w.until("readiness comes again", func() error { return ready("wavers", true) })
 	require.Zero(t, main("wavers").RestartCount)
 	require.NoError(t, ready("unable", false))
-	w.until("what waits for a sidecar starts when that has", func() error { return ready("gate", true) })
+	w.until("a container that waits for a sidecar starts after it", func() error { return ready("gate", true) })
 	gate := w.pods()["gate"].Status
 	helper := gate.InitContainerStatuses[0]
 	require.True(t, *helper.Started)
@@ -121,19 +121,19 @@ func probesHaveEffects(t *testing.T, w *world) {
 		"unstarted-node           Unhealthy: Startup probe failed: dial tcp ",
 		"wavers-node              Unhealthy: Readiness probe failed: \n",
 		`unable-node              Unhealthy: Readiness probe errored`,
-		`invalid port number: "nobody" is neither a number nor the name of a port of container main`,
+		`invalid port number: "missing" is neither a number nor the name of a port of container main`,
 	} {
 		require.Contains(t, said, words)
 	}
 	require.NotContains(t, said, "unstarted-node           Unhealthy: Readiness")
 
-	// Another agent goes on where this one was (prober-70).
+	// Another agent continues where this one stopped (prober-70).
 	require.NoError(t, ready("web", true))
 	web := main("web")
 	w.kill()
 	before := len(w.out.String())
 	w.start()
-	w.until("the next agent knows the pod", func() error { return ready("web", true) })
+	w.until("the next agent reports the pod as ready", func() error { return ready("web", true) })
 	require.Equal(t, web.ContainerID, main("web").ContainerID)
 	for line := range strings.Lines(w.out.String()[before:]) {
 		require.False(t, strings.Contains(line, " web-node ") && strings.Contains(line, "ready=0/1"), "it was ready all the time: %s", line)

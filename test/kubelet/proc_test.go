@@ -88,12 +88,10 @@ func (w *world) main(key string) (p proc, ok bool) {
 	return proc{}, false
 }
 
-// twice returns the containers of which processes of two instances run at the
-// same time.
-//
-// /proc is read one process after the other, so that an instance may end after
-// it was seen and before its successor is. Those that were seen are looked for
-// again: two that both live then did so when the second look began.
+// twice returns the containers that have processes of two instances at the same time.
+// /proc is read one process after the other, so that an instance may end after it was
+// read and before its successor is read. The instances found are therefore looked up
+// again: two that are both alive then were alive when the second pass began.
 func (w *world) twice() []string {
 	var found []string
 	for key, procs := range w.processes() {

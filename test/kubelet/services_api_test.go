@@ -22,8 +22,8 @@ import (
 )
 
 // An agent that is restarted while the API server does not list services starts no
-// container whose environment has them, and does so when it does (pe-1). What runs goes
-// on, and static pods do not wait.
+// container whose environment contains them until they are listed (pe-1). Running
+// containers continue, and static pods do not wait.
 func TestNoContainerIsStartedBeforeServicesAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
@@ -50,7 +50,7 @@ func TestNoContainerIsStartedBeforeServicesAreRead(t *testing.T) {
 	status := func(name string) (s v1.ContainerStatus, err error) {
 		pod := api.Pod("default", name)
 		if pod == nil || len(pod.Status.ContainerStatuses) == 0 {
-			return s, errors.New("nothing is said of it")
+			return s, errors.New("it has no status")
 		}
 		return pod.Status.ContainerStatuses[0], nil
 	}

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A shape is a pod, and what becomes of it: its phase and, for each of its
-// containers, a pattern for the words that describe its state.
+// A shape is a pod and its expected outcome: its phase and, for each of its
+// containers, a pattern for the description of its state.
 type shape struct {
 	name, manifest string
 	phase          v1.PodPhase
@@ -76,8 +76,8 @@ var commonShapes = []shape{
 		v1.PodRunning, map[string]string{"main": "running"}},
 }
 
-// The shapes that depend on what a container is made of. A pod of which a
-// container has not run yet is pending, whatever the others do.
+// The shapes that depend on the runtime. A pod is pending while one of its containers
+// has not run yet, whatever the others do.
 var (
 	processShapes = []shape{
 		{"killed", manifest("killed", never, containers(container("main", "kill -KILL $$$$"))), // the API makes it $$
@@ -100,7 +100,7 @@ var (
 	noCommand = manifest("no-command", containers(entry("main", "command: [/no/such/command]"), container("neighbour", untilTerm)))
 )
 
-// talk prints 3000 lines and one that is longer than what a log has in a line.
+// talk prints 3000 lines, and one that exceeds the length of a line in a log.
 const (
 	talk     = `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done; head -c 20000 /dev/zero | tr '\0' x; echo; echo oops >&2`
 	talkLong = 20000
@@ -152,7 +152,7 @@ func statuses(pod v1.Pod) map[string]v1.ContainerStatus {
 	return all
 }
 
-// match returns how pod is not what its shape says; "" if it is.
+// match returns the difference between pod and its shape; "" if there is none.
 func (s shape) match(pod v1.Pod) string {
 	var wrong []string
 	if pod.Status.Phase != s.phase {

@@ -61,7 +61,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	api.Put(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	w.flags = []string{"--kubeconfig=" + kubeconfig, "--port=-1", "--healthz-port=-1", "--shutdown-on=http", "--shutdown-grace-period=60s", "--shutdown-propagation=1s"}
 	w.start()
-	w.until("the node is there", func() error {
+	w.until("the node is registered", func() error {
 		if api.Get("nodes", "", "node") == nil {
 			return fmt.Errorf("it is not")
 		}
@@ -92,7 +92,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	defer mu.Unlock()
 	assert.Contains(t, said, "Running False NodeShutdown")
 	assert.True(t, strings.HasPrefix(said[len(said)-1], "Failed "), "%v", said)
-	w.until("the node says that it shuts down", func() error {
+	w.until("the node reports its shutdown", func() error {
 		n, _ := api.Get("nodes", "", "node").(*v1.Node)
 		for _, c := range n.Status.Conditions {
 			if c.Type == v1.NodeReady && c.Status == v1.ConditionFalse && strings.Contains(c.Message, "node is shutting down") {

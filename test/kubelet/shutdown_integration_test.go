@@ -14,15 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The machine stops, and real containers end in the order of their priorities: who does
-// as told, who is killed when his time is over, and those that all rely on at last.
+// The machine stops, and real containers terminate in the order of their priorities:
+// one that handles SIGTERM, one that is killed when its grace period is over, and
+// critical ones last.
 func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-7, sh-9, sh-11
 	w := onContainerd(t)
 	ends := func(name string, priority, grace int, onTerm string) {
 		w.put(name, manifest(name, fmt.Sprintf("priority: %d", priority), fmt.Sprintf("terminationGracePeriodSeconds: %d", grace),
-			"volumes: [{name: told, hostPath: {path: WORLD}}]",
-			containers(container("main", fmt.Sprintf("trap 'echo %[1]s >> /world/told; %[2]s' TERM; echo %[1]s >> /world/up; while true; do sleep 0.1; done", name, onTerm),
-				"volumeMounts: [{name: told, mountPath: /world}]"))))
+			"volumes: [{name: signals, hostPath: {path: WORLD}}]",
+			containers(container("main", fmt.Sprintf("trap 'echo %[1]s >> /world/signals; %[2]s' TERM; echo %[1]s >> /world/up; while true; do sleep 0.1; done", name, onTerm),
+				"volumeMounts: [{name: signals, mountPath: /world}]"))))
 	}
 	ends("dns", 2_000_000_000, 30, "exit 0")
 	ends("web", 0, 30, "sleep 1; exit 0")
@@ -43,9 +44,9 @@ func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // s
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusAccepted, answer.StatusCode)
-	w.told("terminated 3 pods in ")
+	w.untilLogged("terminated 3 pods in ")
 
-	told := toldInOrder(t, w)
+	told := signalOrder(t, w)
 	assert.ElementsMatch(t, names, told)
 	assert.Equal(t, "dns", told[len(told)-1])
 	pods := w.pods()

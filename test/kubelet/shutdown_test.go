@@ -23,13 +23,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// teller is a pod that writes down when it is told to end, and takes its time.
-func teller(name string, priority int, seconds int) string {
+// recorder is a pod that records its SIGTERM in a file, and exits after so many seconds.
+func recorder(name string, priority int, seconds int) string {
 	return manifest(name, fmt.Sprintf("priority: %d", priority), "terminationGracePeriodSeconds: 30",
-		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/told; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
+		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/signals; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
 }
 
-// wasShutDown checks a pod's last word (sh-9).
+// wasShutDown checks a pod's final status (sh-9).
 func wasShutDown(t *testing.T, pod v1.Pod) {
 	t.Helper()
 	s := pod.Status
@@ -48,14 +48,15 @@ func wasShutDown(t *testing.T, pod v1.Pod) {
 	}
 }
 
-func toldInOrder(t *testing.T, w *world) []string {
+func signalOrder(t *testing.T, w *world) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, "told"))
+	text, err := os.ReadFile(filepath.Join(w.dir, "signals"))
 	require.NoError(t, err)
 	return strings.Fields(string(text))
 }
 
-// shutdownRequest is one of who may read the agent's files.
+// shutdownRequest returns a request with the credentials of a user that may read the
+// agent's files.
 func (w *world) shutdownRequest(method, query string) *http.Request {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+w.addr+"/shutdown"+query, nil)
@@ -67,8 +68,8 @@ func (w *world) shutdownRequest(method, query string) *http.Request {
 	return req
 }
 
-// An agent that is told to end while it starts, since the machine stops, ends its pods
-// first.
+// An agent that gets SIGTERM while it starts, because the machine stops, terminates
+// its pods first.
 func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an agent")
@@ -92,7 +93,7 @@ func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
 	assert.Contains(t, a.out.String(), "the machine may shut down")
 }
 
-// A meeting holds the first who connects until it may go on.
+// A meeting blocks the first client that connects until it may proceed.
 type meeting struct {
 	net.Listener
 	once        sync.Once
@@ -108,16 +109,16 @@ func (m *meeting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// The machine stops: the pods end in the order of their priorities, who comes then is
-// sent away, and when it is called off all is as before.
+// The machine stops: the pods terminate in the order of their priorities, new pods are
+// rejected, and after a cancellation pods run again.
 func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
 	t.Parallel()
 	w := &world{agent: newAgent(t, "process")}
-	w.put("dns", teller("dns", 2_000_000_000, 0))
-	w.put("web", teller("web", 0, 1))
+	w.put("dns", recorder("dns", 2_000_000_000, 0))
+	w.put("web", recorder("web", 0, 1))
 	w.start("--shutdown-on=http", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "--v=4")
 	w.until("both are ready", func() error {
 		if pods := w.pods(); !runs(pods["web"]) || !runs(pods["dns"]) {
@@ -148,17 +149,17 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	assert.Equal(t, fs.FileMode(0o600), file.Mode(), "of no other user")
 	code, looks, err := w.get("/shutdown")
 	require.NoError(t, err)
-	assert.Equal(t, `200 {"stopping":false,"done":false}`, fmt.Sprint(code, " ", strings.TrimSpace(string(looks))), "anybody may look")
+	assert.Equal(t, `200 {"stopping":false,"done":false}`, fmt.Sprint(code, " ", strings.TrimSpace(string(looks))), "reading needs no credentials")
 	assert.Equal(t, http.StatusForbidden, post(http.MethodPost, "cross-site"))
 	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
-	w.told("the machine shuts down; pods are being terminated")
-	w.put("late", teller("late", 0, 0))
-	w.told("the machine may shut down") // late may have been one more to end: it was just sent away
-	assert.Equal(t, []string{"web", "dns"}, toldInOrder(t, w))
+	w.untilLogged("the machine shuts down; pods are being terminated")
+	w.put("late", recorder("late", 0, 0))
+	w.untilLogged("the machine may shut down") // late may have been one more to end: it was just sent away
+	assert.Equal(t, []string{"web", "dns"}, signalOrder(t, w))
 	pods := w.pods()
 	wasShutDown(t, pods["web"])
 	wasShutDown(t, pods["dns"])
-	w.until("late is sent away", func() error {
+	w.until("late is rejected", func() error {
 		if s := w.pods()["late"].Status; s.Reason != "NodeShutdown" || s.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
 			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
 		}
@@ -171,16 +172,16 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	assert.Positive(t, times.EndTime.Sub(times.StartTime))
 
 	assert.Equal(t, http.StatusOK, post(http.MethodDelete, ""))
-	w.told("the shutdown of the machine was canceled")
-	w.put("after", teller("after", 0, 0))
-	w.until("who comes after that runs", func() error {
+	w.untilLogged("the shutdown of the machine was canceled")
+	w.put("after", recorder("after", 0, 0))
+	w.until("a later pod runs", func() error {
 		if after := w.pods()["after"]; !runs(after) {
 			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
 		}
 		return nil
 	})
 
-	// A TERM is a shutdown as well, after which the agent ends.
+	// SIGTERM starts a shutdown as well, after which the agent exits.
 	w.kill()
 	for _, name := range []string{"web", "dns", "late"} {
 		w.take(name)
@@ -194,5 +195,5 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	})
 	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, w.cmd.Wait())
-	assert.Equal(t, []string{"web", "dns", "after"}, toldInOrder(t, w))
+	assert.Equal(t, []string{"web", "dns", "after"}, signalOrder(t, w))
 }

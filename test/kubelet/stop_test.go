@@ -60,7 +60,7 @@ func TestATermLeavesContainersRunning(t *testing.T) {
 
 func TestATermEndsAnAgentWhoseRuntimeIsGone(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts agents, one of which waits for pods that cannot be stopped")
+		t.Skip("starts agents; one waits for pods that cannot be stopped")
 	}
 	t.Parallel()
 	for flag, fails := range map[string]string{"--stop-pods=false": "", "--stop-pods": "agent: drain: at least 1 pods left: "} {

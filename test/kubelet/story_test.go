@@ -16,15 +16,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The story is told once and holds for each runtime: pods of many shapes get
-// where they should, leave what they should, and go when they should.
+// One scenario for every runtime: pods of many shapes reach their expected states,
+// leave the expected files, and terminate as expected.
 
-func TestTheStoryOfPodsOnProcesses(t *testing.T) {
+func TestPodScenarioOnProcesses(t *testing.T) {
 	t.Parallel()
 	story(t, onProcesses(t), processShapes)
 }
 
-func TestIntegrationTheStoryOfPodsOnContainerd(t *testing.T) {
+func TestIntegrationPodScenarioOnContainerd(t *testing.T) {
 	t.Parallel()
 	story(t, onContainerd(t), containerdShapes)
 }
@@ -39,7 +39,7 @@ func story(t *testing.T, w *world, more []shape) {
 	begun := time.Now()
 	// Not all at once: a crash loop is not at the same place again later.
 	waiting := slices.Clone(shapes)
-	w.until("all pods become what they should", func() error {
+	w.until("all pods reach their expected states", func() error {
 		var wrong []error
 		pods := w.pods()
 		waiting = slices.DeleteFunc(waiting, func(s shape) bool {
@@ -63,7 +63,7 @@ func story(t *testing.T, w *world, more []shape) {
 	w.checkReplacement(pods["slow"])
 	w.checkBackoff(crashed)
 
-	for _, s := range shapes { // what is at rest has stayed as it was
+	for _, s := range shapes { // pods at rest have not changed
 		if s.name != "polite" && s.name != "stubborn" && s.name != "crash" {
 			require.Empty(t, s.match(w.pods()[s.name]))
 		}
@@ -140,7 +140,7 @@ func (w *world) checkRemoval(pods map[string]v1.Pod) {
 	begun := time.Now()
 	w.take("polite")
 	w.take("stubborn")
-	w.until("polite goes at a TERM", func() error {
+	w.until("polite exits on SIGTERM", func() error {
 		if left := w.processes()["polite/main"]; len(left) > 0 {
 			return fmt.Errorf("processes %v", left)
 		}
@@ -250,7 +250,7 @@ func (w *world) checkBackoff(ended time.Time) {
 		ended = end
 	}
 	var s v1.ContainerStatus
-	w.until("the agent knows of the end", func() error {
+	w.until("the agent reports the exit", func() error {
 		if s = statuses(w.pods()["crash"])["main"]; s.State.Waiting == nil {
 			return errors.New(words(s))
 		}

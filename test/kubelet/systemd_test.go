@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// systemd hears that the agent is ready, that it is well twice in each WatchdogSec, and
-// that it stops (sv-5).
-func TestSystemdHearsOfTheAgent(t *testing.T) {
+// The agent notifies systemd that it is ready, that it is alive twice in each
+// WatchdogSec, and that it stops (sv-5).
+func TestSystemdIsNotified(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -52,9 +52,8 @@ func TestSystemdHearsOfTheAgent(t *testing.T) {
 	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
 }
 
-// The unit that is there as a sample starts this agent, with flags that it has, and lets
-// pods outlive it.
-func TestTheUnitStartsTheAgent(t *testing.T) {
+// The sample unit starts this agent, with flags that exist, and lets pods outlive it.
+func TestTheSampleUnitStartsTheAgent(t *testing.T) {
 	text, err := os.ReadFile("../../examples/kubelet/kubelet.service")
 	require.NoError(t, err)
 	unit := strings.ReplaceAll(string(text), "\\\n", "")

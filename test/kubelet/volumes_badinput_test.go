@@ -19,8 +19,8 @@ func withVolume(name, volume, mount string) string {
 	return manifest(name, "volumes: [{name: v, "+volume+"}]", containers(container("main", untilTerm, "volumeMounts: [{name: v, mountPath: /v"+mount+"}]")))
 }
 
-// tree lists what is below a directory, links and their targets, and what files
-// say.
+// tree lists the content of a directory: files with their content, links with their
+// targets.
 func tree(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -44,10 +44,10 @@ func tree(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// Volumes that can't be: each pod waits, an event says for what in the kubelet's
-// words, nothing is written anywhere, the pods beside it run, and once the cause
-// is gone the pod runs, too.
-func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
+// Invalid volumes: each pod waits, an event reports the cause in the kubelet's format,
+// nothing is written anywhere, the other pods run, and once the cause is removed the
+// pod runs, too.
+func TestInvalidVolumesAreReportedAndAffectNoOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
@@ -92,7 +92,7 @@ func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
 	before := tree(t, outside)
 	a.start("--objects=" + objects)
 	for name, c := range cases {
-		a.eventually(name+" is told "+c.says, func() bool {
+		a.eventually(name+" gets the event "+c.says, func() bool {
 			for l := range strings.Lines(a.out.String()) {
 				if strings.Contains(l, name) && strings.Contains(l, c.says) {
 					return true
@@ -111,7 +111,7 @@ func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
 	assert.Equal(t, before, tree(t, outside), "nothing was written there")
 	assert.Contains(t, a.out.String(), "data: Too long: may not be more than 1048576 bytes")
 
-	// What was missing comes.
+	// The missing objects are created.
 	require.NoError(t, os.Mkdir(filepath.Join(outside, "none"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(objects, "big.yaml"), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: big}\nstringData: {k: small}\n"), 0o600))
 	for _, name := range []string{"no-such-directory", "secret-too-long"} {

@@ -55,10 +55,10 @@ func volumesCome(t *testing.T, w *world) {
 	})
 	dir := filepath.Join(w.dir, "root", "pods", string(pod.UID))
 	reads := func(path, want string) {
-		w.until(path+" says "+want, func() error {
+		w.until(path+" contains "+want, func() error {
 			got, err := os.ReadFile(filepath.Join(dir, "volumes", path))
 			if string(got) != want {
-				return fmt.Errorf("it says %q (%v)", got, err)
+				return fmt.Errorf("it contains %q (%v)", got, err)
 			}
 			return nil
 		})
@@ -77,7 +77,7 @@ func volumesCome(t *testing.T, w *world) {
 	w.start("--objects=" + objects)
 	reads("kubernetes.io~projected/all/color", "red")
 
-	// The pod goes while no agent is there; the next one leaves nothing.
+	// The pod is removed while no agent runs; the next one leaves nothing.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "volumes/kubernetes.io~empty-dir/empty/a/b/data"), nil, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "host", "kept"), nil, 0o644))
 	w.kill()
@@ -87,7 +87,7 @@ func volumesCome(t *testing.T, w *world) {
 		mounts, err := os.ReadFile("/proc/mounts")
 		require.NoError(t, err)
 		if _, err := os.Stat(dir); !os.IsNotExist(err) || strings.Contains(string(mounts), dir) {
-			return fmt.Errorf("it is there: %w", err)
+			return fmt.Errorf("it still exists: %w", err)
 		}
 		return nil
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/csi/csitest"
 )
 
-// looksAtVolumes is a script that says, in lines, what a container sees of its
-// volumes; then, again and again, what may change of them.
+// looksAtVolumes is a script that prints the content and modes of a container's
+// volumes, line by line; then, repeatedly, the values that may change.
 const looksAtVolumes = `
 say() { echo "$1: $2"; }
 say disk "$(stat -c '%a' /disk) $(cat /disk/by-init)"
@@ -40,7 +40,7 @@ trap 'exit 0' TERM
 while :; do say now "$(cat /cm/greeting) $(cat /secret/password) $(cat /projected/greeting) $(cat /part)"; say csi "$(cat /csi/hello)"; sleep 0.3; done
 `
 
-// volumesPod has a volume of each kind that a node has by itself.
+// volumesPod has a volume of each kind under test.
 func volumesPod(host string) string {
 	mounts := "volumeMounts: [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}, {name: cm, mountPath: /cm}, " +
 		"{name: secret, mountPath: /secret}, {name: downward, mountPath: /downward}, {name: projected, mountPath: /projected}, " +
@@ -66,8 +66,8 @@ func volumesPod(host string) string {
 }
 
 // Each kind of volume in a real container, seen from inside: contents, modes, owners,
-// links, updates, read-only mounts, a CSI driver over its socket; and nothing of it is
-// left when the pod is gone, but what was never the pod's.
+// links, updates, read-only mounts, a CSI driver over its socket; after the pod is
+// removed only files that did not belong to it are left.
 func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	t.Parallel()
 	w := onContainerd(t)
@@ -110,7 +110,7 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	w.put("volumes", volumesPod(host))
 	w.until("the pod waits for its secret", func() error {
 		if !strings.Contains(w.out.String(), `MountVolume.SetUp failed for volume "secret" : secret "web" not found`) {
-			return fmt.Errorf("no event says so")
+			return fmt.Errorf("there is no such event")
 		}
 		return nil
 	})
@@ -186,7 +186,7 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	w.take("volumes")
 	w.until("nothing of the pod is left", func() error {
 		if _, err := os.Lstat(filepath.Join(root, "pods", string(uid))); !os.IsNotExist(err) {
-			return fmt.Errorf("its directory is there (%v)", err)
+			return fmt.Errorf("its directory still exists (%v)", err)
 		}
 		if in := driver.InUse(); len(in) > 0 {
 			return fmt.Errorf("the driver has %v", in)

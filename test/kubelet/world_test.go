@@ -18,14 +18,14 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A world is an agent with a runtime below it that can be looked at past the
-// agent: what the agent says is held against what there is.
+// A world is an agent and its runtime, whose state is also read without the agent, to
+// compare it with the agent's reports.
 type world struct {
 	*agent
 	daemon *lab.Daemon // nil for plain processes
 }
 
-// onContainerd is a world with a containerd of its own.
+// onContainerd is a world with a new containerd.
 func onContainerd(t *testing.T) *world {
 	t.Helper()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
@@ -39,7 +39,7 @@ func onProcesses(t *testing.T) *world {
 		t.Skip("takes minutes; set KUBEPARTS_STORY=1 to run it")
 	}
 	if goruntime.GOOS != "linux" {
-		t.Skip("looks at processes through /proc")
+		t.Skip("reads processes from /proc")
 	}
 	return &world{agent: newAgent(t, "process")}
 }
@@ -109,7 +109,7 @@ func parseLog(t *testing.T, data []byte) []line {
 	return lines
 }
 
-// A listing is what the runtime holds.
+// A listing is the runtime's sandboxes and containers.
 type listing struct {
 	sandboxes  []sandbox
 	containers []instance
@@ -136,7 +136,7 @@ func (i instance) String() string {
 
 func (i instance) uid() string { return i.Labels["io.kubernetes.pod.uid"] }
 
-// list asks the runtime itself.
+// list reads the state of the runtime directly.
 func (w *world) list() (listing, error) {
 	if w.daemon == nil {
 		return listProcesses(filepath.Join(w.dir, "root", "process"))
@@ -158,9 +158,9 @@ func (w *world) list() (listing, error) {
 	return l, err
 }
 
-// listProcesses reads the records of the process runtime, since the agent alone
-// may open its directory. Exits are looked for last: what is listed as running
-// ran when the newest start was read.
+// listProcesses reads the records of the process runtime directly, since only the
+// agent may open its directory. Exits are read last: a container listed as running ran
+// when the newest start was read.
 func listProcesses(dir string) (listing, error) {
 	var l listing
 	err := records(filepath.Join(dir, "sandboxes"), "sandbox.json", &l.sandboxes)
@@ -208,7 +208,7 @@ func (w *world) mustList() listing {
 	return l
 }
 
-// of returns what the runtime holds of one pod.
+// of returns the part of the listing that belongs to one pod.
 func (l listing) of(uid string) listing {
 	var mine listing
 	for _, s := range l.sandboxes {
@@ -224,10 +224,9 @@ func (l listing) of(uid string) listing {
 	return mine
 }
 
-// doubles returns what there may not be two of: running instances of one
-// container in pods of one name, containers of one name and attempt in a
-// sandbox, sandboxes of one attempt of a pod, ready sandboxes of pods of one
-// name.
+// doubles returns duplicates: running instances of one container in pods of one name,
+// containers of one name and attempt in a sandbox, sandboxes of one attempt of a pod,
+// ready sandboxes of pods of one name.
 func (l listing) doubles() []string {
 	var found []string
 	seen := map[string]string{}
@@ -253,7 +252,7 @@ func (l listing) doubles() []string {
 	return found
 }
 
-// bareID returns a container's ID as the runtime knows it.
+// bareID returns a container's ID in the runtime's format.
 func bareID(id string) string {
 	_, bare, _ := strings.Cut(id, "://")
 	return bare

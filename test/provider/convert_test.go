@@ -60,7 +60,8 @@ type nodeProvider interface {
 	PortForward(ctx context.Context, namespace, pod string, port int32, stream io.ReadWriteCloser) error
 }
 
-// full is what a program adds to a Provider to make it a nodeutil.Provider.
+// full has the methods that a program adds to a Provider to make it a
+// nodeutil.Provider.
 type full struct{ *provider.Provider }
 
 var (
@@ -188,7 +189,8 @@ func TestTheCopiedTypesAreThoseOfVirtualKubelet(t *testing.T) {
 	}
 }
 
-// read returns the text of a file in which all space between words of a line is one space.
+// read returns the text of a file with each run of whitespace in a line replaced by
+// one space.
 func read(t *testing.T, path string) string {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

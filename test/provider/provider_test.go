@@ -130,7 +130,7 @@ func TestAPodRunsIsUpdatedAndDeleted(t *testing.T) {
 		assert.Len(t, c.containers(created.UID), 1)
 		pod = c.after(10*time.Second, "web")
 		assert.Empty(t, c.containers(created.UID))
-		require.NotNil(t, pod, "virtual-kubelet deletes the object when the grace period is over")
+		require.NotNil(t, pod, "virtual-kubelet deletes the object after the grace period")
 		ended := pod.Status.ContainerStatuses[0].State.Terminated
 		require.NotNil(t, ended)
 		assert.EqualValues(t, 143, ended.ExitCode)
@@ -192,7 +192,7 @@ func TestAProcessThatStartsAgainAdoptsThePods(t *testing.T) {
 		assert.Equal(t, c.containers(web.UID), []string{after.Status.ContainerStatuses[0].ContainerID})
 		assert.Empty(t, c.containers(lost.UID), "it is not in the API")
 		assert.Empty(t, c.containers(leaving.UID))
-		assert.Nil(t, c.after(11*time.Second, "leaving"), "its grace period is over")
+		assert.Nil(t, c.after(11*time.Second, "leaving"), "after its grace period")
 
 		c.create("new", "web:1")
 		assert.Equal(t, v1.PodRunning, c.after(5*time.Second, "new").Status.Phase)

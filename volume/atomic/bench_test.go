@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// A payload of 1 MiB in 16 files; beside it, what it costs to write the same files
-// plainly, and to see that nothing changed.
+// A payload of 1 MiB in 16 files, compared with writing the same files plainly and
+// with detecting that nothing changed.
 func BenchmarkUpdate1MiB(b *testing.B) {
 	needLinks(b)
 	payload := func(c byte) atomic.Payload {

@@ -18,8 +18,8 @@ import (
 	kpatomic "github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// generations returns the two payloads that the crash test goes between: they have
-// names in common, and names of their own.
+// generations returns the two payloads of the crash test: some names are in both,
+// others in one only.
 func generations() (before, after kpatomic.Payload) {
 	file := func(content string) kpatomic.File {
 		return kpatomic.File{Data: []byte(strings.Repeat(content, 3000)), Mode: 0o644}
@@ -37,7 +37,7 @@ func contents(p kpatomic.Payload) map[string]string {
 	return m
 }
 
-// TestMain is also the child that dies in the middle of a write.
+// TestMain also runs the child process that is killed during a write.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("ATOMIC_CRASH_DIR"); dir != "" {
 		at, _ := strconv.Atoi(os.Getenv("ATOMIC_CRASH_AT"))
@@ -66,8 +66,8 @@ func crash(dir string, at int) int {
 	return 0
 }
 
-// whichever call is the last, a reader finds one generation in full, and the
-// next writer finishes what was begun.
+// Whichever call is the last, a reader sees one complete generation, and the next
+// writer completes the interrupted write.
 func TestAWriterKilledAtAnyCallLeavesOneGeneration(t *testing.T) {
 	needLinks(t)
 	before, after := generations()
@@ -103,8 +103,8 @@ func TestAWriterKilledAtAnyCallLeavesOneGeneration(t *testing.T) {
 	assert.Greater(t, len(killed), 20)
 }
 
-// startReader reads all files through one look at "..data" until its func is called,
-// which returns an error if a set was ever mixed.
+// startReader reads all files, resolving "..data" once per pass, until stop is called,
+// which returns an error if a mixed set was ever read.
 func startReader(dir string) (stop func() error) {
 	var ended atomic.Bool
 	result := make(chan error)
@@ -137,7 +137,7 @@ func oneGeneration(data map[string]string) error {
 	return nil
 }
 
-// readAll reads the files as a careful reader does: "..data" is looked at once.
+// readAll reads the files consistently: "..data" is resolved once.
 func readAll(dir string) (map[string]string, error) {
 	current, err := kpatomic.Current(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
 package atomic
 
-// WriteSteps is Write, which tells of each call that changes something before it.
+// WriteSteps is Write with a callback before each call that changes something.
 var WriteSteps = write

@@ -59,8 +59,7 @@ func TestPathsThatExcludeEachOtherAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the path: it is refused, or the file can be read there, and nothing is
-// outside.
+// Any path is either rejected, or the file can be read there, and nothing is outside.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", "../a", "/a", "..data", "a/../b", "./a", "a\x00", "..2020_01_01_00_00_00.1/x", "a\\..\\b", strings.Repeat("x", 256), "."} {
 		f.Add(seed, "other")
@@ -72,7 +71,7 @@ func FuzzPath(f *testing.F) {
 		payload := atomic.Payload{a: {Data: []byte("A"), Mode: 0o644}}
 		payload[b] = atomic.File{Data: []byte("B"), Mode: 0o600}
 		_, err := atomic.Write(dir, payload, atomic.Options{})
-		assert.Equal(t, []string{"volume"}, list(t, parent), "nothing beside the volume")
+		assert.Equal(t, []string{"volume"}, list(t, parent), "nothing outside the volume")
 		if payload.Check() != nil {
 			require.Error(t, err)
 			require.Empty(t, list(t, dir))
@@ -100,7 +99,7 @@ func list(t *testing.T, dir string) []string {
 	return names
 }
 
-// tree returns what a reader sees: contents by path, through the visible names.
+// tree returns the content that a reader sees, by path, through the visible names.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}

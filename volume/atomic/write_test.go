@@ -70,7 +70,7 @@ func TestAnUpdateReplacesAllAndRemovesWhatIsOld(t *testing.T) {
 }
 
 // vol-41
-func TestWhatIsThereAlreadyIsNotWritten(t *testing.T) {
+func TestUnchangedFilesAreNotRewritten(t *testing.T) {
 	needLinks(t)
 	dir := t.TempDir()
 	payload := atomic.Payload{"a": {Data: []byte("1"), Mode: 0o640}, "d/e": {Data: []byte("2"), Mode: 0o600}}
@@ -95,7 +95,7 @@ func TestWhatIsThereAlreadyIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestBitsThatPermissionsAddAreNoDifference(t *testing.T) {
+func TestBitsAddedBySetPermsAreIgnored(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no permission bits")
 	}
@@ -104,7 +104,7 @@ func TestBitsThatPermissionsAddAreNoDifference(t *testing.T) {
 	opt := atomic.Options{IgnoreMode: 0o440, SetPerms: func(dir string) error {
 		set = append(set, dir)
 		_, err := os.Stat(filepath.Join(filepath.Dir(dir), "..data"))
-		assert.ErrorIs(t, err, fs.ErrNotExist, "nobody reads it yet")
+		assert.ErrorIs(t, err, fs.ErrNotExist, "not yet visible to readers")
 		return os.Chmod(filepath.Join(dir, "a"), 0o640)
 	}}
 	for _, want := range []bool{true, false} {
@@ -115,7 +115,7 @@ func TestBitsThatPermissionsAddAreNoDifference(t *testing.T) {
 	assert.Len(t, set, 1)
 }
 
-func TestAFailureLeavesWhatWasThere(t *testing.T) {
+func TestAFailedWriteKeepsThePreviousContent(t *testing.T) {
 	needLinks(t)
 	dir := t.TempDir()
 	write(t, dir, atomic.Payload{"a": {Data: []byte("1")}})
@@ -128,7 +128,7 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "1"}, tree(t, dir))
 }
 
-func TestADirectoryThatIsNotThereIsAnError(t *testing.T) {
+func TestAMissingDirectoryIsAnError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	_, err := atomic.Write(dir, atomic.Payload{}, atomic.Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -138,7 +138,7 @@ func TestADirectoryThatIsNotThereIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestLinksThatSomebodyElseMadeLeadNowhere(t *testing.T) {
+func TestForeignLinksAreNotFollowed(t *testing.T) {
 	needLinks(t)
 	parent := t.TempDir()
 	outside, dir := filepath.Join(parent, "outside"), filepath.Join(parent, "volume")
@@ -179,8 +179,9 @@ func mode(t *testing.T, path string) fs.FileMode {
 	return info.Mode().Perm()
 }
 
-// vol-42: who was given the file itself, as a subPath is, keeps what it had.
-func TestAFileThatWasOpenedStaysAsItWas(t *testing.T) {
+// vol-42: a reader that has the file itself, as a subPath mount has, keeps the old
+// content.
+func TestAnOpenFileKeepsItsContent(t *testing.T) {
 	needLinks(t)
 	dir := t.TempDir()
 	write(t, dir, atomic.Payload{"a": {Data: []byte("old"), Mode: 0o600}})

@@ -21,7 +21,7 @@ func spec(name string, optional bool, items ...v1.KeyToPath) *volume.Spec {
 	}}}}
 }
 
-func TestWhatTheVolumeHolds(t *testing.T) {
+func TestVolumeContent(t *testing.T) {
 	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}))
 	p := plugin(t, objects, new(volumetest.Mounter))
 	req := volumetest.Request(t, p, spec("web", false))
@@ -48,7 +48,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 	objects.Fail(errors.New("the API server is away"))
 	_, err = p.SetUp(t.Context(), req)
 	require.EqualError(t, err, "the API server is away")
-	assert.Equal(t, "new", read("a"), "what is there stays")
+	assert.Equal(t, "new", read("a"), "the existing content stays")
 	stats, err := p.Stats(t.Context(), req.Place, mounted.Volume)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
+func TestInvalidSourcesFailBeforeAnyChange(t *testing.T) {
 	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1"}))
 	long := strings.Repeat("n", 300)
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // vol-65, vol-67: a volume that is published, but whose files did not all get their
-// group, is not ready: what was cut short is gone on with.
+// group, is not ready: the interrupted change of ownership is completed.
 func TestAPublishedVolumeGetsItsGroupAllTheSame(t *testing.T) {
 	w := newWorld(t, csi.Config{}, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
 	req := w.request(t, persistent("vol-1"))

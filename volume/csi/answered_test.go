@@ -92,8 +92,8 @@ func TestAPodWaitsUntilTheDriverHasAnsweredOK(t *testing.T) {
 	assert.Empty(t, w.driver.InUse())
 }
 
-// A volume that was mounted by a call which failed is unpublished by the driver when its
-// pod goes, also by an agent that was restarted meanwhile.
+// A volume that a failed call mounted is unpublished when its pod is removed, also by
+// an agent that was restarted meanwhile.
 func TestAVolumeThatWasPublishedHalfIsUnpublished(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for _, restart := range []bool{false, true} {
@@ -114,8 +114,8 @@ func TestAVolumeThatWasPublishedHalfIsUnpublished(t *testing.T) {
 	}
 }
 
-// A device that was staged by a call which failed is not staged: Stage fails until the
-// driver has answered OK, and what it did is undone by the driver.
+// A device that a failed call staged is not staged: Stage fails until the driver has
+// answered OK, and the driver undoes the failed call.
 func TestADeviceIsStagedWhenTheDriverHasAnsweredOK(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		for times := 1; times <= 2; times++ {
@@ -164,14 +164,14 @@ func TestAVolumeThatWasPublishedHalfGetsItsGroup(t *testing.T) {
 	assert.Equal(t, fs.FileMode(0o660), info.Mode().Perm())
 }
 
-// restart replaces the plugin by one that knows nothing but what is on disk.
+// restart replaces the plugin by one that has only the state on disk.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
 	w.Plugin = plugin(t, csi.Config{RootDir: w.root, Mounter: w.mounter})
 	require.NoError(t, w.Register(t.Context(), driverName, w.driver.socket, []string{"1.0.0"}))
 }
 
-// gone tears the volume down and checks that the driver was asked to.
+// gone tears the volume down and checks that the driver was called.
 func (w *world) gone(t *testing.T, req volume.Request) {
 	t.Helper()
 	require.NoError(t, w.TearDown(t.Context(), req.Place))

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/csi"
 )
 
-// vol-81: each call to a driver is told of, with its code: csi_operations_seconds.
+// vol-81: each call to a driver is reported with its code: csi_operations_seconds.
 func TestCallsAreObserved(t *testing.T) {
 	var mu sync.Mutex
 	var calls []string

@@ -31,7 +31,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// An api is what the API server says of drivers.
+// An api is the API server's information about drivers.
 type api struct {
 	driver      *storagev1.CSIDriverSpec
 	attachments map[string]*storagev1.VolumeAttachment
@@ -75,7 +75,7 @@ func (w *world) request(t *testing.T, s *volume.Spec) volume.Request {
 	return req
 }
 
-// published sets a volume up, and returns how the driver was asked to.
+// published sets a volume up, and returns the request that the driver got.
 func (w *world) published(t *testing.T, req volume.Request) (volume.SetUpResult, *csipb.NodePublishVolumeRequest) {
 	t.Helper()
 	if req.Spec.PV != nil {
@@ -131,8 +131,8 @@ func TestPathsAndData(t *testing.T) {
 	assert.Empty(t, w.mounter.Below(w.root))
 }
 
-// vol-61: what a volume is, is known from the disk alone.
-func TestTheDiskTellsWhatAVolumeIs(t *testing.T) {
+// vol-61: the spec of a volume is reconstructed from the disk alone.
+func TestVolumesAreReconstructedFromDisk(t *testing.T) {
 	for _, s := range []*volume.Spec{persistent("vol-1"), inline()} {
 		w := newWorld(t, csi.Config{})
 		req := w.request(t, s)
@@ -150,7 +150,7 @@ func TestTheDiskTellsWhatAVolumeIs(t *testing.T) {
 }
 
 // vol-62
-func TestAnInlineVolumeIsCalledAfterItsPod(t *testing.T) {
+func TestAnInlineVolumeIsNamedAfterItsPod(t *testing.T) {
 	w := newWorld(t, csi.Config{Drivers: &api{driver: &storagev1.CSIDriverSpec{
 		PodInfoOnMount: ptr(true), VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral},
 	}}})
@@ -212,7 +212,7 @@ func TestTokensAndRepublishing(t *testing.T) {
 }
 
 // vol-64
-func TestADriverThatIsNotThere(t *testing.T) {
+func TestAMissingDriver(t *testing.T) {
 	changed := 0
 	cfg := csi.Config{RootDir: t.TempDir(), Mounter: new(volumetest.Mounter), Changed: func() { changed++ }}
 	var known []csi.Driver
@@ -244,7 +244,7 @@ func TestADriverThatIsNotThere(t *testing.T) {
 }
 
 // vol-67
-func TestWhoSetsTheGroup(t *testing.T) {
+func TestFSGroupPolicy(t *testing.T) {
 	policy := func(p storagev1.FSGroupPolicy) *storagev1.CSIDriverSpec {
 		return &storagev1.CSIDriverSpec{AttachRequired: ptr(false), FSGroupPolicy: &p, VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{"Persistent", "Ephemeral"}}
 	}
@@ -340,13 +340,13 @@ func TestSecrets(t *testing.T) {
 }
 
 // vol-17
-func TestWhatIsAttachedIsToldToTheDriver(t *testing.T) {
+func TestThePublishContextIsPassedToTheDriver(t *testing.T) {
 	a := &api{attachments: map[string]*storagev1.VolumeAttachment{}}
 	w := newWorld(t, csi.Config{Drivers: a})
 	s := persistent("vol-1")
 	needs, err := w.NeedsAttach(t.Context(), s)
 	require.NoError(t, err)
-	assert.True(t, needs, "a driver of which nobody says otherwise")
+	assert.True(t, needs, "a driver without a CSIDriver object")
 	needs, err = w.NeedsAttach(t.Context(), inline())
 	require.NoError(t, err)
 	assert.False(t, needs)
@@ -394,10 +394,10 @@ func TestAFailureIsUndone(t *testing.T) {
 	require.ErrorContains(t, w.Stage(t.Context(), req), "NodeStageVolume: rpc error: code = InvalidArgument desc = no such disk")
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte("vol-1")))
 	dir := filepath.Join(w.root, "plugins", "kubernetes.io", "csi", driverName, hash)
-	assert.NoDirExists(t, dir, "after a final error nothing is there")
+	assert.NoDirExists(t, dir, "a final error removes the directory")
 	w.driver.Fail("NodeStageVolume", status.Error(codes.DeadlineExceeded, "slow"))
 	require.Error(t, w.Stage(t.Context(), req))
-	assert.DirExists(t, dir, "nobody knows what the driver still does")
+	assert.DirExists(t, dir, "the driver may still be working")
 	require.NoError(t, w.Unstage(t.Context(), s))
 	w.driver.Fail("NodeStageVolume", nil)
 

@@ -16,9 +16,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// vol-44: a directory that an agent had made when it was killed, before it changed
-// what the umask had left of its mode, is open to all users in the end; the mode that
-// its pod gave it later stays.
+// vol-44: a directory whose agent was killed after Mkdir and before Chmod has the
+// umask's mode; the next SetUp opens it to all users. A mode that its pod set later is
+// kept.
 func TestADirectoryThatWasHalfMadeIsOpenToAll(t *testing.T) {
 	plugin, err := emptydir.New(emptydir.Config{Mounter: new(volumetest.Mounter)})
 	require.NoError(t, err)

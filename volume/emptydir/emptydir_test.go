@@ -138,7 +138,7 @@ func TestADirectoryIsOpenToAllAndMarkedReady(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		info, err := os.Stat(mounted.Path)
 		require.NoError(t, err)
-		assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), "what is ready is left alone")
+		assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), "a ready directory is not changed")
 	}
 	require.NoError(t, os.RemoveAll(mounted.Path))
 	_, err = p.SetUp(t.Context(), req)

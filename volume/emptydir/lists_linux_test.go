@@ -24,8 +24,8 @@ func (m *countingMounter) List() ([]mount.MountPoint, error) {
 	return m.Interface.List()
 }
 
-// A volume in memory, which is looked at with each sync of its pod, does not list the mounts
-// of the machine, whose number is not the pod's.
+// A volume in memory, which is checked with each sync of its pod, does not list the
+// mounts of the machine, whose number does not depend on the pod.
 func TestMemoryThatStaysAsItIsListsNoMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")

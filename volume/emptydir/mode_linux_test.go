@@ -61,7 +61,7 @@ func TestADirectoryHasTheModeThatIsSet(t *testing.T) {
 				require.NoError(t, err)
 				info, err = os.Stat(mounted.Path)
 				require.NoError(t, err)
-				assert.Equal(t, fs.FileMode(0o711), info.Mode().Perm(), "what is ready is left alone")
+				assert.Equal(t, fs.FileMode(0o711), info.Mode().Perm(), "a ready directory is not changed")
 				require.NoError(t, p.TearDown(t.Context(), req.Place))
 			})
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// The kernel's own tmpfs: its size, what a remount does to it, an fsGroup
-// (vol-47), and that nothing is removed through a mount inside of it (vol-48).
+// The kernel's own tmpfs: its size, the effect of a remount, an fsGroup (vol-47), and
+// that nothing is removed through a mount inside it (vol-48).
 func TestMemoryOnTheMachine(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")
@@ -28,7 +28,7 @@ func TestMemoryOnTheMachine(t *testing.T) {
 	req.FSGroup = &group
 	mounted, err := p.SetUp(t.Context(), req)
 	if err != nil {
-		t.Skipf("this machine lets nobody mount: %v", err)
+		t.Skipf("mounting is not permitted on this machine: %v", err)
 	}
 	t.Cleanup(func() { _ = p.TearDown(t.Context(), req.Place) })
 	size := func() int64 {

@@ -17,7 +17,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 		New:      func(root string) volume.Plugin { return plugin(t, root, mounter) },
 		Spec:     spec(t.TempDir()),
 		Mounter:  mounter,
-		ReadOnly: true, // what is written to a mount in memory is in the directory below
+		ReadOnly: true, // a write to an in-memory mount lands in the directory below
 	})
 }
 

@@ -81,7 +81,7 @@ func TestPathsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// What is in the volume outlives the pod.
+// The content of the volume outlives the pod.
 func TestABindMountOnTheMachine(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")
@@ -93,7 +93,7 @@ func TestABindMountOnTheMachine(t *testing.T) {
 	req := volumetest.Request(t, p, spec(data))
 	mounted, err := p.SetUp(t.Context(), req)
 	if err != nil {
-		t.Skipf("this machine lets nobody mount: %v", err)
+		t.Skipf("mounting is not permitted on this machine: %v", err)
 	}
 	t.Cleanup(func() { _ = p.TearDown(t.Context(), req.Place) })
 	assert.FileExists(t, filepath.Join(mounted.Path, "canary"))

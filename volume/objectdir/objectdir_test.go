@@ -59,8 +59,8 @@ func TestObjectsAreReadInBothForms(t *testing.T) {
 	put(t, "file", dir, "configmaps", "default", "form", "key")
 	put(t, "\xff\x00", dir, "configmaps", "default", "form", "binary")
 	put(t, "s3cr3t", dir, "secrets", "shop", "form", "token")
-	put(t, "not looked at", dir, "README")
-	put(t, "not looked at", dir, ".hidden.yaml")
+	put(t, "not an object", dir, "README")
+	put(t, "not an object", dir, ".hidden.yaml")
 	d := open(t, objectdir.Config{Dir: dir})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
@@ -86,7 +86,7 @@ func TestObjectsAreReadInBothForms(t *testing.T) {
 	require.ErrorContains(t, err, "shop/builder")
 }
 
-func TestWhatCannotBeUsedIsNamedAndHarmsNoOther(t *testing.T) {
+func TestInvalidFilesAreReportedAndAffectNoOtherObject(t *testing.T) {
 	good := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {k: v}\n"
 	object := func(rest string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\n" + rest }
 	for _, c := range []struct{ name, content, want string }{
@@ -164,7 +164,7 @@ func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	put(t, strings.Replace(both, `"1"`, `"2"`, 1), dir, "a.yaml")
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
-	assert.Equal(t, []string{"ConfigMap shop/web"}, told, "only what changed")
+	assert.Equal(t, []string{"ConfigMap shop/web"}, told, "only the changed object")
 
 	told = nil
 	require.NoError(t, os.Remove(filepath.Join(dir, "a.yaml")))
@@ -173,7 +173,7 @@ func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	assert.Empty(t, d.Names())
 }
 
-func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
+func TestAMissingDirectoryIsEmpty(t *testing.T) {
 	d := open(t, objectdir.Config{Dir: filepath.Join(t.TempDir(), "none")})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Names())
@@ -187,7 +187,7 @@ func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
 	require.Len(t, d.Problems(), 1)
 }
 
-func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
+func TestObjectsAreNotReportedMissingBeforeTheFirstRead(t *testing.T) {
 	d := open(t, objectdir.Config{Dir: t.TempDir()})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -196,7 +196,7 @@ func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
 	require.NotErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestChangesAreToldOfAtOnce(t *testing.T) {
+func TestChangesAreReportedImmediately(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "objects") // made later
 	told := make(chan string, 100)
@@ -214,7 +214,7 @@ func TestChangesAreToldOfAtOnce(t *testing.T) {
 		case got := <-told:
 			require.Equal(t, want, got)
 		case <-time.After(90 * time.Second):
-			t.Fatalf("nobody was told of %s; there are %v", want, d.Names())
+			t.Fatalf("no change was reported for %s; there are %v", want, d.Names())
 		}
 	}
 	_, err := d.Secret(ctx, "a", "b")

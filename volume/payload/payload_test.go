@@ -19,7 +19,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// show renders a payload: "path mode content", by path.
+// show formats a payload: "path mode content", by path.
 func show(p atomic.Payload) map[string]string {
 	if p == nil {
 		return nil
@@ -242,7 +242,7 @@ func TestProjections(t *testing.T) {
 	}
 }
 
-func TestWithoutWhoGetsThemSourcesAreErrors(t *testing.T) {
+func TestSourcesWithoutAClientAreErrors(t *testing.T) {
 	for want, source := range map[string]v1.VolumeProjection{
 		"couldn't get configMap a, no kubeClient defined":                          cmSource("a", true),
 		"couldn't get secret a, no kubeClient defined":                             secretSource("a", true),
@@ -269,8 +269,8 @@ func TestTrustAnchors(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Whatever paths a ConfigMap's items have: a payload that can be made can be checked,
-// and one that passes has no way out.
+// For any paths in a ConfigMap's items: a payload that can be created can be checked,
+// and one that passes has no path outside the volume.
 func FuzzItems(f *testing.F) {
 	f.Add("a", "b/c", "../x")
 	f.Fuzz(func(t *testing.T, key, one, two string) {

@@ -31,7 +31,7 @@ func spec(sources ...v1.VolumeProjection) *volume.Spec {
 	return &volume.Spec{Volume: &v1.Volume{Name: "all", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: sources}}}}
 }
 
-// An apiServer signs numbered tokens, and remembers what it was asked.
+// An apiServer signs numbered tokens, and records the last request.
 type apiServer struct {
 	given int
 	last  *authenticationv1.TokenRequest
@@ -68,8 +68,8 @@ func withTokens(t *testing.T, s *apiServer) *projected.Plugin {
 	return p
 }
 
-// vol-55, vol-56: a token lives an hour, is replaced in time, and goes with its
-// pod.
+// vol-55, vol-56: a token is valid for an hour, is replaced in time, and is removed
+// with its pod.
 func TestATokenIsReplacedInTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(apiServer)

@@ -22,8 +22,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// The files of each kind of volume belong to the user that they set, else to that of the
-// volume, else, if they are credentials, to that of all containers.
+// The files of each kind of volume belong to the user that the source sets, else to
+// that of the volume, else, if they are credentials, to the common user of all
+// containers.
 func TestFilesBelongToTheUserThatIsSet(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")

@@ -42,7 +42,7 @@ func TestSecretsAreInMemory(t *testing.T) {
 	assert.Empty(t, mounter.Below(req.RootDir))
 }
 
-func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
+func TestInvalidSourcesFailBeforeAnyChange(t *testing.T) {
 	mounter := new(volumetest.Mounter)
 	p := plugin(t, volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"})), mounter)
 	for want, source := range map[string]v1.SecretVolumeSource{
@@ -73,7 +73,7 @@ func TestOptionalMeansEmpty(t *testing.T) {
 	}
 }
 
-// An API server takes no Secret of 2 MiB; from elsewhere it is written all the same.
+// An API server rejects a Secret of 2 MiB; one from another source is written.
 func TestALargeSecretIsWrittenWhole(t *testing.T) {
 	big := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "big"}, Data: map[string][]byte{"k": bytes.Repeat([]byte("x"), 2<<20)}}
 	p := plugin(t, volumetest.NewObjects(big), new(volumetest.Mounter))

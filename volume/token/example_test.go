@@ -14,7 +14,7 @@ import (
 
 func Example() {
 	get := func(_ context.Context, _, _ string, r *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
-		fmt.Println("asked the API server")
+		fmt.Println("requested from the API server")
 		r.Status.Token = "ey…"
 		r.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 		return r, nil
@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(t.Value)
 	}
 	// Output:
-	// asked the API server
+	// requested from the API server
 	// ey…
 	// ey…
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// A server gives out numbered tokens, unless it is away.
+// A server issues numbered tokens, unless it is away.
 type server struct {
 	mu    sync.Mutex
 	given int
@@ -141,7 +141,7 @@ func TestNoTokenYetIsAnError(t *testing.T) {
 }
 
 // vol-56
-func TestWhatDiffersGetsATokenOfItsOwn(t *testing.T) {
+func TestDifferentRequestsGetSeparateTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
 		tokens := cache(t, s)
@@ -172,7 +172,7 @@ func TestWhatDiffersGetsATokenOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestManyAskOnce(t *testing.T) {
+func TestConcurrentRequestsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{takes: time.Second}
 		tokens := cache(t, s)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// A mounter in memory tells what is mounted, and fails when it is told to.
+// A mounter in memory lists its mounts, and fails where a fault is injected.
 func Example() {
 	dir, err := os.MkdirTemp("", "data")
 	if err != nil {

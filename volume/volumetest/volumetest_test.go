@@ -11,8 +11,8 @@ import (
 
 var data = &volume.Spec{Volume: &v1.Volume{Name: "data"}}
 
-// a fake plugin and a mounter in memory are there for everybody's tests, and
-// keep the contract that others are held to.
+// The fake plugin and the in-memory mounter are used by other packages' tests, and
+// pass the same contract suite as real ones.
 func TestTheFakePluginPassesTheSuite(t *testing.T) {
 	volumetest.TestPlugin(t, volumetest.Suite{New: func(string) volume.Plugin { return new(volumetest.Plugin) }, Spec: data})
 }

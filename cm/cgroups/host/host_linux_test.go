@@ -16,8 +16,8 @@ func TestADriverThatCannotWorkIsAnError(t *testing.T) {
 	assert.ErrorContains(t, err, `unknown driver "openrc"`)
 }
 
-// Those that need no root: names that are none are refused before anything is
-// touched, and the root of everything is not removed.
+// Tests without root: invalid names are rejected before any file is accessed, and the
+// root cgroup is not removed.
 func TestBadNamesReachNoFile(t *testing.T) {
 	tree, err := host.New(host.Config{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 )
 
-// elsewhere runs an act of this binary where mounts are its own.
+// elsewhere runs an act of this binary in a separate mount namespace.
 func elsewhere(t *testing.T, base cgroups.Name, act string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -30,8 +30,8 @@ func elsewhere(t *testing.T, base cgroups.Name, act string) string {
 	return string(out)
 }
 
-// An agent whose cgroups are mounted read-only, as in a container, says so; what is
-// there it still reads.
+// An agent whose cgroups are mounted read-only, as in a container, reports that; reads
+// still work.
 func TestIntegrationReadOnlyCgroups(t *testing.T) {
 	needCgroupfs(t)
 	tree, base := needRealCgroups(t)
@@ -48,14 +48,14 @@ func TestIntegrationReadOnlyCgroups(t *testing.T) {
 	assert.EqualValues(t, 7, *has.Pids)
 }
 
-// readOnly is what the agent of that test does.
+// readOnly runs in the agent process of that test.
 func readOnly() error {
 	mounts, err := filepath.Glob("/sys/fs/cgroup/*")
 	if err != nil {
 		return err
 	}
 	for _, at := range append(mounts, "/sys/fs/cgroup") {
-		// What is no mount of its own is of the one above.
+		// A directory that is not a mount point belongs to the mount above.
 		_ = syscall.Mount("", at, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, "")
 	}
 	ctx, pod := context.Background(), cgroups.Name{os.Getenv(asChild + "_BASE"), "pod1"}
@@ -83,12 +83,12 @@ func readOnly() error {
 	return nil
 }
 
-// A machine without the controller for process IDs: pods get the other limits, and
-// that this one is missing is said.
+// A machine without the pids controller: pods get the other limits, and the missing
+// controller is reported.
 func TestIntegrationAMachineWithoutAController(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	if tree.Facts().Version != 1 {
-		t.Skip("of cgroup v2 that is what a delegated subtree shows")
+		t.Skip("on cgroup v2 a delegated subtree covers this")
 	}
 	require.NoError(t, tree.Apply(t.Context(), base, cgroups.Resources{}))
 	out := elsewhere(t, base, "without")
@@ -99,7 +99,7 @@ func TestIntegrationAMachineWithoutAController(t *testing.T) {
 	assert.Contains(t, out, "removed: <nil>\n")
 }
 
-// without is what the agent of that test does.
+// without runs in the agent process of that test.
 func without() error {
 	if err := syscall.Unmount("/sys/fs/cgroup/pids", syscall.MNT_DETACH); err != nil {
 		return err
@@ -122,7 +122,7 @@ func without() error {
 	return nil
 }
 
-// A container's cgroup is found by its ID alone, and in no other pod's.
+// A container's cgroup is found by its ID alone, and only in its own pod.
 func TestIntegrationAContainerIsFoundByItsID(t *testing.T) {
 	needCgroupfs(t)
 	tree, base := needRealCgroups(t)

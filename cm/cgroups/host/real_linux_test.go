@@ -21,8 +21,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// asChild makes the test binary be a process of a cgroup: it moves itself there,
-// and does what the variable says.
+// asChild makes the test binary a process of a cgroup: it moves itself there, and runs
+// the action that the variable specifies.
 const asChild = "KUBEPARTS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -68,7 +68,7 @@ func child(act string) {
 			_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 			return r.Utime.Nano() + r.Stime.Nano()
 		}
-		for first := used(); used()-first < int64(n)*1e6; { // what it took to start was not in the cgroup
+		for first := used(); used()-first < int64(n)*1e6; { // the time before the move does not count
 		}
 		fmt.Println("burnt", time.Since(began).Milliseconds())
 	}
@@ -76,7 +76,7 @@ func child(act string) {
 }
 
 // run starts the test binary in the cgroup.
-func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exec.Cmd, said func() string) {
+func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exec.Cmd, output func() string) {
 	t.Helper()
 	require.NoError(t, tree.Apply(t.Context(), name, cgroups.Resources{}))
 	var out strings.Builder
@@ -90,7 +90,7 @@ func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exe
 	return cmd, func() string { <-done; return out.String() }
 }
 
-// eventually waits for what happens on a busy machine.
+// eventually waits until ok returns true, on a busy machine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -100,7 +100,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// driver makes cgroups here.
+// driver is the driver for this machine.
 func driver() cgroups.Driver {
 	if lab.InsideSystemd() {
 		return cgroups.Systemd
@@ -108,7 +108,7 @@ func driver() cgroups.Driver {
 	return cgroups.Cgroupfs
 }
 
-// needCgroupfs skips a test of which the process in a cgroup makes cgroups itself.
+// needCgroupfs skips a test whose process creates cgroups itself.
 func needCgroupfs(t *testing.T) {
 	t.Helper()
 	if driver() != cgroups.Cgroupfs {
@@ -131,7 +131,7 @@ func needRealCgroups(t *testing.T) (*host.Tree, cgroups.Name) {
 	return tree, base
 }
 
-func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
+func TestIntegrationCgroupsHaveTheirSettings(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	facts := tree.Facts()
 	t.Logf("cgroup v%d, controllers %v, missing %v", facts.Version, facts.Controllers, facts.Missing())
@@ -148,7 +148,7 @@ func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
 	require.NoError(t, tree.Apply(t.Context(), pod, want))
 	has, err := tree.Read(pod)
 	require.NoError(t, err)
-	assert.Empty(t, cgroups.Drift(has, facts.AsRead(want)), "what the library wrote is what Settings says")
+	assert.Empty(t, cgroups.Drift(has, facts.AsRead(want)), "the library wrote the values of Settings")
 	for _, s := range facts.Settings(want) { // past our own reader
 		for _, dir := range tree.Dirs(pod) {
 			if text, err := os.ReadFile(filepath.Join(dir, s.File)); err == nil && s.File != "memory.max" && s.File != "memory.limit_in_bytes" {
@@ -160,7 +160,7 @@ func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []cgroups.Name{pod}, children)
 
-	// A resize: what is not said stays.
+	// A resize: fields that are not set stay.
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(128 << 20)), CPUQuota: new(int64(cgroups.Unlimited))}))
 	has, err = tree.Read(pod)
 	require.NoError(t, err)
@@ -169,13 +169,13 @@ func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
 	assert.EqualValues(t, 100, *has.Pids)
 
 	// Its processes end with it, also those in cgroups below (cm-44).
-	_, said := run(t, tree, pod.Child("c1"), "sleep")
+	_, output := run(t, tree, pod.Child("c1"), "sleep")
 	eventually(t, "the process is in the cgroup", func() bool {
 		s, err := tree.Stats(pod)
 		return err == nil && s.Pids != nil && s.Pids.Current > 0
 	})
 	require.NoError(t, tree.Remove(t.Context(), pod))
-	said()
+	output()
 	_, err = tree.Read(pod)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	assert.NoError(t, tree.Remove(t.Context(), pod), "gone is gone")
@@ -183,13 +183,13 @@ func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// Beside v1, runtimes make cgroups of v2 for their containers, and remove those only:
-// what is above them goes with the pod.
-func TestIntegrationNothingIsLeftBesideV1(t *testing.T) {
+// Next to v1, runtimes create cgroups of v2 for their containers, and remove only
+// those: their parents are removed with the pod.
+func TestIntegrationCgroupsOfV2AreRemovedNextToV1(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	const hybrid = "/sys/fs/cgroup/unified"
 	if _, err := os.Stat(filepath.Join(hybrid, "cgroup.procs")); err != nil || tree.Facts().Version != 1 {
-		t.Skip("no cgroup v2 is mounted beside v1")
+		t.Skip("no cgroup v2 is mounted next to v1")
 	}
 	pod := base.Child("kubepods", "pod12-34")
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{}))
@@ -212,9 +212,9 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 
 	t.Run("memory", func(t *testing.T) {
 		limit(cgroups.Resources{Memory: new(int64(48 << 20))})
-		cmd, said := run(t, tree, main, "memory=200")
-		out := said()
-		assert.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "said: %s", out)
+		cmd, output := run(t, tree, main, "memory=200")
+		out := output()
+		assert.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "output: %s", out)
 		s, err := tree.Stats(main)
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, s.Memory.OOMKills)
@@ -233,15 +233,15 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 	})
 	t.Run("pids", func(t *testing.T) {
 		limit(cgroups.Resources{Pids: new(int64(1))})
-		_, said := run(t, tree, main, "fork")
-		assert.Regexp(t, "resource temporarily unavailable|newosproc", said())
+		_, output := run(t, tree, main, "fork")
+		assert.Regexp(t, "resource temporarily unavailable|newosproc", output())
 		limit(cgroups.Resources{Pids: new(int64(cgroups.Unlimited))})
 	})
 	t.Run("cpu", func(t *testing.T) {
 		limit(cgroups.Resources{CPUQuota: new(int64(10_000)), CPUPeriod: new(int64(100_000))})
-		_, said := run(t, tree, main, "burn=200")
+		_, output := run(t, tree, main, "burn=200")
 		var wall int
-		_, err := fmt.Sscanf(strings.TrimPrefix(said(), "in\n"), "burnt %d", &wall)
+		_, err := fmt.Sscanf(strings.TrimPrefix(output(), "in\n"), "burnt %d", &wall)
 		require.NoError(t, err)
 		assert.Greater(t, wall, 800, "200 ms of CPU time at a tenth of a CPU")
 		s, err := tree.Stats(pod)
@@ -253,9 +253,9 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 	})
 }
 
-// One of v1's many trees lacks the cgroup, or v2's has not the controllers: it does
-// not count as there, and Apply makes it whole (cm-9).
-func TestIntegrationACgroupThatIsNotWholeIsMadeWhole(t *testing.T) {
+// One of v1's hierarchies lacks the cgroup, or v2's lacks controllers: it does not
+// count as existing, and Apply completes it (cm-9).
+func TestIntegrationAnIncompleteCgroupIsCompleted(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	pod := base.Child("pod1")
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{}))
@@ -296,9 +296,8 @@ func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
 	assert.ErrorContains(t, tree.Remove(t.Context(), base), "this process")
 }
 
-// An agent without privileges makes pods' cgroups in the subtree that it was given
-// The controllers that were not passed on to it are missing, which is said,
-// and not fatal.
+// An unprivileged agent creates the pods' cgroups in the subtree delegated to it.
+// Controllers that were not delegated are missing, which is reported and not fatal.
 func TestIntegrationADelegatedSubtree(t *testing.T) {
 	needCgroupfs(t)
 	tree, base := needRealCgroups(t)
@@ -325,7 +324,7 @@ func TestIntegrationADelegatedSubtree(t *testing.T) {
 	assert.Contains(t, string(out), "again: <nil>\n")
 }
 
-// delegated is what the agent of that test does.
+// delegated runs in the agent process of that test.
 func delegated() error {
 	root, err := host.Delegate()
 	if err != nil {

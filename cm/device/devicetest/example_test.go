@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device/devicetest"
 )
 
-// What a plugin answers to Allocate, asked without its socket.
+// The response of a plugin to Allocate, called without its socket.
 func ExamplePlugin() {
 	plugin := &devicetest.Plugin{Resource: "example.com/widget"}
 	plugin.Set(devicetest.Device("w0"), devicetest.Ill("w1"))

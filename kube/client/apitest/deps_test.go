@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// It is for tests of what has client-go anyway.
-func TestWhatTheServerWeighs(t *testing.T) {
+// It is for tests of packages that depend on client-go already.
+func TestDependenciesOfTheServer(t *testing.T) {
 	deptest.Closure{Package: "kube/client/apitest", Max: 480, Allow: []string{"k8s.io/client-go"}}.Check(t)
 }

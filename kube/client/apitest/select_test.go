@@ -61,7 +61,7 @@ func TestAWatchHonorsLabelSelectors(t *testing.T) {
 	})
 }
 
-func TestWhatTheServerCannotDoIsRejected(t *testing.T) {
+func TestUnsupportedRequestsAreRejected(t *testing.T) {
 	api := new(apitest.Server)
 	api.Put(newPod("web", "n1"))
 	c := connect(t, api.RESTConfig()).CoreV1()

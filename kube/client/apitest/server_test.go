@@ -88,7 +88,7 @@ func TestObjectsAreWrittenAndRead(t *testing.T) {
 	}
 }
 
-func TestAWatchTellsWhatItsSelectorMeans(t *testing.T) {
+func TestAWatchAppliesItsSelector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
 		pods := connect(t, api.RESTConfig()).CoreV1().Pods("")
@@ -128,7 +128,7 @@ func TestAWatchTellsWhatItsSelectorMeans(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotServedIsNotFound(t *testing.T) {
+func TestUnservedPathsAreNotFound(t *testing.T) {
 	c := connect(t, new(apitest.Server).RESTConfig())
 	_, err := c.AppsV1().Deployments("prod").List(t.Context(), metav1.ListOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)

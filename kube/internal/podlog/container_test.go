@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 )
 
-func TestWhichContainersLogIsRead(t *testing.T) { // la-4
+func TestContainerOfALogRequest(t *testing.T) { // la-4
 	running := v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 	terminated := func(id string) v1.ContainerState {
 		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: id}}

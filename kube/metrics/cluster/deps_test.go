@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// What it counts is client-go, and the server of a node.
+// It observes client-go, and the server of a node.
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "kube/metrics/cluster", Max: 700, Module: []string{
 		"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc", "internal/checkpoint",

@@ -226,7 +226,7 @@ func TestEventsAreStreamedFromTheHeaderOn(t *testing.T) {
 	assert.Equal(t, codes.Canceled, status.Code(err))
 }
 
-func TestNewNamesWhatIsMissing(t *testing.T) {
+func TestNewNamesTheMissingField(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -21,14 +21,14 @@ func list(t *testing.T, c *fakecloud.Cloud) []cloud.Machine {
 	return machines
 }
 
-func TestATokenMakesOneThing(t *testing.T) {
+func TestATokenCreatesOneMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &fakecloud.Cloud{Boot: time.Minute, Launch: time.Second}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := c.CreateMachine(short, cloud.NewMachine{Token: "one"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, cloud.Starting, list(t, c)[0].State, "what was begun goes on")
+		require.Equal(t, cloud.Starting, list(t, c)[0].State, "the canceled creation continues")
 		id, err := c.CreateMachine(t.Context(), cloud.NewMachine{Token: "one"})
 		require.NoError(t, err)
 		for range 2 {

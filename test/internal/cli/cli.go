@@ -1,4 +1,4 @@
-// Package cli contains what the programs of this module share: parsing of flags, progress
+// Package cli contains the shared code of the programs of this module: parsing of flags, progress
 // messages, and the build of the complete node.
 package cli
 

@@ -9,7 +9,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/csi/csitest"
 )
 
-// The driver says who it is, and keeps callers to the order of the specification.
+// The driver identifies itself, and rejects calls that are out of the specification's
+// order.
 func Example() {
 	driver := &csitest.Driver{Name: "test.csi.example.com"}
 	info, err := driver.NodeGetInfo(context.Background(), new(csipb.NodeGetInfoRequest))

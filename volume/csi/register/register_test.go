@@ -60,7 +60,7 @@ func start(t *testing.T, path, typ, name, endpoint string) *plugin {
 	return p
 }
 
-// A handler remembers who is registered.
+// A handler records the registered plugins.
 type handler struct {
 	mu     sync.Mutex
 	known  map[string]string
@@ -118,7 +118,7 @@ func look(t *testing.T, w *register.Watcher) time.Time {
 }
 
 // plg-1
-func TestPluginsAreTakenOnAndGivenUp(t *testing.T) {
+func TestPluginsAreRegisteredAndDeregistered(t *testing.T) {
 	d, h := dir(t), new(handler)
 	w := watcher(t, d, h)
 	assert.Zero(t, look(t, w))
@@ -142,7 +142,7 @@ func TestPluginsAreTakenOnAndGivenUp(t *testing.T) {
 }
 
 // plg-1
-func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
+func TestARejectedPluginGetsTheReason(t *testing.T) {
 	d, h := dir(t), &handler{refuse: errors.New("too old")}
 	w := watcher(t, d, h)
 	p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
@@ -155,7 +155,7 @@ func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
 	s = <-other.told
 	assert.Equal(t, "no handler registered for plugin type: TapePlugin at socket "+filepath.Join(d, "o.sock"), s.Error)
 	next := look(t, w)
-	if time.Now().Before(retry) { // the machine is not too busy to tell
+	if time.Now().Before(retry) { // otherwise the machine is too slow to decide
 		assert.Empty(t, p.told, "not before its time")
 	}
 	h.refuse = nil
@@ -166,7 +166,7 @@ func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
 	assert.True(t, h.has("p"))
 }
 
-func TestAPluginThatComesBackIsTakenOnWithoutBeingGivenUp(t *testing.T) {
+func TestAReturningPluginIsRegisteredWithoutDeregistration(t *testing.T) {
 	d, h := dir(t), new(handler)
 	w := watcher(t, d, h)
 	path := filepath.Join(d, "p.sock")
@@ -179,7 +179,7 @@ func TestAPluginThatComesBackIsTakenOnWithoutBeingGivenUp(t *testing.T) {
 	assert.Equal(t, []string{"+p[1.0.0]", "+p[1.0.0]"}, h.log)
 }
 
-func TestASocketThatNobodyAnswersAtHoldsUpNoOther(t *testing.T) {
+func TestAnUnresponsiveSocketDoesNotDelayOthers(t *testing.T) {
 	d, h := dir(t), new(handler)
 	p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
 	hung := start(t, filepath.Join(d, "hung.sock"), register.CSIPlugin, "hung", "")
@@ -192,13 +192,13 @@ func TestASocketThatNobodyAnswersAtHoldsUpNoOther(t *testing.T) {
 	case s := <-p.told:
 		assert.True(t, s.PluginRegistered)
 	case <-time.After(time.Minute):
-		t.Error("nobody asked the plugin that answers")
+		t.Error("the plugin that answers was not called")
 	}
 	cancel()
 	wg.Wait()
 }
 
-func TestRunSeesPluginsComeAndGo(t *testing.T) {
+func TestRunDetectsAddedAndRemovedPlugins(t *testing.T) {
 	d, h := filepath.Join(dir(t), "registry"), new(handler)
 	w := watcher(t, d, h)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -221,10 +221,10 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 	}
 }
 
-// plg-1: while one version of a driver takes the place of another, there are two
-// sockets of one name. When either goes, the other is the plugin.
+// plg-1: while one version of a driver replaces another, there are two sockets of one
+// name. When one is removed, the plugin of the other stays registered.
 func TestTwoSocketsOfOnePlugin(t *testing.T) {
-	for name, goes := range map[string]int{"the old one goes": 0, "the new one goes": 1} {
+	for name, goes := range map[string]int{"the old one is removed": 0, "the new one is removed": 1} {
 		t.Run(name, func(t *testing.T) {
 			d, h := dir(t), new(handler)
 			w := watcher(t, d, h)

@@ -17,9 +17,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// What is open in a browser shows the node as it is later, without a click; what
-// the reader has closed stays closed.
-func TestIntegrationAnOpenPageIsRenewed(t *testing.T) {
+// A page that is open in a browser is updated without a click; sections that the
+// reader has closed stay closed.
+func TestIntegrationAnOpenPageIsRefreshed(t *testing.T) {
 	lab.Need(t, "chromium")
 	var looks atomic.Int64
 	h, err := page.New(page.Config{Fresh: time.Nanosecond, Node: func(context.Context) page.Node {
@@ -38,7 +38,7 @@ func TestIntegrationAnOpenPageIsRenewed(t *testing.T) {
 	assert.NotContains(t, tree{root}.all("html")[0].attr("class"), "stale")
 }
 
-func TestIntegrationAPageSaysThatTheAgentIsGone(t *testing.T) {
+func TestIntegrationAPageReportsThatTheAgentIsGone(t *testing.T) {
 	lab.Need(t, "chromium")
 	var looks atomic.Int64
 	h, err := page.New(page.Config{Fresh: time.Nanosecond, Node: func(context.Context) page.Node {
@@ -53,11 +53,11 @@ func TestIntegrationAPageSaysThatTheAgentIsGone(t *testing.T) {
 	root, err := html.Parse(strings.NewReader(lab.Browser{After: 8 * time.Second}.DOM(t, server.URL)))
 	require.NoError(t, err)
 	assert.Contains(t, tree{root}.all("html")[0].attr("class"), "stale")
-	assert.Len(t, tree{root}.table(t, "5 pods").rows(), 5, "what it knew it still shows")
+	assert.Len(t, tree{root}.table(t, "5 pods").rows(), 5, "the last content is still shown")
 }
 
-// A script that a pod has for a name does not run, and nothing but the page's own
-// files is asked for.
+// A script in the name of a pod does not run, and only the page's own files are
+// requested.
 func TestIntegrationHostileNamesDoNoHarmInABrowser(t *testing.T) {
 	lab.Need(t, "chromium")
 	n := hostile()

@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// It knows nothing of pods but what it is told: the standard library is all it needs.
+// It has no dependency on pod packages: the standard library is sufficient.
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "agent/statuspage/internal/page", Max: 200}.Check(t)
 }

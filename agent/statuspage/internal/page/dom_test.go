@@ -17,7 +17,7 @@ import (
 // A tree is a parsed page, or a part of it.
 type tree struct{ *html.Node }
 
-// get asks for a page of a node, and returns it as it came and parsed.
+// get requests a page of a node, and returns the response and its parsed body.
 func get(t *testing.T, n page.Node, path string) (*httptest.ResponseRecorder, tree) {
 	t.Helper()
 	h, err := page.New(page.Config{Node: func(context.Context) page.Node { return n }})
@@ -49,7 +49,7 @@ func (n tree) attr(name string) string {
 	return ""
 }
 
-// text is what a reader sees of it, with single spaces.
+// text is the visible text of it, with single spaces.
 func (n tree) text() string {
 	var b strings.Builder
 	for d := range n.Descendants() {

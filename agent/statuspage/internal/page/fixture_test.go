@@ -8,12 +8,12 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
-// noon is when the made-up nodes are looked at.
+// noon is the time of the fixtures.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
-// well is a pod of which nothing is to be said.
+// well is a pod without any problem.
 func well(i int) page.Pod {
 	return page.Pod{
 		UID: fmt.Sprintf("uid-%d", i), Namespace: "default", Name: fmt.Sprintf("web-%d", i), Source: "file",
@@ -65,7 +65,7 @@ func signals() []page.Signal {
 	}
 }
 
-// node has a pod of each kind, and many that are well.
+// node has a pod of each kind, and many without problems.
 func node(pods int) page.Node {
 	n := page.Node{
 		Name: "worker-1", Runtime: "containerd 2.4.2", At: noon, Started: ago(26 * time.Hour), Agent: "41 MiB of memory",
@@ -97,12 +97,12 @@ func node(pods int) page.Node {
 	return n
 }
 
-// hostile is a node whose pods want to harm who reads of them.
+// hostile is a node whose pods try to attack the reader of the page.
 func hostile() page.Node {
 	return allOf(`"><script>alert(1)</script><img src=x onerror=alert(2)>'` + "\x1b[2J\u202Eevil\xff\x00")
 }
 
-// allOf is a node with a pod, and more of each kind, of which every text is evil.
+// allOf is a node with one object of each kind, in which every text is evil.
 func allOf(evil string) page.Node {
 	n := node(1)
 	p := crashing()

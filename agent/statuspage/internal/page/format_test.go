@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestFiguresAreForPeople(t *testing.T) {
+func TestFiguresAreFormatted(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 0: "0 ms", 12 * time.Millisecond: "12 ms", 1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 59 * time.Second: "59 s",
 		61 * time.Second: "1 min 1 s", 10*time.Minute + 5*time.Second: "10 min", 90 * time.Minute: "1 h 30 min", 26 * time.Hour: "1 d 2 h", 400 * 24 * time.Hour: "400 d",
@@ -25,7 +25,7 @@ func TestFiguresAreForPeople(t *testing.T) {
 	assert.Equal(t, "1 pod", many(1, "pod", "pods"))
 }
 
-func TestTextOfOthersIsMadeHarmless(t *testing.T) {
+func TestForeignTextIsSanitized(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain":            "plain",
 		"two\nlines\tand":  "two\nlines\tand",

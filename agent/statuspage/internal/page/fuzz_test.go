@@ -71,8 +71,9 @@ func wellFormed(t *testing.T, body string) {
 	}
 }
 
-// FuzzHostileNames puts a text wherever pods, users and runtimes have one: the pages stay
-// well-formed, and have no element, attribute or address that is not the templates' own.
+// FuzzHostileNames inserts a text wherever pods, users and runtimes supply one: the
+// pages stay well-formed, and all elements, attributes and addresses are the
+// templates' own.
 func FuzzHostileNames(f *testing.F) {
 	for _, seed := range []string{
 		"", "web-1", `"><script>alert(1)</script>`, "</title><svg onload=alert(1)>", "javascript:alert(1)", "<!--", "-->", "]]>", "{{.}}", "&lt;script&gt;", "'\" onmouseover=x", "a\x00b\xff", "\u202e\u2028",

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
-func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
+func TestThePageOfANodeListsItsPods(t *testing.T) {
 	w, doc := get(t, node(2), "/")
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, []string{"worker-1"}, texts(doc.all("h1")))
@@ -68,7 +68,7 @@ func TestASignalIsDrawnAgainstItsThresholds(t *testing.T) {
 	assert.Contains(t, texts(cards), "pid.available not measured yet No eviction threshold is set.")
 }
 
-func TestThePageOfAPodSaysAllOfIt(t *testing.T) {
+func TestThePageOfAPodIsComplete(t *testing.T) {
 	for _, path := range []string{"/pod/default/crash", "/pod?uid=uid-crash", "/pod/default/web-0?uid=uid-crash"} {
 		w, doc := get(t, node(2), path)
 		require.Equal(t, http.StatusOK, w.Code, path)
@@ -87,7 +87,7 @@ func TestThePageOfAPodSaysAllOfIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
+func TestEmptySectionsHaveAText(t *testing.T) {
 	w, doc := get(t, page.Node{}, "/")
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Empty(t, doc.all("table"))
@@ -177,7 +177,7 @@ func TestAPageHasABound(t *testing.T) {
 	assert.True(t, strings.Contains(doc.text(), "1500 more are not shown"))
 }
 
-// What a person with a screen reader, or a narrow screen, depends on.
+// The requirements of screen readers and narrow screens.
 func TestPagesAreAccessible(t *testing.T) {
 	for _, path := range []string{"/", "/pod/default/crash", "/pod/default/missing"} {
 		_, doc := get(t, node(3), path)
@@ -241,7 +241,7 @@ func TestAPageLoadsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestAPageIsRenewedAlsoWithoutJavaScript(t *testing.T) {
+func TestAPageIsRefreshedWithoutJavaScript(t *testing.T) {
 	for path, want := range map[string]string{"/": "5", "/?refresh=60": "60", "/?refresh=0": "", "/?refresh=-1": "5", "/?refresh=x": "5", "/?refresh=99999999999": "5"} {
 		w, doc := get(t, node(1), path)
 		assert.Contains(t, w.Body.String(), `data-refresh="`)
@@ -267,7 +267,7 @@ func TestOnlyReadingIsPossible(t *testing.T) {
 	assert.EqualError(t, err, "page: Config.Node is nil")
 }
 
-func TestManyReadersAskOnce(t *testing.T) {
+func TestConcurrentReadersShareARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked, now atomic.Int32
 		h, err := page.New(page.Config{Node: func(context.Context) page.Node {
