@@ -134,8 +134,7 @@ func TestAMemoryLimitBelowTheUsageIsRefused(t *testing.T) { // al-18
 	require.NoError(t, allocation.CheckDecrease(up, map[string]int64{"": 1000, "a": 1000}), "only memory, only decreases")
 }
 
-// cgroups is an Actuator that writes down what is asked of it, and fails where
-// told.
+// cgroups is an Actuator that records its calls and fails for a given one.
 type cgroups struct {
 	asked []string
 	fail  string

@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A desk is a Manager with all that it is told and tells: it admits what fits
-// into room CPUs, and writes down who asked and what happened.
+// A desk is a Manager with its inputs and outputs: it admits pods whose CPUs fit
+// into room, and records requests, events and changes.
 type desk struct {
 	*allocation.Manager
 	cfg allocation.Config
@@ -67,7 +67,7 @@ func cpus(p *v1.Pod) string {
 	return strings.Join(all, ",")
 }
 
-// open makes the Manager anew, as a restarted agent does.
+// open constructs the Manager again, as a restarted agent does.
 func (d *desk) open(t *testing.T) *desk {
 	t.Helper()
 	var err error

@@ -58,8 +58,8 @@ func podOf(uid types.UID, lines ...string) *v1.Pod {
 	return p
 }
 
-// runs shows containers that run, with what they have: "web: cpu=1/2"; of those
-// without figures nothing is known.
+// runs returns a status with running containers and their resources: "web: cpu=1/2".
+// Those of a container without values are unknown.
 func runs(lines ...string) *runtime.PodStatus {
 	s := &runtime.PodStatus{}
 	for _, line := range lines {

@@ -20,7 +20,7 @@ var (
 	_ podworker.Admitter   = (*allocation.Manager)(nil)
 )
 
-// node is a runtime that gives containers what they should have, all at once.
+// node is a runtime that applies the allocated resources immediately.
 type node struct {
 	runtime.Runtime
 	has string

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Whatever pods ask for at once, in whatever order: no more is ever granted than
-// there is, and a restarted agent knows it.
+// For concurrent requests in any order no more is allocated than is available, and
+// a restarted agent has the same allocations.
 func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
 	const room, pods, rounds = 12, 6, 25
 	used := func(req allocation.Request) (sum int64) {
@@ -66,7 +66,7 @@ func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
 	run.Wait()
 	assert.Empty(t, over)
 
-	// What is on disk is what is in memory.
+	// The checkpoints match the allocations in memory.
 	again, err := allocation.Open(cfg)
 	require.NoError(t, err)
 	for i := range pods {
@@ -75,7 +75,7 @@ func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
 	}
 }
 
-// A pod that has what it asks for costs nothing.
+// A sync of a pod without a resize allocates no memory.
 func TestAnIdlePodAllocatesNothing(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	pod := d.runningAt(t, "u", "cpu=1/2 memory=1Gi/2Gi")

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 )
 
-// crowd is a node with so many pods and the kubelet's thresholds, of which the
-// one of memory is met if low says so.
+// crowd returns a node with a number of pods and the kubelet's thresholds. If low,
+// the threshold of memory is met.
 func crowd(pods int, low bool) eviction.Inputs {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := eviction.Inputs{Now: noon}
@@ -59,7 +59,7 @@ func crowd(pods int, low bool) eviction.Inputs {
 	return in
 }
 
-// BenchmarkPlan: 500 pods, of which one is to go.
+// BenchmarkPlan: 500 pods, one of which is evicted.
 func BenchmarkPlan(b *testing.B) {
 	for _, low := range []bool{false, true} {
 		b.Run(map[bool]string{false: "healthy", true: "low"}[low], func(b *testing.B) {

@@ -29,7 +29,7 @@ func pressed(t *testing.T) *world {
 	return w
 }
 
-// notifier is told levels, and speaks when the test wants.
+// notifier records its levels and reports when the test triggers it.
 type notifier struct {
 	mu     sync.Mutex
 	levels [][]int64
@@ -56,7 +56,7 @@ func (n *notifier) Update(levels []int64) error {
 	return errors.New("it is not ready")
 }
 
-// who cannot tell of one thing does not keep the others from being judged.
+// A measurement that fails does not prevent the evaluation of the others.
 func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
 	broken := errors.New("it is broken")
 	for name, tc := range map[string]struct {
@@ -111,7 +111,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59
 		w.mu.Unlock()
 		synctest.Wait()
 		assert.Empty(t, w.take(), "the next pass is far")
-		for range 3 { // who cannot stop is heard once
+		for range 3 { // a call that cannot be stopped is reported once
 			n.low()
 		}
 		synctest.Wait()
@@ -279,8 +279,8 @@ func TestPassesDoNotOverlap(t *testing.T) {
 	})
 }
 
-// When the agent ends in the midst of a pass nobody is told of evictions that are not
-// made any more.
+// If the agent stops during a pass, evictions that are not carried out are not
+// reported.
 func TestWhenTheAgentEndsTheRestIsNotSaidToBeEvicted(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	limit := resource.MustParse("1Ki")

@@ -42,8 +42,8 @@ func TestASummaryThatHangsUntilItsContextEndsIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A summary that does not end with its context is left behind, and no other is
-// begun beside it.
+// A call of Summary that does not return after its context is canceled is abandoned,
+// and no concurrent call is started.
 func TestASummaryThatHangsForeverIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

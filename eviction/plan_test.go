@@ -145,7 +145,7 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 	again := soft.Plan()
 	require.Nil(t, again.Chosen)
 	soft.State, soft.Now = again.State, soft.Now.Add(time.Minute)
-	soft.Summary.Node.Memory.Time = metav1.Time{} // no time at all is always new
+	soft.Summary.Node.Memory.Time = metav1.Time{} // a measurement without a time is always new
 	assert.NotNil(t, soft.Plan().Chosen, "the grace period counts from the new time")
 }
 
@@ -204,8 +204,8 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47
 	assert.Equal(t, []eviction.InvalidSignal{{Signal: "nodefs.available", Reason: "capacity is zero"}}, invalid, "some file systems count no inodes")
 }
 
-// of whom a figure is missing since the measuring failed is not evicted for it;
-// with a whole summary ev-41 holds.
+// A pod whose usage is missing because the measurement failed is not evicted; with a
+// complete summary ev-41 applies.
 func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
 	stats := func(mod func(*statsapi.PodStats)) *statsapi.PodStats {
 		s := &statsapi.PodStats{

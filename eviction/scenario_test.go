@@ -20,38 +20,38 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format): facts of a
-// node over time, and what happens. What pods use comes back when they end.
+// TestScenarios runs testdata/*.txt (package script has the format): the usage of a
+// node over time and the resulting actions. A pod's usage is released when it ends.
 // Commands, before the first pass:
 //
-//	hard|reclaim SIGNAL VALUE      a threshold; what has to be reclaimed beyond it
+//	hard|reclaim SIGNAL VALUE      a threshold; its minimum reclaim
 //	soft SIGNAL VALUE GRACE        a soft one
 //	defaults [merge]               the hard ones of the kubelet, on Linux
 //	policy KEY=VALUE …             maxgrace=SECONDS transition=DURATION transition.SIGNAL=DURATION victims=N
 //	                               enforce=pods locallimits=off machine=BYTES holdoff=DURATION
-//	layout single|dedicated|split  which file systems there are
-//	late DURATION                  how long what an ended pod held takes to be given back
+//	layout single|dedicated|split  the file systems
+//	late DURATION                  how long the usage of an ended pod takes to be released
 //
 // at any time:
 //
-//	node SIGNAL USED/CAPACITY      what others than the pods use, and what there is
-//	missing|there SIGNAL           it is not measured any more, or is again
+//	node SIGNAL USED/CAPACITY      usage of other programs, and the capacity
+//	missing|there SIGNAL           it is not measured, or is again
 //	pod NAME KEY=VALUE …           uses.SIGNAL=AMOUNT request.RESOURCE=Q limit.RESOURCE=Q priority=N grace=SECONDS stats=off
 //	                               static=yes volume.NAME=USED/LIMIT logs=AMOUNT total=AMOUNT image=BYTES
 //	                               spare=REASON never=REASON unkillable=yes|no init=NAME
-//	frees STEP SIGNAL AMOUNT       what a step will free
-//	takes STEP SECONDS             how long it takes
+//	frees STEP SIGNAL AMOUNT       the amount that a step frees
+//	takes STEP SECONDS             its duration
 //	fails STEP
-//	lags SECONDS                   figures are taken so often only
-//	stale|measured                 the figures stay those of the last time; or are new
-//	silent|answers                 there is no summary
-//	partial|whole                  a part of the summary cannot be had: who has stats=off, what is missing
+//	lags SECONDS                   interval of measurements
+//	stale|measured                 measurements are repeated; or are new
+//	silent|answers                 no summary; or a summary
+//	partial|whole                  pods with stats=off and missing signals could not be measured
 //	pass                           one synchronous pass, a millisecond later
 //	run                            Run runs from now on
 //	advance SECONDS                time passes
 //	admit NAME                     may this pod start?
-//	explain                        why it was those that were evicted last
-//	rank SIGNAL                    what order a plan would have
+//	explain                        the explanations of the last evictions
+//	rank SIGNAL                    the ranking of a plan
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, s *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,30 +18,30 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A world is a node in memory: what it has, what its pods take of it, and a
-// Manager over it. What pods take comes back when they end.
+// A world is a node in memory: its capacity, the usage of its pods, and a Manager.
+// The usage of a pod is released when it ends.
 type world struct {
 	mu    sync.Mutex
 	began time.Time
 	trace []string
 
-	// amounts by signal: what there is in all, and what is used by nobody's pods.
+	// amounts by signal: the capacity, and the usage that is not of pods.
 	capacity, other map[eviction.Signal]int64
 	missing         map[eviction.Signal]bool
 	cache           int64 // of the memory that is used
 	measured        time.Time
-	stale, summary  bool // no new figures; no summary at all
+	stale, summary  bool // measurements are repeated; there is no summary
 	silentAfter     bool // no summary after the next one
 	broken          bool // a part of the summary cannot be had
 	lag             time.Duration
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
-	yields          map[string]map[eviction.Signal]int64 // what a step frees, once
+	yields          map[string]map[eviction.Signal]int64 // the amount that a step frees, once
 	failStep        map[string]bool
 	takes           map[string]time.Duration
 	layout          eviction.Layout
-	late            time.Duration // how long pods keep what they held
+	late            time.Duration // how long the usage of ended pods remains
 	config          eviction.Config
 }
 
@@ -304,7 +304,7 @@ func (p *worldPod) measured(at metav1.Time) statsapi.PodStats {
 	return s
 }
 
-// pod returns a pod with one container, and what is said of it.
+// pod returns a pod with one container and the given properties.
 func podOf(name string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "-uid")},

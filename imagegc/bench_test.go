@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node with 2,000 images, of which 110 pods use a tenth.
+// A node with 2,000 images, a tenth of them used by 110 pods.
 func many() (records []imagegc.Record, uses []runtime.ImageUse) {
 	for i := range 2000 {
 		records = append(records, record(fmt.Sprintf("team%d/app%d:%d", i%7, i%100, i), float64(i%50), float64(i%30), uint64(i)*1000))

@@ -25,9 +25,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// A containerd whose images have a small disk of their own, which really fills up:
-// what nobody uses goes until there is space, what a container has stays, and when
-// that is not enough the error says so. The node then goes on.
+// A containerd whose images have a small disk of their own, which fills up: unused
+// images are removed until enough space is available, images with a container are
+// kept, and the error reports if that does not suffice. The node then continues.
 func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, ig-14, ig-19
 	const mib = 1 << 20
 	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
@@ -115,7 +115,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	t.Logf("%d of %d MiB are available, %d%% used", full.Available/mib, full.Capacity/mib, used)
 
 	// A tenth of the disk is to be freed: two images or three.
-	time.Sleep(10 * time.Millisecond) // what was held was used a moment ago
+	time.Sleep(10 * time.Millisecond) // an image that was held counts as used recently
 	report, err := manager(policy(int32(used), int32(used-10))).Collect(t.Context())
 	require.NoError(t, err)
 	now, err := space(t.Context())
@@ -126,7 +126,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	assert.True(t, runs())
 	t.Logf("%d images went, %d MiB were freed", len(report.Removed), report.Freed/mib)
 
-	// Somebody else fills the disk: all that can go does, and the error says who it is.
+	// Another program fills the disk: all candidates are removed, and the error names it.
 	ballast := filepath.Join(daemon.Root(), "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, now.Available-4*mib), 0o600))
 	_, err = manager(policy(85, 50)).Collect(t.Context())

@@ -138,9 +138,9 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 	})
 }
 
-// Pods start and stop while images are collected as fast as can be. An image that a
-// pod holds, and has found to be there, is there until its container is made; and
-// then it is in use.
+// Pods start and stop while images are removed continuously. An image that a pod
+// holds and has found to be present remains until its container is created, and then
+// it is in use.
 func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	w := newWorld(100)
 	cfg := w.config()
@@ -241,7 +241,7 @@ func TestImagesThatChangeDuringAPass(t *testing.T) { // bad input: a list that c
 	for i := range 9 {
 		w.pull(fmt.Sprint("a:", i), layer(fmt.Sprint(i), 11))
 	}
-	w.onRemove = func(id string) { // somebody else removes and pulls
+	w.onRemove = func(id string) { // another program removes and pulls images
 		w.mu.Lock()
 		if len(w.images) > 3 {
 			w.images = w.images[:len(w.images)-1]
@@ -362,8 +362,8 @@ func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) {
 	})
 }
 
-// An eviction may be the first to look since an image came: who was needed by a pod
-// that has ended long ago goes, and he who has just come does not.
+// An eviction may be the first pass since an image was pulled: an image whose pod
+// ended long ago is removed, and one that was just pulled is not.
 func TestAnImageIsAsOldAsTheHoldOfIt(t *testing.T) { // ig-5, ig-13, ig-16
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1000)
@@ -433,7 +433,7 @@ func TestWhatDirectoriesTake(t *testing.T) {
 	_, err = imagegc.DirUsage(t.Context(), disk, map[string][]string{"bad": {"["}})
 	assert.ErrorContains(t, err, `class "bad": pattern "["`)
 
-	// The error of a disk that this holds says so.
+	// The error names this consumer of the disk.
 	w := newWorld(2000)
 	w.others = 1800
 	cfg := w.config()

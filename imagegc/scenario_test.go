@@ -21,23 +21,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format). In a line is
-// one of
+// TestScenarios runs testdata/*.txt (package script has the format). The commands are
 //
 //	disk 100 [high=85 low=80 minage=2m maxage=0 keep=GLOB deny=GLOB tags=2 ttl=GLOB:1h]
 //	                                 the disk, in bytes, and the policy; comes first
 //	pull nginx:1 app:5 base:5        an image, and its layers with their sizes
 //	pin nginx:1   unpin nginx:1      by the runtime
-//	lose nginx:1                     somebody else removed it
+//	lose nginx:1                     another program removed it
 //	run web nginx:1   stop web       a container, and its end
 //	mount web nginx:1                it is a volume
 //	want web nginx:1  unwant web     a pod that has no container yet
 //	hold web nginx:1  release        a pod that is being started
-//	others 20                        what is no image's takes so much
+//	others 20                        usage that is not of images
 //	fail remove nginx:1 | fail images|uses|space|mend
 //	advance 5m   restart             time; the agent
 //	detect gc evict plan             a pass that removes nothing, that collects, that
-//	                                 removes all; what one would do, and why
+//	                                 removes all candidates; a dry run
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, story *script.Script) (played *script.Script) {
 		dir := t.TempDir()
@@ -153,7 +152,7 @@ func (s *scenario) step(ctx context.Context, words []string) ([]string, error) {
 	return nil, nil
 }
 
-// told returns what a pass did.
+// told returns the actions of a pass.
 func (s *scenario) told(freed uint64, err error) (out []string) {
 	for _, id := range s.w.removed {
 		out = append(out, "removed "+strings.TrimPrefix(id, "sha256:"))

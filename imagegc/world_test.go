@@ -21,7 +21,7 @@ import (
 type world struct {
 	mu       sync.Mutex
 	capacity uint64
-	others   uint64 // what is no image's
+	others   uint64 // usage that is not of images
 	images   []stored
 	uses     []runtime.ImageUse
 	pods     []*v1.Pod

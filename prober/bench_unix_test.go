@@ -181,8 +181,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStep is what a worker costs that looks at its container, and takes a
-// result in.
+// BenchmarkStep measures a worker that observes its container and stores a result.
 func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	s, _ := prober.State{}.Observe(prober.Liveness, prober.Saw("1"))

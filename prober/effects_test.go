@@ -128,8 +128,8 @@ func TestWhichChangesMatter(t *testing.T) { // prober-64, prober-65
 	}
 }
 
-// prober-61, prober-62, prober-63: a follower that blocks delays nobody, misses
-// no last word, and its queue does not grow.
+// prober-61, prober-62, prober-63: a follower that blocks does not delay others, gets
+// the last change of each result, and its queue is bounded.
 func TestAFollowerThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -237,8 +237,8 @@ func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 	})
 }
 
-// prober-16, prober-17: who is started again is probed again, by whatever
-// policy; a container that has ended for good is not.
+// prober-16, prober-17: a container that is restarted is probed again, whatever the
+// policy is; one that has terminated for good is not.
 func TestWhoExits(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
 	for _, tc := range []struct {
@@ -404,7 +404,7 @@ func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, er
 	return h(ctx, t)
 }
 
-// Where nobody asks a runtime, the status of the pod tells: prober-12, prober-13.
+// Without Config.Status the status of the pod is used: prober-12, prober-13.
 func TestThePodsOwnStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var targets []string

@@ -201,7 +201,7 @@ func TestTLSIsSpokenWithWhomever(t *testing.T) { // prober-46
 		fmt.Fprintf(w, "%s, %d certificates", r.Proto, len(r.TLS.PeerCertificates))
 	}))
 	server.EnableHTTP2 = true
-	server.StartTLS() // with a certificate that nobody knows
+	server.StartTLS() // with an unknown certificate
 	defer server.Close()
 	to := targetOf(t, server.URL)
 	assert.Equal(t, prober.Outcome{Result: runtime.ProbeSuccess, Output: "HTTP/2.0, 0 certificates"}, get(t, to))
@@ -303,7 +303,7 @@ func TestOfABodyTheBeginningIsRead(t *testing.T) { // prober-49
 	assert.Equal(t, strings.Repeat("x", 10<<10), out.Output)
 	assert.Less(t, sent.Load(), int64(100<<20), "the rest is not waited for")
 
-	// The server broke off: who knows what it would have said. It is asked again.
+	// The server closed the connection; the outcome is unknown and the probe is retried.
 	to.Probe.HTTPGet.Path = "/cut"
 	_, err := prober.HTTPGet{}.Probe(t.Context(), to)
 	require.EqualError(t, err, "read the body: unexpected EOF")

@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A node is a runtime that somebody else runs, and a handler that says what the
-// test wants of each container.
+// A node is the runtime of another program, and a handler that returns the outcomes
+// that the test specifies for each container.
 type node struct {
 	t *testing.T
 
@@ -38,7 +38,7 @@ type node struct {
 	flying, most int
 }
 
-// An answer is what a run comes to, and how long it takes.
+// An answer is the outcome of an attempt and its duration.
 type answer struct {
 	prober.Outcome
 	err   error
@@ -134,8 +134,8 @@ func (n *node) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 	return a.Outcome, a.err
 }
 
-// manager returns a Manager over n that spreads nothing and has no jitter, unless
-// cfg says otherwise, and runs it.
+// manager runs a Manager over n. Unless cfg specifies them, first attempts are not
+// distributed and there is no jitter.
 func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 	n.t.Helper()
 	cfg.Handlers = prober.Handlers{Exec: n, HTTPGet: n, TCPSocket: n, GRPC: n}
@@ -186,8 +186,7 @@ func run(t *testing.T, m *prober.Manager) (stop func()) {
 	}
 }
 
-// take returns the notes, and begins new ones. What is of one instant is in the
-// order of the alphabet.
+// take returns the notes and clears them. Those of one instant are sorted.
 func (n *node) take(notes *[]string) []string {
 	synctest.Wait()
 	n.mu.Lock()
@@ -243,7 +242,7 @@ func pod(uid types.UID, containers ...v1.Container) *v1.Pod {
 	return p
 }
 
-// shown returns what the probes of a pod say, in words, in order.
+// shown returns the results of the probes of a pod as text, in order.
 func shown(m *prober.Manager, p *v1.Pod) string {
 	synctest.Wait()
 	var b []string

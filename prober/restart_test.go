@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// prober-70: across a restart of the agent nothing changes for a container
-// that is well: by what the sink knows, or by a file that is newer.
+// prober-70: a restart of the agent does not change the results of a healthy
+// container, which are in the pod status or in a newer file.
 func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -53,7 +53,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 				cfg.Schedule.Rand = func() float64 { return 0.5 }
 				m, stop = n.manager(cfg)
 				defer stop()
-				if tc.file { // an agent may have to say something before the pod is probed
+				if tc.file { // an agent may have to report a status before the pod is probed
 					assert.Equal(t, map[string]runtime.ProbeStatus{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				m.Add(p)
@@ -90,7 +90,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) {
 		stop()
 		p = p.DeepCopy()
 		p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-		for i := range 2 { // what nobody asks for at first is kept for a while
+		for i := range 2 { // results that are not used at first are kept for a while
 			n.starts("v", "web", fmt.Sprint("another ", i))
 			m, stop := n.manager(cfg)
 			m.Add(pod("v", container("web", "R", nil)))

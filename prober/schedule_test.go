@@ -191,9 +191,9 @@ func TestPeriodsBelowASecond(t *testing.T) {
 	})
 }
 
-// prober-6: of 1,000 probes that begin together, the variance of how many
-// begin in a second is at most twice the mean. Those that nobody waits for are
-// spread from the first run on, readiness from the second.
+// prober-6: of 1,000 probes that start together, the variance of the number of attempts
+// in a second is at most twice the mean. Liveness is distributed from the first attempt
+// on, readiness from the second.
 func TestProbesThatBeginTogetherAreSpread(t *testing.T) {
 	for _, kind := range all {
 		for _, restarted := range []bool{false, true} {

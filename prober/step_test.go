@@ -15,7 +15,7 @@ import (
 // all are the kinds of probes.
 var all = []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness}
 
-// shape puts what a step came to in a line.
+// shape formats the result of a step in one line.
 func shape(s prober.State, a prober.Actions) string {
 	id, phase, result, known, _ := s.Shape()
 	changed, begin, end := a.Flags()
@@ -179,9 +179,9 @@ func (m *model) ran(success bool) {
 	m.held = m.kind == prober.Startup || m.kind == prober.Liveness && !success
 }
 
-// FuzzStep holds the step of a worker against the model, and against the laws:
-// what is on hold is never run, a result changes only after its threshold, no
-// result is of an instance that is gone.
+// FuzzStep compares the step of a worker with the model and checks invariants: a
+// decided probe is not run, a result changes only at its threshold, and no result is of
+// an earlier instance.
 func FuzzStep(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 30 {

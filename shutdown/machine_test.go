@@ -30,7 +30,7 @@ type machine struct {
 	takes    map[string]time.Duration // to end; else a second; longer than the grace: not counted
 	unmount  map[string]time.Duration // else no time
 	sink     time.Duration            // to take the statuses
-	triggers []shutdown.Trigger       // beside manual
+	triggers []shutdown.Trigger       // in addition to manual
 	hooks    shutdown.Hooks
 	file     string
 
@@ -87,7 +87,7 @@ func (m *machine) said() []string {
 	return slices.Clone(m.log)
 }
 
-// lines returns what was said that begins, behind the time, with one of the words.
+// lines returns the lines that begin, after the time, with one of the words.
 func (m *machine) lines(words ...string) (found []string) {
 	for _, l := range m.said() {
 		if slices.Contains(words, strings.Fields(l)[1]) {

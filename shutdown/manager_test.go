@@ -122,8 +122,8 @@ func TestTimeThatIsLeftIsCarriedOver(t *testing.T) {
 	}
 }
 
-// first the record says that pods are not ready, then those are waited for who
-// send them traffic, then they end.
+// First the status of the pods is not ready, then the propagation is awaited, then they
+// terminate.
 func TestTrafficIsSentElsewhereBeforePodsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), sink: 2 * s}
@@ -182,8 +182,8 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	}
 }
 
-// who ignores TERM is killed in the moment in which his group's time is over, and
-// its last status comes after that.
+// A pod that ignores SIGTERM is killed when the time of its group is up, and its final
+// status follows.
 func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
 	for flush, want := range map[time.Duration][]string{
 		5 * s: {"10.1s recorded", "12.2s recorded"},
@@ -326,14 +326,14 @@ func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) {
 	})
 }
 
-// a nearer deadline shortens what is left, of whichever trigger it is; a later one
-// or none changes nothing.
+// An earlier deadline of any trigger shortens the remaining periods; a later one or none
+// has no effect.
 func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
 	hour := map[string]time.Duration{"web": time.Hour, "dns": time.Hour}
 	for name, tc := range map[string]struct {
 		takes    map[string]time.Duration
 		change   func(p *shutdown.Policy)
-		after    time.Duration // said again
+		after    time.Duration // reported again
 		deadline time.Duration // from there; 0: none
 		kills    []string
 		took     time.Duration
@@ -414,7 +414,7 @@ func TestTheTimesAreRecorded(t *testing.T) { // sh-11
 		assert.JSONEq(t, `{"startTime": "2000-01-01T00:00:00Z", "endTime": "2000-01-01T00:00:02Z"}`, string(over))
 		assert.Equal(t, []string{"00:00:00 00:00:00", "00:00:00 00:00:02"}, times)
 
-		// The next agent tells of it.
+		// The next agent reports it.
 		next := &machine{t: t, policy: twoGroups, file: m.file, hooks: m.hooks}
 		next.run()
 		assert.Equal(t, "00:00:00 00:00:02", times[2])

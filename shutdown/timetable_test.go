@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// by the pure part alone: whatever is learned and when, nothing ends later than it
-// would have, all ends by the deadline, and what is left keeps its proportions.
+// In the pure timetable: whenever a deadline becomes known, no period ends later than
+// before, all end by the deadline, and the remaining ones keep their proportions.
 func TestWhatIsLeftOfAShutdownIsShortenedAlike(t *testing.T) {
 	const s = time.Second
 	at := time.Unix(1_000_000, 0)

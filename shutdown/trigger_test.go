@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// A cloud says when it takes the machine back; it may be away.
+// A cloud announces when it stops the machine; it may be unavailable.
 type cloud struct {
 	mu    sync.Mutex // guards the fields below
 	asked int
@@ -50,12 +50,12 @@ func TestANoticeIsFoundByAsking(t *testing.T) {
 		m.run()
 		time.Sleep(25 * s)
 		require.NoError(t, m.Err())
-		assert.Equal(t, 3, c.is(false, time.Now().Add(20*s))) // told of at 30 s
+		assert.Equal(t, 3, c.is(false, time.Now().Add(20*s))) // reported at 30 s
 		time.Sleep(10 * s)
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
 		assert.Equal(t, []string{"30s kill web within 10", "31s kill dns within 5"}, m.lines("kill"), "they have half of their time")
 
-		c.is(true, time.Time{}) // what it said last still holds
+		c.is(true, time.Time{}) // the last report remains valid
 		time.Sleep(30 * s)
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
 

@@ -21,8 +21,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// eat makes this test binary a program that takes so many MiB when it is told to,
-// and says so.
+// eat makes this test binary a program that allocates this many MiB on request and
+// reports it.
 const eat = "KUBEPARTS_NOTIFY_EAT"
 
 func TestMain(m *testing.M) {
@@ -108,9 +108,9 @@ func newGroup(t *testing.T, in string) string {
 	return dir
 }
 
-// The kernel tells of a level that is passed, faster than anybody looks. What is
-// measured is held against the word of the program itself that it has the memory,
-// which comes through a pipe in the same run.
+// The kernel reports a level that is exceeded faster than polling could. The delay is
+// measured from the report of the program, through a pipe in the same run, that it has
+// the memory.
 func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	lab.Need(t, "linux", "root")
 	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.event_control"); err != nil {
@@ -120,7 +120,7 @@ func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	hog := newHog(t)
 	hog.into(dir)
 
-	// Nobody looks within this test: what is told of is told by the kernel.
+	// Polling is disabled in this test: all notifications are the kernel's.
 	var log strings.Builder
 	n, err := notify.New(notify.Config{Dir: dir, Poll: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)

@@ -67,7 +67,7 @@ func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		gone.Store(true)
 		time.Sleep(15 * time.Second)
-		gone.Store(false) // made anew
+		gone.Store(false) // created again
 		time.Sleep(30 * time.Second)
 		assert.Empty(t, ended)
 		gone.Store(true)
@@ -95,8 +95,7 @@ func TestWhatIsNoGroupIsRefused(t *testing.T) {
 	}
 }
 
-// A directory with files of the names that a kernel would have tells of nothing by
-// itself: it is read.
+// A directory with files named as in a cgroup has no notifications: it is polled.
 func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) {
 	for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
 		t.Run(file, func(t *testing.T) {

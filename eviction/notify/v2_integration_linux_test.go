@@ -96,9 +96,8 @@ func since(t *testing.T, file string, figure func(line string) (n int64, ok bool
 	return time.Time{}
 }
 
-// A level that is passed is seen by the next look, of which there are four a
-// second. The best of three counts: what an emulated machine does in between is
-// not ours.
+// A level that is exceeded is detected by the next poll, four of which are made in a
+// second. The best of three attempts counts, because an emulated machine may pause.
 func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) {
 	dir := onV2(t)
 	hog := newHog(t)
@@ -121,7 +120,7 @@ func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) {
 	assert.Less(t, best, 5*time.Second)
 }
 
-// Nobody looks in these: what is told of is told by the kernel.
+// Polling is disabled in these tests: all notifications are the kernel's.
 func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // memory.events
 	dir := onV2(t)
 	// Without PSI in this group, which a kernel before 6.1 cannot do without.
@@ -183,8 +182,7 @@ func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // PS
 	hog.end()
 }
 
-// Files of a group that is gone have an event at any time: nobody is called for it
-// again and again.
+// The files of a removed cgroup always have an event: it is not reported repeatedly.
 func TestIntegrationAGroupThatIsRemovedIsToldOfNoMore(t *testing.T) {
 	dir := onV2(t)
 	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})

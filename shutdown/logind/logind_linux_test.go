@@ -56,7 +56,7 @@ type login struct {
 	conn    *dbus.Conn
 	props   *prop.Properties
 	confDir string
-	deaf    bool // it reads nothing anew
+	deaf    bool // it does not reload its configuration
 
 	mu    sync.Mutex // guards the fields below
 	locks []*os.File // they can be read to their end when all others are closed:
@@ -151,7 +151,7 @@ func (l *login) inhibited(n int) bool {
 		_, held = syscall.Read(int(fd), make([]byte, 1))
 		return true
 	}))
-	return errors.Is(held, syscall.EAGAIN) // what nobody holds is at its end
+	return errors.Is(held, syscall.EAGAIN) // a pipe without a writer is at its end
 }
 
 func (l *login) said() (asked, kills []string) {

@@ -23,9 +23,9 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown/logind"
 )
 
-// A real logind, which is patient for five seconds by itself, waits for the node's pods
-// when somebody stops the machine, and then it goes: its poweroff.target waits for this
-// test, and for nothing else.
+// A real logind, which by default delays a shutdown for five seconds, waits for the
+// node's pods when the machine is stopped, and then stops it: its poweroff.target waits
+// for this test only.
 func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-10
 	lab.NeedSystemd(t)
 	bus, err := dbus.ConnectSystemBus()
@@ -76,7 +76,7 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	require.NoError(t, node.Err())
 	require.NotContains(t, jobs(), "poweroff.target")
 
-	// Somebody stops the machine, which waits.
+	// The machine is stopped; it waits.
 	require.NoError(t, login.Call(manager+".PowerOff", 0, false).Err)
 	select {
 	case <-dying:
