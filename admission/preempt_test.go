@@ -43,8 +43,8 @@ func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
 		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
 		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
 	}
-	// When the first has gone, most is missing of what little CPU it left open:
-	// the next is who has that, though the other one has more by the first need.
+	// After the first victim the largest relative deficit is that of CPU: the next
+	// victim is the pod that has it, although the other one has more memory.
 	first := pod("first", false, "cpu", "3900m", "memory", "1Gi")
 	cpu := pod("cpu", false, "cpu", "100m", "memory", "1Gi")
 	memory := pod("memory", false, "memory", "2Gi")

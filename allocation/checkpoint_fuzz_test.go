@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Whatever a checkpoint contains, broken or with a correct checksum and odd content:
-// the Manager opens, other pods are admitted, and its pod can be resized and released.
-func FuzzRecord(f *testing.F) {
+// With any content of a checkpoint, with or without a valid checksum, the Manager
+// opens, other pods are admitted, and its pod can be resized and released.
+func FuzzCheckpoint(f *testing.F) {
 	f.Add([]byte(`{"uid":"u","namespace":"ns","name":"web","regular":["a"],"allocated":{"containers":{"a":{"requests":{"cpu":"1"}}}}}`), true)
 	f.Add([]byte(`{"uid":"u","sidecars":["",""],"regular":["a","a"],"allocated":{"pod":{"limits":{"cpu":"-1e300"}}}}`), true)
 	f.Add([]byte(`{"uid":"u","allocated":null,"podLevel":{"limits":{"":"0"}}}`), true)

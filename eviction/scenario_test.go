@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format): facts of a
-// node over time, and what happens. What pods use comes back when they end.
+// TestScenarios runs testdata/*.txt (package script has the format): the usage of a
+// node over time and the resulting actions. A pod's usage is released when it ends.
 // Commands, before the first pass:
 //
 //	hard|reclaim SIGNAL VALUE      a threshold; the minimum reclaim beyond it

@@ -37,7 +37,7 @@ type world struct {
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
-	yields          map[string]map[eviction.Signal]int64 // what a step frees, once
+	yields          map[string]map[eviction.Signal]int64 // the amount that a step frees, once
 	failStep        map[string]bool
 	takes           map[string]time.Duration
 	layout          eviction.Layout

@@ -21,8 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt (package script has the format). In a line is
-// one of
+// TestScenarios runs testdata/*.txt (package script has the format). The commands are
 //
 //	disk 100 [high=85 low=80 minage=2m maxage=0 keep=GLOB deny=GLOB tags=2 ttl=GLOB:1h]
 //	                                 the disk, in bytes, and the policy; comes first
@@ -37,7 +36,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	fail remove nginx:1 | fail images|uses|space|mend
 //	advance 5m   restart             time; the agent
 //	detect gc evict plan             a pass that removes nothing, that collects, that
-//	                                 removes all; what one would do, and why
+//	                                 removes all candidates; a dry run
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, story *script.Script) (played *script.Script) {
 		dir := t.TempDir()

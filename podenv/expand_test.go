@@ -67,7 +67,7 @@ func TestCommandsOfProbesHaveLiteralsOnly(t *testing.T) { // pe-13, prober-34
 	assert.Nil(t, args)
 }
 
-// References multiply: what a small spec asks for must not fill the agent's memory.
+// Nested references grow exponentially: a small spec must not exhaust the agent's memory.
 func TestExpansionsAreBounded(t *testing.T) {
 	var doubling, large []v1.EnvVar
 	for i := range 40 {

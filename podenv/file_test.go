@@ -55,7 +55,7 @@ func TestEnvFiles(t *testing.T) { // pe-9
 	}
 }
 
-// What was read can be written and read again, and is what it was.
+// Parsed variables can be formatted and parsed again with the same result.
 func FuzzParseFile(f *testing.F) {
 	for _, seed := range []string{"A='1'\n", "# x\n A = 'b\nc' # d\r\nA=''", "A='1''2'", "=", "'", "A='\x00'"} {
 		f.Add([]byte(seed))

@@ -49,7 +49,7 @@ func (s state) Judge(k ProbeKind, t Timing, id string, success bool) (State, Act
 	return s.judge(k, t, id, r)
 }
 
-// Shape returns what a state is, for comparing.
+// Shape returns the fields of a state, for comparison.
 func (s state) Shape() (id, phase, result string, hasResult bool, alike int) {
 	return s.id, s.phase.String(), s.result.String(), s.hasResult, s.alike
 }

@@ -78,10 +78,9 @@ const (
 	grace = 2 * time.Second
 )
 
-// Probe makes one attempt, with up to three tries if the handler returns an error, as a Manager does.
-// It is for callers with a schedule of their own. A Target without a
-// Probe is a success; one without a Timeout has that of the Probe. A panic of the handler is an
-// error.
+// Probe makes one attempt, with up to three tries if the handler returns an error, as a Manager
+// does. It is for callers with a schedule of their own. A Target without a Probe is a success; one
+// without a Timeout has that of the Probe. A panic of the handler is an error.
 func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if t.Probe == nil {
 		return Outcome{Result: runtime.ProbeSuccess}, nil

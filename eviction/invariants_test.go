@@ -119,13 +119,13 @@ func randomInputs(r *rand.Rand, pods int, odd bool) eviction.Inputs {
 	return in
 }
 
-// laws calls law with plans of random nodes; the seed of a failing one is logged.
-func laws(t *testing.T, law func(t *testing.T, r *rand.Rand, in eviction.Inputs)) {
+// checkInvariant calls check with random nodes; the seed of a failure is logged.
+func checkInvariant(t *testing.T, check func(t *testing.T, r *rand.Rand, in eviction.Inputs)) {
 	t.Helper()
 	for seed := range uint64(800) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		in := randomInputs(r, 1+r.IntN(9), seed%2 == 1)
-		law(t, r, in)
+		check(t, r, in)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -140,7 +140,7 @@ func order(p *eviction.Plan) (names []string) {
 }
 
 func TestEqualInputsGiveEqualPlans(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before, err := json.Marshal(in)
 		require.NoError(t, err)
 		a := in.Plan()
@@ -161,8 +161,8 @@ func TestEqualInputsGiveEqualPlans(t *testing.T) {
 	})
 }
 
-func TestNoPodIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+func TestNobodyIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		p := in.Plan()
 		if p.Chosen == nil {
 			assert.Empty(t, p.Ranking)
@@ -184,8 +184,8 @@ func TestNoPodIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
 	})
 }
 
-func TestAHigherPriorityNeverEvictsAPodEarlier(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+func TestAHigherPriorityNeverMakesAPodGoEarlier(t *testing.T) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before := in.Plan()
 		if before.Chosen == nil {
 			return
@@ -204,8 +204,8 @@ func TestAHigherPriorityNeverEvictsAPodEarlier(t *testing.T) {
 	})
 }
 
-func TestRemovingAPodKeepsTheOrderOfTheOthers(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		before := in.Plan()
 		if before.Chosen == nil {
 			return
@@ -218,8 +218,8 @@ func TestRemovingAPodKeepsTheOrderOfTheOthers(t *testing.T) {
 	})
 }
 
-func TestUsageBeyondTheCapacityEvictsNoPod(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		in.MachineMemory = 1000
 		n := &in.Summary.Node
 		n.Memory = &statsapi.MemoryStats{AvailableBytes: new(uint64(0)), WorkingSetBytes: new(1001 + r.Uint64())}
@@ -236,8 +236,8 @@ func TestUsageBeyondTheCapacityEvictsNoPod(t *testing.T) {
 	})
 }
 
-func TestRequestsMatchPodRequests(t *testing.T) {
-	laws(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
+func TestWhatAPodRequestsIsWhatPodRequestsSays(t *testing.T) {
+	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		pod := in.Pods[0].DeepCopy()
 		list := func() v1.ResourceList {
 			return v1.ResourceList{v1.ResourceMemory: *resource.NewQuantity(int64(r.IntN(1000)), resource.DecimalSI), v1.ResourceEphemeralStorage: *resource.NewQuantity(int64(r.IntN(1000)), resource.DecimalSI)}

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A court checks a Manager while its environment changes at random.
+// A court checks the invariants of a Manager while pods and containers change at random.
 type court struct {
 	*node
 	seed uint64
@@ -38,7 +38,7 @@ func (c *court) draw(n int) int {
 	return c.random.IntN(n)
 }
 
-// Probe implements prober.Handler: it is fast, slow, or hangs, and returns any result.
+// Probe implements prober.Handler: it is fast, slow or hangs, with a random outcome.
 func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
 	place := string(t.Pod.UID) + "/" + t.Container.Name
 	key := place + "/" + t.Kind.String()
@@ -71,7 +71,7 @@ func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, err
 	}
 }
 
-// changed records the expectations that follow from a result.
+// changed records the consequences of a result.
 func (c *court) changed(change prober.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,9 +81,9 @@ func (c *court) changed(change prober.Change) {
 	}
 }
 
-// forget drops the suspended probes of a pod.
+// forget drops the final results of a pod.
 func (c *court) forget(uid types.UID) {
-	synctest.Wait() // until that has been reported
+	synctest.Wait() // until the results have been delivered
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range 2 {
@@ -152,7 +152,7 @@ func TestInvariantsHoldUnderRandomChanges(t *testing.T) {
 					m.StopLiveness(p)
 				case 6:
 					m.Trigger(p.UID)
-				case 7: // another spec: a probe that is removed for a while starts over
+				case 7: // another spec: a probe that was removed starts from the beginning
 					c.forget(p.UID)
 					p.Spec.Containers[0].LivenessProbe, p.Spec.Containers[1].LivenessProbe = p.Spec.Containers[1].LivenessProbe, p.Spec.Containers[0].LivenessProbe
 				case 8:
