@@ -85,7 +85,7 @@ func probedContainers(pod *v1.Pod) []*v1.Container {
 	return list
 }
 
-func findWorker(workers []*worker, container string, k Kind) *worker {
+func findWorker(workers []*worker, container string, k ProbeKind) *worker {
 	for _, w := range workers {
 		if w.container.Name == container && w.kind == k {
 			return w
@@ -103,7 +103,7 @@ func (m *Manager) setLocked(w *worker, c *v1.Container, probe *v1.Probe) {
 		w.probe = probe
 		return
 	}
-	t := TimingOf(probe)
+	t := timingOf(probe)
 	if m.cfg.Schedule.Timing != nil {
 		t = m.cfg.Schedule.Timing(w.pod.pod, c.Name, w.kind, t).defaults()
 	}

@@ -53,7 +53,7 @@ func (w world) live(t testing.TB) world {
 		r.Pod, r.Container, r.Kind, r.Duration = pod, "nginx", prober.Liveness, second
 		w.Prober().Ran(r)
 	}
-	w.Prober().Deferred(prober.DeferInfo{Kind: prober.Startup})
+	w.Prober().Deferred(nil, "", prober.Startup)
 	e := w.Eviction()
 	e.Passed(eviction.PassInfo{Duration: second})
 	e.Evicted(eviction.Eviction{Signal: "memory.available"})
@@ -71,8 +71,8 @@ func (w world) live(t testing.TB) world {
 	w.CPU().Pool(cpu.PoolInfo{})
 	w.Memory().Pinned(memory.PinInfo{})
 	w.Topology().Admitted(topology.AdmitInfo{Took: second})
-	w.Allocation().Decided(allocation.DecisionInfo{After: allocation.Infeasible, Message: "…enough capacity…"})
-	w.Allocation().Decided(allocation.DecisionInfo{Before: allocation.Deferred, After: allocation.NotPending, Trigger: allocation.PodsRemoved})
+	w.Allocation().Decided(allocation.DecisionInfo{After: v1.PodReasonInfeasible, Message: "…enough capacity…"})
+	w.Allocation().Decided(allocation.DecisionInfo{Before: v1.PodReasonDeferred, Trigger: "pods_removed"})
 	w.Allocation().Resized(allocation.ResizedInfo{Duration: second})
 	w.Sources().Set(podsource.SetInfo{Source: "file", Pods: 2, Rejected: 1})
 	w.Sources().Failed(podsource.FailedInfo{Source: "file"})

@@ -27,7 +27,7 @@ func (p *plegMetrics) declare(s *family.Set) {
 	p.failed = s.Counter(relisted, "kubeparts_pleg_relist_errors_total", "Lists that failed.")
 	p.unhinted = s.Counter(relisted, "kubeparts_pleg_unhinted_changes_total", "Changes that the runtime gave no hint of in time.")
 	p.stale = s.Gauge(relisted, "kubeparts_pleg_stale_pods", "Pods that could not be inspected when last tried.")
-	p.hints = s.Gauges(relisted, "kubeparts_pleg_hints", "What the hints of the runtime are worth: 1 for the state they are in.", "state")
+	p.hints = s.Gauges(relisted, "kubeparts_pleg_hints", "State of the runtime's event stream: 1 for the current state.", "state")
 }
 
 // PLEG returns the hooks of a pleg.Generator.

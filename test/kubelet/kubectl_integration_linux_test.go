@@ -29,22 +29,22 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 	kubectl := lab.NewKubectl(t, w.control.Kubeconfig)
 	t.Run("together", func(t *testing.T) {
 		for name, test := range map[string]func(desk){
-			"run, get and describe":  kubectlRun,
-			"logs":                   kubectlLogs,
-			"logs across rotations":  kubectlLogsRotated,
-			"exec":                   kubectlExec,
-			"exec in a terminal":     kubectlTerminal,
-			"attach":                 kubectlAttach,
-			"port-forward":           kubectlForward,
-			"cp":                     kubectlCopy,
-			"debug":                  kubectlDebug,
-			"delete with grace":      kubectlDelete,
-			"what the node consumes": kubectlMetrics,
-			"what a scraper gets":    kubectlScrapes,
-			"a static pod":           kubectlStatic,
-			"a certificate to show":  kubectlServing,
-			"anonymous access":       kubectlAnonymous,
-			"a node of processes":    kubectlProcesses,
+			"run, get and describe": kubectlRun,
+			"logs":                  kubectlLogs,
+			"logs across rotations": kubectlLogsRotated,
+			"exec":                  kubectlExec,
+			"exec in a terminal":    kubectlTerminal,
+			"attach":                kubectlAttach,
+			"port-forward":          kubectlForward,
+			"cp":                    kubectlCopy,
+			"debug":                 kubectlDebug,
+			"delete with grace":     kubectlDelete,
+			"usage of the node":     kubectlMetrics,
+			"what a scraper gets":   kubectlScrapes,
+			"a static pod":          kubectlStatic,
+			"a certificate to show": kubectlServing,
+			"anonymous access":      kubectlAnonymous,
+			"a node of processes":   kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -188,9 +188,9 @@ func kubectlForward(d desk) {
 		addr := d.forwarded("echo", 8080)
 		echoes(d.t, addr, 1)
 		echoes(d.t, addr, 40)
-		// A port where nobody listens is said to be one.
+		// The error of a port without a listener names it.
 		_, said := d.background("port-forward", "pod/echo", "--address=127.0.0.1", ":9")
-		d.until("nobody listens", func() error {
+		d.until("the port has no listener", func() error {
 			at := forwarding.FindStringSubmatch(said.String())
 			if at == nil {
 				return fmt.Errorf("%q", said)

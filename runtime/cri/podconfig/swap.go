@@ -22,7 +22,7 @@ func (n Node) limitSwap(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c 
 
 // MaySwap reports whether the container may swap (rule cm-41). The amount depends on its
 // memory request, so a resize of its memory changes the swap limit too;
-// allocation.NodeFacts needs this.
+// allocation.NodeConstraints needs this.
 func (n Node) MaySwap(pod *v1.Pod, c *v1.Container) bool {
 	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
 	return n.Swap.Controller && n.Swap.Limited && n.CgroupVersion == 2 && !podspec.IsCritical(pod) &&
