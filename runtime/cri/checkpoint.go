@@ -18,7 +18,7 @@ func (r *Runtime) Checkpoint(ctx context.Context, containerID, location string, 
 		return fmt.Errorf("cri: checkpoint container %s: the timeout is negative: %v", containerID, timeout)
 	}
 	err := r.cfg.Runtime.CheckpointContainer(r.quiet(ctx), &runtimeapi.CheckpointContainerRequest{
-		ContainerId: bare(containerID), Location: location,
+		ContainerId: runtimeID(containerID), Location: location,
 		Timeout: int64((timeout + time.Second - 1) / time.Second),
 	})
 	if err != nil {

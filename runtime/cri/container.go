@@ -147,7 +147,7 @@ func (s *podSync) targetID(name string) string {
 			continue
 		}
 		if target := s.status.Container(e.TargetContainerName); target != nil {
-			return bare(target.ID)
+			return runtimeID(target.ID)
 		}
 	}
 	return ""

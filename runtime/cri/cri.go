@@ -129,10 +129,10 @@ func New(cfg Config) (*Runtime, error) {
 func (r *Runtime) quiet(ctx context.Context) context.Context { return quiet.Context(ctx, r.log) }
 
 // id returns the container ID with the prefix "<name>://".
-func (r *Runtime) id(bare string) string { return r.cfg.Name + "://" + bare }
+func (r *Runtime) id(runtimeID string) string { return r.cfg.Name + "://" + runtimeID }
 
-// bare returns a container ID without its prefix.
-func bare(id string) string {
+// runtimeID returns a container ID without the prefix of id.
+func runtimeID(id string) string {
 	if _, after, ok := strings.Cut(id, "://"); ok {
 		return after
 	}

@@ -20,7 +20,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		defer cancel()
 		timeout = whole + time.Second
 	}
-	stdout, stderr, err := r.cfg.Runtime.ExecSync(r.quiet(bounded), bare(containerID), cmd, timeout)
+	stdout, stderr, err := r.cfg.Runtime.ExecSync(r.quiet(bounded), runtimeID(containerID), cmd, timeout)
 	result := runtime.ExecResult{Stdout: stdout, Stderr: stderr}
 	// The CRI services report a failed command as an error with the exit status.
 	if exit, ok := errors.AsType[interface {

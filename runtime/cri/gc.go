@@ -80,7 +80,7 @@ const (
 // deadContainers returns the containers to remove, the oldest first.
 func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time) []deadContainer {
 	policy = withDefaults(policy)
-	var goes []deadContainer
+	var remove []deadContainer
 	units := map[unit][]deadContainer{} // the retained instances of each container, newest first
 	for _, pod := range pods {
 		why := ""
@@ -97,21 +97,21 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 			switch {
 			case c.State == runtime.ContainerRunning:
 			case why != "":
-				goes = append(goes, d)
+				remove = append(remove, d)
 			case now.Sub(c.CreatedAt) < policy.MinAge:
 			case c.State == runtime.ContainerCreated && !old:
 				// It is about to be started, unless a newer instance exists.
 			case policy.MaxPerContainer >= 0 && len(units[u]) >= policy.MaxPerContainer:
 				d.reason = reasonNewerInstances
-				goes = append(goes, d)
+				remove = append(remove, d)
 			default:
 				units[u] = append(units[u], d)
 			}
 		}
 	}
-	goes = append(goes, aboveLimit(units, policy.MaxContainers)...)
-	slices.SortFunc(goes, oldest)
-	return goes
+	remove = append(remove, aboveLimit(units, policy.MaxContainers)...)
+	slices.SortFunc(remove, oldest)
+	return remove
 }
 
 // A unit is all instances of one container of one pod.
@@ -131,14 +131,14 @@ func aboveLimit(units map[unit][]deadContainer, limit int) []deadContainer {
 	if limit <= 0 || total <= limit {
 		return nil
 	}
-	var goes, rest []deadContainer
+	var remove, rest []deadContainer
 	share := max(limit/len(units), 1)
 	for _, kept := range units {
 		n := min(len(kept), share)
-		rest, goes = append(rest, kept[:n]...), append(goes, withReason(reasonAboveShare, kept[n:])...)
+		rest, remove = append(rest, kept[:n]...), append(remove, withReason(reasonAboveShare, kept[n:])...)
 	}
 	slices.SortFunc(rest, oldest)
-	return append(goes, withReason(reasonOldest, rest[:max(len(rest)-limit, 0)])...)
+	return append(remove, withReason(reasonOldest, rest[:max(len(rest)-limit, 0)])...)
 }
 
 func withReason(why string, all []deadContainer) []deadContainer {
@@ -177,7 +177,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 
 // collect removes a dead container and its log.
 func (r *Runtime) collect(ctx context.Context, d deadContainer) error {
-	id := bare(d.container.ID)
+	id := runtimeID(d.container.ID)
 	if d.container.State == runtime.ContainerUnknown {
 		if err := r.cfg.Runtime.StopContainer(r.quiet(ctx), id, leastGrace); err != nil && !isNotFound(err) {
 			return fmt.Errorf("cri: stop container %s in unknown state: %w", id, err)

@@ -87,7 +87,7 @@ func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 			continue
 		}
 		begun := time.Now()
-		if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
+		if err := s.unfinishedHook(ctx, c, runtimeID(inst.ID)); err != nil {
 			s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: joinContextErr(ctx, err), Reason: "PostStartHookError"}, begun)
 		}
 	}
@@ -102,7 +102,7 @@ func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
 	bounded, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	err := r.runHook(bounded, hook{
-		kind: "PreStop", pod: t.pod, container: t.spec, handler: t.spec.Lifecycle.PreStop, id: bare(t.id), ips: t.ips, event: t.event,
+		kind: "PreStop", pod: t.pod, container: t.spec, handler: t.spec.Lifecycle.PreStop, id: runtimeID(t.id), ips: t.ips, event: t.event,
 	})
 	if err != nil && bounded.Err() == nil {
 		t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")

@@ -57,8 +57,8 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
 		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
 	})
-	newestFirst(st.Containers, func(c *runtime.ContainerStatus) made {
-		return made{c.Name, int64(c.RestartCount), c.CreatedAt, c.ID}
+	newestFirst(st.Containers, func(c *runtime.ContainerStatus) instanceOrder {
+		return instanceOrder{c.Name, int64(c.RestartCount), c.CreatedAt, c.ID}
 	})
 	if len(st.Sandboxes) > 0 && st.Sandboxes[0].State == runtime.SandboxReady {
 		st.IPs = slices.Clone(st.Sandboxes[0].IPs)

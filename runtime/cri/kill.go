@@ -201,7 +201,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	}
 	for {
 		left := max(int64(math.Ceil(time.Until(deadline).Seconds())), minTermGrace(grace))
-		err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
+		err := r.cfg.Runtime.StopContainer(r.quiet(ctx), runtimeID(t.id), left)
 		if err == nil || isNotFound(err) {
 			return nil
 		}
@@ -254,7 +254,7 @@ func graceOf(pod *v1.Pod, own *int64) int64 {
 // restore restores the spec of a container that is not in the pod's spec, or whose pod is
 // orphaned, from the annotations written at its creation.
 func (r *Runtime) restore(ctx context.Context, t *target) error {
-	s, err := r.containerStatus(ctx, bare(t.id))
+	s, err := r.containerStatus(ctx, runtimeID(t.id))
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 		slices.SortFunc(p.Sandboxes, func(a, b runtime.Sandbox) int {
 			return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
 		})
-		newestFirst(p.Containers, func(c *runtime.Container) made { return made{c.Name, int64(c.Attempt), c.CreatedAt, c.ID} })
+		newestFirst(p.Containers, func(c *runtime.Container) instanceOrder { return instanceOrder{c.Name, int64(c.Attempt), c.CreatedAt, c.ID} })
 		pods = append(pods, p)
 	}
 	slices.SortFunc(pods, func(a, b *runtime.Pod) int {
@@ -115,8 +115,8 @@ func newest(a, b time.Time, aID, bID string) int {
 	return cmp.Or(b.Compare(a), cmp.Compare(aID, bID))
 }
 
-// made identifies the order of an instance.
-type made struct {
+// An instanceOrder contains the sort keys of an instance.
+type instanceOrder struct {
 	name    string
 	attempt int64
 	created time.Time
@@ -126,7 +126,7 @@ type made struct {
 // newestFirst sorts instances as newest does, and those of one container by attempt: if
 // the clock was set back, the latest instance has an earlier creation time than
 // terminated ones.
-func newestFirst[T any](list []T, of func(*T) made) {
+func newestFirst[T any](list []T, of func(*T) instanceOrder) {
 	slices.SortFunc(list, func(a, b T) int {
 		x, y := of(&a), of(&b)
 		return newest(x.created, y.created, x.id, y.id)

@@ -11,7 +11,7 @@ import (
 // LogPath implements [runtime.LogReader]. It returns the path that the runtime reports,
 // which another agent may have chosen.
 func (r *Runtime) LogPath(ctx context.Context, containerID string) (string, error) {
-	st, err := r.containerStatus(ctx, bare(containerID))
+	st, err := r.containerStatus(ctx, runtimeID(containerID))
 	if err != nil {
 		return "", err
 	}
@@ -23,7 +23,7 @@ func (r *Runtime) LogPath(ctx context.Context, containerID string) (string, erro
 
 // ReopenLog implements [runtime.LogRotator].
 func (r *Runtime) ReopenLog(ctx context.Context, containerID string) error {
-	if err := r.cfg.Runtime.ReopenContainerLog(r.quiet(ctx), bare(containerID)); err != nil {
+	if err := r.cfg.Runtime.ReopenContainerLog(r.quiet(ctx), runtimeID(containerID)); err != nil {
 		return fmt.Errorf("cri: reopen the log of container %s: %w", containerID, err)
 	}
 	return nil

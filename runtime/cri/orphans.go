@@ -83,7 +83,7 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	for _, pod := range pods {
 		for _, c := range pod.Containers {
 			if c.State != runtime.ContainerExited {
-				alive[linkName(pod.Name, pod.Namespace, c.Name, bare(c.ID))] = true
+				alive[linkName(pod.Name, pod.Namespace, c.Name, runtimeID(c.ID))] = true
 			}
 		}
 	}

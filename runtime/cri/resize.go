@@ -73,7 +73,7 @@ func (s *podSync) statusBeforeRestarts(p plan.Plan) *runtime.PodStatus {
 func (s *podSync) checkpointResize(p plan.Plan) {
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		for i := range p.Resize {
-			rec.Actuated[p.Resize[i].Name] = actuated{ID: bare(p.Resize[i].ID), Resources: *p.Resize[i].To}
+			rec.Actuated[p.Resize[i].Name] = actuated{ID: runtimeID(p.Resize[i].ID), Resources: *p.Resize[i].To}
 		}
 		if p.ResizePod != nil {
 			rec.Pod = p.ResizePod.To
@@ -93,7 +93,7 @@ func (s *podSync) memoryUsage(ctx context.Context, steps []allocation.ResizeStep
 		if c == nil {
 			continue
 		}
-		stats, err := s.r.cfg.Runtime.ContainerStats(s.r.quiet(ctx), bare(c.ID))
+		stats, err := s.r.cfg.Runtime.ContainerStats(s.r.quiet(ctx), runtimeID(c.ID))
 		if used := stats.GetMemory().GetUsageBytes(); err == nil && used != nil {
 			usage[c.Name] = int64(used.GetValue())
 		}
@@ -129,11 +129,11 @@ func (r *resizer) UpdateContainerResources(ctx context.Context, name string, all
 		return nil
 	}
 	in := podconfig.PodInput{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
-	if err := r.r.updateContainer(ctx, bare(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
+	if err := r.r.updateContainer(ctx, runtimeID(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
 		return err
 	}
 	r.r.checkpoints.update(r.pod, func(rec *podCheckpoint) {
-		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.ComputeResources(&all)}
+		rec.Actuated[name] = actuated{ID: runtimeID(inst.ID), Resources: allocation.ComputeResources(&all)}
 	})
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
 			return err
 		}
 	}
-	id := bare(gone.ID)
+	id := runtimeID(gone.ID)
 	status, err := s.r.containerStatus(ctx, id)
 	switch {
 	case isNotFound(err):

@@ -47,17 +47,17 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
 	if err != nil && ctx.Err() == nil {
-		if made := s.sandboxMade(ctx, p.Attempt); made != "" {
-			return made, nil
+		if id := s.findSandbox(ctx, p.Attempt); id != "" {
+			return id, nil
 		}
 	}
 	s.fresh = err == nil && len(s.status.Containers) == 0
 	return id, err
 }
 
-// sandboxMade returns the ID of the pod's sandbox with the attempt if it is ready: the
+// findSandbox returns the ID of the pod's sandbox with the attempt if it is ready: the
 // response of the call that created it was lost.
-func (s *podSync) sandboxMade(ctx context.Context, attempt uint32) string {
+func (s *podSync) findSandbox(ctx context.Context, attempt uint32) string {
 	sandboxes, _, err := s.r.list(ctx, s.pod.UID)
 	if err != nil {
 		return "" // the next sync lists again

@@ -56,7 +56,7 @@ type instance struct {
 
 // startContainer pulls the image, and creates and starts an instance.
 func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
-	inst := &instance{id: bare(st.Resume), attempt: uint32(st.RestartCount)}
+	inst := &instance{id: runtimeID(st.Resume), attempt: uint32(st.RestartCount)}
 	if st.Resume == "" {
 		var err error
 		if inst, err = s.create(ctx, st); err != nil {
@@ -147,7 +147,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	s.trace.begin("EnsureImage", c.Name)
 	image, user, err := s.ensure(ctx, c)
 	if err != nil {
-		return nil, s.noImage(ctx, c, err)
+		return nil, s.imageFailed(ctx, c, err)
 	}
 	s.trace.begin("ConfigContainer", c.Name)
 	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
@@ -155,7 +155,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755)
 	}
 	if why, ok := errors.AsType[*startError](err); ok {
-		return nil, s.noImage(ctx, c, why) // of an image volume
+		return nil, s.imageFailed(ctx, c, why) // of an image volume
 	}
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerConfigError", "", err)
@@ -198,8 +198,8 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	return inst, nil
 }
 
-// noImage records the event of a missing image and returns err.
-func (s *podSync) noImage(ctx context.Context, c *v1.Container, err error) error {
+// imageFailed records the event of a missing image and returns err.
+func (s *podSync) imageFailed(ctx context.Context, c *v1.Container, err error) error {
 	if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
 		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", "Error: "+why.reason)
 	}

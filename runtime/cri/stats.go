@@ -14,7 +14,7 @@ import (
 
 // ContainerStats implements [runtime.StatsProvider].
 func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runtime.ContainerStats, error) {
-	answer, err := r.cfg.Runtime.ContainerStats(r.quiet(ctx), bare(containerID))
+	answer, err := r.cfg.Runtime.ContainerStats(r.quiet(ctx), runtimeID(containerID))
 	if err != nil {
 		return nil, fmt.Errorf("cri: stats of container %s: %w", containerID, err)
 	}

@@ -40,7 +40,7 @@ var errNoStreamer = fmt.Errorf("Config.Calls.Streams is nil: %w", runtime.ErrUns
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
 	wrap := func(err error) error { return fmt.Errorf("cri: exec %q in container %s: %w", cmd, containerID, err) }
 	if r.local != nil {
-		code, err := r.local.StreamExec(r.quiet(ctx), bare(containerID), cmd, s)
+		code, err := r.local.StreamExec(r.quiet(ctx), runtimeID(containerID), cmd, s)
 		if err != nil {
 			return 0, wrap(classify(ctx, ctx, err))
 		}
@@ -64,7 +64,7 @@ func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []stri
 func (r *Runtime) Attach(ctx context.Context, containerID string, s runtime.Streams) error {
 	wrap := func(err error) error { return fmt.Errorf("cri: attach to container %s: %w", containerID, err) }
 	if r.local != nil {
-		if err := r.local.StreamAttach(r.quiet(ctx), bare(containerID), s); err != nil {
+		if err := r.local.StreamAttach(r.quiet(ctx), runtimeID(containerID), s); err != nil {
 			return wrap(classify(ctx, ctx, err))
 		}
 		return nil
@@ -115,7 +115,7 @@ func (r *Runtime) PortForward(ctx context.Context, uid types.UID, port int32, co
 // ExecURL implements [runtime.StreamServer].
 func (r *Runtime) ExecURL(ctx context.Context, containerID string, cmd []string, opts runtime.StreamOptions) (*url.URL, error) {
 	answer, err := r.cfg.Runtime.Exec(r.quiet(ctx), &runtimeapi.ExecRequest{
-		ContainerId: bare(containerID), Cmd: cmd,
+		ContainerId: runtimeID(containerID), Cmd: cmd,
 		Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr && !opts.TTY, Tty: opts.TTY,
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Runtime) ExecURL(ctx context.Context, containerID string, cmd []string,
 // AttachURL implements [runtime.StreamServer].
 func (r *Runtime) AttachURL(ctx context.Context, containerID string, opts runtime.StreamOptions) (*url.URL, error) {
 	answer, err := r.cfg.Runtime.Attach(r.quiet(ctx), &runtimeapi.AttachRequest{
-		ContainerId: bare(containerID),
+		ContainerId: runtimeID(containerID),
 		Stdin:       opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr && !opts.TTY, Tty: opts.TTY,
 	})
 	if err != nil {

@@ -43,7 +43,7 @@ func (e *terminations) update(st *runtime.PodStatus) {
 			if found == nil {
 				found = map[string]runtime.ContainerStatus{}
 			}
-			found[bare(c.ID)] = c
+			found[runtimeID(c.ID)] = c
 		}
 	}
 	e.mu.Lock()

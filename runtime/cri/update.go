@@ -16,7 +16,7 @@ import (
 
 // UpdateResources implements [runtime.ResourceUpdater].
 func (r *Runtime) UpdateResources(ctx context.Context, containerID string, resources v1.ResourceRequirements) error {
-	return r.updateContainer(ctx, bare(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.Dirs.Root), resources))
+	return r.updateContainer(ctx, runtimeID(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.Dirs.Root), resources))
 }
 
 // updateContainer changes the resources of a running container. id has no prefix.

@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// String returns the plan in text: one line per step with its reason, in the
-// order of the steps. Words are for people and may change.
+// String returns one line of text for each step with its reason, in the order of the steps.
+// The text is for logs and status pages and may change.
 func (p Plan) String() string {
 	var lines []string
 	printf := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
