@@ -1,149 +1,149 @@
-// Package kubeparts is the kubelet's subsystems as packages of their own, for
-// people who build node agents. This package holds no code: it tells the story
-// of one pod, and draws how the packages hang together.
+// Package kubeparts is the root of a module with the subsystems of the kubelet as packages.
+// It contains no code. This page describes the lifecycle of one pod through the packages,
+// and the import graph.
 //
-// # The story of one pod
+// # The lifecycle of a pod
 //
-// Somebody writes web.yaml into a directory. podsource sees the file, checks
-// and completes it as an API server would, gives it the name, UID and
-// annotations of a static pod, and hands the whole set of pods it now knows to
-// its Merge, which compares it with the set before and says: added, web. In a
-// cluster kube/client is a second source, of the pods that were bound to this node.
+// A file web.yaml is created in the manifest directory. podsource decodes, defaults and
+// validates it as an API server would, and gives the pod the name, UID and annotations of a
+// static pod. It passes the complete set of its pods to podsource.Merge, which compares it
+// with the previous set and reports that web was added. In a cluster kube/client is a second
+// source, with the pods that are bound to the node.
 //
-// podworker.Loop takes note that web is wanted, and podworker.Workers give it a
-// life of its own, under its UID. As soon as pleg has looked at the runtime once
-// the life begins: Sync.
+// podworker.Loop adds web to the desired pods, and podworker.Workers create a worker for its
+// UID. After the first relist of pleg the worker calls Sync.
 //
-// podworker.Pipeline is what a Sync does. It asks whether the pod may run here:
-// eviction, whether the node has too little of something; allocation and admission,
-// whether it fits; the managers below cm, whether there are the CPUs, the memory and
-// the devices that it wants for itself. It lets status compute what can be said of
-// the pod, which is Pending; cm makes its cgroup, with the limits that follow from
-// its spec; volume gets its volumes ready, each by the plugin that knows its kind,
-// from objects that kube/client has read, or a directory; it has prober watch over
-// its containers, and it tells the runtime: SyncPod. imagegc holds the pod's images
-// while that lasts. In runtime/cri plan.Compute, a pure function, finds that a
-// sandbox and the first init container are due, and why, and the engine carries that
-// out over the CRI, with the names, labels and log paths of the kubelet.
+// podworker.Pipeline implements Sync. It admits the pod: eviction rejects it under node
+// pressure, allocation and admission if it does not fit, and the managers below cm if CPUs,
+// memory or devices are not available. status computes the status, which is Pending. cm
+// creates the cgroup, with the limits that follow from the spec. volume mounts the volumes,
+// each with its plugin, from objects that kube/client or a directory provides. prober starts
+// the probes, and runtime.Runtime gets a SyncPod, during which imagegc does not remove the
+// pod's images. In runtime/cri the pure function plan.Compute decides that a sandbox and the
+// first init container are to be created, and the engine carries this out over the CRI, with
+// the names, labels and log paths of the kubelet.
 //
-// The init container exits. pleg hears of it at once where the runtime gives
-// hints, else at the next list. It inspects web, keeps what it saw, and tells the
-// Loop, which makes web due again. The next Sync sees the exit and starts the
-// server; the one after that sees it running, and status.Manager hands the
-// status.StatusSink a pod that is Running, and Ready once prober's readiness
-// probe has found it so; kube/client writes that into the mirror pod. From now on
-// nothing happens for web but its probes, and that costs nothing else.
+// The init container exits. If the runtime has an event stream, pleg is notified immediately,
+// otherwise it observes the exit in the next relist. It inspects web, caches the result and
+// notifies the Loop, which syncs web again. This Sync starts the server, and the next one
+// observes that it runs. status.Manager passes the status to the status.StatusSink: Running,
+// and Ready when the readiness probe has succeeded; kube/client writes it into the mirror
+// pod. From then on only the probes of web run.
 //
-// A Secret that web shows is changed. kube/client sees it, volume.Manager is told and
-// has the plugin write the files anew, in one step: no pod is synced for that.
+// A Secret that web mounts changes. kube/client observes the change, and volume.Manager has
+// the plugin replace the files atomically. No pod is synced for this.
 //
-// The server crashes. pleg, Loop, Sync: the plan starts it again, at once the
-// first time, after 10 s the second (CrashLoopBackOff), and its restart count is
-// in the labels and annotations of the containers, where a later agent finds it.
+// The server crashes. pleg, Loop and Sync follow as before. The plan restarts the container
+// without delay the first time and after 10 s the second time (CrashLoopBackOff). The restart
+// count is stored in the labels and annotations of containers, from which a later agent
+// restores it.
 //
-// The disk fills up. eviction reads in the summary of cm/stats that a threshold is
-// met; it has imagegc delete the images that nobody uses, and where that is not
-// enough it ranks the pods and ends the first: that one's status says Evicted and
-// why, kube/node tells the cluster that the node is under pressure, and no pod is
-// admitted that would make it worse.
+// The disk fills up. eviction finds in the summary of cm/stats that a threshold is met. It has
+// imagegc remove unused images and, if that is not enough, ranks the pods and kills the first,
+// whose status has the reason Evicted. kube/node reports the pressure to the cluster, and pods
+// that would increase it are rejected.
 //
-// The file goes away. The Loop ends web's life: Terminate stops what runs, with
-// TERM, the grace period, KILL; Cleanup unmounts the volumes, removes the cgroup and
-// gives back the rest; the last status is delivered, the dead containers and their
-// logs are collected, and web is forgotten.
+// The file is removed. The Loop terminates web: Terminate stops the containers, with TERM, the
+// grace period, and KILL; Cleanup unmounts the volumes, removes the cgroup and releases
+// resources. The last status is delivered, the exited containers and their logs are removed by
+// garbage collection, and the worker is deleted.
 //
-// The agent is killed in the middle of all this. Nothing of the pod notices. The
-// next agent reads the same files and the same runtime, gives web the same UID,
-// finds its volumes mounted and its cgroup where it was, and goes on where the
-// other one was.
+// The agent is killed at any point of this. The containers continue to run. The next agent
+// reads the same files and the same runtime, gives web the same UID, finds its volumes and its
+// cgroup, and continues.
 //
-// Somebody runs kubectl logs, exec or top. The API server asks kube/server, which asks
-// kube/auth who that is and whether he may; runtime/cri/logread reads the log across its
-// rotations, the runtime's own streams are passed on, and what kube/metrics has counted
-// by the hooks of all packages is shown by the kubelet's names.
+// A user calls kubectl logs, exec or top. The API server sends a request to kube/server, which
+// authenticates and authorizes it with kube/auth. runtime/cri/logread reads the log across
+// rotated files, the streams of the runtime are passed on, and kube/metrics serves what the
+// hooks of all packages have counted, with the kubelet's names.
 //
-// The machine is about to stop. shutdown hears of it, from logind or whoever else knows,
-// closes the node, ends the pods by their priority, and has the machine wait until the
-// last status has been taken.
+// The machine shuts down. shutdown is notified, by logind for example, rejects new pods,
+// terminates the pods by priority, and delays the machine until the last status is delivered.
 //
 // # The import graph
 //
-// An arrow points at what is imported; there are no others, and a test in each
-// package says so. runtime is the vocabulary of all. The parts in the first four
-// rows do not import each other; the arrows into them are drawn.
+// An arrow points to the imported package. The deps_test.go of each package permits exactly
+// these imports. All packages use the types of runtime. The packages of the first four rows do
+// not import each other, except as drawn below.
 //
-//	runtime ◀── pleg  podsource  podworker  status  allocation  lives: what happens, who is wanted, what is done and said
-//	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         the node: images, pressure, cgroups, what is used
-//	        ◀── prober ──▶ podenv                               whether containers are well
+//	runtime ◀── pleg  podsource  podworker  status  allocation  pods: changes, desired pods, workers, statuses, resources
+//	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         node: images, pressure, cgroups, usage
+//	        ◀── prober ──▶ podenv                               probes
 //	        ◀── volume                                          volumes of pods
 //	admission ──▶ allocation                                    whether a pod fits a node: pure
-//	podsource ──▶ podsource/manifest                            manifests, decoded, defaulted and validated
+//	podsource ──▶ podsource/manifest                            manifests: decoded, defaulted and validated
 //
-//	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
+//	        ◀── shutdown ◀── shutdown/logind                    graceful node shutdown; systemd's notification
 //
-//	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline assembled; nothing else assembles it
+//	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline; only agent assembles it
 //	   ◀── agent/statuspage ──▶ eviction, imagegc, volume, cm/stats, runtime/cri   the state of an agent over HTTP
 //	agent/claim                                                 one agent for a root directory and a runtime
 //	status ◀── status/printer                                   statuses for a terminal
 //
-//	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
-//	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
+//	prober     ◀── prober/grpcprobe                             grpc probes
+//	eviction   ◀┄┄ eviction/notify                              memory notifications of the kernel, by an interface
 //
-//	volume ◀── volume/emptydir, secret, configmap, csi …        kinds of volumes, each a plugin
+//	volume ◀── volume/emptydir, secret, configmap, csi …        volume plugins
 //	       ◀── volume/objectdir                                 ConfigMaps and Secrets from files
-//	       ◀── volume/volumetest                                a mounter in memory, and the plugins' suite
-//	       ◀── volume/payload ──▶ volume/atomic, podenv         files as values, and how they are written
-//	volume/token, volume/csi/register                           tokens in time; plugins that announce themselves
+//	       ◀── volume/volumetest                                an in-memory mounter, and the suite for plugins
+//	       ◀── volume/payload ──▶ volume/atomic, podenv         the files of an object, and their atomic replacement
+//	volume/token, volume/csi/register                           service account tokens; registration of CSI drivers
 //
 //	cm, cm/stats ──▶ cm/cgroups ◀── cm/cgroups/host             cgroups as values, and those of this machine
-//	cm/managers ──▶ cm/cpu, cm/memory, cm/device                joins the managers for a CRI runtime
-//	        └── all of them ──▶ cm/topology, cm/state           the machine's shape, and records
-//	cm/podresources ──▶ cm/device, cm/memory                    tells monitors who has what
+//	cm/managers ──▶ cm/cpu, cm/memory, cm/device                combines the resource managers for a CRI runtime
+//	        └── all of them ──▶ cm/topology, cm/state           topology of the machine, and checkpoints
+//	cm/podresources ──▶ cm/device, cm/memory                    the pod resources API
 //
-//	runtime/cri ──▶ runtime/cri/plan                            what is due: pure
-//	    │       ──▶ runtime/cri/podconfig ──▶ podenv            what the CRI is asked for: pure
-//	    │       ──▶ runtime/cri/images                          pulls, and who may use what was pulled
-//	    │       ──▶ runtime/cri/credentials                     what to pull with
+//	runtime/cri ──▶ runtime/cri/plan                            the next steps of a pod: pure
+//	    │       ──▶ runtime/cri/podconfig ──▶ podenv            CRI requests: pure
+//	    │       ──▶ runtime/cri/images                          pulls, and which pods may use a pulled image
+//	    │       ──▶ runtime/cri/credentials                     credentials for pulls
 //	    │       ──▶ allocation                                  the order of a resize
-//	    ├── runtime/cri/remote                                  connects the engine to a socket
-//	    ├── runtime/cri/streaming                               connects it to a runtime's streaming server
-//	    ├── runtime/cri/streamserver                            serves such streams: runtime/cri/serve, kube/server
-//	    ├── runtime/cri/userns                                  the host's IDs for user namespaces
-//	    ├── runtime/cri/logrotate, logread                      keeps logs small; reads them across that
-//	    ├── runtime/process                                     implements the CRI's Go interfaces
+//	    ├── runtime/cri/remote                                  connects to a CRI socket
+//	    ├── runtime/cri/streaming                               client of a runtime's streaming server
+//	    ├── runtime/cri/streamserver                            streaming server: used by runtime/cri/serve and kube/server
+//	    ├── runtime/cri/userns                                  host IDs for user namespaces
+//	    ├── runtime/cri/logrotate, logread                      rotate logs; read them across rotations
+//	    ├── runtime/process                                     implements the CRI's Go interfaces with processes
 //	    ├── runtime/cri/fakecri                                 implements them in memory, for tests
 //	    └── runtime/cri/serve                                   serves them on a socket
 //	runtime/runtimetest                                         an in-memory Runtime, and the conformance suite
 //	sim ──▶ agent, runtimetest                                  a node in virtual time, from a seed
-//	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same over the real engine
-//	       sim/timeline                                         draws what happened; imports nothing of this house
+//	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same with the CRI engine
+//	       sim/timeline                                         draws the history of pods; imports no other package
 //
-//	kube/client ──▶ status, runtime                             pods, statuses, objects of an API server
-//	kube/node ──▶ runtime                                       the node's object and lease
-//	kube/certs, kube/auth                                       who the node is; who asks it
+//	kube/client ──▶ status, runtime                             pods, statuses and objects of an API server
+//	kube/node ──▶ runtime                                       the Node object and its lease
+//	kube/certs, kube/auth                                       certificates; authentication and authorization
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
-//	kube/metrics ──▶ whoever has hooks                          Prometheus collectors, in leaves by what they pull in
-//	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers. All of kube: a module of its own
+//	kube/metrics ──▶ the packages with hooks                    Prometheus collectors, in packages by their dependencies
+//	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers
+//	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
+//	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
-//	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
+//	podenv               environment of a container             runtime/cri, podconfig, prober, volume/payload
+//	internal/restart     effects of an exit                     plan, podconfig, status, allocation, prober, sim
 //	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
-//	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
-//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim
-//	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
-//	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
-//	internal/deptest     pins the arrows                        tests
-//	internal/lab         real runtimes and clusters for tests   tests
-//	internal/script      scenarios as text                      tests
-//	internal/seedrun     a test over many seeds                 tests
-//	internal/mutants     planted bugs that the laws must find   tests
+//	internal/checkpoint  atomic checkpoint files                allocation to volume/csi
+//	internal/pause       interruptible waits                    eviction, logread, logrotate, runtimetest, sim
+//	internal/quiet       routes klog of the CRI client to slog  runtime/cri, images, remote
 //	internal/terminal    makes text safe to print               agent/statuspage, status/printer
+//	internal/deptest     limits imports                         tests
+//	internal/lab         real runtimes and clusters             tests
+//	internal/script      scenarios as text                      tests
+//	internal/seedrun     a test with many seeds                 tests
+//	internal/mutants     mutants that the invariants must find  tests
 //
-//	kube/kubelet ──▶ agent and everything above                 the complete node; kube/kubelet/config reads its configuration
+// # Modules
 //
-// # The seams
+// The core module requires neither client-go nor k8s.io/kubernetes. kube, the packages that
+// need client-go, and examples are modules of their own, released together with the core;
+// test and tools are not released.
 //
-// Three interfaces are where you put your own: podsource.PodSource says which
-// pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Package agent assembles the parts between them, package kube/kubelet
-// those of a complete node of a cluster, and examples/tiny uses two parts alone.
+// # Extension points
+//
+// Three interfaces connect an agent to its surroundings: podsource.PodSource specifies the
+// desired pods, runtime.Runtime runs them, and status.StatusSink receives their statuses.
+// Package agent assembles the packages between them, package kube/kubelet those of a complete
+// node of a cluster, and examples/tiny uses two packages on their own.
 package kubeparts

@@ -41,8 +41,8 @@ type Node struct {
 type Failure struct {
 	runtime.Rejection
 
-	// Lack is the missing resource. Nil if the reason is another one.
-	Lack *Lack
+	// InsufficientResource is the missing resource. Nil if the reason is another one.
+	InsufficientResource *InsufficientResource
 }
 
 // Check returns every reason why pod may not run on the node together with others,

@@ -9,20 +9,20 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// A Lack is an insufficient resource of the node, in its base unit: milli-CPUs, bytes, or a
-// count.
-type Lack struct {
+// An InsufficientResource is a resource of which the node has less than the pod requests, in its base
+// unit: milli-CPUs, bytes, or a count. Used is the sum of the requests of other pods.
+type InsufficientResource struct {
 	Resource                  v1.ResourceName
 	Requested, Used, Capacity int64
 }
 
-// Short returns the missing amount.
-func (l Lack) Short() int64 { return l.Used + l.Requested - l.Capacity }
+// Missing returns the missing amount.
+func (r InsufficientResource) Missing() int64 { return r.Used + r.Requested - r.Capacity }
 
-func (l Lack) failure() Failure {
-	f := failure("OutOf"+string(l.Resource), "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-		l.Resource, l.Requested, l.Used, l.Capacity)
-	f.Lack = &l
+func (r InsufficientResource) failure() Failure {
+	f := failure("OutOf"+string(r.Resource), "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+		r.Resource, r.Requested, r.Used, r.Capacity)
+	f.InsufficientResource = &r
 	return f
 }
 
@@ -44,16 +44,16 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 		}
 	}
 	if limit, ok := node.Allocatable[v1.ResourcePods]; ok && count+1 > limit.Value() {
-		failures = append(failures, Lack{v1.ResourcePods, 1, count, limit.Value()}.failure())
+		failures = append(failures, InsufficientResource{v1.ResourcePods, 1, count, limit.Value()}.failure())
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		capacity, ok := node.Allocatable[name]
 		if !ok && extended(name) {
 			continue
 		}
-		lack := Lack{name, requests[name], used[name], amount(name, capacity)}
-		if lack.Requested > 0 && lack.Short() > 0 {
-			failures = append(failures, lack.failure())
+		r := InsufficientResource{name, requests[name], used[name], amount(name, capacity)}
+		if r.Requested > 0 && r.Missing() > 0 {
+			failures = append(failures, r.failure())
 		}
 	}
 	return failures

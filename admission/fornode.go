@@ -16,7 +16,7 @@ import (
 // ForNode returns the function allocation.Config.Admit of a node: a new pod must
 // pass [Check], a resize must pass [Fit], and the first failure is reported.
 //
-// A pod that lacks only resources may be preceded by others, which the rejection
+// A pod for which only resources are insufficient may be preceded by others, which the rejection
 // lists in Preempt: pods that terminate, if the pod fits without them (the
 // scheduler assigns the resources of a deleted pod at once; a kubelet runs both,
 // rules sl-19 and sl-23); else, for a critical pod, those that it preempts
@@ -28,7 +28,7 @@ import (
 // and must not call the allocation.Manager.
 func ForNode(node func() Node, terminating func(uid types.UID) bool) func(context.Context, allocation.Request) *runtime.Rejection {
 	return func(_ context.Context, req allocation.Request) *runtime.Rejection {
-		if req.Operation == allocation.Resize {
+		if req.Resize {
 			return first(Fit(req.Pod, req.Others, node()))
 		}
 		return admit(req.Pod, req.Others, node(), terminating)
@@ -38,25 +38,25 @@ func ForNode(node func() Node, terminating func(uid types.UID) bool) func(contex
 func admit(pod *v1.Pod, others []*v1.Pod, node Node, terminating func(types.UID) bool) *runtime.Rejection {
 	failures := Check(pod, others, node)
 	rejection := first(failures)
-	if rejection == nil || slices.ContainsFunc(failures, func(f Failure) bool { return f.Lack == nil }) {
+	if rejection == nil || slices.ContainsFunc(failures, func(f Failure) bool { return f.InsufficientResource == nil }) {
 		return rejection
 	}
-	var remaining, ending []*v1.Pod
+	var remaining, terminated []*v1.Pod
 	for _, other := range others {
 		if terminating(other.UID) {
-			ending = append(ending, other)
+			terminated = append(terminated, other)
 		} else {
 			remaining = append(remaining, other)
 		}
 	}
-	if len(ending) > 0 && len(Check(pod, remaining, node)) == 0 {
-		rejection.Preempt = uids(ending)
+	if len(terminated) > 0 && len(Check(pod, remaining, node)) == 0 {
+		rejection.Preempt = uids(terminated)
 		return rejection
 	}
 	if !qos.IsCritical(pod) {
 		return rejection
 	}
-	// A pod without annotations is known from its allocation record only
+	// A pod without annotations is restored from its allocation checkpoint
 	// (allocation.Request): it may be critical as well.
 	candidates := slices.DeleteFunc(slices.Clone(others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
 	preempted, err := victims(pod, candidates, failures)

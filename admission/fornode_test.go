@@ -32,11 +32,11 @@ func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 	leaving, web := prioritized("leaving", 0, "3Gi"), prioritized("web", 0, "2Gi")
 
 	for name, tc := range map[string]struct {
-		operation allocation.Operation
-		pod       *v1.Pod
-		others    []*v1.Pod
-		reason    string
-		preempt   []types.UID
+		resize  bool
+		pod     *v1.Pod
+		others  []*v1.Pod
+		reason  string
+		preempt []types.UID
 	}{
 		"it fits":                                 {pod: prioritized("new", 0, "4Gi")},
 		"it does not fit":                         {pod: prioritized("new", 0, "5Gi"), reason: "OutOfmemory"},
@@ -44,8 +44,8 @@ func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 		"only pods of lower priority":             {pod: critical("vital", 0, "2Gi"), others: []*v1.Pod{low}, reason: "UnexpectedAdmissionError"},
 		"no pod of unknown priority":              {pod: critical("vital", 1000, "2Gi"), others: []*v1.Pod{recorded}, reason: "UnexpectedAdmissionError"},
 		"none if more than resources are missing": {pod: elsewhere, others: []*v1.Pod{low}, reason: "OutOfmemory"},
-		"a resize preempts no pod":                {operation: allocation.Resize, pod: critical("vital", 1000, "2Gi"), others: []*v1.Pod{low}, reason: "OutOfmemory"},
-		"a resize is checked for resources only":  {operation: allocation.Resize, pod: elsewhere},
+		"a resize preempts no pod":                {resize: true, pod: critical("vital", 1000, "2Gi"), others: []*v1.Pod{low}, reason: "OutOfmemory"},
+		"a resize is checked for resources only":  {resize: true, pod: elsewhere},
 		"it waits for a terminating pod":          {pod: prioritized("new", 0, "2Gi"), others: []*v1.Pod{leaving}, reason: "OutOfmemory", preempt: []types.UID{"leaving"}},
 		"both fit":                                {pod: prioritized("new", 0, "1Gi"), others: []*v1.Pod{leaving}},
 		"it would not fit after the termination":  {pod: prioritized("new", 0, "3Gi"), others: []*v1.Pod{leaving, web}, reason: "OutOfmemory"},
@@ -55,10 +55,7 @@ func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 			ask := admission.ForNode(func() admission.Node {
 				return admission.Node{Name: "node", Allocatable: v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")}}
 			}, func(uid types.UID) bool { return uid == "leaving" })
-			if tc.operation == "" {
-				tc.operation = allocation.Add
-			}
-			got := ask(t.Context(), allocation.Request{Operation: tc.operation, Pod: tc.pod, Others: tc.others})
+			got := ask(t.Context(), allocation.Request{Resize: tc.resize, Pod: tc.pod, Others: tc.others})
 			if tc.reason == "" {
 				require.Nil(t, got)
 				return

@@ -33,10 +33,10 @@ var errNoVictims = errors.New("preemption: error finding a set of pods to preemp
 func victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, error) {
 	short := need{}
 	for _, f := range failures {
-		if f.Lack == nil {
+		if f.InsufficientResource == nil {
 			return nil, fmt.Errorf("%w: %s", errNoVictims, f.Message)
 		}
-		short[f.Lack.Resource] = f.Lack.Short()
+		short[f.InsufficientResource.Resource] = f.InsufficientResource.Missing()
 	}
 	classes := map[v1.PodQOSClass][]*v1.Pod{}
 	left := short

@@ -40,8 +40,8 @@ func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
 	critical := with(pod("new", true, "cpu", "4", "memory", "4Gi"), static)
 	lacks := []admission.Failure{
-		{Lack: &admission.Lack{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
-		{Lack: &admission.Lack{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
+		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
+		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
 	}
 	// When the first has gone, most is missing of what little CPU it left open:
 	// the next is who has that, though the other one has more by the first need.

@@ -289,7 +289,7 @@ func (w *world) AcquireImages(context.Context, *v1.Pod) (func(), error) {
 func TestOptionalSubsystemsAreConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, inbox := &world{calls: map[string]int{}}, new(podworker.Inbox)
-		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), Ready: inbox.Synced, Changed: inbox.PodChanged})
+		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), SourcesReady: inbox.Synced, Changed: inbox.PodChanged})
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{

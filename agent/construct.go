@@ -101,7 +101,7 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 	}
 	if allocated := cfg.Subsystems.Allocation; allocated != nil {
 		c.Facts.Resize = func(uid types.UID) status.Resize {
-			return status.Resize{Conditions: allocated.State(uid).Conditions(), PodLevel: allocated.PodLevel(uid)}
+			return status.Resize{Conditions: allocated.ResizeState(uid).Conditions(), PodLevel: allocated.ActuatedPodResources(uid)}
 		}
 	}
 	return status.New(adjust(cfg.Adjust.Status, c))

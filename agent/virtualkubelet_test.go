@@ -180,7 +180,7 @@ func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
 		calls, stale := a.made(), a.stale
 		assert.LessOrEqual(t, stale, 4*50, "each pod is told its end, and no more")
 		time.Sleep(time.Hour)
-		assert.Equal(t, calls, a.made(), "nobody tries again and again what cannot be")
+		assert.Equal(t, calls, a.made(), "what is impossible is not retried")
 		require.NoError(t, s.stop())
 	})
 }
@@ -276,7 +276,7 @@ func TestAnAgentThatIsKilledRunsNoFinishedPodAgain(t *testing.T) { // 5: #762
 		a.create(wanted("job", v1.RestartPolicyNever, "done"))
 		time.Sleep(time.Second)
 		a.away(errors.New("no route to host"))
-		time.Sleep(time.Minute) // it ends, which nobody hears
+		time.Sleep(time.Minute) // it terminates without a notification
 		require.NoError(t, s.stop())
 		require.Equal(t, v1.PodRunning, a.get("job").Status.Phase)
 
@@ -328,7 +328,7 @@ func TestAForeignEditOfAStatusIsMendedAndEchoesCostNothing(t *testing.T) { // 5:
 		assert.Equal(t, v1.PodRunning, a.get("web").Status.Phase)
 		assert.Equal(t, before+1, a.made())
 
-		// A readiness gate of somebody else is no edit, and is acted upon at once.
+		// A readiness gate that another client sets is no edit, and takes effect at once.
 		gated := wanted("gated", v1.RestartPolicyAlways, "serves")
 		gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "lb"}}
 		a.create(gated)
@@ -368,7 +368,7 @@ func TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI(t *testing.T) { // 6
 		mu.Unlock()
 		require.NoError(t, s.stop())
 
-		// Who reports a status does not wait for whoever writes it.
+		// Reporting a status does not wait until it is written.
 		hangs := sinkOf(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		m, err := status.New(status.Config{Sink: hangs, Parallel: 1})
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ var computeNames = [...]v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU}
 // are the applied pod-level resources; nil means the allocated ones. The arguments are not
 // modified.
 func Actuated(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceRequirements) *v1.Pod {
-	view := Desired(pod, true)
+	view := desiredResources(pod, true)
 	if podLevel != nil && view.Pod != nil {
 		view.Pod = new(withoutClaims(podLevel))
 	}
@@ -86,18 +86,18 @@ func InProgress(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceR
 
 // differs reports whether allocated and actual resources differ for a cgroup. A container without
 // a request and limit inherits the limit of its pod.
-func differs(granted, has *v1.ResourceRequirements, inherited v1.ResourceList) bool {
+func differs(allocated, actual *v1.ResourceRequirements, inherited v1.ResourceList) bool {
 	for _, name := range computeNames {
-		if limit, ok := granted.Limits[name]; ok {
-			got, limited := has.Limits[name]
+		if limit, ok := allocated.Limits[name]; ok {
+			got, limited := actual.Limits[name]
 			if !limited || !alike(name, limit, got, qos.MinCPULimit) {
 				return true
 			}
 		}
 		// The removal of a request must become visible; an invisible request is
 		// not compared.
-		if got, ok := has.Requests[name]; ok {
-			expected := request(granted, inherited, name)
+		if got, ok := actual.Requests[name]; ok {
+			expected := request(allocated, inherited, name)
 			if !alike(name, expected, got, qos.MinCPURequest) {
 				return true
 			}

@@ -16,7 +16,7 @@ import (
 
 func TestResourcesTakeTheirPlaceInAPodAndNothingElse(t *testing.T) { // al-1, al-2
 	spec := []string{"init i: cpu=1", "sidecar s: cpu=1/1", "a: cpu=1/2 memory=1Gi", "b: cpu=1", "pod: cpu=4"}
-	granted := allocation.Desired(podOf("u", spec...), false)
+	granted := allocation.DesiredResources(podOf("u", spec...), false)
 
 	t.Run("al-2 the same pod while nothing differs", func(t *testing.T) {
 		pod := podOf("u", "init i: cpu=9", "sidecar s: cpu=1000m/1", "a: cpu=1/2 memory=1024Mi", "b: cpu=1", "pod: cpu=4")
@@ -37,12 +37,12 @@ func TestResourcesTakeTheirPlaceInAPodAndNothingElse(t *testing.T) { // al-1, al
 		assert.Equal(t, pod.Spec.Containers[0].Resources.Claims, got.Spec.Containers[0].Resources.Claims)
 	})
 	t.Run("al-2 all init containers, with the option", func(t *testing.T) {
-		all := allocation.Desired(podOf("u", spec...), true)
+		all := allocation.DesiredResources(podOf("u", spec...), true)
 		got := all.Apply(podOf("u", "init i: cpu=9", "sidecar s: cpu=1/1", "a: cpu=1/2 memory=1Gi", "b: cpu=1", "pod: cpu=4"))
 		assert.True(t, same(res("cpu=1"), got.Spec.InitContainers[0].Resources))
 	})
 	t.Run("pod-level resources come and go with what was granted", func(t *testing.T) {
-		none := allocation.Desired(podOf("u", "a: cpu=1"), false)
+		none := allocation.DesiredResources(podOf("u", "a: cpu=1"), false)
 		assert.Nil(t, none.Apply(podOf("u", "a: cpu=1", "pod: cpu=1")).Spec.Resources)
 		assert.NotNil(t, granted.Apply(podOf("u", "a: cpu=1")).Spec.Resources)
 	})
@@ -107,18 +107,18 @@ func TestActuatedIsWhatTheRuntimeShows(t *testing.T) { // al-1
 }
 
 func TestAMemoryLimitBelowTheUsageIsRefused(t *testing.T) { // al-18
-	down := allocation.Steps(podOf("u", "a: memory=-/256", "b: memory=-/100"), podOf("u", "a: memory=-/128", "b: memory=-/50"), runs("a", "b"))
+	down := allocation.PlanResize(podOf("u", "a: memory=-/256", "b: memory=-/100"), podOf("u", "a: memory=-/128", "b: memory=-/50"), runs("a", "b"))
 	for name, tc := range map[string]struct {
-		usage allocation.Usage
+		usage map[string]int64
 		want  string
 	}{
-		"al-18 nothing known": {allocation.Usage{}, ""},
-		"al-18 enough left":   {allocation.Usage{Pod: new(int64(177)), Containers: map[string]int64{"a": 127, "b": 49}}, ""},
-		"al-18 one container": {allocation.Usage{Containers: map[string]int64{"a": 128}},
+		"al-18 nothing known": {nil, ""},
+		"al-18 enough left":   {map[string]int64{"": 177, "a": 127, "b": 49}, ""},
+		"al-18 one container": {map[string]int64{"a": 128},
 			`cannot decrease memory limits: attempting to set container "a" memory limit (128) below current usage (128)`},
-		"al-18 the pod": {allocation.Usage{Pod: new(int64(200))},
+		"al-18 the pod": {map[string]int64{"": 200},
 			`cannot decrease memory limits: attempting to set pod memory limit (178) below current usage (200)`},
-		"al-18 several": {allocation.Usage{Containers: map[string]int64{"a": 130, "b": 60}},
+		"al-18 several": {map[string]int64{"a": 130, "b": 60},
 			`cannot decrease memory limits: [attempting to set container "a" memory limit (128) below current usage (130), attempting to set container "b" memory limit (50) below current usage (60)]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestAMemoryLimitBelowTheUsageIsRefused(t *testing.T) { // al-18
 			}
 		})
 	}
-	up := allocation.Steps(podOf("u", "a: cpu=-/2 memory=-/128"), podOf("u", "a: cpu=-/1 memory=-/256"), runs("a"))
-	require.NoError(t, allocation.CheckDecrease(up, allocation.Usage{Pod: new(int64(1000)), Containers: map[string]int64{"a": 1000}}), "only memory, only decreases")
+	up := allocation.PlanResize(podOf("u", "a: cpu=-/2 memory=-/128"), podOf("u", "a: cpu=-/1 memory=-/256"), runs("a"))
+	require.NoError(t, allocation.CheckDecrease(up, map[string]int64{"": 1000, "a": 1000}), "only memory, only decreases")
 }
 
 // cgroups is an Actuator that writes down what is asked of it, and fails where
@@ -153,21 +153,21 @@ func (c *cgroups) ask(what string) error {
 	return nil
 }
 
-func (c *cgroups) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error {
+func (c *cgroups) UpdatePodSandboxResources(ctx context.Context, all v1.ResourceRequirements) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return c.ask("announce " + all.Limits.Cpu().String())
 }
-func (c *cgroups) SetPod(_ context.Context, s allocation.Step) error {
-	return c.ask("set " + s.Kind.String() + " " + s.After.Limits.Cpu().String())
+func (c *cgroups) SetPodCgroup(_ context.Context, s allocation.ResizeStep) error {
+	return c.ask("set " + s.Kind() + " " + s.After.Limits.Cpu().String())
 }
-func (c *cgroups) SetContainer(_ context.Context, name string, all v1.ResourceRequirements) error {
+func (c *cgroups) UpdateContainerResources(_ context.Context, name string, all v1.ResourceRequirements) error {
 	return c.ask("update " + name + " " + all.Limits.Cpu().String())
 }
 
 func TestCarryAnnouncesAndStopsAtTheFirstError(t *testing.T) {
-	steps := allocation.Steps(podOf("u", "a: cpu=1/1", "b: cpu=1/1"), podOf("u", "a: cpu=1/2", "b: cpu=1/3"), runs("a", "b"))
+	steps := allocation.PlanResize(podOf("u", "a: cpu=1/1", "b: cpu=1/1"), podOf("u", "a: cpu=1/2", "b: cpu=1/3"), runs("a", "b"))
 	require.Len(t, steps, 3)
 	for name, tc := range map[string]struct {
 		fail  string
@@ -181,7 +181,7 @@ func TestCarryAnnouncesAndStopsAtTheFirstError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cgroups{fail: tc.fail}
-			done, err := allocation.Carry(t.Context(), steps, c)
+			done, err := allocation.Actuate(t.Context(), steps, c)
 			assert.Equal(t, tc.done, done)
 			assert.Equal(t, tc.asked, c.asked)
 			if tc.fail == "" {
@@ -195,10 +195,10 @@ func TestCarryAnnouncesAndStopsAtTheFirstError(t *testing.T) {
 	t.Run("al-17 also when it is called off meanwhile", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &cgroups{fail: "set pod limit 5", then: cancel}
-		_, err := allocation.Carry(ctx, steps, c)
+		_, err := allocation.Actuate(ctx, steps, c)
 		require.ErrorContains(t, err, "boom")
 		assert.Equal(t, "announce 2", c.asked[2])
-		_, err = allocation.Carry(ctx, steps, c)
+		_, err = allocation.Actuate(ctx, steps, c)
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Len(t, c.asked, 3)
 	})

@@ -11,18 +11,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Operation is the operation of a [Request].
-type Operation string
-
-// The operations.
-const (
-	Add    Operation = "add"    // run on the node
-	Resize Operation = "resize" // change the allocated resources
-)
-
 // A Request is an admission request.
 type Request struct {
-	Operation Operation
+	// Resize is true if an admitted pod requests other resources, false if a pod requests to
+	// run on the node.
+	Resize bool
 
 	// Pod is the pod with the requested resources, or with the allocated ones if an earlier
 	// agent admitted it.
@@ -34,17 +27,14 @@ type Request struct {
 	Others []*v1.Pod
 }
 
-// A Trigger is the reason for retrying pending resizes.
-type Trigger string
-
-// The triggers.
+// The reasons for retrying pending resizes (rule al-7).
 const (
-	PodsAdded     Trigger = "pods_added"
-	PodUpdated    Trigger = "pod_updated"
-	PodsRemoved   Trigger = "pods_removed"
-	PodTerminated Trigger = "pod_terminated"
-	PodResized    Trigger = "pod_resized"
-	PeriodicRetry Trigger = "periodic_retry"
+	triggerPodsAdded     = "pods_added"
+	triggerPodUpdated    = "pod_updated"
+	triggerPodsRemoved   = "pods_removed"
+	triggerPodTerminated = "pod_terminated"
+	triggerPodResized    = "pod_resized"
+	triggerPeriodicRetry = "periodic_retry"
 )
 
 // Config configures a [Manager]. The zero value admits every pod, allocates every resize and has
@@ -59,26 +49,25 @@ type Config struct {
 	// not overlap, so that no two pods are allocated the same resources; it
 	// should be quick and must not call the Manager.
 	//
-	// Manager.Admit returns the rejection of a pod as it is. The rejected resize
-	// of a pod is Deferred and tried again later; with the reason
-	// v1.PodReasonInfeasible it is tried again only when the pod requests other
-	// resources.
+	// Manager.Admit returns the rejection of a pod unchanged. A rejected resize is
+	// Deferred and retried; with the reason v1.PodReasonInfeasible it is retried only
+	// when the pod requests other resources.
 	//
 	// If nil, every request fits.
 	Admit func(ctx context.Context, req Request) *runtime.Rejection
 
 	// Node has the properties of the node that make resizes infeasible.
-	Node NodeFacts
+	Node NodeConstraints
 
-	// Ready reports whether all sources have synced; no resize is decided before that. If
+	// SourcesReady reports whether all sources have synced; no resize is decided before that. If
 	// nil, they have.
-	Ready func() bool
+	SourcesReady func() bool
 
 	// AllInit permits resizes of all init containers, not only of sidecars.
-	AllInit bool
+	InitContainers bool
 
 	// Period is the interval at which Run retries pending resizes; zero means 3 minutes.
-	// EarlyPeriod is the interval until Ready; zero means 30 seconds.
+	// EarlyPeriod is the interval until SourcesReady; zero means 30 seconds.
 	Period, EarlyPeriod time.Duration
 
 	// Changed is called when the allocation or the resize conditions of a pod have changed
@@ -108,11 +97,15 @@ type Hooks struct {
 
 // DecisionInfo describes a decision about a resize.
 type DecisionInfo struct {
-	UID     types.UID
-	Trigger Trigger
+	UID types.UID
 
-	// Before and After the decision. NotPending after it means allocated.
-	Before, After Pending
+	// Trigger is the reason for the decision: "pods_added", "pod_updated", "pods_removed",
+	// "pod_resized", "periodic_retry", or the argument of [Manager.Retry].
+	Trigger string
+
+	// Before and After are the ResizeState.PendingReason before and after the decision.
+	// After is empty if the resize was allocated.
+	Before, After string
 
 	// Message of the rejection. Empty if the resize was allocated.
 	Message string

@@ -9,7 +9,7 @@
 //
 // A pod whose spec differs from its allocation has a pending resize. [Manager.Retry] allocates
 // it, or marks it Deferred (it does not fit now) or Infeasible (it is not possible on this node).
-// Others apply what is allocated, in the order of [Steps]; [InProgress] reports whether they
+// Others apply what is allocated, in the order of [PlanResize]; [InProgress] reports whether they
 // have.
 //
 // # Usage
@@ -17,24 +17,24 @@
 //	m, err := allocation.Open(allocation.Config{Dir: dir, Admit: fits, Changed: resync})
 //	err = m.Run(ctx) // retries pending resizes until ctx is done
 //
-// A Manager is a podworker.Allocation and a podworker.Admitter. Its State(uid).Conditions() and
-// PodLevel(uid) are for status.Config.Resize. Call Prune after all sources have synced, and Retry
+// A Manager is a podworker.Allocation and a podworker.Admitter. Its ResizeState(uid).Conditions() and
+// ActuatedPodResources(uid) are for status.Config.Resize. Call Prune after all sources have synced, and Retry
 // for triggers that the Manager does not detect.
 //
 // A runtime engine applies a resize as follows:
 //
-//	has := allocation.Actuated(pod, observed, podLevel)
-//	steps := allocation.Steps(has, pod, observed)
+//	actuated := allocation.Actuated(pod, observed, podLevel)
+//	steps := allocation.PlanResize(actuated, pod, observed)
 //	if err := allocation.CheckDecrease(steps, usage); err != nil { ... }
-//	done, err := allocation.Carry(ctx, steps, actuator)
+//	done, err := allocation.Actuate(ctx, steps, actuator)
 //
 // # Concurrency
 //
 // All methods are safe for concurrent use, but must not be called concurrently for the same pod,
 // as podworker ensures. Decisions are made one at a time, so that no two pods are allocated the
 // same resources. Config.Admit, Config.Record, Config.Changed and the hooks are called during a
-// decision and must not call the Manager. Allocated, State and PodLevel do not wait for a
-// decision. Pods passed to the Manager are not modified, and callers must not modify those that
+// decision and must not call the Manager. Allocated, ResizeState and ActuatedPodResources do
+// not wait for a decision. Pods passed to the Manager are not modified, and callers must not modify those that
 // it returns.
 //
 // # Guarantees and limits
@@ -65,10 +65,10 @@
 //   - A rejection that differs from the last one only in its message causes no event.
 //   - A trigger for one pod causes decisions about all pending resizes in the same call.
 //   - Events and messages include pod-level resources.
-//   - A request above NodeFacts.Allocatable is Infeasible, and Admit may reject others as
+//   - A request above NodeConstraints.Allocatable is Infeasible, and Admit may reject others as
 //     Infeasible. The messages of Infeasible are specific to this package.
 //   - There are no feature gates: in-place resize of containers and pods is enabled;
-//     NodeFacts.NoResize disables it.
+//     NodeConstraints.NoResize disables it.
 //
 // # Testing
 //

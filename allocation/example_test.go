@@ -21,7 +21,7 @@ func webOf(memory string) *v1.Pod {
 	}
 }
 
-// A Manager grants a pod what it asks for, and a resize when there is room.
+// A Manager allocates the requested resources to a pod, and a resize when there is room.
 func Example() {
 	room := resource.MustParse("1Gi")
 	m, err := allocation.Open(allocation.Config{
@@ -37,31 +37,31 @@ func Example() {
 	}
 	ctx := context.Background()
 	show := func(pod *v1.Pod) {
-		fmt.Println("granted", pod.Spec.Containers[0].Resources.Requests.Memory())
-		for _, c := range m.State(pod.UID).Conditions() {
+		fmt.Println("allocated", pod.Spec.Containers[0].Resources.Requests.Memory())
+		for _, c := range m.ResizeState(pod.UID).Conditions() {
 			fmt.Println(c.Type, c.Reason, c.Message)
 		}
 	}
 
-	fmt.Println("refused:", m.Admit(ctx, webOf("512Mi")))
+	fmt.Println("rejection:", m.Admit(ctx, webOf("512Mi")))
 	show(m.Allocate(ctx, webOf("512Mi"), nil))
 	bigger := webOf("2Gi")
 	show(m.Allocate(ctx, bigger, nil))
 	room.Set(4 << 30)
-	m.Retry(ctx, allocation.PodTerminated)
+	m.Retry(ctx, "pod_terminated")
 	show(m.Allocated(bigger))
 	// Output:
-	// refused: <nil>
-	// granted 512Mi
-	// granted 512Mi
+	// rejection: <nil>
+	// allocated 512Mi
+	// allocated 512Mi
 	// PodResizePending Deferred the node has 1Gi
-	// granted 2Gi
+	// allocated 2Gi
 	// PodResizeInProgress
 }
 
-// Steps keep the pod's cgroup wide enough on the way.
-func ExampleSteps() {
-	for _, s := range allocation.Steps(webOf("1Gi"), webOf("512Mi"), runs("nginx")) {
+// The pod's cgroup is never smaller than its containers during a resize.
+func ExamplePlanResize() {
+	for _, s := range allocation.PlanResize(webOf("1Gi"), webOf("512Mi"), runs("nginx")) {
 		fmt.Println(s)
 	}
 	// Output:

@@ -7,9 +7,9 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// NodeFacts are the properties of a node that make resizes infeasible. With the zero value all
+// NodeConstraints are the properties of a node that make resizes infeasible. With the zero value all
 // are feasible.
-type NodeFacts struct {
+type NodeConstraints struct {
 	// NoResize is the reason why no resize is possible, such as missing support of the
 	// runtime. Empty if resizes are possible.
 	NoResize string
@@ -29,24 +29,24 @@ type NodeFacts struct {
 
 // Feasible returns the reason why a pod cannot be resized from the allocated to the desired
 // resources on this node, or "" if it can.
-func (n NodeFacts) Feasible(desired, granted *v1.Pod) string {
+func (n NodeConstraints) Feasible(desired, allocated *v1.Pod) string {
 	if n.NoResize != "" {
 		return n.NoResize
 	}
 	if n.Swaps != nil {
 		for c := range resizable(&desired.Spec, true) {
-			was := container(granted, c.Name)
+			was := container(allocated, c.Name)
 			if was != nil && changes(was, c, v1.ResourceMemory) && !restarts(c, v1.ResourceMemory) &&
-				(n.Swaps(desired, c) || n.Swaps(granted, was)) {
+				(n.Swaps(desired, c) || n.Swaps(allocated, was)) {
 				return fmt.Sprintf("the memory of container %s, which may swap, cannot be resized without a restart", c.Name)
 			}
 		}
 	}
 	if guaranteed(desired) {
-		if n.StaticCPU && touches(desired, granted, v1.ResourceCPU) {
+		if n.StaticCPU && touches(desired, allocated, v1.ResourceCPU) {
 			return "the cpu of a Guaranteed pod cannot be resized under a static CPU manager"
 		}
-		if n.StaticMemory && touches(desired, granted, v1.ResourceMemory) {
+		if n.StaticMemory && touches(desired, allocated, v1.ResourceMemory) {
 			return "the memory of a Guaranteed pod cannot be resized under a static memory manager"
 		}
 	}
@@ -67,9 +67,9 @@ func (n NodeFacts) Feasible(desired, granted *v1.Pod) string {
 }
 
 // touches reports whether the resize changes a resource of a container or of the pod.
-func touches(desired, granted *v1.Pod, name v1.ResourceName) bool {
+func touches(desired, allocated *v1.Pod, name v1.ResourceName) bool {
 	for c := range resizable(&desired.Spec, true) {
-		if was := container(granted, c.Name); was != nil && changes(was, c, name) {
+		if was := container(allocated, c.Name); was != nil && changes(was, c, name) {
 			return true
 		}
 	}
@@ -77,7 +77,7 @@ func touches(desired, granted *v1.Pod, name v1.ResourceName) bool {
 	if r := desired.Spec.Resources; r != nil {
 		a = *r
 	}
-	if r := granted.Spec.Resources; r != nil {
+	if r := allocated.Spec.Resources; r != nil {
 		b = *r
 	}
 	return changed(&a, &b, name)

@@ -26,7 +26,7 @@ type Manager struct {
 	ran atomic.Bool // Run was called; internal/runonce would be one import too many for runtime/cri
 
 	// kick makes Run retry pending resizes.
-	kick chan Trigger
+	kick chan string
 
 	// deciding serializes decisions and the writing of their checkpoints. It is locked
 	// before mu; Config.Admit and the callbacks are called with it.
@@ -40,26 +40,27 @@ type Manager struct {
 
 // An entry has the data of a pod.
 type entry struct {
-	// pod is the pod as its source specifies it, or that of its checkpoint until delivered.
+	// pod is the pod as its source specifies it, or that of its checkpoint until delivered is
+	// true.
 	pod       *v1.Pod
 	delivered bool
 	synced    bool // Allocate was called
 
-	// granted are the allocated resources, valid if allocated is true.
-	granted   Resources
-	allocated bool
+	// allocated are the allocated resources, valid if isAllocated is true.
+	allocated   podResources
+	isAllocated bool
 
 	// podLevel are the applied pod-level resources.
 	podLevel *v1.ResourceRequirements
 
-	state     State
-	grantedAt time.Time // of the resize in progress
+	state       ResizeState
+	allocatedAt time.Time // of the resize in progress
 
 	// decided are the desired resources of the last decision.
-	decided   Resources
+	decided   podResources
 	isDecided bool
 
-	written *record // the checkpoint
+	written *podCheckpoint // the checkpoint
 }
 
 // Open returns a Manager with the allocations of the checkpoints in Config.Dir. It starts no
@@ -80,8 +81,8 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Admit == nil {
 		cfg.Admit = func(context.Context, Request) *runtime.Rejection { return nil }
 	}
-	if cfg.Ready == nil {
-		cfg.Ready = func() bool { return true }
+	if cfg.SourcesReady == nil {
+		cfg.SourcesReady = func() bool { return true }
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func(types.UID) {}
@@ -98,14 +99,14 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Hooks.Resized == nil {
 		cfg.Hooks.Resized = func(ResizedInfo) {}
 	}
-	m := &Manager{cfg: cfg, kick: make(chan Trigger, 1), pods: map[types.UID]*entry{}}
+	m := &Manager{cfg: cfg, kick: make(chan string, 1), pods: map[types.UID]*entry{}}
 	if cfg.Dir == "" {
 		return m, nil
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("allocation: Config.Dir: %w", err)
 	}
-	records, broken, err := readRecords(cfg.Dir)
+	records, broken, err := readCheckpoints(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.Logger.Error("Ignored corrupt allocation checkpoint; delete the file, or drain the node first if its pod has a pending resize", "err", err)
 	}
 	for _, r := range records {
-		m.pods[r.UID] = &entry{pod: r.pod(), granted: r.Granted, allocated: true, podLevel: r.PodLevel, written: &r}
+		m.pods[r.UID] = &entry{pod: r.pod(), allocated: r.Allocated, isAllocated: true, podLevel: r.PodLevel, written: &r}
 	}
 	return m, nil
 }
@@ -125,7 +126,7 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	subject := m.Allocated(pod)
-	if rejection := m.cfg.Admit(ctx, Request{Operation: Add, Pod: subject, Others: m.others(pod.UID)}); rejection != nil {
+	if rejection := m.cfg.Admit(ctx, Request{Pod: subject, Others: m.others(pod.UID)}); rejection != nil {
 		return rejection
 	}
 	m.allocate(m.deliver(pod))
@@ -140,27 +141,27 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 // resources of its spec. If the spec has changed, the resize and all other pending ones are
 // decided. The progress of a resize is updated.
 func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod {
-	if granted, idle := m.idle(pod, observed); idle {
-		return granted
+	if allocated, idle := m.idle(pod, observed); idle {
+		return allocated
 	}
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 
 	e := m.deliver(pod)
 	m.allocate(e)
-	trigger := PodUpdated
+	trigger := triggerPodUpdated
 	if !e.synced {
-		trigger, e.synced = PodsAdded, true
+		trigger, e.synced = triggerPodsAdded, true
 	}
 
-	desired := Desired(pod, m.cfg.AllInit)
+	desired := desiredResources(pod, m.cfg.InitContainers)
 	switch {
-	case desired.Equal(e.granted): // a resize may have been reverted
+	case desired.Equal(e.allocated): // a resize may have been reverted
 		m.mu.Lock()
 		e.isDecided = false
 		m.mu.Unlock()
-		m.change(e, func(s *State) {
-			s.Pending, s.PendingMessage, s.PendingGeneration, s.PendingSince = NotPending, "", 0, time.Time{}
+		m.change(e, func(s *ResizeState) {
+			s.PendingReason, s.PendingMessage, s.PendingGeneration, s.PendingSince = "", "", 0, time.Time{}
 		})
 	case !e.isDecided || !desired.Equal(e.decided):
 		m.retry(ctx, trigger, pod.UID)
@@ -172,39 +173,39 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 }
 
 // idle reports whether the pod has no resize, and returns it with its allocated resources.
-func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (granted *v1.Pod, idle bool) {
+func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (allocated *v1.Pod, idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID]
-	if e == nil || !e.synced || e.pod != pod || !e.allocated || e.state != (State{}) {
+	if e == nil || !e.synced || e.pod != pod || !e.isAllocated || e.state != (ResizeState{}) {
 		return nil, false
 	}
-	granted = e.granted.Apply(pod)
-	if granted != pod || observed != nil && InProgress(granted, observed, e.podLevel) {
+	allocated = e.allocated.Apply(pod)
+	if allocated != pod || observed != nil && InProgress(allocated, observed, e.podLevel) {
 		return nil, false
 	}
-	return granted, true
+	return allocated, true
 }
 
 // progress updates whether a resize is in progress.
 func (m *Manager) progress(ctx context.Context, e *entry, observed *runtime.PodStatus) {
 	was := e.state.InProgress
-	now := InProgress(e.granted.Apply(e.pod), observed, e.podLevel)
-	m.change(e, func(s *State) {
+	now := InProgress(e.allocated.Apply(e.pod), observed, e.podLevel)
+	m.change(e, func(s *ResizeState) {
 		switch {
 		case now && !s.InProgress:
-			s.InProgress, s.ProgressGeneration = true, e.pod.Generation
+			s.InProgress, s.InProgressGeneration = true, e.pod.Generation
 		case !now:
-			s.InProgress, s.Error, s.ProgressGeneration = false, "", 0
+			s.InProgress, s.Error, s.InProgressGeneration = false, "", 0
 		}
 	})
 	if was && !now {
 		info := ResizedInfo{UID: e.pod.UID}
-		if !e.grantedAt.IsZero() {
-			info.Duration = time.Since(e.grantedAt)
+		if !e.allocatedAt.IsZero() {
+			info.Duration = time.Since(e.allocatedAt)
 		}
 		m.cfg.Hooks.Resized(info)
-		m.retry(ctx, PodResized, e.pod.UID)
+		m.retry(ctx, triggerPodResized, e.pod.UID)
 	}
 }
 
@@ -214,8 +215,8 @@ func (m *Manager) progress(ctx context.Context, e *entry, observed *runtime.PodS
 func (m *Manager) Allocated(pod *v1.Pod) *v1.Pod {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.pods[pod.UID]; e != nil && e.allocated {
-		return e.granted.Apply(pod)
+	if e := m.pods[pod.UID]; e != nil && e.isAllocated {
+		return e.allocated.Apply(pod)
 	}
 	return pod
 }
@@ -228,10 +229,10 @@ func (m *Manager) Resized(pod *v1.Pod, err error) {
 	m.mu.Lock()
 	e := m.pods[pod.UID]
 	m.mu.Unlock()
-	if e == nil || !e.allocated {
+	if e == nil || !e.isAllocated {
 		return
 	}
-	m.change(e, func(s *State) {
+	m.change(e, func(s *ResizeState) {
 		if !s.InProgress {
 			return
 		}
@@ -240,17 +241,17 @@ func (m *Manager) Resized(pod *v1.Pod, err error) {
 			s.Error = err.Error()
 		}
 	})
-	if err == nil && !samePodLevel(e.podLevel, e.granted.Pod) {
+	if err == nil && !samePodLevel(e.podLevel, e.allocated.Pod) {
 		m.mu.Lock()
-		e.podLevel = e.granted.clone().Pod
+		e.podLevel = e.allocated.clone().Pod
 		m.mu.Unlock()
 		m.save(e)
 	}
 }
 
-// PodLevel returns the applied pod-level resources, the podLevel of [Actuated] and [InProgress].
+// ActuatedPodResources returns the applied pod-level resources, the podLevel of [Actuated] and [InProgress].
 // It returns nil if the pod has none or is unknown. The caller must not modify the result.
-func (m *Manager) PodLevel(uid types.UID) *v1.ResourceRequirements {
+func (m *Manager) ActuatedPodResources(uid types.UID) *v1.ResourceRequirements {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.pods[uid]; e != nil {
@@ -259,14 +260,14 @@ func (m *Manager) PodLevel(uid types.UID) *v1.ResourceRequirements {
 	return nil
 }
 
-// State returns the state of a pod's resize; zero if the pod is unknown.
-func (m *Manager) State(uid types.UID) State {
+// ResizeState returns the state of a pod's resize; zero if the pod is unknown.
+func (m *Manager) ResizeState(uid types.UID) ResizeState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.pods[uid]; e != nil {
 		return e.state
 	}
-	return State{}
+	return ResizeState{}
 }
 
 // Release frees the resources of a pod that has terminated for good, and deletes its checkpoint.
@@ -281,7 +282,7 @@ func (m *Manager) Release(uid types.UID) {
 	}
 	m.erase(uid)
 	select {
-	case m.kick <- PodsRemoved:
+	case m.kick <- triggerPodsRemoved:
 	default: // a retry is pending
 	}
 }
@@ -290,28 +291,28 @@ func (m *Manager) Release(uid types.UID) {
 // be called after all sources have synced; otherwise pods that were removed while no agent ran
 // would keep their resources forever.
 func (m *Manager) Prune(keep func(uid types.UID) bool) {
-	files := m.recordFiles() // before the pods: later checkpoints are kept
+	files := m.checkpointFiles() // before the pods: later checkpoints are kept
 	m.mu.Lock()
-	known := make([]types.UID, 0, len(m.pods))
+	all := make([]types.UID, 0, len(m.pods))
 	for uid := range m.pods {
-		known = append(known, uid)
+		all = append(all, uid)
 	}
 	m.mu.Unlock()
-	for _, uid := range known {
+	for _, uid := range all {
 		delete(files, fileName(uid))
 		if !keep(uid) {
 			m.Release(uid)
 		}
 	}
 	for name := range files {
-		if uid := types.UID(strings.TrimSuffix(name, recordSuffix)); !keep(uid) {
+		if uid := types.UID(strings.TrimSuffix(name, checkpointSuffix)); !keep(uid) {
 			m.erase(uid)
 		}
 	}
 }
 
-// recordFiles returns the file names of checkpoints.
-func (m *Manager) recordFiles() map[string]bool {
+// checkpointFiles returns the file names of checkpoints.
+func (m *Manager) checkpointFiles() map[string]bool {
 	names := map[string]bool{}
 	if m.cfg.Dir == "" {
 		return names
@@ -321,7 +322,7 @@ func (m *Manager) recordFiles() map[string]bool {
 		m.cfg.Logger.Error("Failed to list allocation checkpoints; obsolete ones are not deleted", "err", err)
 	}
 	for _, f := range files {
-		if uid, ok := strings.CutSuffix(f.Name(), recordSuffix); ok && fileName(types.UID(uid)) == f.Name() {
+		if uid, ok := strings.CutSuffix(f.Name(), checkpointSuffix); ok && fileName(types.UID(uid)) == f.Name() {
 			names[f.Name()] = true
 		}
 	}
@@ -346,12 +347,12 @@ func (m *Manager) deliver(pod *v1.Pod) *entry {
 
 // allocate allocates the resources of the spec to a pod without an allocation.
 func (m *Manager) allocate(e *entry) {
-	if e.allocated {
+	if e.isAllocated {
 		return
 	}
 	m.mu.Lock()
-	e.granted, e.allocated = Desired(e.pod, m.cfg.AllInit).clone(), true
-	e.podLevel = e.granted.Pod // the pod is started with these
+	e.allocated, e.isAllocated = desiredResources(e.pod, m.cfg.InitContainers).clone(), true
+	e.podLevel = e.allocated.Pod // the pod is started with these
 	m.mu.Unlock()
 	m.save(e)
 }
@@ -362,15 +363,15 @@ func (m *Manager) others(except types.UID) []*v1.Pod {
 	defer m.mu.Unlock()
 	list := make([]*v1.Pod, 0, len(m.pods))
 	for uid, e := range m.pods {
-		if uid != except && e.allocated {
-			list = append(list, e.granted.Apply(e.pod))
+		if uid != except && e.isAllocated {
+			list = append(list, e.allocated.Apply(e.pod))
 		}
 	}
 	return list
 }
 
 // change changes the state of a pod and records the events.
-func (m *Manager) change(e *entry, do func(s *State)) {
+func (m *Manager) change(e *entry, do func(s *ResizeState)) {
 	m.mu.Lock()
 	before := e.state
 	do(&e.state)
@@ -379,7 +380,7 @@ func (m *Manager) change(e *entry, do func(s *State)) {
 	if before == after {
 		return
 	}
-	for _, o := range eventsOf(before, after, e.pod, e.granted.Apply(e.pod)) {
+	for _, o := range eventsOf(before, after, e.pod, e.allocated.Apply(e.pod)) {
 		m.cfg.Record(runtime.Event{Object: runtime.PodRef(e.pod), Type: o.eventType, Reason: o.reason, Message: o.message})
 	}
 }
@@ -390,8 +391,8 @@ func (m *Manager) save(e *entry) {
 	if m.cfg.Dir == "" {
 		return
 	}
-	now := recordOf(e.pod, e.granted, e.podLevel)
-	if w := e.written; w != nil && w.Granted.Equal(now.Granted) && samePodLevel(w.PodLevel, now.PodLevel) {
+	now := newPodCheckpoint(e.pod, e.allocated, e.podLevel)
+	if w := e.written; w != nil && w.Allocated.Equal(now.Allocated) && samePodLevel(w.PodLevel, now.PodLevel) {
 		return
 	}
 	uid := e.pod.UID
@@ -413,7 +414,7 @@ func (m *Manager) erase(uid types.UID) {
 		return
 	}
 	if err := os.Remove(m.path(uid)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		m.cfg.Logger.Error("allocation record not removed", "uid", uid, "err", err)
+		m.cfg.Logger.Error("Failed to delete allocation checkpoint; it is deleted after all sources have synced", "podUID", uid, "err", err)
 	}
 }
 

@@ -40,7 +40,7 @@ type desk struct {
 func (d *desk) admit(_ context.Context, req allocation.Request) *runtime.Rejection {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked = append(d.asked, string(req.Operation)+" "+string(req.Pod.UID)+" "+cpus(req.Pod))
+	d.asked = append(d.asked, operation(req)+" "+string(req.Pod.UID)+" "+cpus(req.Pod))
 	d.others = req.Others
 	used := int64(0)
 	for _, p := range append(req.Others, req.Pod) {
@@ -79,7 +79,7 @@ func (d *desk) open(t *testing.T) *desk {
 func newDesk(t *testing.T, cfg allocation.Config) *desk {
 	d := &desk{room: -1}
 	cfg.Admit = d.admit
-	cfg.Ready = func() bool {
+	cfg.SourcesReady = func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return !d.notYet
@@ -120,7 +120,7 @@ func wants(pod *v1.Pod, figures string) *v1.Pod {
 
 func conditions(d *desk, uid types.UID) []string {
 	var list []string
-	for _, c := range d.State(uid).Conditions() {
+	for _, c := range d.ResizeState(uid).Conditions() {
 		s := string(c.Type) + "=" + string(c.Status) + " " + c.Reason + " " + c.Message
 		list = append(list, strings.TrimSpace(s)+" @"+string('0'+rune(c.ObservedGeneration)))
 	}
@@ -189,10 +189,10 @@ func TestARefusedResizeLeavesThePodWhatItHad(t *testing.T) { // #126033
 
 		time.Sleep(time.Minute)
 		d.room = 4
-		assert.Equal(t, 1, d.Retry(t.Context(), allocation.PodTerminated))
+		assert.Equal(t, 1, d.Retry(t.Context(), "pod_terminated"))
 		assert.Equal(t, []types.UID{"u"}, d.changed)
 		assert.Equal(t, "2", cpus(d.Allocated(pod)))
-		assert.Equal(t, allocation.DecisionInfo{UID: "u", Trigger: "pod_terminated", Before: allocation.Deferred, Waited: time.Minute}, d.decided[1])
+		assert.Equal(t, allocation.DecisionInfo{UID: "u", Trigger: "pod_terminated", Before: v1.PodReasonDeferred, Waited: time.Minute}, d.decided[1])
 		assert.Equal(t, []string{"PodResizeInProgress=True @2"}, conditions(d, "u"))
 	})
 }
@@ -207,7 +207,7 @@ func TestWhatIsAskedNoMoreIsPendingNoMore(t *testing.T) { // sl-21
 	back := wants(more, "cpu=1000m/1")
 	assert.Same(t, back, d.Allocate(t.Context(), back, nil))
 	assert.Empty(t, conditions(d, "u"))
-	assert.Zero(t, d.Retry(t.Context(), allocation.PeriodicRetry))
+	assert.Zero(t, d.Retry(t.Context(), "periodic_retry"))
 	d.room = 2
 	again := wants(back, "cpu=2/2")
 	assert.Same(t, again, d.Allocate(t.Context(), again, nil), "asked anew, it is decided anew")
@@ -222,7 +222,7 @@ func TestAnInfeasibleResizeIsNotTriedAgain(t *testing.T) { // al-10
 	assert.Contains(t, d.events[0], "u Warning ResizeInfeasible Pod resize Infeasible: {")
 	asked := len(d.asked)
 	for range 3 {
-		d.Retry(t.Context(), allocation.PeriodicRetry)
+		d.Retry(t.Context(), "periodic_retry")
 		d.Allocate(t.Context(), pod, nil)
 	}
 	assert.Len(t, d.asked, asked)
@@ -258,7 +258,7 @@ func TestARestartSaysNothingTwice(t *testing.T) { // sl-20
 	require.Len(t, d.events, 3)
 
 	more = more.DeepCopy()
-	more.Status.Conditions = d.State("u").Conditions()
+	more.Status.Conditions = d.ResizeState("u").Conditions()
 	since := metav1.NewTime(time.Unix(1000, 0))
 	for i := range more.Status.Conditions {
 		more.Status.Conditions[i].LastTransitionTime = since
@@ -267,7 +267,7 @@ func TestARestartSaysNothingTwice(t *testing.T) { // sl-20
 	d.Allocate(t.Context(), more, runs("a: cpu=1/1"))
 	assert.Equal(t, said, conditions(d, "u"))
 	assert.Len(t, d.events, 3, "told already")
-	assert.True(t, since.Time.Equal(d.State("u").PendingSince), "it has waited since then")
+	assert.True(t, since.Time.Equal(d.ResizeState("u").PendingSince), "it has waited since then")
 	d.Allocate(t.Context(), more, runs("a: cpu=2/2"))
 	assert.Contains(t, d.events[3], "ResizeCompleted")
 }
@@ -276,7 +276,7 @@ func TestPodLevelResourcesAreResizedToo(t *testing.T) { // al-2, al-14
 	d := newDesk(t, allocation.Config{Dir: t.TempDir()})
 	pod := podOf("u", "pod: cpu=2/2", "a:")
 	require.Nil(t, d.Admit(t.Context(), pod))
-	assert.True(t, same(res("cpu=2/2"), *d.PodLevel("u")))
+	assert.True(t, same(res("cpu=2/2"), *d.ActuatedPodResources("u")))
 	more := pod.DeepCopy()
 	more.Spec.Resources = new(res("cpu=3/3"))
 	more.Generation = 2
@@ -284,13 +284,13 @@ func TestPodLevelResourcesAreResizedToo(t *testing.T) { // al-2, al-14
 	assert.Equal(t, []string{"PodResizeInProgress=True @2"}, conditions(d, "u"))
 	assert.Contains(t, d.events[0], `{"resources":{"limits":{"cpu":"3"},"requests":{"cpu":"3"}},"containers":[{"name":"a","resources":{}}],"generation":2}`)
 	d.open(t)
-	assert.True(t, same(res("cpu=2/2"), *d.PodLevel("u")), "what it was last given is written down")
+	assert.True(t, same(res("cpu=2/2"), *d.ActuatedPodResources("u")), "what it was last given is written down")
 	d.Allocate(t.Context(), more, runs("a"))
 	d.Resized(more, nil)
 	d.Allocate(t.Context(), more, runs("a"))
 	assert.Empty(t, conditions(d, "u"))
 	d.open(t)
-	assert.True(t, same(res("cpu=3/3"), *d.PodLevel("u")))
+	assert.True(t, same(res("cpu=3/3"), *d.ActuatedPodResources("u")))
 }
 
 func TestADecisionThatIsCalledOffIsNone(t *testing.T) {
@@ -312,5 +312,13 @@ func TestAManagerOfNothingGrantsEverything(t *testing.T) {
 	assert.Same(t, more, m.Allocate(t.Context(), more, runs("a: cpu=2")))
 	m.Resized(podOf("unknown"), nil)
 	m.Release("unknown")
-	assert.Nil(t, m.PodLevel("unknown"))
+	assert.Nil(t, m.ActuatedPodResources("unknown"))
+}
+
+// operation returns the kind of the request: "add" or "resize".
+func operation(req allocation.Request) string {
+	if req.Resize {
+		return "resize"
+	}
+	return "add"
 }

@@ -47,7 +47,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	d.room = 1
 	statuses, err := status.New(status.Config{Sink: sink{}, Facts: status.FactSources{Resize: func(uid types.UID) status.Resize {
-		return status.Resize{Conditions: d.State(uid).Conditions(), PodLevel: d.PodLevel(uid)}
+		return status.Resize{Conditions: d.ResizeState(uid).Conditions(), PodLevel: d.ActuatedPodResources(uid)}
 	}}})
 	require.NoError(t, err)
 	n := &node{}
@@ -82,7 +82,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	assert.Equal(t, "1 1 PodResizePendingDeferred", sync(more))
 	assert.Equal(t, "a: cpu=1", n.has)
 	d.room = 2
-	d.Retry(t.Context(), allocation.PodTerminated)
+	d.Retry(t.Context(), "pod_terminated")
 	assert.Equal(t, []types.UID{"u"}, d.changed)
 	assert.Equal(t, "2 1 PodResizeInProgress", sync(more))
 	assert.Equal(t, "2 2", sync(more))

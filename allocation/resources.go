@@ -9,9 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Resources are the resources of a pod's containers and of the pod level: desired, allocated or
+// podResources are the resources of a pod's containers and of the pod level: desired, allocated or
 // actuated ones. The zero value has none.
-type Resources struct {
+type podResources struct {
 	// Containers by name: regular ones, sidecars and, if requested, all init containers.
 	Containers map[string]v1.ResourceRequirements `json:"containers,omitempty"`
 
@@ -19,10 +19,10 @@ type Resources struct {
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
 
-// Desired returns the resources in the spec of pod. allInit includes all init containers, not only
+// desiredResources returns the resources in the spec of pod. allInit includes all init containers, not only
 // sidecars. The result shares its lists with the pod.
-func Desired(pod *v1.Pod, allInit bool) Resources {
-	r := Resources{Containers: make(map[string]v1.ResourceRequirements, len(pod.Spec.Containers))}
+func desiredResources(pod *v1.Pod, allInit bool) podResources {
+	r := podResources{Containers: make(map[string]v1.ResourceRequirements, len(pod.Spec.Containers))}
 	for c := range resizable(&pod.Spec, allInit) {
 		r.Containers[c.Name] = withoutClaims(&c.Resources)
 	}
@@ -56,7 +56,7 @@ func resizable(spec *v1.PodSpec, allInit bool) func(yield func(*v1.Container) bo
 
 // Apply returns pod with these resources in its spec: pod itself if they are equal, otherwise a
 // copy that shares everything else. Containers that are not listed keep their resources.
-func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
+func (r podResources) Apply(pod *v1.Pod) *v1.Pod {
 	var out *v1.Pod
 	changed := func() *v1.PodSpec {
 		if out == nil {
@@ -86,10 +86,10 @@ func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
 }
 
 // applyTo returns containers with these resources, and whether they differ.
-func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
+func (r podResources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
 	for i := range containers {
 		own, listed := r.Containers[containers[i].Name]
-		if !listed || Equal(&own, &containers[i].Resources) {
+		if !listed || EqualResources(&own, &containers[i].Resources) {
 			continue
 		}
 		if !changed {
@@ -101,20 +101,20 @@ func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, chan
 }
 
 // Equal reports whether r and other are equal; quantities are compared by value.
-func (r Resources) Equal(other Resources) bool {
+func (r podResources) Equal(other podResources) bool {
 	return samePodLevel(r.Pod, other.Pod) &&
-		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return Equal(&a, &b) })
+		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return EqualResources(&a, &b) })
 }
 
 func samePodLevel(a, b *v1.ResourceRequirements) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return Equal(a, b)
+	return EqualResources(a, b)
 }
 
-// Equal reports whether requests and limits are equal; quantities are compared by value.
-func Equal(a, b *v1.ResourceRequirements) bool {
+// EqualResources reports whether requests and limits are equal; quantities are compared by value.
+func EqualResources(a, b *v1.ResourceRequirements) bool {
 	return sameList(a.Requests, b.Requests) && sameList(a.Limits, b.Limits)
 }
 
@@ -123,8 +123,8 @@ func sameList(a, b v1.ResourceList) bool {
 }
 
 // clone returns a deep copy.
-func (r Resources) clone() Resources {
-	c := Resources{Containers: make(map[string]v1.ResourceRequirements, len(r.Containers))}
+func (r podResources) clone() podResources {
+	c := podResources{Containers: make(map[string]v1.ResourceRequirements, len(r.Containers))}
 	for name, own := range r.Containers {
 		c.Containers[name] = *own.DeepCopy()
 	}

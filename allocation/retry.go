@@ -17,7 +17,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	for {
 		period := m.cfg.Period
-		if !m.cfg.Ready() {
+		if !m.cfg.SourcesReady() {
 			period = m.cfg.EarlyPeriod
 		}
 		timer := time.NewTimer(period)
@@ -29,15 +29,16 @@ func (m *Manager) Run(ctx context.Context) error {
 			timer.Stop()
 			m.Retry(ctx, trigger)
 		case <-timer.C:
-			m.Retry(ctx, PeriodicRetry)
+			m.Retry(ctx, triggerPeriodicRetry)
 		}
 	}
 }
 
 // Retry decides about all pending resizes and returns how many were allocated. It does nothing
-// until Config.Ready. Infeasible resizes are skipped until the pod requests other resources. Retry
-// is the synchronous step of Run and may be called for triggers that Run does not detect.
-func (m *Manager) Retry(ctx context.Context, trigger Trigger) (granted int) {
+// until Config.SourcesReady. Infeasible resizes are skipped until the pod requests other resources. Retry
+// is the synchronous step of Run and may be called for triggers that Run does not detect, such as
+// "pod_terminated"; trigger is passed to Hooks.Decided.
+func (m *Manager) Retry(ctx context.Context, trigger string) (allocated int) {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	return m.retry(ctx, trigger, "")
@@ -45,74 +46,74 @@ func (m *Manager) Retry(ctx context.Context, trigger Trigger) (granted int) {
 
 // retry is Retry with deciding locked. Config.Changed is not called for the pod self, which is
 // being synced.
-func (m *Manager) retry(ctx context.Context, trigger Trigger, self types.UID) (granted int) {
-	if !m.cfg.Ready() {
+func (m *Manager) retry(ctx context.Context, trigger string, self types.UID) (allocated int) {
+	if !m.cfg.SourcesReady() {
 		return 0
 	}
 	for _, w := range m.pending() {
 		if ctx.Err() != nil {
-			return granted
+			return allocated
 		}
 		if m.decide(ctx, w, trigger) {
-			granted++
+			allocated++
 		}
-		if w.desired.UID != self && m.State(w.desired.UID) != w.state {
+		if w.desired.UID != self && m.ResizeState(w.desired.UID) != w.state {
 			m.cfg.Changed(w.desired.UID)
 		}
 	}
-	return granted
+	return allocated
 }
 
 // pending returns the resizes to decide, in order.
-func (m *Manager) pending() []waiting {
+func (m *Manager) pending() []pendingResize {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []waiting
+	var list []pendingResize
 	for _, e := range m.pods {
-		if !e.delivered || !e.allocated {
+		if !e.delivered || !e.isAllocated {
 			continue
 		}
-		desired := Desired(e.pod, m.cfg.AllInit)
-		if desired.Equal(e.granted) || e.state.Pending == Infeasible && e.isDecided && desired.Equal(e.decided) {
+		desired := desiredResources(e.pod, m.cfg.InitContainers)
+		if desired.Equal(e.allocated) || e.state.PendingReason == v1.PodReasonInfeasible && e.isDecided && desired.Equal(e.decided) {
 			continue
 		}
-		list = append(list, waiting{desired: e.pod, granted: e.granted.Apply(e.pod), state: e.state})
+		list = append(list, pendingResize{desired: e.pod, allocated: e.allocated.Apply(e.pod), state: e.state})
 	}
-	arrange(list)
+	sortPending(list)
 	return list
 }
 
 // decide decides about a resize and reports whether it was allocated.
-func (m *Manager) decide(ctx context.Context, w waiting, trigger Trigger) bool {
+func (m *Manager) decide(ctx context.Context, w pendingResize, trigger string) bool {
 	m.mu.Lock()
 	e := m.pods[w.desired.UID]
 	m.mu.Unlock()
 	if e == nil { // released in between
 		return false
 	}
-	outcome, message := m.judge(ctx, w)
+	reason, message := m.evaluate(ctx, w)
 	if ctx.Err() != nil {
 		return false // the call may have been rejected because ctx is done
 	}
-	now, desired := time.Now(), Desired(w.desired, m.cfg.AllInit).clone()
+	now, desired := time.Now(), desiredResources(w.desired, m.cfg.InitContainers).clone()
 	m.mu.Lock()
 	e.decided, e.isDecided = desired, true
-	if outcome == NotPending {
-		e.granted, e.grantedAt = desired, now
+	if reason == "" {
+		e.allocated, e.allocatedAt = desired, now
 	}
 	m.mu.Unlock()
-	if outcome == NotPending {
+	if reason == "" {
 		m.save(e)
 	}
-	info := DecisionInfo{UID: w.desired.UID, Trigger: trigger, Before: w.state.Pending, After: outcome, Message: message}
+	info := DecisionInfo{UID: w.desired.UID, Trigger: trigger, Before: w.state.PendingReason, After: reason, Message: message}
 	if !w.state.PendingSince.IsZero() {
 		info.Waited = now.Sub(w.state.PendingSince)
 	}
-	m.change(e, func(s *State) {
-		s.Pending, s.PendingMessage = outcome, message
-		if outcome == NotPending {
+	m.change(e, func(s *ResizeState) {
+		s.PendingReason, s.PendingMessage = reason, message
+		if reason == "" {
 			s.PendingGeneration, s.PendingSince = 0, time.Time{}
-			s.InProgress, s.Error, s.ProgressGeneration = true, "", w.desired.Generation
+			s.InProgress, s.Error, s.InProgressGeneration = true, "", w.desired.Generation
 			return
 		}
 		s.PendingGeneration = w.desired.Generation
@@ -121,21 +122,21 @@ func (m *Manager) decide(ctx context.Context, w waiting, trigger Trigger) bool {
 		}
 	})
 	m.cfg.Hooks.Decided(info)
-	return outcome == NotPending
+	return reason == ""
 }
 
-// judge checks NodeFacts, then Config.Admit.
-func (m *Manager) judge(ctx context.Context, w waiting) (outcome Pending, message string) {
-	if reason := m.cfg.Node.Feasible(w.desired, w.granted); reason != "" {
-		return Infeasible, reason
+// evaluate checks NodeConstraints, then Config.Admit.
+func (m *Manager) evaluate(ctx context.Context, w pendingResize) (reason, message string) {
+	if message := m.cfg.Node.Feasible(w.desired, w.allocated); message != "" {
+		return v1.PodReasonInfeasible, message
 	}
-	rejection := m.cfg.Admit(ctx, Request{Operation: Resize, Pod: w.desired, Others: m.others(w.desired.UID)})
+	rejection := m.cfg.Admit(ctx, Request{Resize: true, Pod: w.desired, Others: m.others(w.desired.UID)})
 	switch {
 	case rejection == nil:
-		return NotPending, ""
+		return "", ""
 	case rejection.Reason == v1.PodReasonInfeasible:
-		return Infeasible, rejection.Message
+		return v1.PodReasonInfeasible, rejection.Message
 	default:
-		return Deferred, rejection.Message
+		return v1.PodReasonDeferred, rejection.Message
 	}
 }

@@ -29,7 +29,7 @@ func TestPendingResizesGoInOrder(t *testing.T) { // al-6
 		ask("b-less", "cpu=2", "cpu=1", 1)
 		ask("a-later", "cpu=1", "cpu=2", 5) // by its name it would be first
 		d.asked, d.notYet, d.room = nil, false, 0
-		d.Retry(t.Context(), allocation.PeriodicRetry)
+		d.Retry(t.Context(), "periodic_retry")
 		assert.Equal(t, []string{"resize b-less 1", "resize c-important 2", "resize d-guaranteed 2", "resize a-later 2", "resize e-equal 2", "resize f-equal 2"}, d.asked)
 
 		// All of these were refused at one time. The next one is refused later,
@@ -44,7 +44,7 @@ func TestPendingResizesGoInOrder(t *testing.T) { // al-6
 		d.Allocate(t.Context(), young, nil)
 		assert.Equal(t, "resize 0-young 2", d.asked[len(d.asked)-1], "never refused: it has waited least")
 		d.asked = nil
-		d.Retry(t.Context(), allocation.PeriodicRetry)
+		d.Retry(t.Context(), "periodic_retry")
 		assert.Equal(t, "resize 0-young 2", d.asked[len(d.asked)-1], "longest deferred first")
 	})
 }
@@ -59,7 +59,7 @@ func TestWhatIsGivenUpIsThereForTheNext(t *testing.T) { // al-6, al-9
 	d.Allocate(t.Context(), small, nil)
 	assert.Equal(t, "2", cpus(d.Allocated(big)))
 	d.notYet = false
-	assert.Equal(t, 2, d.Retry(t.Context(), allocation.PodsAdded))
+	assert.Equal(t, 2, d.Retry(t.Context(), "pods_added"))
 	require.Len(t, d.others, 1)
 	assert.Equal(t, "1", cpus(d.others[0]), "others with what they were granted")
 	assert.Equal(t, "5", cpus(d.Allocated(big)))
@@ -70,7 +70,7 @@ func TestNothingIsDecidedWhileSourcesAreNotReady(t *testing.T) { // al-8
 	d.notYet = true
 	pod := wants(d.runningAt(t, "u", "cpu=1"), "cpu=2")
 	assert.Equal(t, "1", cpus(d.Allocate(t.Context(), pod, nil)))
-	for _, trigger := range []allocation.Trigger{allocation.PodsAdded, allocation.PodUpdated, allocation.PodsRemoved, allocation.PodTerminated, allocation.PodResized, allocation.PeriodicRetry} {
+	for _, trigger := range []string{"pods_added", "pod_updated", "pods_removed", "pod_terminated", "pod_resized", "periodic_retry"} {
 		assert.Zero(t, d.Retry(t.Context(), trigger))
 	}
 	assert.Equal(t, []string{"add u 1"}, d.asked)
@@ -102,7 +102,7 @@ func TestTriggersAreNamed(t *testing.T) { // al-7
 		d.room = 0
 		d.Allocate(t.Context(), less, runs("a: cpu=0/1"))
 		require.NotEmpty(t, d.decided)
-		assert.Equal(t, allocation.PodResized, d.decided[0].Trigger)
+		assert.Equal(t, "pod_resized", d.decided[0].Trigger)
 	})
 }
 
@@ -124,7 +124,7 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 			defer d.mu.Unlock()
 			return len(d.asked)
 		}
-		trigger := func(i int) allocation.Trigger {
+		trigger := func(i int) string {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			require.Greater(t, len(d.decided), i)
@@ -141,7 +141,7 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 		assert.Equal(t, 1, asked())
 		time.Sleep(time.Minute)
 		assert.Equal(t, 2, asked(), "3 m later")
-		assert.Equal(t, allocation.PeriodicRetry, trigger(1))
+		assert.Equal(t, "periodic_retry", trigger(1))
 
 		d.Release("nobody")
 		assert.Equal(t, 2, asked(), "nothing became free")
@@ -151,7 +151,7 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 		require.Nil(t, d.Admit(ctx, podOf("gone", "a: cpu=1")))
 		d.Release("gone")
 		assert.Equal(t, 4, asked())
-		assert.Equal(t, allocation.PodsRemoved, trigger(2), "at once")
+		assert.Equal(t, "pods_removed", trigger(2), "at once")
 		d.mu.Lock()
 		assert.Equal(t, []types.UID{"u", "u"}, d.changed, "once refused, once granted")
 		d.mu.Unlock()

@@ -57,7 +57,7 @@ func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
 					got := m.Allocate(t.Context(), pod, runs("a: cpu="+cpus(m.Allocated(pod))))
 					assert.NotEmpty(t, cpus(got))
 				}
-				_, _ = m.State(uid), m.Retry(t.Context(), allocation.PodResized)
+				_, _ = m.ResizeState(uid), m.Retry(t.Context(), "pod_resized")
 			}
 		})
 	}

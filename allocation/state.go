@@ -7,57 +7,39 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Pending is the reason why a resize is pending.
-type Pending int
-
-// The values of Pending.
-const (
-	NotPending Pending = iota // allocated, or not requested
-	Deferred                  // does not fit now; retried
-	Infeasible                // impossible on this node; not retried until the request changes
-)
-
-// String returns the reason of the condition, empty if not pending.
-func (p Pending) String() string {
-	switch p {
-	case Deferred:
-		return v1.PodReasonDeferred
-	case Infeasible:
-		return v1.PodReasonInfeasible
-	default:
-		return ""
-	}
-}
-
-// A State is the state of a pod's resize. The zero value means that the requested resources are
+// A ResizeState is the state of a pod's resize. The zero value means that the requested resources are
 // allocated and applied.
-type State struct {
-	// Pending is the result of the last rejection, with its message, the generation of the
-	// pod, and the time of the first rejection.
-	Pending           Pending
+type ResizeState struct {
+	// PendingReason is the reason why the resize is pending: v1.PodReasonDeferred if it does
+	// not fit now and is retried, v1.PodReasonInfeasible if it is impossible on this node and
+	// not retried until the pod requests other resources. Empty if no resize is pending.
+	//
+	// PendingMessage and PendingGeneration are the message and the generation of the pod of
+	// the last rejection, and PendingSince the time of the first one.
+	PendingReason     string
 	PendingMessage    string
 	PendingGeneration int64
 	PendingSince      time.Time
 
-	// InProgress is true until the allocation for ProgressGeneration of the pod has been
+	// InProgress is true until the allocation for InProgressGeneration of the pod has been
 	// applied. Error is the error of the last attempt, empty if there is none.
-	InProgress         bool
-	Error              string
-	ProgressGeneration int64
+	InProgress           bool
+	Error                string
+	InProgressGeneration int64
 }
 
 // Conditions returns the pod conditions of s, PodResizePending first. They have no transition
 // times, which the status manager sets.
-func (s State) Conditions() []v1.PodCondition {
+func (s ResizeState) Conditions() []v1.PodCondition {
 	var list []v1.PodCondition
-	if s.Pending != NotPending {
+	if s.PendingReason != "" {
 		list = append(list, v1.PodCondition{
 			Type: v1.PodResizePending, Status: v1.ConditionTrue, ObservedGeneration: s.PendingGeneration,
-			Reason: s.Pending.String(), Message: s.PendingMessage,
+			Reason: s.PendingReason, Message: s.PendingMessage,
 		})
 	}
 	if s.InProgress {
-		c := v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: s.ProgressGeneration}
+		c := v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: s.InProgressGeneration}
 		if s.Error != "" {
 			c.Reason, c.Message = v1.PodReasonError, s.Error
 		}
@@ -67,19 +49,19 @@ func (s State) Conditions() []v1.PodCondition {
 }
 
 // stateOf returns the state from the conditions that an earlier agent set.
-func stateOf(conditions []v1.PodCondition) State {
-	var s State
+func stateOf(conditions []v1.PodCondition) ResizeState {
+	var s ResizeState
 	for i := range conditions {
 		switch c := &conditions[i]; {
 		case c.Status != v1.ConditionTrue:
 		case c.Type == v1.PodResizePending:
-			s.Pending = Deferred
+			s.PendingReason = v1.PodReasonDeferred
 			if c.Reason == v1.PodReasonInfeasible {
-				s.Pending = Infeasible
+				s.PendingReason = v1.PodReasonInfeasible
 			}
 			s.PendingMessage, s.PendingGeneration, s.PendingSince = c.Message, c.ObservedGeneration, c.LastTransitionTime.Time
 		case c.Type == v1.PodResizeInProgress:
-			s.InProgress, s.ProgressGeneration = true, c.ObservedGeneration
+			s.InProgress, s.InProgressGeneration = true, c.ObservedGeneration
 			if c.Reason == v1.PodReasonError {
 				s.Error = c.Message
 			}
@@ -96,24 +78,24 @@ type resizeEvent struct {
 // eventsOf returns the events between two states: started and completed with the allocated
 // resources, deferred and infeasible with the desired ones. A different message alone is no
 // event.
-func eventsOf(before, after State, desired, granted *v1.Pod) []resizeEvent {
+func eventsOf(before, after ResizeState, desired, allocated *v1.Pod) []resizeEvent {
 	var list []resizeEvent
-	if after.Pending != NotPending &&
-		(after.Pending != before.Pending || after.PendingGeneration != before.PendingGeneration) {
-		list = append(list, resizeEvent{v1.EventTypeWarning, "Resize" + after.Pending.String(),
-			"Pod resize " + after.Pending.String() + summary(desired, after.PendingGeneration, after.PendingMessage)})
+	if after.PendingReason != "" &&
+		(after.PendingReason != before.PendingReason || after.PendingGeneration != before.PendingGeneration) {
+		list = append(list, resizeEvent{v1.EventTypeWarning, "Resize" + after.PendingReason,
+			"Pod resize " + after.PendingReason + summary(desired, after.PendingGeneration, after.PendingMessage)})
 	}
-	if after.InProgress && (!before.InProgress || before.ProgressGeneration != after.ProgressGeneration) {
+	if after.InProgress && (!before.InProgress || before.InProgressGeneration != after.InProgressGeneration) {
 		list = append(list, resizeEvent{v1.EventTypeNormal, "ResizeStarted",
-			"Pod resize started" + summary(granted, after.ProgressGeneration, "")})
+			"Pod resize started" + summary(allocated, after.InProgressGeneration, "")})
 	}
 	if after.InProgress && after.Error != "" && after.Error != before.Error {
 		list = append(list, resizeEvent{v1.EventTypeWarning, "ResizeError",
-			"Pod resize error" + summary(granted, after.ProgressGeneration, after.Error)})
+			"Pod resize error" + summary(allocated, after.InProgressGeneration, after.Error)})
 	}
 	if before.InProgress && !after.InProgress {
 		list = append(list, resizeEvent{v1.EventTypeNormal, "ResizeCompleted",
-			"Pod resize completed" + summary(granted, before.ProgressGeneration, "")})
+			"Pod resize completed" + summary(allocated, before.InProgressGeneration, "")})
 	}
 	return list
 }

@@ -9,38 +9,36 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A StepKind is the target of a [Step].
-type StepKind int
+// A stepKind is the target of a [ResizeStep].
+type stepKind int
 
 // The kinds of steps.
 const (
-	PodLimit      StepKind = iota // the limit of the pod's cgroup
-	PodRequest                    // the request of the pod's cgroup: weight, protected memory
-	ContainerStep                 // request and limit of a container
+	podLimit      stepKind = iota // the limit of the pod's cgroup
+	podRequest                    // the request of the pod's cgroup: weight, protected memory
+	containerStep                 // request and limit of a container
 )
 
-// String returns the kind in lower case: "pod limit".
-func (k StepKind) String() string {
+func (k stepKind) String() string {
 	switch k {
-	case PodLimit:
+	case podLimit:
 		return "pod limit"
-	case PodRequest:
+	case podRequest:
 		return "pod request"
-	case ContainerStep:
-		return "container"
 	default:
-		return fmt.Sprintf("step kind %d", int(k))
+		return "container"
 	}
 }
 
-// A Step is one change of a resize.
-type Step struct {
-	Kind StepKind
+// A ResizeStep is one change of a resize: of the request or the limit of the pod's cgroup, or of both
+// of a container.
+type ResizeStep struct {
+	kind stepKind
 
 	// Resource that changes: memory or cpu.
 	Resource v1.ResourceName
 
-	// Container is the name of the container. Empty for the pod.
+	// Container is the name of the container. Empty for the pod's cgroup.
 	Container string
 
 	// Before and After are all cpu and memory resources of the container or the pod's cgroup
@@ -51,7 +49,7 @@ type Step struct {
 
 // String describes the step: "container web: memory 64Mi/128Mi to 64Mi/256Mi",
 // with request and limit.
-func (s Step) String() string {
+func (s ResizeStep) String() string {
 	show := func(r *v1.ResourceRequirements) string {
 		text := func(list v1.ResourceList) string {
 			if q, ok := list[s.Resource]; ok {
@@ -61,14 +59,14 @@ func (s Step) String() string {
 		}
 		return text(r.Requests) + "/" + text(r.Limits)
 	}
-	target := s.Kind.String()
+	target := s.kind.String()
 	if s.Container != "" {
 		target += " " + s.Container
 	}
 	return fmt.Sprintf("%s: %s %s to %s", target, s.Resource, show(&s.Before), show(&s.After))
 }
 
-// Steps returns the steps, in order, that change a running pod from its actuated resources (see
+// PlanResize returns the steps, in order, that change a running pod from its actuated resources (see
 // [Actuated]) to the allocated ones. It is a pure function of the pod with both sets of resources
 // and of the running containers; others have the allocated resources when they start.
 //
@@ -79,33 +77,33 @@ func (s Step) String() string {
 // The removal of a limit is not applied. A new limit counts as a decrease. A container without a
 // limit inherits that of the pod. A container that must be restarted for its resize must not be
 // in observed: the planner kills it.
-func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
-	granted = keepLimits(has, granted)
-	before, after := cgroupOf(has), cgroupOf(granted)
-	var changes []Step
-	for c := range resizable(&has.Spec, true) {
-		if to := container(granted, c.Name); to != nil && running(observed, c.Name) != nil {
-			changes = append(changes, Step{Kind: ContainerStep, Container: c.Name, Before: effective(has, c), After: effective(granted, to)})
+func PlanResize(actuated, allocated *v1.Pod, observed *runtime.PodStatus) []ResizeStep {
+	allocated = keepLimits(actuated, allocated)
+	before, after := cgroupOf(actuated), cgroupOf(allocated)
+	var changes []ResizeStep
+	for c := range resizable(&actuated.Spec, true) {
+		if to := container(allocated, c.Name); to != nil && running(observed, c.Name) != nil {
+			changes = append(changes, ResizeStep{kind: containerStep, Container: c.Name, Before: effective(actuated, c), After: effective(allocated, to)})
 		}
 	}
 
-	var steps []Step
-	pod := func(kind StepKind, name v1.ResourceName, up bool) {
+	var steps []ResizeStep
+	pod := func(kind stepKind, name v1.ResourceName, up bool) {
 		next := *before.DeepCopy()
-		if kind == PodLimit && up == more(before.Limits, after.Limits, name) {
+		if kind == podLimit && up == more(before.Limits, after.Limits, name) {
 			set(&next.Limits, after.Limits, name)
-		} else if kind == PodRequest && up == less(before.Requests, after.Requests, name) {
+		} else if kind == podRequest && up == less(before.Requests, after.Requests, name) {
 			set(&next.Requests, after.Requests, name)
 		}
-		if !Equal(&before, &next) {
-			steps = append(steps, Step{Kind: kind, Resource: name, Before: before, After: next})
+		if !EqualResources(&before, &next) {
+			steps = append(steps, ResizeStep{kind: kind, Resource: name, Before: before, After: next})
 			before = next
 		}
 	}
 	for _, name := range computeNames {
-		pod(PodLimit, name, true)
-		pod(PodRequest, name, true)
-		var down, up []Step
+		pod(podLimit, name, true)
+		pod(podRequest, name, true)
+		var down, up []ResizeStep
 		for i := range changes {
 			c := &changes[i]
 			one := *c
@@ -113,7 +111,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 			set(&one.After.Requests, c.After.Requests, name)
 			set(&one.After.Limits, c.After.Limits, name)
 			switch {
-			case Equal(&one.Before, &one.After):
+			case EqualResources(&one.Before, &one.After):
 				continue
 			case one.grows():
 				up = append(up, one)
@@ -123,14 +121,14 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 			c.Before = one.After // the next resource starts from this state
 		}
 		steps = append(append(steps, down...), up...)
-		pod(PodRequest, name, false)
-		pod(PodLimit, name, false)
+		pod(podRequest, name, false)
+		pod(podLimit, name, false)
 	}
 	return steps
 }
 
 // grows reports whether the step increases the limit, or the request with an unchanged limit.
-func (s *Step) grows() bool {
+func (s *ResizeStep) grows() bool {
 	if more(s.Before.Limits, s.After.Limits, s.Resource) {
 		return true
 	}
@@ -159,9 +157,9 @@ func set(list *v1.ResourceList, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
-// Compute returns a copy of the cpu and memory resources of r, which can change while a container
+// ComputeResources returns a copy of the cpu and memory resources of r, which can change while a container
 // runs.
-func Compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
+func ComputeResources(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	var out v1.ResourceRequirements
 	for _, name := range computeNames {
 		set(&out.Requests, r.Requests, name)
@@ -173,7 +171,7 @@ func Compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
 // effective returns the cpu and memory resources of a container, with the limits of the pod where
 // it has none.
 func effective(pod *v1.Pod, c *v1.Container) v1.ResourceRequirements {
-	r := Compute(&c.Resources)
+	r := ComputeResources(&c.Resources)
 	if pod.Spec.Resources == nil {
 		return r
 	}
@@ -195,7 +193,7 @@ func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 		Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
 		Limits:   helpers.PodLimits(pod, helpers.PodResourcesOptions{}),
 	}
-	r := Compute(&all)
+	r := ComputeResources(&all)
 	for _, name := range computeNames {
 		if pod.Spec.Resources != nil {
 			if _, ok := pod.Spec.Resources.Limits[name]; ok {
@@ -211,8 +209,8 @@ func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 	return r
 }
 
-// keepLimits returns granted with the limits of has where it has none.
-func keepLimits(has, granted *v1.Pod) *v1.Pod {
+// keepLimits returns allocated with the limits of actuated where it actuated none.
+func keepLimits(actuated, allocated *v1.Pod) *v1.Pod {
 	keep := func(old, r *v1.ResourceRequirements) *v1.ResourceRequirements {
 		kept := *r
 		for _, name := range computeNames {
@@ -225,19 +223,19 @@ func keepLimits(has, granted *v1.Pod) *v1.Pod {
 		}
 		return &kept
 	}
-	view := Desired(granted, true)
-	for c := range resizable(&has.Spec, true) {
+	view := desiredResources(allocated, true)
+	for c := range resizable(&actuated.Spec, true) {
 		if to, ok := view.Containers[c.Name]; ok {
 			view.Containers[c.Name] = *keep(&c.Resources, &to)
 		}
 	}
-	if old := has.Spec.Resources; old != nil {
+	if old := actuated.Spec.Resources; old != nil {
 		if view.Pod == nil {
 			view.Pod = new(v1.ResourceRequirements)
 		}
 		view.Pod = keep(old, view.Pod)
 	}
-	return view.Apply(granted)
+	return view.Apply(allocated)
 }
 
 // container returns the named container if it can be resized, or nil.

@@ -77,7 +77,7 @@ func TestStepsComeInTheOrderThatKeepsThePodWideEnough(t *testing.T) {
 			has, granted := podOf("u", tc.has...), podOf("u", tc.granted...)
 			before, after := has.DeepCopy(), granted.DeepCopy()
 			var got []string
-			for _, s := range allocation.Steps(has, granted, tc.observed) {
+			for _, s := range allocation.PlanResize(has, granted, tc.observed) {
 				got = append(got, s.String())
 			}
 			assert.Equal(t, tc.want, got)
@@ -88,16 +88,15 @@ func TestStepsComeInTheOrderThatKeepsThePodWideEnough(t *testing.T) {
 }
 
 func TestAStepHasWhatTheCallsOfARuntimeTake(t *testing.T) {
-	steps := allocation.Steps(podOf("u", "a: cpu=1/2 memory=1Gi/2Gi example.com/gpu=1/1"), podOf("u", "a: cpu=2/2 memory=2Gi/2Gi example.com/gpu=1/1"), runs("a"))
+	steps := allocation.PlanResize(podOf("u", "a: cpu=1/2 memory=1Gi/2Gi example.com/gpu=1/1"), podOf("u", "a: cpu=2/2 memory=2Gi/2Gi example.com/gpu=1/1"), runs("a"))
 	require.Len(t, steps, 4)
 	assert.True(t, same(res("cpu=1/2 memory=2Gi/2Gi"), steps[1].After), "memory, cpu as before, nothing else")
 	assert.True(t, same(res("cpu=1/2 memory=2Gi/2Gi"), steps[3].Before))
 	assert.True(t, same(res("cpu=2/2 memory=2Gi/2Gi"), steps[3].After))
-	assert.Equal(t, "step kind 7", allocation.StepKind(7).String())
 }
 
 func same(a, b v1.ResourceRequirements) bool {
-	return allocation.Resources{Pod: &a}.Equal(allocation.Resources{Pod: &b})
+	return allocation.EqualResources(&a, &b)
 }
 
 // For random pods: carried out one after the other, the steps end where they
@@ -130,7 +129,7 @@ func TestNoStepMakesThePodNarrowerThanItsContainers(t *testing.T) {
 			grantedLines = append(grantedLines, "pod: cpu=1/"+strconv.Itoa(1+rnd.IntN(12)))
 		}
 		has, granted := podOf("u", hasLines...), podOf("u", grantedLines...)
-		steps := allocation.Steps(has, granted, runs(up...))
+		steps := allocation.PlanResize(has, granted, runs(up...))
 
 		for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU} {
 			limits, pod, bounded := map[string]resource.Quantity{}, resource.Quantity{}, false
@@ -156,10 +155,10 @@ func TestNoStepMakesThePodNarrowerThanItsContainers(t *testing.T) {
 			for _, s := range steps {
 				switch {
 				case s.Resource != name:
-				case s.Kind == allocation.PodLimit:
+				case s.Kind() == "pod limit":
 					old, was := s.Before.Limits[name]
 					shrunk = !was || old.Cmp(s.After.Limits[name]) > 0
-				case s.Kind == allocation.ContainerStep:
+				case s.Container != "":
 					require.False(t, shrunk, "seed %d, round %d: the pod gets less before its containers: %v", seed, round, steps)
 				}
 				if q, ok := s.After.Limits[name]; ok && s.Container != "" {
@@ -176,7 +175,7 @@ func TestNoStepMakesThePodNarrowerThanItsContainers(t *testing.T) {
 			}
 		}
 		// Where it ends: nothing is left to do, but for limits that stay.
-		if again := allocation.Steps(granted, granted, runs(up...)); len(again) > 0 {
+		if again := allocation.PlanResize(granted, granted, runs(up...)); len(again) > 0 {
 			t.Fatalf("seed %d, round %d: %v", seed, round, again)
 		}
 		at := map[string]v1.ResourceRequirements{}

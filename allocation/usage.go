@@ -8,35 +8,33 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Usage is the current memory usage of a pod in bytes. Missing values are unknown and do not
-// cause a rejection.
-type Usage struct {
-	Pod        *int64
-	Containers map[string]int64
-}
-
-// NarrowsMemory reports whether the step lowers a memory limit or sets the first one, so that
+// DecreasesMemoryLimit reports whether the step lowers a memory limit or sets the first one, so that
 // CheckDecrease requires the usage.
-func (s *Step) NarrowsMemory() bool {
+func (s *ResizeStep) DecreasesMemoryLimit() bool {
 	return s.Resource == v1.ResourceMemory && more(s.After.Limits, s.Before.Limits, v1.ResourceMemory)
 }
 
 // CheckDecrease returns an error if steps would set a memory limit to the current usage or below,
 // so that the kernel would kill processes. The resize must not be applied then; the next sync
 // retries it. It must be called shortly before the steps are applied.
-func CheckDecrease(steps []Step, now Usage) error {
+//
+// usage is the current memory usage in bytes by container, and of the pod's cgroup with the key "".
+// Missing values are unknown and do not cause an error.
+func CheckDecrease(steps []ResizeStep, usage map[string]int64) error {
 	var errs []error
 	for i := range steps {
 		s := &steps[i]
-		if !s.NarrowsMemory() {
+		if !s.DecreasesMemoryLimit() {
 			continue
 		}
 		limit := s.After.Limits.Memory().Value()
-		if s.Kind == PodLimit && now.Pod != nil && *now.Pod >= limit {
-			errs = append(errs, fmt.Errorf("attempting to set pod memory limit (%d) below current usage (%d)", limit, *now.Pod))
-		}
-		if used, known := now.Containers[s.Container]; s.Kind == ContainerStep && known && used >= limit {
+		used, ok := usage[s.Container]
+		switch {
+		case !ok || used < limit:
+		case s.Container != "":
 			errs = append(errs, fmt.Errorf("attempting to set container %q memory limit (%d) below current usage (%d)", s.Container, limit, used))
+		case s.kind == podLimit:
+			errs = append(errs, fmt.Errorf("attempting to set pod memory limit (%d) below current usage (%d)", limit, used))
 		}
 	}
 	if len(errs) == 0 {

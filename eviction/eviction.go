@@ -17,8 +17,8 @@ import (
 // Policy.Admit.
 const reasonEvicted = "Evicted"
 
-// AnnotationExplanation is the event annotation with the [Explanation] as JSON.
-const AnnotationExplanation = "eviction.kubeparts.io/explanation"
+// annotationExplanation is the event annotation with the [Explanation] as JSON.
+const annotationExplanation = "eviction.kubeparts.io/explanation"
 
 // The kubelet's annotations of the event.
 const (
@@ -84,7 +84,7 @@ func (p *Plan) Eviction(i int) Eviction {
 	e.Message, e.Annotations = p.message(c.Pod)
 	e.Explanation = p.explain(i)
 	if text, err := e.Explanation.encode(); err == nil {
-		e.Annotations[AnnotationExplanation] = text
+		e.Annotations[annotationExplanation] = text
 	}
 	return e
 }

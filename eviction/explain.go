@@ -8,9 +8,19 @@ import (
 )
 
 // An Explanation is the machine-readable reason why a pod is evicted. The event of the
-// eviction has it as JSON, in the annotation [AnnotationExplanation].
+// eviction has it as JSON, in the annotation "eviction.kubeparts.io/explanation".
 type Explanation struct {
-	ThresholdReport
+	// The threshold that the pod is evicted for, and the measurement that met it. Available,
+	// Capacity and Deficit are in bytes, inodes or processes.
+	Signal      Signal    `json:"signal"`
+	Threshold   string    `json:"threshold"`            // as configured: "100Mi", "10%"
+	MinReclaim  string    `json:"minReclaim,omitempty"` // as configured
+	GracePeriod string    `json:"gracePeriod,omitempty"`
+	Since       time.Time `json:"since"` // when the threshold was first met
+	Available   int64     `json:"available"`
+	Capacity    int64     `json:"capacity"`
+	Deficit     int64     `json:"deficit"` // the amount that had to be reclaimed
+	ObservedAt  time.Time `json:"observedAt,omitzero"`
 
 	// Place is the pod's place in the ranking, from 1; Of is the length of the ranking.
 	Place int `json:"place"`
@@ -24,20 +34,6 @@ type Explanation struct {
 
 	// PassedOver are exempt pods that preceded Victim, at most ten.
 	PassedOver []RankedPod `json:"passedOver,omitempty"`
-}
-
-// A ThresholdReport is the threshold that a pod is evicted for, and the measurement that
-// met it, in bytes, inodes or processes.
-type ThresholdReport struct {
-	Signal      Signal    `json:"signal"`
-	Threshold   string    `json:"threshold"`            // as configured: "100Mi", "10%"
-	MinReclaim  string    `json:"minReclaim,omitempty"` // as configured
-	GracePeriod string    `json:"gracePeriod,omitempty"`
-	Since       time.Time `json:"since"` // when the threshold was first met
-	Available   int64     `json:"available"`
-	Capacity    int64     `json:"capacity"`
-	Deficit     int64     `json:"deficit"` // the amount that had to be reclaimed
-	ObservedAt  time.Time `json:"observedAt,omitzero"`
 }
 
 // A RankedPod identifies a pod and has the values that it was ranked by. Its Pod field is
@@ -61,10 +57,8 @@ func rankedPod(c Candidate) RankedPod {
 func (p *Plan) explain(i int) *Explanation {
 	c := p.Chosen
 	e := &Explanation{
-		ThresholdReport: ThresholdReport{
-			Signal: c.Threshold.Signal, Threshold: c.Threshold.Value.String(), Since: c.Since.UTC().Round(0),
-			Available: c.Available, Capacity: c.Capacity, Deficit: c.Deficit, ObservedAt: c.At.UTC().Round(0),
-		},
+		Signal: c.Threshold.Signal, Threshold: c.Threshold.Value.String(), Since: c.Since.UTC().Round(0),
+		Available: c.Available, Capacity: c.Capacity, Deficit: c.Deficit, ObservedAt: c.At.UTC().Round(0),
 		Place: i + 1, Of: len(p.Ranking), Victim: rankedPod(p.Ranking[i]), RankReason: p.Ranking[i].RankReason,
 	}
 	if c.Threshold.MinReclaim != nil {

@@ -1,7 +1,17 @@
 package eviction
 
+// Unexported identifiers that external tests use.
+const (
+	AnnotationExplanation  = annotationExplanation
+	DedicatedImageFS       = dedicatedImageFS
+	DeleteUnusedContainers = deleteUnusedContainers
+	DeleteUnusedImages     = deleteUnusedImages
+	SingleFS               = singleFS
+	SplitImageFS           = splitImageFS
+)
+
 var (
-	Observe       = observe
-	MemoryLevels  = memoryLevels
 	LayoutByStats = layoutByStats
+	MemoryLevels  = memoryLevels
+	Observe       = observe
 )

@@ -5,28 +5,28 @@ import (
 )
 
 // A Layout describes the file systems of a node: those of images, of the writable layers of
-// containers, and of the rest (nodefs).
+// containers, and of the rest (nodefs). The zero value is a single file system. [LayoutByDevice]
+// returns the others.
 type Layout int
 
-// The layouts.
 const (
-	// SingleFS is a single file system.
-	SingleFS Layout = iota
-	// DedicatedImageFS has a file system for images and writable layers, and another one
+	// singleFS is a single file system.
+	singleFS Layout = iota
+	// dedicatedImageFS has a file system for images and writable layers, and another one
 	// for logs and volumes.
-	DedicatedImageFS
-	// SplitImageFS has a file system for images only.
-	SplitImageFS
+	dedicatedImageFS
+	// splitImageFS has a file system for images only.
+	splitImageFS
 )
 
 // String returns a description of the layout.
 func (l Layout) String() string {
 	switch l {
-	case SingleFS:
+	case singleFS:
 		return "one file system"
-	case DedicatedImageFS:
+	case dedicatedImageFS:
 		return "dedicated image file system"
-	case SplitImageFS:
+	case splitImageFS:
 		return "split image file system"
 	default:
 		return "unknown"
@@ -40,11 +40,11 @@ func (l Layout) String() string {
 func LayoutByDevice(root, images, containers string, differ bool) Layout {
 	switch {
 	case images != containers:
-		return SplitImageFS
+		return splitImageFS
 	case images != root || differ:
-		return DedicatedImageFS
+		return dedicatedImageFS
 	default:
-		return SingleFS
+		return singleFS
 	}
 }
 
@@ -52,16 +52,16 @@ func LayoutByDevice(root, images, containers string, differ bool) Layout {
 // of inodes are taken to be the same one.
 func layoutByStats(summary *statsapi.Summary) Layout {
 	if summary == nil || summary.Node.Runtime == nil {
-		return SingleFS
+		return singleFS
 	}
 	root, images, containers := summary.Node.Fs, summary.Node.Runtime.ImageFs, summary.Node.Runtime.ContainerFs
 	switch {
 	case differ(images, containers):
-		return SplitImageFS
+		return splitImageFS
 	case differ(root, images):
-		return DedicatedImageFS
+		return dedicatedImageFS
 	default:
-		return SingleFS
+		return singleFS
 	}
 }
 
@@ -85,12 +85,12 @@ func (l Layout) filesystem(s Signal) filesystem {
 	case NodeFSAvailable, NodeFSInodesFree:
 		return nodeFS
 	case ImageFSAvailable, ImageFSInodesFree:
-		if l == SingleFS {
+		if l == singleFS {
 			return nodeFS
 		}
 		return imageFS
 	case ContainerFSAvailable, ContainerFSInodesFree:
-		if l == DedicatedImageFS {
+		if l == dedicatedImageFS {
 			return imageFS
 		}
 		return nodeFS
@@ -112,7 +112,7 @@ func (l Layout) related(a, b Signal) bool {
 // with the writable layers (rule ev-8).
 func (l Layout) withContainerFS(thresholds []Threshold) []Threshold {
 	bytes, inodes := NodeFSAvailable, NodeFSInodesFree
-	if l == DedicatedImageFS {
+	if l == dedicatedImageFS {
 		bytes, inodes = ImageFSAvailable, ImageFSInodesFree
 	}
 	all := make([]Threshold, 0, len(thresholds)+4)
@@ -135,23 +135,20 @@ func (l Layout) withContainerFS(thresholds []Threshold) []Threshold {
 	return all
 }
 
-// A ReclaimStep reclaims disk space without evicting a pod.
-type ReclaimStep string
-
-// The steps, in the order in which they are taken.
+// The values of Plan.Steps, in the order in which they are taken.
 const (
-	DeleteUnusedContainers ReclaimStep = "DeleteAllUnusedContainers"
-	DeleteUnusedImages     ReclaimStep = "DeleteUnusedImages"
+	deleteUnusedContainers = "DeleteAllUnusedContainers"
+	deleteUnusedImages     = "DeleteUnusedImages"
 )
 
 // steps returns the steps that are taken for a signal before pods are evicted (rule ev-34).
-func (l Layout) steps(s Signal) []ReclaimStep {
-	var node, image, container []ReclaimStep
-	both := []ReclaimStep{DeleteUnusedContainers, DeleteUnusedImages}
+func (l Layout) steps(s Signal) []string {
+	var node, image, container []string
+	both := []string{deleteUnusedContainers, deleteUnusedImages}
 	switch l {
-	case DedicatedImageFS:
+	case dedicatedImageFS:
 		image, container = both, both
-	case SplitImageFS:
+	case splitImageFS:
 		node, image, container = both[:1], both[1:], both[:1]
 	default:
 		node, image, container = both, both, both

@@ -126,7 +126,7 @@ func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string 
 			if s.Logs != nil {
 				used = amount(s.Logs.UsedBytes)
 			}
-			if s.Rootfs != nil && layout == SingleFS {
+			if s.Rootfs != nil && layout == singleFS {
 				used = add(used, amount(s.Rootfs.UsedBytes))
 			}
 			if over(used, limit) {

@@ -23,7 +23,7 @@ type Result struct {
 	// After is the plan after Steps were taken. Nil if none was.
 	After *Plan
 	// Steps that were taken, including failed ones.
-	Steps []ReclaimStep
+	Steps []string
 	// Evicted are the evictions that were carried out.
 	Evicted []Eviction
 	// Failed are the evictions whose kill failed.
@@ -98,7 +98,7 @@ func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 	} else {
 		in.Layout = *m.layout
 	}
-	if imageBytes := m.cfg.Stats.ImageBytes; imageBytes != nil && in.Layout == SplitImageFS {
+	if imageBytes := m.cfg.Stats.ImageBytes; imageBytes != nil && in.Layout == splitImageFS {
 		in.ImageBytes = make(map[types.UID]int64, len(pods))
 		for _, pod := range pods {
 			in.ImageBytes[pod.UID] = imageBytes(ctx, pod)
@@ -196,11 +196,11 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Pla
 }
 
 // reclaimer returns nil if the step is not configured.
-func (m *Manager) reclaimer(s ReclaimStep) func(ctx context.Context) error {
+func (m *Manager) reclaimer(s string) func(ctx context.Context) error {
 	switch s {
-	case DeleteUnusedContainers:
+	case deleteUnusedContainers:
 		return m.cfg.Reclaim.Containers
-	case DeleteUnusedImages:
+	case deleteUnusedImages:
 		return m.cfg.Reclaim.Images
 	default:
 		return nil

@@ -16,7 +16,7 @@ type Inputs struct {
 	Policy Policy
 	Now    time.Time
 
-	// Rank replaces the ranking of pods, as [Config.Rank]. If nil, [DefaultRank] is used.
+	// Rank replaces the ranking of pods, as [Config.Rank]. If nil, the kubelet's order is used.
 	Rank func(s Signal, a, b *Candidate) (order int, reason string) `json:"-"`
 
 	// Summary is the usage of the node and its pods. Signals that it lacks are not
@@ -73,8 +73,9 @@ type Plan struct {
 	// Chosen is the threshold that is acted on. Nil if none is.
 	Chosen *MetThreshold
 
-	// Steps are taken before pods are evicted.
-	Steps []ReclaimStep
+	// Steps reclaim disk space before pods are evicted: "DeleteAllUnusedContainers"
+	// (Reclaimers.Containers) and "DeleteUnusedImages" (Reclaimers.Images).
+	Steps []string
 
 	// Ranking are all pods, the first to be evicted first. Some may be exempt.
 	Ranking []Candidate

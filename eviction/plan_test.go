@@ -298,7 +298,7 @@ func TestLayoutsAreToldByDevicesOrByFigures(t *testing.T) { // ev-11
 
 func TestWhatIsDoneBeforePodsAreEvicted(t *testing.T) { // section 2.4, ev-34
 	c, i := eviction.DeleteUnusedContainers, eviction.DeleteUnusedImages
-	for layout, want := range map[eviction.Layout]map[eviction.Signal][]eviction.ReclaimStep{
+	for layout, want := range map[eviction.Layout]map[eviction.Signal][]string{
 		eviction.SingleFS:         {"nodefs.available": {c, i}, "imagefs.inodesFree": {c, i}, "nodefs.inodesFree": {c, i}},
 		eviction.DedicatedImageFS: {"nodefs.available": nil, "imagefs.available": {c, i}, "imagefs.inodesFree": {c, i}, "nodefs.inodesFree": nil},
 		eviction.SplitImageFS:     {"nodefs.available": {c}, "imagefs.available": {i}, "memory.available": nil, "pid.available": nil},

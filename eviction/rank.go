@@ -53,12 +53,8 @@ const (
 	byName     = "name"
 )
 
-// DefaultRank ranks pods as the kubelet does. Pods without stats are evicted first; then
-// those whose usage exceeds their request, for process IDs all; then those of lower
-// priority; then those with the larger excess of usage over request, for process IDs with
-// more processes. For process IDs the priority precedes all of these. Ties are broken by
-// age, the youngest first, then by name. Pods that could not be measured come last.
-func DefaultRank(s Signal, a, b *Candidate) (order int, reason string) {
+// defaultRank ranks pods as the kubelet does; see Config.Rank.
+func defaultRank(s Signal, a, b *Candidate) (order int, reason string) {
 	comparators := resourceComparators
 	if s.Resource() == resourcePIDs {
 		comparators = pidComparators
@@ -149,7 +145,7 @@ func (in *Inputs) ranking(s Signal) []Candidate {
 	return ranking
 }
 
-// compare ranks by Spare, then by Rank, then by DefaultRank.
+// compare ranks by Spare, then by Rank, then by defaultRank.
 func (in *Inputs) compare(s Signal, a, b *Candidate) (int, string) {
 	if order := falseFirst(a.Spared != "", b.Spared != ""); order != 0 {
 		return order, bySpare
@@ -159,7 +155,7 @@ func (in *Inputs) compare(s Signal, a, b *Candidate) (int, string) {
 			return order, cmp.Or(reason, byCustom)
 		}
 	}
-	return DefaultRank(s, a, b)
+	return defaultRank(s, a, b)
 }
 
 // The reasons of Candidate.Exempt.

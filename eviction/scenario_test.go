@@ -133,12 +133,12 @@ func (s *story) do(c *script.Command) (err error) {
 	case "pod":
 		return s.pod(c.Arg(1), c.Words[2:])
 	case "frees":
-		s.yields[eviction.ReclaimStep(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
+		s.yields[string(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
 	case "takes":
-		s.takes[eviction.ReclaimStep(c.Arg(1))], err = c.Seconds(2)
+		s.takes[string(c.Arg(1))], err = c.Seconds(2)
 		return err
 	case "fails":
-		s.failStep[eviction.ReclaimStep(c.Arg(1))] = true
+		s.failStep[string(c.Arg(1))] = true
 	case "lags":
 		s.lag, err = c.Seconds(1)
 		return err

@@ -37,10 +37,10 @@ func (in *Inputs) usage(s Signal) usageOf {
 	}
 	rootfs, rest := true, true
 	switch {
-	case in.Layout == DedicatedImageFS:
+	case in.Layout == dedicatedImageFS:
 		rootfs = in.Layout.filesystem(s) == imageFS
 		rest = !rootfs
-	case in.Layout == SplitImageFS && in.Layout.filesystem(s) == imageFS:
+	case in.Layout == splitImageFS && in.Layout.filesystem(s) == imageFS:
 		return func(pod *v1.Pod, _ *statsapi.PodStats) int64 {
 			if s.Resource() == resourceInodes {
 				return 0 // the inodes of images are not measured
@@ -55,7 +55,7 @@ func (in *Inputs) usage(s Signal) usageOf {
 // usage if no container has any; volumes are not required.
 func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
 	switch {
-	case in.Layout == SplitImageFS && in.Layout.filesystem(s) == imageFS:
+	case in.Layout == splitImageFS && in.Layout.filesystem(s) == imageFS:
 		return true // the usage does not come from the summary
 	case stats == nil:
 		return false

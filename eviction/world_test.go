@@ -37,9 +37,9 @@ type world struct {
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
-	yields          map[eviction.ReclaimStep]map[eviction.Signal]int64 // what a step frees, once
-	failStep        map[eviction.ReclaimStep]bool
-	takes           map[eviction.ReclaimStep]time.Duration
+	yields          map[string]map[eviction.Signal]int64 // what a step frees, once
+	failStep        map[string]bool
+	takes           map[string]time.Duration
 	layout          eviction.Layout
 	late            time.Duration // how long pods keep what they held
 	config          eviction.Config
@@ -63,8 +63,8 @@ type worldPod struct {
 func newWorld() *world {
 	return &world{
 		began: time.Now(), capacity: map[eviction.Signal]int64{}, other: map[eviction.Signal]int64{},
-		missing: map[eviction.Signal]bool{}, yields: map[eviction.ReclaimStep]map[eviction.Signal]int64{},
-		failStep: map[eviction.ReclaimStep]bool{}, takes: map[eviction.ReclaimStep]time.Duration{}, summary: true,
+		missing: map[eviction.Signal]bool{}, yields: map[string]map[eviction.Signal]int64{},
+		failStep: map[string]bool{}, takes: map[string]time.Duration{}, summary: true,
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *world) configured() eviction.Config {
 	return cfg
 }
 
-func (w *world) step(s eviction.ReclaimStep) error {
+func (w *world) step(s string) error {
 	w.note("step: " + string(s))
 	time.Sleep(w.takes[s])
 	w.mu.Lock()

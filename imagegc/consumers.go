@@ -41,7 +41,7 @@ func formatBytes(n uint64) string {
 func (m *Manager) consumers(ctx context.Context, report *Report) []Consumer {
 	var consumers []Consumer
 	var images uint64
-	for _, verdict := range []Verdict{InUse, Pinned, Kept, TooYoung, JustUsed} {
+	for _, verdict := range []string{verdictInUse, verdictPinned, verdictKept, verdictTooYoung, verdictJustUsed} {
 		var sum uint64
 		for i := range report.Plan.Decisions {
 			if d := &report.Plan.Decisions[i]; d.Verdict == verdict {
@@ -50,7 +50,7 @@ func (m *Manager) consumers(ctx context.Context, report *Report) []Consumer {
 		}
 		if sum > 0 {
 			images += sum
-			consumers = append(consumers, Consumer{"images " + string(verdict), sum})
+			consumers = append(consumers, Consumer{"images " + verdict, sum})
 		}
 	}
 	counted := images

@@ -2,11 +2,15 @@ package imagegc
 
 import "context"
 
+// Unexported identifiers that external tests use.
 const DefaultMinAge = defaultMinAge
 
+type ShortageError = shortageError
+
 var (
-	Detect = detect
-	StatFS = statFS
+	Detect      = detect
+	ErrNotReady = errNotReady
+	StatFS      = statFS
 )
 
 // Acquire holds images by name.

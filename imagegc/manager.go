@@ -14,18 +14,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Store lists and removes images; a [runtime.ImageStore] implements it. Its methods are not
-// called concurrently by passes, and may block.
-type Store interface {
-	Images(ctx context.Context) ([]runtime.Image, error)
-	ImageUses(ctx context.Context) ([]runtime.ImageUse, error)
-	RemoveImage(ctx context.Context, image runtime.Image) error
-}
-
 // Config configures a [Manager].
 type Config struct {
-	// Store contains the images. Required.
-	Store Store
+	// Store lists and removes the images. Required. Its methods are not called concurrently
+	// by passes, and may block.
+	Store runtime.ImageStore
 
 	// Space measures the image file system. It is called after each removal and must not
 	// cache. Required unless Policy.HighPercent is 100.
@@ -40,9 +33,10 @@ type Config struct {
 	Policy Policy
 
 	// Rank replaces the order in which candidates are removed: order is negative if a is
-	// removed before b, and reason explains it in the [Decision]. Zero leaves the pair to
-	// [DefaultRank]. The order must be a strict weak ordering that depends on the arguments
-	// only. If nil, DefaultRank is used.
+	// removed before b, and reason explains it in the [Decision]. Zero leaves the
+	// pair to the kubelet's order: the least recently used first, then those that were
+	// detected first. The order must be a strict weak ordering that depends on the arguments
+	// only. If nil, the kubelet's order is used.
 	Rank func(a, b *Record) (order int, reason string)
 
 	// Period is the interval between passes. Zero means 5 minutes.
@@ -52,8 +46,8 @@ type Config struct {
 	// Its directory must exist. If empty, ages are reset by a restart, as in the kubelet.
 	Path string
 
-	// Consumers returns other consumers of the space, for the [ShortageError]. It may be
-	// slow. Optional.
+	// Consumers returns other consumers of the space, for the error of a pass that cannot free
+	// enough. It may be slow. Optional.
 	Consumers func(ctx context.Context) ([]Consumer, error)
 
 	// Node is the object of the node's events.
@@ -174,7 +168,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		err := m.once(ctx)
 		m.report(err, ctx.Err() != nil)
 		period := m.cfg.Period
-		if errors.Is(err, ErrNotReady) {
+		if errors.Is(err, errNotReady) {
 			period = min(period, notReadyPeriod)
 		}
 		timer := time.NewTimer(max(period-time.Since(began), 0))
@@ -206,7 +200,7 @@ func (m *Manager) once(ctx context.Context) error {
 // consecutive failure on it records an event (rule ig-3).
 func (m *Manager) report(err error, ended bool) {
 	switch {
-	case ended || errors.Is(err, ErrNotReady):
+	case ended || errors.Is(err, errNotReady):
 	case err == nil:
 		if m.failures > 0 {
 			m.cfg.Logger.Info("Image garbage collection recovered", "failures", m.failures)

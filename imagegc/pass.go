@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// ErrNotReady is returned by passes until Config.Pods is synced.
-var ErrNotReady = errors.New("not all pods of the node are known yet")
+// errNotReady is returned by passes until Config.Pods is synced.
+var errNotReady = errors.New("not all pods of the node are known yet")
 
 // A Report describes a pass.
 type Report struct {
@@ -27,9 +27,9 @@ type Report struct {
 	Freed uint64
 }
 
-// A ShortageError is the error of a pass that could not free enough space although all
+// A shortageError is the error of a pass that could not free enough space although all
 // candidates were removed.
-type ShortageError struct {
+type shortageError struct {
 	Required, Freed uint64 // bytes
 
 	// Consumers of the space, the largest first, as far as known.
@@ -37,12 +37,12 @@ type ShortageError struct {
 }
 
 // message is the message of the kubelet's event.
-func (e *ShortageError) message() string {
+func (e *shortageError) message() string {
 	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", e.Required, e.Freed)
 }
 
 // Error returns the kubelet's message and the consumers of the space.
-func (e *ShortageError) Error() string {
+func (e *shortageError) Error() string {
 	if len(e.Consumers) == 0 {
 		return "imagegc: " + e.message()
 	}
@@ -110,7 +110,7 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 		return report, err
 	}
 	if !synced {
-		return report, fmt.Errorf("imagegc: %w", ErrNotReady)
+		return report, fmt.Errorf("imagegc: %w", errNotReady)
 	}
 	space, spaceErr := m.space(ctx)
 	report.Plan, err = m.inputs(space, began, all).Plan()

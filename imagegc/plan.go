@@ -50,40 +50,42 @@ type Inputs struct {
 	// All removes all candidates, regardless of the thresholds.
 	All bool
 
-	// Rank replaces the ranking of images, as [Config.Rank]. If nil, [DefaultRank] is used.
+	// Rank replaces the ranking of images, as [Config.Rank]. If nil, the kubelet's order is used.
 	Rank func(a, b *Record) (order int, reason string)
 
 	Now time.Time
 }
 
-// A Verdict is the result of evaluating an image.
-type Verdict string
-
-// The verdicts. Images that are kept have one of the first five.
+// The values of Decision.Verdict. Images that are kept have one of the first five.
 const (
-	InUse     Verdict = "in use"
-	Pinned    Verdict = "pinned"
-	Kept      Verdict = "kept"
-	TooYoung  Verdict = "too young"
-	JustUsed  Verdict = "just used"
-	Candidate Verdict = "candidate" // removed in rank order if space is needed
-	Aged      Verdict = "aged"      // removed
-	Denied    Verdict = "denied"    // removed
+	verdictInUse     = "in use"
+	verdictPinned    = "pinned"
+	verdictKept      = "kept"
+	verdictTooYoung  = "too young"
+	verdictJustUsed  = "just used"
+	verdictCandidate = "candidate" // removed in rank order if space is needed
+	verdictAged      = "aged"      // removed
+	verdictDenied    = "denied"    // removed
 )
 
 // A Decision is the decision on one image.
 type Decision struct {
-	Record  Record
-	Verdict Verdict
-	Reason  string // the reason for the verdict; may be empty
+	Record Record
+
+	// Verdict is "in use", "pinned", "kept", "too young" or "just used" if the image is
+	// kept; "candidate" if it is removed in rank order when space is needed; "aged" or
+	// "denied" if it is removed in any case.
+	Verdict string
+
+	// Reason is the reason for the verdict. May be empty.
+	Reason string
 
 	// RankReason is the reason why the image precedes the next one of the ranking. It is
 	// empty for the last, and for images that are kept.
 	RankReason string
 
-	// Remove reports whether the image is removed, estimated by its size. Aged and Denied
-	// images are removed in any case; candidates in rank order until enough space is
-	// available. Shared layers free less, so more candidates may be removed.
+	// Remove reports whether the image is removed, estimated by its size. Candidates are
+	// removed in rank order until enough space is available. Shared layers free less, so more candidates may be removed.
 	Remove bool
 }
 
@@ -114,7 +116,7 @@ type Plan struct {
 	// Estimated is the total size of the images to remove, in bytes.
 	Estimated uint64
 
-	// Decisions on all images: first Aged and Denied ones, then the candidates, both in
+	// Decisions on all images: first the aged and denied ones, then the candidates, both in
 	// rank order, then those that are kept, by name.
 	Decisions []Decision
 }
@@ -145,9 +147,9 @@ func (in Inputs) Plan() (Plan, error) {
 	for i := range plan.Decisions {
 		d := &plan.Decisions[i]
 		switch {
-		case d.Verdict.group() == unconditional:
+		case groupOf(d.Verdict) == unconditional:
 			d.Remove = true
-		case d.Verdict == Candidate && need > 0:
+		case d.Verdict == verdictCandidate && need > 0:
 			d.Remove = true
 		default:
 			continue
@@ -168,11 +170,11 @@ func (in *Inputs) decisions(policy *Policy) []Decision {
 		sorted[i] = d
 	}
 	slices.SortStableFunc(sorted, func(a, b *Decision) int {
-		order := cmp.Compare(a.Verdict.group(), b.Verdict.group())
+		order := cmp.Compare(groupOf(a.Verdict), groupOf(b.Verdict))
 		switch {
 		case order != 0:
 			return order
-		case a.Verdict.group() == kept:
+		case groupOf(a.Verdict) == kept:
 			return cmp.Or(cmp.Compare(a.Record.name(), b.Record.name()), cmp.Compare(a.Record.key(), b.Record.key()))
 		default:
 			order, _ = in.compare(&a.Record, &b.Record)
@@ -182,21 +184,21 @@ func (in *Inputs) decisions(policy *Policy) []Decision {
 	decisions := make([]Decision, len(sorted))
 	for i, d := range sorted {
 		decisions[i] = *d
-		if i+1 < len(sorted) && d.Verdict.group() != kept && d.Verdict.group() == sorted[i+1].Verdict.group() {
+		if i+1 < len(sorted) && groupOf(d.Verdict) != kept && groupOf(d.Verdict) == groupOf(sorted[i+1].Verdict) {
 			_, decisions[i].RankReason = in.compare(&d.Record, &sorted[i+1].Record)
 		}
 	}
 	return decisions
 }
 
-// compare ranks by Rank, then by DefaultRank, then by ID.
+// compare ranks by Rank, then by defaultRank, then by ID.
 func (in *Inputs) compare(a, b *Record) (order int, reason string) {
 	if in.Rank != nil {
 		if order, reason := in.Rank(a, b); order != 0 {
 			return order, cmp.Or(reason, "custom rank")
 		}
 	}
-	if order, reason := DefaultRank(a, b); order != 0 {
+	if order, reason := defaultRank(a, b); order != 0 {
 		return order, reason
 	}
 	return cmp.Compare(a.key(), b.key()), "ID"
@@ -209,20 +211,21 @@ const (
 	kept
 )
 
-func (v Verdict) group() int {
-	switch v {
-	case Aged, Denied:
+// groupOf returns the group of a verdict.
+func groupOf(verdict string) int {
+	switch verdict {
+	case verdictAged, verdictDenied:
 		return unconditional
-	case Candidate:
+	case verdictCandidate:
 		return candidate
 	default:
 		return kept
 	}
 }
 
-// DefaultRank ranks images as the kubelet does: the least recently used first, then those
+// defaultRank ranks images as the kubelet does: the least recently used first, then those
 // that were detected first.
-func DefaultRank(a, b *Record) (order int, reason string) {
+func defaultRank(a, b *Record) (order int, reason string) {
 	if order := a.LastUsed.Compare(b.LastUsed); order != 0 {
 		return order, "last used"
 	}
@@ -233,29 +236,29 @@ func DefaultRank(a, b *Record) (order int, reason string) {
 }
 
 // judge returns the verdict on one image, and the reason.
-func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time) (Verdict, string) {
+func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time) (verdict, reason string) {
 	if len(r.Users) > 0 {
 		const few = 3
 		users := strings.Join(r.Users[:min(few, len(r.Users))], ", ")
 		if more := len(r.Users) - few; more > 0 {
 			users += fmt.Sprintf(" and %d more", more)
 		}
-		return InUse, "by " + users
+		return verdictInUse, "by " + users
 	}
 	if r.Image.Pinned {
-		return Pinned, "by the runtime"
+		return verdictPinned, "by the runtime"
 	}
 	if pattern, ok := firstMatch(r, p.Keep); ok {
-		return Kept, fmt.Sprintf("as %q", pattern)
+		return verdictKept, fmt.Sprintf("as %q", pattern)
 	}
 	if pattern, ok := firstMatch(r, p.Deny); ok {
-		return Denied, fmt.Sprintf("as %q", pattern)
+		return verdictDenied, fmt.Sprintf("as %q", pattern)
 	}
 	if repo, ok := newest[r.key()]; ok {
-		return Kept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
+		return verdictKept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
 	}
 	if !r.LastUsed.Before(now) {
-		return JustUsed, ""
+		return verdictJustUsed, ""
 	}
 	// The age of an image that was never used starts with its detection.
 	unused := now.Sub(later(r.LastUsed, r.FirstDetected))
@@ -264,15 +267,15 @@ func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time)
 		if pattern != "" {
 			reason += fmt.Sprintf(" of %q", pattern)
 		}
-		return Aged, reason
+		return verdictAged, reason
 	}
 	if age := now.Sub(r.FirstDetected); age < p.MinAge {
-		return TooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
+		return verdictTooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
 	}
 	if r.LastUsed.IsZero() {
-		return Candidate, "never used"
+		return verdictCandidate, "never used"
 	}
-	return Candidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
+	return verdictCandidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
 }
 
 func later(a, b time.Time) time.Time {

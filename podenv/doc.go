@@ -1,65 +1,57 @@
-// Package podenv makes the environment of a container from its spec, as a
-// kubelet does. A provider that runs containers elsewhere than on a CRI runtime
-// can use it alone.
-//
-// # What it decides
-//
-// [Needs] tells which ConfigMaps, Secrets and env files a container's variables
-// refer to. The caller fetches them, and [Make] answers from what was fetched:
-// the variables in order, with all references resolved, each with its [Source].
-// [Expand] replaces references in other places, such as commands and arguments,
-// and [ExpandLiterals] in the commands of probes.
-// [ParseFile] reads env files. [FieldValue] and [ResourceFieldValue] answer alone, for files of
-// the downward API.
+// Package podenv computes the environment variables of a container from its spec, as the kubelet
+// does. It does not depend on a container runtime.
 //
 // # Usage
 //
-//	needs := podenv.Needs(pod, c)
-//	facts := podenv.Facts{Pod: pod, PodIPs: ips, HostIPs: nodeIPs, Allocatable: node.Status.Allocatable}
-//	// fill facts.ConfigMaps, Secrets and Files with what needs lists, and Services
-//	env, err := podenv.Make(facts, c)
+// [References] returns the names of the ConfigMaps, Secrets and env files that the variables of a
+// container refer to. The caller reads these and passes them to [New], which returns the
+// variables in order, with all references resolved, each with its [Source]:
+//
+//	configMaps, secrets, files := podenv.References(pod, c)
+//	in := podenv.Inputs{Pod: pod, PodIPs: ips, HostIPs: nodeIPs, Allocatable: node.Status.Allocatable}
+//	// set in.ConfigMaps, in.Secrets and in.Files to the objects named above, and in.Services
+//	env, err := podenv.New(in, c)
 //	if err != nil {
-//		// the container waits: CreateContainerConfigError, err.Error()
-//	}
-//	for _, v := range env.Vars() {
-//		…
+//		// the container waits with the reason CreateContainerConfigError and the message err.Error()
 //	}
 //	args, err := env.ExpandAll(c.Args)
 //
+// [Env.ExpandAll] expands references in a command and its arguments, [Expand] and [ExpandAll] in
+// other strings such as a subPathExpr, and [ExpandLiterals] in the commands of probes. [ReadFile]
+// reads an env file. [FieldValue] and [ResourceFieldValue] resolve single references, for volumes
+// of the downward API.
+//
 // # Concurrency
 //
-// All functions are pure, but [ReadFile], and may run anywhere. An [Env] can be
-// read from many goroutines.
+// All functions except [ReadFile] are pure. An [Env] is immutable and safe for concurrent use.
 //
 // # Guarantees and limits
 //
-//   - Equal facts give equal environments in the same order, whatever the order
-//     of the services (pe-10): names in the order in which they are first defined,
-//     the keys of an envFrom sorted, the services' variables last.
-//   - An object that doesn't exist ([ErrNotFound]), one that nobody could fetch
-//     ([ErrNoObjects]), and one whose fetching failed are told apart: only the
-//     first is what an optional variable can do without.
-//   - A Source never holds a value: it can be logged where a secret must not be.
-//   - What no process could have as a variable is an error: a name that is empty
-//     or has a "=" in it, a zero byte. Other names are taken as they are (pe-3).
-//   - Env files are read from volumes of type emptyDir only, up to 64 KiB.
-//   - The values of an environment have at most [MaxSize] bytes together, and so
-//     have the arguments of a command: references cannot multiply without end.
+//   - Equal inputs give equal environments in the same order: names in the order of their first
+//     definition, the keys of an envFrom entry sorted, the variables of services last, sorted by
+//     service. The order of Inputs.Services is not significant.
+//   - An optional reference is skipped only if its object does not exist. An object that could not
+//     be read, or was not passed, is an error.
+//   - A Source does not contain the value of the variable and can be logged.
+//   - A name that is empty or contains "=", and a name or value with a zero byte, is an error,
+//     because no process can have such a variable. Other names are not validated (rule pe-3).
+//   - Env files are supported in volumes of type emptyDir, up to 64 KiB.
+//   - The values of an environment, and the arguments of a command, are limited to 8 MiB in total,
+//     so that nested references cannot exhaust memory.
 //
 // # Differences from the kubelet
 //
-//   - The order is not that of a map (pe-10).
-//   - A pod that says nothing of service links gets them, as the API server would
-//     have it, instead of an error (pe-1).
-//   - The limit that a container reads without having one is the pod's, if that
-//     has one, before it is the node's (pe-8).
-//   - The master service's namespace is always "default".
-//   - A failed fetch is reported with the name of the object before it.
+//   - The variables are ordered; in the kubelet the order is that of a map.
+//   - If spec.enableServiceLinks is not set, it counts as true, the default of the API server. The
+//     kubelet returns an error.
+//   - A limit that the container does not set is read from the pod-level limits before the
+//     allocatable resources of the node.
+//   - The namespace of the master service is always "default".
+//   - The error of an object that could not be read begins with the name of the object.
 //
 // # Testing
 //
-// Each rule pe-1 … pe-13 is a line in a table, by number; a thousand runs with
-// shuffled services are compared; the parsers are fuzzed.
+// The rules pe-1 to pe-13 are cases of table tests. The parsers are fuzzed.
 //
 // # Stability
 //

@@ -10,9 +10,9 @@ import (
 	"github.com/kubeparts/kubeparts/podenv"
 )
 
-// A container takes its settings from a ConfigMap, and its database from a
-// service; each variable tells where it came from.
-func ExampleMake() {
+// A container reads its settings from a ConfigMap and the address of its database from a service.
+// Each variable has its source.
+func ExampleNew() {
 	c := v1.Container{
 		EnvFrom: []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "settings"}}}},
 		Env:     []v1.EnvVar{{Name: "DB", Value: "pg://$(DB_SERVICE_HOST)/$(NAME)"}},
@@ -20,21 +20,22 @@ func ExampleMake() {
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
 
-	facts := podenv.Facts{Pod: pod, ConfigMaps: map[string]podenv.Fetched[*v1.ConfigMap]{}}
-	for _, need := range podenv.Needs(pod, &c).ConfigMaps {
-		found := &v1.ConfigMap{Data: map[string]string{"LEVEL": "debug", "NAME": "shop"}} // from the API server
-		facts.ConfigMaps[need.Name] = podenv.Fetched[*v1.ConfigMap]{Object: found}
+	in := podenv.Inputs{Pod: pod, ConfigMaps: map[string]podenv.Fetched[*v1.ConfigMap]{}}
+	configMaps, _, _ := podenv.References(pod, &c)
+	for _, name := range configMaps {
+		configMap := &v1.ConfigMap{Data: map[string]string{"LEVEL": "debug", "NAME": "shop"}} // from the API server
+		in.ConfigMaps[name] = podenv.Fetched[*v1.ConfigMap]{Object: configMap}
 	}
-	facts.Services = []*v1.Service{
+	in.Services = []*v1.Service{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "db"}, Spec: v1.ServiceSpec{ClusterIP: "10.96.0.7"}},
 	}
 
-	env, err := podenv.Make(facts, &c)
+	env, err := podenv.New(in, &c)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, v := range env.Vars() {
-		fmt.Printf("%s=%s (%v)\n", v.Name, v.Value, v.From)
+		fmt.Printf("%s=%s (%v)\n", v.Name, v.Value, v.Source)
 	}
 	args, err := env.ExpandAll(c.Args)
 	if err != nil {

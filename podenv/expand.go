@@ -7,24 +7,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// MaxSize bounds the values of an environment together, and the arguments of a
-// command together, in bytes. References multiply: forty variables, each with two
-// references to the one before, would have a terabyte. No process is affected,
-// because Linux passes at most 6 MiB to one.
-const MaxSize = 8 << 20
+// maxSize limits the total size in bytes of the values of an environment, and of the arguments of
+// a command. Nested references grow exponentially: forty variables, each with two references to
+// the previous one, would have a terabyte. Linux passes at most 6 MiB to a process.
+const maxSize = 8 << 20
 
-// ErrTooLarge reports an environment or arguments of more than [MaxSize].
-var ErrTooLarge = fmt.Errorf("larger than %d bytes with its references expanded", MaxSize)
+var errTooLarge = fmt.Errorf("larger than %d bytes with its references expanded", maxSize)
 
-// Expand replaces $(NAME) by the value that lookup returns for NAME. A reference
-// that lookup does not have is left as it is; $$ is a $ that begins no reference,
-// so $$(NAME) gives $(NAME) (pe-4). It returns ErrTooLarge if the result exceeds
-// [MaxSize].
+// Expand replaces each reference $(NAME) in s by the value that lookup returns for NAME. A
+// reference for which lookup returns false is left unchanged. $$ is an escaped $: $$(NAME) gives
+// $(NAME) (rule pe-4). It returns an error if the result exceeds 8 MiB.
 func Expand(s string, lookup func(name string) (string, bool)) (string, error) {
-	return expand(s, MaxSize, lookup)
+	return expand(s, maxSize, lookup)
 }
 
-// expand is Expand for a result of at most max bytes.
+// expand is Expand with a limit of max bytes.
 func expand(s string, max int, lookup func(name string) (string, bool)) (string, error) {
 	var b strings.Builder
 	add := func(part string) bool {
@@ -38,7 +35,7 @@ func expand(s string, max int, lookup func(name string) (string, bool)) (string,
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i == len(s)-1 {
 			if !add(s) {
-				return "", ErrTooLarge
+				return "", errTooLarge
 			}
 			return b.String(), nil
 		}
@@ -59,16 +56,16 @@ func expand(s string, max int, lookup func(name string) (string, bool)) (string,
 			s = s[2:]
 		}
 		if !add(before) || !add(part) {
-			return "", ErrTooLarge
+			return "", errTooLarge
 		}
 	}
 }
 
-// ExpandAll expands each of args. It returns ErrTooLarge if the results together
-// exceed [MaxSize].
+// ExpandAll expands each of args as [Expand] does. It returns an error if the results exceed 8 MiB
+// in total.
 func ExpandAll(args []string, lookup func(name string) (string, bool)) ([]string, error) {
 	var out []string
-	left := MaxSize
+	left := maxSize
 	for _, a := range args {
 		expanded, err := expand(a, left, lookup)
 		if err != nil {
@@ -80,12 +77,11 @@ func ExpandAll(args []string, lookup func(name string) (string, bool)) ([]string
 	return out, nil
 }
 
-// ExpandLiterals expands each of args over the literal values among env, which
-// are not expanded themselves: a probe runs in a container that exists already and
-// has no other values (prober-34). A reference to a variable whose value comes from
-// elsewhere is left as it is. It returns ErrTooLarge as [ExpandAll] does.
+// ExpandLiterals expands references in the command of a probe: each of args as [Expand] does, with
+// the values of env, which are not expanded themselves. A reference to a variable with a valueFrom
+// is left unchanged (rule prober-34). It returns an error if the results exceed 8 MiB in total.
 func ExpandLiterals(args []string, env []v1.EnvVar) ([]string, error) {
-	last := make(map[string]*v1.EnvVar, len(env)) // of a name that occurs twice
+	last := make(map[string]*v1.EnvVar, len(env)) // the last one of a name
 	for i := range env {
 		last[env[i].Name] = &env[i]
 	}

@@ -53,7 +53,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-func TestCommandsOfProbesKnowLiteralsOnly(t *testing.T) { // pe-13, prober-34
+func TestCommandsOfProbesHaveLiteralsOnly(t *testing.T) { // pe-13, prober-34
 	env := []v1.EnvVar{
 		{Name: "A", Value: "0"}, {Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "E"},
 		{Name: "C", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
@@ -78,12 +78,12 @@ func TestExpansionsAreBounded(t *testing.T) {
 	for name, env := range map[string][]v1.EnvVar{"each twice the one before": doubling, "large together": large} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: env})
+		_, err := podenv.New(podenv.Inputs{Pod: pod}, &v1.Container{Env: env})
 		runtime.ReadMemStats(&after)
 		require.ErrorIs(t, err, podenv.ErrTooLarge, name)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), name)
 	}
-	one, err := podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: large[:1]})
+	one, err := podenv.New(podenv.Inputs{Pod: pod}, &v1.Container{Env: large[:1]})
 	require.NoError(t, err)
 	args, err := one.ExpandAll([]string{strings.Repeat("$(A0)", 8)})
 	require.NoError(t, err)
@@ -97,6 +97,6 @@ func TestExpansionsAreBounded(t *testing.T) {
 	_, err = podenv.Expand(strings.Repeat("$(A0)", 9), one.Get)
 	assert.ErrorIs(t, err, podenv.ErrTooLarge)
 	same := slices.Repeat(large[:1], 100) // one variable, again and again
-	_, err = podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: same})
+	_, err = podenv.New(podenv.Inputs{Pod: pod}, &v1.Container{Env: same})
 	assert.NoError(t, err)
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// MaxFile is how many bytes an env file may have (pe-9).
-const MaxFile = 64 << 10
+// maxFile is the maximum size of an env file in bytes (rule pe-9).
+const maxFile = 64 << 10
 
-// A File is an env file: a path in one of the pod's volumes.
+// A File identifies an env file by the name of the pod's volume and the path in it.
 type File struct{ Volume, Path string }
 
-// ReadFile reads an env file for Facts.Files; dir is where its volume is on this
-// machine. Containers write those volumes: a link does not lead out of it, what
-// is no regular file is refused and never waited for, and so is a file of more
-// than MaxFile bytes. The error of a file that does not exist Is fs.ErrNotExist.
+// ReadFile reads an env file for Inputs.Files. dir is the directory of the volume on the node.
+//
+// Containers write to the volume, so that the file is not trusted: symbolic links are not followed
+// out of dir, and anything but a regular file of at most 64 KiB is an error. Opening a FIFO does
+// not block. If the file does not exist, errors.Is(err, fs.ErrNotExist) is true.
 func ReadFile(dir, path string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -33,52 +34,51 @@ func ReadFile(dir, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := untrusted.Read(file, MaxFile)
+	data, err := untrusted.Read(file, maxFile)
 	if errors.Is(err, untrusted.ErrTooLarge) {
-		return nil, fmt.Errorf("%s: %w", path, errLarge)
+		return nil, fmt.Errorf("%s: %w", path, errFileTooLarge)
 	}
 	return data, err
 }
 
-var errLarge = fmt.Errorf("more than %d bytes", MaxFile)
+var errFileTooLarge = fmt.Errorf("more than %d bytes", maxFile)
 
-// fileKey returns the value of a key of an env file, and whether there is one
-// (pe-9).
-func (f Facts) fileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
-	if err := checkFile(f.Pod, ref); err != nil {
+// fileKey returns the value of a key of an env file, and whether it exists.
+func (in Inputs) fileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
+	if err := checkFile(in.Pod, ref); err != nil {
 		return "", false, fmt.Errorf("fileKeyRef: %w", err)
 	}
-	got, known := f.Files[File{ref.VolumeName, ref.Path}]
+	got, ok := in.Files[File{ref.VolumeName, ref.Path}]
 	where := fmt.Sprintf("file %q of volume %q", ref.Path, ref.VolumeName)
 	switch {
-	case f.Files == nil:
-		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s, nothing here reads env files", where)
-	case !known:
-		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: nobody did", where)
+	case in.Files == nil:
+		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s, env files are not supported", where)
+	case !ok:
+		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: not in Inputs.Files", where)
 	case notFound(got.Err):
-		if is(ref.Optional) {
+		if isTrue(ref.Optional) {
 			return "", false, nil
 		}
-		return "", false, fmt.Errorf("fileKeyRef: %s %w", where, ErrNotFound)
+		return "", false, fmt.Errorf("fileKeyRef: %s %w", where, errNotFound)
 	case got.Err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: %w", where, got.Err)
 	}
-	vars, err := ParseFile(got.Object)
+	vars, err := parseFile(got.Object)
 	if err != nil {
 		return "", false, fmt.Errorf("fileKeyRef: %s: %w", where, err)
 	}
 	value, found = vars[ref.Key]
-	if !found && !is(ref.Optional) {
+	if !found && !isTrue(ref.Optional) {
 		return "", false, fmt.Errorf("fileKeyRef: couldn't find key %q in %s", ref.Key, where)
 	}
 	return value, found, nil
 }
 
-// checkFile tells what is wrong with a reference, whatever the file has. Only
-// volumes of type emptyDir can have env files: their content is the pod's own.
+// checkFile validates a reference. Env files must be in a volume of type emptyDir, whose content
+// only the pod itself writes.
 func checkFile(pod *v1.Pod, ref *v1.FileKeySelector) error {
 	if !filepath.IsLocal(ref.Path) {
-		return fmt.Errorf("path %q leads out of volume %q", ref.Path, ref.VolumeName)
+		return fmt.Errorf("path %q is not a local path in volume %q", ref.Path, ref.VolumeName)
 	}
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Name == ref.VolumeName {
@@ -88,18 +88,17 @@ func checkFile(pod *v1.Pod, ref *v1.FileKeySelector) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the pod has no volume %q", ref.VolumeName)
+	return fmt.Errorf("no volume %q in the pod", ref.VolumeName)
 }
 
-// ParseFile reads an env file: KEY='value', the value being all between the
-// quotes, line breaks included, and nothing in it meaning anything else. Spaces
-// at the beginning of a line and around the "=", empty lines, and lines that
-// begin with "#" don't count; of a key that comes twice the last has the value
-// (pe-9). What a shell would read otherwise is an error: values without quotes
-// or in double ones, and anything but a comment after the closing quote.
-func ParseFile(data []byte) (map[string]string, error) {
-	if len(data) > MaxFile {
-		return nil, errLarge
+// parseFile parses an env file with entries of the form KEY='value' (rule pe-9). A value is the
+// literal text between the quotes, which may contain line breaks. Spaces at the beginning of a
+// line and around "=", empty lines, and lines that begin with "#" are ignored. If a key occurs
+// more than once, the last value is used. Syntax that a shell would interpret is an error: a value
+// without quotes or in double quotes, and anything but a comment after the closing quote.
+func parseFile(data []byte) (map[string]string, error) {
+	if len(data) > maxFile {
+		return nil, errFileTooLarge
 	}
 	vars := map[string]string{}
 	rest := string(data)
@@ -114,7 +113,7 @@ func ParseFile(data []byte) (map[string]string, error) {
 			line++
 			continue
 		}
-		key, value, after, err := assignment(rest)
+		key, value, after, err := parseAssignment(rest)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
@@ -124,15 +123,15 @@ func ParseFile(data []byte) (map[string]string, error) {
 	}
 }
 
-// assignment reads KEY='value' and the line break after it.
-func assignment(text string) (key, value, rest string, err error) {
+// parseAssignment parses KEY='value' and the line break after it.
+func parseAssignment(text string) (key, value, rest string, err error) {
 	head, _ := cutLine(text)
 	name, _, ok := strings.Cut(head, "=")
 	if !ok {
-		return "", "", "", errors.New("no KEY='value'")
+		return "", "", "", errors.New("expected KEY='value'")
 	}
-	if key = strings.Trim(name, " \t"); !printable(key) {
-		return "", "", "", fmt.Errorf("%q is no name of a variable", key)
+	if key = strings.Trim(name, " \t"); !isVariableName(key) {
+		return "", "", "", fmt.Errorf("invalid variable name %q", key)
 	}
 	quoted := strings.TrimLeft(text[len(name)+1:], " \t")
 	body, ok := strings.CutPrefix(quoted, "'")
@@ -144,17 +143,16 @@ func assignment(text string) (key, value, rest string, err error) {
 	}
 	tail, rest := cutLine(rest)
 	if bare := strings.TrimSpace(tail); bare != "" && (bare[0] != '#' || tail[0] == '#') {
-		return "", "", "", fmt.Errorf("something follows the value of %s", key)
+		return "", "", "", fmt.Errorf("unexpected text after the value of %s", key)
 	}
 	if strings.ContainsRune(value, 0) {
-		return "", "", "", fmt.Errorf("the value of %s has a zero byte", key)
+		return "", "", "", fmt.Errorf("the value of %s contains a zero byte", key)
 	}
 	return key, value, rest, nil
 }
 
-// printable reports whether s can name a variable: printable ASCII characters,
-// none of them "=" or a space.
-func printable(s string) bool {
+// isVariableName reports whether s consists of printable ASCII characters other than "=" and space.
+func isVariableName(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' || s[i] == '=' {
 			return false

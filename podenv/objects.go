@@ -4,43 +4,46 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fetched is what came of fetching an object: the object, or why there is none.
-// An Err that Is ErrNotFound or fs.ErrNotExist, or that is the API server's
-// NotFound, says that it does not exist, and so does a nil Object without an
-// error; any other says that nobody knows.
+// Fetched is the result of reading an object. The object does not exist if Err is fs.ErrNotExist
+// (as reported by errors.Is) or an API error with the reason NotFound, or if both fields are nil.
+// Any other Err means that it could not be read.
 type Fetched[T any] struct {
 	Object T
 	Err    error
 }
 
-var (
-	// ErrNoObjects is why a variable that comes from an object can't be had:
-	// nothing was wired that gets one (pe-6).
-	ErrNoObjects = errors.New("no kubeClient defined")
+// ErrNoClient is returned by [New] if a variable refers to a ConfigMap or Secret and Inputs has a
+// nil map of these.
+var ErrNoClient = errors.New("no kubeClient defined")
 
-	// ErrNotFound is why a variable can't be had: there is no such object.
-	ErrNotFound = errors.New("not found")
-)
+// errNotFound means that an object or file does not exist. It matches fs.ErrNotExist.
+var errNotFound error = notFoundError{}
 
-// configMap returns the data of a ConfigMap; binary data is for volumes (pe-3).
-func (f Facts) configMap(name string) (map[string]string, error) {
-	got, known := f.ConfigMaps[name]
-	if err := f.missing("configMap", name, f.ConfigMaps == nil, known, got.Object == nil, got.Err); err != nil {
+type notFoundError struct{}
+
+func (notFoundError) Error() string        { return "not found" }
+func (notFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// configMap returns the data of a ConfigMap. Its binary data is available only in volumes.
+func (in Inputs) configMap(name string) (map[string]string, error) {
+	got, ok := in.ConfigMaps[name]
+	if err := in.checkFetched("configMap", name, in.ConfigMaps == nil, ok, got.Object == nil, got.Err); err != nil {
 		return nil, err
 	}
 	return got.Object.Data, nil
 }
 
 // secret returns the data of a Secret.
-func (f Facts) secret(name string) (map[string]string, error) {
-	got, known := f.Secrets[name]
-	if err := f.missing("secret", name, f.Secrets == nil, known, got.Object == nil, got.Err); err != nil {
+func (in Inputs) secret(name string) (map[string]string, error) {
+	got, ok := in.Secrets[name]
+	if err := in.checkFetched("secret", name, in.Secrets == nil, ok, got.Object == nil, got.Err); err != nil {
 		return nil, err
 	}
 	data := make(map[string]string, len(got.Object.Data))
@@ -50,36 +53,36 @@ func (f Facts) secret(name string) (map[string]string, error) {
 	return data, nil
 }
 
-// missing tells why an object can't be had, or nil if it can.
-func (f Facts) missing(kind, name string, noSource, known, empty bool, err error) error {
+// checkFetched returns the error for an object that does not exist or could not be read, else nil.
+func (in Inputs) checkFetched(kind, name string, noClient, ok, empty bool, err error) error {
 	switch {
-	case noSource:
-		return fmt.Errorf("couldn't get %s %v/%v, %w", kind, f.Pod.Namespace, name, ErrNoObjects)
-	case !known:
-		// Not the same as not found: an optional variable must not be lost
-		// because somebody forgot to ask.
-		return fmt.Errorf("couldn't get %s %v/%v: it was not fetched", kind, f.Pod.Namespace, name)
+	case noClient:
+		return fmt.Errorf("couldn't get %s %v/%v, %w", kind, in.Pod.Namespace, name, ErrNoClient)
+	case !ok:
+		// Not the same as not found: an optional variable must not be dropped
+		// because the caller did not read its object.
+		return fmt.Errorf("couldn't get %s %v/%v: not in Inputs", kind, in.Pod.Namespace, name)
 	case notFound(err), err == nil && empty:
-		return fmt.Errorf("%s %q %w", strings.ToLower(kind), name, ErrNotFound)
+		return fmt.Errorf("%s %q %w", strings.ToLower(kind), name, errNotFound)
 	case err != nil:
-		return fmt.Errorf("couldn't get %s %v/%v: %w", kind, f.Pod.Namespace, name, err)
+		return fmt.Errorf("couldn't get %s %v/%v: %w", kind, in.Pod.Namespace, name, err)
 	}
 	return nil
 }
 
-// notFound reports whether err says that a thing does not exist. An error of the
-// API server is known by what it can do, not by its type, whose package is heavy.
+// notFound reports whether err means that an object does not exist. API errors are detected by
+// their Status method, because importing their package would add many dependencies.
 func notFound(err error) bool {
 	var api interface{ Status() metav1.Status }
-	return errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) ||
+	return errors.Is(err, fs.ErrNotExist) ||
 		errors.As(err, &api) && api.Status().Reason == metav1.StatusReasonNotFound
 }
 
-// keyOf returns the value of a key, and whether there is one. A key that is
-// missing is an error unless it is optional (pe-6).
+// keyOf returns the value of a key, and whether it exists. A missing key is an error in the format
+// missing, unless it is optional.
 func keyOf(data map[string]string, err error, optional bool, missing, key, namespace, name string) (string, bool, error) {
 	if err != nil {
-		if optional && errors.Is(err, ErrNotFound) {
+		if optional && errors.Is(err, errNotFound) {
 			return "", false, nil
 		}
 		return "", false, err
@@ -91,70 +94,37 @@ func keyOf(data map[string]string, err error, optional bool, missing, key, names
 	return value, ok, nil
 }
 
-// Needed is what has to be fetched before an environment can be made, each once,
-// in the order in which the container first names it.
-type Needed struct {
-	ConfigMaps []Need
-	Secrets    []Need
-	Files      []FileNeed
-}
-
-// A Need is an object of the pod's namespace. Optional: all that refer to it can
-// do without.
-type Need struct {
-	Name     string
-	Optional bool
-}
-
-// A FileNeed is a file in one of the pod's volumes; ReadFile reads it.
-type FileNeed struct {
-	File
-	Optional bool
-}
-
-// Needs returns what the environment of container c of pod refers to.
-func Needs(pod *v1.Pod, c *v1.Container) Needed {
-	var n Needed
+// References returns the objects that the environment of container c of pod refers to: the names of
+// ConfigMaps and Secrets in the pod's namespace, and the env files in its volumes, which [ReadFile]
+// reads. Each is listed once, in the order of the first reference in c. References that [New]
+// rejects without reading the file are omitted.
+func References(pod *v1.Pod, c *v1.Container) (configMaps, secrets []string, files []File) {
 	for i := range c.EnvFrom {
 		if ref := c.EnvFrom[i].ConfigMapRef; ref != nil {
-			n.ConfigMaps = need(n.ConfigMaps, ref.Name, is(ref.Optional))
+			configMaps = appendNew(configMaps, ref.Name)
 		} else if ref := c.EnvFrom[i].SecretRef; ref != nil {
-			n.Secrets = need(n.Secrets, ref.Name, is(ref.Optional))
+			secrets = appendNew(secrets, ref.Name)
 		}
 	}
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		switch s := sourceOf(i, from); s.Kind {
-		case ConfigMap:
-			n.ConfigMaps = need(n.ConfigMaps, s.Object, is(from.ConfigMapKeyRef.Optional))
-		case Secret:
-			n.Secrets = need(n.Secrets, s.Object, is(from.SecretKeyRef.Optional))
-		case EnvFile:
-			ref := from.FileKeyRef
-			if checkFile(pod, ref) == nil { // the others fail without being read
-				n.Files = needFile(n.Files, File{ref.VolumeName, ref.Path}, is(ref.Optional))
+		case kindConfigMap:
+			configMaps = appendNew(configMaps, s.Object)
+		case kindSecret:
+			secrets = appendNew(secrets, s.Object)
+		case kindFile:
+			if ref := from.FileKeyRef; checkFile(pod, ref) == nil {
+				files = appendNew(files, File{ref.VolumeName, ref.Path})
 			}
 		}
 	}
-	return n
+	return configMaps, secrets, files
 }
 
-func need(list []Need, name string, optional bool) []Need {
-	for i := range list {
-		if list[i].Name == name {
-			list[i].Optional = list[i].Optional && optional
-			return list
-		}
+func appendNew[T comparable](list []T, item T) []T {
+	if slices.Contains(list, item) {
+		return list
 	}
-	return append(list, Need{name, optional})
-}
-
-func needFile(list []FileNeed, file File, optional bool) []FileNeed {
-	for i := range list {
-		if list[i].File == file {
-			list[i].Optional = list[i].Optional && optional
-			return list
-		}
-	}
-	return append(list, FileNeed{file, optional})
+	return append(list, item)
 }

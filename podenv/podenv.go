@@ -12,72 +12,69 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Var is one variable, and where its value came from.
+// A Var is an environment variable.
 type Var struct {
 	Name, Value string
-	From        Source
+	Source      Source
 }
 
-// An Env is an environment in the order in which its names were first defined
-// (pe-10), each name once.
+// An Env is the environment of a container. It has each name once, in the order of the first
+// definition. It is immutable.
 type Env struct {
 	vars  []Var
 	index map[string]int
 	size  int // bytes of all values
 }
 
-// Facts are what variables can refer to.
-type Facts struct {
+// Inputs are the pod and all objects that environment variables can refer to.
+type Inputs struct {
 	Pod     *v1.Pod
-	PodIPs  []string // as the sandbox has them, in any order
-	HostIPs []string // the node's, the primary one first
+	PodIPs  []string // of the pod sandbox, in any order
+	HostIPs []string // of the node, the primary one first
 
-	// Allocatable is what the node has for pods: the limits of a container
-	// that has none (pe-8).
+	// Allocatable are the allocatable resources of the node, the limits of a container
+	// that has none (rule pe-8).
 	Allocatable v1.ResourceList
 
-	// ConfigMaps and Secrets of the pod's namespace, by name: all that Needs
-	// names. A nil map says that nothing here fetches any, and a variable that
-	// refers to one fails with ErrNoObjects.
+	// ConfigMaps and Secrets of the pod's namespace by name: all that [References]
+	// returns. If a map is nil, a variable that refers to such an object is an error,
+	// ErrNoClient.
 	ConfigMaps map[string]Fetched[*v1.ConfigMap]
 	Secrets    map[string]Fetched[*v1.Secret]
 
-	// Files are the env files that Needs names (pe-9), nil as above.
+	// Files are the env files that References returns. If nil, a variable that refers to
+	// one is an error.
 	Files map[File]Fetched[[]byte]
 
-	// Services that the pod may see, in any order and of any namespace: those
-	// of its own namespace, if spec.enableServiceLinks is true or not set, and
-	// the one called kubernetes in the namespace default (pe-12). Nil: none.
+	// Services may contain services of any namespace, in any order. Those of the pod's
+	// namespace are used if spec.enableServiceLinks is true or not set; the service
+	// kubernetes of the namespace default is always used (rule pe-12).
 	Services []*v1.Service
 
-	// ServicesPending says that Services have not been read yet. An
-	// environment without them would be wrong for as long as the container
-	// runs, so that Make refuses to make one, except for static pods (pe-1).
+	// ServicesPending reports that Services have not been read yet. New then returns an
+	// error, because the environment cannot be changed while the container runs. Static
+	// pods are exempt (rule pe-1).
 	ServicesPending bool
 }
 
-// ErrServicesPending is why there is no environment yet (pe-1).
-var ErrServicesPending = errors.New("services have not yet been read at least once, cannot construct envvars")
+var errServicesPending = errors.New("services have not yet been read at least once, cannot construct envvars")
 
-// Make returns the environment of container c, which may be one of any kind:
-// envFrom in order, then env in order, then the services' variables under names
-// that are free by then (pe-2). The error's text is for the container's status,
-// under the reason CreateContainerConfigError (pe-11).
-//
-// The kubelet refuses a pod that doesn't say whether it wants service links
-// (pe-1); here it gets what the API server would have filled in: it does.
-func Make(f Facts, c *v1.Container) (*Env, error) {
-	if f.ServicesPending && !runtime.IsStatic(f.Pod) {
-		return nil, ErrServicesPending
+// New returns the environment of container c of in.Pod, which may be a regular, init or ephemeral
+// container: the variables of envFrom in order, then those of env in order, which replace earlier
+// ones, then those of services whose names are not defined yet (rule pe-2). The text of an error is
+// the message of the container's waiting state with the reason CreateContainerConfigError.
+func New(in Inputs, c *v1.Container) (*Env, error) {
+	if in.ServicesPending && !runtime.IsStatic(in.Pod) {
+		return nil, errServicesPending
 	}
 	e := &Env{index: map[string]int{}}
 	for i := range c.EnvFrom {
-		if err := e.setFrom(f, i, &c.EnvFrom[i]); err != nil {
+		if err := e.setFrom(in, i, &c.EnvFrom[i]); err != nil {
 			return nil, err
 		}
 	}
-	links := serviceLinks(f)
-	lookup := func(name string) (string, bool) { // pe-4
+	links := serviceLinks(in)
+	lookup := func(name string) (string, bool) { // rule pe-4
 		if value, ok := e.Get(name); ok {
 			return value, true
 		}
@@ -89,15 +86,15 @@ func Make(f Facts, c *v1.Container) (*Env, error) {
 		var err error
 		found := true
 		if v.ValueFrom != nil {
-			value, found, err = valueFrom(f, c, v)
-		} else if value, err = expand(v.Value, MaxSize-e.size, lookup); err != nil { // only literal values are expanded (pe-5)
+			value, found, err = valueFrom(in, c, v)
+		} else if value, err = expand(v.Value, maxSize-e.size, lookup); err != nil { // only literal values are expanded (rule pe-5)
 			err = fmt.Errorf("%v: the environment is %w", sourceOf(i, nil), err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if !found {
-			continue // optional; what envFrom has under that name stays
+			continue // optional; the value of envFrom is kept
 		}
 		if err := e.set(Var{v.Name, value, sourceOf(i, v.ValueFrom)}); err != nil {
 			return nil, err
@@ -111,12 +108,11 @@ func Make(f Facts, c *v1.Container) (*Env, error) {
 	return e, nil
 }
 
-// Vars returns the variables in the order in which they were first defined. They
-// are shared: don't change them.
+// Vars returns the variables in the order of their first definition. The caller must not modify
+// the slice.
 func (e *Env) Vars() []Var { return e.vars }
 
-// EnvVars returns the variables as a pod's spec would have them, in a slice of
-// the caller's own.
+// EnvVars returns the variables in the form of a container spec. The caller owns the slice.
 func (e *Env) EnvVars() []v1.EnvVar {
 	list := make([]v1.EnvVar, 0, len(e.vars))
 	for _, v := range e.vars {
@@ -125,7 +121,7 @@ func (e *Env) EnvVars() []v1.EnvVar {
 	return list
 }
 
-// Get returns the value of a variable.
+// Get returns the value of a variable, and whether it is defined.
 func (e *Env) Get(name string) (string, bool) {
 	i, ok := e.index[name]
 	if !ok {
@@ -134,28 +130,28 @@ func (e *Env) Get(name string) (string, bool) {
 	return e.vars[i].Value, true
 }
 
-// ExpandAll expands each of args over the environment (pe-13). It returns
-// ErrTooLarge if the results together exceed [MaxSize].
+// ExpandAll expands references to variables of e in each of args, the command or arguments of the
+// container, as [Expand] does. It returns an error if the results exceed 8 MiB in total.
 func (e *Env) ExpandAll(args []string) ([]string, error) { return ExpandAll(args, e.Get) }
 
-// set defines a variable that somebody wrote down, unless a process could not
-// have it: the system ends a name at "=" and either at a zero byte.
+// set defines a variable of the spec. It returns an error if a process cannot have it: a name ends
+// at "=", and names and values end at a zero byte.
 func (e *Env) set(v Var) error {
 	switch {
 	case v.Name == "":
-		return fmt.Errorf("%v: a variable without a name", v.From)
+		return fmt.Errorf("%v: empty variable name", v.Source)
 	case strings.ContainsAny(v.Name, "=\x00"):
-		return fmt.Errorf("%v: %q is no name of a variable", v.From, v.Name)
+		return fmt.Errorf("%v: invalid variable name %q", v.Source, v.Name)
 	case strings.ContainsRune(v.Value, 0):
-		return fmt.Errorf("%v: the value of %s has a zero byte", v.From, v.Name)
-	case len(v.Value) > MaxSize-e.size:
-		return fmt.Errorf("%v: the environment is %w", v.From, ErrTooLarge)
+		return fmt.Errorf("%v: the value of %s contains a zero byte", v.Source, v.Name)
+	case len(v.Value) > maxSize-e.size:
+		return fmt.Errorf("%v: the environment is %w", v.Source, errTooLarge)
 	}
 	e.put(v)
 	return nil
 }
 
-// put defines a variable, in the place of one of the same name.
+// put defines a variable. It replaces one of the same name in its position.
 func (e *Env) put(v Var) {
 	e.size += len(v.Value)
 	if i, ok := e.index[v.Name]; ok {
@@ -167,20 +163,20 @@ func (e *Env) put(v Var) {
 	e.vars = append(e.vars, v)
 }
 
-// setFrom defines all that an entry of envFrom has, sorted by key (pe-3).
-func (e *Env) setFrom(f Facts, i int, from *v1.EnvFromSource) error {
+// setFrom defines the variables of an envFrom entry, sorted by key.
+func (e *Env) setFrom(in Inputs, i int, from *v1.EnvFromSource) error {
 	source := Source{EnvFrom: true, Index: i}
 	data, optional := map[string]string{}, false
 	var err error
 	switch {
 	case from.ConfigMapRef != nil:
-		source.Kind, source.Object, optional = ConfigMap, from.ConfigMapRef.Name, is(from.ConfigMapRef.Optional)
-		data, err = f.configMap(source.Object)
+		source.Kind, source.Object, optional = kindConfigMap, from.ConfigMapRef.Name, isTrue(from.ConfigMapRef.Optional)
+		data, err = in.configMap(source.Object)
 	case from.SecretRef != nil:
-		source.Kind, source.Object, optional = Secret, from.SecretRef.Name, is(from.SecretRef.Optional)
-		data, err = f.secret(source.Object)
+		source.Kind, source.Object, optional = kindSecret, from.SecretRef.Name, isTrue(from.SecretRef.Optional)
+		data, err = in.secret(source.Object)
 	}
-	if optional && errors.Is(err, ErrNotFound) {
+	if optional && errors.Is(err, errNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -195,4 +191,4 @@ func (e *Env) setFrom(f Facts, i int, from *v1.EnvFromSource) error {
 	return nil
 }
 
-func is(b *bool) bool { return b != nil && *b }
+func isTrue(b *bool) bool { return b != nil && *b }

@@ -3,6 +3,7 @@ package podenv_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -34,9 +35,9 @@ func pod() *v1.Pod {
 	}
 }
 
-// facts are a pod with everything that its variables may refer to.
-func facts() podenv.Facts {
-	return podenv.Facts{
+// inputs returns a pod and everything that its variables may refer to.
+func inputs() podenv.Inputs {
+	return podenv.Inputs{
 		Pod:     pod(),
 		PodIPs:  []string{"fd00::1", "10.0.0.1", "10.0.0.2"},
 		HostIPs: []string{"192.0.2.1", "2001:db8::1"},
@@ -49,17 +50,17 @@ func facts() podenv.Facts {
 				Data:       map[string]string{"LEVEL": "debug", "COLOR": "red", "RAW": "$(COLOR)"},
 				BinaryData: map[string][]byte{"BINARY": []byte("x")},
 			}},
-			"gone":   {Err: podenv.ErrNotFound},
+			"gone":   {Err: fs.ErrNotExist},
 			"broken": {Err: errors.New("connection refused")},
 		},
 		Secrets: map[string]podenv.Fetched[*v1.Secret]{
 			"db":     {Object: &v1.Secret{Data: map[string][]byte{"PASSWORD": []byte("hunter2"), "COLOR": []byte("blue")}}},
-			"gone":   {Err: podenv.ErrNotFound},
+			"gone":   {Err: fs.ErrNotExist},
 			"broken": {Err: errors.New("connection refused")},
 		},
 		Files: map[podenv.File]podenv.Fetched[[]byte]{
 			{Volume: "scratch", Path: "config.env"}: {Object: []byte("DB='one'\nDB='two'\n")},
-			{Volume: "scratch", Path: "gone"}:       {Err: podenv.ErrNotFound},
+			{Volume: "scratch", Path: "gone"}:       {Err: fs.ErrNotExist},
 			{Volume: "scratch", Path: "bad"}:        {Object: []byte("DB=one\n")},
 			{Volume: "scratch", Path: "broken"}:     {Err: errors.New("input/output error")},
 		},
@@ -112,7 +113,7 @@ func one(from *v1.EnvVarSource) v1.Container {
 func show(e *podenv.Env) string {
 	var lines []string
 	for _, v := range e.Vars() {
-		if v.From.Kind != podenv.Service {
+		if v.Source.Kind != podenv.KindService {
 			lines = append(lines, v.Name+"="+v.Value)
 		}
 	}
@@ -181,7 +182,7 @@ func TestTheEnvironmentOfAContainer(t *testing.T) {
 		{"pe-9 optional, no such file", one(file("scratch", "gone", "DB", true)), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			env, err := podenv.Make(facts(), &tc.c)
+			env, err := podenv.New(inputs(), &tc.c)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, show(env))
 		})
@@ -189,30 +190,30 @@ func TestTheEnvironmentOfAContainer(t *testing.T) {
 }
 
 func TestWhyThereIsNoEnvironment(t *testing.T) {
-	none := func(f *podenv.Facts) { f.ConfigMaps, f.Secrets, f.Files = nil, nil, nil }
+	none := func(in *podenv.Inputs) { in.ConfigMaps, in.Secrets, in.Files = nil, nil, nil }
 	for _, tc := range []struct {
 		name   string
-		change func(*podenv.Facts)
+		change func(*podenv.Inputs)
 		c      v1.Container
 		want   string
 		is     error
 	}{
-		{"pe-1 services are not read", func(f *podenv.Facts) { f.ServicesPending = true }, v1.Container{},
+		{"pe-1 services are not read", func(in *podenv.Inputs) { in.ServicesPending = true }, v1.Container{},
 			"services have not yet been read at least once, cannot construct envvars", podenv.ErrServicesPending},
-		{"pe-3 not found", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("gone", "", false)}}, `configmap "gone" not found`, podenv.ErrNotFound},
-		{"pe-3 a secret not found", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("gone", "", false)}}, `secret "gone" not found`, podenv.ErrNotFound},
+		{"pe-3 not found", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("gone", "", false)}}, `configmap "gone" not found`, fs.ErrNotExist},
+		{"pe-3 a secret not found", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("gone", "", false)}}, `secret "gone" not found`, fs.ErrNotExist},
 		{"pe-3 optional is no excuse for others", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("broken", "", true)}},
 			"couldn't get secret prod/broken: connection refused", nil},
-		{"pe-3 nobody asked", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("unasked", "", true)}},
-			"couldn't get configMap prod/unasked: it was not fetched", nil},
+		{"pe-3 not passed", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("unasked", "", true)}},
+			"couldn't get configMap prod/unasked: not in Inputs", nil},
 		{"pe-6 no key", nil, one(mapKey("settings", "NONE", false)), "couldn't find key NONE in ConfigMap prod/settings", nil},
 		{"pe-6 no secret's key", nil, one(secretKey("db", "NONE", false)), "couldn't find key NONE in Secret prod/db", nil},
-		{"pe-6 not found", nil, one(secretKey("gone", "K", false)), `secret "gone" not found`, podenv.ErrNotFound},
+		{"pe-6 not found", nil, one(secretKey("gone", "K", false)), `secret "gone" not found`, fs.ErrNotExist},
 		{"pe-6 other errors", nil, one(mapKey("broken", "K", true)), "couldn't get configMap prod/broken: connection refused", nil},
-		{"pe-6 no source", none, one(mapKey("settings", "LEVEL", true)), "couldn't get configMap prod/settings, no kubeClient defined", podenv.ErrNoObjects},
-		{"pe-6 no source of secrets", none, one(secretKey("db", "K", false)), "couldn't get secret prod/db, no kubeClient defined", podenv.ErrNoObjects},
+		{"pe-6 no source", none, one(mapKey("settings", "LEVEL", true)), "couldn't get configMap prod/settings, no kubeClient defined", podenv.ErrNoClient},
+		{"pe-6 no source of secrets", none, one(secretKey("db", "K", false)), "couldn't get secret prod/db, no kubeClient defined", podenv.ErrNoClient},
 		{"pe-6 no source for envFrom", none, v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("db", "", false)}},
-			"couldn't get secret prod/db, no kubeClient defined", podenv.ErrNoObjects},
+			"couldn't get secret prod/db, no kubeClient defined", podenv.ErrNoClient},
 		{"pe-7 an unknown field", nil, one(fieldRef("spec.nope")), "env X: fieldRef: unsupported fieldPath: spec.nope", nil},
 		{"pe-7 another version's", nil, one(&v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{APIVersion: "v2", FieldPath: "metadata.name"}}),
 			"env X: fieldRef: unsupported apiVersion: v2", nil},
@@ -221,36 +222,36 @@ func TestWhyThereIsNoEnvironment(t *testing.T) {
 		{"pe-8 an unknown resource", nil, one(res("", "limits.gold", "")), "env X: resourceFieldRef: unsupported resource: limits.gold", nil},
 		{"pe-9 no key", nil, one(file("scratch", "config.env", "NONE", false)),
 			`env X: fileKeyRef: couldn't find key "NONE" in file "config.env" of volume "scratch"`, nil},
-		{"pe-9 no file", nil, one(file("scratch", "gone", "DB", false)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, podenv.ErrNotFound},
+		{"pe-9 no file", nil, one(file("scratch", "gone", "DB", false)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, fs.ErrNotExist},
 		{"pe-9 not an env file", nil, one(file("scratch", "bad", "DB", true)),
 			`env X: fileKeyRef: file "bad" of volume "scratch": line 1: the value of DB is not in single quotes`, nil},
 		{"pe-9 unreadable", nil, one(file("scratch", "broken", "DB", true)),
 			`env X: fileKeyRef: couldn't read file "broken" of volume "scratch": input/output error`, nil},
-		{"pe-9 nobody read it", nil, one(file("scratch", "unasked", "DB", true)),
-			`env X: fileKeyRef: couldn't read file "unasked" of volume "scratch": nobody did`, nil},
-		{"pe-9 nobody reads any", none, one(file("scratch", "config.env", "DB", false)),
-			`env X: fileKeyRef: couldn't read file "config.env" of volume "scratch", nothing here reads env files`, nil},
-		{"pe-9 out of the volume", nil, one(file("scratch", "../x", "DB", false)), `env X: fileKeyRef: path "../x" leads out of volume "scratch"`, nil},
+		{"pe-9 not passed", nil, one(file("scratch", "unasked", "DB", true)),
+			`env X: fileKeyRef: couldn't read file "unasked" of volume "scratch": not in Inputs.Files`, nil},
+		{"pe-9 env files are not supported", none, one(file("scratch", "config.env", "DB", false)),
+			`env X: fileKeyRef: couldn't read file "config.env" of volume "scratch", env files are not supported`, nil},
+		{"pe-9 out of the volume", nil, one(file("scratch", "../x", "DB", false)), `env X: fileKeyRef: path "../x" is not a local path in volume "scratch"`, nil},
 		{"pe-9 not the pod's own content", nil, one(file("host", "etc/shadow", "DB", false)), `env X: fileKeyRef: volume "host" is not an emptyDir`, nil},
-		{"pe-9 no volume", nil, one(file("none", "x", "DB", false)), `env X: fileKeyRef: the pod has no volume "none"`, nil},
-		{"an unknown source", nil, one(&v1.EnvVarSource{}), "env X: valueFrom names no source that is supported", nil},
-		{"no name", nil, v1.Container{Env: []v1.EnvVar{{Value: "x"}}}, "env[0]: a variable without a name", nil},
-		{"a name that isn't one", nil, v1.Container{Env: []v1.EnvVar{{Name: "A=B"}}}, `env[0]: "A=B" is no name of a variable`, nil},
+		{"pe-9 no volume", nil, one(file("none", "x", "DB", false)), `env X: fileKeyRef: no volume "none" in the pod`, nil},
+		{"an unknown source", nil, one(&v1.EnvVarSource{}), "env X: unsupported or empty valueFrom", nil},
+		{"no name", nil, v1.Container{Env: []v1.EnvVar{{Value: "x"}}}, "env[0]: empty variable name", nil},
+		{"a name that isn't one", nil, v1.Container{Env: []v1.EnvVar{{Name: "A=B"}}}, `env[0]: invalid variable name "A=B"`, nil},
 		{"a prefix that isn't one", nil, v1.Container{EnvFrom: []v1.EnvFromSource{fromSecret("db", "A=", false)}},
-			`envFrom[0], secret db, key COLOR: "A=COLOR" is no name of a variable`, nil},
-		{"a zero byte", nil, v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x\x00y"}}}, "env[0]: the value of A has a zero byte", nil},
+			`envFrom[0], secret db, key COLOR: invalid variable name "A=COLOR"`, nil},
+		{"a zero byte", nil, v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x\x00y"}}}, "env[0]: the value of A contains a zero byte", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := facts()
+			in := inputs()
 			if tc.change != nil {
-				tc.change(&f)
+				tc.change(&in)
 			}
-			_, err := podenv.Make(f, &tc.c)
+			_, err := podenv.New(in, &tc.c)
 			require.EqualError(t, err, tc.want)
 			if tc.is != nil {
 				assert.ErrorIs(t, err, tc.is)
 			}
-			for _, other := range []error{podenv.ErrNoObjects, podenv.ErrNotFound, podenv.ErrServicesPending} {
+			for _, other := range []error{podenv.ErrNoClient, fs.ErrNotExist, podenv.ErrServicesPending} {
 				assert.Equal(t, other == tc.is, errors.Is(err, other), "it is not %v too", other)
 			}
 		})
@@ -258,36 +259,36 @@ func TestWhyThereIsNoEnvironment(t *testing.T) {
 }
 
 func TestStaticPodsDoNotWaitForServices(t *testing.T) { // pe-1
-	f := facts()
-	f.ServicesPending = true
-	f.Pod.Annotations["kubernetes.io/config.source"] = "file"
-	_, err := podenv.Make(f, &v1.Container{})
+	in := inputs()
+	in.ServicesPending = true
+	in.Pod.Annotations["kubernetes.io/config.source"] = "file"
+	_, err := podenv.New(in, &v1.Container{})
 	assert.NoError(t, err)
 }
 
 func TestTheAPIServersNotFoundIsNotFound(t *testing.T) { // pe-3
-	f := facts()
-	f.ConfigMaps["api"] = podenv.Fetched[*v1.ConfigMap]{Err: fmt.Errorf("get: %w", apiError{metav1.StatusReasonNotFound})}
-	f.ConfigMaps["empty"] = podenv.Fetched[*v1.ConfigMap]{}
-	f.ConfigMaps["denied"] = podenv.Fetched[*v1.ConfigMap]{Err: apiError{metav1.StatusReasonForbidden}}
+	in := inputs()
+	in.ConfigMaps["api"] = podenv.Fetched[*v1.ConfigMap]{Err: fmt.Errorf("get: %w", apiError{metav1.StatusReasonNotFound})}
+	in.ConfigMaps["empty"] = podenv.Fetched[*v1.ConfigMap]{}
+	in.ConfigMaps["denied"] = podenv.Fetched[*v1.ConfigMap]{Err: apiError{metav1.StatusReasonForbidden}}
 	for _, name := range []string{"api", "empty"} {
-		_, err := podenv.Make(f, &v1.Container{EnvFrom: []v1.EnvFromSource{fromMap(name, "", true)}})
+		_, err := podenv.New(in, &v1.Container{EnvFrom: []v1.EnvFromSource{fromMap(name, "", true)}})
 		assert.NoError(t, err, name)
 	}
-	_, err := podenv.Make(f, &v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("denied", "", true)}})
-	assert.ErrorIs(t, err, f.ConfigMaps["denied"].Err)
+	_, err := podenv.New(in, &v1.Container{EnvFrom: []v1.EnvFromSource{fromMap("denied", "", true)}})
+	assert.ErrorIs(t, err, in.ConfigMaps["denied"].Err)
 }
 
-// apiError is what client-go returns, for what podenv looks at.
+// apiError has the method of client-go errors that podenv calls.
 type apiError struct{ reason metav1.StatusReason }
 
 func (e apiError) Error() string         { return string(e.reason) }
 func (e apiError) Status() metav1.Status { return metav1.Status{Reason: e.reason} }
 
 func TestALimitOfThePodIsADefaultForItsContainers(t *testing.T) { // pe-8
-	f := facts()
-	f.Pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
-	env, err := podenv.Make(f, &v1.Container{Env: []v1.EnvVar{
+	in := inputs()
+	in.Pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+	env, err := podenv.New(in, &v1.Container{Env: []v1.EnvVar{
 		{Name: "CPU", ValueFrom: res("", "limits.cpu", "")}, {Name: "MEM", ValueFrom: res("", "limits.memory", "1Gi")},
 	}})
 	require.NoError(t, err)
@@ -304,15 +305,15 @@ func TestPodIPsFollowTheNodesFamily(t *testing.T) { // pe-7
 		{"rubbish,10.0.0.1", "rubbish,192.0.2.1", "10.0.0.1"},
 		{"", "192.0.2.1", ""},
 	} {
-		f := podenv.Facts{Pod: pod(), PodIPs: strings.Split(tc.pod, ","), HostIPs: strings.Split(tc.host, ",")}
-		env, err := podenv.Make(f, &c)
+		in := podenv.Inputs{Pod: pod(), PodIPs: strings.Split(tc.pod, ","), HostIPs: strings.Split(tc.host, ",")}
+		env, err := podenv.New(in, &c)
 		require.NoError(t, err)
 		assert.Equal(t, "X="+tc.want, show(env), "%v", tc)
 	}
 }
 
 func TestArgumentsAreExpanded(t *testing.T) { // pe-13
-	env, err := podenv.Make(facts(), &v1.Container{Env: []v1.EnvVar{{Name: "NAME", Value: "web"}}})
+	env, err := podenv.New(inputs(), &v1.Container{Env: []v1.EnvVar{{Name: "NAME", Value: "web"}}})
 	require.NoError(t, err)
 	args, err := env.ExpandAll([]string{"serve", "--name=$(NAME)", "--db=$(DB_SERVICE_HOST)", "$(NO)", "$$(NAME)"})
 	require.NoError(t, err)
@@ -336,12 +337,12 @@ func everything() *v1.Container {
 	}
 }
 
-func TestAVariableTellsWhereItCameFrom(t *testing.T) {
-	env, err := podenv.Make(facts(), everything())
+func TestSourcesOfVariables(t *testing.T) {
+	env, err := podenv.New(inputs(), everything())
 	require.NoError(t, err)
 	var lines []string
 	for _, v := range env.Vars() {
-		lines = append(lines, v.Name+": "+v.From.String())
+		lines = append(lines, v.Name+": "+v.Source.String())
 	}
 	assert.Equal(t, []string{
 		"COLOR: envFrom[0], configMap settings, key COLOR",
@@ -360,40 +361,37 @@ func TestAVariableTellsWhereItCameFrom(t *testing.T) {
 }
 
 func TestAThousandRunsAreIdentical(t *testing.T) { // pe-10
-	f := facts()
+	in := inputs()
 	for i := range 20 {
-		f.Services = append(f.Services, service("prod", fmt.Sprintf("s%d", i), "10.96.1.1", port("http", 80), port("dns", 53)))
-		f.ConfigMaps["settings"].Object.Data[fmt.Sprintf("K%d", i)] = "v"
+		in.Services = append(in.Services, service("prod", fmt.Sprintf("s%d", i), "10.96.1.1", port("http", 80), port("dns", 53)))
+		in.ConfigMaps["settings"].Object.Data[fmt.Sprintf("K%d", i)] = "v"
 	}
-	first, err := podenv.Make(f, everything())
+	first, err := podenv.New(in, everything())
 	require.NoError(t, err)
 	for i := range 999 {
 		// The order in which services come must not show either.
-		at := i % len(f.Services)
-		f.Services = append(append([]*v1.Service{}, f.Services[at:]...), f.Services[:at]...)
-		again, err := podenv.Make(f, everything())
+		at := i % len(in.Services)
+		in.Services = append(append([]*v1.Service{}, in.Services[at:]...), in.Services[:at]...)
+		again, err := podenv.New(in, everything())
 		require.NoError(t, err)
 		require.True(t, slices.Equal(first.Vars(), again.Vars()))
 	}
 }
 
-func TestNeedsListsEachObjectOnce(t *testing.T) {
+func TestReferencesListsEachObjectOnce(t *testing.T) {
 	c := everything()
 	c.EnvFrom = append(c.EnvFrom, fromMap("extra", "", true), fromMap("extra", "P_", true), fromSecret("maybe", "", true))
 	c.Env = append(c.Env,
-		v1.EnvVar{Name: "E", ValueFrom: secretKey("maybe", "K", false)}, // one that must is enough
+		v1.EnvVar{Name: "E", ValueFrom: secretKey("maybe", "K", false)},
 		v1.EnvVar{Name: "F", ValueFrom: file("scratch", "config.env", "OTHER", true)},
 		v1.EnvVar{Name: "G", ValueFrom: file("scratch", "maybe.env", "K", true)},
 		v1.EnvVar{Name: "H", ValueFrom: file("host", "etc/shadow", "K", true)}, // fails without being read
 		v1.EnvVar{Name: "I", ValueFrom: file("scratch", "../out", "K", true)},
 	)
-	assert.Equal(t, podenv.Needed{
-		ConfigMaps: []podenv.Need{{Name: "settings"}, {Name: "extra", Optional: true}},
-		Secrets:    []podenv.Need{{Name: "db"}, {Name: "maybe"}},
-		Files: []podenv.FileNeed{
-			{File: podenv.File{Volume: "scratch", Path: "config.env"}},
-			{File: podenv.File{Volume: "scratch", Path: "maybe.env"}, Optional: true},
-		},
-	}, podenv.Needs(pod(), c))
-	assert.Zero(t, podenv.Needs(pod(), &v1.Container{}))
+	configMaps, secrets, files := podenv.References(pod(), c)
+	assert.Equal(t, []string{"settings", "extra"}, configMaps)
+	assert.Equal(t, []string{"db", "maybe"}, secrets)
+	assert.Equal(t, []podenv.File{{Volume: "scratch", Path: "config.env"}, {Volume: "scratch", Path: "maybe.env"}}, files)
+	configMaps, secrets, files = podenv.References(pod(), &v1.Container{})
+	assert.Empty(t, len(configMaps)+len(secrets)+len(files))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
-// ResourceFieldValue returns the value of a resourceFieldRef: a request or limit of a
-// container, own if the reference names none, divided and rounded up (pe-8).
-func ResourceFieldValue(f Facts, own *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
+// ResourceFieldValue returns the value of a resourceFieldRef: a request or limit of a container,
+// divided by the divisor and rounded up (rule pe-8). The container is own if the reference does not
+// name one. It reads only Pod and Allocatable of in.
+func ResourceFieldValue(in Inputs, own *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
 	c, regular := own, true
 	if ref.ContainerName != "" {
-		if c, regular = find(f.Pod, ref.ContainerName); c == nil {
+		if c, regular = findContainer(in.Pod, ref.ContainerName); c == nil {
 			return "", fmt.Errorf("resourceFieldRef: container %s not found", ref.ContainerName)
 		}
 	}
@@ -24,14 +25,14 @@ func ResourceFieldValue(f Facts, own *v1.Container, ref *v1.ResourceFieldSelecto
 	name := v1.ResourceName(rest)
 	list := c.Resources.Limits
 	switch {
-	case kind != "requests" && kind != "limits", !readable(name):
+	case kind != "requests" && kind != "limits", !isFieldResource(name):
 		return "", fmt.Errorf("resourceFieldRef: unsupported resource: %v", ref.Resource)
 	case kind == "requests":
 		list = c.Resources.Requests
 	}
 	q := list[name]
 	if kind == "limits" && q.IsZero() && regular {
-		q = defaultLimit(f, name)
+		q = defaultLimit(in, name)
 	}
 	divisor := ref.Divisor
 	if divisor.IsZero() {
@@ -43,8 +44,8 @@ func ResourceFieldValue(f Facts, own *v1.Container, ref *v1.ResourceFieldSelecto
 	return strconv.FormatInt(ceilDiv(q.Value(), divisor.Value()), 10), nil
 }
 
-// readable reports whether a container may read how much it has of a resource.
-func readable(name v1.ResourceName) bool {
+// isFieldResource reports whether a resourceFieldRef supports the resource.
+func isFieldResource(name v1.ResourceName) bool {
 	switch name {
 	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
 		return true
@@ -52,23 +53,23 @@ func readable(name v1.ResourceName) bool {
 	return hugepages.Is(name)
 }
 
-// defaultLimit is the limit of a container that sets none: what the pod as a
-// whole may have, or else what the node has for pods. Huge pages have none: who
-// doesn't ask for them gets none.
-func defaultLimit(f Facts, name v1.ResourceName) resource.Quantity {
+// defaultLimit returns the limit of a container that sets none: the pod-level limit, else the
+// allocatable amount of the node. Huge pages have no default, because a container without a limit
+// cannot use any.
+func defaultLimit(in Inputs, name v1.ResourceName) resource.Quantity {
 	if hugepages.Is(name) {
 		return resource.Quantity{}
 	}
-	if of := f.Pod.Spec.Resources; of != nil {
+	if of := in.Pod.Spec.Resources; of != nil {
 		if q, ok := of.Limits[name]; ok && !q.IsZero() {
 			return q
 		}
 	}
-	return f.Allocatable[name]
+	return in.Allocatable[name]
 }
 
-// ceilDiv returns a/b rounded up; a quantity too small to count as a divisor is
-// taken for 1.
+// ceilDiv returns a/b rounded up. A divisor below 1, which a small quantity is rounded to, counts
+// as 1.
 func ceilDiv(a, b int64) int64 {
 	b = max(b, 1)
 	n := a / b
@@ -78,10 +79,9 @@ func ceilDiv(a, b int64) int64 {
 	return n
 }
 
-// find returns the container of that name, and whether it is a regular one. Init
-// containers that are looked up by name have no defaults, unlike those that ask
-// for their own.
-func find(pod *v1.Pod, name string) (c *v1.Container, regular bool) {
+// findContainer returns a container by name, and whether it is a regular one. An init container has
+// default limits only in its own environment, not if it is referenced by name.
+func findContainer(pod *v1.Pod, name string) (c *v1.Container, regular bool) {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == name {
 			return &pod.Spec.Containers[i], true

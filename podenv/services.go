@@ -10,18 +10,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The API server's own service, which every pod is told of (pe-12).
+// The service of the API server, whose variables every pod has.
 const (
 	masterService   = "kubernetes"
 	masterNamespace = "default"
 )
 
-// serviceLinks returns the variables that tell of services, sorted by the
-// services' names. Where those of two services have one name, as with
-// db-port-80-tcp and port 80 of db, the first has it.
-func serviceLinks(f Facts) *Env {
+// serviceLinks returns the variables of services, sorted by service. If two services define the same
+// variable, as db-port-80-tcp and port 80 of db do, the first one is used.
+func serviceLinks(in Inputs) *Env {
 	e := &Env{index: map[string]int{}}
-	for _, s := range visible(f) {
+	for _, s := range visible(in) {
 		for _, v := range linksOf(s) {
 			if _, taken := e.index[v.Name]; !taken {
 				e.put(v)
@@ -31,17 +30,17 @@ func serviceLinks(f Facts) *Env {
 	return e
 }
 
-// visible returns the services that have an address and that the pod is told of:
-// one per name, its own namespace's before the master.
-func visible(f Facts) []*v1.Service {
-	own := f.Pod.Spec.EnableServiceLinks == nil || *f.Pod.Spec.EnableServiceLinks
+// visible returns the services with a cluster IP that the pod has variables of, one per name: one of
+// the pod's namespace takes precedence over the master service (rule pe-12).
+func visible(in Inputs) []*v1.Service {
+	own := in.Pod.Spec.EnableServiceLinks == nil || *in.Pod.Spec.EnableServiceLinks
 	byName := map[string]*v1.Service{}
-	for _, s := range f.Services {
+	for _, s := range in.Services {
 		if s == nil || s.Spec.ClusterIP == "" || s.Spec.ClusterIP == v1.ClusterIPNone {
 			continue
 		}
 		switch {
-		case own && s.Namespace == f.Pod.Namespace:
+		case own && s.Namespace == in.Pod.Namespace:
 			byName[s.Name] = s
 		case s.Name == masterService && s.Namespace == masterNamespace && byName[s.Name] == nil:
 			byName[s.Name] = s
@@ -55,10 +54,10 @@ func visible(f Facts) []*v1.Service {
 	return list
 }
 
-// linksOf returns the variables of one service: Kubernetes' own, then those that
-// Docker's links had.
+// linksOf returns the variables of a service: those of Kubernetes, then those in the format of
+// Docker links.
 func linksOf(s *v1.Service) []Var {
-	from := Source{Kind: Service, Index: -1, Object: s.Name}
+	from := Source{Kind: kindService, Index: -1, Object: s.Name}
 	name := envName(s.Name)
 	ip := s.Spec.ClusterIP
 	vars := []Var{{name + "_SERVICE_HOST", ip, from}}

@@ -18,7 +18,7 @@ func service(namespace, name, ip string, ports ...v1.ServicePort) *v1.Service {
 
 func port(name string, number int32) v1.ServicePort { return v1.ServicePort{Name: name, Port: number} }
 
-func TestServicesAreTold(t *testing.T) { // pe-12
+func TestServiceVariables(t *testing.T) { // pe-12
 	api := service("default", "kubernetes", "10.96.0.1", port("https", 443))
 	const apiVars = "KUBERNETES_SERVICE_HOST=10.96.0.1 KUBERNETES_SERVICE_PORT=443 KUBERNETES_SERVICE_PORT_HTTPS=443 " +
 		"KUBERNETES_PORT=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP=tcp://10.96.0.1:443 KUBERNETES_PORT_443_TCP_PROTO=tcp " +
@@ -36,8 +36,8 @@ func TestServicesAreTold(t *testing.T) { // pe-12
 			"MY_DNS_SERVICE_PORT_DNS_UDP=53 MY_DNS_SERVICE_PORT_METRICS=9153 MY_DNS_PORT=udp://10.96.0.10:53 " +
 			"MY_DNS_PORT_53_UDP=udp://10.96.0.10:53 MY_DNS_PORT_53_UDP_PROTO=udp MY_DNS_PORT_53_UDP_PORT=53 MY_DNS_PORT_53_UDP_ADDR=10.96.0.10 " +
 			"MY_DNS_PORT_9153_TCP=tcp://10.96.0.10:9153 MY_DNS_PORT_9153_TCP_PROTO=tcp MY_DNS_PORT_9153_TCP_PORT=9153 MY_DNS_PORT_9153_TCP_ADDR=10.96.0.10"},
-		{"pe-12 the API server's, whatever is wanted", new(false), []*v1.Service{dns, api}, apiVars},
-		{"pe-1 nobody said: as the API server defaults", nil, []*v1.Service{service("prod", "a", "10.96.0.2"), api}, "A_SERVICE_HOST=10.96.0.2 " + apiVars},
+		{"pe-12 the API server's, always", new(false), []*v1.Service{dns, api}, apiVars},
+		{"pe-1 not set: as the API server defaults", nil, []*v1.Service{service("prod", "a", "10.96.0.2"), api}, "A_SERVICE_HOST=10.96.0.2 " + apiVars},
 		{"pe-12 one's own beats the API server's", new(true), []*v1.Service{service("prod", "kubernetes", "10.96.0.9"), api}, mineVars},
 		{"pe-12 in any order", new(true), []*v1.Service{api, service("prod", "kubernetes", "10.96.0.9")}, mineVars},
 		{"pe-12 without links one's own is none", new(false), []*v1.Service{service("prod", "kubernetes", "10.96.0.9"), api}, apiVars},
@@ -49,24 +49,24 @@ func TestServicesAreTold(t *testing.T) { // pe-12
 		t.Run(tc.name, func(t *testing.T) {
 			p := pod()
 			p.Spec.EnableServiceLinks = tc.links
-			env, err := podenv.Make(podenv.Facts{Pod: p, Services: tc.services}, &v1.Container{})
+			env, err := podenv.New(podenv.Inputs{Pod: p, Services: tc.services}, &v1.Container{})
 			require.NoError(t, err)
 			var got []string
 			for _, v := range env.Vars() {
 				got = append(got, v.Name+"="+v.Value)
-				assert.Equal(t, podenv.Service, v.From.Kind)
+				assert.Equal(t, podenv.KindService, v.Source.Kind)
 			}
 			assert.Equal(t, tc.want, strings.Join(got, " "))
 		})
 	}
 }
 
-func TestThePodOfTheMastersNamespaceIsToldOnce(t *testing.T) { // pe-12
+func TestAPodInTheMasterNamespaceHasItsVariablesOnce(t *testing.T) { // pe-12
 	p := pod()
 	p.Namespace = "default"
 	for _, links := range []bool{true, false} {
 		p.Spec.EnableServiceLinks = &links
-		env, err := podenv.Make(podenv.Facts{Pod: p, Services: []*v1.Service{service("default", "kubernetes", "10.96.0.1")}}, &v1.Container{})
+		env, err := podenv.New(podenv.Inputs{Pod: p, Services: []*v1.Service{service("default", "kubernetes", "10.96.0.1")}}, &v1.Container{})
 		require.NoError(t, err)
 		assert.Len(t, env.Vars(), 1)
 	}

@@ -6,87 +6,73 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Kind is what sort of thing a variable's value came from.
-type Kind int
-
-// The kinds of sources. A Literal is the value in the spec, with its references
-// expanded.
+// The values of Source.Kind.
 const (
-	Literal Kind = iota
-	ConfigMap
-	Secret
-	Field
-	Resource
-	EnvFile
-	Service
+	kindLiteral   = "value"
+	kindConfigMap = "configMap"
+	kindSecret    = "secret"
+	kindField     = "field"
+	kindResource  = "resource"
+	kindFile      = "file"
+	kindService   = "service"
 )
 
-// String returns the kind as it is written in a pod's manifest.
-func (k Kind) String() string {
-	names := [...]string{"value", "configMap", "secret", "field", "resource", "file", "service"}
-	if k < 0 || int(k) >= len(names) {
-		return fmt.Sprintf("Kind(%d)", int(k))
-	}
-	return names[k]
-}
-
-// A Source tells where a variable came from. It never holds the value, so that it
-// can be shown where the value of a secret must not be.
+// A Source describes the origin of a variable. It does not contain the value and can be logged.
 type Source struct {
-	Kind Kind
+	// Kind is "value" (a literal in the spec), "configMap", "secret", "field", "resource",
+	// "file" or "service".
+	Kind string
 
-	// EnvFrom says that Index counts the container's envFrom, not its env. A
-	// service is in neither; its Index is -1.
+	// Index is the index of the entry in the container's envFrom if EnvFrom is true, else
+	// in its env. It is -1 for a service.
 	EnvFrom bool
 	Index   int
 
-	// Object is the name of the ConfigMap, Secret or service, of the volume
-	// that has the file, or of the container whose resource it is if that is
-	// not the variable's own.
+	// Object is the name of the ConfigMap, Secret or service, of the volume of a file, or
+	// of the container of a resource, if the reference has one. Empty for other kinds.
 	Object string
 
-	// Key in the object, the path of the field, the name of the resource, or
-	// the path and key of a file, "config.env:KEY".
+	// Key is the key in the ConfigMap or Secret, the path of the field, the name of the
+	// resource, or path and key of a file: "config.env:KEY". Empty for other kinds.
 	Key string
 }
 
-// String returns the source in words, as in "envFrom[0], configMap settings, key
-// LEVEL".
+// String returns a description such as "envFrom[0], configMap settings, key LEVEL".
 func (s Source) String() string {
 	list := "env"
 	if s.EnvFrom {
 		list = "envFrom"
 	}
 	switch s.Kind {
-	case Service:
+	case kindService:
 		return "service " + s.Object
-	case ConfigMap, Secret:
-		return fmt.Sprintf("%s[%d], %v %s, key %s", list, s.Index, s.Kind, s.Object, s.Key)
-	case EnvFile:
+	case kindConfigMap, kindSecret:
+		return fmt.Sprintf("%s[%d], %s %s, key %s", list, s.Index, s.Kind, s.Object, s.Key)
+	case kindFile:
 		return fmt.Sprintf("%s[%d], file %s in volume %s", list, s.Index, s.Key, s.Object)
-	case Field, Resource:
-		return fmt.Sprintf("%s[%d], %v %s", list, s.Index, s.Kind, s.Key)
+	case kindField, kindResource:
+		return fmt.Sprintf("%s[%d], %s %s", list, s.Index, s.Kind, s.Key)
 	default:
 		return fmt.Sprintf("%s[%d]", list, s.Index)
 	}
 }
 
-// sourceOf returns the source that the i-th entry of env names.
+// sourceOf returns the source of the i-th entry of env.
 func sourceOf(i int, from *v1.EnvVarSource) Source {
-	s := Source{Index: i}
+	s := Source{Kind: kindLiteral, Index: i}
 	switch {
 	case from == nil:
 	case from.FieldRef != nil:
-		s.Kind, s.Key = Field, from.FieldRef.FieldPath
+		s.Kind, s.Key = kindField, from.FieldRef.FieldPath
 	case from.ResourceFieldRef != nil:
-		s.Kind, s.Key = Resource, from.ResourceFieldRef.Resource
+		s.Kind, s.Key = kindResource, from.ResourceFieldRef.Resource
 		s.Object = from.ResourceFieldRef.ContainerName
 	case from.ConfigMapKeyRef != nil:
-		s.Kind, s.Object, s.Key = ConfigMap, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key
+		s.Kind, s.Object, s.Key = kindConfigMap, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key
 	case from.SecretKeyRef != nil:
-		s.Kind, s.Object, s.Key = Secret, from.SecretKeyRef.Name, from.SecretKeyRef.Key
+		s.Kind, s.Object, s.Key = kindSecret, from.SecretKeyRef.Name, from.SecretKeyRef.Key
 	case from.FileKeyRef != nil:
-		s.Kind, s.Object, s.Key = EnvFile, from.FileKeyRef.VolumeName, from.FileKeyRef.Path+":"+from.FileKeyRef.Key
+		s.Kind, s.Object, s.Key = kindFile, from.FileKeyRef.VolumeName, from.FileKeyRef.Path+":"+from.FileKeyRef.Key
 	}
 	return s
 }

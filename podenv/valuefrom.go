@@ -9,30 +9,29 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// valueFrom returns the value that the source of variable v has, and whether it
-// has one: it need not if it is optional. What people know from the kubelet of
-// objects is said exactly (pe-6); other errors begin with the variable's name.
-func valueFrom(f Facts, c *v1.Container, v *v1.EnvVar) (value string, found bool, err error) {
+// valueFrom returns the value of variable v, and whether it has one: an optional one may not. Errors
+// about ConfigMaps and Secrets contain the kubelet's text after the name of the variable (rule pe-6).
+func valueFrom(in Inputs, c *v1.Container, v *v1.EnvVar) (value string, found bool, err error) {
 	src := v.ValueFrom
 	switch {
 	case src.ConfigMapKeyRef != nil:
 		ref := src.ConfigMapKeyRef
-		data, err := f.configMap(ref.Name)
-		return keyOf(data, err, is(ref.Optional), "couldn't find key %v in ConfigMap %v/%v", ref.Key, f.Pod.Namespace, ref.Name)
+		data, err := in.configMap(ref.Name)
+		return keyOf(data, err, isTrue(ref.Optional), "couldn't find key %v in ConfigMap %v/%v", ref.Key, in.Pod.Namespace, ref.Name)
 	case src.SecretKeyRef != nil:
 		ref := src.SecretKeyRef
-		data, err := f.secret(ref.Name)
-		return keyOf(data, err, is(ref.Optional), "couldn't find key %v in Secret %v/%v", ref.Key, f.Pod.Namespace, ref.Name)
+		data, err := in.secret(ref.Name)
+		return keyOf(data, err, isTrue(ref.Optional), "couldn't find key %v in Secret %v/%v", ref.Key, in.Pod.Namespace, ref.Name)
 	case src.FieldRef != nil:
-		value, err = FieldValue(f, src.FieldRef)
+		value, err = FieldValue(in, src.FieldRef)
 		found = true
 	case src.ResourceFieldRef != nil:
-		value, err = ResourceFieldValue(f, c, src.ResourceFieldRef)
+		value, err = ResourceFieldValue(in, c, src.ResourceFieldRef)
 		found = true
 	case src.FileKeyRef != nil:
-		value, found, err = f.fileKey(src.FileKeyRef)
+		value, found, err = in.fileKey(src.FileKeyRef)
 	default:
-		err = errors.New("valueFrom names no source that is supported")
+		err = errors.New("unsupported or empty valueFrom")
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("env %s: %w", v.Name, err)
@@ -40,37 +39,37 @@ func valueFrom(f Facts, c *v1.Container, v *v1.EnvVar) (value string, found bool
 	return value, found, nil
 }
 
-// FieldValue returns the value of a fieldRef (pe-7). A label or annotation that the
-// pod doesn't have is empty.
-func FieldValue(f Facts, ref *v1.ObjectFieldSelector) (string, error) {
+// FieldValue returns the value of a fieldRef (rule pe-7). The value of a missing label or annotation
+// is empty. It reads only Pod, PodIPs and HostIPs of in.
+func FieldValue(in Inputs, ref *v1.ObjectFieldSelector) (string, error) {
 	if ref.APIVersion != "" && ref.APIVersion != "v1" {
 		return "", fmt.Errorf("fieldRef: unsupported apiVersion: %v", ref.APIVersion)
 	}
 	switch ref.FieldPath {
 	case "metadata.name":
-		return f.Pod.Name, nil
+		return in.Pod.Name, nil
 	case "metadata.namespace":
-		return f.Pod.Namespace, nil
+		return in.Pod.Namespace, nil
 	case "metadata.uid":
-		return string(f.Pod.UID), nil
+		return string(in.Pod.UID), nil
 	case "spec.nodeName":
-		return f.Pod.Spec.NodeName, nil
+		return in.Pod.Spec.NodeName, nil
 	case "spec.serviceAccountName":
-		return f.Pod.Spec.ServiceAccountName, nil
+		return in.Pod.Spec.ServiceAccountName, nil
 	case "status.hostIP":
-		return first(f.HostIPs), nil
+		return first(in.HostIPs), nil
 	case "status.hostIPs":
-		return strings.Join(f.HostIPs, ","), nil
+		return strings.Join(in.HostIPs, ","), nil
 	case "status.podIP":
-		return first(podIPs(f)), nil
+		return first(podIPs(in)), nil
 	case "status.podIPs":
-		return strings.Join(podIPs(f), ","), nil
+		return strings.Join(podIPs(in), ","), nil
 	}
 	if key, ok := subscript(ref.FieldPath, "metadata.labels"); ok {
-		return f.Pod.Labels[key], nil
+		return in.Pod.Labels[key], nil
 	}
 	if key, ok := subscript(ref.FieldPath, "metadata.annotations"); ok {
-		return f.Pod.Annotations[key], nil
+		return in.Pod.Annotations[key], nil
 	}
 	return "", fmt.Errorf("fieldRef: unsupported fieldPath: %v", ref.FieldPath)
 }
@@ -82,12 +81,12 @@ func first(list []string) string {
 	return list[0]
 }
 
-// podIPs returns the pod's addresses as its status shows them (st-45): the first
-// of the family that the node's own begin with, then the first of the other. A
-// node that says nothing of its own leaves the sandbox's order.
-func podIPs(f Facts) []string {
+// podIPs returns the IPs of the pod as in its status (rule st-45): the first one of the node's
+// primary family, then the first one of the other family. If the IPs of the node are unknown, the
+// primary family is that of the first IP of the sandbox.
+func podIPs(in Inputs) []string {
 	var ips []netip.Addr
-	for _, s := range f.PodIPs {
+	for _, s := range in.PodIPs {
 		if ip, err := netip.ParseAddr(s); err == nil {
 			ips = append(ips, ip.Unmap())
 		}
@@ -96,7 +95,7 @@ func podIPs(f Facts) []string {
 		return nil
 	}
 	four := ips[0].Is4()
-	for _, s := range f.HostIPs {
+	for _, s := range in.HostIPs {
 		if ip, err := netip.ParseAddr(s); err == nil {
 			four = ip.Unmap().Is4()
 			break

@@ -17,6 +17,9 @@ const (
 	Ended   = ended
 )
 
+// TimingOf returns the timing of a probe.
+var TimingOf = timingOf
+
 // NewState returns the state of a worker that has observed an instance.
 func NewState(p Phase, id string) State { return State{phase: p, id: id, known: true} }
 

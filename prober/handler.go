@@ -87,7 +87,7 @@ func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 		return Outcome{Result: runtime.ProbeSuccess}, nil
 	}
 	if t.Timeout <= 0 {
-		t.Timeout = TimingOf(t.Probe).Timeout
+		t.Timeout = timingOf(t.Probe).Timeout
 	}
 	handler, err := h.handlerFor(t)
 	if err != nil {

@@ -103,7 +103,7 @@ func (m *Manager) setLocked(w *worker, c *v1.Container, probe *v1.Probe) {
 		w.probe = probe
 		return
 	}
-	t := TimingOf(probe)
+	t := timingOf(probe)
 	if m.cfg.Schedule.Timing != nil {
 		t = m.cfg.Schedule.Timing(w.pod.pod, c.Name, w.kind, t).defaults()
 	}

@@ -24,9 +24,9 @@ type Timing struct {
 	SuccessThreshold, FailureThreshold int
 }
 
-// TimingOf returns the timing of p. Unset fields have the API's defaults: a period of 10 s, a
+// timingOf returns the timing of p. Unset fields have the API's defaults: a period of 10 s, a
 // timeout of 1 s, one success, three failures.
-func TimingOf(p *v1.Probe) Timing {
+func timingOf(p *v1.Probe) Timing {
 	return Timing{
 		InitialDelay: time.Duration(p.InitialDelaySeconds) * time.Second,
 		Period:       time.Duration(p.PeriodSeconds) * time.Second,

@@ -38,8 +38,8 @@ func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manag
 	}
 	node := cpuList(nodeCPU)
 	m, err := allocation.Open(allocation.Config{
-		Dir: filepath.Join(r.dir, "allocation"), Node: allocation.NodeFacts{Allocatable: node},
-		Ready: inbox.Synced, Changed: inbox.PodChanged,
+		Dir: filepath.Join(r.dir, "allocation"), Node: allocation.NodeConstraints{Allocatable: node},
+		SourcesReady: inbox.Synced, Changed: inbox.PodChanged,
 		Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 			for _, failure := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
 				return &failure.Rejection
@@ -89,9 +89,9 @@ func cpuOf(pod *v1.Pod) string {
 
 // total returns what CPU a pod requests of the node.
 func total(pod *v1.Pod) int64 {
-	for _, lack := range admission.Fit(pod, nil, admission.Node{Allocatable: cpuList(0)}) {
-		if lack.Lack != nil && lack.Lack.Resource == v1.ResourceCPU {
-			return lack.Lack.Requested
+	for _, f := range admission.Fit(pod, nil, admission.Node{Allocatable: cpuList(0)}) {
+		if f.InsufficientResource != nil && f.InsufficientResource.Resource == v1.ResourceCPU {
+			return f.InsufficientResource.Requested
 		}
 	}
 	return 0

@@ -58,7 +58,7 @@ type imageStore struct {
 	agent *Agent
 }
 
-// Images implements imagegc.Store.
+// Images implements runtime.ImageStore.
 func (s imageStore) Images(ctx context.Context) (out []runtime.Image, err error) {
 	err = s.agent.Call(ctx, Call{Method: "Images"}, func() error {
 		out, err = s.next.Images(ctx)
@@ -67,7 +67,7 @@ func (s imageStore) Images(ctx context.Context) (out []runtime.Image, err error)
 	return out, err
 }
 
-// ImageUses implements imagegc.Store.
+// ImageUses implements runtime.ImageStore.
 func (s imageStore) ImageUses(ctx context.Context) (out []runtime.ImageUse, err error) {
 	err = s.agent.Call(ctx, Call{Method: "ImageUses"}, func() error {
 		out, err = s.next.ImageUses(ctx)
@@ -76,7 +76,7 @@ func (s imageStore) ImageUses(ctx context.Context) (out []runtime.ImageUse, err 
 	return out, err
 }
 
-// RemoveImage implements imagegc.Store.
+// RemoveImage implements runtime.ImageStore.
 func (s imageStore) RemoveImage(ctx context.Context, image runtime.Image) error {
 	return s.agent.Call(ctx, Call{Method: "RemoveImage", Of: image.ID}, func() error {
 		for _, name := range image.Tags {

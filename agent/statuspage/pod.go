@@ -153,7 +153,7 @@ func (h *Handler) probes(uid types.UID, c *v1.Container) (all []page.Probe) {
 		if spec == nil {
 			continue
 		}
-		out := page.Probe{Kind: strings.ToLower(kind.String()), Asks: probeTarget(spec), Period: prober.TimingOf(spec).Period}
+		out := page.Probe{Kind: strings.ToLower(kind.String()), Asks: probeTarget(spec), Period: probePeriod(spec)}
 		for _, r := range m.History(uid, c.Name, kind) {
 			run := page.Run{At: r.At, Took: r.Duration, Output: r.Output}
 			switch {
@@ -214,4 +214,9 @@ func (h *Handler) volumes(uid types.UID) (all []page.Volume) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// probePeriod returns the period of a probe, by default that of the API.
+func probePeriod(p *v1.Probe) time.Duration {
+	return time.Duration(cmp.Or(max(p.PeriodSeconds, 0), 10)) * time.Second
 }

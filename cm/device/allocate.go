@@ -268,7 +268,7 @@ func (m *Manager) Options(uid types.UID, container string) (RunOptions, error) {
 	first := func(kind, name, resource string) bool {
 		key := kind + " " + name
 		if seen[key] {
-			m.cfg.Logger.Warn("Ignored container option that another device plugin has set", "podUID", uid, "containerName", container, kind, name, "resource", resource)
+			m.cfg.Logger.Warn("Ignored container option that another device plugin has set", "podUID", uid, "containerName", container, "option", kind, "name", name, "resource", resource)
 			return false
 		}
 		seen[key] = true

@@ -177,7 +177,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	record := func(e runtime.Event) { out.Record(e); history.Record(e) }
 	var volumes *volume.Manager
 	changed := func(kind, namespace, name string) { volumes.ObjectChanged(kind, namespace, name) }
-	files := must(objectdir.New(objectdir.Config{Path: o.objects, Changed: changed, Logger: o.logger}))
+	files := must(objectdir.New(objectdir.Config{Dir: o.objects, Changed: changed, Logger: o.logger}))
 	volumes = newVolumes(o, files, record)
 	rt := n.newRuntime(ctx, o, volumes, cri.Config{
 		Node: cri.Node{IPs: agent.InterfaceIPs, Facts: must(cri.ReadFacts(os.DirFS("/"))), DNS: cri.DNS{ResolvConf: "/etc/resolv.conf"}},

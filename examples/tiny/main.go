@@ -1,4 +1,4 @@
-// Tiny runs one pod on one runtime, to its end.
+// Tiny runs one pod on one runtime until it terminates.
 package main
 
 import (
@@ -20,7 +20,7 @@ const yaml = `{apiVersion: v1, kind: Pod, metadata: {name: tiny}, spec: {restart
   containers: [{name: greet, image: host, command: [echo, hello]}]}}`
 
 func main() {
-	if code, ok := process.Supervise(); ok { // a container's supervisor is this program, started anew
+	if code, ok := process.Supervise(); ok { // this program also supervises each container
 		os.Exit(code)
 	}
 	ctx, dir := context.Background(), must(os.MkdirTemp("", "tiny"))
@@ -35,7 +35,7 @@ func main() {
 			break
 		}
 		must(rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: observed})) // one step
-		time.Sleep(300 * time.Millisecond)                                     // or be told: package pleg
+		time.Sleep(300 * time.Millisecond)                                     // package pleg reports changes instead
 	}
 	fmt.Printf("its log is in %s/logs\n", dir)
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
-// tokens is an API server that knows whose tokens are: by the token, "" for one
-// that is nobody's.
+// tokens is an API server that reviews tokens: a user by token, "" for an invalid
+// one.
 type tokens struct {
 	mu    sync.Mutex
 	asked []string
@@ -115,14 +115,14 @@ func TestABadTokenIsAnErrorAndNotAskedAboutAgainAtOnce(t *testing.T) { // sv-13
 		api := new(tokens)
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
 		for range 50 {
-			_, err := a.Authenticate(bearer(t.Context(), "nobody's"))
+			_, err := a.Authenticate(bearer(t.Context(), "stolen"))
 			require.ErrorIs(t, err, auth.ErrUnauthorized)
 			require.ErrorContains(t, err, "unknown token")
-			require.NotContains(t, err.Error(), "nobody's", "a token is nothing to be logged")
+			require.NotContains(t, err.Error(), "stolen", "a token is nothing to be logged")
 		}
 		assert.Equal(t, 1, api.count())
 		time.Sleep(11 * time.Second)
-		_, err := a.Authenticate(bearer(t.Context(), "nobody's"))
+		_, err := a.Authenticate(bearer(t.Context(), "stolen"))
 		require.ErrorIs(t, err, auth.ErrUnauthorized)
 		assert.Equal(t, 2, api.count())
 	})
@@ -167,7 +167,7 @@ func TestAnAPIServerThatCanNotAnswerIsAskedAgain(t *testing.T) {
 		asked := api.count()
 		_, err = a.Authenticate(bearer(t.Context(), "t-ann"))
 		require.Error(t, err)
-		assert.NotErrorIs(t, err, auth.ErrUnauthorized, "that nobody knows is no verdict")
+		assert.NotErrorIs(t, err, auth.ErrUnauthorized, "an unavailable review is no decision")
 		assert.Equal(t, asked+1, api.count(), "it would say so again")
 		_, err = a.Authenticate(bearer(t.Context(), "t-ann"))
 		require.NoError(t, err, "an error is not kept")
@@ -326,7 +326,7 @@ func TestACertificateSaysWhoItIs(t *testing.T) { // sv-13
 	for name, try := range map[string]struct {
 		cert  *x509.Certificate
 		roots *x509.CertPool
-	}{"signed by somebody else": {cert, other}, "not a client's": {serving, servers}, "nobody signs": {cert, nil}} {
+	}{"signed by another CA": {cert, other}, "not a client's": {serving, servers}, "self-signed": {cert, nil}} {
 		user, err := ask(try.cert, try.roots)
 		assert.Error(t, err, name)
 		assert.Nil(t, user, name)
@@ -350,7 +350,7 @@ func TestTheChainGoesOnAfterANo(t *testing.T) { // sv-13
 	require.NoError(t, err)
 	assert.Equal(t, &auth.User{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}}, user)
 	_, err = chain.Authenticate(bearer(t.Context(), "bad"))
-	assert.ErrorIs(t, err, auth.ErrUnauthorized, "who shows something bad is not nobody")
+	assert.ErrorIs(t, err, auth.ErrUnauthorized, "an invalid certificate is not treated as none")
 	r.Header.Del("Authorization")
 	_, err = chain.Authenticate(r)
 	assert.ErrorIs(t, err, auth.ErrUnauthorized)

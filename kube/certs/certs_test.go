@@ -178,7 +178,7 @@ func TestANodeGetsItsFirstCertificate(t *testing.T) {
 		for _, file := range []string{cfg.Kubeconfig, cfg.Current()} {
 			info, err := os.Stat(file)
 			require.NoError(t, err)
-			assert.Zero(t, info.Mode().Perm()&0o077, "%s is for nobody else", file)
+			assert.Zero(t, info.Mode().Perm()&0o077, "%s is readable by other users", file)
 		}
 		left, err := filepath.Glob(filepath.Join(cfg.Dir, "*.tmp"))
 		require.NoError(t, err)
@@ -305,7 +305,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
 		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
 
-		// When nobody answers it is tried again; when the certificate has expired
+		// Without an answer it is retried; when the certificate has expired
 		// meanwhile, it is asked for with the token, as at first.
 		s.mu.Lock()
 		s.fails = 5000

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
-// An agent looks whether it still is somebody.
+// An agent checks whether its certificate is still valid.
 func ExampleValid() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -177,7 +177,7 @@ func TestAServingIsNotMadeOfNothing(t *testing.T) {
 	}
 }
 
-// sv-2: the files of a certificate that nobody else has signed are the kubelet's.
+// sv-2: the files of a self-signed certificate are the kubelet's.
 func TestASelfSignedCertificateIsMadeOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	cert, key, err := certs.SelfSigned(dir, []string{"n1"}, []net.IP{net.IPv4(10, 0, 0, 1)})

@@ -31,7 +31,7 @@ func (a *agent) perMinute(minutes int) float64 {
 	return float64(n) / float64(minutes)
 }
 
-// resting is what an agent with nothing to do may ask for in a minute: its watch anew,
+// resting is what an agent with nothing to do may ask for in a minute: its watch again,
 // now and then.
 const resting = 0.5
 

@@ -43,9 +43,9 @@ func TestAClaimThatHasGrownSaysSo(t *testing.T) { // vol-16
 		require.Len(t, after.Status.Conditions, 1, "those of others stay")
 		assert.EqualValues(t, "example.com/somebodys", after.Status.Conditions[0].Type)
 
-		anew := claim.DeepCopy()
-		anew.UID = "another"
-		require.ErrorContains(t, objects.ClaimExpanded(t.Context(), anew, resource.MustParse("3Gi")), "prod/data")
+		recreated := claim.DeepCopy()
+		recreated.UID = "another"
+		require.ErrorContains(t, objects.ClaimExpanded(t.Context(), recreated, resource.MustParse("3Gi")), "prod/data")
 		require.Error(t, objects.ClaimExpanded(t.Context(), &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "none", UID: "x"}}, resource.MustParse("3Gi")))
 	})
 }

@@ -33,7 +33,7 @@ func TestAStatusThatSomebodyElseChangedIsMended(t *testing.T) { // st-71
 		pass(time.Hour)
 		assert.Empty(t, a.calls())
 
-		// Somebody who insists is not fought at any price.
+		// The retries against a client that overwrites each time are bounded.
 		for range 600 {
 			a.meddle("web", putBack)
 			pass(100 * time.Millisecond)
@@ -90,7 +90,7 @@ func TestTheMirrorOfAStaticPodIsMendedAndMadeAnew(t *testing.T) { // st-71, mir-
 		assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase)
 		assert.Equal(t, []string{"patch pods/status prod/etcd-node-1"}, a.calls(), "once")
 
-		for range 10 { // as often as somebody deletes it
+		for range 10 { // each time it is deleted
 			a.api.Remove("pods", "prod", static.Name)
 			pass(5 * time.Second)
 			assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase, "soon")

@@ -125,13 +125,13 @@ func lastOf(t *testing.T, w watch.Interface) *v1.Pod {
 	}
 }
 
-// A lease that says it was renewed in another century, and by somebody else, is the
+// A lease with a renewal time in another century, and another holder, is the
 // node's again, and as of now.
 func clusterLease(t *testing.T, c *cluster) {
 	m, _ := c.connect(t, "leased")
 	leases := c.admin.CoordinationV1().Leases(v1.NamespaceNodeLease)
 	at := func(lease *coordinationv1.Lease, year int) {
-		lease.Spec.HolderIdentity = new("somebody")
+		lease.Spec.HolderIdentity = new("another")
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.node}}

@@ -101,7 +101,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	assert.Equal(t, "patch", (<-calls).Verb)
 	assert.Empty(t, calls, "one call")
 
-	// What somebody else made of it can be mended.
+	// A change by another client can be reverted.
 	_, err = admin.API.CoreV1().Pods("prod").Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"status":{"reason":"Meddled"}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	soon(t, "the change is seen", func() bool { return pods.Pod(web.UID).Status.Reason == "Meddled" })

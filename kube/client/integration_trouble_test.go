@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// Trouble with a real server: nothing is lost, and nobody is asked without end. Each
+// Trouble with a real server: nothing is lost, and retries are bounded. Each
 // test has a node, a namespace and a cable of its own.
 func TestIntegrationClusterOfTrouble(t *testing.T) {
 	lab.Need(t, "kubernetes")
@@ -39,7 +39,7 @@ func TestIntegrationClusterOfTrouble(t *testing.T) {
 	})
 }
 
-// What happens while nobody listens is seen later: by going on, where the server still
+// Changes while no watch is open are delivered later: by resuming, where the server still
 // knows what was, and else (410 Gone) by reading everything once.
 func clusterCut(t *testing.T, c *cluster, compact bool) {
 	const rounds = 2
@@ -71,7 +71,7 @@ func clusterCut(t *testing.T, c *cluster, compact bool) {
 	}
 	all := m.tally.count(func(a asking) bool { return a.all && a.code == 200 })
 	if compact {
-		assert.Greater(t, all, 1, "the server has told it to begin anew")
+		assert.Greater(t, all, 1, "the server has made it list again")
 		assert.LessOrEqual(t, all, 1+2*rounds)
 	}
 	m.bounded("pods", begun, 2, 20)
@@ -114,7 +114,7 @@ func clusterStorm(t *testing.T, c *cluster) {
 	m.occupy(t)
 	m.tally.forget()
 	begun := time.Now()
-	m.cable.unplug() // the watch is to be let in anew
+	m.cable.unplug() // the watch must be opened again
 	m.cable.plug()
 	for _, name := range names {
 		require.NoError(t, m.runtime.Exit(m.get(name).UID, "main", 1))

@@ -67,7 +67,7 @@ func (c *cluster) newMember(t *testing.T, name string) *member {
 	return m
 }
 
-// connect is newMember for those who need no agent.
+// connect is newMember for tests without an agent.
 func (c *cluster) connect(t *testing.T, name string) (*member, metav1.OwnerReference) {
 	t.Helper()
 	m := &member{t: t, cluster: c, node: name, cable: newCable(t, c.URL), tally: new(tally)}
@@ -342,7 +342,7 @@ func (y *tally) count(such func(asking) bool) int {
 	return n
 }
 
-// forget begins anew.
+// forget clears the recorded requests.
 func (y *tally) forget() {
 	y.mu.Lock()
 	defer y.mu.Unlock()

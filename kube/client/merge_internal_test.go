@@ -89,7 +89,7 @@ func TestMerge(t *testing.T) { // section 7.8
 			old, said := *tc.old.DeepCopy(), *tc.said.DeepCopy()
 			got := merge(&tc.old, &tc.said, tc.mirror, now)
 			assert.Equal(t, tc.want, got)
-			assert.Equal(t, old, tc.old, "nobody's input is changed (lq-22)")
+			assert.Equal(t, old, tc.old, "the inputs are not changed (lq-22)")
 			assert.Equal(t, said, tc.said)
 
 			// Applied, the patch gives just that, and then there is none.

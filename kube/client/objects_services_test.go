@@ -43,10 +43,10 @@ func TestServicesOfTheNamespacesThatNeedThem(t *testing.T) { // pe-12; virtual-k
 		assert.Equal(t, []string{"default/kubernetes", "prod/db", "prod/web"}, names(list))
 		list, ok = s.Services(t.Context(), "test")
 		require.True(t, ok)
-		assert.Equal(t, []string{"default/kubernetes"}, names(list), "nobody there wants any")
+		assert.Equal(t, []string{"default/kubernetes"}, names(list), "no pod of the namespace uses services")
 		list, ok = s.Services(t.Context(), "default")
 		require.True(t, ok)
-		assert.Equal(t, []string{"default/kubernetes", "default/other"}, names(list), "nobody registered: it may be wanted")
+		assert.Equal(t, []string{"default/kubernetes", "default/other"}, names(list), "without a registration all services are returned")
 		assert.Zero(t, len(slices.DeleteFunc(s.api.Calls("services"), func(c apitest.Call) bool { return c.Namespace != "" })), "never of the whole cluster")
 
 		s.api.Put(newService("prod", "cache"))

@@ -34,7 +34,7 @@ func TestTheStrategyCache(t *testing.T) { // oc-7
 		s.Register(userOf("a", "db"))
 		assert.Equal(t, "two", value(t, s, "db"), "it was registered before")
 		s.Register(userOf("b", "db"))
-		assert.Equal(t, "three", value(t, s, "db"), "a new pod reads it anew")
+		assert.Equal(t, "three", value(t, s, "db"), "it is read again for a new pod")
 
 		ttl = 10 * time.Minute
 		s.api.Put(newSecret("db", "four"))

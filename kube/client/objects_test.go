@@ -311,7 +311,7 @@ func TestAReadThatFailsSaysWhyAndIsNoHotLoop(t *testing.T) {
 				s.api.Put(newSecret("db", "one"))
 				s.faults.set(func(apitest.Call) apitest.Fault { return tc.fault })
 				s.Register(userOf("a", "db"))
-				for i := range 6000 { // ten minutes of somebody in a hurry
+				for i := range 6000 { // ten minutes of frequent reads
 					_, err := s.Secret(t.Context(), "prod", "db")
 					require.ErrorContains(t, err, tc.want)
 					if i == 3000 {
@@ -325,7 +325,7 @@ func TestAReadThatFailsSaysWhyAndIsNoHotLoop(t *testing.T) {
 				s.faults.set(nil)
 				pass(time.Minute)
 				assert.Equal(t, "one", value(t, s, "db"))
-				assert.Equal(t, []string{"Secret prod/db"}, s.changed(), "whoever waited is told")
+				assert.Equal(t, []string{"Secret prod/db"}, s.changed(), "the waiting pods are notified")
 			})
 		})
 	}

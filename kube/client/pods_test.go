@@ -412,7 +412,7 @@ func (s *short) Read(p []byte) (int, error) {
 
 // After its store was put back to an earlier state, or exchanged, a server does not
 // know the version that a watch is to go on from: it says so in many ways, and then
-// everything is read anew.
+// everything is listed again.
 func TestAVersionThatTheServerDoesNotKnowIsGivenUp(t *testing.T) {
 	for name, fault := range map[string]apitest.Fault{
 		"gone":      {Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version"},

@@ -74,7 +74,7 @@ func TestTheEndOfAPodIsToldBeforeItGoes(t *testing.T) { // st-79, st-80, inv-9
 		d := newDesk(t, deleting(newPod("web")))
 		pod := d.api.Pod("prod", "web")
 		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, failedStatus()))
-		// Somebody took it back.
+		// Another client reverted it.
 		back := d.api.Pod("prod", "web")
 		back.Status.Phase = v1.PodRunning
 		d.faults.set(about("patch", apitest.Fault{Code: 500}))

@@ -114,7 +114,7 @@ func TestAConflictIsReadOnceAndWritten(t *testing.T) { // GET only after conflic
 	})
 }
 
-// A real API server has said so, once in many runs, of a pod that was just made anew.
+// A real API server has said so, once in many runs, for a pod that had just been recreated.
 func TestAUIDThatCannotBeChangedIsAnotherPod(t *testing.T) { // st-66
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))

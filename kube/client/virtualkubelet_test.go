@@ -19,7 +19,7 @@ import (
 // all eight is in agent/virtualkubelet_test.go.
 
 // 3: a deletion that is only known because the object is missing is dropped, and the pod
-// runs until the agent is started anew.
+// runs until the agent is restarted.
 func TestAPodThatGoesWhileNobodyWatchesIsEnded(t *testing.T) {
 	for name, history := range map[string]func(*apitest.Server){
 		"the watch goes on":       func(*apitest.Server) {},

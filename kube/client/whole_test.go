@@ -115,7 +115,7 @@ func (a *agent) status(name string) v1.PodStatus {
 	return v1.PodStatus{}
 }
 
-// meddle is somebody else who writes into a status.
+// meddle writes into a status as another client.
 func (a *agent) meddle(name string, edit func(*v1.PodStatus)) {
 	pod := a.api.Pod("prod", name)
 	edit(&pod.Status)

@@ -55,10 +55,10 @@ func TestWhatCannotHappenSaysWhy(t *testing.T) {
 		assert.EqualError(t, w.nodes.Evict(w.t.Context(), "default", "job", "late"), "fakenode: evict default/job: pod not evicted: already stopped")
 		assert.Equal(t, "Succeeded, ended: 0 Completed", w.says("job"))
 		for _, err := range []error{
-			w.nodes.Exit("default", "nobody", "", 1), w.nodes.Crash("default", "nobody"),
-			w.nodes.SetReady("default", "nobody", true), w.nodes.Evict(w.t.Context(), "default", "nobody", ""),
+			w.nodes.Exit("default", "missing", "", 1), w.nodes.Crash("default", "missing"),
+			w.nodes.SetReady("default", "missing", true), w.nodes.Evict(w.t.Context(), "default", "missing", ""),
 		} {
-			assert.ErrorContains(t, err, "no pod default/nobody is on a fake node")
+			assert.ErrorContains(t, err, "no pod default/missing is on a fake node")
 		}
 	})
 }

@@ -58,8 +58,8 @@ func mismatch(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
 	switch {
 	case len(reasons) == 0:
 		return ""
-	case reasons[0].Lack != nil:
-		return fmt.Sprintf("Insufficient %s", reasons[0].Lack.Resource)
+	case reasons[0].InsufficientResource != nil:
+		return fmt.Sprintf("Insufficient %s", reasons[0].InsufficientResource.Resource)
 	}
 	return fmt.Sprintf("node(s) didn't match: %s", reasons[0].Reason)
 }

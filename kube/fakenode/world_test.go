@@ -19,7 +19,7 @@ import (
 type world struct {
 	t     *testing.T
 	api   *apitest.Server
-	as    kubernetes.Interface // somebody else, without limits
+	as    kubernetes.Interface // another client, without limits
 	nodes *fakenode.Nodes
 }
 

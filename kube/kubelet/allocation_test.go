@@ -40,7 +40,7 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 	} {
 		cfg := standalone(t, tc.lines)
 		cfg.Runtime.Processes = tc.processes
-		var got allocation.NodeFacts
+		var got allocation.NodeConstraints
 		cfg.Adjust.Allocation = func(c *allocation.Config) error {
 			got = c.Node
 			return nil

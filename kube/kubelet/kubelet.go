@@ -255,15 +255,15 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 		}
 		return n
 	}
-	facts := allocation.NodeFacts{NoResize: noResize}
+	facts := allocation.NodeConstraints{NoResize: noResize}
 	if !b.cfg.Runtime.Processes { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.k.CPUManagerPolicy) == cpu.Static
 		facts.StaticMemory = memory.Policy(b.k.MemoryManagerPolicy) == memory.Static
 		facts.Swaps = rt.facts.Swaps
 	}
 	cfg := allocation.Config{
-		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, AllInit: true,
-		Admit: admission.ForNode(place, b.pods.leaving), Ready: b.inbox.Synced, Changed: b.inbox.PodChanged,
+		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,
+		Admit: admission.ForNode(place, b.pods.leaving), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
 		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
 	}
 	if err := adjust("Allocation", b.cfg.Adjust.Allocation, &cfg); err != nil {

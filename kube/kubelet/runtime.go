@@ -76,7 +76,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	}
 	if groups := d.cgroups.groups; groups != nil {
 		cfg.Providers.CgroupParent = groups.CgroupParent
-		cfg.Providers.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.Step) error {
+		cfg.Providers.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.ResizeStep) error {
 			return groups.Resize(ctx, pod, s.Resource, s.After)
 		}
 	}

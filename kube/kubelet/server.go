@@ -83,7 +83,7 @@ func newServer(b base, d serverDeps) ([]component, error) {
 		return nil, err
 	}
 	for _, w := range warnings {
-		b.logger.Warn(w)
+		b.logger.Warn("TLS configuration of the kubelet API is weak", "reason", w)
 	}
 	if err := add(d.ports.api, "kubelet API at https://%s", full); err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 	for _, name := range []string{"n1", "n2"} {
 		require.Eventually(t, running("late-"+name), 20*time.Second, 10*time.Millisecond, name)
 	}
-	assert.Equal(t, v1.PodPhase(""), api.Pod("default", "late-n0").Status.Phase, "nobody runs it")
+	assert.Equal(t, v1.PodPhase(""), api.Pod("default", "late-n0").Status.Phase, "no node runs it")
 
 	// The next one with its root directory takes over its pods.
 	container := members["n0"].runtime.Containers("")[0].ID

@@ -49,7 +49,7 @@ func newObjectFiles(b base, volumes *link[volume.Manager]) (*objectFiles, error)
 		return nil, nil
 	}
 	dir, err := objectdir.New(objectdir.Config{
-		Path: b.cfg.ObjectsDir, Logger: b.logger,
+		Dir: b.cfg.ObjectsDir, Logger: b.logger,
 		Changed: func(kind, namespace, name string) {
 			if m := volumes.get(); m != nil {
 				m.ObjectChanged(kind, namespace, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A generator of events is counted, and somebody scrapes.
+// The metrics of a PLEG, as a scrape returns them.
 func Example() {
 	m, err := metrics.New(metrics.Config{NodeName: "n1"})
 	if err != nil {

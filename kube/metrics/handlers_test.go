@@ -51,7 +51,7 @@ func TestPartsThatAreNotThereAreLeftOut(t *testing.T) {
 	assert.Equal(t, []string{"machine_scrape_error 1"}, w.lines(t, metrics.CadvisorPath, "machine_scrape_error"))
 }
 
-// A check that nobody has asked yet raises no alarm.
+// A check that has not run yet reports no failure.
 func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
 	w := newWorld(t)
 	ask := w.Check("healthz", "syncloop", func() error { return nil })
@@ -60,7 +60,7 @@ func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
 	assert.Equal(t, []string{`kubernetes_healthcheck{name="syncloop",type="healthz"} 1`}, w.lines(t, metrics.SLIsPath, "kubernetes_healthcheck"))
 }
 
-// A runtime that fails leaves what is known of the node.
+// If the runtime fails, the statistics of the node are still served.
 func TestAScrapeGoesOnWhereAPartFails(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
@@ -30,10 +31,10 @@ func (m *Metrics) Allocation() allocation.Hooks {
 	return allocation.Hooks{
 		Decided: func(i allocation.DecisionInfo) {
 			switch {
-			case i.After == allocation.Infeasible:
+			case i.After == v1.PodReasonInfeasible:
 				r.infeasible.WithLabelValues(infeasible(i.Message)).Inc()
-			case i.After == allocation.NotPending && i.Before == allocation.Deferred:
-				r.accepted.WithLabelValues(string(i.Trigger)).Inc()
+			case i.After == "" && i.Before == v1.PodReasonDeferred:
+				r.accepted.WithLabelValues(i.Trigger).Inc()
 			}
 		},
 		Resized: func(i allocation.ResizedInfo) {
@@ -46,13 +47,13 @@ func (m *Metrics) Allocation() allocation.Hooks {
 
 // infeasible returns the label of the reason why a resize is infeasible.
 func infeasible(message string) string {
-	for _, of := range []struct{ says, detail string }{
+	for _, of := range []struct{ part, detail string }{
 		{"which may swap", "swap_limitation"},
 		{"static CPU manager", "guaranteed_pod_cpu_manager_static_policy"},
 		{"static memory manager", "guaranteed_pod_memory_manager_static_policy"},
 		{"enough capacity", "insufficient_node_allocatable"},
 	} {
-		if strings.Contains(message, of.says) {
+		if strings.Contains(message, of.part) {
 			return of.detail
 		}
 	}

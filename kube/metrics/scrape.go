@@ -36,7 +36,7 @@ type Sources struct {
 	RuntimePods func() []*runtime.Pod
 
 	// Resize returns the resize state of a pod: allocation.Manager.State.
-	Resize func(types.UID) allocation.State
+	Resize func(types.UID) allocation.ResizeState
 
 	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.
 	Volumes func() []volume.VolumeCount

@@ -83,7 +83,7 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 			},
 			want: [3]string{"7s", "17s", "12s"},
 		},
-		"a volume that somebody has to make": {
+		"a volume that must be provisioned": {
 			pod: func(pod *v1.Pod) {
 				pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: new(v1.PersistentVolumeClaimVolumeSource)}}}
 			},

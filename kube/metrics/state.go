@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -99,7 +98,7 @@ func (d *stateMetrics) runtimePods(pods []*runtime.Pod, out sink) {
 func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	var desired, active [2]int // by static
 	var ephemeral, resizing int
-	pending := map[allocation.Pending]int{}
+	pending := map[string]int{} // by reason
 	for _, pod := range s.DesiredPods() {
 		kind := 0
 		if runtime.IsStatic(pod) {
@@ -112,7 +111,7 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 		ephemeral += len(pod.Spec.EphemeralContainers)
 		if s.Resize != nil {
 			state := s.Resize(pod.UID)
-			pending[state.Pending]++
+			pending[state.PendingReason]++
 			if state.InProgress {
 				resizing++
 			}
@@ -124,8 +123,8 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	}
 	out.gauge(d.ephemeral, float64(ephemeral))
 	if s.Resize != nil {
-		for _, p := range []allocation.Pending{allocation.Deferred, allocation.Infeasible} {
-			out.gauge(d.pending, float64(pending[p]), strings.ToLower(p.String()))
+		for _, p := range []string{v1.PodReasonDeferred, v1.PodReasonInfeasible} {
+			out.gauge(d.pending, float64(pending[p]), strings.ToLower(p))
 		}
 		out.gauge(d.inProgress, float64(resizing))
 	}

@@ -102,7 +102,7 @@ func TestTheContainersOfANode(t *testing.T) {
 	assert.NotContains(t, all, `container_threads{container=""`, "of a pod these are no threads of one program")
 }
 
-// A pod of which nobody knows more than its numbers has them.
+// A pod for which only statistics exist is reported with these.
 func TestAContainerThatNobodyKnowsHasANameAtLeast(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.RuntimePods = func() []*runtime.Pod { return nil }
@@ -125,7 +125,7 @@ func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 		w.lines(t, metrics.CadvisorPath, "container_fs_reads_total")[1:], "without names they are one")
 }
 
-// A number that nobody has is absent, never zero.
+// A missing number is absent, never zero.
 func TestNumbersThatNobodyHasAreAbsent(t *testing.T) {
 	w := newWorld(t).known()
 	w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) {

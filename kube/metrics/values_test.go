@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/kube/metrics"
@@ -44,7 +45,7 @@ func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
 		w.remote.Images().Pulled(images.PullInfo{Size: size})
 	}
 	for _, message := range []string{"which may swap", "static CPU manager", "static memory manager", "enough capacity", "else"} {
-		w.Allocation().Decided(allocation.DecisionInfo{After: allocation.Infeasible, Message: message})
+		w.Allocation().Decided(allocation.DecisionInfo{After: v1.PodReasonInfeasible, Message: message})
 	}
 	for _, kind := range []prober.Kind{prober.Liveness, prober.Readiness, prober.Startup} {
 		w.Prober().Ran(prober.AttemptInfo{Pod: web(), Kind: kind})

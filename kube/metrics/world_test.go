@@ -174,8 +174,8 @@ func (w world) known() world {
 				Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
 			}}
 		},
-		Resize: func(types.UID) allocation.State {
-			return allocation.State{Pending: allocation.Deferred, InProgress: true}
+		Resize: func(types.UID) allocation.ResizeState {
+			return allocation.ResizeState{PendingReason: v1.PodReasonDeferred, InProgress: true}
 		},
 		Volumes: func() []volume.VolumeCount {
 			return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}

@@ -146,7 +146,7 @@ func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 	})
 }
 
-// A node that is being deleted, and waits for somebody's finalizer, gets no new
+// A node that is being deleted, and waits for a finalizer, gets no new
 // lease; nor is one looked for all the time.
 func TestANodeThatIsBeingDeletedIsNotAskedAboutWithoutAPause(t *testing.T) { // ls-1, ls-3
 	synctest.Test(t, func(t *testing.T) {

@@ -186,7 +186,7 @@ func TestCapacityIsWhatTheMachineHas(t *testing.T) { // ns-12, ns-14
 	assert.Equal(t, map[string]string{
 		"cpu": "3500m", "memory": "8Gi", "ephemeral-storage": "100Gi", "hugepages-2Mi": "64Mi", "pods": "40",
 		"example.com/gpu": "3", "example.com/fpga": "0", "example.com/nic": "7",
-	}, text(n.Status.Allocatable), "never more than there is; an extended resource of nobody goes")
+	}, text(n.Status.Allocatable), "never more than there is; an extended resource without a plugin is removed")
 
 	m.Capacity = func() (v1.ResourceList, error) { return nil, errors.New("no /proc") }
 	n = v1.Node{}

@@ -84,7 +84,7 @@ func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 			assert.Equal(t, 1, strings.Count(calls, `rv="0"`), "the first from the cache")
 			assert.Equal(t, 4, strings.Count(calls, `rv=""`), "the others not")
 			w.set(func(w *world) { assert.Equal(t, 4, w.unreachable, "from the second failure on") })
-			assert.Empty(t, w.told(), "nobody has seen it yet")
+			assert.Empty(t, w.told(), "not reported yet")
 			failing.Store(false)
 			after(11 * time.Second)
 			assert.Equal(t, []string{"Normal NodeHasInsufficientPID: Node n1 status is now: NodeHasInsufficientPID"}, w.told(), "told once")

@@ -125,7 +125,7 @@ func TestALogIsAnswered(t *testing.T) {
 		"la-8: timestamps":                       {"ns/speaker/c?timestamps=true&tailLines=1", 200, "2026-11-21T10:00:02.100000000Z three\n"},
 		"la-8: timestamps without a value":       {"ns/speaker/c?timestamps&tailLines=1", 200, "2026-11-21T10:00:02.100000000Z three\n"},
 		"la-1: a flag that is off":               {"ns/speaker/c?timestamps=False&follow=0&tailLines=1", 200, "three\n"},
-		"la-1: what nobody knows":                {"ns/speaker/c?what=ever&tailLines=1", 200, "three\n"},
+		"la-1: an unknown option":                {"ns/speaker/c?what=ever&tailLines=1", 200, "three\n"},
 		"la-1: no number":                        {"ns/speaker/c?tailLines=x", 400, undecodable},
 		"la-1: an empty number":                  {"ns/speaker/c?limitBytes=", 400, undecodable},
 		"la-1: too large a number":               {"ns/speaker/c?sinceSeconds=9223372036854775808", 400, undecodable},
@@ -336,7 +336,7 @@ func TestAClientThatGoesAwayEndsItsReading(t *testing.T) {
 func TestAClientThatIsSlowHoldsNobodyElse(t *testing.T) {
 	s, l := newLogged(t, nil)
 	l.say(t, strings.Repeat("2026-11-21T10:00:03.1Z stdout F "+strings.Repeat("x", 1000)+"\n", 20_000)) // more than a connection holds
-	follow(t, t.Context(), s, "")                                                                       // nobody reads it
+	follow(t, t.Context(), s, "")                                                                       // its output is not read
 	for range 3 {
 		w := ask(s, "GET", "/containerLogs/ns/speaker/c?limitBytes=4", "")
 		assert.Equal(t, "one\n", w.Body.String())

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// A node answers for its pods, to those who may ask.
+// A node serves its pods to authorized users.
 func Example() {
 	node := pods{{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Status: v1.PodStatus{Phase: v1.PodRunning}}}
 	s, err := server.New(server.Config{NodeName: "n1", Pods: node, Authenticator: auth.Chain{}, Authorizer: auth.AlwaysAllow{}})

@@ -161,14 +161,14 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 		code                     int
 		body                     string
 	}{
-		{"sv-13: nobody", "", "GET", "/pods", 401, "Unauthorized"},
-		{"sv-13: nobody, where there is nothing", "", "GET", "/nothing", 401, "Unauthorized"},
+		{"sv-13: anonymous", "", "GET", "/pods", 401, "Unauthorized"},
+		{"sv-13: anonymous, unknown path", "", "GET", "/nothing", 401, "Unauthorized"},
 		{"sv-13: who can't be asked about", "broken", "GET", "/pods", 401, "Unauthorized"},
 		{"too many token reviews", "crowded", "GET", "/pods", 429, "Too Many Requests\n"},
 		{"too many access reviews", "many", "GET", "/pods", 429, "Too Many Requests\n"},
 		{"sv-17: who may not", "nobody", "GET", "/pods", 403, "Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
 		{"sv-17: who may not", "prometheus", "GET", "/stats/summary", 403, "Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[stats])\n"},
-		{"sv-17: of whom it is not known", "unlucky", "GET", "/pods", 500, "Authorization error (user=unlucky, verb=get, resource=nodes, subresource=proxy)"},
+		{"sv-17: no decision", "unlucky", "GET", "/pods", 500, "Authorization error (user=unlucky, verb=get, resource=nodes, subresource=proxy)"},
 		{"sv-16: the narrow one", "lister", "GET", "/pods", 200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"sv-16: the broad one", "reader", "GET", "/pods", 200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`},
 		{"sv-15: not that of another", "reader", "GET", "/metrics", 403, "Forbidden (user=reader, verb=get, resource=nodes, subresource(s)=[metrics])\n"},

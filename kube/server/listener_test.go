@@ -191,7 +191,7 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 	})
 }
 
-// 2,000 connections on which nobody asks anything: so many stay as may wait, those
+// 2,000 connections without a request: as many stay as may wait, those
 // that came last; all others are served meanwhile.
 func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
@@ -239,7 +239,7 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// On a port where nobody is asked who he is, those who don't read their answers make
+// On a port without authentication, clients that don't read their answers make
 // room for others, and have a minute.
 func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -283,7 +283,7 @@ func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
 	})
 }
 
-// Bytes that make no request are bounded, whoever sends them.
+// Bytes that form no request are bounded, for each client.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t), Limits: server.Limits{MaxPendingBytes: 1 << 20}}, func(p *pipes) {
 		var all []*caller

@@ -157,7 +157,7 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, 404, ask(newServer(t, nil), "GET", "/stats/summary", "").Code)
 }
 
-// Nobody has to say who he is at the read-only port.
+// The read-only port requires no authentication.
 func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := newServer(t, func(c *server.Config) {

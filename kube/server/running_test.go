@@ -18,7 +18,7 @@ import (
 // A counted runtime has containers that run, and counts the looks at them, each of which
 // takes a while.
 type counted struct {
-	runtime.Lister // which nobody asks for more
+	runtime.Lister // no other method is called
 
 	mu    sync.Mutex // guards the fields below
 	looks int

@@ -144,7 +144,7 @@ func TestManyCommandsAtOnce(t *testing.T) {
 	}
 	for how, begin := range runtimes {
 		t.Run(how, func(t *testing.T) {
-			// Nobody leaves before all have come.
+			// None closes before all are connected.
 			var come sync.WaitGroup
 			come.Add(many)
 			s := onSite(t, begin(t, program{exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {

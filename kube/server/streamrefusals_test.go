@@ -62,11 +62,11 @@ func TestAStreamIsRefusedInTheKubeletsWords(t *testing.T) {
 		code               int
 		text               string
 	}{
-		{rule: "sv-7", method: "POST", path: "/exec/default/nobody/app?output=1", code: 404, text: "pod does not exist"},
+		{rule: "sv-7", method: "POST", path: "/exec/default/missing/app?output=1", code: 404, text: "pod does not exist"},
 		{rule: "sv-7", method: "GET", path: "/exec/other/web/app?output=1", code: 404, text: "pod does not exist"},
-		{rule: "sv-7", method: "POST", path: "/attach/default/nobody/u1/app?output=1", code: 404, text: "pod does not exist"},
-		{rule: "sv-7", method: "POST", path: "/portForward/default/nobody", code: 404, text: "pod does not exist"},
-		{rule: "sv-7", method: "POST", path: "/run/default/nobody/app?cmd=id", code: 404, text: "pod does not exist"},
+		{rule: "sv-7", method: "POST", path: "/attach/default/missing/u1/app?output=1", code: 404, text: "pod does not exist"},
+		{rule: "sv-7", method: "POST", path: "/portForward/default/missing", code: 404, text: "pod does not exist"},
+		{rule: "sv-7", method: "POST", path: "/run/default/missing/app?cmd=id", code: 404, text: "pod does not exist"},
 		{rule: "sv-7: another pod of this name", method: "POST", path: "/portForward/default/web/u2", code: 404, text: "pod not found"},
 		{rule: "another pod of this name", method: "POST", path: "/exec/default/web/u2/app?output=1", code: 404, text: "pod not found"},
 		{rule: "another pod of this name", method: "GET", path: "/attach/default/web/u2/app?output=1", code: 404, text: "pod not found"},
@@ -74,7 +74,7 @@ func TestAStreamIsRefusedInTheKubeletsWords(t *testing.T) {
 		{rule: "the UID is of another pod", method: "POST", path: "/exec/default/other/u1/app?output=1", code: 404, text: "pod not found"},
 		{rule: "no such container", method: "POST", path: "/exec/default/web/db?output=1", code: 404, text: `container not found ("db")`},
 		{rule: "it does not run", method: "POST", path: "/attach/default/web/over?output=1", code: 404, text: `container not found ("over")`},
-		{rule: "sv-8: first of all", method: "POST", path: "/exec/default/nobody/app?command=id", code: 400, text: "you must specify at least 1 of stdin, stdout, stderr"},
+		{rule: "sv-8: first of all", method: "POST", path: "/exec/default/missing/app?command=id", code: 400, text: "you must specify at least 1 of stdin, stdout, stderr"},
 		{rule: "sv-8: only 1 is on", method: "POST", path: "/attach/default/web/app?output=true", code: 400, text: "you must specify at least 1 of stdin, stdout, stderr"},
 		{rule: "sv-8: a terminal has no stderr", method: "POST", path: "/exec/default/web/app?tty=1&error=1", code: 400, text: "you must specify at least 1 of stdin, stdout, stderr"},
 		{rule: "sv-9", method: "POST", path: "/exec/default/web/app?output=1", code: 400, text: "Upgrade request required"},

@@ -47,7 +47,7 @@ var shell = program{
 	},
 	forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 		if port == 1 {
-			return errors.New("nobody listens there")
+			return errors.New("connection refused there")
 		}
 		_, err := io.Copy(conn, conn)
 		return err

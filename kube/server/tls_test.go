@@ -130,7 +130,7 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 		code       int
 		proto      int
 	}{
-		{"nobody", "/pods", ca.client(nil, ""), 401, 2},
+		{"no certificate", "/pods", ca.client(nil, ""), 401, 2},
 		{"of the wrong CA", "/pods", insisting(ca.client(other, "lister")), 401, 2},
 		{"a server's certificate", "/pods", serverAsClient(ca, cert, key), 401, 2},
 		{"who may not", "/pods", ca.client(ca, "nobody"), 403, 2},
@@ -219,7 +219,7 @@ func TestTLSIsAsItIsConfigured(t *testing.T) {
 	}
 	first := listen(t, server.ListenerConfig{Handler: ok(t), TLS: server.TLSConfig{Certificate: shown, CipherSuites: suites}})
 	_, err = dial(first, tls.VersionTLS11)
-	assert.Error(t, err, "1.2 is the oldest unless somebody says otherwise")
+	assert.Error(t, err, "1.2 is the minimum by default")
 	got, err := dial(first, tls.VersionTLS12)
 	require.NoError(t, err)
 	assert.Equal(t, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, got.CipherSuite)

@@ -38,7 +38,7 @@ func (rec *podCheckpoint) actuatedIn(status *runtime.PodStatus) *runtime.PodStat
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		given, ok := rec.Actuated[c.Name]
-		if !ok || given.ID != bare(c.ID) || c.Resources != nil && allocation.Equal(&given.Resources, c.Resources) {
+		if !ok || given.ID != bare(c.ID) || c.Resources != nil && allocation.EqualResources(&given.Resources, c.Resources) {
 			continue
 		}
 		if changed == nil {

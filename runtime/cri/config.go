@@ -163,7 +163,7 @@ type Providers struct {
 
 	// ResizeCgroup sets one value of the pod's cgroup for an in-place resize. If
 	// nil, the pod has no cgroup with limits.
-	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.Step) error
+	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.ResizeStep) error
 }
 
 // UserNamespaces allocates the IDs that the user namespace of a pod maps to.

@@ -50,7 +50,7 @@ func TestVolumeMounts(t *testing.T) {
 			{Name: "data"}, {Name: "secret", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
 		}}},
 	}
-	env, err := podenv.Make(podenv.Facts{Pod: s.pod}, &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x"}}})
+	env, err := podenv.New(podenv.Inputs{Pod: s.pod}, &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x"}}})
 	require.NoError(t, err)
 	volume := func(m v1.VolumeMount) (podconfig.Volume, error) {
 		return s.volume(t.Context(), &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{m}}, 0, env)

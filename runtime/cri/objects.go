@@ -27,39 +27,39 @@ type Objects interface {
 // environment returns the environment of container c. It reads the objects and files that
 // it refers to.
 func (s *podSync) environment(ctx context.Context, c *v1.Container) (*podenv.Env, error) {
-	facts := podenv.Facts{
+	in := podenv.Inputs{
 		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,
 		Files: map[podenv.File]podenv.Fetched[[]byte]{},
 	}
-	needs := podenv.Needs(s.pod, c)
-	for _, n := range needs.Files {
+	configMaps, secrets, files := podenv.References(s.pod, c)
+	for _, f := range files {
 		var got podenv.Fetched[[]byte]
-		v, err := s.ready(n.Volume)
+		v, err := s.ready(f.Volume)
 		if err == nil {
-			got.Object, err = podenv.ReadFile(v.Path, n.Path)
+			got.Object, err = podenv.ReadFile(v.Path, f.Path)
 		}
 		got.Err = err
-		facts.Files[n.File] = got
+		in.Files[f] = got
 	}
 	if objects := s.r.cfg.Providers.Objects; objects != nil {
-		facts.ConfigMaps = fetched(needs.ConfigMaps, func(name string) (*v1.ConfigMap, error) {
+		in.ConfigMaps = fetched(configMaps, func(name string) (*v1.ConfigMap, error) {
 			return objects.ConfigMap(ctx, s.pod.Namespace, name)
 		})
-		facts.Secrets = fetched(needs.Secrets, func(name string) (*v1.Secret, error) {
+		in.Secrets = fetched(secrets, func(name string) (*v1.Secret, error) {
 			return objects.Secret(ctx, s.pod.Namespace, name)
 		})
 		var ok bool
-		facts.Services, ok = objects.Services(ctx, s.pod.Namespace)
-		facts.ServicesPending = !ok
+		in.Services, ok = objects.Services(ctx, s.pod.Namespace)
+		in.ServicesPending = !ok
 	}
-	return podenv.Make(facts, c)
+	return podenv.New(in, c)
 }
 
-func fetched[T any](needs []podenv.Need, get func(name string) (T, error)) map[string]podenv.Fetched[T] {
-	got := make(map[string]podenv.Fetched[T], len(needs))
-	for _, n := range needs {
-		object, err := get(n.Name)
-		got[n.Name] = podenv.Fetched[T]{Object: object, Err: err}
+func fetched[T any](names []string, get func(name string) (T, error)) map[string]podenv.Fetched[T] {
+	got := make(map[string]podenv.Fetched[T], len(names))
+	for _, name := range names {
+		object, err := get(name)
+		got[name] = podenv.Fetched[T]{Object: object, Err: err}
 	}
 	return got
 }

@@ -45,7 +45,7 @@ func (k pullCredentials) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Sec
 		if ref.Name == "" {
 			continue // the API server permits empty names
 		}
-		secret, err := (*v1.Secret)(nil), podenv.ErrNoObjects
+		secret, err := (*v1.Secret)(nil), podenv.ErrNoClient
 		if k.cfg.Providers.Objects != nil {
 			secret, err = k.cfg.Providers.Objects.Secret(ctx, pod.Namespace, ref.Name)
 		}

@@ -30,16 +30,16 @@ func (s *podSync) resize(ctx context.Context, p plan.Plan) {
 	observed.Containers = slices.DeleteFunc(slices.Clone(observed.Containers), func(c runtime.ContainerStatus) bool {
 		return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID })
 	})
-	steps := allocation.Steps(allocation.Actuated(s.pod, had, given), s.pod, &observed)
+	steps := allocation.PlanResize(allocation.Actuated(s.pod, had, given), s.pod, &observed)
 	asked := fmt.Sprint(steps)
 	if s.r.unsupported.get(s.pod.UID) == asked {
 		return
 	}
 	begun := time.Now()
 	s.trace.begin("Resize", "")
-	err := allocation.CheckDecrease(steps, s.usage(ctx, steps, &observed))
+	err := allocation.CheckDecrease(steps, s.memoryUsage(ctx, steps, &observed))
 	if err == nil {
-		_, err = allocation.Carry(ctx, steps, &resizer{podSync: s, observed: &observed, sandbox: p.SandboxID})
+		_, err = allocation.Actuate(ctx, steps, &resizer{podSync: s, observed: &observed, sandbox: p.SandboxID})
 	}
 	switch {
 	case err == nil:
@@ -81,12 +81,12 @@ func (s *podSync) checkpointResize(p plan.Plan) {
 	})
 }
 
-// usage returns the memory usage of containers whose memory limit decreases. Containers
+// memoryUsage returns the memory usage of containers whose memory limit decreases. Containers
 // without a reported usage are omitted and do not prevent the resize.
-func (s *podSync) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
-	now := allocation.Usage{Containers: map[string]int64{}}
+func (s *podSync) memoryUsage(ctx context.Context, steps []allocation.ResizeStep, observed *runtime.PodStatus) map[string]int64 {
+	usage := map[string]int64{}
 	for i := range steps {
-		if steps[i].Kind != allocation.ContainerStep || !steps[i].NarrowsMemory() {
+		if steps[i].Container == "" || !steps[i].DecreasesMemoryLimit() {
 			continue
 		}
 		c := running(observed, steps[i].Container)
@@ -95,10 +95,10 @@ func (s *podSync) usage(ctx context.Context, steps []allocation.Step, observed *
 		}
 		stats, err := s.r.cfg.Runtime.ContainerStats(s.r.quiet(ctx), bare(c.ID))
 		if used := stats.GetMemory().GetUsageBytes(); err == nil && used != nil {
-			now.Containers[c.Name] = int64(used.GetValue())
+			usage[c.Name] = int64(used.GetValue())
 		}
 	}
-	return now
+	return usage
 }
 
 // A resizer carries out resize steps on the runtime.
@@ -108,22 +108,22 @@ type resizer struct {
 	sandbox  string
 }
 
-// AnnouncePod implements [allocation.Actuator].
-func (r *resizer) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error {
+// UpdatePodSandboxResources implements [allocation.Actuator].
+func (r *resizer) UpdatePodSandboxResources(ctx context.Context, all v1.ResourceRequirements) error {
 	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	return r.r.updateSandbox(ctx, r.sandbox, podconfig.Overhead(in), podconfig.PodResources(in, all))
 }
 
-// SetPod implements [allocation.Actuator].
-func (r *resizer) SetPod(ctx context.Context, s allocation.Step) error {
+// SetPodCgroup implements [allocation.Actuator].
+func (r *resizer) SetPodCgroup(ctx context.Context, s allocation.ResizeStep) error {
 	if r.r.cfg.Providers.ResizeCgroup == nil {
 		return nil
 	}
 	return r.r.cfg.Providers.ResizeCgroup(ctx, r.pod, s)
 }
 
-// SetContainer implements [allocation.Actuator].
-func (r *resizer) SetContainer(ctx context.Context, name string, all v1.ResourceRequirements) error {
+// UpdateContainerResources implements [allocation.Actuator].
+func (r *resizer) UpdateContainerResources(ctx context.Context, name string, all v1.ResourceRequirements) error {
 	inst, spec := running(r.observed, name), containerSpec(r.pod, name)
 	if inst == nil || spec == nil {
 		return nil
@@ -133,7 +133,7 @@ func (r *resizer) SetContainer(ctx context.Context, name string, all v1.Resource
 		return err
 	}
 	r.r.checkpoints.update(r.pod, func(rec *podCheckpoint) {
-		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.Compute(&all)}
+		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.ComputeResources(&all)}
 	})
 	return nil
 }
@@ -153,6 +153,6 @@ func podLevel(pod *v1.Pod) *v1.ResourceRequirements {
 	if pod.Spec.Resources == nil {
 		return nil
 	}
-	res := allocation.Compute(pod.Spec.Resources)
+	res := allocation.ComputeResources(pod.Spec.Resources)
 	return &res
 }

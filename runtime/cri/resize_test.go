@@ -173,7 +173,7 @@ func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, a
 		t.Run(tc.name, func(t *testing.T) {
 			f := &resizing{fakeCRI: newFake()}
 			f.has("img:1")
-			rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+			rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
 				limit := s.After.Limits[v1.ResourceCPU]
 				f.note(fmt.Sprintf("cgroup %s limit %s", s.Resource, &limit))
 				return nil
@@ -202,7 +202,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	var cgroup []string
-	cfg := cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+	cfg := cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
 		cgroup = append(cgroup, s.String())
 		return nil
 	}}}

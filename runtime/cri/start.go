@@ -223,7 +223,7 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 			rec.First[c.Name] = int32(inst.attempt)
 		}
 		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
-		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.Compute(&c.Resources)}
+		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.ComputeResources(&c.Resources)}
 		delete(rec.PendingPostStart, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 			rec.PendingPostStart[c.Name] = inst.id

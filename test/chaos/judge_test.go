@@ -31,7 +31,7 @@ func ended(shape string, phase v1.PodPhase, id string, code int32) *v1.Pod {
 	return pod
 }
 
-// deleted is how a pod ended that somebody wanted gone 10 s after its start; it took
+// deleted is the end of a pod that was deleted 10 s after its start; it took
 // so long to end.
 func deleted(shape string, code int32, took time.Duration) *v1.Pod {
 	pod := ended(shape, v1.PodFailed, "a", code)
@@ -108,12 +108,12 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			list(j, exited("a", 0, 4))
 			j.status(ended("failure", v1.PodFailed, "a", 0))
 		}},
-		"it ends, and nobody asked": {undisturbed, func(j *judge) {
+		"it terminates without a reason": {undisturbed, func(j *judge) {
 			j.status(told("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			list(j, exited("a", 0, 0))
 		}},
-		"it goes, and nobody asked": {undisturbed, func(j *judge) {
+		"it is removed without a reason": {undisturbed, func(j *judge) {
 			j.status(told("steady", v1.PodRunning, 0, "a"))
 			list(j, runs("a", 0))
 			list(j)
@@ -146,13 +146,13 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(again)
 			j.removed("u")
 		}},
-		"nobody knows how it ended": {graceGiven, func(j *judge) {
+		"its exit is unknown": {graceGiven, func(j *judge) {
 			pod := deleted("steady", 255, time.Second)
 			pod.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
 			j.status(pod)
 			j.removed("u")
 		}},
-		"nobody knows how it ended, and containerd was killed": {"", func(j *judge) {
+		"its exit is unknown, and containerd was killed": {"", func(j *judge) {
 			pod := deleted("steady", 255, time.Second)
 			pod.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
 			j.containerdKilled()

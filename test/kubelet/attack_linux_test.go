@@ -92,12 +92,12 @@ func (a *attacked) memory() (kib int) {
 	return 0
 }
 
-// Nobody gets in who should not, and no path leads out.
+// Unauthorized clients are refused, and no path leads out of the roots.
 func TestWhoShouldNotGetIntoTheAgentDoesNot(t *testing.T) {
 	t.Parallel()
 	a := startAttacked(t)
 	_, stranger := issue(t)
-	for what, client := range map[string]*http.Client{"nobody": overTLS(), "of another CA": overTLS(stranger)} {
+	for what, client := range map[string]*http.Client{"anonymous": overTLS(), "of another CA": overTLS(stranger)} {
 		for _, path := range []string{"/pods", "/exec/default/web-node/main?command=id&output=1", "/containerLogs/default/a/b", "/logs/", "/metrics", "/configz", "/healthz"} {
 			code, body := a.ask(client, path)
 			assert.Equal(t, 401, code, "%s: %s", what, path)

@@ -25,8 +25,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
-// A real Kubernetes has this agent for its only node. What disturbs nobody runs
-// side by side; then come those that take the agent or the API server away.
+// A real Kubernetes has this agent as its only node. The tests without side effects run
+// in parallel; then those that stop the agent or the API server.
 func TestIntegrationCluster(t *testing.T) {
 	w := onCluster(t)
 	t.Run("the node", func(t *testing.T) { clusterNode(t, w) })
@@ -44,7 +44,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"pods that can not be":                           clusterBadInput,
 			"an agent without rights":                        clusterStranger,
 			"a pod has a token":                              clusterToken,
-			"the node answers whom it may":                   clusterAPI,
+			"the node authorizes requests":                   clusterAPI,
 			"what others wrote over a status is mended":      clusterMended,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func clusterStatic(t *testing.T, r *room) {
 	assert.NotEmpty(t, mirror.Status.PodIP)
 	id := mirror.Status.ContainerStatuses[0].ContainerID
 
-	// To delete the copy is to no avail, and disturbs nobody.
+	// Deleting the mirror pod does not affect the static pod.
 	r.delete("static-node", 0)
 	var again *v1.Pod
 	r.until("there is another copy", func() (err error) {
@@ -414,7 +414,7 @@ func clusterBadInput(t *testing.T, r *room) {
 	r.untilGone("imageless")
 }
 
-// clusterStranger: somebody who may do nothing says so, and does not keep on asking.
+// clusterStranger: an agent without permissions reports that, and its retries are bounded.
 func clusterStranger(t *testing.T, r *room) {
 	forbidden := func() (n float64) {
 		data, err := r.api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())

@@ -122,7 +122,7 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	})
 	restarted := w.pods()["restarts"].Status.ContainerStatuses[0].RestartCount
 	require.Positive(t, restarted)
-	// An agent that is started anew meanwhile goes on with what it had.
+	// An agent that is restarted meanwhile continues with its checkpoints.
 	w.kill()
 	w.start()
 	r.until("the pods are known again", func() error {

@@ -130,7 +130,7 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	})
 	r.untilEvent("files", "FileSystemResizeSuccessful")
 
-	// Agent and drivers go and come; nobody is disturbed.
+	// Agent and drivers restart; the pods are not affected.
 	before, err := r.pod("files")
 	require.NoError(t, err)
 	w.kill()

@@ -56,7 +56,7 @@ func isEvicted(pod v1.Pod, resource, message string) error {
 }
 
 // aDiskFills has a pod fill the disk that all of the node is on. modest writes
-// less; it stays, and whoever starts meanwhile is sent away.
+// less; it stays, and pods that start meanwhile are rejected.
 func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, ev-39, ev-54
 	fill := func(mb int) string {
 		return fmt.Sprintf("trap 'exit 0' TERM; sleep 1; dd if=/dev/zero of=filled bs=1048576 count=%d; sleep 3600 & wait", mb)

@@ -47,7 +47,7 @@ func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // adm-5
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "is finished for ")
 	assert.Regexp(t, "Termination requested .* ago \\(terminal\\): NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
-	code, _, err := a.get("/explain?uid=nobody")
+	code, _, err := a.get("/explain?uid=missing")
 	require.NoError(t, err)
 	assert.Equal(t, 404, code)
 }

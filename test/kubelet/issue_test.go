@@ -36,7 +36,7 @@ func issue(t *testing.T) (caPEM []byte, client tls.Certificate) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key}
 }
 
-// overTLS is a client that shows these, and each time connects anew.
+// overTLS is a client that shows these, and opens a connection for each request.
 func overTLS(shown ...tls.Certificate) *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: shown},

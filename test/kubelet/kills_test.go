@@ -128,13 +128,13 @@ func agentIsKilled(t *testing.T, w *world) {
 		}
 		for key := range w.processes() {
 			if name, _, _ := strings.Cut(key, "/"); pods[name].UID == "" {
-				return fmt.Errorf("nobody wants %s, and it runs", key)
+				return fmt.Errorf("%s is not desired, and it runs", key)
 			}
 		}
 		held := w.mustList()
 		for _, s := range held.sandboxes {
 			if !known[s.UID] && !w.refused(held.of(s.UID)) {
-				return fmt.Errorf("nobody wants %s (%s), and the runtime has %+v", s.Name, s.UID, held.of(s.UID))
+				return fmt.Errorf("%s (%s) is not desired, and the runtime has %+v", s.Name, s.UID, held.of(s.UID))
 			}
 		}
 		return nil
@@ -163,7 +163,7 @@ func agentIsKilled(t *testing.T, w *world) {
 	}
 	again := statuses(w.pods()["again"])["main"]
 	if last := again.LastTerminationState.Terminated; last != nil && last.Reason == "StartError" {
-		t.Logf("the agent was killed while containerd started %q anew: %s", "again", words(again)) // see refused
+		t.Logf("the agent was killed while containerd restarted %q: %s", "again", words(again)) // see refused
 		return
 	}
 	require.Equal(t, "running, after exited 51 Error, 1 restarts", words(again))

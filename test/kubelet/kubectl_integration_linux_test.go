@@ -188,9 +188,9 @@ func kubectlForward(d desk) {
 		addr := d.forwarded("echo", 8080)
 		echoes(d.t, addr, 1)
 		echoes(d.t, addr, 40)
-		// A port where nobody listens is said to be one.
+		// The error of a port without a listener names it.
 		_, said := d.background("port-forward", "pod/echo", "--address=127.0.0.1", ":9")
-		d.until("nobody listens", func() error {
+		d.until("the port has no listener", func() error {
 			at := forwarding.FindStringSubmatch(said.String())
 			if at == nil {
 				return fmt.Errorf("%q", said)

@@ -43,7 +43,7 @@ func kubectlLogs(d desk) {
 		return nil
 	})
 	// A follower sees what is written while it looks, to the other stream too. (Of two that
-	// are written at once nobody knows the order.)
+	// are written at the same time have no order.)
 	_, said := d.background("logs", "--follow", "again", "--tail=0")
 	d.until("what is written comes through", func() error {
 		d.ok("exec", "again", "--", "sh", "-c", "echo later > /proc/1/fd/2")

@@ -258,7 +258,7 @@ func (k *kernelCPU) rate(from, to time.Time) (float64, error) {
 				return k.nanos[i-1] + share*(k.nanos[i]-k.nanos[i-1]), nil
 			}
 		}
-		return 0, fmt.Errorf("nobody has looked at %v", at)
+		return 0, fmt.Errorf("no measurement at %v", at)
 	}
 	a, err := used(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubectlServing: a node asks for the certificate that it shows, somebody approves, and
+// kubectlServing: a node requests its serving certificate, the request is approved, and
 // from then on who trusts the cluster's CA trusts the node (sv-2).
 func kubectlServing(d desk) {
 	a := newAgent(d.t, "process")
@@ -32,7 +32,7 @@ func kubectlServing(d desk) {
 	roots := x509.NewCertPool()
 	require.True(d.t, roots.AppendCertsFromPEM(d.control.CA()))
 	_, err = tls.Dial("tcp", at, &tls.Config{RootCAs: roots})
-	require.Error(d.t, err, "nobody has signed anything")
+	require.Error(d.t, err, "no certificate was signed")
 
 	var shown *x509.Certificate
 	d.until("the node shows a certificate of the cluster's", func() error {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A desk is where somebody sits with kubectl, in a namespace.
+// A desk is an environment for kubectl, with a namespace.
 type desk struct {
 	*room
 	kubectl *lab.Kubectl

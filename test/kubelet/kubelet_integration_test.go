@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// clusterAPI: the node answers whom the cluster's roles let it answer, by certificates
+// clusterAPI: the node authorizes by the cluster's roles, and authenticates by certificates
 // and by tokens, and who may only read nodes/proxy gets no stream.
 func clusterAPI(t *testing.T, r *room) {
 	node, err := r.api.CoreV1().Nodes().Get(t.Context(), "node", metav1.GetOptions{})
@@ -90,7 +90,7 @@ func clusterAPI(t *testing.T, r *room) {
 		code    int
 		says    string
 	}{
-		{"nobody", &rest.Config{}, "/pods", nil, 401, "Unauthorized"},
+		{"anonymous", &rest.Config{}, "/pods", nil, 401, "Unauthorized"},
 		{"a bad token", &rest.Config{BearerToken: "made.up.token"}, "/pods", nil, 401, "Unauthorized"},
 		{"who may nothing", as("stranger"), "/pods", nil, 403, "Forbidden (user=stranger, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
 		{"who may list pods", as("lister"), "/pods", nil, 200, `"name":"web"`},

@@ -102,7 +102,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 		}
 		return nil
 	})
-	require.False(t, main("unstarted").Ready, "it never started, so that nobody asked if it is ready")
+	require.False(t, main("unstarted").Ready, "it never started, so that its readiness is not probed")
 	w.until("readiness comes", func() error { return ready("wavers", true) })
 	w.until("readiness goes", func() error { return ready("wavers", false) })
 	w.until("readiness comes again", func() error { return ready("wavers", true) })

@@ -18,7 +18,7 @@ type proc struct {
 }
 
 // processes returns the processes on this machine that belong to the world's
-// containers, by "pod/container". They are found by their environment, whoever
+// containers, by "pod/container". They are found by their environment, whatever process
 // started them.
 func (w *world) processes() map[string][]proc {
 	found := map[string][]proc{}

@@ -21,9 +21,9 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-// An agent that is started anew while the API server says nothing of services starts no
+// An agent that is restarted while the API server does not list services starts no
 // container whose environment has them, and does so when it does (pe-1). What runs goes
-// on, and pods from manifests wait for nobody.
+// on, and static pods do not wait.
 func TestNoContainerIsStartedBeforeServicesAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")

@@ -12,7 +12,7 @@ import (
 )
 
 // A pod with volumes of all kinds that need no cluster, on plain processes by
-// whoever runs the test, and in containers.
+// the user of the test, and in containers.
 func TestVolumesOverRestartsOverProcesses(t *testing.T) {
 	t.Parallel()
 	volumesCome(t, onProcesses(t))

@@ -32,7 +32,7 @@ func onContainerd(t *testing.T) *world {
 	return &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
 }
 
-// onProcesses is a world of plain processes, run by whoever runs the test.
+// onProcesses is a world of plain processes, run by the user of the test.
 func onProcesses(t *testing.T) *world {
 	t.Helper()
 	if os.Getenv("KUBEPARTS_STORY") == "" {

@@ -29,9 +29,9 @@ type Options struct {
 	// fsGroup, before they become visible. It may be nil.
 	SetPerms func(dir string) error
 
-	// Adds contains the mode bits that SetPerms may add. They are ignored when Write
+	// IgnoreMode contains the mode bits that SetPerms may add. They are ignored when Write
 	// compares files.
-	Adds fs.FileMode
+	IgnoreMode fs.FileMode
 }
 
 // Write replaces the files that an earlier Write wrote to dir, which must exist, by payload; other files
@@ -94,7 +94,7 @@ func (w writer) write(files Payload, opt Options) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if old != "" && w.contains(old, files, opt.Adds) {
+	if old != "" && w.contains(old, files, opt.IgnoreMode) {
 		err := w.link(files)
 		return false, errors.Join(err, w.clean(old, files))
 	}

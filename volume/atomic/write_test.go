@@ -101,7 +101,7 @@ func TestBitsThatPermissionsAddAreNoDifference(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var set []string
-	opt := atomic.Options{Adds: 0o440, SetPerms: func(dir string) error {
+	opt := atomic.Options{IgnoreMode: 0o440, SetPerms: func(dir string) error {
 		set = append(set, dir)
 		_, err := os.Stat(filepath.Join(filepath.Dir(dir), "..data"))
 		assert.ErrorIs(t, err, fs.ErrNotExist, "nobody reads it yet")

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/volume"
-	"github.com/kubeparts/kubeparts/volume/internal/written"
+	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
 )
 
 // Name is the name of the plugin.
@@ -25,16 +25,16 @@ type Config struct {
 
 // A Plugin is a volume.Plugin, a volume.Refresher and a volume.ObjectReferrer. Safe for concurrent
 // use as volume.Plugin requires.
-type Plugin struct{ written.Plugin }
+type Plugin struct{ fileplugin.Plugin }
 
 // New returns the plugin for cfg, or an error if Config.Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Mounter == nil {
 		return nil, errors.New("configmap: Config.Mounter is nil")
 	}
-	return &Plugin{written.New(written.Config{
+	return &Plugin{fileplugin.New(fileplugin.Config{
 		Name: Name, Package: "configmap", Source: source, Mounter: cfg.Mounter,
-		Objects: cmp.Or[volume.Objects](cfg.Objects, written.NoObjects{}),
+		Objects: cmp.Or[volume.Objects](cfg.Objects, fileplugin.NoObjects{}),
 		Empty: func(name string) v1.VolumeSource {
 			return v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}
 		},

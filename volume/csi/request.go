@@ -132,7 +132,7 @@ func (p *Plugin) tokens(ctx context.Context, pod *v1.Pod, requests []storagev1.T
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		all[r.Audience] = status{t.Value, metav1.NewTime(t.End)}
+		all[r.Audience] = status{t.Value, metav1.NewTime(t.Expiration)}
 		due = earlier(due, t)
 	}
 	out, err := json.Marshal(all)

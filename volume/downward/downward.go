@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/written"
+	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
 )
 
 // Name is the name of the plugin.
@@ -24,14 +24,14 @@ type Config struct {
 
 // A Plugin is a volume.Plugin and a volume.Refresher. Safe for concurrent use as
 // volume.Plugin requires.
-type Plugin struct{ written.Plugin }
+type Plugin struct{ fileplugin.Plugin }
 
 // New returns the plugin for cfg, or an error if Config.Tmpfs or its Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
 		return nil, errors.New("downward: Config.Tmpfs or its Mounter is nil")
 	}
-	return &Plugin{written.New(written.Config{
+	return &Plugin{fileplugin.New(fileplugin.Config{
 		Name: Name, Package: "downward", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Allocatable: cfg.Allocatable,
 		Empty: func(string) v1.VolumeSource {
 			return v1.VolumeSource{DownwardAPI: new(v1.DownwardAPIVolumeSource)}

@@ -14,7 +14,7 @@
 //
 // # Usage
 //
-//	objects, err := objectdir.New(objectdir.Config{Path: "/etc/agent/objects", Changed: volumes.ObjectChanged})
+//	objects, err := objectdir.New(objectdir.Config{Dir: "/etc/agent/objects", Changed: volumes.ObjectChanged})
 //	go objects.Run(ctx)
 //	// objects is a volume.Objects
 //

@@ -20,7 +20,7 @@ func Example() {
 	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(manifest), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	objects, err := objectdir.New(objectdir.Config{Path: dir, Changed: func(kind, namespace, name string) {
+	objects, err := objectdir.New(objectdir.Config{Dir: dir, Changed: func(kind, namespace, name string) {
 		fmt.Println("changed:", kind, namespace, name)
 	}})
 	if err != nil {

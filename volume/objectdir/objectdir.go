@@ -28,8 +28,8 @@ const (
 
 // A Config configures a [Dir].
 type Config struct {
-	// Path is the directory. It need not exist. Required.
-	Path string
+	// Dir is the directory. It need not exist. Required.
+	Dir string
 
 	// Changed is called for each object that is added, changed or removed, after the methods
 	// return the new state; see volume.Manager.ObjectChanged. It may be nil.
@@ -76,14 +76,14 @@ type Dir struct {
 
 // New returns a Dir, or an error if cfg is invalid. It does not access the directory.
 func New(cfg Config) (*Dir, error) {
-	if cfg.Path == "" {
-		return nil, errors.New("objectdir: Config.Path is empty")
+	if cfg.Dir == "" {
+		return nil, errors.New("objectdir: Config.Dir is empty")
 	}
-	path, err := filepath.Abs(cfg.Path)
+	path, err := filepath.Abs(cfg.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("objectdir: Config.Path: %w", err)
+		return nil, fmt.Errorf("objectdir: Config.Dir: %w", err)
 	}
-	cfg.Path = path
+	cfg.Dir = path
 	if cfg.Period < 0 || cfg.Settle < 0 {
 		return nil, fmt.Errorf("objectdir: Config.Period is %v, Config.Settle %v", cfg.Period, cfg.Settle)
 	}
@@ -134,7 +134,7 @@ func get[T any](ctx context.Context, d *Dir, k key) (T, error) {
 	select {
 	case <-d.read:
 	case <-ctx.Done():
-		return none, fmt.Errorf("objectdir: %s has not been read yet: %w", d.cfg.Path, ctx.Err())
+		return none, fmt.Errorf("objectdir: %s has not been read yet: %w", d.cfg.Dir, ctx.Err())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,10 +157,10 @@ func (d *Dir) Problems() []Problem {
 // Read reads the directory once and calls Changed for each change. It is for programs that do not use
 // Run. It returns an error if the directory itself cannot be read; the objects are then unchanged.
 func (d *Dir) Read() error {
-	all, err := readDir(d.cfg.Path)
+	all, err := readDir(d.cfg.Dir)
 	if err != nil {
 		err = fmt.Errorf("objectdir: %w", err)
-		d.publish(nil, []Problem{{Path: d.cfg.Path, Err: err, Kept: len(d.kept) > 0}}, false)
+		d.publish(nil, []Problem{{Path: d.cfg.Dir, Err: err, Kept: len(d.kept) > 0}}, false)
 		return err
 	}
 	objects, from := map[key]any{}, map[key]string{}

@@ -61,7 +61,7 @@ func TestObjectsAreReadInBothForms(t *testing.T) {
 	put(t, "s3cr3t", dir, "secrets", "shop", "form", "token")
 	put(t, "not looked at", dir, "README")
 	put(t, "not looked at", dir, ".hidden.yaml")
-	d := open(t, objectdir.Config{Path: dir})
+	d := open(t, objectdir.Config{Dir: dir})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
 	assert.Equal(t, []string{"ConfigMap default/form", "ConfigMap default/json", "ConfigMap shop/web", "Secret default/web", "Secret shop/form"}, d.Names())
@@ -113,7 +113,7 @@ func TestWhatCannotBeUsedIsNamedAndHarmsNoOther(t *testing.T) {
 			dir := t.TempDir()
 			put(t, good, dir, "good.yaml")
 			put(t, c.content, dir, "bad.yaml")
-			d := open(t, objectdir.Config{Path: dir})
+			d := open(t, objectdir.Config{Dir: dir})
 			require.NoError(t, d.Read())
 			assert.Equal(t, []string{"ConfigMap default/good"}, d.Names())
 			require.Len(t, d.Problems(), 1)
@@ -133,7 +133,7 @@ func TestOddPathsAreNamed(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir.yaml"), 0o755))
 	put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: twin}\n", dir, "a.yaml")
 	put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: twin}\n", dir, "b.yaml")
-	d := open(t, objectdir.Config{Path: dir})
+	d := open(t, objectdir.Config{Dir: dir})
 	require.NoError(t, d.Read())
 	var paths []string
 	for _, p := range d.Problems() {
@@ -148,7 +148,7 @@ func TestOddPathsAreNamed(t *testing.T) {
 func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
 	var told []string
-	d := open(t, objectdir.Config{Path: dir, Changed: func(kind, namespace, name string) { told = append(told, kind+" "+namespace+"/"+name) }})
+	d := open(t, objectdir.Config{Dir: dir, Changed: func(kind, namespace, name string) { told = append(told, kind+" "+namespace+"/"+name) }})
 	put(t, both, dir, "a.yaml")
 	require.NoError(t, d.Read())
 	assert.Equal(t, []string{"ConfigMap shop/web", "Secret default/web"}, told)
@@ -174,7 +174,7 @@ func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 }
 
 func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
-	d := open(t, objectdir.Config{Path: filepath.Join(t.TempDir(), "none")})
+	d := open(t, objectdir.Config{Dir: filepath.Join(t.TempDir(), "none")})
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Names())
 	_, err := d.Secret(t.Context(), "a", "b")
@@ -182,13 +182,13 @@ func TestADirectoryThatIsNotThereHoldsNothing(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, "", file)
-	d = open(t, objectdir.Config{Path: file})
+	d = open(t, objectdir.Config{Dir: file})
 	require.Error(t, d.Read())
 	require.Len(t, d.Problems(), 1)
 }
 
 func TestNobodyIsToldNotFoundBeforeThereWasALook(t *testing.T) {
-	d := open(t, objectdir.Config{Path: t.TempDir()})
+	d := open(t, objectdir.Config{Dir: t.TempDir()})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	_, err := d.Secret(ctx, "a", "b")
@@ -200,7 +200,7 @@ func TestChangesAreToldOfAtOnce(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "objects") // made later
 	told := make(chan string, 100)
-	d := open(t, objectdir.Config{Path: dir, Period: time.Hour, Settle: 20 * time.Millisecond, Changed: func(kind, namespace, name string) {
+	d := open(t, objectdir.Config{Dir: dir, Period: time.Hour, Settle: 20 * time.Millisecond, Changed: func(kind, namespace, name string) {
 		told <- kind + " " + namespace + "/" + name
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,7 +232,7 @@ func TestChangesAreToldOfAtOnce(t *testing.T) {
 }
 
 func TestConfigurationsThatCannotWork(t *testing.T) {
-	for _, cfg := range []objectdir.Config{{}, {Path: "x", Period: -1}, {Path: "x", Settle: -1}} {
+	for _, cfg := range []objectdir.Config{{}, {Dir: "x", Period: -1}, {Dir: "x", Settle: -1}} {
 		_, err := objectdir.New(cfg)
 		require.ErrorContains(t, err, "objectdir: Config.")
 	}

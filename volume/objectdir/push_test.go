@@ -25,7 +25,7 @@ import (
 func TestAChangeIsPushedIntoTheVolume(t *testing.T) {
 	dir, root, mounter := t.TempDir(), t.TempDir(), new(volumetest.Mounter)
 	var manager *volume.Manager
-	objects := open(t, objectdir.Config{Path: dir, Period: time.Hour, Changed: func(kind, namespace, name string) {
+	objects := open(t, objectdir.Config{Dir: dir, Period: time.Hour, Changed: func(kind, namespace, name string) {
 		manager.ObjectChanged(kind, namespace, name)
 	}})
 	plugin, err := configmap.New(configmap.Config{Objects: objects, Mounter: mounter})

@@ -23,7 +23,7 @@ func (d *Dir) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.cfg.Logger.Warn("Failed to watch directory, polling it", "path", d.cfg.Path, "err", err)
+		d.cfg.Logger.Warn("Failed to watch directory, polling it", "path", d.cfg.Dir, "err", err)
 		watcher = &fsnotify.Watcher{} // its nil channels block
 	} else {
 		defer watcher.Close()
@@ -42,8 +42,8 @@ func (d *Dir) Run(ctx context.Context) error {
 // watch watches the directory, its subdirectories, and its parent, in which it may be replaced. Adding a
 // directory twice is not an error.
 func (d *Dir) watch(w *fsnotify.Watcher) {
-	_ = w.Add(filepath.Dir(d.cfg.Path))
-	root := d.cfg.Path
+	_ = w.Add(filepath.Dir(d.cfg.Dir))
+	root := d.cfg.Dir
 	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
@@ -86,6 +86,6 @@ func (d *Dir) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 }
 
 func (d *Dir) concerns(path string) bool {
-	rel, err := filepath.Rel(d.cfg.Path, path)
+	rel, err := filepath.Rel(d.cfg.Dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }

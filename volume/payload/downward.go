@@ -43,7 +43,7 @@ func downward(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.Resour
 		// podenv uses the current container if the name is empty; a file has none.
 		return "", errors.New("resourceFieldRef: containerName is required in volumes")
 	}
-	return podenv.ResourceFieldValue(podenv.Facts{Pod: pod, Allocatable: allocatable}, nil, item.ResourceFieldRef)
+	return podenv.ResourceFieldValue(podenv.Inputs{Pod: pod, Allocatable: allocatable}, nil, item.ResourceFieldRef)
 }
 
 // field returns a metadata field of the pod. The API permits other fields in environment variables only.
@@ -57,7 +57,7 @@ func field(pod *v1.Pod, ref *v1.ObjectFieldSelector) (string, error) {
 	if !strings.HasPrefix(ref.FieldPath, "metadata.") {
 		return "", fmt.Errorf("fieldRef: unsupported fieldPath: %v", ref.FieldPath)
 	}
-	return podenv.FieldValue(podenv.Facts{Pod: pod}, ref)
+	return podenv.FieldValue(podenv.Inputs{Pod: pod}, ref)
 }
 
 // lines renders a map, sorted by key.

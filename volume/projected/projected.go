@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/written"
+	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
@@ -42,7 +42,7 @@ type Config struct {
 // A Plugin is a volume.Plugin, a volume.Refresher and a volume.ObjectReferrer. Safe for concurrent
 // use as volume.Plugin requires.
 type Plugin struct {
-	written.Plugin
+	fileplugin.Plugin
 	cfg Config
 }
 
@@ -52,7 +52,7 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("projected: Config.Tmpfs or its Mounter is nil")
 	}
 	p := &Plugin{cfg: cfg}
-	files := written.Config{
+	files := fileplugin.Config{
 		Name: Name, Package: "projected", Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Objects: cfg.Objects, Allocatable: cfg.Allocatable,
 		Source: func(v *v1.VolumeSource) *v1.ProjectedVolumeSource { return v.Projected },
 		Empty:  func(string) v1.VolumeSource { return v1.VolumeSource{Projected: new(v1.ProjectedVolumeSource)} },
@@ -63,7 +63,7 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.TrustBundles != nil {
 		files.TrustBundles = p.trustBundles
 	}
-	p.Plugin = written.New(files)
+	p.Plugin = fileplugin.New(files)
 	return p, nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/written"
+	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
 )
 
 // Name is the name of the plugin.
@@ -25,16 +25,16 @@ type Config struct {
 
 // A Plugin is a volume.Plugin, a volume.Refresher and a volume.ObjectReferrer. Safe for concurrent
 // use as volume.Plugin requires.
-type Plugin struct{ written.Plugin }
+type Plugin struct{ fileplugin.Plugin }
 
 // New returns the plugin for cfg, or an error if Config.Tmpfs or its Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
 		return nil, errors.New("secret: Config.Tmpfs or its Mounter is nil")
 	}
-	return &Plugin{written.New(written.Config{
+	return &Plugin{fileplugin.New(fileplugin.Config{
 		Name: Name, Package: "secret", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
-		Objects: cmp.Or[volume.Objects](cfg.Objects, written.NoObjects{}),
+		Objects: cmp.Or[volume.Objects](cfg.Objects, fileplugin.NoObjects{}),
 		Empty: func(name string) v1.VolumeSource {
 			return v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: name}}
 		},

@@ -38,8 +38,8 @@ type Config struct {
 
 // A Token is a service account token.
 type Token struct {
-	Value string
-	End   time.Time // expiration
+	Value      string
+	Expiration time.Time
 
 	// RefreshAt is the time at which Token returns a replacement.
 	RefreshAt time.Time
@@ -96,7 +96,7 @@ func (c *Cache) Token(ctx context.Context, namespace, serviceAccount string, req
 			}
 			c.entries[key] = e
 		}
-		good := now.Before(e.token.End)
+		good := now.Before(e.token.Expiration)
 		if good && (now.Before(e.token.RefreshAt) || now.Before(e.retryAt)) {
 			t := e.token
 			c.mu.Unlock()
@@ -137,11 +137,11 @@ func (c *Cache) ask(ctx context.Context, e *entry, key, namespace, serviceAccoun
 		return t, nil
 	}
 	old := e.token
-	good := now.Before(old.End)
+	good := now.Before(old.Expiration)
 	if good {
 		e.retryAt = now.Add(retryAfter)
-		if e.retryAt.After(old.End) {
-			e.retryAt = old.End
+		if e.retryAt.After(old.Expiration) {
+			e.retryAt = old.Expiration
 		}
 		old.RefreshAt = e.retryAt
 	}
@@ -159,7 +159,7 @@ func (c *Cache) ask(ctx context.Context, e *entry, key, namespace, serviceAccoun
 // made returns the token of a response. It is refreshed when 20 % of its lifetime is left, or after 24
 // hours, minus a jitter of up to 10 s (rule vol-56).
 func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
-	t := Token{Value: answer.Status.Token, End: answer.Status.ExpirationTimestamp.Time}
+	t := Token{Value: answer.Status.Token, Expiration: answer.Status.ExpirationTimestamp.Time}
 	seconds := DefaultExpiration
 	switch { // the server may shorten the requested lifetime
 	case answer.Spec.ExpirationSeconds != nil:
@@ -168,11 +168,11 @@ func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
 		seconds = *request.Spec.ExpirationSeconds
 	}
 	life := time.Duration(seconds) * time.Second
-	if t.End.IsZero() {
-		t.End = now.Add(life)
+	if t.Expiration.IsZero() {
+		t.Expiration = now.Add(life)
 	}
-	due := t.End.Add(-life / 5)
-	if old := t.End.Add(maxAge - life); old.Before(due) {
+	due := t.Expiration.Add(-life / 5)
+	if old := t.Expiration.Add(maxAge - life); old.Before(due) {
 		due = old
 	}
 	t.RefreshAt = due.Add(-rand.N(maxJitter))
@@ -190,7 +190,7 @@ func (c *Cache) purgeLocked(now time.Time) {
 	}
 	c.purged = now
 	for key, e := range c.entries {
-		if e.asking == nil && now.Sub(e.token.End) > purgePeriod {
+		if e.asking == nil && now.Sub(e.token.Expiration) > purgePeriod {
 			delete(c.entries, key)
 		}
 	}

@@ -103,9 +103,9 @@ func TestATokenWhoseReplacementFailsIsGoodUntilItEnds(t *testing.T) {
 		first, err := tokens.Token(t.Context(), "ns", "sa", request(600))
 		require.NoError(t, err)
 		s.setAway(errors.New("connection refused"))
-		for now := first; time.Now().Before(first.End.Add(-time.Second)); {
+		for now := first; time.Now().Before(first.Expiration.Add(-time.Second)); {
 			time.Sleep(time.Until(now.RefreshAt))
-			if !time.Now().Before(first.End) {
+			if !time.Now().Before(first.Expiration) {
 				break
 			}
 			now, err = tokens.Token(t.Context(), "ns", "sa", request(600))
@@ -114,7 +114,7 @@ func TestATokenWhoseReplacementFailsIsGoodUntilItEnds(t *testing.T) {
 			require.True(t, now.RefreshAt.After(time.Now()))
 		}
 		assert.Equal(t, 5, failures, "every 30 s of the last two minutes, the first up to 10 s before")
-		time.Sleep(time.Until(first.End))
+		time.Sleep(time.Until(first.Expiration))
 		_, err = tokens.Token(t.Context(), "ns", "sa", request(600))
 		require.EqualError(t, err, `token "ns"/"sa"/[]/600/"v1" "Pod" "web" "u1" expired and refresh failed: connection refused`)
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	oci "github.com/opencontainers/cgroups"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
@@ -25,28 +26,23 @@ func mounts() (version int, at map[string]string, err error) {
 	if oci.IsCgroup2UnifiedMode() {
 		return 2, map[string]string{"": unified}, nil
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
+	all, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup"))
 	if err != nil {
 		return 0, nil, fmt.Errorf("host: where cgroups are mounted: %w", err)
 	}
-	at = parseMounts(string(text))
+	at = controllerMounts(all)
 	if len(at) == 0 {
 		return 0, nil, errors.New("host: no cgroups are mounted below /sys/fs/cgroup, of neither version")
 	}
 	return 1, at, nil
 }
 
-// parseMounts returns the mounts of cgroup v1 in a mountinfo file by controller. Of
-// several mounts the first is used, which is the one below /sys/fs/cgroup.
-func parseMounts(mountinfo string) map[string]string {
+// controllerMounts returns the mount point of each controller of cgroup v1. Of several
+// mounts the first is used, which is the one below /sys/fs/cgroup.
+func controllerMounts(mounts []*mountinfo.Info) map[string]string {
 	at := map[string]string{}
-	for line := range strings.Lines(mountinfo) {
-		before, after, ok := strings.Cut(line, " - ")
-		fields, super := strings.Fields(before), strings.Fields(after)
-		if !ok || len(fields) < 5 || len(super) < 3 || super[0] != "cgroup" {
-			continue
-		}
-		for option := range strings.SplitSeq(super[2], ",") {
+	for _, m := range mounts {
+		for option := range strings.SplitSeq(m.VFSOptions, ",") {
 			switch name, named := strings.CutPrefix(option, "name="); {
 			case option == "rw" || option == "ro" || option == "xattr" || option == "noprefix":
 				continue
@@ -56,7 +52,7 @@ func parseMounts(mountinfo string) map[string]string {
 				continue // release_agent, clone_children
 			}
 			if at[option] == "" {
-				at[option] = fields[4]
+				at[option] = m.Mountpoint
 			}
 		}
 	}

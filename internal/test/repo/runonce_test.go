@@ -95,7 +95,7 @@ func newRunners(t *testing.T) map[string]runner {
 	add("eviction: Manager")(pressure, err)
 	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})
 	add("shutdown: Manager")(leaving, err)
-	objects, err := objectdir.New(objectdir.Config{Path: t.TempDir()})
+	objects, err := objectdir.New(objectdir.Config{Dir: t.TempDir()})
 	add("objectdir: Dir")(objects, err)
 	plugins, err := register.New(register.Config{Dir: t.TempDir(), Handlers: map[string]register.Handler{"CSIPlugin": noPlugins{}}})
 	add("register: Watcher")(plugins, err)

@@ -25,7 +25,7 @@ func TestAPodIsBoundOnce(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}, Target: v1.ObjectReference{Kind: "Node", Name: "n1"},
 			}, metav1.CreateOptions{})
 		}
-		assert.True(t, apierrors.IsNotFound(bind("nobody", "")))
+		assert.True(t, apierrors.IsNotFound(bind("missing", "")))
 		assert.True(t, apierrors.IsConflict(bind("web", "other")))
 		require.NoError(t, bind("web", ""))
 		pod := api.Pod("prod", "web")

@@ -37,7 +37,7 @@ func TestWhichContainersLogIsRead(t *testing.T) { // la-4
 		"its image could not be pulled":        {state: waiting("ImagePullBackOff"), err: `container "c" in pod "p" is waiting to start: trying and failing to pull image`},
 		"it waits for something else":          {state: waiting("PodInitializing"), err: `container "c" in pod "p" is waiting to start: PodInitializing`},
 		"nothing":                              {err: `container "c" in pod "p" is waiting to start - no logs yet`},
-		"it runs, but nobody knows what it is": {state: running, err: `container "c" in pod "p" is waiting to start - no logs yet`},
+		"it runs, its ID is unknown": {state: running, err: `container "c" in pod "p" is waiting to start - no logs yet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := v1.ContainerStatus{Name: "c", State: c.state, LastTerminationState: c.last}

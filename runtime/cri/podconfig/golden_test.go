@@ -259,7 +259,7 @@ func (gc goldenCase) instance(c *v1.Container) (podconfig.Instance, error) {
 		CPUs: given.CPUs, MemoryNodes: given.MemoryNodes,
 		HostsFile: "/pods/etc-hosts", MessageFile: "/pods/" + c.Name + "/message",
 	}
-	env, err := podenv.Make(podenv.Facts{
+	env, err := podenv.New(podenv.Inputs{
 		Pod: gc.pod, PodIPs: []string{"10.0.0.7"}, HostIPs: []string{"192.0.2.1"},
 		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")},
 	}, c)

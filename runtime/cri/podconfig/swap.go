@@ -27,7 +27,7 @@ func (n Node) limitSwap(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c 
 
 // Swaps reports whether the container may swap (cm-41). How much follows from its
 // memory request, so that a resize of its memory changes that as well: for
-// allocation.NodeFacts.
+// allocation.NodeConstraints.
 func (n Node) Swaps(pod *v1.Pod, c *v1.Container) bool {
 	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
 	return n.Swap.Controller && n.Swap.Limited && n.CgroupVersion == 2 && !critical(pod) &&

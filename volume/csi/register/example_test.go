@@ -29,7 +29,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	retryAt, err := watcher.Look(context.Background()) // or Run, which watches
+	retryAt, err := watcher.Scan(context.Background()) // or Run, which watches
 	fmt.Println(retryAt.IsZero(), err)
 	// Output:
 	// true <nil>

@@ -67,7 +67,7 @@ type Watcher struct {
 	cfg Config
 	ran runonce.Guard
 
-	// sockets are the observed sockets by path; used by Look only.
+	// sockets are the observed sockets by path; used by Scan only.
 	sockets map[string]*socket
 }
 
@@ -107,10 +107,10 @@ func New(cfg Config) (*Watcher, error) {
 	return &Watcher{cfg: cfg, sockets: map[string]*socket{}}, nil
 }
 
-// Look reads the directory once, registers new plugins, retries failed registrations that are due,
+// Scan reads the directory once, registers new plugins, retries failed registrations that are due,
 // deregisters plugins whose socket was removed, and waits for all of this. It returns the time of the
 // next retry; zero if there is none. It must not be called while Run runs.
-func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
+func (w *Watcher) Scan(ctx context.Context) (retryAt time.Time, err error) {
 	found, err := list(w.cfg.Dir)
 	if err != nil {
 		return time.Now().Add(firstRetry), fmt.Errorf("register: %w", err)

@@ -112,7 +112,7 @@ func watcher(t *testing.T, d string, h register.Handler) *register.Watcher {
 
 func look(t *testing.T, w *register.Watcher) time.Time {
 	t.Helper()
-	retry, err := w.Look(t.Context())
+	retry, err := w.Scan(t.Context())
 	require.NoError(t, err)
 	return retry
 }

@@ -35,7 +35,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if err == nil {
 			w.watch(watcher) // before the read, so that no change is missed
 		}
-		retryAt, lookErr := w.Look(ctx)
+		retryAt, lookErr := w.Scan(ctx)
 		if lookErr != nil {
 			w.cfg.Logger.Warn("Failed to read plugin directory, will retry", "dir", w.cfg.Dir, "err", lookErr)
 		}

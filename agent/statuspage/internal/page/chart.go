@@ -8,11 +8,11 @@ import (
 // A chart is the drawing of a signal in an SVG of chartWidth by chartHeight: the available
 // amount over time, from zero to the capacity, with a line for each threshold.
 type chart struct {
-	Label string // text alternative
-	Area  string // points of a polygon; empty: there are no measurements
-	Trace string // points of its upper edge
-	Lines []mark
-	Mood  mood
+	Label    string // text alternative
+	Area     string // points of a polygon; empty: there are no measurements
+	Trace    string // points of its upper edge
+	Lines    []mark
+	Category category
 }
 
 // A mark is a threshold in a chart.
@@ -27,7 +27,7 @@ const (
 )
 
 func (s *Signal) chart() chart {
-	c := chart{Label: s.Name + ": " + s.words(), Mood: s.mood()}
+	c := chart{Label: s.Name + ": " + s.words(), Category: s.category()}
 	top := s.Capacity
 	for _, p := range s.Points {
 		top = max(top, p.Available)
@@ -97,19 +97,19 @@ func (s *Signal) thresholds() string {
 	return strings.Join(all, " ")
 }
 
-// mood returns trouble if a threshold is met, and waiting if less than 1.5 times a
+// category returns failing if a threshold is met, and waiting if less than 1.5 times a
 // threshold is available.
-func (s *Signal) mood() mood {
+func (s *Signal) category() category {
 	is, known := s.now()
 	if s.Met != "" {
-		return trouble
+		return failing
 	}
 	for _, l := range s.Lines {
 		if known && is < l.At+l.At/2 {
 			return waiting
 		}
 	}
-	return well
+	return healthy
 }
 
 func percent(part, whole int64) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
-// A node with one pod, as somebody sees it who asks for /.
+// The page of a node with one pod.
 func ExampleNew() {
 	handler, err := page.New(page.Config{Node: func(context.Context) page.Node {
 		return page.Node{Name: "worker-1", Pods: []page.Pod{{
@@ -31,5 +31,5 @@ func ExampleNew() {
 	// Output:
 	// <h1><bdi>worker-1</bdi></h1>
 	// <th scope="row" data-label="Pod"><a href="pod/default/web"><bdi>web</bdi></a> <span class="dim"><bdi>default</bdi></span></th>
-	// <td data-label="State"><span class="pill well">Running</span></td>
+	// <td data-label="State"><span class="pill ok">Running</span></td>
 }

@@ -73,7 +73,7 @@ func node(pods int) page.Node {
 		Conditions: []string{"MemoryPressure"},
 		Signals:    signals(),
 		Images: page.Images{Disk: "The disk of the images is 41 % full.", Goes: "Nothing would go now.", Bytes: 300 << 20, List: []page.Image{
-			{Name: "registry.example/old:1.0", Bytes: 200 << 20, Verdict: "unused", Goes: true, Why: "nobody has used it for 3 weeks"},
+			{Name: "registry.example/old:1.0", Bytes: 200 << 20, Verdict: "unused", Goes: true, Why: "unused for 3 weeks"},
 			{Name: "registry.example/web:1.2", Bytes: 100 << 20, Verdict: "in use", Why: "container default/web-0[server]"},
 		}},
 		Events: []page.Event{

@@ -45,7 +45,7 @@ func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
 
 	assert.Equal(t, []string{"crash server", "readiness", "GET :8080/index.html", "10 s", "✗ ✓ ✓", "2 ms", "none"}, doc.table(t, "Probes").rows()[0])
 	assert.Equal(t, []string{"crash", "data", "empty-dir", "uncertain", "5.0 MiB", `configmap "conf" not found Retry in 4 s.`}, doc.table(t, "Volumes").rows()[0])
-	assert.Equal(t, []string{"registry.example/old:1.0", "200 MiB", "unused", "yes", "nobody has used it for 3 weeks"}, doc.table(t, "Images").rows()[0])
+	assert.Equal(t, []string{"registry.example/old:1.0", "200 MiB", "unused", "yes", "unused for 3 weeks"}, doc.table(t, "Images").rows()[0])
 	events := doc.table(t, "The last 2 events").rows()
 	assert.Equal(t, []string{"Warning", "BackOff", "default/crash[server]"}, events[0][1:4])
 	assert.Contains(t, events[0][0], "41 times since")
@@ -179,7 +179,7 @@ func TestAPageHasABound(t *testing.T) {
 
 // What a person with a screen reader, or a narrow screen, depends on.
 func TestPagesAreAccessible(t *testing.T) {
-	for _, path := range []string{"/", "/pod/default/crash", "/pod/default/nobody"} {
+	for _, path := range []string{"/", "/pod/default/crash", "/pod/default/missing"} {
 		_, doc := get(t, node(3), path)
 		assert.Equal(t, "en", doc.all("html")[0].attr("lang"))
 		assert.NotEmpty(t, doc.all("title")[0].text())
@@ -294,7 +294,7 @@ func TestManyReadersAskOnce(t *testing.T) {
 		assert.NotZero(t, read(t.Context()))
 		assert.EqualValues(t, 2, asked.Load())
 
-		// Who goes away early takes nobody with him.
+		// A client that closes its request early does not affect others.
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

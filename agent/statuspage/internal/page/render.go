@@ -34,10 +34,10 @@ func words() template.FuncMap {
 		"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"date":   func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") },
 
-		"href": func(v view, p *Pod) string { return v.href(p) },
-		"mood": func(p *Pod) mood { return p.mood() },
+		"href":     func(v view, p *Pod) string { return v.href(p) },
+		"category": func(p *Pod) category { return p.category() },
 		// The row of a calm pod has no explanation.
-		"calm":     func(p *Pod) bool { return p.mood() == well || p.mood() == done },
+		"calm":     func(p *Pod) bool { return p.category() == healthy || p.category() == done },
 		"state":    func(p *Pod) string { return cut(p.state(), 40) },
 		"ready":    func(p *Pod) (n [2]int) { n[0], n[1] = p.ready(); return n },
 		"restarts": func(p *Pod) int32 { return p.restarts() },

@@ -40,24 +40,24 @@ func viewOf(n *Node) view {
 	return v
 }
 
-// A tally is the number of pods with a mood.
+// A tally is the number of pods of a category.
 type tally struct {
-	Mood  mood
-	Count int
-	Words string
+	Category category
+	Count    int
+	Words    string
 }
 
-var moodWords = map[mood]string{trouble: "failing", ending: "terminating", waiting: "not ready", well: "ready", done: "completed"}
+var categoryNames = map[category]string{failing: "failing", terminating: "terminating", waiting: "not ready", healthy: "ready", done: "completed"}
 
-// Tallies returns the number of pods by mood.
+// Tallies returns the number of pods by category.
 func (v view) Tallies() (all []tally) {
-	counts := map[mood]int{}
+	counts := map[category]int{}
 	for i := range v.Node.Pods {
-		counts[v.Node.Pods[i].mood()]++
+		counts[v.Node.Pods[i].category()]++
 	}
-	for _, m := range moods {
+	for _, m := range categories {
 		if counts[m] > 0 {
-			all = append(all, tally{m, counts[m], moodWords[m]})
+			all = append(all, tally{m, counts[m], categoryNames[m]})
 		}
 	}
 	return all

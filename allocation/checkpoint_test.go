@@ -46,7 +46,7 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 
 	d.Release("u-1")
 	assert.Empty(t, files(t, dir))
-	assert.Zero(t, d.State("u-1"))
+	assert.Zero(t, d.ResizeState("u-1"))
 	require.Nil(t, d.Admit(t.Context(), podOf("u-2", "a: cpu=2")))
 }
 
@@ -70,7 +70,7 @@ func TestARecordIsWrittenOnlyWhenItChanges(t *testing.T) { // al-5
 	d.Allocate(t.Context(), wants(pod, "cpu=2"), runs("a: cpu=1"))
 	assert.True(t, untouched())
 	d.room = -1
-	d.Retry(t.Context(), allocation.PeriodicRetry)
+	d.Retry(t.Context(), "periodic_retry")
 	assert.False(t, untouched())
 }
 
@@ -90,7 +90,7 @@ func TestABrokenRecordHurtsOnePod(t *testing.T) { // al-5
 	d.cfg.Logger = logTo(&said)
 	d.open(t)
 	assert.Contains(t, said.String(), "bad.json")
-	assert.Contains(t, said.String(), "stolen.json: it is the record of another pod")
+	assert.Contains(t, said.String(), "stolen.json: file name does not match pod UID")
 	assert.Contains(t, said.String(), "delete the file, or drain the node")
 	assert.Equal(t, 2, strings.Count(said.String(), "level=ERROR"))
 	assert.Equal(t, "1", cpus(d.Allocated(wants(podOf("good", "a: cpu=1"), "cpu=5"))))

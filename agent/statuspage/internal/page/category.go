@@ -5,56 +5,56 @@ import (
 	"slices"
 )
 
-// A mood is the class of a pod or a signal by which it is colored. Pods are listed in the
+// A category of a pod or a signal determines its color. Pods are listed in the
 // order of the constants.
-type mood string
+type category string
 
 const (
-	trouble mood = "trouble"
-	ending  mood = "ending"
-	waiting mood = "waiting"
-	well    mood = "well"
-	done    mood = "done"
+	failing     category = "failing"
+	terminating category = "terminating"
+	waiting     category = "waiting"
+	healthy     category = "ok"
+	done        category = "done"
 )
 
-var moods = []mood{trouble, ending, waiting, well, done}
+var categories = []category{failing, terminating, waiting, healthy, done}
 
 // harmless are reasons of waiting containers that are part of a normal start.
 var harmless = []string{"", "ContainerCreating", "PodInitializing"}
 
-// mood returns the class of a pod.
-func (p *Pod) mood() mood {
+// category returns the category of a pod.
+func (p *Pod) category() category {
 	switch p.Phase {
 	case "Failed":
-		return trouble
+		return failing
 	case "Succeeded":
 		return done
 	}
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		if c.State == "waiting" && !slices.Contains(harmless, c.Reason) {
-			return trouble
+			return failing
 		}
 		if c.State == "exited" && c.ExitCode != 0 && !p.Deleting {
-			return trouble
+			return failing
 		}
 	}
 	for i := range p.Volumes {
 		if p.Volumes[i].Err != "" {
-			return trouble
+			return failing
 		}
 	}
 	for _, r := range p.Plan.Results {
 		if r.Err != "" && !p.Deleting {
-			return trouble
+			return failing
 		}
 	}
 	ready, all := p.ready()
 	switch {
 	case p.Deleting:
-		return ending
+		return terminating
 	case p.Phase == "Running" && ready == all:
-		return well
+		return healthy
 	}
 	return waiting
 }
@@ -102,15 +102,15 @@ func (p *Pod) state() string {
 	return cmp.Or(p.Phase, "Unknown")
 }
 
-// sorted returns the pods by mood, then by namespace and name.
+// sorted returns the pods by category, then by namespace and name.
 func sorted(pods []Pod) []Pod {
-	rank := map[mood]int{}
-	for i, m := range moods {
+	rank := map[category]int{}
+	for i, m := range categories {
 		rank[m] = i
 	}
 	return slices.SortedFunc(slices.Values(pods), func(a, b Pod) int {
 		return cmp.Or(
-			cmp.Compare(rank[a.mood()], rank[b.mood()]),
+			cmp.Compare(rank[a.category()], rank[b.category()]),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
 		)
 	})

@@ -17,9 +17,9 @@ import (
 // Manager opens, other pods are let in beside it, and its pod can be resized and
 // released.
 func FuzzRecord(f *testing.F) {
-	f.Add([]byte(`{"uid":"u","namespace":"ns","name":"web","regular":["a"],"granted":{"containers":{"a":{"requests":{"cpu":"1"}}}}}`), true)
-	f.Add([]byte(`{"uid":"u","sidecars":["",""],"regular":["a","a"],"granted":{"pod":{"limits":{"cpu":"-1e300"}}}}`), true)
-	f.Add([]byte(`{"uid":"u","granted":null,"podLevel":{"limits":{"":"0"}}}`), true)
+	f.Add([]byte(`{"uid":"u","namespace":"ns","name":"web","regular":["a"],"allocated":{"containers":{"a":{"requests":{"cpu":"1"}}}}}`), true)
+	f.Add([]byte(`{"uid":"u","sidecars":["",""],"regular":["a","a"],"allocated":{"pod":{"limits":{"cpu":"-1e300"}}}}`), true)
+	f.Add([]byte(`{"uid":"u","allocated":null,"podLevel":{"limits":{"":"0"}}}`), true)
 	f.Add([]byte(`{`), false)
 	f.Fuzz(func(t *testing.T, content []byte, checked bool) {
 		dir := t.TempDir()
@@ -39,7 +39,7 @@ func FuzzRecord(f *testing.F) {
 		require.Nil(t, m.Admit(t.Context(), pod))
 		got := m.Allocate(t.Context(), pod, runs("a: cpu=1/1"))
 		require.Same(t, pod, got)
-		allocation.Steps(allocation.Actuated(got, runs("a: cpu=1/1"), m.PodLevel("u")), got, runs("a"))
+		allocation.PlanResize(allocation.Actuated(got, runs("a: cpu=1/1"), m.ActuatedPodResources("u")), got, runs("a"))
 		m.Release("u")
 		require.NoFileExists(t, path)
 	})

@@ -1,6 +1,6 @@
-// Package written implements the volumes whose files the agent writes: ConfigMaps, Secrets, the downward
+// Package fileplugin implements the volumes whose files the agent writes: ConfigMaps, Secrets, the downward
 // API and projected volumes.
-package written
+package fileplugin
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payl
 	}
 	var opt atomic.Options
 	if req.FSGroup != nil {
-		opt.Adds = adds
+		opt.IgnoreMode = adds
 		opt.SetPerms = func(dir string) error { return own(ctx, req, dir) }
 		if _, err := atomic.Current(dir); err != nil { // the first time
 			if err := own(ctx, req, dir); err != nil {

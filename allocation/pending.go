@@ -10,17 +10,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// A waiting is a resize to be decided.
-type waiting struct {
-	desired, granted *v1.Pod
-	state            State
+// A pendingResize is a resize to be decided.
+type pendingResize struct {
+	desired, allocated *v1.Pod
+	state              ResizeState
 }
 
-// arrange sorts resizes in the order of their decision (rule al-6): first those that increase no
+// sortPending sorts resizes in the order of their decision (rule al-6): first those that increase no
 // request, which may free resources for others; then by priority; Guaranteed pods before others;
 // and those that have been pending for the longest time. Ties are broken by UID.
-func arrange(list []waiting) {
-	slices.SortFunc(list, func(a, b waiting) int {
+func sortPending(list []pendingResize) {
+	slices.SortFunc(list, func(a, b pendingResize) int {
 		if x, y := increases(&a), increases(&b); x != y {
 			return first(y)
 		}
@@ -47,11 +47,11 @@ func first(yes bool) int {
 }
 
 // increases reports whether the pod requests more of a resource than it is allocated.
-func increases(w *waiting) bool {
+func increases(w *pendingResize) bool {
 	requested := helpers.PodRequests(w.desired, helpers.PodResourcesOptions{})
-	has := helpers.PodRequests(w.granted, helpers.PodResourcesOptions{})
+	allocated := helpers.PodRequests(w.allocated, helpers.PodResourcesOptions{})
 	for name := range requested {
-		if less(has, requested, name) {
+		if less(allocated, requested, name) {
 			return true
 		}
 	}

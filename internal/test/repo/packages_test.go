@@ -1,0 +1,202 @@
+package repo_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// packageGroups are the sections of docs/packages.md, in order. A package is in the section
+// with the longest prefix of its path.
+var packageGroups = []struct {
+	title    string
+	prefixes []string
+}{
+	{"Pods", []string{"agent", "runtime", "podsource", "podworker", "pleg", "status", "prober", "admission", "allocation", "podenv"}},
+	{"Container runtimes", []string{"runtime/cri", "runtime/process"}},
+	{"Volumes", []string{"volume"}},
+	{"Resources of the node", []string{"cm", "eviction", "imagegc", "shutdown"}},
+	{"Clusters: the module github.com/kubeparts/kubeparts/kube", []string{"kube"}},
+	{"Tests and simulation", []string{
+		"runtime/runtimetest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
+		"cm/topology/topologytest", "kube/fakenode", "kube/client/apitest",
+	}},
+}
+
+// A packageRow is a row of docs/packages.md.
+type packageRow struct {
+	dir       string
+	imports   int // packages in its closure on Linux
+	limit     int // of its deptest.Closure
+	stability string
+	synopsis  string
+}
+
+// tolerance is how much the number of packages in the table may differ from that of the
+// toolchain that runs the test.
+const tolerance = 10
+
+// docs/packages.md has each package that others can import, with what importing it costs
+// and the limit that its deps_test.go sets.
+func TestThePackagesAreDocumented(t *testing.T) {
+	if _, err := fs.Stat(files, "kube"); err != nil {
+		t.Skip("this is the core module without the modules below it")
+	}
+	const file = "docs/packages.md"
+	const remedy = "go test ./internal/test/repo -run TestThePackages -update writes it"
+	is, err := fs.ReadFile(files, file)
+	require.NoError(t, err)
+	head, tables, _ := strings.Cut(string(is), "\n## ")
+	documented := map[string]int{}
+	for line := range strings.Lines(tables) {
+		if columns := strings.Split(line, "|"); len(columns) > 3 {
+			name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(columns[1]), "["), "]")
+			documented[name], _ = strconv.Atoi(strings.TrimSpace(columns[2]))
+		}
+	}
+	rows := packageRows(t)
+	for _, r := range rows {
+		assert.NotZero(t, r.limit, "%s has no test with a deptest.Closure", r.dir)
+		assert.LessOrEqual(t, r.imports, r.limit, "%s", r.dir)
+		if n := documented[r.dir]; n > r.imports-tolerance && n < r.imports+tolerance && !*update {
+			r.imports = n
+		}
+	}
+	text := head + packageTables(rows)
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o644))
+		return
+	}
+	if string(is) != text {
+		t.Errorf("%s is stale: %s", file, remedy)
+	}
+}
+
+// packageRows returns a row for each public package.
+func packageRows(t *testing.T) (rows []*packageRow) {
+	t.Helper()
+	const module = "github.com/kubeparts/kubeparts/"
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{len .Deps}}", module+"...", module+"kube/...")
+	list.Dir = root
+	list.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=1")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	require.NoError(t, err)
+	imports := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(count)
+		require.NoError(t, err)
+		imports[strings.TrimPrefix(name, module)] = n + 1 // itself
+	}
+	limits := closureLimits(t)
+	for _, dir := range slices.Sorted(publicPackages(t)) {
+		fset := token.NewFileSet()
+		source, err := fs.ReadFile(files, dir+"/doc.go")
+		if err != nil {
+			continue // a program, or TestEachPackageTellsItsStory fails
+		}
+		file, err := parser.ParseFile(fset, dir+"/doc.go", source, parser.ParseComments|parser.PackageClauseOnly)
+		require.NoError(t, err)
+		r := &packageRow{dir: dir, imports: imports[dir], limit: limits[dir]}
+		if m := stability.FindSubmatch(source); m != nil {
+			r.stability = string(m[1])
+		}
+		synopsis := new(doc.Package).Synopsis(file.Doc.Text())
+		r.synopsis = strings.NewReplacer("[", "", "]", "").Replace(strings.TrimPrefix(synopsis, "Package "+file.Name.Name+" "))
+		rows = append(rows, r)
+	}
+	require.Greater(t, len(rows), 60)
+	return rows
+}
+
+// closureLimits returns the limits that tests set with deptest.Closure.
+func closureLimits(t *testing.T) map[string]int {
+	t.Helper()
+	limits := map[string]int{}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		source, err := fs.ReadFile(files, name)
+		if err != nil || !bytes.Contains(source, []byte("deptest.Closure{")) {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			pkg, limit := "", 0
+			for _, elt := range lit.Elts {
+				kv, ok := elt.(*ast.KeyValueExpr)
+				if !ok {
+					continue
+				}
+				key, _ := kv.Key.(*ast.Ident)
+				value, _ := kv.Value.(*ast.BasicLit)
+				switch {
+				case key == nil || value == nil:
+				case key.Name == "Package":
+					pkg, _ = strconv.Unquote(value.Value)
+				case key.Name == "Max":
+					limit, _ = strconv.Atoi(value.Value)
+				}
+			}
+			if pkg != "" && limit > 0 {
+				limits[pkg] = limit
+			}
+			return true
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	return limits
+}
+
+// packageTables returns the generated part of docs/packages.md.
+func packageTables(rows []*packageRow) string {
+	group := func(dir string) (best int) {
+		longest := -1
+		for i, g := range packageGroups {
+			for _, prefix := range g.prefixes {
+				if (dir == prefix || strings.HasPrefix(dir, prefix+"/")) && len(prefix) > longest {
+					best, longest = i, len(prefix)
+				}
+			}
+		}
+		return best
+	}
+	groups := map[int][]*packageRow{}
+	for _, r := range rows {
+		groups[group(r.dir)] = append(groups[group(r.dir)], r)
+	}
+	var b strings.Builder
+	for _, i := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(&b, "\n## %s\n\n| package | imports | limit | stability | |\n|---|---|---|---|---|\n", packageGroups[i].title)
+		for _, r := range groups[i] {
+			fmt.Fprintf(&b, "| [%s](%s) | %d | %d | %s | %s |\n", r.dir, path.Join("..", r.dir), r.imports, r.limit, strings.ToLower(r.stability), r.synopsis)
+		}
+	}
+	return b.String()
+}
