@@ -188,7 +188,7 @@ func lineAt(data []byte, offset int) int {
 }
 
 func tooLarge(size int) error {
-	return fmt.Errorf("has %d bytes; a manifest may have %d", size, MaxBytes)
+	return fmt.Errorf("has %d bytes; the limit is %d", size, MaxBytes)
 }
 
 // checkKind returns an error if the manifest is not of a v1 Pod.
