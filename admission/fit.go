@@ -9,8 +9,8 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// An InsufficientResource is a resource of which the node has less than the pod requests, in its base
-// unit: milli-CPUs, bytes, or a count. Used is the sum of the requests of other pods.
+// An InsufficientResource is a resource whose available amount is less than the pod requests. Amounts
+// are in its base unit: milli-CPUs, bytes, or a count; Used is the sum of the requests of other pods.
 type InsufficientResource struct {
 	Resource                  v1.ResourceName
 	Requested, Used, Capacity int64

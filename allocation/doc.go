@@ -9,8 +9,8 @@
 //
 // A pod whose spec differs from its allocation has a pending resize. [Manager.Retry] allocates
 // it, or marks it Deferred (it does not fit now) or Infeasible (it is not possible on this node).
-// Others apply what is allocated, in the order of [PlanResize]; [InProgress] reports whether they
-// have.
+// A runtime engine applies the allocated resources in the order of [PlanResize]; [InProgress] reports
+// whether the runtime has them.
 //
 // # Usage
 //
@@ -77,6 +77,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md describes how to migrate.
+// Growing: a minor version may change the API, and CHANGELOG.md describes how to migrate.
 package allocation

@@ -18,8 +18,8 @@ type NodeConstraints struct {
 	// exclusive resources to Guaranteed pods, which cannot be changed.
 	StaticCPU, StaticMemory bool
 
-	// Swaps reports whether a container may use swap, the amount of which depends on its
-	// memory request and cannot be changed. If nil, no container does.
+	// Swaps reports whether a container may use swap. Its amount depends on the memory request
+	// and cannot be changed. If nil, no container does.
 	Swaps func(pod *v1.Pod, c *v1.Container) bool
 
 	// Allocatable is the total of resources for pods. A larger request is infeasible.
@@ -52,14 +52,14 @@ func (n NodeConstraints) Feasible(desired, allocated *v1.Pod) string {
 	}
 	requests := helpers.PodRequests(desired, helpers.PodResourcesOptions{})
 	for _, name := range computeNames {
-		has, known := n.Allocatable[name]
+		allocatable, ok := n.Allocatable[name]
 		request := requests[name]
-		if !known || request.Cmp(has) <= 0 {
+		if !ok || request.Cmp(allocatable) <= 0 {
 			continue
 		}
-		requested, capacity := request.Value(), has.Value()
+		requested, capacity := request.Value(), allocatable.Value()
 		if name == v1.ResourceCPU {
-			requested, capacity = request.MilliValue(), has.MilliValue()
+			requested, capacity = request.MilliValue(), allocatable.MilliValue()
 		}
 		return fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, requested, capacity)
 	}

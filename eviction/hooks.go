@@ -33,7 +33,7 @@ type Hooks struct {
 
 // PassInfo describes a pass.
 type PassInfo struct {
-	Result   Result
+	Result   PassResult
 	Err      error
 	Duration time.Duration
 }

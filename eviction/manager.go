@@ -33,7 +33,7 @@ type Manager struct {
 
 	// mu guards the fields below.
 	mu         sync.Mutex
-	state      State
+	state      PlanState
 	conditions []v1.NodeConditionType
 	backoff    map[types.UID]time.Time // pods whose kill failed are not retried before this time
 

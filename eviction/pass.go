@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Result describes a pass.
-type Result struct {
+// A PassResult describes a pass.
+type PassResult struct {
 	// Plan of the pass. Nil if the measurement failed.
 	Plan *Plan
 	// After is the plan after Steps were taken. Nil if none was.
@@ -33,7 +33,7 @@ type Result struct {
 // Pass evaluates the node once and carries out the plan. It returns when the pods that it
 // evicted have terminated. The error is that of the measurement; the result has a plan
 // nevertheless if a part could be measured. Errors of the actions are logged.
-func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
+func (m *Manager) Pass(ctx context.Context) (result PassResult, err error) {
 	if m.cfg.Policy.idle() {
 		return result, nil
 	}
@@ -49,7 +49,7 @@ func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	return result, err
 }
 
-func (m *Manager) pass(ctx context.Context) (result Result, err error) {
+func (m *Manager) pass(ctx context.Context) (result PassResult, err error) {
 	in, missing, err := m.inputs(ctx)
 	if err != nil {
 		return result, err
@@ -156,7 +156,7 @@ func (m *Manager) save(plan *Plan) {
 // reclaim takes the steps of the plan until no pod must be evicted, and returns the plan
 // after them. It evaluates measurements that are newer than the step, and waits up to 15
 // seconds for one.
-func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Plan, error) {
+func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *PassResult) (*Plan, error) {
 	remeasure := func() error {
 		done := time.Now()
 		for waited := time.Duration(0); ; waited += remeasurePoll {
@@ -218,7 +218,7 @@ func (m *Manager) reportAges(plan *Plan) {
 
 // evictRanked evicts pods in rank order until plan.Victims have terminated. If a kill fails,
 // the next pod is evicted.
-func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *Result) {
+func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResult) {
 	next := 0
 	for len(result.Evicted) < plan.Victims && ctx.Err() == nil {
 		var wave []Eviction
@@ -242,12 +242,12 @@ func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *Result) {
 }
 
 // evictAll evicts pods concurrently.
-func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *Result) {
+func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *PassResult) {
 	if len(wave) == 1 {
 		m.evict(ctx, wave[0], result)
 		return
 	}
-	results := make([]Result, len(wave))
+	results := make([]PassResult, len(wave))
 	var wg sync.WaitGroup
 	for i := range wave {
 		wg.Go(func() { m.evict(ctx, wave[i], &results[i]) })
@@ -259,7 +259,7 @@ func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *Result)
 }
 
 // evict records the event and kills the pod, unless it is exempt.
-func (m *Manager) evict(ctx context.Context, e Eviction, result *Result) {
+func (m *Manager) evict(ctx context.Context, e Eviction, result *PassResult) {
 	log := m.cfg.Logger.With("pod", name(e.Pod), "podUID", e.Pod.UID, "signal", e.Signal)
 	if e.Exempt != "" {
 		log.Warn("Skipped exempt pod for eviction", "reason", e.Exempt)

@@ -41,7 +41,7 @@ type Inputs struct {
 	Pods []*v1.Pod
 
 	// State is the State of the last plan.
-	State State
+	State PlanState
 
 	// KillBackoff are the pods whose kill failed recently. They are not evicted.
 	KillBackoff []types.UID
@@ -84,7 +84,7 @@ type Plan struct {
 	Victims int
 
 	// State is the input of the next plan.
-	State State
+	State PlanState
 
 	in Inputs
 }

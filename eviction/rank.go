@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A Candidate is a pod with the values that it is ranked by.
@@ -103,7 +103,7 @@ func compareName(a, b *Candidate) int {
 	)
 }
 
-// exceeds reports whether the pod is known to use more than it requests.
+// exceeds reports whether the measured usage of the pod exceeds its request.
 func (c *Candidate) exceeds() bool { return !c.NoStats && c.Usage > c.Request }
 
 // falseFirst orders false before true.
@@ -170,7 +170,7 @@ func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf
 	res := s.Resource()
 	c := Candidate{
 		Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
-		Priority: qos.Priority(pod),
+		Priority: podspec.Priority(pod),
 	}
 	if res != resourcePIDs {
 		c.Request = request(pod, res)

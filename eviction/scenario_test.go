@@ -75,7 +75,7 @@ type story struct {
 	ctx      context.Context
 	settings eviction.Settings
 	mgr      *eviction.Manager
-	last     eviction.Result
+	last     eviction.PassResult
 }
 
 func (s *story) command(c *script.Command) ([]string, error) {

@@ -18,7 +18,7 @@
 //	})
 //	go m.Run(ctx)                            // a pass every five minutes
 //	report, err := m.Collect(ctx)            // one pass
-//	plan, err := m.DryRun(ctx)               // what a pass would do, and why
+//	plan, err := m.DryRun(ctx)               // the decisions of a pass, with their reasons
 //	freed, err := m.DeleteUnused(ctx)        // before a pod is evicted
 //	release, err := m.AcquireImages(ctx, pod)      // while a pod is started
 //	images := m.NodeImages(ctx, 50)          // for the node status
@@ -76,6 +76,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md describes how to migrate.
+// Growing: a minor version may change the API, and CHANGELOG.md describes how to migrate.
 package imagegc

@@ -32,7 +32,7 @@ type Report struct {
 type shortageError struct {
 	Required, Freed uint64 // bytes
 
-	// Consumers of the space, the largest first, as far as known.
+	// Consumers of the space, the largest first; incomplete if some could not be measured.
 	Consumers []Consumer
 }
 

@@ -12,7 +12,7 @@ type Change struct {
 	UID         types.UID
 	Container   string
 	ContainerID string
-	Kind        Kind
+	Kind        ProbeKind
 	Result      runtime.ProbeResult
 }
 

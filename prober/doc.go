@@ -88,8 +88,8 @@
 //     otherwise; in the kubelet after two minutes. If the runtime does not respond, the
 //     attempt is an error.
 //   - An unknown port name is an error that has the name and the container.
-//   - Metrics are [Hooks]; package kube/metrics has collectors with the kubelet's names. They
-//     also report the duration of failed attempts.
+//   - Metrics are [Hooks], which also report the duration of failed attempts; package
+//     kube/metrics has collectors with the kubelet's names.
 //
 // # Testing
 //
@@ -98,6 +98,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md describes how to migrate.
+// Growing: a minor version may change the API, and CHANGELOG.md describes how to migrate.
 package prober

@@ -21,7 +21,7 @@ const (
 var TimingOf = timingOf
 
 // NewState returns the state of a worker that has observed an instance.
-func NewState(p Phase, id string) State { return State{phase: p, id: id, known: true} }
+func NewState(p Phase, id string) State { return State{phase: p, id: id, hasResult: true} }
 
 // Saw returns facts of an instance that runs.
 func Saw(id string) Facts { return Facts{id: id, running: true, started: true} }
@@ -39,9 +39,9 @@ func (f facts) Before() Facts {
 }
 
 // Observe, Judge and Shape export the transitions.
-func (s state) Observe(k Kind, f Facts) (State, Actions) { return s.observe(k, f) }
+func (s state) Observe(k ProbeKind, f Facts) (State, Actions) { return s.observe(k, f) }
 
-func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions) {
+func (s state) Judge(k ProbeKind, t Timing, id string, success bool) (State, Actions) {
 	r := runtime.ProbeFailure
 	if success {
 		r = runtime.ProbeSuccess
@@ -50,8 +50,8 @@ func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions)
 }
 
 // Shape returns what a state is, for comparing.
-func (s state) Shape() (id, phase, result string, known bool, alike int) {
-	return s.id, s.phase.String(), s.result.String(), s.known, s.alike
+func (s state) Shape() (id, phase, result string, hasResult bool, alike int) {
+	return s.id, s.phase.String(), s.result.String(), s.hasResult, s.alike
 }
 
 // Flags returns the actions.

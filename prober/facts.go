@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -26,7 +26,7 @@ func (v view) facts(c *v1.Container) facts {
 		if now := instance(v.observed, c.Name); now != nil {
 			f.id, f.startedAt = now.ID, now.StartedAt
 			f.running = now.State == runtime.ContainerRunning
-			f.final = now.State == runtime.ContainerExited && restart.After(v.pod, c, now.ExitCode) == restart.Final
+			f.final = now.State == runtime.ContainerExited && podspec.ActionAfterExit(v.pod, c, now.ExitCode) == podspec.NoRestart
 		}
 		return f
 	}
@@ -42,7 +42,7 @@ func (v view) facts(c *v1.Container) facts {
 		f.startedAt = now.State.Running.StartedAt.Time
 	}
 	if end := now.State.Terminated; end != nil {
-		f.final = restart.After(v.pod, c, end.ExitCode) == restart.Final
+		f.final = podspec.ActionAfterExit(v.pod, c, end.ExitCode) == podspec.NoRestart
 	}
 	return f
 }
@@ -91,7 +91,7 @@ func find(statuses []v1.ContainerStatus, name string) *v1.ContainerStatus {
 
 // passedInStatus reports whether the pod status, which this agent wrote before a restart,
 // reports the instance as ready or started.
-func passedInStatus(pod *v1.Pod, container, id string, k Kind) bool {
+func passedInStatus(pod *v1.Pod, container, id string, k ProbeKind) bool {
 	for _, list := range [][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		if s := find(list, container); s != nil && s.ContainerID == id {
 			return k == Readiness && s.Ready || k == Startup && s.Started != nil && *s.Started

@@ -23,7 +23,7 @@ func (m *Manager) Follow(ctx context.Context, handle func(Change)) error {
 	m.followers = append(m.followers, f)
 	for _, p := range m.pods {
 		for _, w := range p.workers {
-			if w.state.known {
+			if w.state.hasResult {
 				f.add(w)
 			}
 		}
@@ -63,7 +63,7 @@ type follower struct {
 type key struct {
 	uid       types.UID
 	container string
-	kind      Kind
+	kind      ProbeKind
 }
 
 // add adds the result of w to the pending changes.

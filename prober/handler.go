@@ -30,7 +30,7 @@ type Handler interface {
 type Target struct {
 	Pod       *v1.Pod       // must not be modified
 	Container *v1.Container // of Pod; its ports and env resolve names
-	Kind      Kind
+	Kind      ProbeKind
 	Probe     *v1.Probe // its periods and thresholds do not concern a Handler
 
 	// ContainerID in the form "<runtime name>://<id>".
@@ -78,8 +78,8 @@ const (
 	grace = 2 * time.Second
 )
 
-// Probe makes one attempt, with up to three tries if the handler returns an error. It is what a
-// Manager does for each attempt, for callers with a schedule of their own. A Target without a
+// Probe makes one attempt, with up to three tries if the handler returns an error, as a Manager does.
+// It is for callers with a schedule of their own. A Target without a
 // Probe is a success; one without a Timeout has that of the Probe. A panic of the handler is an
 // error.
 func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Hooks are called as a [Manager] works, for metrics. Any may be nil. They are called without
-// locks held, from several goroutines, and must not block.
+// locks held, from several goroutines, and must not block or modify the pod.
 type Hooks struct {
 	// Ran is called after each attempt of a probe. The kubelet's prober_probe_total counts
 	// those without an error, as "successful" or "failed", and its
@@ -18,29 +18,21 @@ type Hooks struct {
 
 	// Deferred is called when an attempt is delayed by Config.Limits
 	// (prober_deferred_total).
-	Deferred func(DeferInfo)
+	Deferred func(pod *v1.Pod, container string, kind ProbeKind)
 
 	// Removed is called when a probe has ended; its metric series should be deleted.
-	Removed func(pod *v1.Pod, container string, kind Kind)
+	Removed func(pod *v1.Pod, container string, kind ProbeKind)
 }
 
 // AttemptInfo describes one attempt of a probe.
 type AttemptInfo struct {
 	Pod       *v1.Pod // must not be modified
 	Container string
-	Kind      Kind
+	Kind      ProbeKind
 	Result    runtime.ProbeResult // ProbeUnknown if there is an error
 	Err       error               // the attempt could not be carried out
 	Duration  time.Duration
 
 	// Lag is the delay between the scheduled time and the start.
 	Lag time.Duration
-}
-
-// DeferInfo describes an attempt that is delayed.
-type DeferInfo struct {
-	Pod       *v1.Pod // must not be modified
-	Container string
-	Kind      Kind
-	Exec      bool // an exec probe
 }

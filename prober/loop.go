@@ -157,7 +157,7 @@ func (m *Manager) observeLocked(w *worker, v view, now time.Time) {
 		m.timers.drop(w)
 		w.since = w.wake
 		if m.cfg.Hooks.Deferred != nil && m.budget.full(w, now) {
-			m.deferred = append(m.deferred, w.deferInfo())
+			m.deferred = append(m.deferred, w.hookCall())
 		}
 		m.budget.queue(w)
 		return

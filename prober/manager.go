@@ -29,8 +29,8 @@ type Manager struct {
 	store  store
 
 	followers []*follower
-	removed   []removal   // for Hooks.Removed, called by unlock
-	deferred  []DeferInfo // for Hooks.Deferred, called by unlock
+	removed   []hookCall // of Hooks.Removed, made by unlock
+	deferred  []hookCall // of Hooks.Deferred, made by unlock
 }
 
 // New returns a Manager, or an error that names an invalid field of cfg. No probe runs before
@@ -85,6 +85,6 @@ func (m *Manager) unlock() {
 		m.cfg.Hooks.Removed(r.pod, r.container, r.kind)
 	}
 	for _, d := range deferred {
-		m.cfg.Hooks.Deferred(d)
+		m.cfg.Hooks.Deferred(d.pod, d.container, d.kind)
 	}
 }

@@ -19,7 +19,7 @@ func (m *Manager) Results(pod *v1.Pod) *runtime.ProbeResults {
 	}
 	for _, w := range p.workers {
 		switch {
-		case !w.state.known:
+		case !w.state.hasResult:
 		case w.kind == Liveness:
 			setResult(&results.Liveness, w)
 		case w.kind == Startup:
@@ -57,7 +57,7 @@ func (m *Manager) Containers(uid types.UID) map[string]runtime.ProbeStatus {
 		result := runtime.ProbeUnknown
 		if id := v.facts(w.container).id; id != w.state.id {
 			outdated, result = true, m.before(w, id)
-		} else if w.state.known {
+		} else if w.state.hasResult {
 			result = w.state.result
 		}
 		switch w.kind {

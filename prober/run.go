@@ -108,20 +108,18 @@ func (m *Manager) finished(w *worker, t Target, r Attempt, canceled bool) (newEr
 	return newError
 }
 
-// A removal has the arguments of Hooks.Removed.
-type removal struct {
+// A hookCall has the arguments of Hooks.Removed or Hooks.Deferred.
+type hookCall struct {
 	pod       *v1.Pod
 	container string
-	kind      Kind
+	kind      ProbeKind
 }
 
 // removeLocked schedules a call of Hooks.Removed.
 func (m *Manager) removeLocked(w *worker) {
 	if m.cfg.Hooks.Removed != nil {
-		m.removed = append(m.removed, removal{w.pod.pod, w.container.Name, w.kind})
+		m.removed = append(m.removed, w.hookCall())
 	}
 }
 
-func (w *worker) deferInfo() DeferInfo {
-	return DeferInfo{Pod: w.pod.pod, Container: w.container.Name, Kind: w.kind, Exec: w.probe.Exec != nil}
-}
+func (w *worker) hookCall() hookCall { return hookCall{w.pod.pod, w.container.Name, w.kind} }

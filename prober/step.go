@@ -35,9 +35,9 @@ type state struct {
 	id    string
 	phase phase
 
-	// known is true if there is a result, which may be ProbeUnknown.
-	known  bool
-	result runtime.ProbeResult
+	// hasResult is true if there is a result, which may be ProbeUnknown.
+	hasResult bool
+	result    runtime.ProbeResult
 
 	// last is the outcome of the last attempt, and alike the number of consecutive equal
 	// outcomes.
@@ -72,7 +72,7 @@ type actions struct {
 }
 
 // initial is the result before the first attempt (rule prober-14).
-func (k Kind) initial() runtime.ProbeResult {
+func (k ProbeKind) initial() runtime.ProbeResult {
 	switch k {
 	case Readiness:
 		return runtime.ProbeFailure
@@ -85,7 +85,7 @@ func (k Kind) initial() runtime.ProbeResult {
 
 // observe is the transition for an observation of the container. The order of the checks is the
 // kubelet's (rule prober-11). A worker may make an attempt only if it is probing afterwards.
-func (s state) observe(k Kind, f facts) (state, actions) {
+func (s state) observe(k ProbeKind, f facts) (state, actions) {
 	var a actions
 	switch {
 	case f.finished:
@@ -133,7 +133,7 @@ func (s state) observe(k Kind, f facts) (state, actions) {
 
 // judge is the transition for the outcome of an attempt on the instance id. Attempts that
 // returned an error have no effect.
-func (s state) judge(k Kind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
+func (s state) judge(k ProbeKind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
 	var a actions
 	if s.phase != probing || id != s.id {
 		return s, a // the instance is not probed any more
@@ -156,8 +156,8 @@ func (s state) judge(k Kind, t Timing, id string, r runtime.ProbeResult) (state,
 
 // set makes r the result of s.
 func (a *actions) set(s *state, r runtime.ProbeResult) {
-	a.changed = a.changed || !s.known || s.result != r
-	s.known, s.result = true, r
+	a.changed = a.changed || !s.hasResult || s.result != r
+	s.hasResult, s.result = true, r
 }
 
 // end ends the worker: its result is dropped after a last change was delivered.
@@ -166,6 +166,6 @@ func (s state) end(a actions) (state, actions) {
 		return s, actions{}
 	}
 	a.end = true
-	s.phase, s.known, s.alike = ended, false, 0
+	s.phase, s.hasResult, s.alike = ended, false, 0
 	return s, a
 }

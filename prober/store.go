@@ -44,7 +44,7 @@ type resultRecord struct {
 }
 
 // of returns the field for a kind of probe.
-func (r *resultRecord) of(k Kind) **bool {
+func (r *resultRecord) of(k ProbeKind) **bool {
 	if k == Startup {
 		return &r.Startup
 	}
@@ -184,7 +184,7 @@ func (m *Manager) records(now time.Time) (map[string]resultRecord, bool) {
 	}
 	for _, p := range m.pods {
 		for _, w := range p.workers {
-			if !w.state.known || w.kind == Liveness || w.state.result == runtime.ProbeUnknown {
+			if !w.state.hasResult || w.kind == Liveness || w.state.result == runtime.ProbeUnknown {
 				continue
 			}
 			r := records[w.state.id]

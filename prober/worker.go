@@ -27,7 +27,7 @@ type probedPod struct {
 type worker struct {
 	pod       *probedPod
 	container *v1.Container // of pod.pod
-	kind      Kind
+	kind      ProbeKind
 	probe     *v1.Probe // of container
 	timing    Timing
 
@@ -38,7 +38,7 @@ type worker struct {
 	// slot is the time of the next attempt by the period, wake that time with jitter, or,
 	// for a worker that is not probing, the time of its next inspection.
 	slot, wake time.Time
-	index      int // in the timers, -1 if it is not there
+	index      int // in the timers, -1 if it has no timer
 
 	// fresh is true until the first attempt on this instance is scheduled.
 	fresh bool
@@ -113,7 +113,7 @@ func (w *worker) next(now time.Time, jitter float64, rand func() float64) {
 // passed reports whether the instance has no startup probe or has passed it.
 func (w *worker) passed(id string) bool {
 	s := w.started
-	return s == nil || s.state.id == id && s.state.known && s.state.result == runtime.ProbeSuccess
+	return s == nil || s.state.id == id && s.state.hasResult && s.state.result == runtime.ProbeSuccess
 }
 
 // cancelAttempt cancels the queued or running attempt.

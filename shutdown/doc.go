@@ -7,14 +7,14 @@
 // statuses are recorded or the time is up.
 //
 // Triggers are systemd's logind (package logind), a signal ([Signals]), the program itself or
-// its HTTP handler ([Manual], [HTTP]), and any source that can be polled, such as a cloud's
-// metadata service ([Poll]).
+// its HTTP handler ([Manual]), and any source that can be polled, such as a cloud's metadata
+// service ([Poll]).
 //
 // # Usage
 //
 // ExampleManager is such a program with a pod in memory:
 //
-//	groups, err := shutdown.Simple(30*time.Second, 10*time.Second)
+//	groups, err := shutdown.NewGroups(30*time.Second, 10*time.Second)
 //	…
 //	m, err := shutdown.New(shutdown.Config{
 //		Policy:   shutdown.Policy{Groups: groups},
@@ -23,7 +23,7 @@
 //		Kill: func(ctx context.Context, k shutdown.Kill) error {
 //			// The error must be non-nil if any container of the pod may still run.
 //			_, err := workers.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Termination(), Timeout: time.Hour,
+//				GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: time.Hour,
 //			})
 //			return err
 //		},
@@ -71,6 +71,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md describes how to migrate.
+// Growing: a minor version may change the API, and CHANGELOG.md describes how to migrate.
 package shutdown

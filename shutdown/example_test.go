@@ -11,17 +11,17 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// Plan returns the order in which pods are terminated; Grace their grace periods.
+// Plan returns the order in which pods are terminated, and GracePeriodSeconds their grace periods.
 func ExamplePolicy_Plan() {
-	groups, err := shutdown.Simple(30*time.Second, 10*time.Second)
+	groups, err := shutdown.NewGroups(30*time.Second, 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
 	policy := shutdown.Policy{Groups: groups}
-	pods := []*v1.Pod{podOf("dns", shutdown.CriticalPriority, 5), podOf("web", 0, 60), podOf("job", 100, 1)}
+	pods := []*v1.Pod{podOf("dns", 2_000_000_000, 5), podOf("web", 0, 60), podOf("job", 100, 1)}
 	for _, batch := range policy.Plan(pods) {
 		for _, pod := range batch.Pods {
-			fmt.Printf("priority %d up: %s within %d s\n", batch.Priority, pod.Name, shutdown.Grace(pod, batch.Period))
+			fmt.Printf("priority %d up: %s within %d s\n", batch.Priority, pod.Name, batch.GracePeriodSeconds(pod))
 		}
 	}
 	fmt.Println("a shutdown takes at most", policy.Total())

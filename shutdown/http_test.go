@@ -17,7 +17,7 @@ import (
 
 func TestOnlyReadersOfTheTokenFileCanBeginAShutdown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
-	trigger, err := shutdown.NewHTTP(file)
+	trigger, err := shutdown.NewManual(file)
 	require.NoError(t, err)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -44,6 +44,6 @@ func TestOnlyReadersOfTheTokenFileCanBeginAShutdown(t *testing.T) {
 	assert.Equal(t, http.StatusAccepted, call(http.MethodPost, http.Header{name: {token}}).Code)
 	assert.JSONEq(t, `{"stopping":true,"done":false}`, call(http.MethodGet, http.Header{}).Body.String())
 	assert.Equal(t, http.StatusOK, call(http.MethodDelete, http.Header{name: {token}}).Code)
-	_, err = shutdown.NewHTTP(filepath.Join(file, "token"))
+	_, err = shutdown.NewManual(filepath.Join(file, "token"))
 	assert.Error(t, err)
 }

@@ -30,7 +30,7 @@ type Config struct {
 	// modified.
 	Pods func() []*v1.Pod
 
-	// Kill terminates a pod with the status of [Termination]. Required. It must block until
+	// Kill terminates a pod with the status of [Kill.Termination]. Required. It must block until
 	// no container of the pod runs or ctx is done, and must continue the termination in the
 	// latter case. It is called on a goroutine for each pod, and again with a shorter grace
 	// period if the machine turns out to stop earlier.
@@ -134,7 +134,7 @@ func (m *Manager) Err() error {
 // Admit implements podworker.Admitter: it rejects all pods during a shutdown.
 func (m *Manager) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	if m.Err() != nil {
-		return &runtime.Rejection{Reason: NodeShutdown, Message: messageNodeShutdown}
+		return &runtime.Rejection{Reason: ReasonNodeShutdown, Message: messageNodeShutdown}
 	}
 	return nil
 }

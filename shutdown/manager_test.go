@@ -19,7 +19,7 @@ import (
 )
 
 // twoGroups have 20 and 10 seconds.
-var twoGroups = shutdown.Policy{Groups: []shutdown.Group{{0, 20 * s}, {shutdown.CriticalPriority, 10 * s}}}
+var twoGroups = shutdown.Policy{Groups: []shutdown.Group{{0, 20 * s}, {2_000_000_000, 10 * s}}}
 
 func webAndDNS() []*v1.Pod { return []*v1.Pod{podOf("web", 0, 30), podOf("dns", 2_000_000_000, 5)} }
 

@@ -13,6 +13,8 @@ import (
 // zero value is ready to use. Its methods are safe for concurrent use and may be called before
 // Watch.
 type Manual struct {
+	handler http.Handler // authorizes requests and calls serve; nil without a token
+
 	mu       sync.Mutex // guards the fields below
 	deadline time.Time
 	stopped  chan struct{} // nil: not stopping; otherwise closed when the pods have terminated
@@ -96,8 +98,18 @@ func (m *Manual) release(stopped chan struct{}) {
 
 // ServeHTTP controls the shutdown. POST starts one, with ?deadline=90s if the machine stops after
 // that time; it responds immediately, or with ?wait=true when the pods have terminated. DELETE
-// cancels it, GET returns its state. Requests are not authorized; [HTTP] requires a token.
+// cancels it, GET returns its state. Requests are not authorized unless m was constructed by
+// [NewManual].
 func (m *Manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if m.handler != nil {
+		m.handler.ServeHTTP(w, r)
+		return
+	}
+	m.serve(w, r)
+}
+
+// serve is ServeHTTP without authorization.
+func (m *Manual) serve(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodDelete:

@@ -6,12 +6,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// NodeShutdown is the reason of a pod that is rejected during a shutdown.
-const NodeShutdown = "NodeShutdown"
+// ReasonNodeShutdown is the reason of a pod that is rejected during a shutdown.
+const ReasonNodeShutdown = "NodeShutdown"
 
 // The kubelet's reasons and messages.
 const (
@@ -27,13 +27,13 @@ const (
 // ErrShuttingDown is the reason why the node is not ready during a shutdown.
 var ErrShuttingDown = errors.New("node is shutting down")
 
-// Termination returns the reason and message of the final status of a pod that is terminated by
-// a shutdown. A pod that has already succeeded keeps its status.
-func Termination() runtime.Termination {
+// Termination returns the reason and message of the pod's final status. A pod that has already
+// succeeded keeps its status.
+func (Kill) Termination() runtime.Termination {
 	return runtime.Termination{Failed: true, Reason: reasonTerminated, Message: messageTerminated, Disruption: messageTerminated}
 }
 
-// A Batch has pods that are terminated concurrently.
+// A Batch has the pods of a group, which are terminated concurrently.
 type Batch struct {
 	Group
 	Pods []*v1.Pod
@@ -66,7 +66,7 @@ func (p Policy) Plan(pods []*v1.Pod) []Batch {
 // groupOf returns the index of the last of the sorted groups whose priority is not above the
 // pod's; the first group if all are.
 func groupOf(groups []Group, pod *v1.Pod) int {
-	priority := qos.Priority(pod)
+	priority := podspec.Priority(pod)
 	at := 0
 	for i, g := range groups {
 		if g.Priority <= priority {
@@ -76,10 +76,10 @@ func groupOf(groups []Group, pod *v1.Pod) int {
 	return at
 }
 
-// Grace returns the grace period of a pod in seconds if the given time is left: its own grace
-// period if that is shorter.
-func Grace(pod *v1.Pod, left time.Duration) int64 {
-	seconds := int64(max(left, 0).Seconds())
+// gracePeriodSeconds returns the grace period of a pod in seconds if the given time remains: its own
+// grace period if that is shorter.
+func gracePeriodSeconds(pod *v1.Pod, remaining time.Duration) int64 {
+	seconds := int64(max(remaining, 0).Seconds())
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
 		return min(*own, seconds)
 	}

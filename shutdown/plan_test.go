@@ -36,15 +36,15 @@ func TestTheSimpleConfigurationIsTwoGroups(t *testing.T) {
 		"sh-2 two groups":               {30 * s, 10 * s, []shutdown.Group{{0, 20 * s}, {2_000_000_000, 10 * s}}, true, ""},
 		"sh-2 nothing for the critical": {30 * s, 0, []shutdown.Group{{0, 30 * s}, {2_000_000_000, 0}}, true, ""},
 		"sh-2 all for the critical":     {10 * s, 10 * s, []shutdown.Group{{0, 0}, {2_000_000_000, 10 * s}}, true, ""},
-		"sh-2 more than there is":       {10 * s, 30 * s, nil, false, "shutdown: the grace period of critical pods is 30s, which is more than that in all, 10s"},
-		"sh-2 only for the critical":    {0, 10 * s, nil, false, "shutdown: the grace period of critical pods is 10s, which is more than that in all, 0s"},
-		"sh-2 a fraction more":          {10 * s, 10*s + 1, nil, false, "shutdown: the grace period of critical pods is 10.000000001s, which is more than that in all, 10s"},
-		"sh-2 less than nothing":        {-s, 0, nil, false, "shutdown: the grace period in all is -1s: want 0, or 1s at least"},
-		"sh-2 less than a second":       {10 * s, s / 2, nil, false, "shutdown: the grace period of critical pods is 500ms: want 0, or 1s at least"},
+		"sh-2 more than there is":       {10 * s, 30 * s, nil, false, "shutdown: grace period of critical pods 30s exceeds the total grace period 10s"},
+		"sh-2 only for the critical":    {0, 10 * s, nil, false, "shutdown: grace period of critical pods 10s exceeds the total grace period 0s"},
+		"sh-2 a fraction more":          {10 * s, 10*s + 1, nil, false, "shutdown: grace period of critical pods 10.000000001s exceeds the total grace period 10s"},
+		"sh-2 less than nothing":        {-s, 0, nil, false, "shutdown: invalid grace period -1s: must be 0 or at least 1s"},
+		"sh-2 less than a second":       {10 * s, s / 2, nil, false, "shutdown: invalid grace period of critical pods 500ms: must be 0 or at least 1s"},
 		"sh-2 whole seconds":            {30*s + 900*time.Millisecond, 9*s + 999*time.Millisecond, []shutdown.Group{{0, 21 * s}, {2_000_000_000, 9 * s}}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups, err := shutdown.Simple(tc.total, tc.critical)
+			groups, err := shutdown.NewGroups(tc.total, tc.critical)
 			if tc.fails != "" {
 				require.EqualError(t, err, tc.fails)
 			} else {
@@ -103,13 +103,15 @@ func TestGraceIsTheLessOfThePodsAndTheGroups(t *testing.T) { // sh-8
 		"less than no time": {30, -s, 0},
 		"the pod's is zero": {0, 20 * s, 0},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, shutdown.Grace(podOf("a", 0, tc.pod), tc.time)) })
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, shutdown.Group{Period: tc.time}.GracePeriodSeconds(podOf("a", 0, tc.pod)))
+		})
 	}
 }
 
-func TestTheStatusSaysThatTheNodeShutDown(t *testing.T) { // sh-9
+func TestTheFinalStatusHasTheReasonOfTheShutdown(t *testing.T) { // sh-9
 	const message = "Pod was terminated in response to imminent node shutdown."
-	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Termination())
+	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Kill{}.Termination())
 }
 
 func TestTheTotalIsTheSum(t *testing.T) {

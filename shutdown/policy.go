@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
-)
+	v1 "k8s.io/api/core/v1"
 
-// CriticalPriority is the lowest priority of critical pods.
-const CriticalPriority = qos.SystemCriticalPriority
+	"github.com/kubeparts/kubeparts/internal/podspec"
+)
 
 // maxPropagation is the maximum of Policy.Propagation.
 const maxPropagation = 30 * time.Second
@@ -24,6 +23,10 @@ type Group struct {
 	// takes no time.
 	Period time.Duration
 }
+
+// GracePeriodSeconds returns the grace period of a pod of the group in seconds: g.Period, or the pod's
+// own grace period if that is shorter.
+func (g Group) GracePeriodSeconds(pod *v1.Pod) int64 { return gracePeriodSeconds(pod, g.Period) }
 
 // A Policy is the operator's configuration. The zero value disables graceful shutdown: the
 // machine is not delayed, and all pods are admitted.
@@ -46,24 +49,24 @@ type Policy struct {
 	Flush time.Duration
 }
 
-// Simple returns the two groups of a kubelet's shutdownGracePeriod and
+// NewGroups returns the two groups of a kubelet's shutdownGracePeriod and
 // shutdownGracePeriodCriticalPods. Critical pods are terminated last; critical is their part of
 // total. Fractions of a second are dropped. If both are zero, there are no groups. As the
 // kubelet, it returns an error if critical exceeds total, or if one of them is negative or
 // positive and shorter than a second.
-func Simple(total, critical time.Duration) ([]Group, error) {
-	for name, d := range map[string]time.Duration{"in all": total, "of critical pods": critical} {
+func NewGroups(total, critical time.Duration) ([]Group, error) {
+	for name, d := range map[string]time.Duration{"grace period": total, "grace period of critical pods": critical} {
 		if d != 0 && d < time.Second {
-			return nil, fmt.Errorf("shutdown: the grace period %s is %v: want 0, or 1s at least", name, d)
+			return nil, fmt.Errorf("shutdown: invalid %s %v: must be 0 or at least 1s", name, d)
 		}
 	}
 	switch {
 	case critical > total:
-		return nil, fmt.Errorf("shutdown: the grace period of critical pods is %v, which is more than that in all, %v", critical, total)
+		return nil, fmt.Errorf("shutdown: grace period of critical pods %v exceeds the total grace period %v", critical, total)
 	case total == 0:
 		return nil, nil
 	}
-	return []Group{{0, whole(total) - whole(critical)}, {CriticalPriority, whole(critical)}}, nil
+	return []Group{{0, whole(total) - whole(critical)}, {podspec.SystemCriticalPriority, whole(critical)}}, nil
 }
 
 func whole(d time.Duration) time.Duration { return d.Truncate(time.Second) }

@@ -126,7 +126,7 @@ func (m *Manager) kill(ctx context.Context, pod *v1.Pod, times *schedule) error 
 	started := time.Now()
 	var grace int64
 	err := times.try(ctx, byUntil, func(ctx context.Context, until time.Time) error {
-		grace = Grace(pod, time.Until(until).Round(time.Second)) // the remaining time may be slightly less than a second
+		grace = gracePeriodSeconds(pod, time.Until(until).Round(time.Second)) // the remaining time may be slightly less than a second
 		return m.cfg.Kill(ctx, Kill{Pod: pod, GracePeriodSeconds: grace})
 	})
 	if err == nil && m.cfg.Cleaned != nil {

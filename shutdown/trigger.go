@@ -6,8 +6,8 @@ import (
 )
 
 // A Trigger reports that the machine is about to stop: logind (package shutdown/logind), a
-// signal ([Signals]), the program itself or its HTTP handler ([Manual], [HTTP]), or a polled
-// source ([Poll]).
+// signal ([Signals]), the program itself or its HTTP handler ([Manual]), or a polled source
+// ([Poll]).
 //
 // A [Manager] calls Watch on a goroutine of its own, and again with a backoff after it has
 // returned an error.

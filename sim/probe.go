@@ -32,7 +32,7 @@ func (b Behaviour) declareProbes(c *v1.Container) {
 
 // passes reports whether a probe of a container with this behavior succeeds at a
 // time after its start.
-func (b Behaviour) passes(kind prober.Kind, age time.Duration) bool {
+func (b Behaviour) passes(kind prober.ProbeKind, age time.Duration) bool {
 	switch kind {
 	case prober.Startup:
 		return age >= b.UpAfter
@@ -47,7 +47,7 @@ func (b Behaviour) passes(kind prober.Kind, age time.Duration) bool {
 type ProbeRun struct {
 	Container   string
 	ContainerID string
-	Kind        prober.Kind
+	Kind        prober.ProbeKind
 	Success     bool
 }
 
@@ -107,7 +107,7 @@ func (r *run) probe(a *Agent, t prober.Target, well bool) bool {
 // A probeKey names one probe of one instance of a container.
 type probeKey struct {
 	id   string
-	kind prober.Kind
+	kind prober.ProbeKind
 }
 
 // A probeTruth is the result that the runs of a probe amount to.
@@ -147,7 +147,7 @@ func (p *podTruth) probed(t *truth, e *Entry) {
 
 // passed reports whether the result of the probe of an instance is success, or its
 // container has no such probe.
-func (p *podTruth) passed(spec *v1.Container, id string, kind prober.Kind) bool {
+func (p *podTruth) passed(spec *v1.Container, id string, kind prober.ProbeKind) bool {
 	s := p.probe[probeKey{id, kind}]
 	return kind.Probe(spec) == nil || s != nil && s.known && s.success
 }

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -98,7 +98,7 @@ func Compute(f Facts) v1.PodStatus {
 
 	s := v1.PodStatus{
 		ObservedGeneration: max(pod.Generation, prev.ObservedGeneration),
-		QOSClass:           qos.Class(pod),
+		QOSClass:           podspec.QOSClass(pod),
 		StartTime:          startTime(&f, prev),
 
 		// Owned by other writers.

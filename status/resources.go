@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -25,8 +25,8 @@ func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 			// The runtime may not report a request; a limit that it does not
 			// report is not in effect.
-			setActual(&actual.Requests, now.Resources.Requests, name, qos.MinCPURequest)
-			if !setActual(&actual.Limits, now.Resources.Limits, name, qos.MinCPULimit) {
+			setActual(&actual.Requests, now.Resources.Requests, name, podspec.MinCPURequest)
+			if !setActual(&actual.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
 				delete(actual.Limits, name)
 			}
 		}

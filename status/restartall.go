@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
-	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -25,7 +24,7 @@ func restartAllTriggered(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	}
 	for c := range podspec.Containers(pod) {
 		now, _ := instances(observed, c.Name)
-		if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && restart.RestartsAll(c, now.ExitCode) {
+		if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && podspec.RestartsAll(c, now.ExitCode) {
 			return true
 		}
 	}
@@ -53,7 +52,7 @@ func restarting(f *conditionFacts) v1.PodCondition {
 // containers restart: it has run, and the restart is in progress, was in progress at the last report, or
 // was reported for the container. If a start was attempted since, its result is reported instead.
 func removedByRestartAll(f *Facts, old *v1.ContainerStatus) bool {
-	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !restart.MayRestartAll(f.Pod) {
+	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !podspec.MayRestartAll(f.Pod) {
 		return false
 	}
 	if _, tried := f.Waiting[old.Name]; tried {

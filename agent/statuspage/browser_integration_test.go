@@ -72,7 +72,7 @@ func busyNode(t *testing.T) string {
 	})
 	require.NoError(t, err)
 	for i := range 3 {
-		history.EvictionPass(eviction.PassInfo{Result: eviction.Result{Plan: &eviction.Plan{
+		history.EvictionPass(eviction.PassInfo{Result: eviction.PassResult{Plan: &eviction.Plan{
 			At: time.Now().Add(time.Duration(i-3) * 10 * time.Second), Observations: []eviction.Observation{{Signal: eviction.PIDAvailable, Available: int64(900 - i), Capacity: 1000}},
 		}}})
 	}

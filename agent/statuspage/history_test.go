@@ -113,7 +113,7 @@ func TestMeasurementsAreKept(t *testing.T) {
 		if i == 499 {
 			p.Met = []eviction.MetThreshold{{Threshold: thresholds[1], Since: at.Add(-time.Minute)}}
 		}
-		r.EvictionPass(eviction.PassInfo{Result: eviction.Result{Plan: p}})
+		r.EvictionPass(eviction.PassInfo{Result: eviction.PassResult{Plan: p}})
 	}
 	signals, err := r.lastSignals(thresholds)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -98,7 +98,7 @@ func (h *Handler) containers(pod *v1.Pod, status *v1.PodStatus) (all []page.Cont
 	}
 	for i := range pod.Spec.InitContainers {
 		c, kind := &pod.Spec.InitContainers[i], "init"
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			kind = "sidecar"
 		}
 		add(kind, c, status.InitContainerStatuses)
@@ -148,7 +148,7 @@ func (h *Handler) probes(uid types.UID, c *v1.Container) (all []page.Probe) {
 	if m == nil {
 		return nil
 	}
-	for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
+	for _, kind := range []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness} {
 		spec := kind.Probe(c)
 		if spec == nil {
 			continue

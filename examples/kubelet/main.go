@@ -101,7 +101,7 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 		cfg.Host.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{Signals: signals[1:], Received: terms, Done: stop}}, signals[:1]
 	case o.shutdownOn == "http" && local:
 		cfg.Adjust.Shutdown = func(s *shutdown.Config) error { // after RootDir was locked
-			trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
+			trigger, err := shutdown.NewManual(filepath.Join(o.RootDir, "shutdown-token"))
 			s.Triggers = []shutdown.Trigger{trigger}
 			page.Handle("/shutdown", trigger)
 			return err

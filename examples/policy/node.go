@@ -98,7 +98,7 @@ func (r *replica) usage(now time.Time) int64 {
 func simulate(seed uint64, rank func(s eviction.Signal, a, b *eviction.Candidate) (int, string)) (out outcome) {
 	all := newReplicas(seed)
 	policy := eviction.Policy{Thresholds: []eviction.Threshold{{Signal: eviction.MemoryAvailable, Value: eviction.Value{Percentage: 0.05}}}}
-	var state eviction.State
+	var state eviction.PlanState
 	for now := start; now.Before(start.Add(12 * time.Hour)); now = now.Add(period) {
 		in := eviction.Inputs{Policy: policy, Rank: rank, Now: now, State: state, Summary: new(statsapi.Summary)}
 		var used int64

@@ -258,16 +258,16 @@ func typeName(of reflect.Type) string {
 	return of.Name()
 }
 
-const head = `# What a node does about the fields of a pod
+const head = `# Support for the fields of a pod
 
 Made by ` + "`go test ./internal/podfields -update`" + ` from internal/podfields/fields.txt and the types of k8s.io/api. The same test fails if
 a field has no row, if a test that is named does not exist, or if this file is out of date.
 
 - **honored**: the node acts on it. The proof is a test, or a pod in runtime/cri/podconfig/testdata/pods for which a test
   shows that the CRI request differs without the field.
-- **refused**: a pod that has it does not start, for the reason given.
+- **refused**: a pod that has it is rejected, with the reason.
 - **warned**: it has no effect, and the reference agent reports it in an event (` + "`admission.IgnoredFields`" + `).
-- **elsewhere**: it is not for the node, and a kubelet does nothing about it either. Fields below it are not listed.
+- **elsewhere**: it is handled by another component, and has no effect in a kubelet either. Fields below it are not listed.
 
-A type that several fields have is listed once. The rows of Container hold for init and ephemeral containers.
+A type that several fields have is listed once. The rows of Container apply to init and ephemeral containers as well.
 `

@@ -74,7 +74,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 // shutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,
 // sh-3).
 func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
-	groups, err := shutdown.Simple(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
+	groups, err := shutdown.NewGroups(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("shutdownGracePeriod, shutdownGracePeriodCriticalPods: %w", err)
 	}
@@ -92,7 +92,7 @@ func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, er
 func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 	return func(uid types.UID) status.Unready {
 		if m.Unready(uid) {
-			return status.Unready{Reason: shutdown.NodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
+			return status.Unready{Reason: shutdown.ReasonNodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
 		}
 		return status.Unready{}
 	}
@@ -103,7 +103,7 @@ func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 	return func(ctx context.Context, k shutdown.Kill) error {
 		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: shutdown.Termination(), Timeout: math.MaxInt64,
+			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: math.MaxInt64,
 		})
 		return err
 	}

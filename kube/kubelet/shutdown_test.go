@@ -16,9 +16,9 @@ import (
 func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 	for lines, want := range map[string][]shutdown.Group{
 		"":                           nil,
-		"shutdownGracePeriod: 30s\n": {{Priority: 0, Period: 30 * time.Second}, {Priority: shutdown.CriticalPriority}},
+		"shutdownGracePeriod: 30s\n": {{Priority: 0, Period: 30 * time.Second}, {Priority: 2_000_000_000}},
 		"shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n": {
-			{Priority: 0, Period: 20 * time.Second}, {Priority: shutdown.CriticalPriority, Period: 10 * time.Second},
+			{Priority: 0, Period: 20 * time.Second}, {Priority: 2_000_000_000, Period: 10 * time.Second},
 		},
 		"shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 5}, {priority: 100, shutdownGracePeriodSeconds: 7}]\n": {
 			{Priority: 0, Period: 5 * time.Second}, {Priority: 100, Period: 7 * time.Second},

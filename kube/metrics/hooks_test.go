@@ -53,7 +53,7 @@ func (w world) live(t testing.TB) world {
 		r.Pod, r.Container, r.Kind, r.Duration = pod, "nginx", prober.Liveness, second
 		w.Prober().Ran(r)
 	}
-	w.Prober().Deferred(prober.DeferInfo{Kind: prober.Startup})
+	w.Prober().Deferred(nil, "", prober.Startup)
 	e := w.Eviction()
 	e.Passed(eviction.PassInfo{Duration: second})
 	e.Evicted(eviction.Eviction{Signal: "memory.available"})

@@ -37,6 +37,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md describes how to migrate.
+// Growing: a minor version may change the API, and CHANGELOG.md describes how to migrate.
 package logind

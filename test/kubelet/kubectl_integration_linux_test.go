@@ -29,22 +29,22 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 	kubectl := lab.NewKubectl(t, w.control.Kubeconfig)
 	t.Run("together", func(t *testing.T) {
 		for name, test := range map[string]func(desk){
-			"run, get and describe":  kubectlRun,
-			"logs":                   kubectlLogs,
-			"logs across rotations":  kubectlLogsRotated,
-			"exec":                   kubectlExec,
-			"exec in a terminal":     kubectlTerminal,
-			"attach":                 kubectlAttach,
-			"port-forward":           kubectlForward,
-			"cp":                     kubectlCopy,
-			"debug":                  kubectlDebug,
-			"delete with grace":      kubectlDelete,
-			"what the node consumes": kubectlMetrics,
-			"what a scraper gets":    kubectlScrapes,
-			"a static pod":           kubectlStatic,
-			"a certificate to show":  kubectlServing,
-			"anonymous access":       kubectlAnonymous,
-			"a node of processes":    kubectlProcesses,
+			"run, get and describe": kubectlRun,
+			"logs":                  kubectlLogs,
+			"logs across rotations": kubectlLogsRotated,
+			"exec":                  kubectlExec,
+			"exec in a terminal":    kubectlTerminal,
+			"attach":                kubectlAttach,
+			"port-forward":          kubectlForward,
+			"cp":                    kubectlCopy,
+			"debug":                 kubectlDebug,
+			"delete with grace":     kubectlDelete,
+			"usage of the node":     kubectlMetrics,
+			"what a scraper gets":   kubectlScrapes,
+			"a static pod":          kubectlStatic,
+			"a certificate to show": kubectlServing,
+			"anonymous access":      kubectlAnonymous,
+			"a node of processes":   kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -183,7 +183,7 @@ var groups = []group{
 		{name: "oomScoreAdj", doc: "OOM score adjustment of the kubelet, -1000 to 1000", def: "-999", flag: "oom-score-adj"},
 		{name: "maxOpenFiles", doc: "limit of open files of the kubelet", def: "1000000", flag: "max-open-files"},
 		{name: "logging.format", doc: "text or json", def: "text", flag: "logging-format"},
-		{name: "logging.verbosity", doc: "0: warnings and errors; 2: what the kubelet does; 4: everything", flag: "v"},
+		{name: "logging.verbosity", doc: "0: warnings and errors; 2: information; 4: everything", flag: "v"},
 		{name: "logging.vmodule", effect: ignored, doc: "logging.verbosity applies to all packages"},
 		{name: "logging.flushFrequency", effect: ignored, doc: "lines are written immediately"},
 		{name: "logging.options", effect: ignored, doc: "logs are written to stderr, immediately"},

@@ -7,6 +7,6 @@ import (
 )
 
 func TestImportsStayLight(t *testing.T) {
-	// 400 and the packages that it shares with kube/server.
+	// 400 and the packages that it shares with kube/server: streamserver, gate and runonce.
 	deptest.Closure{Package: "runtime/cri/serve", Max: 403, House: []string{"runtime", "internal/gate", "internal/runonce", "runtime/cri/streamserver"}}.Check(t)
 }
