@@ -153,8 +153,7 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// PLEG returns the generator of pod lifecycle events, which holds what the runtime
-// reported of each pod.
+// PLEG returns the generator of pod lifecycle events, which caches the status of each pod.
 func (a *Agent) PLEG() *pleg.Generator { return a.changes }
 
 // Health returns the result of the periodic checks of the runtime; nil if the

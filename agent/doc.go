@@ -40,7 +40,7 @@
 //
 //   - New starts nothing, opens nothing and calls neither the runtime nor a source.
 //   - An agent that stops or is killed leaves the pods running. The next agent
-//     takes them over from what the runtime reports, and what the sources specify.
+//     takes them over according to the runtime and the sources.
 //   - A component whose Run fails stops the agent: Run returns its error after
 //     the other components have returned.
 //   - The status of a pod is delivered at least once, in order. Statuses that are

@@ -18,28 +18,28 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// A CheckpointConfig says which source to remember, and where.
+// CheckpointConfig configures a [Checkpoint].
 type CheckpointConfig struct {
-	// Source whose sets are remembered. Required.
+	// Source is the source whose sets are written to the file. Required.
 	Source PodSource
 
-	// Path of the record; its directory has to exist. Required. It holds the
-	// pods in full, but for their managedFields, with what secrets their specs have,
-	// and only its owner may read it. It has at most 256 MiB; a larger set is not
-	// recorded, and the last record remains.
+	// Path is the path of the file, whose directory must exist. Required. The file contains
+	// the complete pods except managedFields, including secrets in their specs, and is
+	// readable by its owner only. Its maximum size is 256 MiB; a larger set is not written,
+	// and the previous file remains.
 	Path string
 
-	// Patience is how long Source is waited for when the agent starts, before
-	// what it said last is delivered in its place. 0: 10 s. Negative: not at all.
-	// Short values start pods again which Source has stopped wanting while the
-	// agent was away; long ones leave the node without pods while Source is.
+	// Patience is how long Run waits for the first set of Source before it passes the pods of
+	// the file instead. Zero means 10 s; a negative value disables the wait. A short value may
+	// restart pods that were deleted while the agent did not run; with a long one the node
+	// has no pods for longer while Source is unavailable.
 	Patience time.Duration
 
-	// StatusEvery is how often the record is written when no more than statuses
-	// have changed. 0: 10 s.
+	// StatusEvery is the minimum time between two writes of the file if only statuses have
+	// changed. Zero means 10 s.
 	StatusEvery time.Duration
 
-	// Logger; nil discards.
+	// Logger receives failures and the use of the file. If nil, logs are discarded.
 	Logger *slog.Logger
 
 	// Restored is called when the pods of the file were passed because Source has not synced.
@@ -51,35 +51,34 @@ type CheckpointConfig struct {
 	Failed func(err error)
 }
 
-// A Checkpoint is a PodSource that remembers what another one said, over restarts
-// of the agent: if that source is away when the agent starts, the node goes on
-// with what it had. As soon as the source speaks, its word counts alone.
+// A Checkpoint is a PodSource that writes the sets of another one to a file. If that source is
+// unavailable when the agent starts, the Checkpoint passes the set of the file; as soon as the source
+// has synced, only its sets are passed.
 //
-// It is for sources that are elsewhere, a [URL] or an API server; a directory is
-// as near as the record. Consider, of an API server, that pods it has deleted or
-// replaced meanwhile start again for as long as it cannot be reached.
+// It is for remote sources: a [URL] or an API server. While an API server cannot be reached, pods that
+// it has deleted or replaced since the last write start again.
 type Checkpoint struct {
 	cfg CheckpointConfig
 
 	mu           sync.Mutex // guards the fields below, and set
-	live         bool       // Source has spoken
-	writtenSpecs []byte     // the pods of the record without statuses, and
-	writtenFull  []byte     // with them
-	pending      []*v1.Pod  // that the record lacks the statuses of; nil: none
-	at           time.Time  // when the record was written
+	live         bool       // Source has synced
+	writtenSpecs []byte     // the pods of the file without statuses
+	writtenFull  []byte     // the same with statuses
+	pending      []*v1.Pod  // pods whose statuses the file does not contain; nil: none
+	at           time.Time  // when the file was written
 }
 
-// maxRecord is the largest record, in bytes: 170 pods of the size that the API server
-// stores at most, and thousands of usual ones.
+// maxRecord is the maximum size of the file in bytes: 170 pods of the maximum size that the API
+// server stores, or thousands of pods of a typical size.
 const maxRecord = 256 << 20
 
-// remembered is what a record holds.
+// checkpointContent is the content of the file.
 type checkpointContent struct {
 	At   time.Time       `json:"at"`
 	Pods json.RawMessage `json:"pods"`
 }
 
-// NewCheckpoint checks cfg. It reads nothing.
+// NewCheckpoint returns a Checkpoint, or an error if cfg is invalid. It does not read the file.
 func NewCheckpoint(cfg CheckpointConfig) (*Checkpoint, error) {
 	if cfg.Source == nil {
 		return nil, errors.New("podsource: CheckpointConfig.Source is nil")
@@ -97,10 +96,10 @@ func NewCheckpoint(cfg CheckpointConfig) (*Checkpoint, error) {
 	return &Checkpoint{cfg: cfg}, nil
 }
 
-// Run runs the source and delivers its sets; if none comes in time, what it said
-// last, once. It returns what the source's Run returns.
+// Run runs the source and passes its sets to set; if it has not synced within Patience, the set of the
+// file is passed once. Run returns the result of the source's Run.
 func (c *Checkpoint) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
-	turn := make(chan struct{}, 1) // held by who delivers: one at a time
+	turn := make(chan struct{}, 1) // a semaphore: set is called by one goroutine at a time
 	c.mu.Lock()
 	c.live = false
 	c.mu.Unlock()
@@ -122,8 +121,7 @@ func (c *Checkpoint) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	})
 }
 
-// standIn delivers the record when the time has come, unless the source has
-// spoken by then.
+// restore passes the pods of the file after Patience, unless the source has synced by then.
 func (c *Checkpoint) restore(ctx context.Context, turn chan struct{}, set func(pods []*v1.Pod)) {
 	timer := time.NewTimer(max(c.cfg.Patience, 0))
 	defer timer.Stop()
@@ -134,10 +132,10 @@ func (c *Checkpoint) restore(ctx context.Context, turn chan struct{}, set func(p
 	}
 	pods, at, err := c.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return // the first time that there is an agent
+		return // no earlier agent has written the file
 	}
 	if err != nil {
-		c.failed("the record of what a source said cannot be read", err)
+		c.failed("Failed to read the checkpoint of a pod source; its pods are not restored", err)
 		return
 	}
 	select {
@@ -152,7 +150,7 @@ func (c *Checkpoint) restore(ctx context.Context, turn chan struct{}, set func(p
 	if live || ctx.Err() != nil {
 		return
 	}
-	c.cfg.Logger.Warn("a pod source has not spoken: what it said last is in force", "path", c.cfg.Path, "at", at, "pods", len(pods))
+	c.cfg.Logger.Warn("Pod source has not synced; using its checkpoint", "path", c.cfg.Path, "at", at, "pods", len(pods))
 	if c.cfg.Restored != nil {
 		c.cfg.Restored(len(pods), at)
 	}
@@ -170,12 +168,12 @@ func (c *Checkpoint) read() (pods []*v1.Pod, at time.Time, err error) {
 	return slices.DeleteFunc(pods, func(p *v1.Pod) bool { return p == nil }), r.At, nil
 }
 
-// remember writes the record, if it would say anything else: at once if a pod has
-// changed, every so often if only statuses have.
+// store writes the file if its content has changed: immediately if a pod has changed, and at most every
+// StatusEvery if only statuses have.
 func (c *Checkpoint) store(pods []*v1.Pod) {
 	specs, whole, err := encode(pods)
 	if err != nil {
-		c.failed("a source's pods cannot be encoded", err)
+		c.failed("Failed to encode the pods of a source; its checkpoint is not updated", err)
 		return
 	}
 	now := time.Now()
@@ -191,7 +189,7 @@ func (c *Checkpoint) store(pods []*v1.Pod) {
 	}
 }
 
-// flush writes what was put off.
+// flush writes the pending statuses.
 func (c *Checkpoint) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,13 +203,13 @@ func (c *Checkpoint) flush() {
 
 func (c *Checkpoint) writeLocked(specs, whole []byte, now time.Time) {
 	if err := checkpoint.WriteMax(c.cfg.Path, checkpointContent{At: now.UTC(), Pods: whole}, maxRecord); err != nil {
-		c.failed("what a source says cannot be recorded", fmt.Errorf("podsource: %w", err))
-		return // the next set tries again
+		c.failed("Failed to write the checkpoint of a pod source; will retry with its next set", fmt.Errorf("podsource: %w", err))
+		return // retried with the next set
 	}
 	c.writtenSpecs, c.writtenFull, c.pending, c.at = specs, whole, nil, now
 }
 
-// encode returns pods as JSON without and with what changes all the time.
+// encode returns pods as JSON, without and with statuses and resource versions.
 func encode(pods []*v1.Pod) (specs, whole []byte, err error) {
 	full, bare := make([]*v1.Pod, 0, len(pods)), make([]*v1.Pod, 0, len(pods))
 	for _, p := range pods {

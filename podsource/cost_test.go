@@ -51,7 +51,7 @@ func TestAnOversizedManifestIsRefusedUnreadAndNamed(t *testing.T) {
 	assert.Less(t, n, uint64(1<<20), "bytes allocated")
 	require.Len(t, files.Problems(), 1)
 	assert.ErrorContains(t, files.Problems()[0].Err, "podsource: "+path+": has 10485")
-	assert.ErrorContains(t, files.Problems()[0].Err, "bytes; a manifest may have 1572864")
+	assert.ErrorContains(t, files.Problems()[0].Err, "bytes; the limit is 1572864")
 }
 
 // The cost is measured in bytes allocated, which do not depend on the machine's load.

@@ -12,29 +12,28 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A change is what takes one SET of a source to the next. It is delivered in
-// the order of the fields (src-10), each list in the order of the set it is
-// from. The pods are those of the sets, not copies.
+// A change is the difference between two consecutive sets of a source. It is delivered in the order
+// of the fields (rule src-10), each list in the order of its set. The pods are those of the sets, not
+// copies.
 type change struct {
-	remove        []*v1.Pod // gone: as they were known last
-	add           []*v1.Pod // a UID that was not there
-	update        []*v1.Pod // known, and different in what counts
-	statusChanged []*v1.Pod // known, and with another status (src-7)
+	remove        []*v1.Pod // not in the new set; as in the old one
+	add           []*v1.Pod // not in the old set
+	update        []*v1.Pod // in both sets, with another spec or metadata
+	statusChanged []*v1.Pod // in both sets, with another status
 }
 
-// diff compares two SETs, in each of which every UID is there once. Pods are
-// known by UID; one that comes back under another name, though, is another
-// pod, since nothing that runs can be renamed.
+// diff compares two sets without duplicate UIDs. Pods are identified by UID; a pod with another name
+// is removed and added, since a running pod cannot be renamed.
 func diff(old, next []*v1.Pod) change {
 	var c change
-	known, wanted := byUID(old), byUID(next)
+	before, after := byUID(old), byUID(next)
 	for _, was := range old {
-		if now := wanted[was.UID]; now == nil || renamed(was, now) {
+		if now := after[was.UID]; now == nil || renamed(was, now) {
 			c.remove = append(c.remove, was)
 		}
 	}
 	for _, now := range next {
-		was := known[now.UID]
+		was := before[now.UID]
 		switch {
 		case was == nil || renamed(was, now):
 			c.add = append(c.add, now)
@@ -59,9 +58,8 @@ func byUID(pods []*v1.Pod) map[types.UID]*v1.Pod {
 
 func renamed(a, b *v1.Pod) bool { return a.Name != b.Name || a.Namespace != b.Namespace }
 
-// changed reports whether a pod differs in what its owner decides: not in its
-// status, which this node writes, nor in what this node notes on it
-// (src-6, src-8).
+// changed reports whether the spec or the metadata of a pod differ. The status and the annotations that
+// this node sets are not compared (rules src-6, src-8).
 func changed(a, b *v1.Pod) bool {
 	return !maps.Equal(a.Labels, b.Labels) ||
 		!sameTime(a, b) ||
@@ -77,7 +75,7 @@ func sameTime(a, b *v1.Pod) bool {
 	return a.DeletionTimestamp.Equal(b.DeletionTimestamp)
 }
 
-// ownAnnotations returns the annotations without the local ones.
+// ownAnnotations returns the annotations without those that this node sets.
 func ownAnnotations(pod *v1.Pod) map[string]string {
 	own := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(own, func(key, _ string) bool {
@@ -86,62 +84,61 @@ func ownAnnotations(pod *v1.Pod) map[string]string {
 	return own
 }
 
-// seenFormat has nine digits in any case, so that the times compare as text
-// (src-3).
+// timeFormat always has nine fractional digits, so that times can be compared as text (rule src-3).
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-// accept returns copies of the pods of a SET that can be told apart, marked
-// with their source and with when they were first seen (src-2, src-3), and why
-// the others cannot. old is the SET before.
-func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, refused []rejection) {
-	known := byUID(old)
+// accept returns copies of the valid pods of a set, annotated with their source and the time at which
+// they were first received (rules src-2, src-3), and the rejections of the others: those without a UID
+// or a name, and duplicates. old is the previous set.
+func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, rejected []rejection) {
+	before := byUID(old)
 	uids := make(map[types.UID]bool, len(set))
 	names := make(map[string]bool, len(set))
 	for _, pod := range set {
 		if pod == nil {
 			continue
 		}
-		why := ""
+		reason := ""
 		switch {
 		case pod.UID == "":
-			why = "without a UID"
+			reason = "without a UID"
 		case pod.Name == "":
-			why = "without a name"
+			reason = "without a name"
 		case uids[pod.UID]:
-			why = fmt.Sprintf("due to duplicate pod UID %q", pod.UID)
+			reason = fmt.Sprintf("due to duplicate pod UID %q", pod.UID)
 		case names[runtime.PodFullName(pod)]:
-			why = fmt.Sprintf("due to duplicate pod name %q", pod.Name) // src-4
+			reason = fmt.Sprintf("due to duplicate pod name %q", pod.Name)
 		}
-		if why != "" {
-			refused = append(refused, newRejection(pod, source, why))
+		if reason != "" {
+			rejected = append(rejected, newRejection(pod, source, reason))
 			continue
 		}
 		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
 
 		pod = pod.DeepCopy()
-		seen := now.Format(timeFormat)
-		if was := known[pod.UID]; was != nil && !renamed(was, pod) {
-			seen = was.Annotations[runtime.ConfigSeenAnnotation]
+		firstSeen := now.Format(timeFormat)
+		if was := before[pod.UID]; was != nil && !renamed(was, pod) {
+			firstSeen = was.Annotations[runtime.ConfigSeenAnnotation]
 		}
 		if pod.Annotations == nil {
 			pod.Annotations = make(map[string]string, 2)
 		}
 		pod.Annotations[runtime.ConfigSourceAnnotation] = source
-		pod.Annotations[runtime.ConfigSeenAnnotation] = seen
+		pod.Annotations[runtime.ConfigSeenAnnotation] = firstSeen
 		pods = append(pods, pod)
 	}
-	return pods, refused
+	return pods, rejected
 }
 
-// A refusal is a pod that a source wants and does not get. It holds no pod:
-// that belongs to the source.
+// A rejection is a pod of a source that is not delivered. It does not refer to the pod, which belongs
+// to the source.
 type rejection struct {
 	ref     v1.ObjectReference
 	message string
 }
 
-// refuse words a refusal as the kubelet does for duplicate names (src-4).
-func newRejection(pod *v1.Pod, source, why string) rejection {
+// newRejection returns a rejection with the message of the kubelet (rule src-4).
+func newRejection(pod *v1.Pod, source, reason string) rejection {
 	return rejection{runtime.PodRef(pod), fmt.Sprintf("Error validating pod %s_%s(%s) from %s %s, ignoring",
-		pod.Name, pod.Namespace, pod.UID, source, why)}
+		pod.Name, pod.Namespace, pod.UID, source, reason)}
 }

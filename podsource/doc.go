@@ -18,52 +18,49 @@
 //	})
 //	err = merge.Run(ctx)
 //
-// Without a loop of ours, [File.Read] looks once, and [File.Problems] says what
-// it could not use.
+// [File.Read] reads the manifests once, for programs with a loop of their own, and [File.Problems]
+// returns those that cannot be used.
 //
 // # Concurrency
 //
-// Merge.Run runs each source on a goroutine of its own and calls the sink from
-// its own, one call at a time (src-13); a sink that blocks makes the sources
-// wait, and nothing is dropped (src-11). Memory's methods and File.Problems may
-// be called from anywhere.
+// Merge.Run runs each source on a goroutine of its own and calls the sink from its own goroutine, one
+// call at a time. A sink that blocks also blocks the sources; no set is dropped. The methods of Memory,
+// File.Problems and URL.Problems are safe for concurrent use.
 //
 // # Guarantees and limits
 //
-// The same set again changes nothing (inv-13). The calls add up: applied in
-// order, they give what the sources want. The sink's pods are its own copies.
-// A source that fails is started again, after 1 s to 20 s, and its pods stay.
-// A pod that cannot be used is reported by name and harms no other.
+// An unchanged set causes no calls of the sink. The calls, applied in order, result in the sets of the
+// sources. The sink owns the pods, which are copies. A source that fails is started again after 1 s to
+// 20 s, and its pods stay. A pod that cannot be used is reported by name and does not affect others.
 //
 // A manifest is one regular file of at most 1.5 MiB, the size of the largest object
 // that the API server stores; manifest.Decode has the other bounds. A list from a web server
-// has at most 10 MiB in JSON, or 1.5 MiB in YAML, and 10,000 pods. The last good version is
-// in force until the file is good again or gone; it is kept in memory only, so
-// that a file which is bad when the agent starts has no pod. A file that is
-// being written is left until it has rested. Changes behind symbolic links and
-// on network file systems are seen at the next period.
+// has at most 10 MiB in JSON, or 1.5 MiB in YAML, and 10,000 pods. The last valid version
+// stays in effect until the file is valid again or removed. It is kept in memory only, so that a file
+// that is invalid when the agent starts has no pod. A file that is being written is read when it has
+// not been modified for a while. Changes behind symbolic links and on network file systems are detected
+// at the next period.
 //
 // # Differences from the kubelet
 //
-//   - A manifest that turns bad keeps its pod (lq-23); problems can be listed
-//     and observed rather than only logged (lq-24).
-//   - An empty directory is an empty set (lq-26). Of two files with one pod, the
-//     first by name wins, and the other is reported.
-//   - A pod that is being deleted comes as an update. One whose status alone
-//     changed comes to a sink that is a [Reconciler] only, and then also with an
-//     update (src-7). An update carries the whole object, resourceVersion and
-//     owners included (src-9).
-//   - Of a list that a web server has, a pod that cannot be used keeps its last
-//     good version and harms no other. Requests are conditional, and an answer
-//     that is not the first is waited for a whole period, the first is not.
-//   - A pod that comes back renamed under the same UID is removed and added.
-//   - One UID in two sources belongs to the first; the other gets it when the
-//     first lets go.
+//   - A manifest that becomes invalid keeps its pod. Problems can be listed and observed, and are not
+//     only logged.
+//   - An empty directory is an empty set. If two files contain the same pod, the first by name is used
+//     and the other is reported.
+//   - A pod that is being deleted is passed as an update. One whose status alone has changed is passed
+//     to ReconcilePods only; if it has also changed otherwise, to UpdatePods and ReconcilePods (rule
+//     src-7). An update has the whole object, including resourceVersion and owners (rule src-9).
+//   - A pod of a web server's list that cannot be used keeps its last valid version and does not affect
+//     others. Requests are conditional. Failed requests before the first set are retried after 1 s to
+//     20 s, later ones after a period.
+//   - A pod with the same UID and another name is removed and added.
+//   - If two sources specify the same UID, the pod of the first is used, and that of the other when
+//     the first has removed it.
 //
 // # Testing
 //
-// Merge and Memory are tested in synctest bubbles, File on real directories. FuzzURL
-// has a web server answer arbitrary text.
+// Merge and Memory are tested in synctest bubbles, File on real directories. FuzzURL passes arbitrary
+// responses of a web server.
 //
 // # Stability
 //

@@ -20,46 +20,46 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
-// A FileConfig says where manifests lie.
+// FileConfig configures a [File].
 type FileConfig struct {
-	// Path of a manifest, or of a directory of them. It need not exist (yet).
-	// A relative path is made absolute once, in NewFile. Required.
+	// Path of a manifest, or of a directory of manifests. It need not exist. A relative path
+	// is made absolute in NewFile. Required.
 	Path string
 
-	// NodeName is the node whose pods these are. Required.
+	// NodeName is the name of the node, to which the pods are bound. Required.
 	NodeName string
 
-	// LocalObjects lets the pods refer to ConfigMaps and Secrets, and have inline
-	// volumes of CSI drivers: right where the objects come from files as well and
-	// drivers register with nobody but this node, and wrong where an API server has them,
-	// around whose permissions static pods would be a way (src-21).
+	// LocalObjects permits references to ConfigMaps and Secrets, and inline volumes of CSI
+	// drivers. Set it only if the objects come from files too and the drivers register with
+	// this node only: static pods would circumvent the permissions of an API server
+	// (rule src-21).
 	LocalObjects bool
 
-	// Period between two looks at everything, whatever the file system's
-	// notifications say. 0: 20 s (src-24). It bounds how long a change stays
-	// unseen where there are none: on network file systems, behind links.
+	// Period is the time between two complete reads, independent of notifications of the
+	// file system. Zero means 20 s. Changes without a notification, on network file systems
+	// and behind symbolic links, are detected after at most a Period.
 	Period time.Duration
 
-	// Settle is how long a file must rest before it is read, so that one
-	// that is written in place is not taken half, and how long
-	// notifications are collected. 0: 100 ms. Negative: not at all; right if
-	// all writers rename their files into place.
+	// Settle is how long a file must be unmodified before it is read, so that a file that is
+	// being written is not read partially, and how long notifications are collected. Zero
+	// means 100 ms. A negative value disables it, for writers that rename complete files into
+	// place.
 	Settle time.Duration
 
-	// Logger; nil discards.
+	// Logger receives problems. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe.
+	// Hooks are called for observation.
 	Hooks ManifestHooks
 }
 
-// FileHooks observe a [File]; any may be nil. They are called by the goroutine
-// that reads.
+// ManifestHooks observe a [File] or a [URL]. Any may be nil. They are called on the goroutine of Run or
+// Read and must not block.
 type ManifestHooks struct {
-	// Problem: a path cannot be used, or for another reason than before.
+	// Problem is called when a path has a problem, and when its error changes.
 	Problem func(Problem)
 
-	// Mended: nothing is wrong with a path any more, or it is gone.
+	// Resolved is called when a path has no problem any more, or was removed.
 	Resolved func(path string)
 }
 
@@ -67,18 +67,17 @@ const (
 	defaultPeriod = 20 * time.Second
 	defaultSettle = 100 * time.Millisecond
 
-	// maxSettles bounds how often the first set waits for a file that is
-	// never left alone.
+	// maxSettleReads is the number of reads after which the first set is delivered although a
+	// file is still being written.
 	maxSettleReads = 20
 )
 
-// A File is a PodSource of manifests in the file system: one pod per file, made
-// static by [Static].
+// A File is a PodSource of manifests in the file system: one pod per file, converted to a static pod by
+// [manifest.Static].
 //
-// Of a directory, names that begin with "." and what lies in directories below
-// are not looked at. A manifest that cannot be used is reported by Problems and
-// harms no other; if an earlier version of it could be used, that one stays in
-// force, until the file can be used again or is gone (lq-23).
+// In a directory, names that begin with "." and subdirectories are ignored. A manifest that cannot be
+// used is reported by Problems and does not affect others. Its last valid version stays in effect until
+// the file is valid again or removed.
 //
 // On Linux, a manifest that is removed and created again is a removal and an addition,
 // as in the kubelet, even if both happen between two reads and the pod is the same: the
@@ -87,11 +86,11 @@ const (
 type File struct {
 	cfg FileConfig
 
-	// Owned by whoever calls Read, one at a time.
+	// Used by one call of Read at a time.
 	manifests []manifestState // sorted by path
-	pods      []*v1.Pod       // what is in force of them
-	lastRead  time.Time       // when Path could be listed last
-	complete  bool            // every file there was has been read at least once
+	pods      []*v1.Pod       // of the valid versions
+	lastRead  time.Time       // when Path was last listed successfully
+	complete  bool            // every file was read at least once
 
 	// removed are the manifests that were removed and whose new file has not been
 	// read yet. recreated are the pods of those whose new file holds the same pod:
@@ -102,7 +101,7 @@ type File struct {
 	problems problemTracker
 }
 
-// NewFile checks cfg. It reads nothing.
+// NewFile returns a File, or an error if cfg is invalid. It does not read the path.
 func NewFile(cfg FileConfig) (*File, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("podsource: FileConfig.Path is empty")
@@ -129,8 +128,7 @@ func NewFile(cfg FileConfig) (*File, error) {
 	return &File{cfg: cfg, problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
-// Problems returns what cannot be used at present, sorted by path. It may be
-// called at any time.
+// Problems returns the current problems, sorted by path. Safe for concurrent use.
 func (f *File) Problems() []Problem { return f.problems.list() }
 
 // Healthy returns an error that joins those of Problems; nil if there are none. Safe for
@@ -143,7 +141,7 @@ func (f *File) Healthy() error {
 	return errors.Join(errs...)
 }
 
-// checkNodeName refuses what can end no pod's name.
+// checkNodeName returns an error unless the name can be the suffix of a pod's name.
 func checkNodeName(config, name string) error {
 	for _, msg := range apivalidation.NameIsDNSSubdomain(strings.ToLower(name), false) {
 		return fmt.Errorf("podsource: %w", field.Invalid(field.NewPath(config, "NodeName"), name, msg))
@@ -151,15 +149,12 @@ func checkNodeName(config, name string) error {
 	return nil
 }
 
-// Read looks at everything once and returns the pods in force, in the order of
-// their files. It is the step under Run, for programs that have a loop of
-// their own; not to be called while Run runs.
+// Read reads all manifests once and returns the pods in effect, in the order of their files. It is for
+// programs with a loop of their own and must not be called while Run runs.
 //
-// An error means that there is no set to deliver: the path cannot be looked at
-// (unlike one that does not exist: that has no pods, src-23), it is a single
-// manifest that has never been good (src-26), or a file was being written to
-// before there ever was a whole set. Other manifests that cannot be used are
-// no error but a [Problem].
+// It returns an error if there is no set to deliver: the path cannot be read, it is a single manifest
+// that has never been valid, or a file was being written before there was a complete set. A path that
+// does not exist has no pods. Other manifests that cannot be used are a [Problem], not an error.
 func (f *File) Read() ([]*v1.Pod, error) {
 	unsettled, err := f.read(time.Now())
 	if err != nil {
@@ -171,8 +166,8 @@ func (f *File) Read() ([]*v1.Pod, error) {
 	return slices.Clone(f.pods), nil
 }
 
-// read also returns the path of a file that was passed over because it is
-// being written to; "" if there is none.
+// read also returns the path of a file that was skipped because it is being written; "" if there is
+// none.
 func (f *File) read(now time.Time) (unsettled string, err error) {
 	paths, dir, err := list(f.cfg.Path)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -183,15 +178,15 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	}
 	f.lastRead = now
 
-	known := make(map[string]manifestState, len(f.manifests))
+	previous := make(map[string]manifestState, len(f.manifests))
 	for _, m := range f.manifests {
-		known[m.path] = m
+		previous[m.path] = m
 	}
 	f.manifests = nil
 	removed := f.removed
 	f.removed = nil
 	for _, path := range paths {
-		m := known[path]
+		m := previous[path]
 		m.path = path
 		data, err := readManifest(path, now, f.cfg.Settle)
 		if err == errUnsettled {
@@ -238,22 +233,22 @@ func (f *File) static(path string) func([]byte) (*v1.Pod, error) {
 	}
 }
 
-// Run delivers the pods at once and whenever they change. It never fails: a
-// path that cannot be read now may be readable later.
+// Run passes the pods to set at once and whenever they change, until ctx is done; then it returns nil. A
+// path that cannot be read is retried.
 func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	w := newWatch(f.cfg.Path)
 	defer w.close()
 	var sent []*v1.Pod
-	synced, rest := false, firstRetry
-	for looks := 1; ; looks++ {
-		// Watched before it is read, so that no change falls in between.
+	synced, retry := false, firstRetry
+	for reads := 1; ; reads++ {
+		// The watch is added before the read, so that no change is missed in between.
 		wait := f.cfg.Period
 		if err := w.ensure(); err != nil {
-			f.cfg.Logger.Debug("no notifications of changes", "path", f.cfg.Path, "err", err)
-			wait = min(wait, rest) // src-28
-			rest = min(2*rest, lastRetry)
+			f.cfg.Logger.Debug("Failed to watch manifests; they are read periodically", "path", f.cfg.Path, "err", err)
+			wait = min(wait, retry)
+			retry = min(2*retry, lastRetry)
 		} else {
-			rest = firstRetry
+			retry = firstRetry
 		}
 		for path := range w.takeRemoved() {
 			f.markRemoved(path, true)
@@ -263,9 +258,9 @@ func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		if unsettled != "" {
 			wait = min(wait, f.cfg.Settle+time.Millisecond)
 		}
-		// The first set is the one by which pods of an earlier run of this
-		// agent are judged: it waits for files that are being written.
-		ready := err == nil && (f.complete || looks > maxSettleReads)
+		// The first set must be complete, since pods of an earlier agent that are not
+		// in it are stopped.
+		ready := err == nil && (f.complete || reads > maxSettleReads)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -155,7 +155,7 @@ func TestAHugeFileIsRefusedUnread(t *testing.T) {
 	allocated := testing.AllocsPerRun(1, func() { assert.Equal(t, []string{"web"}, read(t, f)) })
 	t.Logf("%v allocations", allocated)
 	require.Len(t, f.Problems(), 1)
-	assert.EqualError(t, f.Problems()[0].Err, "podsource: "+huge+": has 52428800 bytes; a manifest may have 1572864")
+	assert.EqualError(t, f.Problems()[0].Err, "podsource: "+huge+": has 52428800 bytes; the limit is 1572864")
 }
 
 func TestNamesWithADotAndDirectoriesAreNotLookedAt(t *testing.T) {

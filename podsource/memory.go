@@ -86,7 +86,7 @@ func (m *Memory) update(change func([]*v1.Pod) []*v1.Pod) {
 	m.pods, m.synced = change(m.pods), true
 	select {
 	case m.wakeLocked() <- struct{}{}:
-	default: // Run has not taken the last signal yet
+	default: // Run has not received the last signal yet
 	}
 }
 

@@ -98,15 +98,15 @@ type Merge struct {
 
 	// Owned by Run's goroutine.
 	sources map[string]*sourceState
-	owners  map[types.UID]string // which source has a UID in force; one at most
+	owners  map[types.UID]string // the source whose pod with a UID is in effect
 }
 
-// sourceState is what is known of one source.
+// sourceState is the state of one source.
 type sourceState struct {
-	desired   []*v1.Pod   // its last SET, as accepted: marked copies
-	pods      []*v1.Pod   // of those, what is in force, as the sink was told
-	rejected  []rejection // those of the last SET that cannot be told apart
-	conflicts []rejection // those whose UID another source holds
+	desired   []*v1.Pod   // its last set, as accept returned it
+	pods      []*v1.Pod   // the desired pods that the sink has received
+	rejected  []rejection // the invalid pods of the last set
+	conflicts []rejection // pods whose UID another source has
 	synced    bool
 }
 
@@ -114,7 +114,7 @@ type sourceState struct {
 type delivery struct {
 	source string
 	pods   []*v1.Pod
-	done   chan struct{} // closed when the sink has been told
+	done   chan struct{} // closed when the sink has received the changes
 }
 
 // NewMerge returns a Merge. It starts no goroutines and returns an error if cfg is invalid.
@@ -192,10 +192,10 @@ func (m *Merge) keepRunning(ctx context.Context, name string, source PodSource) 
 }
 
 func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (delivered bool, err error) {
-	// A source that lets go of set after its Run has ended finds it dead.
+	// Calls of set after Run has returned have no effect.
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	var mu sync.Mutex // guards delivered against such a source
+	var mu sync.Mutex // guards delivered
 	err = source.Run(running, func(pods []*v1.Pod) {
 		d := delivery{source: name, pods: pods, done: make(chan struct{})}
 		if running.Err() != nil {
@@ -206,8 +206,8 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 			return
 		case m.sets <- d:
 		}
-		// Taken: it is waited for even if ctx ends, since the pods are read
-		// until then and belong to the source afterwards.
+		// Waits also if ctx is done: the pods are read until then, and the source
+		// may reuse them afterwards.
 		<-d.done
 		mu.Lock()
 		delivered = true
@@ -221,9 +221,9 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, refused := accept(source, s.desired, set, time.Now())
-	m.report(s.rejected, refused)
-	s.desired, s.rejected = pods, refused
+	pods, rejected := accept(source, s.desired, set, time.Now())
+	m.report(s.rejected, rejected)
+	s.desired, s.rejected = pods, rejected
 	c := m.deliver(source)
 	if !s.synced {
 		s.synced = true
@@ -233,8 +233,7 @@ func (m *Merge) apply(source string, set []*v1.Pod) {
 	if len(c.remove) == 0 {
 		return
 	}
-	// A UID that this source let go may be wanted by another one, which was
-	// refused it so far.
+	// Another source may specify a UID that this one has removed.
 	for _, name := range slices.Sorted(maps.Keys(m.sources)) {
 		if len(m.sources[name].conflicts) > 0 {
 			m.observe(name, m.deliver(name))
@@ -248,17 +247,17 @@ func (m *Merge) apply(source string, set []*v1.Pod) {
 func (m *Merge) deliver(source string) change {
 	s := m.sources[source]
 	pods := make([]*v1.Pod, 0, len(s.desired))
-	var taken []rejection
+	var conflicts []rejection
 	for _, pod := range s.desired {
-		if holder, ok := m.owners[pod.UID]; ok && holder != source {
-			taken = append(taken, newRejection(pod, source, "due to its UID being in use by source "+holder))
+		if owner, ok := m.owners[pod.UID]; ok && owner != source {
+			conflicts = append(conflicts, newRejection(pod, source, "due to its UID being in use by source "+owner))
 			continue
 		}
 		pods = append(pods, pod)
 	}
-	m.report(s.conflicts, taken)
+	m.report(s.conflicts, conflicts)
 	c := diff(s.pods, pods)
-	s.pods, s.conflicts = pods, taken
+	s.pods, s.conflicts = pods, conflicts
 	for _, pod := range c.remove {
 		delete(m.owners, pod.UID)
 	}
@@ -284,8 +283,8 @@ func (m *Merge) observe(source string, c change) {
 }
 
 // report logs and records new rejections; a source repeats its set, and the old ones with it.
-func (m *Merge) report(old, refused []rejection) {
-	for _, r := range refused {
+func (m *Merge) report(old, rejected []rejection) {
+	for _, r := range rejected {
 		if slices.Contains(old, r) {
 			continue
 		}
@@ -298,7 +297,7 @@ func (m *Merge) report(old, refused []rejection) {
 	}
 }
 
-// tell passes copies of pods to one method of the sink.
+// passCopies passes copies of pods to a method of the sink, unless there are none.
 func passCopies(method func([]*v1.Pod), pods []*v1.Pod) {
 	if len(pods) > 0 {
 		method(copies(pods))

@@ -11,56 +11,56 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Problem is something that a [File] source cannot use.
+// A Problem is a manifest that a [File] or [URL] cannot use, or a failure to read the source.
 type Problem struct {
-	// Path of the manifest, or of the whole source.
+	// Path of the manifest, or of the source as a whole. For a URL it is the URL, followed by
+	// "#namespace/name" for one pod of a list.
 	Path string
 
-	// Err says what is wrong, beginning with the path.
+	// Err is the error; it begins with the path.
 	Err error
 
-	// Since when there has been something wrong with Path, whatever it was.
+	// Since is when Path had its first error without a success since then.
 	Since time.Time
 
-	// LastGood is when the version was read that is in force instead of this
-	// one. Zero: none is, so that a pod is missing.
+	// LastGood is when the last valid version of the manifest was read, which stays in
+	// effect. Zero means that there is none, so its pod does not run.
 	LastGood time.Time
 }
 
-// An entry is the state of one manifest.
+// A manifestState is the state of one manifest.
 type manifestState struct {
 	path string
-	sum  [32]byte  // of the content that pod or err is from
-	pod  *v1.Pod   // the last good version; nil if there was none
-	good time.Time // when the last good version was last seen in the file
-	err  error     // why the present version is not it; nil if it is
+	sum  [32]byte  // of the content from which pod or err results
+	pod  *v1.Pod   // the last valid version; nil if there was none
+	good time.Time // when the last valid version was last read
+	err  error     // of the present version; nil if it is valid
 }
 
-// settle decides what is delivered of manifests, which are in sorted order. Of
-// two that hold one pod (the same full name, or the same UID) the first has
-// it; the other is a problem, and comes into force once the first is gone. old
-// are the problems so far.
+// selectPods returns the pods and the problems of manifests, which are sorted. If two contain the same
+// pod (by full name or UID), the first is used; the second is a problem until the first is removed. old
+// are the previous problems.
 func selectPods(manifests []manifestState, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
 	since := make(map[string]time.Time, len(old))
 	for _, p := range old {
 		since[p.Path] = p.Since
 	}
-	uids := make(map[types.UID]string) // to the path
+	uids := make(map[types.UID]string) // the path of a UID
 	names := make(map[string]string)
 	for _, m := range manifests {
 		p := Problem{Path: m.path, Err: m.err, Since: now}
 		if pod := m.pod; pod != nil {
 			name := runtime.PodFullName(pod)
-			first, what := names[name], fmt.Sprintf("pod %q", name)
+			first, object := names[name], fmt.Sprintf("pod %q", name)
 			if first == "" {
-				first, what = uids[pod.UID], fmt.Sprintf("pod UID %q", pod.UID)
+				first, object = uids[pod.UID], fmt.Sprintf("pod UID %q", pod.UID)
 			}
 			if first == "" {
 				uids[pod.UID], names[name] = m.path, m.path
 				pods = append(pods, pod)
 				p.LastGood = m.good
 			} else if m.err == nil {
-				p.Err = fmt.Errorf("podsource: %s: %s is also in %s, which comes first", m.path, what, first)
+				p.Err = fmt.Errorf("podsource: %s: %s is also in %s, which comes first", m.path, object, first)
 			}
 		}
 		if p.Err == nil {
@@ -79,9 +79,9 @@ func problemOf(problems []Problem, path string) int {
 	return slices.IndexFunc(problems, func(p Problem) bool { return p.Path == path })
 }
 
-// news returns the problems that are new or have changed, and the paths that
-// have none any more.
-func problemChanges(old, problems []Problem) (changed []Problem, mended []string) {
+// problemChanges returns the problems that are new or have another error, and the paths whose problems
+// are resolved.
+func problemChanges(old, problems []Problem) (changed []Problem, resolved []string) {
 	was, is := make(map[string]string, len(old)), make(map[string]bool, len(problems))
 	for _, p := range old {
 		was[p.Path] = p.Err.Error()
@@ -94,8 +94,8 @@ func problemChanges(old, problems []Problem) (changed []Problem, mended []string
 	}
 	for _, p := range old {
 		if !is[p.Path] {
-			mended = append(mended, p.Path)
+			resolved = append(resolved, p.Path)
 		}
 	}
-	return changed, mended
+	return changed, resolved
 }

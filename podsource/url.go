@@ -19,33 +19,32 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
-// A URLConfig says where manifests are fetched.
+// URLConfig configures a [URL].
 type URLConfig struct {
-	// URL of a Pod or a PodList, http or https. Required. A password in it is
-	// sent, and shown nowhere.
+	// URL of a Pod or a PodList, http or https. Required. A password in it is sent to the
+	// server and omitted from logs, errors and problems.
 	URL string
 
-	// NodeName is the node whose pods these are. Required.
+	// NodeName is the name of the node, to which the pods are bound. Required.
 	NodeName string
 
 	// Header is sent with each request.
 	Header http.Header
 
-	// Period between two requests. 0: 20 s.
+	// Period is the time between two requests. Zero means 20 s.
 	Period time.Duration
 
-	// Client makes the requests. Nil: one that gives up after 10 s (src-30).
+	// Client sends the requests. If nil, a client with a timeout of 10 s is used.
 	Client *http.Client
 
-	// Logger; nil discards.
+	// Logger receives problems. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe. The path of a problem is the URL, with "#namespace/name"
-	// if it is one pod of a list.
+	// Hooks are called for observation.
 	Hooks ManifestHooks
 }
 
-// An answer is what a server said, without the body.
+// A response identifies the content that the server returned.
 type response struct {
 	etag, modified string
 	sum            [32]byte // of the body
@@ -53,28 +52,26 @@ type response struct {
 
 const defaultTimeout = 10 * time.Second
 
-// A URL is a PodSource of manifests that a web server has: a Pod or a PodList,
-// YAML or JSON, made static by [Static], but that they have no toleration more
-// than they say (src-19).
+// A URL is a PodSource of the manifests of a web server: a Pod or a PodList in YAML or JSON. They are
+// converted to static pods by [manifest.Static], without an additional toleration (rule src-19).
 //
-// Requests are conditional, so that a server which knows ETag or Last-Modified
-// sends only what has changed. What cannot be fetched or read leaves all as it
-// is (src-30); a pod of a list that cannot be used harms no other, and keeps its
-// last good version.
+// Requests are conditional, so that a server that supports ETag or Last-Modified sends changed content
+// only. After a failed request the pods are unchanged. A pod of a list that cannot be used does not
+// affect others, and its last valid version stays in effect.
 type URL struct {
 	cfg      URLConfig
-	redacted string // the URL without its password
+	redacted string // the URL without the password
 
-	// Owned by whoever calls Read, one at a time.
-	last      response        // that could be read
+	// Used by one call of Read at a time.
+	last      response        // of the last successful request
 	manifests []manifestState // in the order of the list
-	pods      []*v1.Pod       // what is in force of them
-	good      time.Time       // when the URL could be read last; zero: never
+	pods      []*v1.Pod       // of the valid versions
+	good      time.Time       // when the last request succeeded; zero: never
 
 	problems problemTracker
 }
 
-// NewURL checks cfg. It asks for nothing.
+// NewURL returns a URL, or an error if cfg is invalid. It sends no request.
 func NewURL(cfg URLConfig) (*URL, error) {
 	if cfg.URL == "" {
 		return nil, errors.New("podsource: URLConfig.URL is empty")
@@ -87,10 +84,10 @@ func NewURL(cfg URLConfig) (*URL, error) {
 	}
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
-		return nil, errors.New("podsource: URLConfig.URL is no URL") // the error has the password
+		return nil, errors.New("podsource: URLConfig.URL is not a valid URL") // the error of Parse contains the password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("podsource: URLConfig.URL is %q, which is not http:// or https:// and a host", u.Redacted())
+		return nil, fmt.Errorf("podsource: URLConfig.URL is %q; it must be http:// or https:// with a host", u.Redacted())
 	}
 	if cfg.Period < 0 {
 		return nil, fmt.Errorf("podsource: URLConfig.Period is %v", cfg.Period)
@@ -106,15 +103,15 @@ func NewURL(cfg URLConfig) (*URL, error) {
 	return &URL{cfg: cfg, redacted: u.Redacted(), problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
-// Problems returns what cannot be used at present: the URL as a whole, or pods of
-// its list. It may be called at any time.
+// Problems returns the current problems: of the URL as a whole, or of pods of its list. Safe for
+// concurrent use.
 func (u *URL) Problems() []Problem { return u.problems.list() }
 
-// Run asks at once, and then each Period, and delivers the pods when they change.
-// It never fails: what cannot be fetched now may be later.
+// Run sends a request at once and then each Period, and passes the pods to set when they have changed,
+// until ctx is done; then it returns nil. Failed requests are retried.
 func (u *URL) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	var sent []*v1.Pod
-	synced, rest := false, firstRetry
+	synced, retry := false, firstRetry
 	for {
 		pods, err := u.Read(ctx)
 		if ctx.Err() != nil {
@@ -125,9 +122,9 @@ func (u *URL) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		case err == nil && (!synced || !slices.Equal(sent, pods)):
 			synced, sent = true, pods
 			set(slices.Clone(pods))
-		case err != nil && !synced: // whoever waits for the first set waits for no whole period
-			wait = min(wait, rest)
-			rest = min(2*rest, lastRetry)
+		case err != nil && !synced: // the first set must not be delayed by a Period
+			wait = min(wait, retry)
+			retry = min(2*retry, lastRetry)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -139,13 +136,12 @@ func (u *URL) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	}
 }
 
-// Read asks once and returns the pods in force, in the order of the list. It is
-// the step under Run, for programs that have a loop of their own; not to be called
-// while Run runs.
+// Read sends one request and returns the pods in effect, in the order of the list. It is for programs
+// with a loop of their own and must not be called while Run runs.
 //
-// An error means that there is no set to deliver: nothing could be fetched, what
-// was fetched is no manifest, or it is a single one that has never been good.
-// Other pods that cannot be used are no error but a [Problem].
+// It returns an error if there is no set to deliver: the request failed, the response is not a manifest,
+// or it is a single manifest that has never been valid. Other pods that cannot be used are a [Problem],
+// not an error.
 func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 	body, a, fresh, err := u.fetch(ctx)
 	now := time.Now()
@@ -172,8 +168,8 @@ func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 	}
 	var empty *Problem
 	if a.sum == sha256.Sum256(nil) {
-		// Said, but hardly meant (src-31).
-		empty = &Problem{Path: u.redacted, Err: fmt.Errorf("podsource: %s: the answer is empty: no pod is wanted", u.redacted)}
+		// Probably a mistake of the server (rule src-31).
+		empty = &Problem{Path: u.redacted, Err: fmt.Errorf("podsource: %s: empty response: no pods are desired", u.redacted)}
 	}
 	u.pods = u.problems.publish(u.manifests, now, empty)
 	if len(u.manifests) == 1 && u.manifests[0].path == u.redacted && u.manifests[0].pod == nil {
@@ -182,15 +178,15 @@ func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 	return slices.Clone(u.pods), nil
 }
 
-// judge makes what is known of the list what the items say.
+// updateManifests replaces the states of the manifests by those of the items.
 func (u *URL) updateManifests(items []manifest.Item, now time.Time) {
-	known := make(map[string]manifestState, len(u.manifests))
+	previous := make(map[string]manifestState, len(u.manifests))
 	for _, m := range u.manifests {
-		known[m.path] = m
+		previous[m.path] = m
 	}
 	u.manifests = nil
 	for _, it := range items {
-		m := known[u.redacted+it.Name]
+		m := previous[u.redacted+it.Name]
 		m.path = u.redacted + it.Name
 		if m, ok := updateManifest(m, it.Data, nil, func(data []byte) (*v1.Pod, error) {
 			return manifest.Static(data, u.cfg.NodeName, "url:"+u.redacted, manifest.StaticOptions{NoToleration: true})
@@ -200,11 +196,11 @@ func (u *URL) updateManifests(items []manifest.Item, now time.Time) {
 	}
 }
 
-// fetch returns what the server has, or that it is not fresh: what it was.
+// fetch returns the content of the URL. If fresh is false, it has not changed and body is not used.
 func (u *URL) fetch(ctx context.Context) (body []byte, a response, fresh bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.cfg.URL, nil)
 	if err != nil {
-		return nil, a, false, errors.New("is no URL that can be asked")
+		return nil, a, false, errors.New("invalid request URL")
 	}
 	maps.Copy(req.Header, u.cfg.Header)
 	read := !u.good.IsZero()
@@ -223,21 +219,21 @@ func (u *URL) fetch(ctx context.Context) (body []byte, a response, fresh bool, e
 	case res.StatusCode == http.StatusNotModified && read:
 		return nil, u.last, false, nil
 	case res.StatusCode != http.StatusOK:
-		return nil, a, false, fmt.Errorf("the server says %s", res.Status)
+		return nil, a, false, fmt.Errorf("unexpected HTTP status %s", res.Status)
 	}
 	body, err = io.ReadAll(io.LimitReader(res.Body, manifest.MaxListBytes+1))
 	if err != nil {
 		return nil, a, false, withoutURL(err)
 	}
 	if len(body) > manifest.MaxListBytes {
-		return nil, a, false, fmt.Errorf("has more than %d bytes, the limit of a list of pods", manifest.MaxListBytes)
+		return nil, a, false, fmt.Errorf("more than %d bytes, the limit for a list of pods", manifest.MaxListBytes)
 	}
 	a = response{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
-	return body, a, !read || a.sum != u.last.sum, nil // many servers know no conditions (src-31)
+	return body, a, !read || a.sum != u.last.sum, nil // many servers ignore conditional headers
 }
 
-// withoutURL takes operation and URL off an error of package net/http: the URL
-// may have a password, and goes before the error anyway.
+// withoutURL returns an error of package net/http without operation and URL: the URL may contain a
+// password, and precedes the error anyway.
 func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

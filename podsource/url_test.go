@@ -136,7 +136,7 @@ func TestWhatCannotBeFetchedChangesNothing(t *testing.T) { // src-30, src-31
 		change func(*site)
 		err    string
 	}{
-		"an error of the server":    {func(s *site) { s.status = 503 }, "the server says Service Unavailable"},
+		"an error of the server":    {func(s *site) { s.status = 503 }, "unexpected HTTP status Service Unavailable"},
 		"not found":                 {func(s *site) { s.status = 404 }, "Not Found"},
 		"no connection":             {func(s *site) { s.broken = errors.New("connection refused") }, "connection refused"},
 		"no answer in time":         {func(s *site) { s.hang = time.Minute }, "deadline exceeded"},
@@ -278,13 +278,13 @@ func (c *counter) Write(p []byte) (int, error) { c.Add(1); return len(p), nil }
 
 func TestNewURLRefusesABadConfig(t *testing.T) {
 	for want, cfg := range map[string]podsource.URLConfig{
-		"URL is empty":                {NodeName: "n"},
-		"NodeName is empty":           {URL: "http://x"},
-		"URLConfig.NodeName":          {URL: "http://x", NodeName: "a b"},
-		"is no URL":                   {URL: "http://user:secret@x:port", NodeName: "n"},
-		`"file:///etc", which is not`: {URL: "file:///etc", NodeName: "n"},
-		`"http:///x", which is not`:   {URL: "http:///x", NodeName: "n"},
-		"Period is -1ns":              {URL: "http://x", NodeName: "n", Period: -1},
+		"URL is empty":              {NodeName: "n"},
+		"NodeName is empty":         {URL: "http://x"},
+		"URLConfig.NodeName":        {URL: "http://x", NodeName: "a b"},
+		"is not a valid URL":        {URL: "http://user:secret@x:port", NodeName: "n"},
+		`"file:///etc"; it must be`: {URL: "file:///etc", NodeName: "n"},
+		`"http:///x"; it must be`:   {URL: "http:///x", NodeName: "n"},
+		"Period is -1ns":            {URL: "http://x", NodeName: "n", Period: -1},
 	} {
 		_, err := podsource.NewURL(cfg)
 		require.ErrorContains(t, err, want)

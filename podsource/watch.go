@@ -11,21 +11,20 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A watch tells that something may have changed at a path. What it says is a
-// hint to look again; that it says nothing proves nothing.
+// A watch reports possible changes at a path. Changes may occur without a notification.
 //
-// Two directories are watched: the one that the path is in, to see it come, go
-// and be exchanged, and the path itself if it is a directory.
+// Two directories are watched: the parent of the path, to detect that it is created, removed or
+// replaced, and the path itself if it is a directory.
 type watch struct {
 	path     string
-	notifier *fsnotify.Watcher // nil: none could be made
+	notifier *fsnotify.Watcher // nil if it could not be created
 
-	// dir is the directory that is watched as path; nil if none is. Another
-	// directory that takes its place has to be watched anew.
+	// dir is the directory that is watched as path; nil if none is. If it is replaced, the
+	// watch must be added again.
 	dir fs.FileInfo
 
-	// link: path is a link, so that what it leads to changes when others in
-	// its directory do (as in a mounted ConfigMap).
+	// link: path is a symbolic link, whose target may change with other files of its
+	// directory (as in a mounted ConfigMap).
 	link bool
 	// removed are the files whose removal was notified since takeRemoved was called.
 	removed map[string]bool
@@ -39,13 +38,13 @@ func newWatch(path string) *watch { return &watch{path: path} }
 
 func (w *watch) close() {
 	if w.notifier != nil {
-		// Nothing to do about a failure: its goroutine ends in any case.
+		// Its goroutine returns also if Close fails.
 		_ = w.notifier.Close()
 	}
 }
 
-// ensure sees to it that the directories which there are now are watched. On
-// error, changes may go unnoticed. It may be called any number of times.
+// ensure adds watches for the directories that exist now. On error, changes may not be notified. It is
+// idempotent.
 func (w *watch) ensure() error {
 	if w.notifier == nil {
 		n, err := fsnotify.NewWatcher()
@@ -63,18 +62,18 @@ func (w *watch) ensure() error {
 	info, err := os.Stat(w.path)
 	if err != nil || !info.IsDir() {
 		w.dir = nil
-		return nil // its coming is seen in the directory above
+		return nil // its creation is notified by the parent
 	}
 	if w.dir != nil && !os.SameFile(w.dir, info) {
-		// Fails if the old directory is gone, which is as good.
+		// Fails if the old directory was removed, which has removed its watch.
 		_ = w.notifier.Remove(w.path)
 	}
 	w.dir = info
 	return w.notifier.Add(w.path)
 }
 
-// wait returns true after the given time, or a while after something happened
-// at the path: notifications come in swarms. It returns false when ctx ends.
+// wait returns true after limit, or a duration collect after a notification, since these come in
+// bursts. It returns false if ctx is done.
 func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -85,8 +84,7 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 	}
 	deadline := time.Now().Add(limit)
 	hasten := func() {
-		// Never later than before: a path under constant change is looked
-		// at all the same.
+		// Never later than before, so that a path under constant change is read.
 		if soon := time.Now().Add(collect); soon.Before(deadline) {
 			deadline = soon
 			timer.Reset(collect)
@@ -110,7 +108,7 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 				errs = nil
 				continue
 			}
-			// Notifications were lost, so anything may have happened.
+			// Notifications were lost.
 			hasten()
 		}
 	}

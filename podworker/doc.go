@@ -5,8 +5,8 @@
 //
 // When which method of a [Handler] is called for which pod: calls for one pod never overlap,
 // termination is irreversible, and the package determines the grace period, the order of pods
-// that depend on each other, and the time of the next attempt. It does not know what a call
-// does; [Pipeline] is a Handler that applies the subsystems of a node to a pod.
+// that depend on each other, and the time of the next attempt. The Handler implements the
+// calls; [Pipeline] is a Handler that applies the subsystems of a node to a pod.
 //
 //	sources ─Add/Update/RemovePods─▶ Loop ─Update, Remove─▶ Workers ─Sync, Terminate, Cleanup─▶ Handler
 //	pleg ────PodChanged──▶ Inbox ──▶ Loop ─KillOrphan─────▶    ▲

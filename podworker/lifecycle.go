@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// An effect is what the worker has to do after a step.
+// An effect contains the actions of the worker after a step.
 type effect struct {
 	wake    bool    // the pod is due
 	cancel  bool    // the call in progress is out of date

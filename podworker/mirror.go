@@ -55,7 +55,7 @@ func mirrorMatches(pod, mirror *v1.Pod) bool {
 		mirror.Annotations[v1.MirrorPodAnnotationKey] == pod.Annotations[runtime.ConfigHashAnnotation]
 }
 
-// A mirrorPlan is what has to be done for a mirror pod.
+// A mirrorPlan contains the actions for a mirror pod.
 type mirrorPlan struct{ remove, create bool }
 
 // planMirror compares a static pod with its mirror pod, nil if there is none. A mirror pod that

@@ -24,8 +24,8 @@ import (
 // then it is called with pods whose object has another status than before; see
 // [Loop.ReconcilePods].
 type Reporter interface {
-	// Report computes and returns the pod's status. observed is what the runtime
-	// reported, nil if nothing; starts has the reasons why containers do not start, by
+	// Report computes and returns the pod's status. observed is the status that
+	// the runtime reported, nil if there is none; starts has the reasons why containers do not start, by
 	// name; termination is the agent's own reason to terminate the pod.
 	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, termination runtime.Termination) v1.PodStatus
 

@@ -21,7 +21,7 @@ type Snapshot struct {
 	Added time.Time `json:"added"` // when the worker was created
 	Since time.Time `json:"since"` // when State began
 
-	// Step is what the worker does or waits for, as a verb phrase: "mount volumes", "wait
+	// Step is the current activity of the worker as a verb phrase: "mount volumes", "wait
 	// for other pods to terminate". Empty: the worker is idle until Next.
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`

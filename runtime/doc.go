@@ -8,8 +8,9 @@
 //
 // # Vocabulary
 //
-// A pod is identified by its UID; names are informative. A sandbox is what the containers of a pod
-// share, at least a network; a pod can have several over its lifetime, of which the newest counts. A
+// A pod is identified by its UID; names are informative. A sandbox is the environment that the
+// containers of a pod share, at least a network; a pod can have several over its lifetime, and the
+// newest is used. A
 // container is one instance: a restart creates a new one with a new ID and an incremented Attempt.
 // A runtime keeps terminated instances until they are collected, because exit codes and logs are
 // read from them.

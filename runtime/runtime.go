@@ -26,7 +26,7 @@ type Runtime interface {
 	//
 	// The error joins the errors of the result's actions; the result is valid in any case. When
 	// ctx is done SyncPod stops early and returns ctx's error; the next inspection observes
-	// what it had started.
+	// the containers that it had started.
 	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
 
 	// KillPod stops every container of the pod (TERM, the grace period, KILL) and its sandboxes.

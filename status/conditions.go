@@ -22,23 +22,22 @@ func Owned(t v1.PodConditionType) bool {
 	return false
 }
 
-// conditionFacts is what the conditions of a pod are made of.
+// conditionFacts is the input of computeConditions.
 type conditionFacts struct {
-	// Pod brings the spec and, in its status, the conditions of others.
+	// Pod has the spec and, in its status, the conditions of other writers.
 	Pod *v1.Pod
 
-	// Status holds the phase, the container statuses and the generation, as
-	// they are going to be said. Its conditions are not looked at.
+	// Status has the new phase, container statuses and generation. Its conditions are not
+	// used.
 	Status *v1.PodStatus
 
-	// Previous are the conditions last said.
+	// Previous are the conditions last reported.
 	Previous []v1.PodCondition
 
-	// Observed shows the sandboxes; nil if nobody looked.
+	// Observed has the sandboxes; nil if the pod was not inspected.
 	Observed *runtime.PodStatus
 
-	// Resize as in [Resize].Conditions. They bring the generation that they
-	// are about (al-12).
+	// Resize as in [Resize].Conditions, with the generations to which they refer.
 	Resize []v1.PodCondition
 
 	// Disruption as in [runtime.Termination].
@@ -50,9 +49,8 @@ type conditionFacts struct {
 	Now time.Time
 }
 
-// Conditions returns all conditions of a pod: those of others, then its own
-// (st-35 … st-43). Each keeps its transition time while its status stays
-// (st-51).
+// computeConditions returns all conditions of a pod: those of other writers, then those that the node
+// owns. A condition keeps its transition time while its status is unchanged (rule st-51).
 func computeConditions(f conditionFacts) []v1.PodCondition {
 	ready := containersReady(f.Pod, f.Status)
 	own := []v1.PodCondition{
@@ -107,12 +105,12 @@ func disrupted(f *conditionFacts) *v1.PodCondition {
 	}
 }
 
-// disruptedHere reports whether it is the node that said this disruption.
+// ownDisruption reports whether the node has set this DisruptionTarget condition.
 func ownDisruption(c *v1.PodCondition) bool {
 	return c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonTerminationByKubelet
 }
 
-// dated returns c with the time since when it has its status (st-51).
+// withTransitionTime returns c with the time at which its status changed last (rule st-51).
 func (f *conditionFacts) withTransitionTime(c v1.PodCondition) v1.PodCondition {
 	c.LastTransitionTime = seconds(f.Now)
 	if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
@@ -137,8 +135,8 @@ func IsReady(s *v1.PodStatus) bool {
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
-// ContainersReady returns that condition: True if every regular container and
-// every sidecar is ready (st-39). It has no times yet.
+// containersReady returns the ContainersReady condition without times: True if every regular container
+// and every sidecar is ready (rule st-39).
 func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	not := func(reason, message string) v1.PodCondition {
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reason, Message: message}
@@ -150,7 +148,7 @@ func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return not("PodFailed", "")
 	}
 	var unknown, unready []string
-	ask := func(name string, list []v1.ContainerStatus) {
+	check := func(name string, list []v1.ContainerStatus) {
 		if st := find(list, name); st == nil {
 			unknown = append(unknown, name)
 		} else if !st.Ready {
@@ -159,35 +157,35 @@ func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	}
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
-			ask(c.Name, s.InitContainerStatuses)
+			check(c.Name, s.InitContainerStatuses)
 		}
 	}
 	for i := range pod.Spec.Containers {
-		ask(pod.Spec.Containers[i].Name, s.ContainerStatuses)
+		check(pod.Spec.Containers[i].Name, s.ContainerStatuses)
 	}
 	if s.Phase == v1.PodSucceeded && len(unknown) == 0 {
 		return not("PodCompleted", "")
 	}
-	if why := unmetMessage(unknown, "unready", unready); why != "" {
-		return not("ContainersNotReady", why)
+	if message := unmetMessage(unknown, "unready", unready); message != "" {
+		return not("ContainersNotReady", message)
 	}
 	return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 }
 
-// shortcomings names the containers that keep a condition from being True.
-func unmetMessage(unknown []string, word string, others []string) string {
+// unmetMessage returns a message with the containers because of which a condition is not True.
+func unmetMessage(unknown []string, kind string, others []string) string {
 	var parts []string
 	if len(unknown) > 0 {
 		parts = append(parts, fmt.Sprintf("containers with unknown status: %s", unknown))
 	}
 	if len(others) > 0 {
-		parts = append(parts, fmt.Sprintf("containers with %s status: %s", word, others))
+		parts = append(parts, fmt.Sprintf("containers with %s status: %s", kind, others))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// podReady returns the Ready condition: ContainersReady, then the gates that others
-// hold (st-40), then what the node has against it.
+// podReady returns the Ready condition: False if ContainersReady is, if a readiness gate is not True, or
+// if the node makes the pod unready. The gates take precedence in the reason (rule st-40).
 func podReady(f *conditionFacts, containers v1.PodCondition) v1.PodCondition {
 	pod, c := f.Pod, containers
 	c.Type = v1.PodReady
@@ -197,23 +195,23 @@ func podReady(f *conditionFacts, containers v1.PodCondition) v1.PodCondition {
 	if f.Unready.Reason != "" {
 		c.Status, c.Reason, c.Message = v1.ConditionFalse, f.Unready.Reason, f.Unready.Message
 	}
-	var closed []string
+	var notReady []string
 	for _, gate := range pod.Spec.ReadinessGates {
 		switch g := Condition(pod.Status.Conditions, gate.ConditionType); {
 		case g == nil:
-			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(gate.ConditionType)))
+			notReady = append(notReady, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(gate.ConditionType)))
 		case g.Status != v1.ConditionTrue:
-			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(gate.ConditionType), g.Status))
+			notReady = append(notReady, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(gate.ConditionType), g.Status))
 		}
 	}
-	if len(closed) > 0 {
-		c.Status, c.Reason, c.Message = v1.ConditionFalse, "ReadinessGatesNotReady", strings.Join(closed, ", ")
+	if len(notReady) > 0 {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "ReadinessGatesNotReady", strings.Join(notReady, ", ")
 	}
 	return c
 }
 
-// initialized returns the Initialized condition (st-41). Once True it stays
-// (st-42): a pod that starts over says so elsewhere.
+// initialized returns the Initialized condition. Once True it stays True (rule st-42); a pod whose
+// containers are all restarted has the condition AllContainersRestarting.
 func initialized(f *conditionFacts) v1.PodCondition {
 	s, c := f.Status, v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	var unknown, incomplete []string
@@ -250,9 +248,8 @@ func anyStarted(list []v1.ContainerStatus) bool {
 	return false
 }
 
-// readyToStart returns the PodReadyToStartContainers condition: whether the
-// pod has the sandbox it needs (rt-25, rt-27). If nobody looked, what was said
-// stands.
+// readyToStart returns the PodReadyToStartContainers condition: whether the pod has a usable sandbox
+// (rule rt-25). If the pod was not inspected, its status is unchanged.
 func readyToStart(f *conditionFacts) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
 	if f.Observed == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// The words of the API for containers whose fate is not known (st-5, st-6,
-// st-8). Tools look for them; the two blanks are the kubelet's.
+// Reasons and messages of the kubelet for containers whose exit was not observed (rules st-5, st-6,
+// st-8). The double space is the kubelet's.
 const (
 	reasonUnknown     = "ContainerStatusUnknown"
 	lostAtTermination = "The container could not be located when the pod was terminated"
@@ -21,9 +21,8 @@ const (
 	exitLost = 137 // as if killed
 )
 
-// ContainerStatuses returns the statuses of the containers in the spec of
-// f.Pod: init containers in the order of the spec, the others by name (st-13).
-// Instances of containers that the spec does not have are ignored.
+// containerStatuses returns the statuses of the containers in the spec of f.Pod: init containers in the
+// order of the spec, the others by name (rule st-13). Instances of other containers are ignored.
 func containerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
 	spec, prev := &f.Pod.Spec, f.previous()
 	if f.rejectedBeforeStart(prev) {
@@ -45,9 +44,8 @@ func containerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) 
 	return init, regular, ephemeral
 }
 
-// turnedAway reports whether a pod has failed before any container of it was spoken
-// of, or before anyone looked: there are none to speak of then, beyond those that were
-// spoken of already (sl-18).
+// rejectedBeforeStart reports whether the pod failed before it was inspected, or before any container
+// status was reported. Its container statuses are those reported before (rule sl-18).
 func (f *Facts) rejectedBeforeStart(prev *v1.PodStatus) bool {
 	if f.Observed == nil {
 		return f.Termination.Failed
@@ -56,7 +54,7 @@ func (f *Facts) rejectedBeforeStart(prev *v1.PodStatus) bool {
 		len(prev.InitContainerStatuses)+len(prev.ContainerStatuses)+len(prev.EphemeralContainerStatuses) == 0
 }
 
-// kind is the part of the spec a container is from.
+// kind is the list of the spec that contains a container.
 type kind int
 
 const (
@@ -65,8 +63,8 @@ const (
 	kindEphemeral
 )
 
-// one returns the status of one container: what the runtime shows of its
-// instances, held against old, which is what was said before (nil: nothing).
+// containerStatus returns the status of one container from its observed instances and old, the status
+// last reported; nil if there is none.
 func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.ContainerStatus {
 	s := base(f.Pod, c, old)
 	if f.Observed == nil {
@@ -95,8 +93,8 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 	return s
 }
 
-// base is the status of a container nothing is known of (st-1), with what an
-// older status hands down (st-2).
+// base returns the status of a container without observed instances (rule st-1), with the values that
+// it keeps from old (rule st-2).
 func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerStatus {
 	reason := "ContainerCreating"
 	if len(pod.Spec.InitContainers) > 0 {
@@ -115,16 +113,15 @@ func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerSta
 		s.RestartCount = old.RestartCount
 		s.LastTerminationState = old.LastTerminationState
 		if end := ended(old); end != nil && end.ContainerID == old.ContainerID {
-			// It waits for its restart, and shows the instance that exited.
+			// It waits for its restart and keeps the ID of the exited instance.
 			s.ContainerID, s.Image, s.ImageID = old.ContainerID, old.Image, old.ImageID
 		}
 	}
 	return s
 }
 
-// instances returns the instance of the named container that counts and the
-// one before it, or nil. One that runs counts, even if a newer was created
-// (lq-12); else the newest created (st-3).
+// instances returns the current instance of the named container and the one before it, or nil. A
+// running instance is the current one even if a newer one was created; else it is the newest.
 func instances(observed *runtime.PodStatus, name string) (now, before *runtime.ContainerStatus) {
 	for i := range observed.Containers {
 		switch c := &observed.Containers[i]; {
@@ -140,8 +137,7 @@ func instances(observed *runtime.PodStatus, name string) (now, before *runtime.C
 	return now, before
 }
 
-// show fills in the status of a container that has instances (st-3 … st-5,
-// st-16).
+// applyInstance sets the status of a container with instances.
 func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
 	s.ContainerID = now.ID
 	s.RestartCount = max(s.RestartCount, now.RestartCount)
@@ -169,15 +165,15 @@ func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, 
 	switch now.State {
 	case runtime.ContainerRunning:
 		if old != nil && old.State.Terminated != nil && old.ContainerID != now.ID && now.RestartCount <= old.RestartCount {
-			s.RestartCount = old.RestartCount + 1 // the runtime lost count
+			s.RestartCount = old.RestartCount + 1 // the runtime has lost the restart count
 		}
 		s.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: seconds(now.StartedAt)}}
 	case runtime.ContainerExited:
 		s.State = v1.ContainerState{Terminated: exit(now, old)}
 	case runtime.ContainerUnknown:
-		switch said := reportedExit(old, now.ID); {
-		case said != nil:
-			s.State = v1.ContainerState{Terminated: said}
+		switch reported := reportedExit(old, now.ID); {
+		case reported != nil:
+			s.State = v1.ContainerState{Terminated: reported}
 		case old != nil && old.State.Running != nil:
 			s.State = v1.ContainerState{Terminated: lostExit(now.ID, lostAtTermination)}
 			s.RestartCount = max(s.RestartCount, old.RestartCount+1)
@@ -189,8 +185,8 @@ func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, 
 	}
 }
 
-// lastState returns how the instance before now ended: as the runtime shows
-// it, or, when the runtime has thrown that instance away, as it was said.
+// lastState returns the last termination state: that of the instance before now, or if the runtime has
+// removed it, the reported one.
 func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1.ContainerState {
 	if before != nil && before.State == runtime.ContainerExited {
 		return v1.ContainerState{Terminated: exit(before, old)}
@@ -202,19 +198,18 @@ func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1
 		return old.State
 	}
 	if old.LastTerminationState.Terminated != nil && reportedExit(old, now.ID) == old.LastTerminationState.Terminated {
-		// It waited for its restart with this exit as its last state, and
-		// has not been restarted: the exit is its state again.
+		// The exit was moved here while the container waited for a restart. It was
+		// not restarted, so the exit is its state again.
 		return v1.ContainerState{}
 	}
 	return old.LastTerminationState
 }
 
-// exit returns how an exited instance ended. What was said once of an exit
-// stands, for runtimes forget or get it wrong later; only a loss gives
-// way to the truth.
+// exit returns the termination state of an exited instance. A reported exit is kept, since a runtime may
+// report it differently later; only ContainerStatusUnknown is replaced by the observed exit.
 func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStateTerminated {
-	if said := reportedExit(old, c.ID); said != nil && said.Reason != reasonUnknown {
-		return said
+	if reported := reportedExit(old, c.ID); reported != nil && reported.Reason != reasonUnknown {
+		return reported
 	}
 	return &v1.ContainerStateTerminated{
 		ExitCode:    c.ExitCode,
@@ -226,7 +221,7 @@ func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStat
 	}
 }
 
-// reportedExit returns the exit of that instance as it was said, or nil.
+// reportedExit returns the exit of that instance as it was reported, or nil.
 func reportedExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminated {
 	if old == nil || id == "" {
 		return nil
@@ -239,13 +234,12 @@ func reportedExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminat
 	return nil
 }
 
-// lost is the end of a container that nobody saw.
+// lostExit returns the termination state of a container whose exit was not observed.
 func lostExit(id, message string) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{ExitCode: exitLost, Reason: reasonUnknown, Message: message, ContainerID: id}
 }
 
-// vanished fills in the status of a container that the runtime no longer
-// holds any instance of (st-6, st-7).
+// applyMissing sets the status of a container whose instances the runtime has lost (rules st-6, st-7).
 func applyMissing(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 	if old.State.Running == nil || old.LastTerminationState.Terminated != nil {
 		return
@@ -256,11 +250,9 @@ func applyMissing(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 	}
 }
 
-// presumeDone takes an init container that is gone to have succeeded if
-// regular containers were created after it (st-8). Those of an older sandbox
-// don't count: in a new one the init containers run anew. Neither is one
-// done that somebody tried to start and could not, or that was removed because
-// the pod starts over.
+// presumeCompleted reports a missing init container as succeeded if a regular container was created in
+// the newest sandbox (rule st-8): in a new sandbox the init containers run again. It does not apply to
+// one whose start has failed, or that was removed because all containers restart.
 func presumeCompleted(s *v1.ContainerStatus, f *Facts) {
 	if _, tried := f.Waiting[s.Name]; tried || removedForRestart(s) || restartAllTriggered(f.Pod, f.Observed) {
 		return
@@ -275,7 +267,7 @@ func presumeCompleted(s *v1.ContainerStatus, f *Facts) {
 	if hasRegular(f.Pod, f.Observed, sandbox) {
 		id := s.ContainerID
 		if t := s.LastTerminationState.Terminated; t != nil && t.ContainerID == id {
-			id = "" // that one has failed: it was a later one
+			id = "" // that instance failed, so a later one succeeded
 		}
 		s.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 			Reason: "Completed", Message: initPresumedDone, ContainerID: id,
@@ -283,10 +275,10 @@ func presumeCompleted(s *v1.ContainerStatus, f *Facts) {
 	}
 }
 
-// explain says why a container that should run does not, if that is known
-// (st-9 … st-11). Its exit then moves to its last state.
+// applyWaiting sets the reason why a container that should run does not (rules st-9 to st-11). Its exit
+// becomes the last termination state.
 func applyWaiting(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
-	why, ok := f.Waiting[c.Name]
+	waiting, ok := f.Waiting[c.Name]
 	if !ok || s.State.Running != nil || f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil {
 		return
 	}
@@ -296,11 +288,11 @@ func applyWaiting(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
 		}
 		s.LastTerminationState = s.State
 	}
-	s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: why.Reason, Message: why.Message}}
+	s.State = v1.ContainerState{Waiting: &waiting}
 }
 
-// readiness returns whether a container is ready and started (st-17, st-18,
-// st-20). Ephemeral containers have neither.
+// readiness returns whether a container is ready and started (rules st-17, st-18, st-20). An ephemeral
+// container is not ready, and started is nil.
 func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) (ready bool, started *bool) {
 	if k == kindEphemeral {
 		return false, nil
@@ -310,7 +302,7 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 		return k == kindInit && !podspec.IsSidecar(c) && end != nil && end.ExitCode == 0, new(false)
 	}
 	if k == kindInit && !podspec.IsSidecar(c) {
-		return false, new(true) // it has no probes; ready is when it is done
+		return false, new(true) // without probes; ready when it has succeeded
 	}
 	if f.Probes == nil {
 		return true, new(true)
@@ -321,15 +313,14 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 	return up && (c.ReadinessProbe == nil || passed(probed.Readiness, same && old.Ready)), &up
 }
 
-// passed reports whether a probe counts as passed. Until there is a result,
-// what was said of this very instance stands: that the agent was restarted
-// changes nothing for a container (st-12, st-19).
+// passed reports whether a probe counts as successful. Without a result it is before, the reported value
+// of the same instance, so that a restart of the agent does not change readiness (rule st-19).
 func passed(r runtime.ProbeResult, before bool) bool {
 	return r == runtime.ProbeSuccess || r == runtime.ProbeUnknown && before
 }
 
-// volumeMounts tells how the volumes are mounted (st-14); once said it stays.
-// What IfPossible comes to depends on what the runtime's handler can do.
+// volumeMounts returns the statuses of the volume mounts (rule st-14), which do not change once reported.
+// IfPossible is Enabled if the runtime handler supports recursive read-only mounts.
 func volumeMounts(c *v1.Container, old *v1.ContainerStatus, possible bool) []v1.VolumeMountStatus {
 	if old != nil && len(old.VolumeMounts) > 0 {
 		return old.VolumeMounts

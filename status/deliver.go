@@ -11,7 +11,7 @@ import (
 
 // Run delivers the reported statuses until ctx is done; it then returns nil as soon
 // as its calls of the sink have returned. Statuses that are not delivered by then,
-// those of interrupted calls among them, stay outstanding for [Manager.Flush]. A
+// including those of interrupted calls, stay pending for [Manager.Flush]. A
 // second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("status: Manager"); err != nil {
@@ -21,11 +21,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// Flush delivers what is outstanding, without regard to back-off at first, and
-// returns nil when nothing is. It may be called while Run runs and after it: an
-// agent that shuts down calls it with the time it has left. If ctx is done first,
-// it returns an error with the number of pods that have something outstanding.
-// Calls that ctx interrupts stay outstanding, and Run, if it runs, repeats them.
+// Flush ends the current back-offs, delivers all pending statuses and deletions, and returns nil when
+// none is left. It may be called while Run runs and after it, such as at shutdown. If ctx is done first,
+// it returns an error with the number of pods with pending calls. Calls that ctx interrupts stay
+// pending; Run repeats them if it runs.
 func (m *Manager) Flush(ctx context.Context) error {
 	m.mu.Lock()
 	m.queue.expedite()
@@ -36,7 +35,7 @@ func (m *Manager) Flush(ctx context.Context) error {
 	left := m.queue.len() + m.inFlight
 	m.mu.Unlock()
 	if left > 0 && ctx.Err() != nil {
-		return fmt.Errorf("status: flush: %d pods have something undelivered: %w", left, context.Cause(ctx))
+		return fmt.Errorf("status: flush: %d pods with undelivered statuses: %w", left, context.Cause(ctx))
 	}
 	return nil
 }
@@ -134,9 +133,9 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 		err = m.cfg.Sink.UpdatePodStatus(ctx, c.pod, c.status)
 	}
 	now := time.Now()
-	cut := err != nil && ctx.Err() != nil // interrupted: not a failure of the sink
-	if err != nil && !cut {
-		m.cfg.Logger.Warn("Failed to deliver pod status; it is repeated after a back-off",
+	interrupted := err != nil && ctx.Err() != nil // not a failure of the sink
+	if err != nil && !interrupted {
+		m.cfg.Logger.Warn("Failed to deliver pod status; will retry after a back-off",
 			"pod", c.pod.Namespace+"/"+c.pod.Name, "podUID", c.pod.UID, "delete", c.deleted, "err", err)
 	}
 	if m.cfg.Hooks.Delivered != nil {
@@ -146,11 +145,11 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 		}
 		m.cfg.Hooks.Delivered(info)
 	}
-	m.returned(c, err, cut, now) // last, since the next call of the pod may begin then
+	m.returned(c, err, interrupted, now) // last, since the next call of the pod may begin then
 }
 
 // returned updates the entry of a call that has returned, and queues it again if it is due.
-func (m *Manager) returned(c *call, err error, cut bool, now time.Time) {
+func (m *Manager) returned(c *call, err error, interrupted bool, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer m.wakeLocked()
@@ -161,7 +160,7 @@ func (m *Manager) returned(c *call, err error, cut bool, now time.Time) {
 	switch {
 	case err != nil:
 		e.since = c.since
-		if !cut {
+		if !interrupted {
 			m.queue.delay(e, now.Add(m.backoff(e.failures)))
 			e.failures++
 		}
@@ -221,7 +220,7 @@ func (m *Manager) pushLocked(e *entry) {
 		m.queue.undelay(e) // not only a correction is due
 		fallthrough
 	case idle:
-		// An edited entry is idle only if the call that corrects it was
+		// An overwritten entry is idle only if the call that corrects it was
 		// interrupted.
 		if e.due() || e.overwritten && !e.deleted {
 			m.queue.add(e)

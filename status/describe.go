@@ -21,8 +21,8 @@ func Summary(s *v1.PodStatus) string {
 		phase = "Unknown"
 	}
 	b.WriteString(string(phase))
-	if why := joinReason(s.Reason, s.Message); why != "" {
-		fmt.Fprintf(&b, " (%s)", why)
+	if reason := joinReason(s.Reason, s.Message); reason != "" {
+		fmt.Fprintf(&b, " (%s)", reason)
 	}
 	ready, all, restarts := 0, 0, int32(0)
 	for i := range s.ContainerStatuses {
@@ -43,9 +43,9 @@ func Summary(s *v1.PodStatus) string {
 	return b.String()
 }
 
-// Describe puts the change from old to new in words: one line per container
-// that does something else now, then the summary if that differs. The zero
-// status stands for a pod that nothing was said of. No line names the pod.
+// Describe formats the change from old to new: one line for each container whose state has changed,
+// then the summary if it differs. old is the zero status if none was reported before. The lines do not
+// contain the name of the pod.
 func Describe(old, new *v1.PodStatus) []string {
 	var lines []string
 	for _, part := range []struct {
@@ -58,8 +58,8 @@ func Describe(old, new *v1.PodStatus) []string {
 	} {
 		for i := range part.new {
 			c := &part.new[i]
-			if what := describeContainer(find(part.old, c.Name), c); what != "" {
-				lines = append(lines, part.kind+" "+c.Name+" "+what)
+			if change := describeContainer(find(part.old, c.Name), c); change != "" {
+				lines = append(lines, part.kind+" "+c.Name+" "+change)
 			}
 		}
 	}
@@ -69,9 +69,8 @@ func Describe(old, new *v1.PodStatus) []string {
 	return lines
 }
 
-// describe says what a container does now that it did not before, or "". That
-// a container waits for its first start is not worth a line; a reason that
-// keeps it from starting is.
+// describeContainer formats the change of a container, "" if there is none. The wait for its first start
+// is omitted, unless there is a reason that prevents it.
 func describeContainer(old, c *v1.ContainerStatus) string {
 	var was v1.ContainerState
 	if old != nil {
@@ -84,7 +83,7 @@ func describeContainer(old, c *v1.ContainerStatus) string {
 		}
 		verb := "started"
 		if old == nil {
-			verb = "runs" // since before anything was said of it: an earlier agent started it
+			verb = "runs" // started by an earlier agent
 		} else if c.RestartCount > 0 {
 			verb = "started again"
 		}
@@ -94,7 +93,7 @@ func describeContainer(old, c *v1.ContainerStatus) string {
 		return verb
 	case now.Terminated != nil:
 		if shows(old, now.Terminated) && (was.Terminated == nil || was.Terminated.Reason == now.Terminated.Reason) {
-			return "" // told before, perhaps as the exit it waited after
+			return "" // reported before, perhaps as the last termination state
 		}
 		return formatExit(now.Terminated)
 	case now.Waiting != nil:
@@ -124,13 +123,12 @@ func describeWaiting(old, c *v1.ContainerStatus, was *v1.ContainerState) string 
 	return exit + "waiting: " + joinReason(w.Reason, w.Message)
 }
 
-// notYet reports whether a reason says no more than that the turn of the
-// container has not come.
+// startPending reports whether a waiting reason means only that the container has not been started yet.
 func startPending(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// readinessChange says that a running container became ready, or unready.
+// readinessChange formats a change of the readiness of a running container, "" if there is none.
 func readinessChange(old, c *v1.ContainerStatus) string {
 	switch {
 	case old.Ready == c.Ready:
@@ -142,21 +140,21 @@ func readinessChange(old, c *v1.ContainerStatus) string {
 	}
 }
 
-// exited says how a container ended: exited(1) Error: out of cheese. The usual
-// reasons say no more than the code.
+// formatExit formats an exit: "exited(1) OOMKilled". The reasons Error and Completed are omitted, since
+// they follow from the code.
 func formatExit(t *v1.ContainerStateTerminated) string {
 	s := fmt.Sprintf("exited(%d)", t.ExitCode)
 	reason := t.Reason
 	if reason == "Error" || reason == "Completed" {
 		reason = ""
 	}
-	if why := joinReason(reason, t.Message); why != "" {
-		s += " " + why
+	if text := joinReason(reason, t.Message); text != "" {
+		s += " " + text
 	}
 	return s
 }
 
-// because joins a reason and the first line of its message.
+// joinReason joins a reason and the first line of its message.
 func joinReason(reason, message string) string {
 	message, _, _ = strings.Cut(strings.TrimSpace(message), "\n")
 	message = head(message, 200)
@@ -166,14 +164,14 @@ func joinReason(reason, message string) string {
 	return reason + ": " + message
 }
 
-// backOff reads the wait out of the message of a crash loop: "back-off 20s
-// restarting failed container=…".
+// backOff parses the delay in the message of a crash loop: "back-off 20s restarting failed
+// container=…".
 func backOff(message string) (time.Duration, bool) {
 	rest, ok := strings.CutPrefix(message, "back-off ")
 	if !ok {
 		return 0, false
 	}
-	word, _, _ := strings.Cut(rest, " ")
-	d, err := time.ParseDuration(word)
+	delay, _, _ := strings.Cut(rest, " ")
+	d, err := time.ParseDuration(delay)
 	return d, err == nil
 }

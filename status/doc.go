@@ -20,8 +20,8 @@
 //	s := m.Report(pod, observed, waiting, termination) // after each inspection of a pod
 //	m.Finish(pod)                                     // its containers and resources are gone
 //	m.Forget(pod)                                     // its source no longer specifies it
-//	m.Reconcile(pod)                                  // pod.Status is what the record contains now
-//	d, ok := m.Delivery(uid)                          // what is not delivered yet, and why
+//	m.Reconcile(pod)                                  // with the recorded pod.Status
+//	d, ok := m.Delivery(uid)                          // pending calls and their last error
 //	err = m.Flush(shutdownCtx)                        // before the process exits
 //
 // A program that delivers statuses itself needs only Compute.
@@ -60,52 +60,42 @@
 // given last. For a container without either, no resources are reported; the kubelet reports
 // empty ones.
 //
-// Readiness reaches a status by a report, not by a call of its own (st-55, st-56):
-// who probes has the pod reported when a result changes.
+// A change of readiness is included in the next report; the prober's owner must have the pod reported
+// when a result changes.
 //
 // # Differences from the kubelet
 //
-//   - stopSignal is what the runtime says, without a gate (the kubelet's
-//     ContainerStopSignals is alpha); of one that does not say, there is none.
-//   - Statuses of different pods are written in parallel, and a slow or failing
-//     pod does not hold up the others (st-72, lq-19). A failed write is
-//     repeated after a back-off of its own, not at the next tick of 10s.
-//   - A report that says nothing new is never written, also for a pod that is
-//     being deleted (st-48 forces one); finishing a pod that has said all is no
-//     second write (lq-20).
-//   - Exits are written once. A container that is lost and found again
-//     takes its true exit in place of ContainerStatusUnknown.
-//   - Until a probe has a result, what was said of the same instance stands,
-//     for readiness as for startup; an agent's restart takes no pod out of
-//     service, and puts none back (rules st-18, st-19).
-//   - A running instance of a container counts before a newer one that exited
-//     (lq-12). An init container that is gone counts as done only if regular
-//     containers were created in the same sandbox (rule st-8).
-//   - A container that vanished and waits counts as restartable by its policy,
-//     with the exit code that was assumed; so a pod that never restarts fails.
-//   - Init containers that succeeded may run again in a new sandbox, whatever
-//     the policy, unless that is Never (st-50 refuses that for OnFailure).
-//   - The start time of a pod that an earlier agent started, and nobody wrote
-//     down, is that of its oldest sandbox (against st-52): a deadline goes on.
-//   - A pod starts over (AllContainersRestarting, rt-139) as long as the runtime
-//     shows an exit of its newest sandbox that asks for it, and a container that
-//     never ran has no end made up for it meanwhile (rt-142).
-//   - A container that runs again though it had exited for good, because the
-//     runtime lost its memory of it, does not keep the rest of the status from
-//     being said: only its own end stands (st-50 drops the whole update, for as
-//     long as that container runs). When the others are over the pod is, and the
-//     agent ends it.
-//   - Messages are cut between characters, not inside them.
-//   - A pod that was turned away has no container statuses made up.
-//   - Nobody's input is changed (lq-22).
-//   - HostIPsIPFamilyMismatch (st-44) is not announced.
+//   - stopSignal is reported if the runtime reports it, without a feature gate (the kubelet's
+//     ContainerStopSignals is alpha).
+//   - Statuses of different pods are written in parallel, and a slow or failing write does not delay
+//     other pods. A failed write is repeated after its own back-off, not at the next tick of 10 s.
+//   - An unchanged status is never written, also for a pod that is being deleted, and Finish does not
+//     write a status that is already final.
+//   - An exit is reported once. The observed exit of a container replaces ContainerStatusUnknown.
+//   - Until a probe has a result, readiness and startup are those last reported for the same instance,
+//     so that a restart of the agent does not change them (rules st-18, st-19).
+//   - A running instance of a container precedes a newer one that has exited. A missing init container
+//     counts as completed only if regular containers were created in the same sandbox (rule st-8).
+//   - A missing container that waits is restartable according to its policy and the assumed exit code,
+//     so that a pod that never restarts fails.
+//   - Succeeded init containers may run again in a new sandbox under every policy except Never (the
+//     kubelet rejects this transition for OnFailure).
+//   - The start time of a pod that an earlier agent started without recording it is that of its oldest
+//     sandbox, so that activeDeadlineSeconds is not extended.
+//   - A pod has AllContainersRestarting (rule rt-139) as long as the runtime lists an exit in the
+//     newest sandbox that triggers it. No exit is reported for a container that never ran.
+//   - If a runtime that lost its state restarts a container that must not restart, only the status of
+//     that container is kept; the kubelet drops the whole update for as long as it runs. When the other
+//     containers have terminated, the pod is terminal and is terminated.
+//   - Messages are truncated between characters.
+//   - No container statuses are invented for a pod that was rejected.
+//   - Arguments are never changed.
 //
 // # Testing
 //
-// The rules of the kubelet are tables named by rule. testdata/*.txt holds whole
-// lives of pods, a line of facts and a line of status in turn; -update rewrites
-// the results. Random facts and random lives check the laws and print their
-// seed. The manager is tested in synctest bubbles.
+// The kubelet's rules are table tests. testdata/*.txt has complete pod lifecycles, alternating lines of
+// facts and statuses; -update rewrites the statuses. Random facts and lifecycles check invariants and
+// print their seed. The Manager is tested in synctest bubbles.
 //
 // # Stability
 //

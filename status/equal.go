@@ -76,7 +76,7 @@ func sameValue[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// What few statuses have is left to reflection.
+// Fields that few statuses have are compared by reflection.
 
 func samePointer[T any](a, b *T) bool {
 	return a == b || equality.Semantic.DeepEqual(a, b)

@@ -97,11 +97,11 @@ func Compute(f Facts) v1.PodStatus {
 	pod, prev := f.Pod, f.previous()
 
 	s := v1.PodStatus{
-		ObservedGeneration: max(pod.Generation, prev.ObservedGeneration), // st-43
-		QOSClass:           podspec.QOSClass(pod),                        // st-46
-		StartTime:          startTime(&f, prev),                          // st-52
+		ObservedGeneration: max(pod.Generation, prev.ObservedGeneration),
+		QOSClass:           podspec.QOSClass(pod),
+		StartTime:          startTime(&f, prev),
 
-		// Of others, and theirs to change (st-76).
+		// Owned by other writers.
 		NominatedNodeName:                    pod.Status.NominatedNodeName,
 		ResourceClaimStatuses:                pod.Status.ResourceClaimStatuses,
 		ExtendedResourceClaimStatus:          pod.Status.ExtendedResourceClaimStatus,

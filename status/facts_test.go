@@ -313,7 +313,7 @@ func TestCheckTransition(t *testing.T) { // st-50
 			err := status.CheckTransition(tc.pod, tc.old, tc.new)
 			if tc.refused {
 				require.Error(t, err)
-				assert.Contains(t, err.Error(), "is not to be restarted")
+				assert.Contains(t, err.Error(), "must not be restarted")
 			} else {
 				require.NoError(t, err)
 			}

@@ -65,7 +65,7 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 					require.NoError(t, err)
 					assert.False(t, o.Overwritten)
 				} else {
-					require.ErrorContains(t, err, "1 pods have something undelivered")
+					require.ErrorContains(t, err, "1 pods with undelivered statuses")
 					assert.True(t, o.Overwritten)
 				}
 				time.Sleep(24 * time.Hour)

@@ -7,10 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// setIPs fills in the addresses of the pod and of its host (st-44, st-45).
+// setIPs sets the addresses of the pod and of its host.
 //
-// A pod that is ending keeps its addresses, for those who want to know whose
-// they were; one whose sandbox is lost has none until it gets a new one.
+// A terminating pod keeps its reported addresses; a pod that has lost its sandbox has none until it has
+// a new one.
 func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 	host := canonical(f.HostIPs)
 	for _, ip := range host {
@@ -23,17 +23,17 @@ func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 		s.HostIP = s.HostIPs[0].IP
 	}
 
-	said := addresses(prev.PodIPs)
+	reported := addresses(prev.PodIPs)
 	var ips []netip.Addr
-	switch ending := f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil || Terminal(s.Phase); {
+	switch terminating := f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil || Terminal(s.Phase); {
 	case f.Pod.Spec.HostNetwork:
-		ips = hostNetworkIPs(said, host)
+		ips = hostNetworkIPs(reported, host)
 	case f.Observed == nil:
-		ips = said
+		ips = reported
 	default:
 		ips = selectPodIPs(f.Observed.IPs, f.HostIPs)
-		if len(ips) == 0 && ending {
-			ips = said
+		if len(ips) == 0 && terminating {
+			ips = reported
 		}
 	}
 	for _, ip := range ips {
@@ -44,10 +44,9 @@ func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 	}
 }
 
-// PodIPs picks the addresses a pod shows from those its sandbox has (st-45):
-// the first of the host's primary family, then the first of the other family.
-// Without addresses of the host, the family of the sandbox's first address is
-// primary. What is no address is left out.
+// selectPodIPs returns the addresses of a pod from those of its sandbox (rule st-45): the first of the
+// host's primary family, then the first of the other family. Without addresses of the host, the family of
+// the first address is primary. Invalid addresses are ignored.
 func selectPodIPs(sandbox, host []string) []netip.Addr {
 	all := canonical(sandbox)
 	if len(all) == 0 {
@@ -69,9 +68,8 @@ func selectPodIPs(sandbox, host []string) []netip.Addr {
 	return picked
 }
 
-// mixedFamilies says that the pod's first address is of another family than the
-// node's, as those of a pod in the host's network are whose node has changed its
-// (st-44); "": it is not.
+// mixedFamilies returns a message if the primary addresses of the pod and of the node have different
+// families, which occurs for pods in the host network after the node's address has changed; else "".
 func mixedFamilies(s *v1.PodStatus) string {
 	host, err := netip.ParseAddr(s.HostIP)
 	pod, podErr := netip.ParseAddr(s.PodIP)
@@ -81,10 +79,10 @@ func mixedFamilies(s *v1.PodStatus) string {
 	return fmt.Sprintf("The pod's address %s and the node's %s are of different IP families", pod, host)
 }
 
-// hostNetworkIPs returns the addresses of a pod in the host's network: the
-// first stays as said, a second of the other family may be added later.
-func hostNetworkIPs(said, host []netip.Addr) []netip.Addr {
-	ips := said
+// hostNetworkIPs returns the addresses of a pod in the host network: the first one reported is kept, and
+// one of the other family may be added later.
+func hostNetworkIPs(reported, host []netip.Addr) []netip.Addr {
+	ips := reported
 	if len(ips) == 0 {
 		ips = host[:min(1, len(host))]
 	}
@@ -98,8 +96,7 @@ func hostNetworkIPs(said, host []netip.Addr) []netip.Addr {
 	return ips
 }
 
-// canonical parses addresses and leaves out what is none. An IPv4 address in
-// IPv6 clothes counts as IPv4.
+// canonical parses addresses and ignores invalid ones. An IPv4-mapped IPv6 address counts as IPv4.
 func canonical(list []string) []netip.Addr {
 	var ips []netip.Addr
 	for _, s := range list {

@@ -12,8 +12,8 @@ import (
 // st-53). It limits other messages too, so that the API accepts every status.
 const messageBudget = 12 << 10
 
-// seconds cuts a time to what the API can carry: whole seconds, UTC. A status
-// that went through an API and came back then equals the one that was sent.
+// seconds truncates a time to the resolution of the API, whole seconds in UTC, so that a status read
+// back from the API equals the one that was written.
 func seconds(t time.Time) metav1.Time {
 	if t.IsZero() {
 		return metav1.Time{}

@@ -289,7 +289,7 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		synctest.Wait()
 		said, _ := sink.Status(pod.UID)
 		assert.NotNil(t, said.ContainerStatuses[1].State.Terminated)
-		assert.Equal(t, []string{"container a exited with code 0 and is not to be restarted"}, refused, "once")
+		assert.Equal(t, []string{"container a exited with code 0 and must not be restarted"}, refused, "once")
 		assert.Equal(t, 1, strings.Count(log.String(), "Runtime restarted a terminated container"))
 
 		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Termination{})
@@ -352,7 +352,7 @@ func TestFlushAfterRunDeliversTheRestOrReportsTheNumberLeft(t *testing.T) {
 		defer stop()
 		err = m.Flush(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "status: flush: 3 pods have something undelivered")
+		assert.ErrorContains(t, err, "status: flush: 3 pods with undelivered statuses")
 
 		down = false
 		begin := time.Now()

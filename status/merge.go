@@ -42,12 +42,12 @@ func Merge(theirs, ours v1.PodStatus) v1.PodStatus {
 	return s
 }
 
-// mergeConditions returns the conditions of s and those of others in theirs, in
-// the order in which Conditions has them (st-38).
+// mergeConditions returns the conditions of s and those of other writers in theirs, in the order of
+// computeConditions (rule st-38).
 func mergeConditions(theirs, s v1.PodStatus) []v1.PodCondition {
-	ends := Terminal(s.Phase) && !Terminal(theirs.Phase)
+	becomesTerminal := Terminal(s.Phase) && !Terminal(theirs.Phase)
 	disrupted := Condition(theirs.Conditions, v1.DisruptionTarget)
-	if c := Condition(s.Conditions, v1.DisruptionTarget); c != nil && ownDisruption(c) && ends {
+	if c := Condition(s.Conditions, v1.DisruptionTarget); c != nil && ownDisruption(c) && becomesTerminal {
 		disrupted = c
 	}
 	var all, own []v1.PodCondition
@@ -73,7 +73,7 @@ func mergeConditions(theirs, s v1.PodStatus) []v1.PodCondition {
 	return slices.Concat(all, own)
 }
 
-// unready takes readiness away from a pod that has ended (st-78).
+// unready sets the readiness conditions of a terminal pod to False (rule st-78).
 func unready(conditions []v1.PodCondition, phase v1.PodPhase) []v1.PodCondition {
 	for i := range conditions {
 		c := &conditions[i]

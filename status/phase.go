@@ -7,42 +7,40 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// phaseFacts is what a phase is decided by.
+// phaseFacts is the input of computePhase.
 type phaseFacts struct {
 	Pod *v1.Pod
 
 	// Init and Containers are the statuses of init and regular containers.
-	// Ephemeral containers have no say.
+	// Ephemeral containers do not affect the phase.
 	Init, Containers []v1.ContainerStatus
 
 	// Terminal: no container will be started again.
 	Terminal bool
 
-	// Initialized: the regular containers have had their turn in the sandbox
-	// that counts; see [HasInitialized].
+	// Initialized: a regular container was created in the newest ready sandbox; see
+	// hasInitialized.
 	Initialized bool
 }
 
-// tally counts the containers of a pod by what they do. A container is in one
-// of running, waiting, unknown and stopped at most; init containers that ran
-// to their end are in none.
+// tally counts the containers of a pod by state. A container is in at most one of running, waiting,
+// unknown and stopped; completed init containers are in none.
 type tally struct {
 	running, waiting, unknown int
 
-	// Of stopped, how many with success, and how many for good.
+	// succeeded and final (will not restart) are included in stopped.
 	stopped, succeeded, final int
 
-	initPending    int // non-restartable init containers that have not ended
+	initPending    int // init containers other than sidecars that have not terminated
 	sidecarPending int // sidecars not yet started
-	initFailed     int // init containers that failed and stay so
+	initFailed     int // init containers that failed and will not restart
 }
 
-// Phase returns the phase of a pod by its spec and the statuses of its
-// containers (st-22 … st-29). It does not look at the pod's former phase:
-// [Compute] sees to it that a terminal one stays.
+// computePhase returns the phase of a pod from its spec and the statuses of its containers (rules st-22
+// to st-29). The previous phase is not considered; settle keeps a terminal one.
 func computePhase(f phaseFacts) v1.PodPhase {
 	t := count(f)
-	// The table of st-25; the first row that holds decides.
+	// The first case that applies determines the phase (rule st-25).
 	switch {
 	case t.initFailed > 0:
 		return v1.PodFailed
@@ -54,12 +52,12 @@ func computePhase(f phaseFacts) v1.PodPhase {
 		return v1.PodRunning
 	case t.running > 0 || t.stopped == 0 || t.unknown > 0:
 		return v1.PodPending
-	case f.Terminal && !runtime.IsStatic(f.Pod): // st-28
+	case f.Terminal && !runtime.IsStatic(f.Pod):
 		if t.stopped == t.succeeded {
 			return v1.PodSucceeded
 		}
 		return v1.PodFailed
-	case t.stopped > t.final: // one of them is about to start again
+	case t.stopped > t.final: // one of them will be restarted
 		return v1.PodRunning
 	case t.stopped == t.succeeded:
 		return v1.PodSucceeded
@@ -68,7 +66,7 @@ func computePhase(f phaseFacts) v1.PodPhase {
 	}
 }
 
-// count tallies the containers (st-22 … st-24).
+// count tallies the containers.
 func count(f phaseFacts) tally {
 	var t tally
 	for i := range f.Pod.Spec.InitContainers {
@@ -86,7 +84,7 @@ func count(f phaseFacts) tally {
 	return t
 }
 
-// init counts an init container that is to run to its end (st-22).
+// init counts an init container that is not a sidecar (rule st-22).
 func (t *tally) init(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	end := ended(s)
 	switch {
@@ -97,8 +95,8 @@ func (t *tally) init(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	}
 }
 
-// sidecar counts a restartable init container (st-23). Once it has run it
-// keeps the pod neither pending nor alive.
+// sidecar counts a restartable init container (rule st-23). A terminated sidecar keeps the pod neither
+// pending nor running.
 func (t *tally) sidecar(s *v1.ContainerStatus) {
 	switch {
 	case s == nil:
@@ -118,8 +116,8 @@ func (t *tally) sidecar(s *v1.ContainerStatus) {
 	}
 }
 
-// regular counts a regular container (st-24). One that waits for its next
-// start after an exit counts as stopped, but never as succeeded.
+// regular counts a regular container (rule st-24). One that waits for a restart counts as stopped, but
+// not as succeeded.
 func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	switch end := ended(s); {
 	case s == nil:
@@ -141,8 +139,7 @@ func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	}
 }
 
-// ended returns the exit that says how a container that does not run now has
-// ended; nil if it runs or never ran.
+// ended returns the last exit of a container that does not run; nil if it runs or never ran.
 func ended(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	switch {
 	case s == nil:
@@ -156,9 +153,8 @@ func ended(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	}
 }
 
-// restartable reports whether a container that ended so runs again, as far as
-// its policies go (rt-33 … rt-35). An init container that succeeded has done
-// its work, whatever the policy says.
+// restartable reports whether a container with this exit is restarted according to its restart policies
+// and rules. A succeeded init container is not, whatever the policy.
 func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerStateTerminated) bool {
 	if end.Reason == restartingAll || podspec.RestartsAll(c, end.ExitCode) {
 		return true
@@ -169,10 +165,9 @@ func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerState
 	return podspec.ActionAfterExit(pod, c, end.ExitCode) != podspec.NoRestart
 }
 
-// HasInitialized reports whether the init containers of the pod are done in
-// the sandbox that counts: a regular container has an instance in the newest
-// ready one (rt-9, st-21). Sidecars then start over without taking the pod
-// back to Pending.
+// hasInitialized reports whether the init containers of the pod have completed: a regular container has
+// an instance in the newest ready sandbox (rule st-21). A restart of a sidecar does not make the pod
+// Pending then.
 func hasInitialized(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	if observed == nil {
 		return false

@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// A spot is where an entry stands. An entry is in one place at a time, which
-// is what keeps the calls for one pod from overlapping.
+// A queueState is the state of an entry in the queue. An entry has one state at a time, so that the calls
+// for one pod do not overlap.
 type queueState int
 
 const (
-	idle    queueState = iota // nothing to do
-	ready                     // waits for its turn
-	delayed                   // waits for its retryAt
-	busy                      // a call of the sink is under way
+	idle    queueState = iota // no call is due
+	ready                     // in a lane
+	delayed                   // in queue.delayed until its retryAt
+	busy                      // a call of the sink is in flight
 )
 
-// inARow is how many urgent entries go before one that is not, while there are
-// both: what is urgent is soon said, and nothing waits for ever.
+// maxUrgentRun is the number of urgent entries that are taken before a routine one, so that routine
+// entries are not starved.
 const maxUrgentRun = 4
 
-// A queue holds the entries with something to deliver: the ready ones in two
-// lanes, each in the order they came, the delayed ones by time. The manager's mu
-// guards it.
+// A queue contains the entries with due calls: the ready ones in two lanes, each in order of arrival, and
+// the delayed ones by time. The Manager's mu guards it.
 type queue struct {
 	urgent, routine lane
-	urgentRun       int // urgent ones taken since the last routine one
+	urgentRun       int // urgent entries taken since the last routine one
 	delayed         byRetry
 }
 
@@ -40,19 +39,19 @@ func (q *queue) add(e *entry) {
 	}
 }
 
-// delay puts an entry aside until then.
+// delay makes an entry ready at that time.
 func (q *queue) delay(e *entry, until time.Time) {
 	e.state, e.retryAt = delayed, until
 	heap.Push(&q.delayed, e)
 }
 
-// undelay takes an entry from those put aside.
+// undelay removes an entry from the delayed ones.
 func (q *queue) undelay(e *entry) {
 	heap.Remove(&q.delayed, e.index)
 	e.state = idle
 }
 
-// next takes the first entry whose turn it is, or returns nil.
+// next removes the next ready entry and marks it as busy; nil if there is none.
 func (q *queue) next(now time.Time) *entry {
 	for len(q.delayed) > 0 && !q.delayed[0].retryAt.After(now) {
 		q.add(heap.Pop(&q.delayed).(*entry))
@@ -79,7 +78,7 @@ func (q *queue) retryAt() time.Time {
 	return q.delayed[0].retryAt
 }
 
-// retry makes those ready that are delayed because a call failed.
+// retry makes the entries ready that are delayed after a failed call.
 func (q *queue) retry() {
 	for _, e := range slices.Clone(q.delayed) {
 		if e.failures > 0 {
@@ -89,7 +88,7 @@ func (q *queue) retry() {
 	}
 }
 
-// hurry makes the delayed entries ready.
+// expedite makes all delayed entries ready.
 func (q *queue) expedite() {
 	for len(q.delayed) > 0 {
 		q.add(heap.Pop(&q.delayed).(*entry))
@@ -98,22 +97,21 @@ func (q *queue) expedite() {
 
 func (q *queue) len() int { return len(q.urgent) + len(q.routine) + len(q.delayed) }
 
-// A lane is entries that wait for their turn. One that has become urgent while
-// it waits stays where it is: it is soon done in any case.
+// A lane is a queue of ready entries. An entry that becomes urgent stays in its lane.
 type lane []*entry
 
 func (l *lane) take() *entry {
 	e := (*l)[0]
-	(*l)[0] = nil // let go of it
+	(*l)[0] = nil // for the garbage collector
 	*l = (*l)[1:]
 	if len(*l) == 0 {
-		*l = nil // a burst does not hold its memory
+		*l = nil // releases the memory of a burst
 	}
 	return e
 }
 
-// matters reports whether others act on what is to be said of the entry: whether
-// the pod serves, that it has ended, that it may be deleted.
+// urgent reports whether other components act on the due call: readiness changes, the pod becomes
+// terminal, or it may be deleted.
 func (e *entry) urgent() bool {
 	return e.version == e.sent || IsReady(&e.status) != e.ready || !e.withheld && Terminal(e.status.Phase) && !Terminal(e.published.Phase)
 }

@@ -31,9 +31,9 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 // compare sets overwritten if the recorded status is not the delivered one. It must not be
 // called while a call of the sink is in flight.
 func (e *entry) compare(now time.Time) {
-	say := e.desired()
+	desired := e.desired()
 	was := e.overwritten
-	e.overwritten, e.recorded = !equal(&say, e.recorded), nil
+	e.overwritten, e.recorded = !equal(&desired, e.recorded), nil
 	if e.overwritten && !was && now.Sub(e.corrected) >= steady {
 		e.corrections = 0
 	}

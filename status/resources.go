@@ -10,36 +10,36 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// resources returns what a container that has an instance was granted, and what
-// it has (al-1, st-15): while it runs, what the runtime was last given; else,
-// and where that is not known, what it was granted. The first is nil if nothing
-// is requested, the second if there is neither request nor limit.
-func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated v1.ResourceList, has *v1.ResourceRequirements) {
+// resources returns the allocated and the actual resources of a container that has an instance (rule
+// st-15). The actual resources are those that the runtime was last given if the container runs and they
+// are known, else the allocated ones. allocated is nil without requests, actual without requests and
+// limits.
+func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
 	if k == kindEphemeral {
-		return nil, nil // they have none
+		return nil, nil // they have no resources
 	}
-	granted := &c.Resources
-	has = &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}
+	spec := &c.Resources
+	actual = &v1.ResourceRequirements{Requests: spec.Requests, Limits: spec.Limits}
 	if now.State == runtime.ContainerRunning && now.Resources != nil {
-		has.Requests, has.Limits = maps.Clone(granted.Requests), maps.Clone(granted.Limits)
+		actual.Requests, actual.Limits = maps.Clone(spec.Requests), maps.Clone(spec.Limits)
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-			// A request may leave no trace; a limit that is not there is not
-			// in force.
-			actual(&has.Requests, now.Resources.Requests, name, podspec.MinCPURequest)
-			if !actual(&has.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
-				delete(has.Limits, name)
+			// The runtime may not report a request; a limit that it does not
+			// report is not in effect.
+			setActual(&actual.Requests, now.Resources.Requests, name, podspec.MinCPURequest)
+			if !setActual(&actual.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
+				delete(actual.Limits, name)
 			}
 		}
 	}
-	if len(has.Requests) == 0 && len(has.Limits) == 0 {
-		has = nil
+	if len(actual.Requests) == 0 && len(actual.Limits) == 0 {
+		actual = nil
 	}
-	return granted.Requests, has
+	return spec.Requests, actual
 }
 
-// actual makes one figure of list what the runtime was given, unless that is
-// too little of cpu to be told, and reports whether there is one.
-func actual(list *v1.ResourceList, given v1.ResourceList, name v1.ResourceName, least int64) bool {
+// setActual sets a resource of list to the value that the runtime was given, and reports whether there is
+// one. A CPU value of at most the runtime's minimum is not set, since the runtime may have raised it.
+func setActual(list *v1.ResourceList, given v1.ResourceList, name v1.ResourceName, least int64) bool {
 	q, ok := given[name]
 	if !ok || name == v1.ResourceCPU && atMost(q, least) {
 		return ok
@@ -53,16 +53,16 @@ func actual(list *v1.ResourceList, given v1.ResourceList, name v1.ResourceName, 
 
 func atMost(q resource.Quantity, milli int64) bool { return q.MilliValue() <= milli }
 
-// podResources returns what the pod as a whole was granted and has; nil for a
-// pod without pod-level resources.
-func podResources(f *Facts) (allocated v1.ResourceList, has *v1.ResourceRequirements) {
-	granted := f.Pod.Spec.Resources
-	if granted == nil {
+// podResources returns the allocated and the actual resources of the pod as a whole; nil for a pod
+// without pod-level resources.
+func podResources(f *Facts) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
+	spec := f.Pod.Spec.Resources
+	if spec == nil {
 		return nil, nil
 	}
-	has = &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}
+	actual = &v1.ResourceRequirements{Requests: spec.Requests, Limits: spec.Limits}
 	if given := f.Resize.PodLevel; given != nil {
-		has = &v1.ResourceRequirements{Requests: given.Requests, Limits: given.Limits}
+		actual = &v1.ResourceRequirements{Requests: given.Requests, Limits: given.Limits}
 	}
-	return granted.Requests, has
+	return spec.Requests, actual
 }

@@ -7,16 +7,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// restartingAll is the reason of containers that were taken down because the
-// pod starts over (rt-142).
+// restartingAll is the reason of containers that were removed because all containers of the pod restart
+// (rule rt-142).
 const restartingAll = "RestartingAllContainers"
 
-// A pod starts over when a container exits so that a rule restarts all of them
-// (rt-138). Every instance is then removed, those whose exit asked for it last
-// (rt-140): as long as the runtime shows one of these, it is not done.
-
-// trigger reports whether the runtime shows an exit for which the pod starts
-// over.
+// restartAllTriggered reports whether the current instance of a container in the newest sandbox has an
+// exit that restarts all containers (rule rt-138). All instances are then removed, the triggering ones
+// last, so the restart is in progress as long as the runtime lists one of them.
 func restartAllTriggered(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	if observed == nil || pod.DeletionTimestamp != nil {
 		return false
@@ -34,8 +31,8 @@ func restartAllTriggered(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	return false
 }
 
-// restarting returns the condition AllContainersRestarting (rt-139). If nobody
-// looked, what was said stands.
+// restarting returns the condition AllContainersRestarting (rule rt-139). If the pod was not inspected,
+// the condition is unchanged.
 func restarting(f *conditionFacts) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	was := Condition(f.Previous, c.Type)
@@ -51,10 +48,9 @@ func restarting(f *conditionFacts) v1.PodCondition {
 	return c
 }
 
-// startsOver reports whether a container that is gone from the runtime, and of
-// which old was said, was removed because its pod starts over: it has run, and
-// an exit still asks for that, or did when the condition was last said, or it was
-// said of the container already. Whoever tried to start it since knows better.
+// removedByRestartAll reports whether a missing container, last reported as old, was removed because all
+// containers restart: it has run, and the restart is in progress, was in progress at the last report, or
+// was reported for the container. If a start was attempted since, its result is reported instead.
 func removedByRestartAll(f *Facts, old *v1.ContainerStatus) bool {
 	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !podspec.MayRestartAll(f.Pod) {
 		return false
@@ -66,22 +62,22 @@ func removedByRestartAll(f *Facts, old *v1.ContainerStatus) bool {
 		return false
 	}
 	if prev := f.previous(); Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
-		return removedForRestart(old) // what was said of a pod that has ended stands
+		return removedForRestart(old) // the status of a terminal pod does not change
 	} else if c := Condition(prev.Conditions, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
 		return true
 	}
 	return removedForRestart(old) || restartAllTriggered(f.Pod, f.Observed)
 }
 
-// removed fills in the status of a container that was removed so that its pod
-// starts over (rt-142).
+// applyRestartAll sets the status of a container that was removed because all containers restart (rule
+// rt-142).
 func applyRestartAll(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: restartingAll}}
 	s.LastTerminationState = old.LastTerminationState
 	s.RestartCount = old.RestartCount
 	switch {
 	case removedForRestart(old):
-		return // counted already
+		return // the restart is counted already
 	case old.State.Terminated != nil:
 		s.LastTerminationState = old.State
 	case old.State.Running != nil:
@@ -92,8 +88,7 @@ func applyRestartAll(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	s.RestartCount++
 }
 
-// taken reports whether it was said that the container was removed because its
-// pod starts over.
+// removedForRestart reports whether s reports the container as removed because all containers restart.
 func removedForRestart(s *v1.ContainerStatus) bool {
 	return s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == restartingAll
 }

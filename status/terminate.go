@@ -30,8 +30,8 @@ func terminatedStatus(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatu
 	return s
 }
 
-// begun reports whether the pod got past its init containers (st-59): every
-// missing exit of a regular container is then a loss.
+// pastInit reports whether the init containers of the pod have completed, so that every regular container
+// without an exit is reported as lost (rule st-59).
 func pastInit(pod *v1.Pod, s *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
@@ -53,8 +53,8 @@ func pastInit(pod *v1.Pod, s *v1.PodStatus) bool {
 	return false
 }
 
-// startedInit returns the init containers up to the last that shows a trace of
-// a start, and at least the first (st-60).
+// startedInit returns the init containers up to the last one that was started, at least the first (rule
+// st-60).
 func startedInit(init []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(init) - 1; i > 0; i-- {
 		if init[i].State.Waiting == nil || init[i].LastTerminationState.Terminated != nil {
@@ -64,7 +64,7 @@ func startedInit(init []v1.ContainerStatus) []v1.ContainerStatus {
 	return init[:min(1, len(init))]
 }
 
-// lose writes off a container that has not been seen to exit.
+// markLost reports a container without an observed exit as terminated.
 func markLost(c *v1.ContainerStatus) {
 	if c.State.Terminated != nil {
 		return

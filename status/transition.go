@@ -18,14 +18,14 @@ type transitionError struct {
 }
 
 func (e *transitionError) Error() string {
-	return fmt.Sprintf("container %s exited with code %d and is not to be restarted", e.container, e.code)
+	return fmt.Sprintf("container %s exited with code %d and must not be restarted", e.container, e.code)
 }
 
 // checkTransition returns an error if a terminated container that may not restart has another
 // state in new (rule st-50).
 func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 	if podspec.MayRestartAll(pod) {
-		return nil // any container may come back
+		return nil // any container may restart
 	}
 	check := func(c *v1.Container, was, is []v1.ContainerStatus, again func(*v1.ContainerStateTerminated) bool) error {
 		before, after := find(was, c.Name), find(is, c.Name)
@@ -37,8 +37,8 @@ func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		err := check(c, old.InitContainerStatuses, new.InitContainerStatuses, func(end *v1.ContainerStateTerminated) bool {
-			// One that succeeded runs again in a new sandbox, unless the pod
-			// never restarts anything.
+			// A succeeded one runs again in a new sandbox, unless its policy is
+			// Never.
 			return restartable(pod, c, true, end) || end.ExitCode == 0 && podspec.RestartPolicy(pod, c) != v1.RestartPolicyNever
 		})
 		if err != nil {
@@ -58,29 +58,29 @@ func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 }
 
 // computeLegal is Compute, except that a terminated container that may not restart stays
-// terminated whatever is observed of it; rejected is an error for the first such container. The
+// terminated whatever is observed of it; illegal is an error for the first such container. The
 // rest of the status is updated: a runtime that lost its state may run such a container again,
 // and the other containers must stay visible meanwhile.
-func computeLegal(f Facts) (s v1.PodStatus, refused error) {
+func computeLegal(f Facts) (s v1.PodStatus, illegal error) {
 	old := f.previous()
 	for {
 		s = Compute(f)
 		err := checkTransition(f.Pod, old, &s)
 		if err == nil {
-			return s, refused
+			return s, illegal
 		}
-		if refused == nil {
-			refused = err
+		if illegal == nil {
+			illegal = err
 		}
 		bad, ok := errors.AsType[*transitionError](err)
 		if !ok || f.Observed == nil {
-			return *old, refused
+			return *old, illegal
 		}
-		// Of what the runtime does not show, what was said stands (st-7).
+		// The reported status of a container that is not observed is kept.
 		left := *f.Observed
 		left.Containers = slices.DeleteFunc(slices.Clone(left.Containers), func(c runtime.ContainerStatus) bool { return c.Name == bad.container })
 		if len(left.Containers) == len(f.Observed.Containers) {
-			return *old, refused
+			return *old, illegal
 		}
 		f.Observed = &left
 	}

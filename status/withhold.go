@@ -37,8 +37,8 @@ func phaseOf(s *v1.PodStatus) publishedPhase { return publishedPhase{s.Phase, s.
 // withholdPhase returns s with the last delivered phase, reason and message instead of its
 // terminal phase; without one the phase is Running or Pending. A disruption by this node is
 // withheld with the phase (rule st-75). Memory that s refers to is not changed.
-func withholdPhase(s v1.PodStatus, said publishedPhase, source *v1.PodStatus) v1.PodStatus {
-	s.Phase, s.Reason, s.Message = said.Phase, said.Reason, said.Message
+func withholdPhase(s v1.PodStatus, published publishedPhase, source *v1.PodStatus) v1.PodStatus {
+	s.Phase, s.Reason, s.Message = published.Phase, published.Reason, published.Message
 	if s.Phase == "" {
 		s.Phase = v1.PodPending
 		if slices.ContainsFunc(s.ContainerStatuses, running) {

@@ -23,7 +23,7 @@ import (
 // object.
 const MaxBytes = yamljson.MaxBytes
 
-// Decode decodes the one Pod in data, YAML or JSON (src-14). It applies no defaults and
+// Decode decodes the one Pod in data, YAML or JSON. It applies no defaults and
 // checks no values: see [Default] and [Validate].
 //
 // It is strict, because no API server rejects a bad manifest: an unknown or duplicate
@@ -58,7 +58,7 @@ func decode(data []byte) (*v1.Pod, []byte, error) {
 	if err := checkKind(manifest); err != nil {
 		return nil, nil, err
 	}
-	// Looked for first, so that what follows sees each value there is.
+	// Checked first, because duplicate keys would hide values from the checks below.
 	strict, err := kjson.UnmarshalStrict(manifest, new(any), kjson.DisallowDuplicateFields)
 	if err != nil {
 		return nil, nil, err
@@ -91,8 +91,8 @@ func decode(data []byte) (*v1.Pod, []byte, error) {
 	return pod, canonical, nil
 }
 
-// maxItems bounds each list and map of a manifest: what the node makes of an item,
-// such as a container, is larger than its text.
+// maxItems bounds each list and map of a manifest, since the memory that an item uses, such as a
+// container, is larger than its text.
 const maxItems = 10_000
 
 // checkItems returns an error for each list and map in tree with more items.
@@ -188,7 +188,7 @@ func lineAt(data []byte, offset int) int {
 }
 
 func tooLarge(size int) error {
-	return fmt.Errorf("has %d bytes; a manifest may have %d", size, MaxBytes)
+	return fmt.Errorf("has %d bytes; the limit is %d", size, MaxBytes)
 }
 
 // checkKind returns an error if the manifest is not of a v1 Pod.

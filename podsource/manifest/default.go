@@ -7,14 +7,12 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Default returns a copy of pod with the values that the API server fills in
-// for what is left out, as the documentation of core/v1 states them. pod is
-// not changed; defaulting twice changes nothing more.
+// Default returns a copy of pod with the default values that the API server sets, as documented in
+// core/v1. pod is not changed. Default is idempotent.
 //
-// What admission plugins add (priority, tolerations, a service account and its
-// token volume, an overhead) is not done here, and neither is what needs a
-// decision of the caller: the namespace, the UID and the node. resizePolicy
-// stays empty, which means NotRequired.
+// It does not set the values that admission plugins add (priority, tolerations, a service account and
+// its token volume, an overhead), nor the namespace, the UID and the node, which the caller determines.
+// resizePolicy stays empty, which means NotRequired.
 func Default(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	spec := &pod.Spec
@@ -50,9 +48,8 @@ func Default(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// defaultPodResources completes the requests of the pod as a whole, which
-// count only beside limits of the pod: from what its containers ask for
-// together, else from those limits. It runs after the containers have theirs.
+// defaultPodResources sets the missing requests of the pod as a whole, if it has limits: the sum of the requests
+// of its containers, else those limits. It must be called after the containers are defaulted.
 func defaultPodResources(pod *v1.Pod) {
 	res := pod.Spec.Resources
 	if res == nil {

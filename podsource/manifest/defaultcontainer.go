@@ -42,9 +42,8 @@ func defaultContainer(c *v1.Container, hostNetwork bool) {
 	}
 }
 
-// pullPolicy pulls always what is named by a tag that moves: latest, or none,
-// which means latest. A digest alone names one image for ever, and so do
-// images that do not parse, which will not be pulled at all.
+// pullPolicy returns Always for an image with the tag latest or without tag and digest, else
+// IfNotPresent, also for an invalid reference, which cannot be pulled.
 func pullPolicy(image string) v1.PullPolicy {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {

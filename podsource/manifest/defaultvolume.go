@@ -39,7 +39,7 @@ func defaultVolume(v *v1.Volume) {
 	defaultRemote(v)
 }
 
-// defaultRemote knows the disks and file servers.
+// defaultRemote sets the defaults of network disks and file servers.
 func defaultRemote(v *v1.Volume) {
 	if s := v.ISCSI; s != nil {
 		setDefault(&s.ISCSIInterface, "default")

@@ -1,9 +1,9 @@
 // Package manifest decodes, defaults and validates the manifests of pods.
 //
-// # What it decides
+// # Scope
 //
-// Whether a manifest is a pod that a node can run, and what an API server would have
-// added to it: [Decode] is strict, [Default] sets the default values, [Validate] reports
+// The package determines whether a manifest is a pod that a node can run, and the values that an API
+// server would have added to it: [Decode] is strict, [Default] sets the default values, [Validate] reports
 // invalid ones. [Static] does all three and gives the pod the name, UID and annotations of
 // a static pod; [Split] separates a list of pods. Package podsource reads manifests from
 // files and web servers.
@@ -19,7 +19,7 @@
 //
 // # Concurrency
 //
-// All functions may be called concurrently; none changes its arguments.
+// All functions are safe for concurrent use and do not change their arguments.
 //
 // # Guarantees and limits
 //
@@ -27,14 +27,13 @@
 //     of at most 4 KiB and names at most 20 fields.
 //   - The UID of a static pod depends on the manifest's content (not on its layout or
 //     comments), the node's name and the origin, and on no version of this package.
-//   - [Validate] documents what it does not check.
+//   - The comment on [Validate] lists the fields that are not checked.
 //
 // # Differences from the kubelet
 //
 //   - Unknown fields, duplicate keys and further documents are errors, and so is the saved
 //     manifest of a mirror pod.
-//   - The annotation config.hash follows the content also if the manifest has a UID
-//     (lq-25). A UID is derived from the manifest instead of a dump of the Go type:
+//   - The annotation config.hash is derived from the content also if the manifest has a UID. A UID is derived from the manifest instead of a dump of the Go type:
 //     a node that is taken over from a kubelet restarts its static pods once.
 //
 // # Testing

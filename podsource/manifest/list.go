@@ -26,7 +26,7 @@ type Item struct {
 	Data []byte
 }
 
-// Split returns the manifests in data, which is a PodList, a List (src-14) or a single
+// Split returns the manifests in data, which is a PodList, a List or a single
 // manifest. The items of a list may omit apiVersion and kind. The cost is bounded: a
 // list with more than 1,000,000 values or 10,000 items is an error, and so is an item
 // that exceeds the limits of [Decode]. The items are not decoded otherwise.
@@ -52,7 +52,7 @@ func splitList(data []byte) ([]Item, error) {
 		Kind       any               `json:"kind"`
 		Items      []json.RawMessage `json:"items"`
 	}
-	// Decode reports what is wrong with other documents.
+	// Decode returns the error for other documents.
 	if kjson.UnmarshalCaseSensitivePreserveInts(doc, &list) != nil || list.Kind != "PodList" && list.Kind != "List" {
 		return nil, nil
 	}

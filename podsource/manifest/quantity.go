@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// endlessExponent matches a number whose exponent has four digits or more. The
-// API's quantities end at 2^63, but their parser writes such a number out
-// before it sees that: 1e999999999 keeps it busy for minutes.
+// endlessExponent matches a number whose exponent has four digits or more. Quantities are limited to
+// 2^63, but their parser expands such a number before it checks the limit, which takes minutes for
+// 1e999999999.
 var endlessExponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{3,}$`)
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// checkQuantities refuses such numbers where tree, once decoded into a value
-// of type t, has quantities. It follows the type, since anywhere else they are
-// text like any other. What does not fit the type is left to the decoder.
+// checkQuantities returns an error for such a number where t, the type into which tree is decoded, has
+// a quantity; elsewhere it is ordinary text. The decoder reports values that do not match the type.
 func checkQuantities(tree any, t reflect.Type, path *field.Path) (errs field.ErrorList) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

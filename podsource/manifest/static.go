@@ -23,28 +23,28 @@ type StaticOptions struct {
 	LocalObjects bool
 
 	// NoToleration does not make the pod tolerate NoExecute taints, as of pods from a
-	// URL (src-19).
+	// URL (rule src-19).
 	NoToleration bool
 }
 
 // Static returns the static pod that a node makes of a manifest: decoded, defaulted,
-// validated and marked. It is a function of its arguments.
+// validated and annotated. It is a pure function.
 //
 // The origin is where the manifest comes from, such as "file:/etc/x.yaml"; the same
 // manifest at two origins is two pods.
 //
 //   - The name becomes "<name>-<lower-case node name>", the namespace defaults to
-//     "default", spec.nodeName is the node, the phase is Pending (src-17).
+//     "default", spec.nodeName is the node, the phase is Pending (rule src-17).
 //   - If the manifest has no UID, the pod's is derived from its content, the node and
-//     the origin (src-16): a changed manifest is another pod, an unchanged one is the
+//     the origin (rule src-16): a changed manifest is another pod, an unchanged one is the
 //     same pod after a restart. The derivation covers the manifest's JSON instead of the
 //     Go type, so that it does not depend on the version of the API.
 //   - The annotation [runtime.ConfigHashAnnotation] has the derived value also if the manifest
-//     has a UID (lq-25).
-//   - It tolerates every NoExecute taint (src-19).
+//     has a UID.
+//   - It tolerates every NoExecute taint (rule src-19).
 //
 // Besides the rules of [Validate], a static pod must not refer to objects of an API
-// server (src-21): it must start without one, and must not be a way to read Secrets
+// server (rule src-21): it must start without one, and must not be a way to read Secrets
 // around its permissions. A manifest with the annotation of a mirror pod is an error: it
 // is the saved copy of another pod.
 //
@@ -59,10 +59,10 @@ func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.P
 		pod.Namespace = metav1.NamespaceDefault
 	}
 	if pod.Name == "" {
-		// An object of the API may have a generateName instead (src-15).
+		// An object of the API may have a generateName instead.
 		return nil, field.Required(field.NewPath("metadata", "name"), "name is needed for the pod")
 	}
-	// Validated before it is marked, so that errors show the manifest's values.
+	// Validated before it is annotated, so that errors contain the manifest's values.
 	references := validateStatic(pod)
 	if opts.LocalObjects {
 		references = slices.DeleteFunc(references, func(e *field.Error) bool {
@@ -96,7 +96,7 @@ func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.P
 }
 
 // tolerateNoExecute keeps taints from evicting a static pod: no scheduler would place
-// it on another node (src-19).
+// it on another node (rule src-19).
 func tolerateNoExecute(spec *v1.PodSpec) {
 	all := v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}
 	for _, t := range spec.Tolerations {
@@ -108,7 +108,7 @@ func tolerateNoExecute(spec *v1.PodSpec) {
 }
 
 // contentHash returns the 128-bit FNV-1a hash of a manifest, its node and its origin as
-// 32 hex digits. Zero bytes separate the parts, none of which contains any.
+// 32 hex digits. The parts contain no zero bytes and are separated by them.
 // Golden vectors in the tests keep it stable: a change restarts every static pod of
 // every node that is upgraded.
 func contentHash(canonical []byte, nodeName, origin string) string {

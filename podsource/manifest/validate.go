@@ -13,15 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate says what is wrong with a pod that is to be created, as the API
-// server would (src-20). The pod must be defaulted ([Default]). Each error
-// names its field, and the value where there is one.
+// Validate returns the errors of a new pod, as the API server does (rule src-20). The pod must be
+// defaulted ([Default]). Each error names its field, and the value if there is one.
 //
-// It looks at all that decides how a pod runs on a node. Not checked are what
-// concerns placement only (affinity, topologySpreadConstraints,
-// schedulingGates, schedulingGroup), Windows and SELinux options, the fields
-// of network volumes other than nfs, csi and claims, what feature gates or
-// admission would refuse, and whether values of annotations make sense.
+// It checks all fields that determine how a pod runs on a node. It does not check placement (affinity,
+// topologySpreadConstraints, schedulingGates, schedulingGroup), Windows and SELinux options, the fields
+// of network volumes other than nfs, csi and claims, restrictions of feature gates and admission, and
+// the values of annotations.
 func Validate(pod *v1.Pod) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&pod.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
@@ -69,7 +67,7 @@ func validateTimes(spec *v1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// validateNames checks what refers to something by name.
+// validateNames checks references by name.
 func validateNames(spec *v1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	optional := func(at *field.Path, value string, check func(string) []string) {
 		if value != "" {
@@ -206,7 +204,7 @@ func validateTolerations(tolerations []v1.Toleration, path *field.Path) (errs fi
 	return errs
 }
 
-// invalid makes errors of the complaints about one value.
+// invalid returns an error for each message about a value.
 func invalid(path *field.Path, value any, complaints []string) (errs field.ErrorList) {
 	for _, complaint := range complaints {
 		errs = append(errs, field.Invalid(path, value, complaint))

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// podFacts is what the checks of one container need of its pod.
+// podFacts are the properties of a pod that the checks of its containers use.
 type podFacts struct {
 	spec    *v1.PodSpec
 	volumes map[string]*v1.Volume
@@ -52,7 +52,7 @@ func validateContainers(spec *v1.PodSpec, volumes map[string]*v1.Volume, path *f
 			errs = append(errs, conflicts(c.Ports, ports, at.Child("ports"))...)
 			continue
 		}
-		// These run alone: their ports conflict with none but their own.
+		// Init containers run alone: their ports conflict with their own only.
 		errs = append(errs, conflicts(c.Ports, make(map[hostPort]bool), at.Child("ports"))...)
 		const why = "may not be set for init containers without restartPolicy=Always"
 		for _, f := range []struct {

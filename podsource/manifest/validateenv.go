@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// What environment variables may show of the pod, and what only files may.
+// Fields of the pod that environment variables may refer to, and those for files only.
 var (
 	envFields = []string{
 		"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",

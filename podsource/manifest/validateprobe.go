@@ -41,8 +41,8 @@ func validateProbes(c *v1.Container, facts podFacts, path *field.Path) (errs fie
 			}
 			continue
 		}
-		// A container that has been found dead is killed: it cannot recover
-		// by succeeding twice.
+		// A container is killed when its liveness or startup probe fails, so it
+		// cannot succeed repeatedly afterwards.
 		if p.SuccessThreshold != 1 {
 			errs = append(errs, field.Invalid(at.Child("successThreshold"), p.SuccessThreshold, "must be 1"))
 		}
@@ -76,8 +76,8 @@ func validateLifecycle(l *v1.Lifecycle, facts podFacts, path *field.Path) (errs 
 	return errs
 }
 
-// validateHandler checks that there is exactly one thing to do, and that it can
-// be done. Probes have grpc besides what hooks have.
+// validateHandler checks that exactly one handler is set, and that it is valid. Only probes may have
+// grpc.
 func validateHandler(h v1.LifecycleHandler, grpc *v1.GRPCAction, facts podFacts, path *field.Path) (errs field.ErrorList) {
 	handlers := 0
 	if h.Exec != nil {

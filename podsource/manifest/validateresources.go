@@ -92,8 +92,7 @@ func validatePodResources(spec *v1.PodSpec, path *field.Path) (errs field.ErrorL
 	return errs
 }
 
-// validateResourceName takes what Kubernetes names itself, and anything under
-// a domain of its own.
+// validateResourceName accepts the resources of Kubernetes and names with a domain.
 func validateResourceName(name v1.ResourceName, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "a resource has a name")}
@@ -122,8 +121,8 @@ func isNative(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || podspec.IsHugePages(name)
 }
 
-// overcommittable reports whether more may be promised than there is: not of
-// devices, and not of huge pages.
+// overcommittable reports whether limits may exceed requests, which they may not for devices and huge
+// pages.
 func overcommittable(name v1.ResourceName) bool {
 	return isNative(name) && !podspec.IsHugePages(name) || strings.Contains(string(name), "kubernetes.io/")
 }

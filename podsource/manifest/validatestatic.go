@@ -9,7 +9,7 @@ import (
 const mustNotReference = "static pods may not reference "
 
 // validateStatic returns an error for each reference of a static pod to an object of an
-// API server (src-21), and for the annotation of a mirror pod.
+// API server (rule src-21), and for the annotation of a mirror pod.
 func validateStatic(pod *v1.Pod) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {
@@ -51,8 +51,7 @@ func validateStatic(pod *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// validateStaticVolume refuses the volumes that name an API object. Those of
-// kinds that can, but need not, are refused only if they do.
+// validateStaticVolume returns an error for a volume that refers to an API object.
 func validateStaticVolume(v *v1.Volume, path *field.Path) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {

@@ -35,8 +35,8 @@ func validateVolumes(volumes []v1.Volume, at *field.Path) (byName map[string]*v1
 }
 
 // setFields returns the JSON names of the pointers in a union that are set.
-// The unions of core/v1 are structs of pointers, one of which may be set;
-// looking at them by reflection knows those of tomorrow too.
+// The unions of core/v1 are structs of pointers, at most one of which may be set; reflection also
+// covers fields of later versions.
 func setFields(union any) (names []string) {
 	v := reflect.ValueOf(union)
 	for i := range v.NumField() {

@@ -70,7 +70,7 @@ func firstRune(s string) int {
 	return n
 }
 
-// endsLine knows all line breaks of YAML 1.1.
+// endsLine reports whether s ends with a line break of YAML 1.1.
 func endsLine(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'

@@ -50,7 +50,7 @@ var changePromises = []promise{
 	},
 	{
 		name:     "TerminationMessageIsKept",
-		text:     "The Message of a container ends with what it wrote to its termination message path; each instance has its own, which does not change later.",
+		text:     "The Message of a container ends with the text that it wrote to its termination message path; each instance has its own, which does not change later.",
 		contract: "ContainerStatus.Message",
 		cause:    "the file is read when the status is requested, and is the next instance's by then",
 		needs:    []string{"Containers.Message"},

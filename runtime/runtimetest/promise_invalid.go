@@ -186,7 +186,7 @@ func (t *trial) odd(change func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-// names reports whether err tells which pod it is about: by what is odd about it,
+// names reports whether err identifies the pod: by its unusual value,
 // quoted or not and perhaps shortened, or by its name or UID.
 func names(err error, odd string, pod *v1.Pod) bool {
 	text := err.Error()

@@ -1,11 +1,14 @@
 // Package printer prints the statuses of pods to a terminal.
 //
-// # What it decides
+// # Scope
 //
-// Which changes and events are of interest to a user who watches an agent in a terminal,
+// It decides which changes and events are of interest to a user of an agent in a terminal,
 // and how text from containers is made safe to print.
 //
 // # Usage
+//
+// The example of [Printer] prints a status and an event. An agent uses it as a sink and for
+// events:
 //
 //	out := &printer.Printer{W: os.Stdout}
 //	a, err := agent.New(agent.Config{Sink: out, Record: out.Record, …})

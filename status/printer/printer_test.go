@@ -2,7 +2,6 @@ package printer_test
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,13 +52,4 @@ func TestAPrinterWritesNoCommandsToATerminal(t *testing.T) {
 	})
 	assert.Contains(t, out.String(), "we\\x1bb")
 	assert.Contains(t, out.String(), "Unhealthy: probe failed: \\x1b]0;title\\a\\x1b[2J\\r\\u202eé\\u009b1m\ufffd\n    15:04:05.000 agent  all is well\n")
-}
-
-// A line per change, and messages of the program itself.
-func ExamplePrinter() {
-	var out bytes.Buffer // os.Stdout
-	p := &printer.Printer{W: &out}
-	p.Printf("agent", "node %s is ready", "edge-1")
-	fmt.Print(out.String()[len("15:04:05.000 "):])
-	// Output: agent                    node edge-1 is ready
 }

@@ -63,11 +63,11 @@ var mistakes = map[string]mistake{
 	"huge": {put: func(t *testing.T, path string) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		require.NoError(t, os.Truncate(path, 50<<20))
-	}, says: "has 52428800 bytes; a manifest may have 1572864"},
+	}, says: "has 52428800 bytes; the limit is 1572864"},
 	"circle": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) },
 		says: "too many levels of symbolic links"},
 	"dangling": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink("nothing", path)) },
-		says: "is a link to nothing: no such file or directory"},
+		says: "dangling symbolic link: no such file or directory"},
 	"fifo": {put: func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o644)) },
 		says: "is a named pipe, not a regular file"},
 	"unreadable": {put: func(t *testing.T, path string) {

@@ -9,24 +9,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A board is where a source of manifests shows what it cannot use.
+// A problemTracker has the current problems of a source of manifests.
 type problemTracker struct {
 	logger *slog.Logger
 	hooks  ManifestHooks
 
 	mu       sync.Mutex
-	problems []Problem // guarded by mu; replaced, never changed
+	problems []Problem // guarded by mu; replaced, never changed in place
 }
 
-// list returns what is wrong at present, and may be called at any time.
+// list returns the current problems. Safe for concurrent use.
 func (b *problemTracker) list() []Problem {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.problems)
 }
 
-// publish works out what is in force of manifests and what is wrong, root being
-// wrong with the source as a whole, tells what is new, and returns the pods.
+// publish selects the pods of manifests and replaces the problems; root is a problem of the source as
+// a whole, or nil. It logs the changes of the problems, calls the hooks, and returns the pods.
 func (b *problemTracker) publish(manifests []manifestState, now time.Time, root *Problem) (pods []*v1.Pod) {
 	old := b.list()
 	pods, problems := selectPods(manifests, old, now)
@@ -41,15 +41,15 @@ func (b *problemTracker) publish(manifests []manifestState, now time.Time, root 
 	b.problems = problems
 	b.mu.Unlock()
 
-	changed, mended := problemChanges(old, problems)
+	changed, resolved := problemChanges(old, problems)
 	for _, p := range changed {
-		b.logger.Warn("manifest cannot be used", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
+		b.logger.Warn("Failed to use manifest; its last valid version, if any, stays in effect", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
 		if b.hooks.Problem != nil {
 			b.hooks.Problem(p)
 		}
 	}
-	for _, path := range mended {
-		b.logger.Info("manifest mended or gone", "path", path)
+	for _, path := range resolved {
+		b.logger.Info("Manifest is valid again or was removed", "path", path)
 		if b.hooks.Resolved != nil {
 			b.hooks.Resolved(path)
 		}

@@ -17,17 +17,15 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
-// What reading a manifest may come to, beside a real failure.
+// Results of reading a manifest that are not failures.
 var (
 	errGone      = errors.New("gone")      // removed since it was listed
-	errDirectory = errors.New("directory") // not looked into (src-23)
-	errUnsettled = errors.New("unsettled") // someone is still writing
+	errDirectory = errors.New("directory") // not a manifest
+	errUnsettled = errors.New("unsettled") // is being written
 )
 
-// list returns the manifests at path, sorted: path itself if it is no
-// directory, else what is in it, without hidden names and without what lies
-// deeper (src-23). A path that does not exist gives an error that is
-// fs.ErrNotExist.
+// list returns the manifests at path, sorted: path itself if it is not a directory, else its files
+// except hidden ones (rule src-23). It returns fs.ErrNotExist if path does not exist.
 func list(path string) (paths []string, dir bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -38,7 +36,7 @@ func list(path string) (paths []string, dir bool, err error) {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		// Entries that were read before the error are no whole set.
+		// The entries that were read before the error are not a complete set.
 		return nil, true, err
 	}
 	for _, e := range entries {
@@ -49,23 +47,23 @@ func list(path string) (paths []string, dir bool, err error) {
 	return paths, true, nil
 }
 
-// readManifest reads one regular file of at most manifest.MaxBytes bytes, which has
-// not been written to for the time of rest. Links are followed; a link to
-// nothing is no removed file but one that cannot be read.
-func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error) {
+// readManifest reads a regular file of at most manifest.MaxBytes bytes. It returns errUnsettled if the
+// file was modified within settle. Symbolic links are followed; a dangling one is an error, not a removed
+// file.
+func readManifest(path string, now time.Time, settle time.Duration) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, errGone
 		}
-		return nil, fmt.Errorf("is a link to nothing: %w", bare(err))
+		return nil, fmt.Errorf("dangling symbolic link: %w", bare(err))
 	}
 	if err != nil {
 		return nil, bare(err)
 	}
-	// Checked before it is opened, since opening a pipe or a device can have
-	// effects, and again afterwards, since it may have been exchanged; in
-	// between, O_NONBLOCK keeps a pipe from holding us.
+	// Checked before the file is opened, since opening a pipe or a device can have side
+	// effects, and again afterwards, since it may have been replaced. O_NONBLOCK prevents
+	// that opening a pipe blocks.
 	if err := checkRegular(info); err != nil {
 		return nil, err
 	}
@@ -81,8 +79,8 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 	if err := checkRegular(before); err != nil {
 		return nil, err
 	}
-	// A time in the future is a clock's fault and never comes to rest.
-	if age := now.Sub(before.ModTime()); age >= 0 && age < rest {
+	// A modification time in the future, due to a wrong clock, is ignored.
+	if age := now.Sub(before.ModTime()); age >= 0 && age < settle {
 		return nil, errUnsettled
 	}
 	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
@@ -102,7 +100,7 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 	return data, nil
 }
 
-// acceptable refuses what is no file, and what is too large, unread.
+// checkRegular returns an error unless info is that of a regular file that is not too large.
 func checkRegular(info fs.FileInfo) error {
 	mode := info.Mode()
 	switch {
@@ -123,11 +121,11 @@ func checkRegular(info fs.FileInfo) error {
 }
 
 func tooLarge(size int64) error {
-	return fmt.Errorf("has %d bytes; a manifest may have %d", size, manifest.MaxBytes)
+	return fmt.Errorf("has %d bytes; the limit is %d", size, manifest.MaxBytes)
 }
 
-// bare takes operation and path off an error of package os; the path is
-// prepended to every error of a manifest anyway.
+// bare returns an error of package os without operation and path, since the path precedes every error
+// of a manifest.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -135,17 +133,16 @@ func bare(err error) error {
 	return err
 }
 
-// judge returns what is known of a manifest after it has been read with this
-// outcome, given what was known before; ok is false if there is no such
-// manifest (any more). What cannot be used leaves the last good version in
-// force (lq-23): it is dropped when the file is gone, and not before.
+// updateManifest returns the state of a manifest after it was read with this result; ok is false if
+// the manifest does not exist. If it cannot be used, the last valid version stays until the file is
+// removed.
 func updateManifest(m manifestState, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ manifestState, ok bool) {
 	switch {
 	case err == errGone || err == errDirectory:
 		return manifestState{}, false
 	case err == errUnsettled:
-		// Known again when it has come to rest; a file that was never read
-		// is not there yet.
+		// The previous state stays. A file that was never read is ignored until it
+		// is complete.
 		return m, m.pod != nil || m.err != nil
 	case err != nil:
 		m.sum, m.err = [32]byte{}, fmt.Errorf("podsource: %s: %w", m.path, err)
@@ -159,11 +156,11 @@ func updateManifest(m manifestState, data []byte, err error, pod func(data []byt
 		return m, true
 	}
 	m.sum = sum
-	made, err := pod(data)
+	decoded, err := pod(data)
 	if err != nil {
 		m.err = fmt.Errorf("podsource: %s: %w", m.path, err)
 		return m, true
 	}
-	m.pod, m.good, m.err = made, now, nil
+	m.pod, m.good, m.err = decoded, now, nil
 	return m, true
 }
