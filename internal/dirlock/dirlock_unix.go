@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockTimeout covers the moment in which a child of a killed agent, forked and
-// about to execute something else, still holds the lock's descriptor.
+// lockTimeout covers the time in which a forked child of a killed agent still has the
+// lock's descriptor, until it executes its program.
 const lockTimeout = time.Second
 
-// A Lock is held by the one agent that uses something. The kernel lets go of it when
-// the agent ends, however that happens.
+// A Lock is a lock that only one process can hold. The kernel releases it when the
+// process terminates in any way.
 type Lock struct{ file *os.File }
 
-// Take takes the lock of a file, which is made. An error that is ErrHeld names the
-// process that has it.
+// Take acquires the lock of the file at path, which it creates if necessary. It waits at
+// most 1 second. If another process has the lock, it returns ErrHeld with the ID of that
+// process.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -42,14 +43,15 @@ func Take(path string) (*Lock, error) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	// For people; nothing depends on it.
+	// Only for the error message of Take.
 	if err := f.Truncate(0); err == nil {
 		fmt.Fprintln(f, os.Getpid())
 	}
 	return &Lock{file: f}, nil
 }
 
-// Release lets go also if a child being forked right now holds a copy.
+// Release releases the lock, even if a child that is being forked has a copy of the
+// descriptor.
 func (l *Lock) Release() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

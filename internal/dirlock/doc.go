@@ -1,8 +1,8 @@
-// Package dirlock keeps a second agent from what one uses: a state directory, a CRI
-// runtime.
+// Package dirlock locks a resource that only one agent may use, such as a state directory
+// or a CRI runtime.
 package dirlock
 
 import "errors"
 
-// ErrHeld is that somebody else has the lock.
+// ErrHeld is the error if another agent holds the lock.
 var ErrHeld = errors.New("another agent uses it")

@@ -1,6 +1,5 @@
-// Package qos knows the quality of service class of a pod, which its status
-// shows and which its containers' resources follow from, and what the kernel
-// makes of the CPU they ask for.
+// Package qos computes the quality of service class of a pod, which determines the
+// resources of its containers, and the kernel's CPU settings for CPU requests and limits.
 package qos
 
 import (
@@ -10,16 +9,15 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Class returns the quality of service class of a pod by its spec (st-46),
-// whatever its status says:
+// Class returns the quality of service class of a pod from its spec, regardless of its
+// status (rule st-46):
 //
-//   - Guaranteed: cpu and memory are limited everywhere, and what is requested
-//     is the limit;
-//   - BestEffort: no cpu and no memory is requested or limited anywhere;
-//   - Burstable: all else.
+//   - Guaranteed: all containers have limits of cpu and memory, and requests equal to them;
+//   - BestEffort: no container has a request or limit of cpu or memory;
+//   - Burstable: all other pods.
 //
-// Requests and limits of the pod as a whole decide alone, if it has them. A
-// request left out counts as the limit, as the API's defaults have it.
+// If the pod has pod-level requests or limits, only these are used. A missing request is
+// equal to the limit, as with the API's defaults.
 func Class(pod *v1.Pod) v1.PodQOSClass {
 	if r := pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
 		return class(asks(r))
@@ -43,8 +41,8 @@ func class(some, all bool) v1.PodQOSClass {
 	}
 }
 
-// asks reports whether r asks for any cpu or memory, and whether it asks for
-// both with requests equal to limits.
+// asks reports whether r has a request or limit of cpu or memory, and whether it has
+// limits of both with equal requests.
 func asks(r *v1.ResourceRequirements) (some, full bool) {
 	full = true
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -56,7 +54,7 @@ func asks(r *v1.ResourceRequirements) (some, full bool) {
 	return some, full
 }
 
-// positive returns a quantity of the list if it is above zero.
+// positive returns a quantity of the list, and whether it is greater than zero.
 func positive(list v1.ResourceList, name v1.ResourceName) (resource.Quantity, bool) {
 	q, ok := list[name]
 	return q, ok && q.Sign() > 0

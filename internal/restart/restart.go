@@ -1,5 +1,5 @@
-// Package restart decides whether a container that has exited runs again. The
-// planner asks to know what to start, status asks to know what is final.
+// Package restart decides whether an exited container is restarted. The planner uses it to
+// select the containers to start, and status to determine the pod phase.
 package restart
 
 import (
@@ -8,17 +8,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Verdict is what follows an exit.
+// A Verdict is the consequence of an exit.
 type Verdict int
 
 // The verdicts. The zero value is Final.
 const (
-	Final Verdict = iota // the container has exited for good
-	Again                // it is started again
-	All                  // every container of the pod is started anew (rt-138)
+	Final Verdict = iota // the container has terminated and will not restart
+	Again                // the container is restarted
+	All                  // every container of the pod is restarted (rule rt-138)
 )
 
-// String returns the verdict in words.
+// String returns a description of the verdict.
 func (v Verdict) String() string {
 	switch v {
 	case Again:
@@ -30,9 +30,9 @@ func (v Verdict) String() string {
 	}
 }
 
-// After returns what follows when container c of pod exits with the code:
-// its own rules, its own policy, the pod's policy (rt-33, rt-34). It does not
-// look at the pod's deletion.
+// After returns the consequence of an exit of container c of pod with exitCode. The
+// container's rules have precedence over its policy, and that over the pod's policy (rules
+// rt-33, rt-34). The deletion of the pod is not considered.
 func After(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	if c.RestartPolicy != nil {
 		if v, ok := byRules(c.RestartPolicyRules, exitCode); ok {
@@ -42,9 +42,9 @@ func After(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	return byPolicy(pod, c, exitCode)
 }
 
-// AfterWithoutAll is After where nobody honours the action
-// RestartAllContainers: a rule that says so is passed over, and the policies
-// decide (rt-33).
+// AfterWithoutAll is After for callers that do not support the action
+// RestartAllContainers: if a rule with this action matches, the policies are used instead
+// (rule rt-33).
 func AfterWithoutAll(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	if v := After(pod, c, exitCode); v != All {
 		return v
@@ -52,16 +52,16 @@ func AfterWithoutAll(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	return byPolicy(pod, c, exitCode)
 }
 
-// RestartsAll reports whether an exit of c with the code makes all containers
-// of the pod start over (rt-138). Unlike After it also looks at the rules of a
-// container that has no policy of its own (rt-36).
+// RestartsAll reports whether an exit of c with exitCode restarts all containers of the pod
+// (rule rt-138). Unlike After it also uses the rules of a container without its own policy
+// (rule rt-36).
 func RestartsAll(c *v1.Container, exitCode int32) bool {
 	v, ok := byRules(c.RestartPolicyRules, exitCode)
 	return ok && v == All
 }
 
-// MayRestartAll reports whether a container of pod has a rule by which all
-// start over.
+// MayRestartAll reports whether a container of pod has a rule that restarts all
+// containers.
 func MayRestartAll(pod *v1.Pod) bool {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -75,8 +75,8 @@ func MayRestartAll(pod *v1.Pod) bool {
 	return false
 }
 
-// Restartable reports whether c may ever run a second time in its pod: by its
-// policy or by one of its rules (rt-38).
+// Restartable reports whether c can be restarted in its pod, because of its policy
+// or one of its rules (rule rt-38).
 func Restartable(pod *v1.Pod, c *v1.Container) bool {
 	if c.RestartPolicy != nil {
 		for _, r := range c.RestartPolicyRules {
@@ -88,7 +88,7 @@ func Restartable(pod *v1.Pod, c *v1.Container) bool {
 	return Policy(pod, c) != v1.RestartPolicyNever
 }
 
-// byPolicy applies the policy of c, else that of the pod.
+// byPolicy applies the policy of c, or else that of the pod.
 func byPolicy(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	policy := Policy(pod, c)
 	if policy == v1.RestartPolicyNever || policy == v1.RestartPolicyOnFailure && exitCode == 0 {
@@ -97,7 +97,7 @@ func byPolicy(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	return Again
 }
 
-// byRules applies the first rule that matches (rt-35).
+// byRules applies the first matching rule (rule rt-35).
 func byRules(rules []v1.ContainerRestartRule, exitCode int32) (Verdict, bool) {
 	for _, r := range rules {
 		if r.ExitCodes == nil {
@@ -119,9 +119,9 @@ func byRules(rules []v1.ContainerRestartRule, exitCode int32) (Verdict, bool) {
 	return Final, false
 }
 
-// Policy returns the policy that holds for c where no exit code is at hand: its
-// own, else the pod's (rt-37, rt-66). A policy nobody knows is none, and the
-// empty one of a pod is Always.
+// Policy returns the policy of c without regard to exit codes: its own, or else the pod's
+// (rules rt-37, rt-66). An invalid policy is ignored, and an empty one of a pod means
+// Always.
 func Policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	if c.RestartPolicy != nil {
 		switch p := v1.RestartPolicy(*c.RestartPolicy); p {
@@ -135,8 +135,8 @@ func Policy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// Sidecar reports whether an init container is restartable: it starts in its
-// turn and then keeps running.
+// Sidecar reports whether an init container is restartable: it is started in the order of
+// the init containers and then keeps running.
 func Sidecar(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
