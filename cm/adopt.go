@@ -13,8 +13,8 @@ import (
 )
 
 // An adopted cgroup is that of a pod which an earlier agent started. Until Ensure is
-// called for the pod, or its cgroup is removed, it counts in the demand of its class
-// with what the cgroup has: the class would shrink below what runs in it otherwise.
+// called for the pod, or its cgroup is removed, its resources count in the demand of its
+// class: otherwise the limits of the class would be below the usage of its pods.
 type adopted struct {
 	name      cgroups.Name
 	class     v1.PodQOSClass

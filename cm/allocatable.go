@@ -30,9 +30,9 @@ type Reserved struct {
 	Eviction v1.ResourceList
 }
 
-// Allocatable returns what of the capacity is for pods, as the node's status says:
-// less what is reserved, what hard eviction keeps free, and of memory what is in
-// huge pages (cm-22). Nothing is below zero.
+// Allocatable returns the part of the capacity that pods may use, as in the node's status:
+// the capacity less the reservations, the reserve of hard eviction and, for memory, the
+// huge pages (rule cm-22). No quantity is negative.
 func Allocatable(capacity v1.ResourceList, r Reserved) v1.ResourceList {
 	out := allocate(capacity, r.System, r.Kube, r.Eviction)
 	memory, ok := out[v1.ResourceMemory]
@@ -112,9 +112,9 @@ func (r Reserved) ReserveCPUs(set string) (Reserved, error) {
 	return r, nil
 }
 
-// EvictionReserve returns what the hard eviction thresholds memory.available and
-// nodefs.available keep free; percentages are of the capacity (cm-22). Other
-// signals reserve nothing.
+// EvictionReserve returns the amounts that the hard eviction thresholds memory.available
+// and nodefs.available keep free; percentages are of the capacity (rule cm-22). Other
+// signals are ignored.
 func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.ResourceList, error) {
 	out := v1.ResourceList{}
 	for signal, name := range map[string]v1.ResourceName{"memory.available": v1.ResourceMemory, "nodefs.available": v1.ResourceEphemeralStorage} {
@@ -125,7 +125,7 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 		if percent, ok := strings.CutSuffix(text, "%"); ok {
 			p, err := strconv.ParseFloat(percent, 64)
 			if err != nil || !(p >= 0 && p <= 100) {
-				return nil, fmt.Errorf("cm: eviction threshold %s: %q is no percentage", signal, text)
+				return nil, fmt.Errorf("cm: eviction threshold %s: invalid percentage %q", signal, text)
 			}
 			has := capacity[name]
 			out[name] = quantity(int64(float64(has.Value()) * p / 100))
@@ -133,15 +133,15 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 		}
 		q, err := resource.ParseQuantity(text)
 		if err != nil || q.Sign() < 0 {
-			return nil, fmt.Errorf("cm: eviction threshold %s: %q is no amount", signal, text)
+			return nil, fmt.Errorf("cm: eviction threshold %s: invalid quantity %q", signal, text)
 		}
 		out[name] = q
 	}
 	return out, nil
 }
 
-// reservedResources returns what a cgroup gets that a list of resources stands
-// for: kubepods, or what is reserved (cm-23, cm-25). Compressible is CPU alone.
+// reservedResources returns the limits of the cgroup for a resource list: kubepods or a
+// reservation (rules cm-23, cm-25). If compressible is true, only CPU is set.
 func reservedResources(list v1.ResourceList, compressible bool) cgroups.Resources {
 	var r cgroups.Resources
 	if cpu, ok := list[v1.ResourceCPU]; ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// ReadCapacity reads what a Linux machine has: cpu, memory, huge pages of each
-// size, and process IDs ("pid"). root is the machine's, os.DirFS("/"). What it does
-// not tell is left out; the error is a file that is there and can't be read.
+// ReadCapacity reads the capacity of a Linux machine: cpu, memory, huge pages of each
+// size, and process IDs ("pid"). root is os.DirFS("/"). Resources whose files do not exist
+// are omitted. It returns an error if a file exists and cannot be read.
 func ReadCapacity(root fs.FS) (v1.ResourceList, error) {
 	out := v1.ResourceList{}
 	online, err := read(root, "sys/devices/system/cpu/online")
@@ -73,7 +73,7 @@ func maxPIDs(root fs.FS) (int64, error) {
 	return least, nil
 }
 
-// read returns a file's text without the space around it; "" if it is not there.
+// read returns the text of a file without surrounding space; "" if it does not exist.
 func read(root fs.FS, file string) (string, error) {
 	text, err := fs.ReadFile(root, file)
 	if errors.Is(err, fs.ErrNotExist) {

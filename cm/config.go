@@ -159,7 +159,7 @@ type Manager struct {
 
 	// mu guards the fields below.
 	mu      sync.Mutex
-	pods    map[types.UID]*held
+	pods    map[types.UID]*cgroupState
 	adopted map[types.UID][]adopted // cgroups of pods for which Ensure was not called
 	demand  classDemand             // the requests of both
 	unset   bool                    // limits of kubepods or of reserved cgroups could not be set
@@ -171,16 +171,16 @@ type Manager struct {
 	qosKnown bool
 }
 
-// held is a pod with a cgroup.
-type held struct {
+// cgroupState is a pod with a cgroup.
+type cgroupState struct {
 	name      cgroups.Name
 	class     v1.PodQOSClass
 	requested podRequest
 
-	// wanted are the desired resources of the cgroup: those of the spec, as modified by
+	// desired are the desired resources of the cgroup: those of the spec, as modified by
 	// Resize. busy is held while they are written.
-	busy   turn
-	wanted cgroups.Resources
+	busy    turn
+	desired cgroups.Resources
 }
 
 // A turn is a lock whose acquisition a context can cancel.
@@ -251,7 +251,7 @@ func New(cfg Config) (*Manager, error) {
 	if !cfg.Flat {
 		root = root.Child(kubepods)
 	}
-	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*held{}, adopted: map[types.UID][]adopted{}, classes: newTurn()}, nil
+	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*cgroupState{}, adopted: map[types.UID][]adopted{}, classes: newTurn()}, nil
 }
 
 // checkEnforce checks cfg.Enforce without reading cgroups.

@@ -8,13 +8,13 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// OOMKills returns how many processes of each pod the kernel has killed for memory
-// since its cgroup was made, by the cgroup's path: for oom.Config.Counters, where
-// the kernel's log can't be read (oom-1). Of cgroup v1, which counts each cgroup
-// alone, and with systemd those of containers are missed, whose scopes it hides.
+// OOMKills returns the number of OOM-killed processes of each pod since its cgroup was
+// created, by the cgroup's path. It is for oom.Config.Counters, if the kernel log cannot
+// be read (rule oom-1). Kills in containers are missing with cgroup v1, which counts each
+// cgroup separately, and with systemd, whose scopes are not included.
 //
-// The error joins what can't be read; the rest is there. A Tree that tells no stats
-// is errors.ErrUnsupported.
+// The error joins the cgroups that cannot be read; the result contains the others. It is
+// errors.ErrUnsupported if the Tree does not provide stats.
 func (m *Manager) OOMKills() (map[string]uint64, error) {
 	reader, ok := m.cfg.Tree.(usageReader)
 	if !ok {

@@ -55,17 +55,17 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	switch {
 	case missing:
-		return m.apply(ctx, "create", h.name, h.wanted)
+		return m.apply(ctx, "create", h.name, h.desired)
 	case err != nil:
 		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	case !known:
-		h.wanted = m.adopt(h, has)
+		h.desired = m.adopt(h, has)
 	}
 	return m.repair(ctx, h, has)
 }
 
 // hold returns the held pod, and whether it was held before the call.
-func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
+func (m *Manager) hold(pod *v1.Pod) (h *cgroupState, known bool) {
 	m.mu.Lock()
 	h, known = m.pods[pod.UID]
 	m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 		return h, true
 	}
 	// The functions of Config are called without mu.
-	fresh := &held{busy: newTurn(), class: podspec.QOSClass(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
+	fresh := &cgroupState{busy: newTurn(), class: podspec.QOSClass(pod), requested: requestedBy(pod), desired: m.cfg.Policy.PodResources(pod)}
 	fresh.name = podName(m.cfg.Root, fresh.class, string(pod.UID))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,8 +89,8 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 // adopt returns the desired resources of a cgroup of an earlier agent. Limits are not
 // reduced below those of its containers: the runtime continues a resize that was
 // interrupted.
-func (m *Manager) adopt(h *held, has cgroups.Resources) cgroups.Resources {
-	wanted := h.wanted
+func (m *Manager) adopt(h *cgroupState, has cgroups.Resources) cgroups.Resources {
+	wanted := h.desired
 	children, err := m.cfg.Tree.Children(h.name)
 	if err != nil {
 		children = nil
@@ -117,12 +117,12 @@ func narrower(limit, given *int64) bool {
 }
 
 // repair sets the values that differ from the desired ones. The caller must hold h.busy.
-func (m *Manager) repair(ctx context.Context, h *held, has cgroups.Resources) error {
-	changes := cgroups.Drift(has, m.facts.AsRead(h.wanted))
+func (m *Manager) repair(ctx context.Context, h *cgroupState, has cgroups.Resources) error {
+	changes := cgroups.Drift(has, m.facts.AsRead(h.desired))
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := m.apply(ctx, "update", h.name, h.wanted); err != nil {
+	if err := m.apply(ctx, "update", h.name, h.desired); err != nil {
 		return err
 	}
 	m.log.Info("Corrected a cgroup that another program had changed", "cgroup", h.name, "changes", changes)

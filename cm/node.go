@@ -189,7 +189,7 @@ func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Res
 func (m *Manager) Sync(ctx context.Context) error {
 	m.mu.Lock()
 	unset := m.unset
-	pods := make([]*held, 0, len(m.pods))
+	pods := make([]*cgroupState, 0, len(m.pods))
 	for _, h := range m.pods {
 		pods = append(pods, h)
 	}
@@ -210,7 +210,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 
 // correct corrects one pod's cgroup. A missing cgroup is left to the pod's next sync,
 // since it may be about to be removed.
-func (m *Manager) correct(ctx context.Context, h *held) error {
+func (m *Manager) correct(ctx context.Context, h *cgroupState) error {
 	if err := h.busy.take(ctx); err != nil {
 		return err
 	}

@@ -28,12 +28,12 @@ func Tunables() []Tunable {
 	}
 }
 
-// CheckTunables compares the kernel parameters with wanted and calls set for those that
+// CheckTunables compares the kernel parameters with desired and calls set for those that
 // differ; with protect it returns an error for them instead (protectKernelDefaults).
 // Parameters that the kernel does not have are ignored. root is os.DirFS("/").
-func CheckTunables(root fs.FS, wanted []Tunable, protect bool, set func(Tunable) error) error {
+func CheckTunables(root fs.FS, desired []Tunable, protect bool, set func(Tunable) error) error {
 	var errs []error
-	for _, t := range wanted {
+	for _, t := range desired {
 		has, err := read(root, "proc/sys/"+t.Name)
 		switch {
 		case err != nil:

@@ -33,7 +33,7 @@ func podName(root cgroups.Name, class v1.PodQOSClass, uid string) cgroups.Name {
 	return root.Child(kubepods).Child(classPart(class)...).Child(cgroups.PodPart(uid))
 }
 
-// podRequest is what the pods of one class request together.
+// podRequest is the sum of the requests of the pods of one class.
 type podRequest struct{ MilliCPU, Memory int64 }
 
 // add and sub count one pod. Requests are bounded, so that the sum does not overflow.
@@ -74,12 +74,12 @@ func (d *classDemand) of(class v1.PodQOSClass) *podRequest {
 	}
 }
 
-// qosLimits are what the cgroups of the two lower classes are to have (cm-18,
-// cm-19), and what memory is protected in kubepods (cm-38).
+// qosLimits are the limits of the cgroups of the two lower classes (rules cm-18, cm-19),
+// and the protected memory of kubepods (rule cm-38).
 type qosLimits struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
 
-// qosLimits returns what the cgroups of the classes are to have when pods
-// request so much, on a node of which pods can have allocatable.
+// qosLimits returns the limits of the cgroups of the classes for the demand d, on a node
+// with the allocatable resources.
 func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits {
 	var out qosLimits
 	out.BestEffort.CPUShares = new(int64(cgroups.MinShares))

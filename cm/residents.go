@@ -9,22 +9,22 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// A mover is a Tree that knows where processes are, and puts them elsewhere.
+// A mover is a Tree that can list and move processes.
 type mover interface {
-	// Inside reports whether the process is in the cgroup at that path, as the driver
-	// spells it, or below it.
+	// Inside reports whether the process is in or below the cgroup at a path in the
+	// notation of the driver.
 	Inside(path string, pid int) (bool, error)
 
-	// Strays are the processes right in the root of all cgroups that are neither the
-	// first one nor the kernel's.
+	// Strays returns the processes directly in the root cgroup, except process 1 and
+	// kernel threads.
 	Strays() ([]int, error)
 
-	// Move puts processes into the cgroup, which is made if it is not there.
+	// Move moves processes into the cgroup, which it creates if it does not exist.
 	Move(ctx context.Context, name cgroups.Name, pids ...int) error
 }
 
-// strayPasses is how often strays are moved before they are left to the next pass of
-// Run: they start others meanwhile.
+// strayPasses is the maximum number of times that strays are moved in one pass of Run:
+// they may start others meanwhile.
 const strayPasses = 10
 
 func checkResidents(cfg Config) error {
@@ -48,7 +48,8 @@ func checkResidents(cfg Config) error {
 	return nil
 }
 
-// settle puts the agent, and then what is in the root, where they are to be (cm-46).
+// settle moves the agent, and then the processes in the root cgroup, to their cgroups
+// (rule cm-46).
 func (m *Manager) settle(ctx context.Context) error {
 	tree, ok := m.cfg.Tree.(mover)
 	if !ok {

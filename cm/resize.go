@@ -45,7 +45,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 	if err := m.apply(ctx, "update", h.name, r); err != nil {
 		return fmt.Errorf("cm: resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	h.wanted = r.Or(h.wanted)
+	h.desired = r.Or(h.desired)
 	m.mu.Lock()
 	m.demand.sub(h.class, h.requested)
 	if q, ok := after.Requests[v1.ResourceCPU]; ok && name == v1.ResourceCPU {

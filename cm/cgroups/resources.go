@@ -84,7 +84,7 @@ func (r Resources) String() string {
 // A Change is a value that differs from the desired one.
 type Change struct {
 	Resource        string // "memory", "hugepages 2MB"
-	Actual, Desired int64  // Unlimited: no limit; Has is 0 if it can't be told
+	Actual, Desired int64  // Unlimited: no limit; Actual is 0 if it cannot be read
 }
 
 // String returns a text such as "memory is 100, not 200".

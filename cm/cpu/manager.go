@@ -198,7 +198,7 @@ func (m *Manager) stillPinned(saved assignments) map[types.UID]map[string]bool {
 	return pinned
 }
 
-// replaceSaved saves the state in place of saved, of which a copy is kept.
+// replaceSaved replaces the saved state and keeps a copy of saved.
 func (m *Manager) replaceSaved(saved assignments) error {
 	if err := state.Replace(m.cfg.Store, m.snapshot().encode(), saved.Policy != "", m.cfg.Logger); err != nil {
 		return fmt.Errorf("cpu: %w", err)

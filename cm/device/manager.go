@@ -195,7 +195,7 @@ func (m *Manager) Concerns(pod *v1.Pod) bool {
 	return false
 }
 
-// wants returns the number of devices by resource in the limits of a container. With
+// requestedDevices returns the number of devices by resource in the limits of a container. With
 // RefuseLate it omits resources that no plugin offers or has offered.
 func (m *Manager) requestedDevices(c *v1.Container) map[string]int {
 	all := m.asks(c)

@@ -23,9 +23,9 @@ func (m *Manager) commit(version uint64, undo func()) error {
 	return err
 }
 
-// save writes what is not on disk yet. If something is being written already that
-// goroutine writes it afterwards, and save returns at once. A failure to write is
-// logged, and the next call writes again.
+// save writes unsaved state to the disk. If another goroutine is writing, that goroutine
+// writes the newer state afterwards, and save returns at once. A write error is logged, and
+// the next call retries.
 func (m *Manager) save() {
 	for {
 		m.mu.Lock()

@@ -31,7 +31,7 @@ type Hints map[string][]Hint
 // nodes. The best combination is a preferred one with the fewest nodes, then with the
 // lowest nodes; with Options.PreferClosest distance is compared before the lowest nodes.
 // Among combinations that are not preferred, the best has a number of nodes closest to
-// what the most demanding resource needs, as in the kubelet: fewer could not hold it.
+// that of the most demanding resource, as in the kubelet: fewer nodes would not suffice.
 func Merge(m *Machine, p Policy, opts Options, providers []Hints) (Hint, bool) {
 	if p == None {
 		return Hint{}, true

@@ -15,7 +15,7 @@ const module = "github.com/kubeparts/kubeparts/"
 // never has the packages that no library package of the repository may import, with the
 // reason.
 var never = map[string]string{
-	"k8s.io/client-go":            "lives in kube/, nowhere else",
+	"k8s.io/client-go":            "may be imported in kube/ only",
 	"k8s.io/kubernetes":           "cannot be imported by other modules",
 	"github.com/stretchr/testify": "is for tests",
 	"testing":                     "is for tests",
@@ -53,10 +53,10 @@ func (c Closure) Check(t *testing.T) {
 	if len(deps) > c.Max {
 		t.Errorf("%s imports %d packages; the limit is %d", c.Package, len(deps), c.Max)
 	}
-	var house []string
+	var imported []string
 	for _, dep := range deps {
 		if name, ok := strings.CutPrefix(dep, module); ok && name != c.Package {
-			house = append(house, name)
+			imported = append(imported, name)
 		}
 		for bad, why := range never {
 			if (dep == bad || strings.HasPrefix(dep, bad+"/")) && !slices.Contains(c.Allow, bad) {

@@ -105,7 +105,7 @@ func TestParseRejectsIncompleteMutants(t *testing.T) {
 	assert.Equal(t, mutants.Mutant{File: "a.go", In: "sim", Invariants: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
 	for cut, want := range map[string]string{
 		"file: a.go\n":       "no file",
-		"invariant: x, y\n":        "no invariant",
+		"invariant: x, y\n":  "no invariant",
 		"why: because\n":     "why",
 		"--- find\n":         "--- find",
 		"--- replace\ntwo\n": "--- replace",

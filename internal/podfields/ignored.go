@@ -1,4 +1,4 @@
-// Package podfields records, for each field of a pod, what a node does about it.
+// Package podfields records for each field of a pod whether and how a node implements it.
 //
 // fields.txt is the table. Its test walks the types of k8s.io/api: a field that the
 // table does not have fails it, as does a row whose proof does not exist. The same test

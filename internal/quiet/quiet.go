@@ -9,14 +9,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Context returns ctx with what the CRI client logs about each failed call sent
-// to log, at the debug level. The error is returned to the caller anyway; without
-// this, klog would write it to stderr too.
+// Context returns ctx with a logger that writes the CRI client's messages about failed
+// calls to log, at debug level. The errors are returned to the caller anyway; without this,
+// klog would write them to stderr too.
 func Context(ctx context.Context, log *slog.Logger) context.Context {
 	return klog.NewContext(ctx, logr.FromSlogHandler(demoted{log.Handler()}))
 }
 
-// demoted is a handler that takes every record for a debug one.
+// demoted is a handler that sets the level of every record to debug.
 type demoted struct{ slog.Handler }
 
 func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
@@ -25,7 +25,7 @@ func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
 
 func (d demoted) Handle(ctx context.Context, rec slog.Record) error {
 	if !d.Enabled(ctx, rec.Level) {
-		return nil // logr hands over errors without asking
+		return nil // logr does not call Enabled for errors
 	}
 	rec.Level = slog.LevelDebug
 	return d.Handler.Handle(ctx, rec)

@@ -1,10 +1,10 @@
-// Package script plays scenario scripts: text files that say what happens, line
-// by line, and what it is expected to lead to.
+// Package script runs scenario scripts: text files of commands and their expected results,
+// one per line.
 //
 // # What it decides
 //
-// The format, and what a difference looks like. What the commands do is up to
-// the test that plays them.
+// It decides the format of scripts and of differences. The test that runs a script
+// implements the commands.
 //
 //	# pw-65: the successor of a static pod waits for its predecessor.
 //	create static-a/web
@@ -14,16 +14,15 @@
 //
 // A line is one of
 //
-//   - a comment: its first character other than blanks is "#". Comments name the
-//     rules that a script shows, for people and for the test that looks for them;
+//   - a comment: its first character other than blanks is "#". Comments cite the rules
+//     that a script tests, for readers and for the rule index;
 //   - empty;
-//   - an expectation: it begins with ">" in its first column. All those below a
-//     command, comments and empty lines left out, are what that command leads to;
-//   - a command: words between blanks. What is in double quotes, with the
-//     backslashes of a Go string, is taken as it is, so that a word can hold
-//     blanks: end=failed(Evicted,"low on memory").
+//   - an expectation: it begins with ">" in the first column. The expectations below a
+//     command, also after comments and empty lines, are the expected results of it;
+//   - a command: words separated by blanks. A part in double quotes, with the escapes of
+//     a Go string, may contain blanks: end=failed(Evicted,"low on memory").
 //
-// Lines end in LF or CRLF; what is written ends in LF.
+// Lines end with LF or CRLF; scripts are written with LF.
 //
 // # Usage
 //
@@ -38,24 +37,22 @@
 //		})
 //	}
 //
-// A story is written as commands only and filled in by -update; the diff is then
-// read as carefully as code. A script in virtual time wraps its Play in
-// synctest.Test.
+// A new scenario is written as commands only; -update adds the expectations, which must be
+// reviewed like code. A script in virtual time calls Play in synctest.Test.
 //
 // # Concurrency
 //
-// A Script does not change once it is parsed. Commands are played one after the
-// other, on the goroutine of Play.
+// A Script is immutable. Commands are run one after the other, on the goroutine of Play.
 //
 // # Guarantees and limits
 //
-// Whatever [Parse] takes comes back out of String as it was, but for the ends of
-// lines. Errors name the file and the line. There are no variables, loops or
-// includes: who needs those writes Go.
+// String returns the text that [Parse] has parsed, except for line ends. Errors contain the
+// file and the line. There are no variables, loops or includes; such tests are written in
+// Go.
 //
 // # Differences from the kubelet
 //
-// It has no such scripts: there each story is a table or a function of Go.
+// The kubelet has no such scripts: its scenarios are tables or functions in Go.
 //
 // # Testing
 //

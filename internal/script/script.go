@@ -8,35 +8,34 @@ import (
 	"time"
 )
 
-// A Script is a file of commands and of what they are expected to lead to.
+// A Script is a file of commands with their expected results.
 type Script struct {
 	file  string
 	lines []line
 }
 
-// A line is what stands in one, expectations left out: these belong to the
-// command before them.
+// A line is one line of a script. Expectations are part of the line above them.
 type line struct {
 	number  int
 	text    string
 	command *Command // nil: a comment, or empty
-	// leads holds the expectations that were found below this line.
+	// leads are the expectations directly below this line.
 	leads []string
 }
 
-// A Command is one line of a script that does something.
+// A Command is a command line of a script.
 type Command struct {
-	// Words of the line, with quotes taken away. There is at least one.
+	// Words are the words of the line without quotes; at least one.
 	Words []string
 
-	// Want is what the script expects, one string per line.
+	// Want are the expected results, one string per line.
 	Expected []string
 
 	file string
 	line int
 }
 
-// Parse reads a script. The name of the file is for errors.
+// Parse parses a script. file is used in errors.
 func Parse(file, text string) (*Script, error) {
 	s := &Script{file: file}
 	var last *Command
@@ -45,13 +44,13 @@ func Parse(file, text string) (*Script, error) {
 		number++
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 		if i := strings.IndexFunc(text, func(r rune) bool { return r == '\r' || r == 0 }); i >= 0 {
-			return nil, fmt.Errorf("%s:%d: %q is in the middle of the line", file, number, text[i])
+			return nil, fmt.Errorf("%s:%d: %q in the middle of the line", file, number, text[i])
 		}
 		l := line{number: number, text: text}
 		switch trimmed := strings.TrimSpace(text); {
 		case strings.HasPrefix(text, ">"):
 			if last == nil {
-				return nil, fmt.Errorf("%s:%d: an expectation that no command comes before", file, number)
+				return nil, fmt.Errorf("%s:%d: expectation without a command", file, number)
 			}
 			want := strings.TrimPrefix(strings.TrimPrefix(text, ">"), " ")
 			last.Expected = append(last.Expected, want)
@@ -71,7 +70,7 @@ func Parse(file, text string) (*Script, error) {
 	return s, nil
 }
 
-// split takes a line apart into words.
+// split splits a line into words.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
 	inside := false // of a word, which may be empty: ""
@@ -87,11 +86,11 @@ func split(text string) (words []string, err error) {
 		case '"':
 			quoted, err := strconv.QuotedPrefix(text)
 			if err != nil {
-				return nil, fmt.Errorf("the quotes that begin with %s are no Go string", text)
+				return nil, fmt.Errorf("invalid quoted string at %s", text)
 			}
 			part, err := strconv.Unquote(quoted)
 			if err != nil {
-				return nil, fmt.Errorf("the quotes %s are no Go string", quoted)
+				return nil, fmt.Errorf("invalid quoted string %s", quoted)
 			}
 			word.WriteString(part)
 			inside = true
@@ -106,7 +105,7 @@ func split(text string) (words []string, err error) {
 		words = append(words, word.String())
 	}
 	if len(words) == 0 { // blanks of other kinds than a space
-		return nil, errors.New("the line has blanks only")
+		return nil, errors.New("only blanks")
 	}
 	return words, nil
 }
@@ -134,9 +133,9 @@ func (s *Script) Commands() []*Command {
 	return out
 }
 
-// Play does the commands, one after the other, and returns the script with what
-// each led to in place of what was expected. It ends at the first error, which it
-// returns with the name of the file and the line.
+// Play runs the commands with do, one after the other, and returns the script with the
+// actual results in place of the expected ones. It stops at the first error, which it
+// returns with the file and the line.
 func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, error) {
 	out := &Script{file: s.file}
 	for _, l := range s.lines {
@@ -148,7 +147,7 @@ func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, err
 			}
 			for _, lead := range led {
 				if strings.ContainsAny(lead, "\r\n\x00") {
-					return nil, l.command.Errorf("what it led to is more than a line: %q", lead)
+					return nil, l.command.Errorf("result with more than one line: %q", lead)
 				}
 				played.leads = append(played.leads, strings.TrimRight(lead, " "))
 			}
@@ -181,7 +180,7 @@ func (c *Command) Int(i int) (int64, error) {
 	return n, nil
 }
 
-// Seconds returns the i-th word after the first as a time of so many seconds.
+// Seconds returns the i-th word after the first, a number of seconds, as a duration.
 func (c *Command) Seconds(i int) (time.Duration, error) {
 	f, err := strconv.ParseFloat(c.Arg(i), 64)
 	if err != nil || !(f >= 0 && f <= 1e9) {
@@ -190,8 +189,8 @@ func (c *Command) Seconds(i int) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), nil
 }
 
-// Errorf returns an error that says where the command stands. One that was made
-// by it already is returned as it is.
+// Errorf returns an error with the file and line of the command. An error that has them
+// already is returned unchanged.
 func (c *Command) Errorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if _, ok := errors.AsType[*placed](err); ok {
@@ -200,7 +199,7 @@ func (c *Command) Errorf(format string, args ...any) error {
 	return &placed{fmt.Errorf("%s:%d: %w", c.file, c.line, err)}
 }
 
-// A placed error says where it happened.
+// A placed error contains the file and line.
 type placed struct{ error }
 
 func (p *placed) Unwrap() error { return p.error }

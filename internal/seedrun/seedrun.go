@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Of returns which seeds to run: n of them, or as many as the environment says,
-// where KUBEPARTS_SIM_SEEDS is how many and KUBEPARTS_SIM_FROM the first (0 if it
-// is not set).
+// Of returns the range of seeds to run, without to. Their number is n, or
+// KUBEPARTS_SIM_SEEDS if it is set; the first is KUBEPARTS_SIM_FROM, or 0 if it is not set.
 func Of(t *testing.T, n uint64) (from, to uint64) {
 	t.Helper()
 	read := func(name string, value *uint64) {
@@ -27,7 +26,7 @@ func Of(t *testing.T, n uint64) (from, to uint64) {
 	return from, from + n
 }
 
-// Each runs check with each of the seeds, a few at a time.
+// Each runs check with each of the seeds, four in parallel.
 func Each(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
 	from, to := Of(t, n)
 	begun := time.Now()

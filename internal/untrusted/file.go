@@ -20,11 +20,11 @@ var (
 )
 
 // Open opens a regular file for reading. The caller must close it. It returns
-// ErrNotRegular if something else is there, and fs.ErrNotExist if nothing is.
+// ErrNotRegular if path is not a regular file, and fs.ErrNotExist if it does not exist.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile is os.OpenFile for regular files. It returns ErrNotRegular if
-// something else is there; a link is neither followed nor created through.
+// OpenFile is os.OpenFile for regular files. It returns ErrNotRegular if path is not a
+// regular file; links are not followed, also when creating a file.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return open(path, os.Lstat, func() (*os.File, error) { return openNoFollow(path, flag, perm) })
 }

@@ -8,8 +8,8 @@ import (
 
 const nonBlocking = 0 // Windows has no FIFOs in directories
 
-// openNoFollow opens path. Windows has no flag that refuses links, so the file is
-// compared with what is at the path afterwards.
+// openNoFollow opens path. Windows has no flag that rejects links, so the opened file is
+// compared with the status of the path afterwards.
 func openNoFollow(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, perm)
 	if err != nil {

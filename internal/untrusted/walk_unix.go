@@ -16,14 +16,14 @@ const (
 	// from deeper ones by "..".
 	maxHeld = 64
 
-	// walkBuffer is how many bytes of a directory Walk reads at a time.
+	// walkBuffer is the number of bytes of a directory that Walk reads at a time.
 	walkBuffer = 8 << 10
 )
 
 // Walk calls visit with the status of the directory at path and of everything below
 // it, in no particular order. It enters a directory if visit returns true for it, and
-// follows no link. Files that disappear meanwhile are left out, and so is what a
-// directory that is moved meanwhile still has to offer. Walk returns the first error,
+// follows no link. Files that are removed meanwhile are skipped, and so are the remaining
+// entries of a directory that is moved meanwhile. Walk returns the first error,
 // visit's or its own, and ctx.Err() if ctx is done.
 //
 // The number of open descriptors does not grow with the tree, and the memory only by
@@ -157,8 +157,8 @@ func (w *walk) enter(l *level, name string) error {
 	return nil
 }
 
-// leave goes on with the directory above. If the present one has been moved away from
-// below it, that is the nearest one above that is open.
+// leave continues with the parent directory. If the current directory has been moved, it
+// continues with the nearest open ancestor.
 func (w *walk) leave() error {
 	from := w.levels[len(w.levels)-1].fd
 	defer unix.Close(from)

@@ -9,8 +9,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Request returns one for the volume of a pod called web, in a directory of the test's
-// own.
+// Request returns a request for the volume of a pod named web, in a temporary directory
+// of the test.
 func Request(t testing.TB, p volume.Plugin, spec *volume.Spec) volume.Request {
 	t.Helper()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u1"}}

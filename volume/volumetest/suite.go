@@ -17,38 +17,37 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A Suite says what TestPlugin tests.
+// A Suite configures TestPlugin.
 type Suite struct {
-	// New returns the plugin as an agent that has just started makes it: what
-	// an earlier one has in memory is gone, what it left in root is there, and
-	// so is what it has mounted. Required.
+	// New returns the plugin as after a restart of the agent: without state in memory, but
+	// with the files in root and the mounts of earlier instances. Required.
 	New func(root string) volume.Plugin
 
-	// Spec is a volume of its kind. Required.
+	// Spec is a volume that the plugin supports. Required.
 	Spec *volume.Spec
 
-	// Pod that wants it; TestPlugin gives it a UID. Nil: one without
-	// containers.
+	// Pod is the pod that uses the volume; TestPlugin sets its UID. If nil, a pod without
+	// containers is used.
 	Pod *v1.Pod
 
-	// Mounter is what the plugin mounts with; faults are put into it. Nil: the
-	// plugin mounts nothing, or not with one of ours.
+	// Mounter is the mounter of the plugin, in which faults are injected. Nil means that the
+	// plugin does not mount, or uses another mounter.
 	Mounter *Mounter
 
-	// Outside: the volume is not the pod's own directory (hostPath, image), and
-	// nothing is in the agent's.
+	// Outside is set if the volume is not in the directory of the pod (hostPath, image), and
+	// the plugin creates nothing there.
 	Outside bool
 
-	// NoConstruct: nothing on the disk tells of such a volume.
+	// NoConstruct is set if ConstructSpec cannot find such a volume on the disk.
 	NoConstruct bool
 
-	// ReadOnly: the pod does not write to it.
+	// ReadOnly is set if the pod does not write to the volume.
 	ReadOnly bool
 }
 
-// TestPlugin fails t where a plugin does not keep the contract of volume.Plugin:
-// set up and torn down again and again, by agents that are restarted in the
-// middle, it comes out the same, and in the end nothing is left.
+// TestPlugin fails t if a plugin violates the contract of volume.Plugin: repeated calls of
+// SetUp and TearDown, also after an interruption and a restart of the agent, must have the
+// same result, and TearDown must remove everything.
 func TestPlugin(t *testing.T, s Suite) {
 	t.Helper()
 	if s.New == nil || s.Spec == nil {
@@ -58,14 +57,14 @@ func TestPlugin(t *testing.T, s Suite) {
 		name string
 		run  func(*trial)
 	}{
-		{"ItKnowsItsOwn", (*trial).supportsOwnVolumes},
+		{"SupportsItsOwnVolumes", (*trial).supportsOwnVolumes},
 		{"SetUpIsIdempotent", (*trial).idempotent},
 		{"RestartAfterSetUp", (*trial).restarted},
-		{"RestartInTheMiddleOfSetUp", (*trial).interruptedSetUp},
-		{"RestartInTheMiddleOfTearDown", (*trial).interruptedTearDown},
-		{"MountsThatFail", (*trial).mountsFail},
-		{"CalledOff", (*trial).canceled},
-		{"TearDownOfNothing", (*trial).tearDownNothing},
+		{"RestartDuringSetUp", (*trial).interruptedSetUp},
+		{"RestartDuringTearDown", (*trial).interruptedTearDown},
+		{"MountFailures", (*trial).mountsFail},
+		{"Canceled", (*trial).canceled},
+		{"TearDownWithoutSetUp", (*trial).tearDownNothing},
 		{"ManyPods", (*trial).manyPods},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func (t *trial) request(uid types.UID) volume.Request {
 	}
 }
 
-// setUp sets the volume up, and checks what came of it.
+// setUp calls SetUp and checks the result.
 func (t *trial) setUp(req volume.Request) volume.SetUpResult {
 	t.Helper()
 	if s, ok := t.p.(volume.Stager); ok {
@@ -124,13 +123,13 @@ func (t *trial) setUp(req volume.Request) volume.SetUpResult {
 	}
 	if got.Path != "" {
 		if _, err := os.Stat(got.Path); err != nil {
-			t.Errorf("what SetUp returned is not there: %v", err)
+			t.Errorf("the path of the volume does not exist: %v", err)
 		}
 	}
 	return got
 }
 
-// tearDown tears the volume down, and checks that nothing is left of it.
+// tearDown calls TearDown and checks that everything was removed.
 func (t *trial) tearDown(req volume.Request) {
 	t.Helper()
 	if err := t.p.TearDown(t.Context(), req.Place); err != nil {
@@ -149,24 +148,24 @@ func (t *trial) tearDown(req volume.Request) {
 func (t *trial) gone(req volume.Request) {
 	t.Helper()
 	if _, err := os.Lstat(req.Dir()); !os.IsNotExist(err) {
-		t.Errorf("after TearDown there is still something at %s (%v)", req.Dir(), err)
+		t.Errorf("%s still exists after TearDown (%v)", req.Dir(), err)
 	}
 	if t.s.Mounter != nil {
 		if left := t.s.Mounter.Below(t.root); len(left) > 0 {
-			t.Errorf("after TearDown there is still something mounted: %v", left)
+			t.Errorf("still mounted after TearDown: %v", left)
 		}
 	}
 }
 
 func (t *trial) supportsOwnVolumes() {
 	if t.p.Name() == "" || t.p.Name() != t.s.New(t.root).Name() {
-		t.Errorf("the name %q is empty, or another one after a restart", t.p.Name())
+		t.Errorf("the name %q is empty, or changes with a restart", t.p.Name())
 	}
 	if !t.p.CanSupport(t.s.Spec) {
-		t.Error("it does not support a volume of its own kind")
+		t.Error("CanSupport returned false for Suite.Spec")
 	}
 	if t.p.CanSupport(&volume.Spec{}) {
-		t.Error("it supports a volume of which nothing is known")
+		t.Error("CanSupport returned true for an empty volume")
 	}
 }
 
@@ -183,16 +182,16 @@ func (t *trial) idempotent() {
 	for _, refresh := range []bool{false, true, false} {
 		req.Refresh = refresh
 		if again := t.setUp(req); again.Volume != first.Volume {
-			t.Errorf("SetUp returned %+v, and then %+v", first.Volume, again.Volume)
+			t.Errorf("SetUp returned %+v, a second one %+v", first.Volume, again.Volume)
 		}
 		if kept != "" {
 			if _, err := os.Stat(kept); err != nil {
-				t.Errorf("a further SetUp has taken what the pod wrote: %v", err)
+				t.Errorf("a second SetUp removed the files of the pod: %v", err)
 			}
 		}
 	}
 	if stats, err := t.p.Stats(t.Context(), req.Place, first.Volume); err == nil && stats.UsedBytes == nil {
-		t.Error("Stats returned no error, and no UsedBytes either; what it can't know is errors.ErrUnsupported")
+		t.Error("Stats returned neither an error nor UsedBytes; it must return errors.ErrUnsupported")
 	}
 	t.tearDown(req)
 	t.tearDown(req)
@@ -210,19 +209,19 @@ func (t *trial) restarted() {
 		spec, err := t.p.ConstructSpec(req.Place)
 		switch {
 		case err != nil:
-			t.Errorf("Construct: %v", err)
+			t.Errorf("ConstructSpec: %v", err)
 		case spec.DirName() != req.Name:
-			t.Errorf("Construct tells of a volume %q, not %q", spec.DirName(), req.Name)
+			t.Errorf("ConstructSpec returned volume %q, not %q", spec.DirName(), req.Name)
 		}
 	}
 	t.tearDown(req)
 	if spec, err := t.p.ConstructSpec(req.Place); err == nil && spec == nil {
-		t.Error("Construct of what is not there returned neither a spec nor an error")
+		t.Error("ConstructSpec of a missing volume returned neither a spec nor an error")
 	}
 }
 
-// halfSetUp takes away, piece by piece, what SetUp made last: so it looks when an
-// agent was killed before it had made it.
+// interruptedSetUp removes the last files that SetUp created, more in each round: that is
+// the state when an agent is killed during SetUp.
 func (t *trial) interruptedSetUp() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
@@ -242,7 +241,7 @@ func (t *trial) interruptedSetUp() {
 	}
 }
 
-// halfTornDown does the same, and then lets TearDown have it.
+// interruptedTearDown is interruptedSetUp followed by TearDown.
 func (t *trial) interruptedTearDown() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
@@ -256,8 +255,8 @@ func (t *trial) interruptedTearDown() {
 	}
 }
 
-// takeAway removes the n-th file of those that are the volume's, the last ones
-// first, and what comes before it. It reports whether there are so many.
+// takeAway removes the n-th file of the volume, counted from the last one, and those
+// after it. It reports whether there are so many files.
 func (t *trial) takeAway(req volume.Request, n int) bool {
 	if t.s.Outside {
 		return false
@@ -284,7 +283,7 @@ func (t *trial) takeAway(req volume.Request, n int) bool {
 	return n < len(paths)-1
 }
 
-// mountsFail lets each mount and unmount fail in its turn.
+// mountsFail makes each mount and unmount fail, one per round.
 func (t *trial) mountsFail() {
 	if t.s.Mounter == nil {
 		t.Skip("the plugin mounts nothing")
@@ -303,7 +302,7 @@ func (t *trial) mountsFail() {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		faults, failAt = 0, n
 		_, err := t.p.SetUp(t.Context(), req)
-		if err == nil && faults <= n { // that many mounts it does not make
+		if err == nil && faults <= n { // all mounts have failed once
 			if downErr := t.p.TearDown(t.Context(), req.Place); downErr == nil && faults <= n {
 				t.gone(req)
 				return
@@ -316,7 +315,7 @@ func (t *trial) mountsFail() {
 	}
 }
 
-// calledOff ends the context of SetUp early.
+// canceled cancels the context of SetUp early.
 func (t *trial) canceled() {
 	for n := range 10 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
@@ -340,7 +339,7 @@ func (t *trial) manyPods() {
 			req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 			if s, ok := t.p.(volume.Stager); ok {
 				if shared, _ := s.SharedName(req.Spec); shared != "" {
-					return // pods share it, and only a manager knows which is the last
+					return // shared by pods; only a manager can detect the last one
 				}
 			}
 			if _, err := t.p.SetUp(t.Context(), req); err != nil {
