@@ -15,7 +15,7 @@ const module = "github.com/kubeparts/kubeparts/"
 // never has the packages that no library package of the repository may import, with the
 // reason.
 var never = map[string]string{
-	"k8s.io/client-go":            "lives in kube/, nowhere else",
+	"k8s.io/client-go":            "only the module kube may import",
 	"k8s.io/kubernetes":           "cannot be imported by other modules",
 	"github.com/stretchr/testify": "is for tests",
 	"testing":                     "is for tests",
