@@ -1,10 +1,10 @@
-// Package script plays scenario scripts: text files that say what happens, line
-// by line, and what it is expected to lead to.
+// Package script runs scenario scripts for tests: text files with commands, each followed by
+// its expected results.
 //
 // # What it decides
 //
-// The format, and what a difference looks like. What the commands do is up to
-// the test that plays them.
+// The format, and how differences are reported. The test that runs a script implements the
+// commands.
 //
 //	# pw-65: the successor of a static pod waits for its predecessor.
 //	create static-a/web
@@ -14,16 +14,16 @@
 //
 // A line is one of
 //
-//   - a comment: its first character other than blanks is "#". Comments name the
-//     rules that a script shows, for people and for the test that looks for them;
-//   - empty;
-//   - an expectation: it begins with ">" in its first column. All those below a
-//     command, comments and empty lines left out, are what that command leads to;
-//   - a command: words between blanks. What is in double quotes, with the
-//     backslashes of a Go string, is taken as it is, so that a word can hold
-//     blanks: end=failed(Evicted,"low on memory").
+//   - a comment: its first character other than blanks is "#". Comments name the rules
+//     that a script proves; docs/rules/index.md is generated from them;
+//   - an empty line;
+//   - an expectation: ">" in the first column. All expectations below a command, ignoring
+//     comments and empty lines, are the results of that command;
+//   - a command: words separated by blanks. Text in double quotes, with the backslashes
+//     of a Go string, is used literally, so that a word can contain blanks:
+//     end=failed(Evicted,"low on memory").
 //
-// Lines end in LF or CRLF; what is written ends in LF.
+// Lines end in LF or CRLF; written files have LF.
 //
 // # Usage
 //
@@ -38,27 +38,24 @@
 //		})
 //	}
 //
-// A story is written as commands only and filled in by -update; the diff is then
-// read as carefully as code. A script in virtual time wraps its Play in
-// synctest.Test.
+// A scenario is written as commands, and -update adds the expectations; the diff is then
+// reviewed like code. A script in virtual time calls Play in synctest.Test.
 //
 // # Concurrency
 //
-// A Script does not change once it is parsed. Commands are played one after the
-// other, on the goroutine of Play.
+// A parsed Script does not change. Play runs the commands sequentially on its goroutine.
 //
 // # Guarantees and limits
 //
-// Whatever [Parse] takes comes back out of String as it was, but for the ends of
-// lines. Errors name the file and the line. There are no variables, loops or
-// includes: who needs those writes Go.
+// String returns the text that [Parse] accepted, except for the ends of lines. Errors contain
+// the file and the line. There are no variables, loops or includes; such tests are written in
+// Go.
 //
 // # Differences from the kubelet
 //
-// It has no such scripts: there each story is a table or a function of Go.
+// The kubelet has no such scripts; its scenarios are tables and functions of Go.
 //
 // # Testing
 //
-// The parser is fuzzed. The package is test support; no library package imports
-// it.
+// The parser is fuzzed. The package is test support; no library package imports it.
 package script

@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// Run plays each file that matches pattern in a subtest named after it, and
-// fails it where something else happens than is expected. With update, it
-// rewrites the files instead.
+// Run runs each file that matches pattern in a subtest named after it, which fails if the
+// results differ from the expectations. With update, it rewrites the files instead.
 //
-// play returns what [Script.Play] does; if it cannot, it fails t.
+// play returns the result of [Script.Play], or fails t.
 func Run(t *testing.T, pattern string, update bool, play func(t *testing.T, s *Script) *Script) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -33,7 +32,7 @@ func Run(t *testing.T, pattern string, update bool, play func(t *testing.T, s *S
 			got := play(t, want)
 			switch {
 			case got == nil:
-				t.Fatalf("%s: it was not played", want.file)
+				t.Fatalf("%s: play returned nil", want.file)
 			case update:
 				if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
 					t.Fatal(err)
@@ -41,14 +40,14 @@ func Run(t *testing.T, pattern string, update bool, play func(t *testing.T, s *S
 				return
 			}
 			if diff := want.Diff(got); diff != "" {
-				t.Errorf("something else happened than the script expects (-update rewrites it):\n%s", diff)
+				t.Errorf("the results differ from the expectations (-update rewrites them):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Diff tells where got, which s was played to, differs from what s expects; empty
-// if it does not.
+// Diff returns the differences between the expectations of s and the results in got, or ""
+// if there are none.
 func (s *Script) Diff(got *Script) string {
 	var b strings.Builder
 	after := got.Commands()
@@ -70,8 +69,8 @@ func (s *Script) Diff(got *Script) string {
 		}
 	}
 	if b.Len() == 0 && s.String() != got.String() {
-		// Expectations below a comment, or with blanks at their ends.
-		return fmt.Sprintf("%s: it is not laid out as -update would have it\n", s.file)
+		// Expectations are below a comment, or end in blanks.
+		return fmt.Sprintf("%s: the layout differs from that of -update\n", s.file)
 	}
 	return b.String()
 }

@@ -8,35 +8,34 @@ import (
 	"time"
 )
 
-// A Script is a file of commands and of what they are expected to lead to.
+// A Script is a file of commands with their expected results.
 type Script struct {
 	file  string
 	lines []line
 }
 
-// A line is what stands in one, expectations left out: these belong to the
-// command before them.
+// A line is a line without expectations, which belong to the command before them.
 type line struct {
 	number  int
 	text    string
 	command *Command // nil: a comment, or empty
-	// leads holds the expectations that were found below this line.
+	// leads are the expectations below this line.
 	leads []string
 }
 
-// A Command is one line of a script that does something.
+// A Command is a line of a script that is not a comment, an expectation or empty.
 type Command struct {
-	// Words of the line, with quotes taken away. There is at least one.
+	// Words of the line, without quotes. There is at least one.
 	Words []string
 
-	// Want is what the script expects, one string per line.
+	// Want are the expected results, one per line.
 	Want []string
 
 	file string
 	line int
 }
 
-// Parse reads a script. The name of the file is for errors.
+// Parse parses a script. The name of the file is used in errors.
 func Parse(file, text string) (*Script, error) {
 	s := &Script{file: file}
 	var last *Command
@@ -51,7 +50,7 @@ func Parse(file, text string) (*Script, error) {
 		switch trimmed := strings.TrimSpace(text); {
 		case strings.HasPrefix(text, ">"):
 			if last == nil {
-				return nil, fmt.Errorf("%s:%d: an expectation that no command comes before", file, number)
+				return nil, fmt.Errorf("%s:%d: expectation without a command", file, number)
 			}
 			want := strings.TrimPrefix(strings.TrimPrefix(text, ">"), " ")
 			last.Want = append(last.Want, want)
@@ -71,7 +70,7 @@ func Parse(file, text string) (*Script, error) {
 	return s, nil
 }
 
-// split takes a line apart into words.
+// split returns the words of a line.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
 	inside := false // of a word, which may be empty: ""
@@ -87,11 +86,11 @@ func split(text string) (words []string, err error) {
 		case '"':
 			quoted, err := strconv.QuotedPrefix(text)
 			if err != nil {
-				return nil, fmt.Errorf("the quotes that begin with %s are no Go string", text)
+				return nil, fmt.Errorf("invalid Go string: %s", text)
 			}
 			part, err := strconv.Unquote(quoted)
 			if err != nil {
-				return nil, fmt.Errorf("the quotes %s are no Go string", quoted)
+				return nil, fmt.Errorf("invalid Go string: %s", quoted)
 			}
 			word.WriteString(part)
 			inside = true
@@ -105,13 +104,13 @@ func split(text string) (words []string, err error) {
 	if inside {
 		words = append(words, word.String())
 	}
-	if len(words) == 0 { // blanks of other kinds than a space
-		return nil, errors.New("the line has blanks only")
+	if len(words) == 0 { // blanks other than spaces
+		return nil, errors.New("line has only blanks")
 	}
 	return words, nil
 }
 
-// String returns the script as it is written to a file.
+// String returns the text of the script.
 func (s *Script) String() string {
 	var b strings.Builder
 	for _, l := range s.lines {
@@ -123,7 +122,7 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// Commands returns the commands in their order.
+// Commands returns the commands in order.
 func (s *Script) Commands() []*Command {
 	var out []*Command
 	for _, l := range s.lines {
@@ -134,9 +133,8 @@ func (s *Script) Commands() []*Command {
 	return out
 }
 
-// Play does the commands, one after the other, and returns the script with what
-// each led to in place of what was expected. It ends at the first error, which it
-// returns with the name of the file and the line.
+// Play runs the commands sequentially with do, and returns the script with their results as
+// expectations. It returns the first error of do, with the name of the file and the line.
 func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, error) {
 	out := &Script{file: s.file}
 	for _, l := range s.lines {
@@ -148,7 +146,7 @@ func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, err
 			}
 			for _, lead := range led {
 				if strings.ContainsAny(lead, "\r\n\x00") {
-					return nil, l.command.Errorf("what it led to is more than a line: %q", lead)
+					return nil, l.command.Errorf("result has more than one line: %q", lead)
 				}
 				played.leads = append(played.leads, strings.TrimRight(lead, " "))
 			}
@@ -164,7 +162,7 @@ func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, err
 // Name returns the first word.
 func (c *Command) Name() string { return c.Words[0] }
 
-// Arg returns the i-th word after the first, or "" where there is none.
+// Arg returns the i-th word after the first, or "" if there is none.
 func (c *Command) Arg(i int) string {
 	if i < 1 || i >= len(c.Words) {
 		return ""
@@ -181,7 +179,7 @@ func (c *Command) Int(i int) (int64, error) {
 	return n, nil
 }
 
-// Seconds returns the i-th word after the first as a time of so many seconds.
+// Seconds returns the i-th word after the first, a number of seconds.
 func (c *Command) Seconds(i int) (time.Duration, error) {
 	f, err := strconv.ParseFloat(c.Arg(i), 64)
 	if err != nil || !(f >= 0 && f <= 1e9) {
@@ -190,8 +188,8 @@ func (c *Command) Seconds(i int) (time.Duration, error) {
 	return time.Duration(f * float64(time.Second)), nil
 }
 
-// Errorf returns an error that says where the command stands. One that was made
-// by it already is returned as it is.
+// Errorf returns an error with the file and the line of the command. An error that already
+// has them is returned unchanged.
 func (c *Command) Errorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if _, ok := errors.AsType[*placed](err); ok {
@@ -200,7 +198,7 @@ func (c *Command) Errorf(format string, args ...any) error {
 	return &placed{fmt.Errorf("%s:%d: %w", c.file, c.line, err)}
 }
 
-// A placed error says where it happened.
+// A placed error has a file and a line.
 type placed struct{ error }
 
 func (p *placed) Unwrap() error { return p.error }

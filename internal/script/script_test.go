@@ -45,15 +45,15 @@ func TestAnExpectationBelowACommentBelongsToTheCommandAbove(t *testing.T) {
 	assert.Equal(t, "say a\n# why\n> a\n", s.String())
 	played, err := s.Play(func(*script.Command) ([]string, error) { return []string{"a"}, nil })
 	require.NoError(t, err)
-	assert.Contains(t, s.Diff(played), "story.txt: it is not laid out")
+	assert.Contains(t, s.Diff(played), "story.txt: the layout differs")
 }
 
 func TestErrorsNameTheFileAndTheLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"> first":                "story.txt:1: an expectation that no command comes before",
-		"# c\n\n> first":         "story.txt:3: an expectation",
-		"ok\nsay \"half":         `story.txt:2: the quotes that begin with "half are no Go string`,
-		"ok\nsay \"\\q\"":        "story.txt:2: the quotes",
+		"> first":                "story.txt:1: expectation without a command",
+		"# c\n\n> first":         "story.txt:3: expectation",
+		"ok\nsay \"half":         `story.txt:2: invalid Go string: "half`,
+		"ok\nsay \"\\q\"":        "story.txt:2: invalid Go string",
 		"ok\nhalf\rway":          `story.txt:2: '\r' is in the middle of the line`,
 		"ok\nsay \x00 nothing\n": `story.txt:2: '\x00' is in the middle of the line`,
 	} {
@@ -65,7 +65,7 @@ func TestErrorsNameTheFileAndTheLine(t *testing.T) {
 	assert.EqualError(t, err, "story.txt:2: no such pod", "once, though both say where")
 	assert.ErrorIs(t, err, cause)
 	_, err = mustParse(t, "kill web").Play(func(*script.Command) ([]string, error) { return []string{"a\nb"}, nil })
-	assert.EqualError(t, err, `story.txt:1: what it led to is more than a line: "a\nb"`)
+	assert.EqualError(t, err, `story.txt:1: result has more than one line: "a\nb"`)
 }
 
 func TestArgumentsAreWordsNumbersAndTimes(t *testing.T) {

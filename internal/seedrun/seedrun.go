@@ -1,4 +1,4 @@
-// Package seedrun runs a test over many seeds. It is test support.
+// Package seedrun runs a test with many seeds. It is test support.
 package seedrun
 
 import (
@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Of returns which seeds to run: n of them, or as many as the environment says,
-// where KUBEPARTS_SIM_SEEDS is how many and KUBEPARTS_SIM_FROM the first (0 if it
-// is not set).
+// Of returns the range of seeds to run, without its end: n seeds from 0. The environment
+// variables KUBEPARTS_SIM_SEEDS and KUBEPARTS_SIM_FROM replace the number and the first.
 func Of(t *testing.T, n uint64) (from, to uint64) {
 	t.Helper()
 	read := func(name string, value *uint64) {
@@ -27,7 +26,7 @@ func Of(t *testing.T, n uint64) (from, to uint64) {
 	return from, from + n
 }
 
-// Each runs check with each of the seeds, a few at a time.
+// Each runs check with each seed of Of, four at a time.
 func Each(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
 	from, to := Of(t, n)
 	begun := time.Now()
@@ -42,5 +41,5 @@ func Each(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
 			})
 		}
 	})
-	t.Logf("%.0f seeds a second", float64(to-from)/time.Since(begun).Seconds())
+	t.Logf("%.0f seeds per second", float64(to-from)/time.Since(begun).Seconds())
 }
