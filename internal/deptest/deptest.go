@@ -67,9 +67,9 @@ func (c Closure) Check(t *testing.T) {
 	if c.AnyModule {
 		return
 	}
-	slices.Sort(house)
+	slices.Sort(imported)
 	want := slices.Sorted(slices.Values(c.Module))
-	if !slices.Equal(house, want) {
-		t.Errorf("%s imports the packages %v of the repository; its test lists %v", c.Package, house, want)
+	if !slices.Equal(imported, want) {
+		t.Errorf("%s imports the packages %v of the repository; its test lists %v", c.Package, imported, want)
 	}
 }

@@ -56,6 +56,5 @@
 //
 // # Testing
 //
-// The parser is fuzzed. The package is test support; no library package imports
-// it.
+// The parser is fuzzed. The package is test support; no library package imports it.
 package script

@@ -110,7 +110,7 @@ func split(text string) (words []string, err error) {
 	return words, nil
 }
 
-// String returns the script as it is written to a file.
+// String returns the text of the script.
 func (s *Script) String() string {
 	var b strings.Builder
 	for _, l := range s.lines {
@@ -122,7 +122,7 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// Commands returns the commands in their order.
+// Commands returns the commands in order.
 func (s *Script) Commands() []*Command {
 	var out []*Command
 	for _, l := range s.lines {
@@ -163,7 +163,7 @@ func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, err
 // Name returns the first word.
 func (c *Command) Name() string { return c.Words[0] }
 
-// Arg returns the i-th word after the first, or "" where there is none.
+// Arg returns the i-th word after the first, or "" if there is none.
 func (c *Command) Arg(i int) string {
 	if i < 1 || i >= len(c.Words) {
 		return ""

@@ -1,4 +1,4 @@
-// Package seedrun runs a test over many seeds. It is test support.
+// Package seedrun runs a test with many seeds. It is test support.
 package seedrun
 
 import (
@@ -41,5 +41,5 @@ func Each(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
 			})
 		}
 	})
-	t.Logf("%.0f seeds a second", float64(to-from)/time.Since(begun).Seconds())
+	t.Logf("%.0f seeds per second", float64(to-from)/time.Since(begun).Seconds())
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// link is one of Markdown's, to a file of this repository.
+// link is a link of Markdown to a file of this repository.
 var link = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
 
-func TestTheDocumentsLinkToWhatThereIs(t *testing.T) {
+func TestTheLinksOfTheDocumentsExist(t *testing.T) {
 	if _, err := fs.Stat(files, "examples"); err != nil {
 		t.Skip("this is the module without the modules below it")
 	}

@@ -13,21 +13,21 @@ import (
 func TestTheModuleRequiresNoClient(t *testing.T) {
 	mod, err := fs.ReadFile(files, "go.mod")
 	require.NoError(t, err)
-	assert.NotContains(t, string(mod), "k8s.io/client-go", "it lives in kube/, nowhere else")
+	assert.NotContains(t, string(mod), "k8s.io/client-go", "only the module kube may require it")
 	assert.NotContains(t, string(mod), "k8s.io/kubernetes ")
 }
 
 // stability is the last section of a package's documentation.
 var stability = regexp.MustCompile(`(?m)^// # Stability\n//\n// (Settled|Growing|Experimental): `)
 
-// What has no Example, and why.
+// noExample has the packages without an Example, with the reason.
 var noExample = map[string]string{
 	"cm/cgroups/host": "it needs a Linux with cgroups that may be written",
 	"shutdown/logind": "it needs a system bus",
 	"sim/simcri":      "outside of a bubble it would run in real time",
 }
 
-func TestEachPackageTellsItsStoryAndHasAnExample(t *testing.T) {
+func TestEachPackageHasDocumentationAndAnExample(t *testing.T) {
 	packages := 0
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -110,7 +110,7 @@ func packageRows(t *testing.T) (rows []*packageRow) {
 		fset := token.NewFileSet()
 		source, err := fs.ReadFile(files, dir+"/doc.go")
 		if err != nil {
-			continue // a program, or TestEachPackageTellsItsStory fails
+			continue // a program, or TestEachPackageHasDocumentationAndAnExample fails
 		}
 		file, err := parser.ParseFile(fset, dir+"/doc.go", source, parser.ParseComments|parser.PackageClauseOnly)
 		require.NoError(t, err)
@@ -199,4 +199,31 @@ func packageTables(rows []*packageRow) string {
 		}
 	}
 	return b.String()
+}
+
+// The import graph in doc.go has every package in internal, and no other.
+func TestTheImportGraphHasTheInternalPackages(t *testing.T) {
+	if _, err := fs.Stat(files, "kube"); err != nil {
+		t.Skip("this is the core module without the modules below it")
+	}
+	source, err := fs.ReadFile(files, "doc.go")
+	require.NoError(t, err)
+	inGraph := map[string]bool{}
+	for line := range strings.Lines(string(source)) {
+		if name, ok := strings.CutPrefix(line, "//\tinternal/"); ok {
+			inGraph[strings.Fields(name)[0]] = true
+		}
+	}
+	dirs, err := fs.ReadDir(files, "internal")
+	require.NoError(t, err)
+	for _, d := range dirs {
+		sources, err := fs.Glob(files, "internal/"+d.Name()+"/*.go")
+		require.NoError(t, err)
+		if len(sources) > 0 {
+			assert.True(t, inGraph[d.Name()], "doc.go does not have internal/%s", d.Name())
+			delete(inGraph, d.Name())
+		}
+	}
+	delete(inGraph, "test/repo")
+	assert.Empty(t, inGraph, "doc.go has packages in internal that do not exist")
 }
