@@ -62,8 +62,8 @@ func TestErrGivesTheFailedActionBack(t *testing.T) {
 	assert.Same(t, fs.ErrNotExist, errors.Unwrap(action))
 }
 
-// The names of actions are the kubelet's (rt-73): the words of its errors are
-// made of them.
+// The names of actions are the kubelet's (rt-73), and are part of its error
+// messages.
 func TestActionsHaveTheNamesOfTheKubelet(t *testing.T) {
 	for kind, want := range map[runtime.ActionKind]string{
 		runtime.StartContainer: "StartContainer", runtime.KillContainer: "KillContainer", runtime.InitContainer: "InitContainer",

@@ -30,7 +30,7 @@ const (
 	leavingUID types.UID = "0c9be0a4-1f8e-4a55-8c6b-7d6f1d9b3e10"
 )
 
-// shopPod is what pod shop was made from.
+// shopPod returns the spec that pod shop was created from.
 func shopPod() *v1.Pod {
 	c := func(name, image string) v1.Container {
 		return v1.Container{
@@ -57,7 +57,7 @@ func shopPod() *v1.Pod {
 	}
 }
 
-// kubeletMade returns a fake that is in the state of the dump.
+// kubeletMade returns a fake with the sandboxes and containers of the dump.
 func kubeletMade(t *testing.T) *fakeCRI {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "kubelet-1.36.json"))

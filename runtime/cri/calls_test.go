@@ -33,7 +33,7 @@ func (c *called) note(i cri.CallInfo) {
 	c.list = append(c.list, i)
 }
 
-// operations returns those since the last time, in order.
+// operations returns the operations since the last call, in order.
 func (c *called) operations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func TestEachCallIsReported(t *testing.T) { // rt-152
 	assert.ErrorIs(t, seen.list[0].Err, boom)
 }
 
-// A hanging runtime answers no call, but does obey contexts, as gRPC does.
+// A hanging runtime blocks in every call until the context is done, as gRPC does.
 type hanging struct {
 	internalapi.RuntimeService
 	internalapi.ImageManagerService
@@ -146,7 +146,7 @@ func TestACallThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// A pull takes as long as it takes, and a command without timeout too (rt-148).
+// A pull, and a command without a timeout, have no deadline (rt-148).
 func TestSomeCallsHaveNoDeadlineOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -216,7 +216,7 @@ func TestACommandThatTimesOut(t *testing.T) { // rt-149
 		require.ErrorContains(t, err, `command timed out: ["sleep" "9"] did not end within 3s`)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		// As the client of a socket words it.
+		// The error of a client of a socket.
 		f.exec = func(context.Context, string, []string) error {
 			return errors.New(`command timed out: "sleep 9" timed out after 3s`)
 		}

@@ -155,8 +155,8 @@ func TestOrderOfAContainersRemoval(t *testing.T) {
 	assert.Empty(t, f.containers())
 }
 
-// Directories of logs go with their pods, those of an old layout too, and no
-// others (rt-134).
+// The log directories of removed pods are removed, also those of an older layout; other
+// directories are kept (rt-134).
 func TestWhichLogDirectoriesGo(t *testing.T) {
 	f := newFake()
 	w := &twister{fakeCRI: f}

@@ -107,7 +107,7 @@ func TestAHookIsRedirectedOnlyWithinItsHost(t *testing.T) {
 	assert.Equal(t, 10, requests)
 }
 
-// A response without an end does not keep a hook.
+// An endless response does not block a hook.
 func TestTheResponseToAHookIsBounded(t *testing.T) {
 	ended := make(chan struct{})
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

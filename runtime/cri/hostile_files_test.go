@@ -18,9 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// Paths are the runtime's word. Those of a log and of a message are read, which
-// must neither wait nor take the memory, and are removed only where they are the
-// pod's.
+// Paths come from the runtime. Reading the files of logs and messages must neither block
+// nor use unbounded memory, and they are removed only from the pod's own directories.
 func TestAContainersFilesMayBeAnything(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("paths of a Linux node")
@@ -73,7 +72,7 @@ func TestAContainersFilesMayBeAnything(t *testing.T) {
 	}
 }
 
-// IDs are the runtime's as well. They name links to logs.
+// IDs come from the runtime as well, and are part of the names of links to logs.
 func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	f := newFake()
 	f.has("img:1")

@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A recorder keeps the requests that make sandboxes and containers.
+// A recorder stores the requests that create sandboxes and containers.
 type recorder struct {
 	internalapi.RuntimeService
 	sandboxes  []*runtimeapi.PodSandboxConfig

@@ -215,8 +215,8 @@ func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
 	assert.NotContains(t, strings.Join(f.did(), "\n"), "StartContainer")
 }
 
-// Two sandboxes of one pod that are ready are one too many: which one would its
-// containers be in? Both go, and one comes (4.4).
+// If a pod has two ready sandboxes, it is not defined which one its containers belong
+// to: both are stopped, and a new one is created (4.4).
 func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -241,7 +241,7 @@ func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	untouched(t)
 }
 
-// A runtime that does not filter its lists shows each pod all the others.
+// A runtime that ignores filters returns the containers of all pods in each list.
 func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -272,8 +272,8 @@ func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	foreign(t)
 }
 
-// An instance that ended in a time to come, or more often than can be counted,
-// is followed by another one all the same.
+// A container whose last instance has absurd times or an absurd restart count is
+// restarted nevertheless.
 func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 	for name, change := range map[string]func(*runtimeapi.ContainerStatus){
 		"in the year 2262": func(s *runtimeapi.ContainerStatus) {

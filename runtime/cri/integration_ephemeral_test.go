@@ -15,7 +15,7 @@ func ephemeral(name, target, text string) v1.EphemeralContainer {
 	return v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(script(name, text)), TargetContainerName: target}
 }
 
-// ephemeralOnContainerd: a container that is added to a pod that runs (rt-45,
+// ephemeralOnContainerd checks containers that are added to a running pod (rt-45,
 // rt-84).
 func ephemeralOnContainerd(t *testing.T, s *stage) {
 	a := s.actor(t, script("web", serves), script("log", serves))

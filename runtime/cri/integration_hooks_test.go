@@ -18,8 +18,8 @@ func execHook(script string) *v1.LifecycleHandler {
 	return &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}}
 }
 
-// hooksOnContainerd: what hooks do to a container, and to the time it takes to
-// stop (section 4.12).
+// hooksOnContainerd checks the effects of hooks on a container and on the duration of
+// its stop (section 4.12).
 func hooksOnContainerd(t *testing.T, s *stage) {
 	t.Run("postStart runs in the container rt-99", func(t *testing.T) {
 		t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// probesOnContainerd: the handlers of package prober, against containers of a
-// real runtime.
+// probesOnContainerd checks the handlers of package prober with containers of a real
+// runtime.
 func probesOnContainerd(t *testing.T, s *stage) {
 	target := func(a *actor, probe v1.ProbeHandler) prober.Target {
 		st := a.status()

@@ -61,8 +61,8 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, "OOMKilled", st.Container("web").Reason)
 	})
 
-	// The lab's containerd gives no container less than it has itself
-	// (restrict_oom_score_adj), which the first case allows for.
+	// The lab's containerd does not lower the OOM score of a container below its own
+	// (restrict_oom_score_adj); the first case allows for that.
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	require.NoError(t, err)
 	floor, err := strconv.Atoi(strings.TrimSpace(string(own)))

@@ -30,7 +30,7 @@ func tracer(name string) string {
 	return "trap 'echo " + name + " stops >> /v/trace; exit 0' TERM; echo " + name + " >> /v/trace; while true; do sleep 0.1; done"
 }
 
-// sidecarsOnContainerd: in which order the containers of a pod begin and end
+// sidecarsOnContainerd checks the order in which the containers of a pod start and stop
 // (sections 4.8 and 4.14).
 func sidecarsOnContainerd(t *testing.T, s *stage) {
 	t.Run("begin in order and end in reverse rt-61, rt-116", func(t *testing.T) {

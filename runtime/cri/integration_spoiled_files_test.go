@@ -59,7 +59,7 @@ exit 1`)
 	ended := func() runtime.ContainerStatus { return messageOf(t, rt, pod.UID) }
 	assert.Len(t, ended().Message, 4096, "the end of 10 GiB")
 
-	// From now on the message is the end of the log.
+	// From here on, the message is read from the end of the log.
 	require.NoError(t, os.Truncate(filepath.Join(dir, "root", "pods", string(pod.UID), "containers", "web", "00000000"), 0))
 	log := filepath.Join(dir, "pods", "prod_web_"+string(pod.UID), "web", "0.log")
 	require.NoError(t, os.Remove(log))
@@ -82,7 +82,7 @@ exit 1`)
 	assert.NoDirExists(t, filepath.Dir(filepath.Dir(log)))
 }
 
-// messageOf returns the instance that has ended, and fails if that takes long.
+// messageOf returns the status of the exited container, and fails if PodStatus blocks.
 func messageOf(t *testing.T, rt *cri.Runtime, uid types.UID) runtime.ContainerStatus {
 	t.Helper()
 	got := make(chan runtime.ContainerStatus, 1)
@@ -109,7 +109,7 @@ func messageOf(t *testing.T, rt *cri.Runtime, uid types.UID) runtime.ContainerSt
 	}
 }
 
-// memory is what this process uses, in bytes.
+// memory is the memory usage of this process, in bytes.
 type memory struct{ heap, resident int64 }
 
 // memoryOf starts the measurement of the peak.

@@ -38,7 +38,7 @@ func onContainerdRunning(t *testing.T, containers ...v1.Container) (*runtimeUnde
 	return &runtimeUnderTest{rt, st}, pod
 }
 
-// allPowers are those that these tests use.
+// allPowers are the optional interfaces that these tests use.
 type allPowers interface {
 	runtime.Execer
 	runtime.StreamExecer

@@ -145,8 +145,8 @@ func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
 	assert.Equal(t, []string{filepath.Join(dir, "root", "pods")}, left, "no logs, no links")
 }
 
-// A daemon that is slow to answer is asked again, and the pod has one container
-// in the end.
+// A call that times out because the daemon is slow is repeated, and the pod has exactly
+// one container afterwards.
 func TestIntegrationADaemonThatHangsMakesNoSecondContainer(t *testing.T) {
 	patient, daemon, _, dir := onContainerd(t)
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{Timeout: time.Second})

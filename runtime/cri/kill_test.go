@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// up brings all of the pod up, its init containers included.
+// up syncs the pod until all its containers run; init containers exit successfully.
 func up(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
 	t.Helper()
 	f.has("img:1")
@@ -62,8 +62,8 @@ func TestSidecarsAreStoppedAfterTheOthersAndInReverse(t *testing.T) {
 	})
 }
 
-// All that a container may do at its end has one deadline: hook, turn and TERM
-// together take no more than the grace period and the least that TERM is given.
+// The steps of stopping a container have one deadline: hook, turn and TERM together
+// take at most the grace period plus the minimum time after TERM.
 func TestTheGracePeriodIsSpentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -269,8 +269,8 @@ func TestKillPodWaitsUntilTheStopIsListed(t *testing.T) {
 	})
 }
 
-// The same when a sandbox is replaced: two that look ready would have the new one
-// and all that runs in it killed by the next sync.
+// The same when a sandbox is replaced: if two sandboxes appeared ready, the next sync
+// would stop the new one with its containers.
 func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -292,7 +292,7 @@ func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
 	})
 }
 
-// late answers StopPodSandbox a second before it takes effect.
+// late returns from StopPodSandbox a second before it takes effect.
 type late struct{ *fakeCRI }
 
 func (l late) StopPodSandbox(ctx context.Context, id string) error {
@@ -301,14 +301,14 @@ func (l late) StopPodSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// A liar stops nothing.
+// A liar reports stops as successful, but stops nothing.
 type liar struct{ *fakeCRI }
 
 func (liar) StopContainer(context.Context, string, int64) error { return nil }
 func (liar) StopPodSandbox(context.Context, string) error       { return nil }
 
-// Two copies of one container, as an agent may find them (lq-12), are both
-// waited for.
+// If two copies of one container run, as an agent may find them (lq-12), the stop waits
+// for both.
 func TestTwoCopiesOfAContainerAreBothStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -96,7 +96,7 @@ func TestAContainerWaitsForItsObjects(t *testing.T) { // pe-1, pe-6, pe-11
 	}
 }
 
-// silent is a cluster that doesn't answer for secrets.
+// silent is a cluster that does not respond to requests for secrets.
 type silent struct {
 	cluster
 	asked func()

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// agents are engines that come one after the other on one machine.
+// agents returns a function that opens engines one after the other on one machine.
 func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *events) {
 	dir := t.TempDir()
 	return func() (*cri.Runtime, *events) {

@@ -22,7 +22,7 @@ func greeting(name string) v1.Container {
 	return c
 }
 
-// unhooked brings up a pod whose postStart hooks were all called off.
+// unhooked starts the containers of a pod and cancels their postStart hooks.
 func unhooked(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
 	t.Helper()
 	for range pod.Spec.Containers {

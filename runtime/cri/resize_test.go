@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// resizing is a fake that takes new resources.
+// resizing is a fake that supports updates of resources.
 type resizing struct {
 	*fakeCRI
 	used    uint64
@@ -152,7 +152,7 @@ func TestAResizeThatRequiresARestart(t *testing.T) { // al-15
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
-// On cgroup v1 a container cannot start with a quota that is more than its pod's.
+// On cgroup v1 a container cannot start with a higher quota than its pod's.
 func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, al-16, cm-43
 	for _, tc := range []struct {
 		name   string
@@ -262,7 +262,7 @@ func TestARuntimeThatCantResizeIsAskedOnce(t *testing.T) { // al-20
 	assert.Equal(t, "200m", st.Containers[0].Resources.Limits.Cpu().String(), "nor is it taken for done")
 }
 
-// A owning gives the container web CPUs of its own.
+// An owning is a resource manager that gives the container web exclusive CPUs.
 type owning struct{ managers }
 
 func (*owning) ExclusiveCPUs(*v1.Pod) []string { return []string{"web"} }

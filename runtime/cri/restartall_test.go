@@ -47,7 +47,7 @@ func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, r
 		f.did()
 		seen.take()
 
-		// What fails on the way is taken up again, and the reason goes last.
+		// A failed removal is retried, and the trigger is removed last.
 		f.before = failing(1, "RemoveContainer", errors.New("busy"))
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.Error(t, err)
@@ -119,8 +119,8 @@ func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
 	assert.Equal(t, []string{"proxy", "web"}, f.running())
 }
 
-// A container that makes its pod start over, again and again, is backed off like
-// any that crashes, also by an agent that was started since; the others are not
+// A container that repeatedly restarts its pod is backed off like one that crashes, also
+// after a restart of the agent; the other containers are not
 // (rt-88 … rt-94, lq-29).
 func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
@@ -172,8 +172,8 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 	}
 }
 
-// An agent that dies between creating and starting an ephemeral container leaves
-// it its one run, also while init is not done (rt-45, lq-13).
+// If an agent dies between creating and starting an ephemeral container, the next one
+// starts it, also during initialization (rt-45, lq-13).
 func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	f := newFake()
 	f.has("img:1")

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// counting is a runtime with stats.
+// counting is a runtime with the given stats.
 type counting struct {
 	*fakeCRI
 	pods       []*runtimeapi.PodSandboxStats

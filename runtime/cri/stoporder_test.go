@@ -18,13 +18,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A line is when something happened in a termination, and what.
+// A line is an event of a termination with its time.
 type line struct {
 	at   time.Duration
 	what string
 }
 
-// story notes the events, hooks and stops of an engine over f from now on.
+// story records the events, hooks and stops of an engine over f.
 func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []line) {
 	t.Helper()
 	var mu sync.Mutex
@@ -68,8 +68,8 @@ func when(lines []line, what string) float64 {
 	return -1
 }
 
-// Event, hook, turn, TERM: in that order, and the hook's time is off the grace
-// (rt-112).
+// The steps are the event, the hook, the turn and TERM, in that order; the hook's time
+// is subtracted from the grace period (rt-112).
 func TestTheStepsOfAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -140,7 +140,7 @@ func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
 	}
 }
 
-// When the TERM of each container is due, in seconds from the kill.
+// The time of each container's TERM, in seconds from the kill.
 func TestTurnsOfAStop(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -223,8 +223,8 @@ func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 	})
 }
 
-// A runtime that is away for a part of the grace is asked until it is back: a TERM
-// comes late, but before the end of the sandbox, which would be a KILL.
+// If the runtime is unavailable for a part of the grace period, the stop is retried: TERM
+// is sent late, but before the sandbox is stopped, which kills the containers.
 func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -251,7 +251,7 @@ func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T
 	})
 }
 
-// One that stays away is not asked for longer than the grace is.
+// The stop is not retried after the end of the grace period.
 func TestARuntimeThatStaysAwayIsNotAskedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -318,8 +318,8 @@ func TestASandboxThatCannotBeStoppedIsReported(t *testing.T) {
 	assert.Len(t, f.sandboxes(), 1)
 }
 
-// preStop is for a stop. It is not run when the container ended by itself, nor
-// when its pod starts over (rt-106).
+// preStop does not run for a container that exited by itself, or when all containers of
+// its pod are restarted (rt-106).
 func TestWhenPreStopIsNotRun(t *testing.T) {
 	for name, end := range map[string]func(*fakeCRI){
 		"rt-106 it exited by itself": func(f *fakeCRI) { f.exits("web", 1) },
@@ -346,8 +346,8 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 	}
 }
 
-// A container that the spec has no longer is stopped with the pod's grace: the
-// kubelet would leave it running, as an error (rt-107).
+// A container that was removed from the spec is stopped with the pod's grace period. The
+// kubelet leaves it running and returns an error (rt-107).
 func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// serving is a runtime with a streaming server.
+// serving is a runtime with a server of streams.
 type serving struct {
 	*fakeCRI
 	url  string
@@ -43,7 +43,7 @@ func (s *serving) PortForward(_ context.Context, req *runtimeapi.PortForwardRequ
 	return &runtimeapi.PortForwardResponse{Url: s.url}, s.fail
 }
 
-// streamer notes where it was to connect.
+// streamer records the URLs that it connects to.
 type streamer struct{ to []string }
 
 func (s *streamer) Exec(_ context.Context, u *url.URL, _ runtime.Streams) (int32, error) {
@@ -155,7 +155,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "no pod UID")
 }
 
-// A runtime in this program needs no server.
+// A runtime in this process needs no server.
 type local struct{ *fakeCRI }
 
 func (local) StreamExec(_ context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {

@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// container returns a container whose image is present in no fake.
+// container returns a container with an image that is not present by default.
 func container(name string) v1.Container {
 	return v1.Container{Name: name, Image: "img:1", ImagePullPolicy: v1.PullIfNotPresent}
 }
@@ -46,7 +46,7 @@ func podOf(containers ...v1.Container) *v1.Pod {
 	}
 }
 
-// syncs calls SyncPod with a fresh look, and requires success.
+// syncs calls SyncPod with a current status, and requires success.
 func syncs(t *testing.T, rt *cri.Runtime, pod *v1.Pod) runtime.SyncResult {
 	t.Helper()
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -103,8 +103,8 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "unknown"}))
 }
 
-// Whatever call loses its answer or has none, at most one instance of the
-// container runs at any time, and in the end one does.
+// Whichever call fails or loses its response, at most one instance of the container runs
+// at any time, and afterwards exactly one does.
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	for _, op := range []string{"RunPodSandbox", "CreateContainer", "StartContainer"} {
 		for _, lost := range []bool{true, false} {
@@ -135,7 +135,7 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	}
 }
 
-// The answer may be lost, and the look after it come too early to see the
+// The response of a create is lost, and the status was read before the create took
 // effect.
 func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	f := newFake()
@@ -157,8 +157,8 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	assert.Equal(t, []string{"web"}, f.running())
 	assert.Len(t, f.containers(), 1)
 
-	// And again, now that it runs: the caller should know, and if not it is
-	// no reason to start another.
+	// With a stale status, SyncPod must not start a second instance of a running
+	// container.
 	_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
 	assert.Equal(t, 1, f.atOnce["web"])
 	assert.Len(t, f.containers(), 1)
@@ -306,7 +306,7 @@ func TestPullsAreBackedOffFrom(t *testing.T) {
 			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.ErrorContains(t, err, "ErrImagePull")
 			require.Contains(t, f.did(), "PullImage img:1")
-			// The image may come by another way before the back-off ends.
+			// The image may become present before the back-off ends.
 			require.Equal(t, time.Now().Add(min(delay, 10*time.Second)), res.RetryAt)
 			seen.take()
 
@@ -392,7 +392,7 @@ func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, most)
 
-		// A pull that was called off is no failure, and nothing backs off.
+		// A canceled pull is not a failure, and there is no back-off.
 		f.pull = nil
 		pod := podOf(container("web"))
 		pod.UID = "a"
@@ -432,7 +432,7 @@ func TestAnotherImageReplacesTheContainer(t *testing.T) {
 	assert.Contains(t, seen.take(), "Normal Killing spec.containers{web}: Container web definition changed, will be restarted") // rt-30
 }
 
-// The numbers of instances that were collected are found in the log directory
+// The numbers of instances that were collected are read from the log directory
 // (rt-75).
 func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 	f := newFake()

@@ -58,8 +58,8 @@ func TestTerminationMessages(t *testing.T) {
 	}
 }
 
-// A container can make its message file as large as it likes, and a log may have
-// been replaced: neither fills the agent's memory nor blocks it.
+// A container can write a message file of any size, and its log may have been replaced:
+// reading them needs little memory and does not block.
 func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")

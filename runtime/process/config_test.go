@@ -132,7 +132,7 @@ func TestRootCanBeAnyUser(t *testing.T) {
 		RunAsUser: &runtimeapi.Int64Value{Value: 54321}, RunAsGroup: &runtimeapi.Int64Value{Value: 54322},
 		SupplementalGroups: []int64{54323}, NoNewPrivs: true,
 	}}
-	// The state directory lies in one of the test's that only root enters.
+	// Let other users enter the parents of the state directory.
 	for dir := n.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		require.NoError(t, os.Chmod(dir, 0o711))
 	}

@@ -27,7 +27,7 @@ Rules (rt-, pleg-, lq- …) are those of [rules](rules/index.md), which have the
 
 `
 
-// docs/conformance.md has every check, as it is.
+// docs/conformance.md lists every check.
 func TestConformanceDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(conformanceHead)

@@ -14,9 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Pod p has three dead and one running instance of web and two dead ones of
-// job; pod q two dead of web and its sandbox is dead, too. Each is a minute
-// younger than the one before, in this order: p/web 0-3, p/job 0-1, q/web 0-1.
+// Pod p has three exited and one running instance of web and two exited ones of job; pod
+// q has two exited ones of web and a stopped sandbox. Each was created a minute after
+// the previous one, in this order: p/web 0-3, p/job 0-1, q/web 0-1.
 func garbage(t *testing.T) *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
 	for _, dead := range []string{"p web", "p web", "p web", "p web", "p job", "p job", "q web", "q web"} {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// newPod returns a pod with these regular containers, each of the image of its
-// name.
+// newPod returns a pod with these regular containers, whose images are their
+// names.
 func newPod(uid types.UID, containers ...string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: string(uid), Namespace: "default", UID: uid}}
 	for _, name := range containers {
@@ -170,7 +170,7 @@ func TestRemoveLeavesNothingAndEndsAKillThatWaits(t *testing.T) {
 	})
 }
 
-// An agent of old may start a container while another one kills the pod.
+// An earlier agent may start a container while another one kills the pod.
 func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
@@ -199,7 +199,7 @@ func in(s *runtime.PodStatus, name string, state runtime.ContainerState) bool {
 	return c != nil && c.State == state
 }
 
-// inv-11: TERM reaches a sidecar when every regular container has ended.
+// inv-11: a sidecar receives TERM when every regular container has exited.
 func TestSidecarsAreStoppedAfterTheRestLastOneFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)

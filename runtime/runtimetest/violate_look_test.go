@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// lookViolations break promises on looking, health and hints.
+// lookViolations break promises on inspection, health and hints.
 var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"LookingChangesNothing": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {

@@ -21,7 +21,7 @@ func write(t *testing.T, path, data string) {
 	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 }
 
-// config is a config.json that gives reg.io a user.
+// config returns a config.json with a user of reg.io.
 func config(user string) string { return `{"auths":{"reg.io":{"username":"` + user + `"}}}` }
 
 func TestDefaultPaths(t *testing.T) {

@@ -132,12 +132,12 @@ func FuzzMatch(f *testing.F) {
 		require.NoError(t, err, "Match took an image that is none")
 		host := reference.Domain(named)
 
-		// The host of an image is a pattern for it, with or without the things
-		// that are not looked at.
+		// The host of an image matches the image, with or without the parts of a pattern that
+		// are ignored.
 		for _, own := range []string{host, "https://" + host + "/v2/", named.Name()} {
 			ok, err := credentials.Match(own, image)
 			require.NoError(t, err)
-			// A repository that begins with v1 or v2 reads as the version.
+			// A repository that begins with v1 or v2 is parsed as the API version.
 			if rest := strings.TrimPrefix(own, host); rest == "" || !strings.HasPrefix(rest, "/v") {
 				require.True(t, ok, "%s for %s", own, image)
 			}
@@ -145,7 +145,7 @@ func FuzzMatch(f *testing.F) {
 		if !got {
 			return
 		}
-		// What matches has the same number of dots and the same port.
+		// A matching pattern has the same number of dots and the same port.
 		key := strings.TrimPrefix(strings.TrimPrefix(pattern, "https://"), "http://")
 		key, _, _ = strings.Cut(key, "/")
 		if strings.HasPrefix(key, "[") || strings.HasPrefix(host, "[") {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
 
-// secret is a pull secret of the namespace shop.
+// secret returns a pull secret of the namespace shop.
 func secret(name string, kind v1.SecretType, key, data string) v1.Secret {
 	return v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},

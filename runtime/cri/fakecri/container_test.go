@@ -124,8 +124,8 @@ func TestNothingIsCreatedOrStartedInASandboxThatIsNotReady(t *testing.T) {
 	})
 }
 
-// TestErrorsHaveTheCodesOfContainerd has what containerd 2.4.2 was seen to
-// answer.
+// TestErrorsHaveTheCodesOfContainerd contains the codes that containerd 2.4.2
+// returned.
 func TestErrorsHaveTheCodesOfContainerd(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		running, sandbox := n.started()
@@ -203,8 +203,8 @@ func TestAContainerWithAnotherUserNamespaceThanItsSandboxIsRefused(t *testing.T)
 		hasCode(n, codes.Unknown, err)
 		assert.ErrorContains(n, err, "user namespace")
 
-		// What counts is the sandbox's configuration that comes with the call, as
-		// with containerd, and not the one that it was run with.
+		// The sandbox configuration in the call is compared, as in containerd, and not the one
+		// that the sandbox was created from.
 		in := podConfig("a")
 		in.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
 			NamespaceOptions: cfg.Linux.SecurityContext.NamespaceOptions,

@@ -66,7 +66,7 @@ func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
 	}
 }
 
-// A pod with very many containers can be removed in a moment.
+// Removing a pod with very many containers is fast.
 func TestAPodOfVeryManyContainersCanBeRemoved(t *testing.T) {
 	n := &node{t, newRuntime(t, fakecri.Config{}), t.Context()} // on the real clock
 	sandbox := n.sandbox("a")

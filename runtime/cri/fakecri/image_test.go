@@ -19,7 +19,7 @@ import (
 
 func spec(name string) *runtimeapi.ImageSpec { return &runtimeapi.ImageSpec{Image: name} }
 
-// are is the configuration of a runtime on which images are like this.
+// are returns the configuration of a runtime with these images.
 func are(images map[string]fakecri.ImageBehaviour) fakecri.Config {
 	return fakecri.Config{Images: images}
 }
@@ -40,7 +40,7 @@ func (n *node) image(name string) *runtimeapi.Image {
 	return resp.Image
 }
 
-// took runs a func and returns how long it took.
+// took runs f and returns its duration.
 func took(f func()) time.Duration {
 	start := time.Now()
 	f()

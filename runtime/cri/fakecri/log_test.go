@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// logging runs a test in which the container web of pod a prints lines, with the
-// path of its log.
+// logging runs a test with a container web of pod a that prints lines, and with the path
+// of its log.
 func logging(t *testing.T, b fakecri.Behaviour, test func(n *node, id, path string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -177,7 +177,7 @@ func TestWithoutWriteLogsNoFileIsTouched(t *testing.T) {
 }
 
 func TestALogWaitsForTheNextLineOnly(t *testing.T) {
-	// Were there a goroutine or a file for each, 3000 of them would show.
+	// Waiting for a line needs neither a goroutine nor an open file per container.
 	dir := t.TempDir()
 	cfg := does(fakecri.Behaviour{Logs: []fakecri.LogLine{{Text: "x"}, {Text: "y", After: time.Hour}}})
 	cfg.WriteLogs = true

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// leftBehind are the statuses of a pod that some other agent made.
+// leftBehind returns the statuses of a pod of another agent.
 func leftBehind() (*runtimeapi.PodSandboxStatus, []*runtimeapi.ContainerStatus) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano()
 	labels := map[string]string{"io.kubernetes.pod.uid": "u"}

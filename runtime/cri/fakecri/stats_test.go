@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// busy uses half a core, and memory that grows by 100 bytes a second for ten
+// busy uses half a core, and memory that grows by 100 bytes per second for ten
 // seconds.
 var busy = fakecri.Behaviour{
 	CPU:    level(0.5),

@@ -86,7 +86,7 @@ func TestABackoffEnds(t *testing.T) {
 	}
 }
 
-// Tokens that are renewed all the time do not undo the back-off (lq-17).
+// Renewing a token does not reset the back-off (lq-17).
 func TestARenewedTokenDoesNotEndTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		creds := new(credentials)
@@ -124,7 +124,7 @@ func TestOldFailuresAreForgotten(t *testing.T) {
 	})
 }
 
-// Two containers of a pod that wait for one image have one failure.
+// Two containers of a pod that wait for one image share one failure.
 func TestOneSharedFailureIsOneStepOfTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{takes: time.Second}

@@ -166,8 +166,8 @@ func TestRecordsAfterAPull(t *testing.T) {
 	}
 }
 
-// An agent that died between intent and success: the image came by its doing,
-// whatever name it is asked for by.
+// After a crash between intent and success, the image counts as pulled by the agent,
+// under every name.
 func TestAnIntentThatIsLeftOverIsSettled(t *testing.T) {
 	dir := t.TempDir()
 	file := put(t, `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"img:1"}`, dir, "pulling", fileName("img:1"))
@@ -221,7 +221,7 @@ func TestAFileThatCannotBeReadIsNamedAndFailsSafe(t *testing.T) {
 			assert.Equal(t, !tc.ok, strings.Contains(log.String(), file))
 			assert.Contains(t, log.String(), intent)
 			assert.NotContains(t, log.String(), ".tmp")
-			// A pull puts it right.
+			// A pull repairs the record.
 			_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: "img:1"})
 			require.NoError(t, err)
 			data, err := os.ReadFile(file)
@@ -276,8 +276,8 @@ func TestRecordsOfRemovedImagesArePruned(t *testing.T) {
 	require.NoError(t, newManager(t, images.Config{Service: new(fakeService), Dir: dir + "/none"}).Prune(nil, time.Now()))
 }
 
-// However many secrets hold one credential, a record does not grow for ever
-// without pulls.
+// The size of a record is bounded, however many secrets contain the same credential,
+// even without pulls.
 func TestARecordHasABound(t *testing.T) {
 	dir := t.TempDir()
 	f := &fakeService{may: map[string][]string{"img:1": {"ann"}}}

@@ -110,7 +110,7 @@ func TestAPresentImageMayRequireAPull(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, tc.pulls, len(f.pulled()) == 1)
 
-				// Now the pod may have it without.
+				// The pod's credentials are verified now, and the image is not pulled again.
 				_, err = newManager(t, cfg).Ensure(t.Context(), images.Request{Pod: podOf("second"), Image: tc.image, PullPolicy: v1.PullNever})
 				require.NoError(t, err)
 			})
@@ -138,8 +138,8 @@ func TestAPullThatIsForcedMayBeRefused(t *testing.T) {
 	})
 }
 
-// One name's record does not open the image under another: the registry may
-// guard them differently.
+// The record of one name does not grant access to the image under another name: the
+// registry may protect them differently.
 func TestTheSameImageUnderAnotherNameIsVerified(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestTheSameImageUnderAnotherNameIsVerified(t *testing.T) {
 		f.local["reg.example/img:1"], f.local["docker.io/library/img:1"] = f.local["img:1"], f.local["img:1"]
 		_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("b"), Image: "reg.example/img:1"})
 		require.Equal(t, "ErrImagePull", why(t, err))
-		// Another spelling is no other name.
+		// Another spelling of the name is the same name.
 		_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("b"), Image: "docker.io/library/img:1"})
 		require.NoError(t, err)
 	})

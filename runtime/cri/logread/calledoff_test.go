@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// impatient ends when it was asked so often.
+// impatient is a context that is canceled after three calls of Err.
 type impatient struct {
 	context.Context
 	asked atomic.Int32

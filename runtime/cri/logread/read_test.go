@@ -106,7 +106,7 @@ func TestALogMayBeALink(t *testing.T) {
 	assert.Equal(t, "old\nnew\n", l.must(logread.Config{}, logread.Request{}))
 }
 
-// A failing writer fails after so many bytes.
+// A failing writer fails after a number of bytes.
 type failing struct {
 	left int
 	err  error

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// rotatedLog has nine lines, in files of three.
+// rotatedLog returns a log of nine lines, in files of three.
 func rotatedLog(t *testing.T) *log {
 	l := newLog(t, string(entries(6, 9)))
 	l.file("0.log.20261121-100000.gz", entries(0, 3))
@@ -84,7 +84,7 @@ func TestFilesThatAreTooOldAreNotOpened(t *testing.T) {
 	assert.Empty(t, l.must(logread.Config{}, logread.Request{Since: epoch.Add(time.Hour), Gap: gap}))
 }
 
-// A model is a log as a list of pieces, and what should be read of it.
+// A model is a log as a list of entries, with the expected results of reading it.
 type model []modelLine
 
 type modelLine struct {

@@ -99,7 +99,7 @@ func (f *fake) files(t *testing.T) (names []string) {
 	return names
 }
 
-// text returns all that the log's files have, in order.
+// text returns the contents of the log's files, in order.
 func (f *fake) text(t *testing.T) string {
 	names := f.files(t)
 	slices.SortFunc(names, func(a, b string) int { // the live one last
@@ -299,7 +299,7 @@ func TestRunTriesAgain(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// An ending is a runtime whose container ends while a new log is asked for, if ends.
+// An ending is a runtime whose ReopenLog fails; if ends is set, the container exits.
 type ending struct {
 	*fake
 	ends bool
@@ -335,8 +335,8 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	}
 }
 
-// BenchmarkOvershoot: a writer of 50 MB/s; how far are logs beyond their size when
-// they are rotated?
+// BenchmarkOvershoot measures by how much logs exceed their maximum size before they are
+// rotated, with a writer of 50 MB/s.
 func BenchmarkOvershoot(b *testing.B) {
 	f := &fake{path: filepath.Join(b.TempDir(), "0.log"), state: runtime.ContainerRunning}
 	require.NoError(b, f.ReopenLog(b.Context(), "c"))

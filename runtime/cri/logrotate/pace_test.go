@@ -43,7 +43,7 @@ func TestInspectionInterval(t *testing.T) {
 	assert.False(t, listen)
 }
 
-// A log that would take centuries to fill is not looked at without a pause.
+// A log that does not fill in the foreseeable future is inspected at the maximum interval.
 func TestALogThatIsNeverFullRests(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, max := range []int64{64 << 30, 1 << 40, 1<<63 - 1} {

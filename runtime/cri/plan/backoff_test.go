@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// crash ends the running instance of web after a run, waits until the plan
-// starts it again, starts it, and returns the delay in between.
+// crash exits the running instance of web after run, waits until the plan starts it
+// again, starts it, and returns the delay.
 func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
 	t.Helper()
 	inst := s.status.Container("web")
@@ -62,7 +62,7 @@ func TestBackoffIsForContainersOfAllKinds(t *testing.T) { // rt-88
 		"start i#3(Exited) at 20": "init i\ncontainer web\nsandbox s0\nhas i#2 " + crashed,
 		"start s#3(Exited) at 20": "init s policy=Always\ncontainer web\nsandbox s0\nhas web#0 running\nhas s#2 " + crashed,
 		"start c#3(Exited) at 20": "container c\nsandbox s0\nhas c#2 " + crashed,
-		// From the newest exit, though a newer instance is of no use.
+		// The delay counts from the newest exit, even if a newer instance is in state unknown.
 		"kill u-3(UnknownState); start u#4(UnknownState) at 20": "container u\nsandbox s0\nhas u#2 " + crashed + "\nhas u#3 unknown",
 	} {
 		p := newScene(t, text).plan()
@@ -164,7 +164,7 @@ func TestBackoffConfigIsChecked(t *testing.T) {
 	}
 }
 
-// with gives the scene a table with other measures.
+// with gives the scene a back-off table with the given config.
 func (s *scene) with(t *testing.T, cfg plan.BackoffConfig) *scene {
 	t.Helper()
 	var err error
@@ -410,8 +410,8 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 	}
 }
 
-// The derived delay is the one the lost table had, if the runtime still holds
-// every instance; and never shorter if it holds the last one only.
+// If the runtime still has every instance, the derived delay equals that of the lost
+// table; if it has only the last instance, the derived delay is not shorter.
 func TestBackoffDerivesMissingEntries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -8,8 +8,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A row is a scene and the plan it gives, in brief; its name begins with the
-// rules it shows.
+// A row is a scene and its plan as brief formats it; the name begins with the rules
+// that the row tests.
 type row struct{ name, scene, want string }
 
 func check(t *testing.T, rows []row) {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// checkPlan checks what holds of any one plan, and returns it.
+// checkPlan checks the invariants of every plan, and returns the plan.
 func checkPlan(t testing.TB, s *scene) plan.Plan {
 	t.Helper()
 	pod, status, probes, counts := s.pod.DeepCopy(), cloneStatus(s.status), cloneProbes(s.probes), maps.Clone(s.counts)
@@ -102,8 +102,8 @@ func checkJSON(t testing.TB, p plan.Plan) {
 	require.Empty(t, plan.Diff(p, back))
 }
 
-// checkRemovals checks that a pod that starts over does nothing else, once and
-// whole.
+// checkRemovals checks that a restart of all containers does nothing else, and removes
+// each instance once.
 func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	if len(p.Remove) == 0 {
@@ -130,7 +130,7 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 			require.True(t, removed[inst.ID], "rt-140: %s stays", inst.ID)
 		}
 	}
-	// Cut short anywhere, the rest is removed next.
+	// If it is interrupted at any step, the next plan removes the rest.
 	for n := range p.Remove {
 		cut := *s
 		status := cloneStatus(s.status)
@@ -143,8 +143,8 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// checkResizes checks that only what runs and stays is resized, and only if
-// that changes anything.
+// checkResizes checks that only running containers that are kept are resized, and only
+// if their resources change.
 func checkResizes(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	seen := make(map[string]bool)
@@ -159,7 +159,7 @@ func checkResizes(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// checkRest carries plans out, with init containers that succeed, until there
+// checkRest applies plans, with init containers that succeed, until there
 // is nothing to do (inv-16).
 func checkRest(t testing.TB, s *scene) {
 	t.Helper()
@@ -204,8 +204,8 @@ func checkRest(t testing.TB, s *scene) {
 	}
 }
 
-// passProbes lets the startup probe of all that runs and has no result yet
-// succeed, and reports whether there was any.
+// passProbes sets the startup probe of every running instance without a result to
+// success, and reports whether there was any.
 func (s *scene) passProbes() (any bool) {
 	if s.probes == nil {
 		return false
@@ -234,8 +234,8 @@ func (s *scene) checkCopies(t testing.TB, said ...string) {
 	}
 }
 
-// over reports whether every regular container has exited for good in the
-// newest sandbox.
+// over reports whether every regular container of the newest sandbox has terminated and
+// will not restart.
 func (s *scene) over() bool {
 	for i := range s.pod.Spec.Containers {
 		c := &s.pod.Spec.Containers[i]
@@ -266,10 +266,10 @@ func (s *scene) untidy() bool {
 	return false
 }
 
-// checkOrder checks that what p starts for the first time in its sandbox had to
-// wait for nothing: each init container before it has succeeded or, a sidecar,
-// has been started in that sandbox. It holds where nothing but plans starts
-// containers.
+// checkOrder checks that p starts a container for the first time in its sandbox only if
+// each init container before it has succeeded or, if it is a sidecar, has been started
+// in that sandbox. It requires that containers are started by plans
+// only.
 func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	inSandbox := func(name string) *runtime.ContainerStatus {
@@ -292,7 +292,7 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 			inst := inSandbox(before.Name)
 			require.NotNil(t, inst, "%s starts before %s", st.Name, before.Name)
 			if restart.Sidecar(before) {
-				// The instance that passed may have crashed since (rt-57).
+				// The instance that succeeded may have crashed since (rt-57).
 				require.True(t, s.passed[before.Name+p.SandboxID], "%s starts before %s has", st.Name, before.Name)
 			} else {
 				require.True(t, inst.State == runtime.ContainerExited && inst.ExitCode == 0, "%s starts before %s is done", st.Name, before.Name)
@@ -301,7 +301,7 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// live runs a pod from its beginning through anything that can happen to it.
+// live runs a pod from its creation through random changes and failures.
 func live(t testing.TB, d *dice, steps int) {
 	t.Helper()
 	s := randomPod(t, d)
@@ -374,7 +374,7 @@ func TestLawsHoldOfRandomPods(t *testing.T) {
 	}
 }
 
-// laws checks everything with the choices in data.
+// laws checks all invariants with the choices in data.
 func laws(t testing.TB, data []byte) {
 	defer func() {
 		if t.Failed() {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// showDNS returns a configuration as it would be written: servers / searches /
+// showDNS formats a configuration as servers / searches /
 // options.
 func showDNS(c *runtimeapi.DNSConfig) string {
 	return strings.Join([]string{strings.Join(c.Servers, " "), strings.Join(c.Searches, " "), strings.Join(c.Options, " ")}, " / ")

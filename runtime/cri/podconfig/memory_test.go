@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The pods of these tables have one container with these requests and limits.
+// podWith returns a pod of one container with these requests and limits.
 func podWith(requests, limits v1.ResourceList) *v1.Pod {
 	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
 		Name: "c", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits},
@@ -79,7 +79,7 @@ func TestScoresWithResourcesOfThePod(t *testing.T) { // cm-36
 			{Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)},
 		},
 	}}
-	// 3Gi are left over, 1Gi for each of a, b and the sidecar s.
+	// The remaining 3Gi are shared by a, b and the sidecar s.
 	for c, want := range map[*v1.Container]int64{
 		&pod.Spec.Containers[0]: 750, &pod.Spec.Containers[1]: 875, &pod.Spec.InitContainers[1]: 875, &pod.Spec.InitContainers[0]: 500,
 	} {

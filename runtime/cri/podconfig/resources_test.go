@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// list reads a resource list from CPU and memory; "" leaves one out.
+// list returns a resource list of CPU and memory; "" omits one.
 func list(cpu, memory string) v1.ResourceList {
 	l := v1.ResourceList{}
 	if cpu != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// rulesServer is a runtime that answers wrongly.
+// rulesServer is a runtime with invalid responses.
 type rulesServer struct {
 	server
 	version          *runtimeapi.VersionResponse // nil: the server's

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// endless is a number that has no end.
+// endless is a number with endless digits.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

@@ -152,7 +152,7 @@ func TestManyPodsAtATime(t *testing.T) {
 	assert.Len(t, seen, len(got))
 }
 
-// Whatever is printed, a range that is read is one that can be checked.
+// Whatever the output is, a parsed range is within bounds and can be validated.
 func FuzzParseSubIDs(f *testing.F) {
 	f.Add("0: kubelet 65536 7208960\n")
 	f.Add("0: kubelet 4294967295 4294967295")
