@@ -47,7 +47,7 @@ func TestErrSpeaksInTheWordsOfTheKubelet(t *testing.T) { // rt-74
 				return
 			}
 			require.EqualError(t, err, tc.want)
-			assert.ErrorIs(t, err, refused, "the cause can be found")
+			assert.ErrorIs(t, err, refused, "errors.Is finds the cause")
 			assert.NotErrorIs(t, err, fs.ErrNotExist)
 		})
 	}

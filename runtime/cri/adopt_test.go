@@ -103,7 +103,7 @@ func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 		res := syncs(t, rt, shopPod())
 		assert.Empty(t, res.Actions)
 		assert.True(t, res.RetryAt.IsZero())
-		assert.Empty(t, f.did(), "nothing is done to it")
+		assert.Empty(t, f.did(), "the pod is not changed")
 		assert.Empty(t, seen.take())
 
 		st, err := rt.PodStatus(t.Context(), shopUID)
@@ -172,7 +172,7 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 			"Normal Killing spec.containers{test_container}: Stopping container test_container",
 			"Normal Killing spec.containers{foo}: Stopping container foo",
 		}, seen.take())
-		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is left alone")
+		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is not changed")
 
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: leavingUID}))
 		assert.Equal(t, []int64{5}, f.stops("foo"), "the deletion grace period in the annotations")

@@ -86,7 +86,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: unlimited}}}
 		}, 0},
 		{"a sandbox", "RunPodSandbox", nil, 5 * time.Second},
-		{"a container that is made", "CreateContainer", nil, 5 * time.Second},
+		{"a container that is created", "CreateContainer", nil, 5 * time.Second},
 		{"a container that is started", "StartContainer", nil, 5 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestCollectGarbage(t *testing.T) {
 		{"rt-131 an unknown container is stopped first", func(f *fakeCRI) {
 			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer web", "RemoveContainer log"}, ""},
-		{"rt-131 and stays if that fails", func(f *fakeCRI) {
+		{"rt-131 and kept if that fails", func(f *fakeCRI) {
 			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 			f.before = failing(1, "StopContainer", errors.New("shim is deaf"))
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer log"}, "shim is deaf"},
@@ -58,7 +58,7 @@ func TestCollectGarbage(t *testing.T) {
 			f.held("a", "s1", 0, 0)
 			f.holds("a", "s2", 1, 1)
 		}, runtime.GCPolicy{}, []string{"StopPodSandbox s1", "RemovePodSandbox s1"}, ""},
-		{"rt-133 the newest of a pod that lives stays", func(f *fakeCRI) {
+		{"rt-133 the newest sandbox of a live pod is kept", func(f *fakeCRI) {
 			f.held("a", "s1", 0, 0)
 			f.held("b", "s2", 0, 0)
 		}, removed("b"), []string{"StopPodSandbox s2", "RemovePodSandbox s2"}, ""},
@@ -148,7 +148,7 @@ func TestOrderOfAContainersRemoval(t *testing.T) {
 	f.exits("web", 0)
 	require.NoError(t, os.MkdirAll(logs+"/1.log.d/full", 0o755)) // can't be removed as a file
 	require.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-	assert.Len(t, f.containers(), 1, "its log is still there")
+	assert.Len(t, f.containers(), 1, "its log could not be removed")
 	require.NoError(t, os.RemoveAll(logs+"/1.log.d"))
 	f.before = nil
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
@@ -195,5 +195,5 @@ func TestRecordsGoWithTheirPods(t *testing.T) {
 	assert.NoFileExists(t, record("u-1"))
 	assert.FileExists(t, record("u-2"))
 	syncs(t, rt, pod)
-	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "nor is it remembered")
+	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "the restart count is not cached either")
 }

@@ -135,7 +135,7 @@ func syncHostile(t *testing.T, pod *v1.Pod, size int) {
 		return err
 	}))
 	inside := func(path string) {
-		assert.True(t, path == "" || strings.HasPrefix(filepath.Clean(path), dir+"/"), "the path %q is not the agent's", path)
+		assert.True(t, path == "" || strings.HasPrefix(filepath.Clean(path), dir+"/"), "the path %q is outside of the agent's directories", path)
 	}
 	for _, s := range requests.sandboxes {
 		inside(s.GetLogDirectory())

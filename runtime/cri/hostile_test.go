@@ -72,7 +72,7 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		twist func(*twister)
 		want  string // of PodStatus, SyncPod and KillPod; "" is success
 	}{
-		{"nothing of it", func(*twister) {}, ""},
+		{"unchanged responses", func(*twister) {}, ""},
 		{"nil among the containers", func(w *twister) {
 			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container {
 				return append(l, nil, &runtimeapi.Container{})
@@ -89,7 +89,7 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		}, ""},
 		{"a container without an ID", each(func(c *runtimeapi.Container) { c.Id = "" }), "cri: list containers: sandbox or container without ID"},
 		{"a sandbox without an ID", eachSandbox(func(s *runtimeapi.PodSandbox) { s.Id = "" }), "cri: list sandboxes: sandbox or container without ID"},
-		{"states from nowhere", func(w *twister) {
+		{"unknown states", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.State = -7 })(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.State = 99 })(w)
 			status(func(s *runtimeapi.ContainerStatus) { s.State = math.MaxInt32 })(w)
@@ -111,37 +111,37 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		{"no metadata of a container", status(func(s *runtimeapi.ContainerStatus) { s.Metadata = nil }), noContainer},
 		{"the status of another container", status(func(s *runtimeapi.ContainerStatus) { s.Id = "foreign-runs" }),
 			`status of container WEB: runtime returned the status of "foreign-runs"`},
-		{"addresses that are none", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+		{"invalid addresses", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil, {Ip: "not one"}}}
 		}), ""},
 		{"no network, no namespaces, no labels", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network, s.Linux, s.Labels = nil, nil, nil
 		}), ""},
-		{"a container of nil", status(func(s *runtimeapi.ContainerStatus) {
+		{"a container with nil fields", status(func(s *runtimeapi.ContainerStatus) {
 			s.Labels, s.Annotations, s.Resources = nil, nil, nil
 			s.Mounts = []*runtimeapi.Mount{nil, {}}
 		}), ""},
-		{"a container of no image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
+		{"a container without an image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
 		{"annotations without values", status(func(s *runtimeapi.ContainerStatus) {
 			for k := range s.Annotations {
 				s.Annotations[k] = "{\xff["
 			}
 		}), ""},
-		{"times before time", func(w *twister) {
+		{"minimum times", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MinInt64 })(w)
 			status(func(s *runtimeapi.ContainerStatus) {
 				s.CreatedAt, s.StartedAt, s.FinishedAt = -1, math.MinInt64, math.MinInt64
 			})(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = -1 })(w)
 		}, ""},
-		{"times after time", func(w *twister) {
+		{"maximum times", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MaxInt64 })(w)
 			status(func(s *runtimeapi.ContainerStatus) {
 				s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 			})(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = math.MaxInt64 })(w)
 		}, ""},
-		{"attempts beyond all", func(w *twister) {
+		{"maximum attempts", func(w *twister) {
 			each(func(c *runtimeapi.Container) {
 				c.Metadata = &runtimeapi.ContainerMetadata{Name: "web", Attempt: math.MaxUint32}
 			})(w)
@@ -237,7 +237,7 @@ func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	}
 	assert.Equal(t, 1, ready)
 	assert.Equal(t, 1, f.atOnce["web"])
-	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+	require.Empty(t, syncs(t, rt, pod).Actions, "nothing left to do")
 	untouched(t)
 }
 
@@ -268,7 +268,7 @@ func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	assert.True(t, is(st, "web", runtime.ContainerRunning))
 	assert.Len(t, st.Containers, 1)
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
-	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "what runs is not garbage")
+	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "running containers are not garbage")
 	foreign(t)
 }
 
@@ -280,13 +280,13 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 			s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 		},
 		"before the epoch": func(s *runtimeapi.ContainerStatus) { s.StartedAt, s.FinishedAt = -5, math.MinInt64 },
-		"beyond counting": func(s *runtimeapi.ContainerStatus) {
+		"maximum restart count": func(s *runtimeapi.ContainerStatus) {
 			s.Annotations["io.kubernetes.container.restartCount"] = "2147483647"
 		},
-		"uncountable": func(s *runtimeapi.ContainerStatus) {
+		"overflowing restart count": func(s *runtimeapi.ContainerStatus) {
 			s.Annotations["io.kubernetes.container.restartCount"] = "99999999999999999999"
 		},
-		"fewer times than never": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
+		"negative restart count": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

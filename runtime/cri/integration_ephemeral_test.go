@@ -51,7 +51,7 @@ func ephemeralOnContainerd(t *testing.T, s *stage) {
 		a.sync(nil)
 	}
 	last := a.status()
-	assert.EqualValues(t, 0, last.Container("debug").RestartCount, "it is never started again")
+	assert.EqualValues(t, 0, last.Container("debug").RestartCount, "it is not restarted")
 	for _, name := range []string{"web", "log"} {
 		assert.Equal(t, st.Container(name).ID, last.Container(name).ID)
 	}

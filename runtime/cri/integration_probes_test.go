@@ -56,7 +56,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 		require.Error(t, err)
 	})
 
-	t.Run("100 commands out of time leave no process prober-37 prober-39", func(t *testing.T) {
+	t.Run("100 commands that time out leave no process prober-37 prober-39", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.runs()

@@ -64,7 +64,7 @@ exit 1`)
 	log := filepath.Join(dir, "pods", "prod_web_"+string(pod.UID), "web", "0.log")
 	require.NoError(t, os.Remove(log))
 	require.NoError(t, os.Rename(cri.Mkfifo(t, t.TempDir()), log))
-	assert.Empty(t, ended().Message, "a FIFO has none")
+	assert.Empty(t, ended().Message, "no message is read from a FIFO")
 	require.NoError(t, os.Remove(log))
 	end := []byte("\n2026-01-01T00:00:00Z stdout F the end\n")
 	require.NoError(t, os.WriteFile(log, nil, 0o640))
@@ -101,10 +101,10 @@ func messageOf(t *testing.T, rt *cri.Runtime, uid types.UID) runtime.ContainerSt
 	}()
 	select {
 	case c, ok := <-got:
-		require.True(t, ok, "there is no instance that has ended")
+		require.True(t, ok, "no exited container")
 		return c
 	case <-time.After(time.Minute):
-		require.FailNow(t, "the pod's status is blocked")
+		require.FailNow(t, "PodStatus blocks")
 		return runtime.ContainerStatus{}
 	}
 }

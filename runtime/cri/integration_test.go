@@ -103,7 +103,7 @@ func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
 	require.Len(t, crashes, 3)
 	wait := crashes[0].StartedAt.Sub(crashes[1].FinishedAt)
 	assert.GreaterOrEqual(t, wait, 2*time.Second, "the second restart is backed off from")
-	assert.EqualValues(t, 0, st.Container("web").RestartCount, "the other container is left alone")
+	assert.EqualValues(t, 0, st.Container("web").RestartCount, "the other container is not changed")
 	assert.True(t, st.Container("setup").FinishedAt.Before(st.Container("web").StartedAt))
 	assert.Contains(t, seen.take(), fmt.Sprintf("Warning BackOff spec.containers{crash}: Back-off restarting failed container crash in pod web_prod(%s)", pod.UID))
 

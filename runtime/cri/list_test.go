@@ -201,7 +201,7 @@ func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
 	}{
 		{"rt-8 the primary one first", network("10.0.0.7", "fd00::7", "10.0.0.8"), false, []string{"10.0.0.7", "fd00::7", "10.0.0.8"}},
 		{"rt-8 of the newest sandbox if it is ready", network("10.0.0.7"), true, nil},
-		{"rt-8 one that is none drops all", network("10.0.0.7", "fd00::7", "localhost"), false, nil},
+		{"rt-8 an invalid address drops all", network("10.0.0.7", "fd00::7", "localhost"), false, nil},
 		{"rt-8 also the primary one", network("10.0.0.777", "fd00::7"), false, nil},
 		{"rt-8 no primary one", network("", "fd00::7"), false, nil},
 		{"rt-8 no network", nil, false, nil},

@@ -43,7 +43,7 @@ func TestAttemptsOfWhichOnlyLogsAreLeftDelayNothing(t *testing.T) {
 					rt, _ = next()
 				}
 				syncs(t, rt, pod)
-				assert.EqualValues(t, 4, f.newest("web").Config.Metadata.Attempt, "the first exit is followed by a start at once")
+				assert.EqualValues(t, 4, f.newest("web").Config.Metadata.Attempt, "no delay after the first exit")
 				f.exits("web", 1)
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 				require.ErrorContains(t, err, "back-off 10s restarting failed container=web")

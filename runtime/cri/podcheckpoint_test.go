@@ -174,7 +174,7 @@ func TestAllocatedResourcesAreExact(t *testing.T) { // rt-13, al-1, al-21
 	assert.True(t, got.Requests.Cpu().Equal(resource.MustParse("333m")))
 	assert.True(t, got.Requests.Memory().Equal(resource.MustParse("7Mi")))
 	assert.True(t, got.Limits.Cpu().Equal(resource.MustParse("1500m")))
-	assert.Len(t, got.Requests, 2, "what can't be resized is not kept")
+	assert.Len(t, got.Requests, 2, "resources that cannot be resized are not stored")
 }
 
 func TestACorruptCheckpointIsIgnored(t *testing.T) {

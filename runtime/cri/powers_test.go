@@ -133,7 +133,7 @@ func TestGarbageOfARemovedPodGoesWithItsFiles(t *testing.T) {
 	syncs(t, rt, pod)
 	policy := runtime.GCPolicy{MaxPerContainer: 1, Removed: func(uid types.UID) bool { return uid == pod.UID }}
 	require.NoError(t, rt.CollectGarbage(t.Context(), policy))
-	require.Equal(t, []string{"web"}, f.running(), "what runs is not garbage")
+	require.Equal(t, []string{"web"}, f.running(), "running containers are not garbage")
 
 	logs, mounts := f.sandboxes()[0].Config.LogDirectory, f.newest("web").Config.Mounts
 	require.DirExists(t, logs)

@@ -152,7 +152,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	there, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageSpec{Image: image}, false)
 	require.NoError(t, err)
-	assert.Nil(t, there.GetImage(), "containerd gave up too")
+	assert.Nil(t, there.GetImage(), "containerd canceled the pull")
 
 	registry.Release()
 	pod = one("quick", image, v1.PullIfNotPresent)

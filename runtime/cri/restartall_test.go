@@ -136,14 +136,14 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 				time.Sleep(time.Second)
 				f.exits("boss", 42)
 				begun := time.Now()
-				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "it is not over")
+				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "another sync is required")
 				require.Empty(t, f.containers())
 				if restarted {
 					rt, seen = next()
 				}
 				seen.take()
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-				assert.Contains(t, f.running(), "web", "it did nothing")
+				assert.Contains(t, f.running(), "web", "web is not backed off")
 				if round > 0 {
 					require.Error(t, err)
 					assert.Equal(t, "CrashLoopBackOff", res.Actions[len(res.Actions)-1].Reason)
@@ -167,7 +167,7 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 			syncs(t, rt, pod)
 			rt.ResetBackoff(pod, "boss")
 			syncs(t, rt, pod)
-			assert.Equal(t, []string{"boss", "web"}, f.running(), "it was forgiven")
+			assert.Equal(t, []string{"boss", "web"}, f.running(), "the back-off was reset")
 		})
 	}
 }
@@ -194,15 +194,15 @@ func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	}
 	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
-	require.Equal(t, []string{"setup"}, f.running(), "made and not started")
+	require.Equal(t, []string{"setup"}, f.running(), "created, not started")
 	f.observe = nil
 
 	rt, _ = next()
 	f.did()
 	syncs(t, rt, pod)
-	assert.Equal(t, []string{"StartContainer debug"}, f.did(), "no second one")
+	assert.Equal(t, []string{"StartContainer debug"}, f.did(), "no second instance")
 	f.exits("debug", 1)
 	f.exits("setup", 0)
 	syncs(t, rt, pod)
-	assert.Equal(t, []string{"web"}, f.running(), "it had its run")
+	assert.Equal(t, []string{"web"}, f.running(), "it runs once")
 }

@@ -106,7 +106,7 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	web.TerminationMessagePath = "/dev/termination-log"
 	pod := podOf(web)
 	require.NoError(t, os.MkdirAll(dir+"/root/pods/u-1", 0o755))
-	require.NoError(t, os.WriteFile(dir+"/root/pods/u-1/containers", nil, 0o644), "in the place of the directory")
+	require.NoError(t, os.WriteFile(dir+"/root/pods/u-1/containers", nil, 0o644), "a file instead of the directory")
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"web"}, f.running())
 	for _, m := range f.newest("web").Config.Mounts {
@@ -285,7 +285,7 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 		assert.Equal(t, []string{"10.0.0.1", "fd00::7"}, st.IPs)
 		deleted()
 		require.ErrorIs(t, <-done, context.Canceled)
-		assert.Equal(t, []string{"web"}, f.running(), "it is for the kill to stop it")
+		assert.Equal(t, []string{"web"}, f.running(), "the kill stops the container")
 	})
 }
 
@@ -307,7 +307,7 @@ func TestAPostStartHookMayHaveADeadline(t *testing.T) {
 				begun := time.Now()
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(web, container("db"))})
 				require.Error(t, err)
-				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not called off")
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not canceled")
 				assert.Equal(t, 20*time.Second, time.Since(begun))
 				assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
 				assert.Contains(t, res.Actions[1].Message, "the hook timed out after 20s: ")

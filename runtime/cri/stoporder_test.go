@@ -99,7 +99,7 @@ func TestTheStepsOfAStop(t *testing.T) {
 		assert.Less(t, index(lines, "Killing spec.containers{web}"), index(lines, "ExecSync web"))
 		assert.Equal(t, "StopPodSandbox web/0", lines[len(lines)-1].what)
 		assert.Equal(t, []int64{27}, f.stops("web"))
-		assert.Equal(t, []int64{23}, f.stops("proxy"), "its own hook and its wait are off its grace (rt-118)")
+		assert.Equal(t, []int64{23}, f.stops("proxy"), "its hook and its wait are subtracted from the grace period (rt-118)")
 	})
 }
 
@@ -150,12 +150,12 @@ func TestTurnsOfAStop(t *testing.T) {
 		turns map[string]float64 // -1: never
 		takes time.Duration
 	}{
-		{"rt-114 all at once", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
+		{"rt-114 all concurrently", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
 			for _, name := range []string{"web", "db", "log"} {
 				f.dies(name, 5*time.Second)
 			}
 		}, map[string]float64{"web": 0, "db": 0, "log": 0}, 5 * time.Second},
-		{"rt-115 an init container that is no sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
+		{"rt-115 an init container that is not a sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
 			f.dies("web", 5*time.Second)
 		}, map[string]float64{"web": 0, "setup": -1}, 5 * time.Second},
 		{"rt-116 later sidecars before earlier ones", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
@@ -218,7 +218,7 @@ func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 		lines := told()
 		assert.Equal(t, 0., when(lines, "StopContainer web"))
 		assert.Equal(t, 30., when(lines, "StopContainer proxy"))
-		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped all the same (rt-122)")
+		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped nevertheless (rt-122)")
 		assert.Equal(t, []int64{2}, f.stops("proxy"))
 	})
 }
@@ -298,7 +298,7 @@ func TestKillPodStopsEverySandbox(t *testing.T) {
 	require.Len(t, stops, 4)
 	assert.ElementsMatch(t, []string{"StopContainer web", "StopContainer db"}, stops[:2])
 	assert.Equal(t, []string{"StopPodSandbox s1", "StopPodSandbox s0"}, stops[2:])
-	assert.Equal(t, []string{"web"}, f.running(), "the other pod's")
+	assert.Equal(t, []string{"web"}, f.running(), "the other pod's container")
 }
 
 // A sandbox that cannot be stopped fails the step that stops it, with this message
@@ -312,7 +312,7 @@ func TestASandboxThatCannotBeStoppedIsReported(t *testing.T) {
 	f.before = failing(1, "StopPodSandbox", status.Error(codes.Unknown, "no such network"))
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
-	require.Len(t, res.Actions, 1, "no other sandbox is made")
+	require.Len(t, res.Actions, 1, "no other sandbox is created")
 	assert.Equal(t, runtime.KillPodSandbox, res.Actions[0].Kind)
 	assert.Equal(t, "KillPodSandboxError", res.Actions[0].Reason)
 	assert.Len(t, f.sandboxes(), 1)

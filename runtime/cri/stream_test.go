@@ -102,7 +102,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	assert.Equal(t, "forward "+f.sandboxes()[0].ID+"[80 443]", s.last)
 	_, err = rt.ExecURL(t.Context(), "fake://c9", []string{"x"}, runtime.StreamOptions{Stdout: true, Stderr: true, TTY: true})
 	require.NoError(t, err)
-	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr with a terminal is not asked for")
+	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr is not requested with a terminal")
 }
 
 func TestStreamsThatCannotBe(t *testing.T) {

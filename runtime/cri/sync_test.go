@@ -92,13 +92,13 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, []string{"proxy"}, f.running())
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"log", "proxy", "web"}, f.running())
-	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+	require.Empty(t, syncs(t, rt, pod).Actions, "nothing left to do")
 
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	require.Empty(t, f.running())
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
-	assert.Len(t, st.Containers, 4, "exits stay readable")
+	assert.Len(t, st.Containers, 4, "exited containers are kept")
 	assert.False(t, st.Running())
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "unknown"}))
 }
@@ -125,9 +125,9 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 					}
 					assert.Equal(t, []string{"web"}, f.running())
 					assert.Equal(t, 1, f.atOnce["web"])
-					assert.Len(t, f.containers(), 1, "nothing is made twice")
+					assert.Len(t, f.containers(), 1, "nothing is created twice")
 					assert.Len(t, f.sandboxes(), 1)
-					assert.Zero(t, f.containers()[0].Config.Metadata.Attempt, "it is no restart")
+					assert.Zero(t, f.containers()[0].Config.Metadata.Attempt, "the attempt does not change")
 					assert.Empty(t, syncs(t, rt, pod).Actions)
 				})
 			}

@@ -173,7 +173,7 @@ func TestStartFailsWithoutACallOfSupervise(t *testing.T) {
 			require.ErrorContains(t, err, want)
 			assert.Equal(t, runtimeapi.ContainerState_CONTAINER_CREATED, n.status(id).GetState(), "nothing was done")
 			require.NoError(t, os.Unsetenv("TEST_FORGETFUL"))
-			require.NoError(t, n.StartContainer(t.Context(), id), "so it can be tried again")
+			require.NoError(t, n.StartContainer(t.Context(), id), "the start can be retried")
 		})
 	}
 }

@@ -264,7 +264,7 @@ func TestACorruptRecordIsNamedAndHarmsNoOther(t *testing.T) {
 	assert.Contains(t, st.GetMessage(), badExit+".json")
 	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, n.status(badProcess).GetState())
 	if linux {
-		require.NoError(t, n.StopContainer(t.Context(), badProcess, 5), "found by its mark")
+		require.NoError(t, n.StopContainer(t.Context(), badProcess, 5), "found by the container ID in its environment")
 		assert.EqualValues(t, 137, n.status(badProcess).GetExitCode())
 	}
 	resp, err := n.Status(t.Context(), true)

@@ -50,7 +50,7 @@ func TestCollectGarbage(t *testing.T) {
 		{"in all: more than there are", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 50}, "p: job1 job0 web3 web2 web1 web0; q: web1 web0"},
 		{"of a removed pod (rt-129, rt-133)", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0"},
 		{"of a removed pod that runs", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("p")}, "p: web3; q: web1 web0"},
-		{"of a removed pod, the young", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
+		{"of a removed pod, young ones are kept", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -137,7 +137,7 @@ func TestManyPodsAreLight(t *testing.T) {
 		}
 		synctest.Wait()
 		require.LessOrEqual(t, goruntime.NumGoroutine(), routines)
-		require.Less(t, (heap()-before)/pods, uint64(20<<10), "bytes a pod")
+		require.Less(t, (heap()-before)/pods, uint64(20<<10), "bytes per pod")
 		time.Sleep(time.Hour + time.Second)
 		for _, c := range r.Containers("") {
 			require.Equal(t, fakecri.Exited, c.State)

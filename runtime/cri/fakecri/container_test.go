@@ -226,7 +226,7 @@ func TestResourcesThatAreSetChange(t *testing.T) {
 		assert.EqualValues(n, 200, res.CpuShares)
 		assert.EqualValues(n, 20_000, res.CpuQuota)
 		assert.EqualValues(n, 1<<20, res.MemoryLimitInBytes, "unset fields are not changed")
-		assert.EqualValues(n, 100, before.Resources.Linux.CpuShares, "an answer that was given stays")
+		assert.EqualValues(n, 100, before.Resources.Linux.CpuShares, "earlier responses are not changed")
 	})
 }
 

@@ -187,5 +187,5 @@ func TestEndpointsReallyListen(t *testing.T) {
 	require.NoError(t, conn.Close())
 	require.NoError(t, n.StopPodSandbox(n.ctx, other))
 	// Eventually itself uses one more goroutine.
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 90*time.Second, time.Millisecond, "goroutines are left")
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 90*time.Second, time.Millisecond, "leaked goroutines")
 }

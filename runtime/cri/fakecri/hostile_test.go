@@ -44,8 +44,8 @@ func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
 		assert.Equal(n, "done", string(out))
 		ctx, cancel := context.WithTimeout(n.ctx, 24*time.Hour)
 		defer cancel()
-		require.Error(n, n.StopContainer(ctx, id, math.MaxInt64), "it waits until it is called off")
-		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "which is at once")
+		require.Error(n, n.StopContainer(ctx, id, math.MaxInt64), "the stop waits until it is canceled")
+		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "a negative timeout kills at once")
 		n.exited(id, 137, "Error", 0)
 	})
 	for name, b := range map[string]fakecri.Behaviour{

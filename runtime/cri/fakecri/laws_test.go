@@ -39,7 +39,7 @@ func (l *lawyer) observe(c fakecri.Change) {
 	l.state[c.ID] = c.To
 	name := fmt.Sprintf("%s/%s/%d", c.Pod, c.Container, c.Attempt)
 	if c.From == fakecri.Absent {
-		assert.Empty(l.t, l.running[name], "a name is one object's")
+		assert.Empty(l.t, l.running[name], "a name is used once")
 		l.running[name] = c.ID
 	}
 	if c.To == fakecri.Absent {

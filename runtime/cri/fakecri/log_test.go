@@ -114,7 +114,7 @@ func TestALogThatWasMovedGoesOnInANewFile(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		assert.NoFileExists(n, path, "the file is not created before it is reopened")
 		require.NoError(n, n.ReopenContainerLog(n.ctx, id))
-		assert.Len(n, n.log(path), 3, "nothing is lost meanwhile")
+		assert.Len(n, n.log(path), 3, "no line is lost")
 		time.Sleep(2 * time.Second)
 		assert.Equal(n, []string{
 			"2000-01-01T00:00:02.000000000Z stdout F 3", "2000-01-01T00:00:03.000000000Z stdout F 4", "2000-01-01T00:00:04.000000000Z stdout F 5",

@@ -43,7 +43,7 @@ func TestASandboxLives(t *testing.T) {
 		_, err = n.PodSandboxStatus(n.ctx, id, false)
 		hasCode(n, codes.NotFound, err)
 		assert.Empty(n, n.Sandboxes(""))
-		assert.NotEqual(n, id, n.sandbox("a"), "the name is free again, the ID is not")
+		assert.NotEqual(n, id, n.sandbox("a"), "the name can be used again, the ID cannot")
 	})
 }
 

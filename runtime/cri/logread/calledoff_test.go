@@ -36,5 +36,5 @@ func TestATailEndsWithItsContext(t *testing.T) {
 	ctx := &impatient{Context: t.Context()}
 	err = reader.Read(ctx, logread.Request{Path: path, Tail: new(int64(1)), Stream: logread.Stderr}, new(bytes.Buffer))
 	assert.ErrorIs(t, err, context.Canceled)
-	assert.Less(t, ctx.asked.Load(), int32(8), "it did not look on")
+	assert.Less(t, ctx.asked.Load(), int32(8), "reading stopped")
 }

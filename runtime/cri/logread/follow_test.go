@@ -262,8 +262,8 @@ func TestAFollowAcrossAHundredRotations(t *testing.T) {
 		files int
 		slow  bool
 	}{
-		"a client that keeps up":         {files: 5},
-		"one that is behind all of them": {files: 200, slow: true},
+		"a client that keeps up":                {files: 5},
+		"a client that is behind all rotations": {files: 200, slow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -150,7 +150,7 @@ func TestALogThatIsFullIsRotated(t *testing.T) { // lg-1, lg-5, lg-6, lg-7
 	require.NoError(t, err)
 	f.write("123456789")
 	require.NoError(t, r.Pass(t.Context()))
-	assert.Equal(t, []string{"0.log"}, f.files(t), "there is room")
+	assert.Equal(t, []string{"0.log"}, f.files(t), "the log is below its maximum size")
 	f.write("0")
 	require.NoError(t, r.Pass(t.Context()))
 	files := f.files(t)
@@ -162,11 +162,11 @@ func TestALogThatIsFullIsRotated(t *testing.T) { // lg-1, lg-5, lg-6, lg-7
 		require.NoError(t, r.Pass(t.Context()))
 	}
 	files = f.files(t)
-	require.Len(t, files, 4, "the live one and three")
+	require.Len(t, files, 4, "the live file and three others")
 	assert.Equal(t, []bool{false, true, true, false}, []bool{
 		strings.HasSuffix(files[0], ".gz"), strings.HasSuffix(files[1], ".gz"), strings.HasSuffix(files[2], ".gz"), strings.HasSuffix(files[3], ".gz"),
 	})
-	assert.Equal(t, "2.........3.........4.........", f.text(t), "the oldest went")
+	assert.Equal(t, "2.........3.........4.........", f.text(t), "the oldest was removed")
 	f.write("live")
 	assert.Equal(t, "2.........3.........4.........live", f.text(t))
 }
@@ -219,7 +219,7 @@ func TestLogsThatAreInspected(t *testing.T) { // lg-2, lg-3, lg-4
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.NoError(t, off.Run(ctx))
-	assert.Equal(t, []string{"0.log"}, f.files(t), "it is switched off")
+	assert.Equal(t, []string{"0.log"}, f.files(t), "rotation is disabled")
 
 	require.NoError(t, os.Remove(f.path))
 	require.NoError(t, r.Pass(t.Context()))

@@ -24,7 +24,7 @@ func TestInspectionInterval(t *testing.T) {
 		"at 5 GB/s":                    {time.Millisecond, 0, 5 * mb, 2 * time.Millisecond, false},
 		"idle":                         {time.Second, mb, mb, 90 * time.Millisecond, true},
 		"a line now and then":          {time.Second, mb, mb + 100, 89999 * time.Microsecond, true},
-		"it was cut":                   {time.Second, 9 * mb, 5 * mb, 500 * time.Millisecond, false},
+		"it was truncated":             {time.Second, 9 * mb, 5 * mb, 500 * time.Millisecond, false},
 		"a clock that was set back":    {-time.Second, 0, 5 * mb, 50 * time.Millisecond, false},
 		"a slow one in a small period": {time.Second, 0, 2 * mb, 2 * time.Second, false},
 	} {

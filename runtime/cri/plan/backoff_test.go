@@ -31,9 +31,9 @@ func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
 	p := s.plan()
 	require.Len(t, p.Start, 1)
 	if p.Start[0].InBackoff() {
-		require.False(t, p.Empty(), "a start that is put off is still in the plan")
+		require.False(t, p.Empty(), "a delayed start is part of the plan")
 		s.now = p.RetryAt().Add(-time.Nanosecond)
-		require.True(t, s.plan().Start[0].InBackoff(), "not due a moment before")
+		require.True(t, s.plan().Start[0].InBackoff(), "not due 1 ns earlier")
 		s.now = p.RetryAt()
 		p = s.plan()
 	}
@@ -148,7 +148,7 @@ func TestBackoffConfig(t *testing.T) {
 	s = newScene(t, running)
 	s.backoff = nil
 	assert.Zero(t, s.crash(t, time.Second))
-	assert.Zero(t, s.crash(t, time.Second), "no table, no delay")
+	assert.Zero(t, s.crash(t, time.Second), "no delay without a table")
 	s.backoff.Forget(s.pod.UID)
 }
 
@@ -210,7 +210,7 @@ func TestBackoffMaySpareSuccess(t *testing.T) { // rt-95
 	p := s.plan()
 	require.Equal(t, "start web#4(Exited)", brief(p), "a success is not delayed")
 	s.apply(p)
-	assert.Zero(t, s.crash(t, time.Second), "and the sequence begins again")
+	assert.Zero(t, s.crash(t, time.Second), "the sequence starts from the beginning")
 	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
 
 	for name, text := range map[string]string{
@@ -394,7 +394,7 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 		{"second", `has web#1 exited=1 ran=-5..0`, "start web#2(Exited) at 10"},
 		{"fourth", `has web#3 exited=1 ran=-5..0`, "start web#4(Exited) at 40"},
 		{"many", `has web#1000000 exited=1 ran=-5..0`, "start web#1000001(Exited) at 300"},
-		{"it is over already", `has web#3 exited=1 ran=-50..-40`, "start web#4(Exited)"},
+		{"the back-off has ended", `has web#3 exited=1 ran=-50..-40`, "start web#4(Exited)"},
 		{"after a long run", `has web#9 exited=1 ran=-605..-4`, "start web#10(Exited)"},
 		{"after a crash after a long run", `
 			has web#8 exited=1 ran=-800..-10

@@ -52,7 +52,7 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		require.False(t, p.CreateSandbox, "rt-31")
 	}
 	if len(p.Start) > 0 {
-		require.True(t, p.CreateSandbox != (p.SandboxID != ""), "there is a sandbox, or one is made")
+		require.True(t, p.CreateSandbox != (p.SandboxID != ""), "either a sandbox exists or one is created")
 	}
 	started := make(map[string]bool)
 	for _, st := range p.Start {
@@ -124,10 +124,10 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 		require.False(t, r.Trigger && (state != runtime.ContainerExited || r.Ended == nil))
 		require.True(t, r.Ended == nil || r.Ended == s.instance(r.ID) && state == runtime.ContainerExited)
 	}
-	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the reason goes last")
+	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the trigger is removed last")
 	for _, inst := range s.status.Containers {
 		if inst.Name != "e0" {
-			require.True(t, removed[inst.ID], "rt-140: %s stays", inst.ID)
+			require.True(t, removed[inst.ID], "rt-140: %s is not removed", inst.ID)
 		}
 	}
 	// If it is interrupted at any step, the next plan removes the rest.

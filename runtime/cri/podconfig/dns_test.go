@@ -111,7 +111,7 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 			assert.Equal(t, tc.want, got.Warnings)
 			got, err = podconfig.DNS{}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
-			assert.Empty(t, got.Warnings, "without a cluster nothing is missing")
+			assert.Empty(t, got.Warnings, "no warnings without a cluster domain")
 		})
 	}
 }

@@ -122,7 +122,7 @@ func TestRequestsOfPods(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(file)
-			require.NoError(t, err, "go test -update writes it")
+			require.NoError(t, err, "run go test -update")
 			assert.Equal(t, string(want), got)
 		})
 	}
