@@ -183,7 +183,7 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 // Conversely, the labels and annotations that this engine writes on a pod are
 // identical to those that a kubelet wrote on the same pod, and stored under the
 // same keys (4.2).
-func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
+func TestLabelsAndAnnotationsAreTheKubelets(t *testing.T) {
 	theirs := kubeletMade(t)
 	f := newFake()
 	f.has("bar:latest", "foo/image:v1")
@@ -220,7 +220,7 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 // Containers can be created in a sandbox that another agent created, whatever
 // namespace options it has: containerd 2 compares a container with the sandbox
 // configuration in the call, which this engine sends.
-func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
+func TestContainersInASandboxOfAnotherAgent(t *testing.T) {
 	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
 	for _, spoken := range []bool{false, true} {
 		for _, options := range []*runtimeapi.NamespaceOption{nil, {}, {UsernsOptions: node}} {

@@ -62,7 +62,7 @@ func (s *slowpoke) StartContainer(ctx context.Context, id string) error {
 // A deletion cancels every call that a sync of the pod waits for, and the pod is
 // stopped (lq-8). A call that creates or starts something may take five more seconds,
 // so that its result is not lost.
-func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
+func TestADeletionCancelsASync(t *testing.T) {
 	const unlimited = 1e12 // seconds
 	for _, tc := range []struct {
 		name   string
@@ -175,7 +175,7 @@ func (l looks) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*r
 
 // A canceled stop returns at once from every step: a hook, the wait for a turn, and
 // the grace period of a container.
-func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
+func TestACanceledStopReturnsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*fakeCRI, *v1.Pod)
 		dies   []string // late

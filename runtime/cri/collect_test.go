@@ -157,7 +157,7 @@ func TestOrderOfAContainersRemoval(t *testing.T) {
 
 // The log directories of removed pods are removed, also those of an older layout; other
 // directories are kept (rt-134).
-func TestWhichLogDirectoriesGo(t *testing.T) {
+func TestLogDirectoriesOfRemovedPodsAreRemoved(t *testing.T) {
 	f := newFake()
 	w := &twister{fakeCRI: f}
 	rt, _, dir := w.over(t)
@@ -177,7 +177,7 @@ func TestWhichLogDirectoriesGo(t *testing.T) {
 }
 
 // The checkpoint of a pod is removed with the pod, and not before (rt-137).
-func TestRecordsGoWithTheirPods(t *testing.T) {
+func TestCheckpointsAreRemovedWithTheirPods(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	w := &twister{fakeCRI: f}

@@ -46,7 +46,7 @@ func dump(t *testing.T, lines string) []*runtime.Pod {
 	return pods
 }
 
-func TestWhichDeadContainersGo(t *testing.T) {
+func TestDeadContainersToRemove(t *testing.T) {
 	now := epoch.Add(time.Hour)
 	gone := func(uid types.UID) bool { return uid == "gone" }
 	for _, tc := range []struct {
@@ -133,7 +133,7 @@ func TestCollectingKeepsItsLimits(t *testing.T) {
 	}
 }
 
-func TestWhichDeadSandboxesGo(t *testing.T) {
+func TestDeadSandboxesToRemove(t *testing.T) {
 	pods := []*runtime.Pod{
 		{UID: "lives", Sandboxes: []runtime.Sandbox{
 			{ID: "s4", State: runtime.SandboxReady}, {ID: "s3"}, {ID: "s2"}, {ID: "s1"},
@@ -147,7 +147,7 @@ func TestWhichDeadSandboxesGo(t *testing.T) {
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy), "cg-11")
 }
 
-func TestDeadLinksGo(t *testing.T) {
+func TestDeadLinksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	r := &Runtime{cfg: Config{Dirs: Dirs{ContainerLogs: dir}}}
 	log := filepath.Join(t.TempDir(), "0.log")

@@ -20,7 +20,7 @@ import (
 
 // Paths come from the runtime. Reading the files of logs and messages must neither block
 // nor use unbounded memory, and they are removed only from the pod's own directories.
-func TestAContainersFilesMayBeAnything(t *testing.T) {
+func TestPathsOfTheRuntimeAreNotTrusted(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("paths of a Linux node")
 	}
@@ -73,7 +73,7 @@ func TestAContainersFilesMayBeAnything(t *testing.T) {
 }
 
 // IDs come from the runtime as well, and are part of the names of links to logs.
-func TestAnIDThatLeadsElsewhere(t *testing.T) {
+func TestAnIDWithPathElements(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	w := &twister{fakeCRI: f}

@@ -274,7 +274,7 @@ func TestARuntimeThatDoesNotFilter(t *testing.T) {
 
 // A container whose last instance has absurd times or an absurd restart count is
 // restarted nevertheless.
-func TestAbsurdHistoriesEndNowhere(t *testing.T) {
+func TestAContainerWithAnAbsurdHistoryIsRestarted(t *testing.T) {
 	for name, change := range map[string]func(*runtimeapi.ContainerStatus){
 		"in the year 2262": func(s *runtimeapi.ContainerStatus) {
 			s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
@@ -323,7 +323,7 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 }
 
 // The output of a hook is truncated in messages and events.
-func TestAHookThatPrintsWithoutEnd(t *testing.T) {
+func TestTheOutputOfAHookIsTruncated(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	flood := bytes.Repeat([]byte("\xffx"), 50<<20)

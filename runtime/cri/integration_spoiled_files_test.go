@@ -23,7 +23,7 @@ import (
 // A container that makes its /etc/hosts 8 TiB and its termination message 10 GiB
 // restarts like any other and costs the agent no memory; and a log that became a
 // FIFO, or 10 GiB, neither blocks the pod's status nor fills the memory.
-func TestIntegrationFilesThatAContainerSpoilsCostNothing(t *testing.T) {
+func TestIntegrationSpoiledFilesOfContainers(t *testing.T) {
 	rt, _, _, dir := onContainerd(t)
 	data := t.TempDir()
 	web := script("web", `if [ -e /data/spoiled ]; then stat -c %s /etc/hosts > /data/size; `+untilTERM+`; fi

@@ -182,7 +182,7 @@ func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 	})
 }
 
-func TestIntegrationPowersOnContainerd(t *testing.T) {
+func TestIntegrationOptionalInterfacesOnContainerd(t *testing.T) {
 	rt, pod := onContainerdRunning(t, script("web", "while true; do echo line; sleep 0.1; done"))
 
 	t.Run("stats", func(t *testing.T) {

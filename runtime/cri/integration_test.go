@@ -65,7 +65,7 @@ func script(name, text string) v1.Container {
 	return c
 }
 
-func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
+func TestIntegrationPodLifecycleOnContainerd(t *testing.T) {
 	rt, daemon, seen, dir := onContainerd(t)
 	data := t.TempDir()
 	mount := []v1.VolumeMount{{Name: "data", MountPath: "/data", SubPath: "made"}}

@@ -271,7 +271,7 @@ func TestKillPodWaitsUntilTheStopIsListed(t *testing.T) {
 
 // The same when a sandbox is replaced: if two sandboxes appeared ready, the next sync
 // would stop the new one with its containers.
-func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
+func TestAnOldSandboxIsListedAsNotReadyBeforeTheNextIsCreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		rt, _ := f.engine(t, cri.Config{Runtime: late{f}})

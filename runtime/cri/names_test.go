@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-func TestAPodWhoseNamesLeadElsewhereIsRefused(t *testing.T) { // rt-17, rt-85, rt-124, rt-134
+func TestAPodWithPathsAsNamesIsRejected(t *testing.T) { // rt-17, rt-85, rt-124, rt-134
 	for name, change := range map[string]func(*v1.Pod){
 		"UID with ..":                        func(p *v1.Pod) { p.UID = ".." },
 		"UID that is a path":                 func(p *v1.Pod) { p.UID = "a/../../b" },

@@ -108,7 +108,7 @@ func (s silent) Secret(ctx context.Context, _, _ string) (*v1.Secret, error) {
 	return nil, ctx.Err()
 }
 
-func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) {
+func TestAMissingObjectDoesNotDelayADeletion(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	ctx, cancel := context.WithCancel(t.Context())

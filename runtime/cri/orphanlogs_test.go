@@ -17,7 +17,7 @@ import (
 // Logs of earlier attempts whose containers are gone determine the number of the
 // next instance, but do not count as crashes: after a reboot, no container waits
 // longer than after its first start.
-func TestAttemptsOfWhichOnlyLogsAreLeftDelayNothing(t *testing.T) {
+func TestAttemptsWithoutContainersAreNotCrashes(t *testing.T) {
 	for name, restart := range map[string]bool{"the agent stays": false, "the agent restarts": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

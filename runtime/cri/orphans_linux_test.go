@@ -14,7 +14,7 @@ import (
 
 // The directories of a removed pod are removed without anything that is mounted
 // below them, also not by another program.
-func TestWhatIsMountedBelowAPodsDirectoriesIsNotRemoved(t *testing.T) {
+func TestMountsBelowAPodsDirectoriesAreNotRemoved(t *testing.T) {
 	f := newFake()
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})

@@ -112,7 +112,7 @@ func TestAPostStartHookThatFailsAfterARestartStopsItsContainer(t *testing.T) { /
 	assert.Empty(t, f.running())
 }
 
-func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) {
+func TestRestartCountsContinueWithoutContainers(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	next := agents(t, f, cri.Config{})

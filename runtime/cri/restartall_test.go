@@ -27,7 +27,7 @@ func demanding(name string) v1.Container {
 	return c
 }
 
-func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, rt-143
+func TestRestartAllContainersInTheSandbox(t *testing.T) { // rt-138, rt-140, rt-141, rt-143
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -122,7 +122,7 @@ func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
 // A container that repeatedly restarts its pod is backed off like one that crashes, also
 // after a restart of the agent; the other containers are not
 // (rt-88 … rt-94, lq-29).
-func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
+func TestRestartingAllContainersIsBackedOff(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()

@@ -44,7 +44,7 @@ func TestStartsAreOneAfterTheOther(t *testing.T) {
 
 // The addresses in a container's environment are those of the sandbox that was
 // created for it, or of the existing one (rt-72).
-func TestContainersKnowTheAddressesOfTheirSandbox(t *testing.T) {
+func TestContainersHaveTheAddressesOfTheirSandbox(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, _ := f.engine(t, cri.Config{})
@@ -263,7 +263,7 @@ func TestAHookThatFallsBackToHTTPIsReported(t *testing.T) {
 
 // While a postStart hook hangs, the container is reported as running, with the pod's
 // addresses: only the steps after the hook wait.
-func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
+func TestAPodIsReportedAsRunningWhileItsHookHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")

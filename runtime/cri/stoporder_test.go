@@ -113,7 +113,7 @@ func index(lines []line, what string) int {
 }
 
 // The duration of a hook is subtracted from the grace period in whole seconds (rt-105).
-func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
+func TestHooksAreSubtractedInWholeSeconds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hook time.Duration
 		want int64

@@ -105,7 +105,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr is not requested with a terminal")
 }
 
-func TestStreamsThatCannotBe(t *testing.T) {
+func TestStreamsThatFail(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
@@ -171,7 +171,7 @@ func (local) StreamPortForward(_ context.Context, sandbox string, port int32, _ 
 	return fmt.Errorf("%s:%d: %w", sandbox, port, errors.ErrUnsupported)
 }
 
-func TestStreamsOfARuntimeInThisProgramAreInHand(t *testing.T) {
+func TestStreamsOfALocalRuntime(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})

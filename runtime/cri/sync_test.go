@@ -327,7 +327,7 @@ func TestPullsAreBackedOffFrom(t *testing.T) {
 	})
 }
 
-func TestAFailureThatMayBeMendedIsNotHeldUpByABackoff(t *testing.T) {
+func TestARecoverableFailureIsNotDelayedByABackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -354,7 +354,7 @@ func TestAFailureThatMayBeMendedIsNotHeldUpByABackoff(t *testing.T) {
 	})
 }
 
-func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
+func TestPullsAreSerializedAndCanBeCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pulling, most := 0, 0
@@ -434,7 +434,7 @@ func TestAnotherImageReplacesTheContainer(t *testing.T) {
 
 // The numbers of instances that were collected are read from the log directory
 // (rt-75).
-func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
+func TestRestartCountsContinueFromTheLogs(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()

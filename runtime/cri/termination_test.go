@@ -60,7 +60,7 @@ func TestTerminationMessages(t *testing.T) {
 
 // A container can write a message file of any size, and its log may have been replaced:
 // reading them needs little memory and does not block.
-func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
+func TestHugeMessagesAndLogsNeedLittleMemory(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")
 	}

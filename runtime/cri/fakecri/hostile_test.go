@@ -36,7 +36,7 @@ func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
 	})
 }
 
-func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
+func TestAbsurdTimesAreAccepted(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
 		id, _ := n.started()
 		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, math.MaxInt64)

@@ -305,7 +305,7 @@ func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
 	})
 }
 
-func TestAStaleListOfImagesIsThatOfThePast(t *testing.T) {
+func TestListsOfImagesCanBeStale(t *testing.T) {
 	stale := time.Duration(0)
 	on(t, fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
 		if c.Method == "ListImages" {
@@ -335,7 +335,7 @@ func TestAStaleListOfImagesIsThatOfThePast(t *testing.T) {
 	})
 }
 
-func TestAnImageThatCannotBeIsAnErrorOfNew(t *testing.T) {
+func TestNewRejectsInvalidImages(t *testing.T) {
 	for want, images := range map[string]map[string]fakecri.ImageBehaviour{
 		"images.Busybox: invalid reference format":                  {"Busybox": {}},
 		"images.a.pullTime: -1ns is negative":                       {"a": {PullTime: -1}},

@@ -86,7 +86,7 @@ func TestAWrongLabelIsFound(t *testing.T) {
 	})
 }
 
-func TestAnIDThatTwoBeginWithIsNone(t *testing.T) {
+func TestAnAmbiguousIDPrefixIsNotFound(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		begins := map[byte]string{}
 		for i := range 17 { // two of them begin with the same digit

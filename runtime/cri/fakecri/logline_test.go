@@ -15,7 +15,7 @@ import (
 )
 
 // Skipping lines and printing them lead to the same position.
-func TestSkippingLinesIsPrintingThem(t *testing.T) {
+func TestSkippingLinesMatchesPrintingThem(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))

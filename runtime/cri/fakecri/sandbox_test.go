@@ -80,7 +80,7 @@ func TestASandboxOnTheHostsNetworkHasNoAddress(t *testing.T) {
 	})
 }
 
-func TestASandboxThatCannotBeRunIsRefused(t *testing.T) {
+func TestInvalidSandboxesAreRejected(t *testing.T) {
 	on(t, fakecri.Config{Handlers: []string{"sandboxed"}}, func(n *node) {
 		first := n.sandbox("a")
 		_, err := n.RunPodSandbox(n.ctx, podConfig("a"), "")

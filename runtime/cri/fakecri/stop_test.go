@@ -41,7 +41,7 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 	}
 }
 
-func TestOfStopsThatOverlapTheShorterCounts(t *testing.T) {
+func TestTheShorterOfOverlappingStopsApplies(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
 		id, _ := n.started()
 		begun := time.Now()
