@@ -122,8 +122,7 @@
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
 //	podenv               environment of a container             runtime/cri, podconfig, prober, volume/payload
-//	internal/restart     effects of an exit                     plan, podconfig, status, allocation, prober, sim
-//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
+//	internal/podspec     QoS class, restarts and resources   plan, podconfig, status, allocation, admission, eviction, cm, prober, volume
 //	internal/checkpoint  atomic checkpoint files                allocation to volume/csi
 //	internal/pause       interruptible waits                    eviction, logread, logrotate, runtimetest, sim
 //	internal/quiet       routes klog of the CRI client to slog  runtime/cri, images, remote

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -119,7 +118,7 @@ func checkTaints(pod *v1.Pod, node Node) []Failure {
 		return nil
 	}
 	for _, taint := range node.Taints {
-		if taint.Effect == v1.TaintEffectNoExecute && !qos.Tolerates(pod, taint) {
+		if taint.Effect == v1.TaintEffectNoExecute && !podspec.Tolerates(pod, taint) {
 			return []Failure{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
 		}
 	}
@@ -161,7 +160,7 @@ func hostPorts(pod *v1.Pod) (ports []v1.ContainerPort) {
 		add(&pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			add(c)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -53,7 +53,7 @@ func admit(pod *v1.Pod, others []*v1.Pod, node Node, terminating func(types.UID)
 		rejection.Preempt = uids(terminated)
 		return rejection
 	}
-	if !qos.IsCritical(pod) {
+	if !podspec.IsCritical(pod) {
 		return rejection
 	}
 	// A pod without annotations is restored from its allocation checkpoint

@@ -9,13 +9,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // preemptable reports whether pod may preempt victim: a critical pod preempts others, and a pod of
 // higher priority one of lower priority.
 func preemptable(pod, victim *v1.Pod) bool {
-	if qos.IsCritical(pod) && !qos.IsCritical(victim) {
+	if podspec.IsCritical(pod) && !podspec.IsCritical(victim) {
 		return true
 	}
 	return pod.Spec.Priority != nil && victim.Spec.Priority != nil && *pod.Spec.Priority > *victim.Spec.Priority
@@ -42,7 +42,7 @@ func victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, erro
 	left := short
 	for _, other := range others {
 		if other.UID != pod.UID && preemptable(pod, other) {
-			class := qos.Class(other)
+			class := podspec.QOSClass(other)
 			classes[class] = append(classes[class], other)
 			left = left.without(other)
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/admission"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -23,11 +23,11 @@ func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 	critical := with(pod("critical", false), priority(2_000_000_000))
 	manifest := with(pod("static", false), static)
 	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{runtime.ConfigMirrorAnnotation: "x"} })
-	assert.True(t, qos.IsCritical(critical))
-	assert.True(t, qos.IsCritical(manifest))
-	assert.True(t, qos.IsCritical(mirror))
-	assert.False(t, qos.IsCritical(high))
-	assert.False(t, qos.IsCritical(plain))
+	assert.True(t, podspec.IsCritical(critical))
+	assert.True(t, podspec.IsCritical(manifest))
+	assert.True(t, podspec.IsCritical(mirror))
+	assert.False(t, podspec.IsCritical(high))
+	assert.False(t, podspec.IsCritical(plain))
 
 	assert.True(t, admission.Preemptable(critical, high))
 	assert.True(t, admission.Preemptable(manifest, plain))

@@ -10,7 +10,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent", Max: 320,
 		House: []string{
-			"allocation", "internal/checkpoint", "internal/hugepages", "internal/podhttp", "internal/podspec", "internal/qos", "internal/restart",
+			"allocation", "internal/checkpoint", "internal/podhttp", "internal/podspec",
 			"internal/runonce", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
 			"runtime", "status",
 		},

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -90,7 +90,7 @@ func differs(allocated, actual *v1.ResourceRequirements, inherited v1.ResourceLi
 	for _, name := range computeNames {
 		if limit, ok := allocated.Limits[name]; ok {
 			got, limited := actual.Limits[name]
-			if !limited || !alike(name, limit, got, qos.MinCPULimit) {
+			if !limited || !alike(name, limit, got, podspec.MinCPULimit) {
 				return true
 			}
 		}
@@ -98,7 +98,7 @@ func differs(allocated, actual *v1.ResourceRequirements, inherited v1.ResourceLi
 		// not compared.
 		if got, ok := actual.Requests[name]; ok {
 			expected := request(allocated, inherited, name)
-			if !alike(name, expected, got, qos.MinCPURequest) {
+			if !alike(name, expected, got, podspec.MinCPURequest) {
 				return true
 			}
 		}

@@ -10,6 +10,6 @@ func TestClosureStaysLight(t *testing.T) {
 	deptest.Closure{
 		Package: "allocation",
 		Max:     300,
-		House:   []string{"internal/checkpoint", "internal/podspec", "internal/qos", "internal/restart", "runtime"},
+		House:   []string{"internal/checkpoint", "internal/podspec", "runtime"},
 	}.Check(t)
 }

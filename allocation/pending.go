@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	helpers "k8s.io/component-helpers/resource"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A pendingResize is a resize to be decided.
@@ -24,7 +24,7 @@ func sortPending(list []pendingResize) {
 		if x, y := increases(&a), increases(&b); x != y {
 			return first(y)
 		}
-		if x, y := qos.Priority(a.desired), qos.Priority(b.desired); x != y {
+		if x, y := podspec.Priority(a.desired), podspec.Priority(b.desired); x != y {
 			return first(x > y)
 		}
 		if x, y := guaranteed(a.desired), guaranteed(b.desired); x != y {
@@ -58,4 +58,4 @@ func increases(w *pendingResize) bool {
 	return false
 }
 
-func guaranteed(pod *v1.Pod) bool { return qos.Class(pod) == v1.PodQOSGuaranteed }
+func guaranteed(pod *v1.Pod) bool { return podspec.QOSClass(pod) == v1.PodQOSGuaranteed }

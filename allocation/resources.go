@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // podResources are the resources of a pod's containers and of the pod level: desired, allocated or
@@ -42,7 +42,7 @@ func withoutClaims(r *v1.ResourceRequirements) v1.ResourceRequirements {
 func resizable(spec *v1.PodSpec, allInit bool) func(yield func(*v1.Container) bool) {
 	return func(yield func(*v1.Container) bool) {
 		for i := range spec.InitContainers {
-			if c := &spec.InitContainers[i]; (allInit || restart.Sidecar(c)) && !yield(c) {
+			if c := &spec.InitContainers[i]; (allInit || podspec.IsSidecar(c)) && !yield(c) {
 				return
 			}
 		}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // ResourcePID is how reservations of process IDs are called (cm-28).
@@ -38,7 +37,7 @@ func Allocatable(capacity v1.ResourceList, r Reserved) v1.ResourceList {
 	out := allocate(capacity, r.System, r.Kube, r.Eviction)
 	memory, ok := out[v1.ResourceMemory]
 	for name, q := range capacity {
-		if ok && hugepages.Size(name) > 0 {
+		if ok && podspec.HugePagesSize(name) > 0 {
 			memory.Sub(q)
 			out[v1.ResourceMemory] = notNegative(memory)
 		}
@@ -146,7 +145,7 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 func reservedResources(list v1.ResourceList, compressible bool) cgroups.Resources {
 	var r cgroups.Resources
 	if cpu, ok := list[v1.ResourceCPU]; ok {
-		r.CPUShares = new(cgroups.Shares(qos.MilliCPU(cpu)))
+		r.CPUShares = new(cgroups.Shares(podspec.MilliCPU(cpu)))
 	}
 	if compressible {
 		return r
@@ -158,7 +157,7 @@ func reservedResources(list v1.ResourceList, compressible bool) cgroups.Resource
 		r.Pids = new(pids.Value())
 	}
 	for name, q := range list {
-		if size := hugepages.Size(name); size > 0 {
+		if size := podspec.HugePagesSize(name); size > 0 {
 			if r.HugePages == nil {
 				r.HugePages = map[int64]int64{}
 			}

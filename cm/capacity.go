@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // ReadCapacity reads what a Linux machine has: cpu, memory, huge pages of each
@@ -41,12 +41,12 @@ func ReadCapacity(root fs.FS) (v1.ResourceList, error) {
 			}
 		}
 	}
-	pages, err := hugepages.Read(root, hugepages.Dir)
+	pages, err := podspec.ReadHugePages(root, podspec.HugePagesDir)
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
 	}
 	for size, count := range pages {
-		out[hugepages.Name(size)] = quantity(count * size)
+		out[podspec.HugePagesName(size)] = quantity(count * size)
 	}
 	pids, err := maxPIDs(root)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Allocatable returns the allocatable resources of the node.
@@ -73,7 +73,7 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 		return h, true
 	}
 	// The functions of Config are called without mu.
-	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
+	fresh := &held{busy: newTurn(), class: podspec.QOSClass(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
 	fresh.name = podName(m.cfg.Root, fresh.class, string(pod.UID))
 	m.mu.Lock()
 	defer m.mu.Unlock()

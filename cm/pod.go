@@ -7,9 +7,7 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
 	"github.com/kubeparts/kubeparts/internal/podspec"
-	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
 // A Policy determines the resources of the cgroups of pods.
@@ -62,7 +60,7 @@ func (p Policy) period() int64 {
 // PodResources returns the resources of the cgroup of a pod. Absent limits are set
 // explicitly, so that an existing cgroup is corrected.
 func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
-	class := qos.Class(pod)
+	class := podspec.QOSClass(pod)
 	requests, limits := podTotals(pod)
 	r := p.withoutQuota(pod, p.compute(class, requests, limits))
 	r.Pids = new(int64(cgroups.Unlimited))
@@ -75,7 +73,7 @@ func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 			r.HugePages[size] = 0 // cm-17
 		}
 		for name, q := range limits {
-			if size := hugepages.Size(name); size > 0 {
+			if size := podspec.HugePagesSize(name); size > 0 {
 				if _, ok := r.HugePages[size]; ok {
 					r.HugePages[size] = max(q.Value(), 0)
 				}
@@ -105,9 +103,9 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 	if class == v1.PodQOSBestEffort {
 		return r
 	}
-	r.CPUShares = new(cgroups.Shares(qos.MilliCPU(requests[v1.ResourceCPU])))
+	r.CPUShares = new(cgroups.Shares(podspec.MilliCPU(requests[v1.ResourceCPU])))
 	if limit, ok := limits[v1.ResourceCPU]; ok && !p.NoCPUQuota {
-		if quota := cgroups.Quota(qos.MilliCPU(limit), p.period()); quota > 0 {
+		if quota := cgroups.Quota(podspec.MilliCPU(limit), p.period()); quota > 0 {
 			r.CPUQuota = &quota
 		}
 	}

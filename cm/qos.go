@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // kubepods is the cgroup that contains all pods: the cgroups of QoS classes and of
@@ -26,7 +26,7 @@ func classPart(class v1.PodQOSClass) []string {
 
 // PodName returns the cgroup of a pod.
 func PodName(root cgroups.Name, pod *v1.Pod) cgroups.Name {
-	return podName(root, qos.Class(pod), string(pod.UID))
+	return podName(root, podspec.QOSClass(pod), string(pod.UID))
 }
 
 func podName(root cgroups.Name, class v1.PodQOSClass, uid string) cgroups.Name {
@@ -44,7 +44,7 @@ const mostMemory = 1 << 50 // upper bound of a pod's request
 
 func requestedBy(pod *v1.Pod) podRequest {
 	requests, _ := podTotals(pod)
-	return podRequest{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
+	return podRequest{MilliCPU: podspec.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
 }
 
 // classDemand is what pods request, by class. BestEffort pods request nothing.

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Resize changes one resource of a pod's cgroup, cpu or memory, to the values in after,
@@ -49,7 +49,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 	m.mu.Lock()
 	m.demand.sub(h.class, h.requested)
 	if q, ok := after.Requests[v1.ResourceCPU]; ok && name == v1.ResourceCPU {
-		h.requested.MilliCPU = qos.MilliCPU(q)
+		h.requested.MilliCPU = podspec.MilliCPU(q)
 	}
 	if q, ok := after.Requests[v1.ResourceMemory]; ok && name == v1.ResourceMemory {
 		h.requested.Memory = min(max(q.Value(), 0), mostMemory)

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -18,7 +18,7 @@ func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *runtime.R
 		return nil
 	}
 	onlyMemory := !slices.ContainsFunc(conditions, func(c v1.NodeConditionType) bool { return c != v1.NodeMemoryPressure })
-	if onlyMemory && (qos.Class(pod) != v1.PodQOSBestEffort || qos.Tolerates(pod, memoryPressure)) {
+	if onlyMemory && (podspec.QOSClass(pod) != v1.PodQOSBestEffort || podspec.Tolerates(pod, memoryPressure)) {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(conditions))

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // defaultTransition is how long a condition remains after its threshold was last met.
@@ -132,7 +132,7 @@ func (p Policy) critical(pod *v1.Pod) bool {
 	if p.Critical != nil {
 		return p.Critical(pod)
 	}
-	return qos.IsCritical(pod)
+	return podspec.IsCritical(pod)
 }
 
 // idle reports whether no pod can ever be evicted.

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A Candidate is a pod with the values that it is ranked by.
@@ -170,7 +170,7 @@ func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf
 	res := s.Resource()
 	c := Candidate{
 		Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
-		Priority: qos.Priority(pod),
+		Priority: podspec.Priority(pod),
 	}
 	if res != resourcePIDs {
 		c.Request = request(pod, res)

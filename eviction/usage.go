@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A usageOf function returns a pod's usage of a signal's resource. stats may be nil.
@@ -134,7 +134,7 @@ func request(pod *v1.Pod, name v1.ResourceName) int64 {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		n := add(sidecars, containerRequest(c, name))
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			sidecars = n
 		}
 		most = max(most, n)

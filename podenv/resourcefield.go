@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // ResourceFieldValue returns the value of a resourceFieldRef: a request or limit of a container,
@@ -50,14 +50,14 @@ func isFieldResource(name v1.ResourceName) bool {
 	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
 		return true
 	}
-	return hugepages.Is(name)
+	return podspec.IsHugePages(name)
 }
 
 // defaultLimit returns the limit of a container that sets none: the pod-level limit, else the
 // allocatable amount of the node. Huge pages have no default, because a container without a limit
 // cannot use any.
 func defaultLimit(in Inputs, name v1.ResourceName) resource.Quantity {
-	if hugepages.Is(name) {
+	if podspec.IsHugePages(name) {
 		return resource.Quantity{}
 	}
 	if of := in.Pod.Spec.Resources; of != nil {

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -26,7 +26,7 @@ func (v view) facts(c *v1.Container) facts {
 		if now := instance(v.observed, c.Name); now != nil {
 			f.id, f.startedAt = now.ID, now.StartedAt
 			f.running = now.State == runtime.ContainerRunning
-			f.final = now.State == runtime.ContainerExited && restart.After(v.pod, c, now.ExitCode) == restart.Final
+			f.final = now.State == runtime.ContainerExited && podspec.ActionAfterExit(v.pod, c, now.ExitCode) == podspec.NoRestart
 		}
 		return f
 	}
@@ -42,7 +42,7 @@ func (v view) facts(c *v1.Container) facts {
 		f.startedAt = now.State.Running.StartedAt.Time
 	}
 	if end := now.State.Terminated; end != nil {
-		f.final = restart.After(v.pod, c, end.ExitCode) == restart.Final
+		f.final = podspec.ActionAfterExit(v.pod, c, end.ExitCode) == podspec.NoRestart
 	}
 	return f
 }

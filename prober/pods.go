@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Add sets the probes of a pod to those of its spec: new ones start, removed ones end, and others
@@ -78,7 +78,7 @@ func probedContainers(pod *v1.Pod) []*v1.Container {
 		list = append(list, &pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			list = append(list, c)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -66,7 +66,7 @@ func (p Policy) Plan(pods []*v1.Pod) []Batch {
 // groupOf returns the index of the last of the sorted groups whose priority is not above the
 // pod's; the first group if all are.
 func groupOf(groups []Group, pod *v1.Pod) int {
-	priority := qos.Priority(pod)
+	priority := podspec.Priority(pod)
 	at := 0
 	for i, g := range groups {
 		if g.Priority <= priority {

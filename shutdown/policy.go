@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // maxPropagation is the maximum of Policy.Propagation.
@@ -66,7 +66,7 @@ func NewGroups(total, critical time.Duration) ([]Group, error) {
 	case total == 0:
 		return nil, nil
 	}
-	return []Group{{0, whole(total) - whole(critical)}, {qos.SystemCriticalPriority, whole(critical)}}, nil
+	return []Group{{0, whole(total) - whole(critical)}, {podspec.SystemCriticalPriority, whole(critical)}}, nil
 }
 
 func whole(d time.Duration) time.Duration { return d.Truncate(time.Second) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -101,7 +101,7 @@ func sidecarsLast(t *truth) func(*Entry) string {
 		p := t.pod(e.UID)
 		spec, init := p.container(e.Container.Name)
 		k := p.killing
-		if spec == nil || !init || !restart.Sidecar(spec) || spec.Image != e.Container.Image || k == nil || k.grace == nil ||
+		if spec == nil || !init || !podspec.IsSidecar(spec) || spec.Image != e.Container.Image || k == nil || k.grace == nil ||
 			t.now.Sub(k.at) >= time.Duration(*k.grace)*time.Second {
 			return ""
 		}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -145,7 +145,7 @@ func allStartedOver(t *truth, p *podTruth) string {
 	}
 	for _, exit := range p.ever {
 		spec, init := p.container(exit.Name)
-		if spec == nil || init || exit.State != runtime.ContainerExited || !restart.RestartsAll(spec, exit.ExitCode) || t.now.Sub(exit.FinishedAt) < longestRest {
+		if spec == nil || init || exit.State != runtime.ContainerExited || !podspec.RestartsAll(spec, exit.ExitCode) || t.now.Sub(exit.FinishedAt) < longestRest {
 			continue
 		}
 		for _, c := range p.running() {

@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -51,7 +51,7 @@ func probeLaws() []Invariant {
 // than the results of probes.
 func (p *podTruth) leftAlone() bool {
 	return p.wanted != nil && p.wanted.DeletionTimestamp == nil && p.lives == 1 && p.killing == nil && p.evicted == 0 && !p.changed && !p.removed &&
-		p.wanted.Spec.ActiveDeadlineSeconds == nil && !restart.MayRestartAll(p.spec)
+		p.wanted.Spec.ActiveDeadlineSeconds == nil && !podspec.MayRestartAll(p.spec)
 }
 
 func sickRestarted(t *truth) func(*Entry) string {
@@ -165,7 +165,7 @@ func restReady(t *truth, p *podTruth) string {
 	for c := range containerStatuses(p.said) {
 		spec, init := p.container(c.Name)
 		is := p.newest(c.Name)
-		if spec == nil || init && !restart.Sidecar(spec) || is == nil || is.State != runtime.ContainerRunning || is.ID != c.ContainerID {
+		if spec == nil || init && !podspec.IsSidecar(spec) || is == nil || is.State != runtime.ContainerRunning || is.ID != c.ContainerID {
 			continue
 		}
 		if s := p.probe[probeKey{is.ID, prober.Readiness}]; s != nil && t.now.Sub(s.since) < soon {

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -106,13 +106,13 @@ func restRuns(t *truth, p *podTruth) string {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		n := p.newest(c.Name)
-		if n == nil && !restart.Sidecar(c) && p.succeeded(c.Name) {
+		if n == nil && !podspec.IsSidecar(c) && p.succeeded(c.Name) {
 			continue
 		}
 		if why := overdue(t, p, c, n); why != "" {
 			return why
 		}
-		if n == nil || !restart.Sidecar(c) && (n.State != runtime.ContainerExited || n.ExitCode != 0) {
+		if n == nil || !podspec.IsSidecar(c) && (n.State != runtime.ContainerExited || n.ExitCode != 0) {
 			return "" // those after it wait
 		}
 	}
@@ -165,7 +165,7 @@ func (p *podTruth) succeeded(name string) bool {
 // overdue reports what is wrong with a container that should run if it can.
 func overdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerStatus) string {
 	soon := time.Minute
-	if restart.MayRestartAll(p.wanted) {
+	if podspec.MayRestartAll(p.wanted) {
 		soon = longestRest // it may rest, and be removed already
 	}
 	switch {

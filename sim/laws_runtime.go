@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -78,7 +78,7 @@ func oneReadySandbox(t *truth) func(*Entry) string {
 }
 
 func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
-	if p.spec != nil && restart.MayRestartAll(p.spec) {
+	if p.spec != nil && podspec.MayRestartAll(p.spec) {
 		return "" // all may start over
 	}
 	// One that was to be restarted for its probe is, however it exits meanwhile (rt-48).
@@ -89,7 +89,7 @@ func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
 		return ""
 	}
 	if p.spec.Spec.RestartPolicy != v1.RestartPolicyNever || slices.ContainsFunc(p.spec.Spec.Containers, func(c v1.Container) bool {
-		return restart.Restartable(p.spec, &c) // it keeps the pod going
+		return podspec.Restartable(p.spec, &c) // it keeps the pod going
 	}) {
 		return ""
 	}
@@ -127,9 +127,9 @@ func initOrder(t *truth) func(*Entry) string {
 				switch {
 				case init.Name == c.Name:
 					return ""
-				case restart.Sidecar(init) && !started[k]:
+				case podspec.IsSidecar(init) && !started[k]:
 					return fmt.Sprintf("%s was started before sidecar %s", c.Name, init.Name)
-				case !restart.Sidecar(init) && !succeeded[k]:
+				case !podspec.IsSidecar(init) && !succeeded[k]:
 					return fmt.Sprintf("%s was started before init container %s had succeeded", c.Name, init.Name)
 				}
 			}
@@ -140,7 +140,7 @@ func initOrder(t *truth) func(*Entry) string {
 
 // backOff counts the crashes that everybody can know of: those in this sandbox.
 func backOff(p *podTruth, c *runtime.ContainerStatus) string {
-	if p.spec != nil && restart.MayRestartAll(p.spec) || len(p.grants) > 1 {
+	if p.spec != nil && podspec.MayRestartAll(p.spec) || len(p.grants) > 1 {
 		return "" // what starts over, or has been resized (rt-89), does so without a rest
 	}
 	before, crashes := p.before(c), 0

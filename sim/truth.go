@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -250,8 +250,8 @@ func (p *podTruth) final(c *runtime.ContainerStatus) bool {
 	if spec == nil || c.State != runtime.ContainerExited {
 		return false
 	}
-	if init && !restart.Sidecar(spec) && c.ExitCode == 0 {
+	if init && !podspec.IsSidecar(spec) && c.ExitCode == 0 {
 		return true
 	}
-	return restart.After(p.spec, spec, c.ExitCode) == restart.Final
+	return podspec.ActionAfterExit(p.spec, spec, c.ExitCode) == podspec.NoRestart
 }

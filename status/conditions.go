@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -62,7 +62,7 @@ func computeConditions(f conditionFacts) []v1.PodCondition {
 		ready,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
-	if restart.MayRestartAll(f.Pod) {
+	if podspec.MayRestartAll(f.Pod) {
 		own = append(own, restarting(&f))
 	}
 	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(f.Resize)+len(own))
@@ -158,7 +158,7 @@ func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		}
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			ask(c.Name, s.InitContainerStatuses)
 		}
 	}
@@ -222,7 +222,7 @@ func initialized(f *conditionFacts) v1.PodCondition {
 		switch st := find(s.InitContainerStatuses, ic.Name); {
 		case st == nil:
 			unknown = append(unknown, ic.Name)
-		case restart.Sidecar(ic) && (st.Started == nil || !*st.Started), !restart.Sidecar(ic) && !st.Ready:
+		case podspec.IsSidecar(ic) && (st.Started == nil || !*st.Started), !podspec.IsSidecar(ic) && !st.Ready:
 			incomplete = append(incomplete, ic.Name)
 		}
 	}

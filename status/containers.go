@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -81,7 +81,7 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 	} else if old != nil {
 		vanished(&s, f.Pod, old)
 	}
-	if k == kindInit && !restart.Sidecar(c) && s.State.Waiting != nil && f.Observed != nil {
+	if k == kindInit && !podspec.IsSidecar(c) && s.State.Waiting != nil && f.Observed != nil {
 		presumeDone(&s, f)
 	}
 	explain(&s, f, c, k)
@@ -307,9 +307,9 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 	}
 	if s.State.Running == nil {
 		end := s.State.Terminated
-		return k == kindInit && !restart.Sidecar(c) && end != nil && end.ExitCode == 0, new(false)
+		return k == kindInit && !podspec.IsSidecar(c) && end != nil && end.ExitCode == 0, new(false)
 	}
-	if k == kindInit && !restart.Sidecar(c) {
+	if k == kindInit && !podspec.IsSidecar(c) {
 		return false, new(true) // it has no probes; ready is when it is done
 	}
 	if f.Probes == nil {

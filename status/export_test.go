@@ -1,6 +1,8 @@
 package status
 
-import "github.com/kubeparts/kubeparts/internal/qos"
+import (
+	"github.com/kubeparts/kubeparts/internal/podspec"
+)
 
 type (
 	ConditionFacts = conditionFacts
@@ -15,7 +17,7 @@ var (
 	HasInitialized    = hasInitialized
 	MustWithhold      = mustWithhold
 	Phase             = computePhase
-	QOSClass          = qos.Class
+	QOSClass          = podspec.QOSClass
 	Terminate         = terminatedStatus
 	WithholdPhase     = withholdPhase
 )

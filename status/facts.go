@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -98,7 +98,7 @@ func Compute(f Facts) v1.PodStatus {
 
 	s := v1.PodStatus{
 		ObservedGeneration: max(pod.Generation, prev.ObservedGeneration), // st-43
-		QOSClass:           qos.Class(pod),                               // st-46
+		QOSClass:           podspec.QOSClass(pod),                        // st-46
 		StartTime:          startTime(&f, prev),                          // st-52
 
 		// Of others, and theirs to change (st-76).

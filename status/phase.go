@@ -3,7 +3,7 @@ package status
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -73,7 +73,7 @@ func count(f phaseFacts) tally {
 	var t tally
 	for i := range f.Pod.Spec.InitContainers {
 		c := &f.Pod.Spec.InitContainers[i]
-		if s := find(f.Init, c.Name); restart.Sidecar(c) {
+		if s := find(f.Init, c.Name); podspec.IsSidecar(c) {
 			t.sidecar(s)
 		} else {
 			t.init(f.Pod, c, s)
@@ -160,13 +160,13 @@ func ended(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 // its policies go (rt-33 … rt-35). An init container that succeeded has done
 // its work, whatever the policy says.
 func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerStateTerminated) bool {
-	if end.Reason == restartingAll || restart.RestartsAll(c, end.ExitCode) {
+	if end.Reason == restartingAll || podspec.RestartsAll(c, end.ExitCode) {
 		return true
 	}
-	if init && end.ExitCode == 0 && !restart.Sidecar(c) {
+	if init && end.ExitCode == 0 && !podspec.IsSidecar(c) {
 		return false
 	}
-	return restart.After(pod, c, end.ExitCode) != restart.Final
+	return podspec.ActionAfterExit(pod, c, end.ExitCode) != podspec.NoRestart
 }
 
 // HasInitialized reports whether the init containers of the pod are done in

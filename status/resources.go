@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -25,8 +25,8 @@ func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 			// A request may leave no trace; a limit that is not there is not
 			// in force.
-			actual(&has.Requests, now.Resources.Requests, name, qos.MinCPURequest)
-			if !actual(&has.Limits, now.Resources.Limits, name, qos.MinCPULimit) {
+			actual(&has.Requests, now.Resources.Requests, name, podspec.MinCPURequest)
+			if !actual(&has.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
 				delete(has.Limits, name)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
-	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -28,7 +27,7 @@ func trigger(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	}
 	for c := range podspec.Containers(pod) {
 		now, _ := instances(observed, c.Name)
-		if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && restart.RestartsAll(c, now.ExitCode) {
+		if now != nil && now.SandboxID == sandbox && now.State == runtime.ContainerExited && podspec.RestartsAll(c, now.ExitCode) {
 			return true
 		}
 	}
@@ -57,7 +56,7 @@ func restarting(f *conditionFacts) v1.PodCondition {
 // an exit still asks for that, or did when the condition was last said, or it was
 // said of the container already. Whoever tried to start it since knows better.
 func startsOver(f *Facts, old *v1.ContainerStatus) bool {
-	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !restart.MayRestartAll(f.Pod) {
+	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !podspec.MayRestartAll(f.Pod) {
 		return false
 	}
 	if _, tried := f.Waiting[old.Name]; tried {

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -24,7 +24,7 @@ func (e *transitionError) Error() string {
 // checkTransition returns an error if a terminated container that may not restart has another
 // state in new (rule st-50).
 func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
-	if restart.MayRestartAll(pod) {
+	if podspec.MayRestartAll(pod) {
 		return nil // any container may come back
 	}
 	check := func(c *v1.Container, was, is []v1.ContainerStatus, again func(*v1.ContainerStateTerminated) bool) error {
@@ -39,7 +39,7 @@ func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 		err := check(c, old.InitContainerStatuses, new.InitContainerStatuses, func(end *v1.ContainerStateTerminated) bool {
 			// One that succeeded runs again in a new sandbox, unless the pod
 			// never restarts anything.
-			return restartable(pod, c, true, end) || end.ExitCode == 0 && restart.Policy(pod, c) != v1.RestartPolicyNever
+			return restartable(pod, c, true, end) || end.ExitCode == 0 && podspec.RestartPolicy(pod, c) != v1.RestartPolicyNever
 		})
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -98,7 +98,7 @@ func (h *Handler) containers(pod *v1.Pod, status *v1.PodStatus) (all []page.Cont
 	}
 	for i := range pod.Spec.InitContainers {
 		c, kind := &pod.Spec.InitContainers[i], "init"
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			kind = "sidecar"
 		}
 		add(kind, c, status.InitContainerStatuses)

@@ -3,15 +3,14 @@ package cpu
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // exclusiveCPUs returns the number of exclusive CPUs of the container: its request, if
 // that is a whole number and the pod is Guaranteed (rule cpu-3); otherwise 0. Containers
 // of a pod with pod-level resources have none.
 func exclusiveCPUs(pod *v1.Pod, c *v1.Container) int {
-	if pod.Spec.Resources != nil || qos.Class(pod) != v1.PodQOSGuaranteed {
+	if pod.Spec.Resources != nil || podspec.QOSClass(pod) != v1.PodQOSGuaranteed {
 		return 0
 	}
 	amount, ok := c.Resources.Requests[v1.ResourceCPU]
@@ -31,7 +30,7 @@ func podExclusiveCPUs(pod *v1.Pod) int {
 	sidecars, peak := 0, 0
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			sidecars += exclusiveCPUs(pod, c)
 			peak = max(peak, sidecars)
 		} else {

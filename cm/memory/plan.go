@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // errTooLittle is returned if less memory is free than requested.
@@ -61,7 +61,7 @@ func emptyNodes(m *topology.Machine, reserved map[int]Request) machineMemory {
 		state := &nodeMemory{Memory: map[v1.ResourceName]*memoryTable{}, Group: []int{n.ID}}
 		pages := uint64(0)
 		for size, count := range n.HugePages {
-			kind, bytes := hugepages.Name(size), uint64(size*count)
+			kind, bytes := podspec.HugePagesName(size), uint64(size*count)
 			state.Memory[kind] = table(bytes, reserved[n.ID][kind])
 			pages += bytes
 		}

@@ -5,22 +5,20 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
-	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // exclusiveMemory returns the memory to allocate to the container: its requests, if the
 // pod is Guaranteed (rule mem-3); otherwise nil. Containers of a pod with pod-level
 // resources have none.
 func exclusiveMemory(pod *v1.Pod, c *v1.Container) Request {
-	if pod.Spec.Resources != nil || qos.Class(pod) != v1.PodQOSGuaranteed {
+	if pod.Spec.Resources != nil || podspec.QOSClass(pod) != v1.PodQOSGuaranteed {
 		return nil
 	}
 	var req Request
 	for _, list := range []v1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
 		for kind, amount := range list {
-			if kind != v1.ResourceMemory && !hugepages.Is(kind) || amount.Sign() <= 0 {
+			if kind != v1.ResourceMemory && !podspec.IsHugePages(kind) || amount.Sign() <= 0 {
 				continue
 			}
 			if req == nil {
@@ -39,7 +37,7 @@ func podExclusiveMemory(pod *v1.Pod) Request {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		wants := exclusiveMemory(pod, c)
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			sidecars.add(wants)
 			peak.raise(sidecars)
 			continue

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/memory"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -189,7 +189,7 @@ func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResour
 func (s *Server) pod(pod *v1.Pod) *api.PodResources {
 	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			out.Containers = append(out.Containers, s.container(pod, c.Name))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 const (
@@ -116,7 +116,7 @@ func (r reader) nodes() ([]Node, map[int]int, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		pages, err := hugepages.Read(r.root, hugepages.Dir)
+		pages, err := podspec.ReadHugePages(r.root, podspec.HugePagesDir)
 		return []Node{{MemoryBytes: memory, HugePages: pages}}, nil, err
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (r reader) nodes() ([]Node, map[int]int, error) {
 		if n.MemoryBytes, err = r.memory(dir + "/meminfo"); err != nil {
 			return nil, nil, err
 		}
-		if n.HugePages, err = hugepages.Read(r.root, dir+"/hugepages"); err != nil {
+		if n.HugePages, err = podspec.ReadHugePages(r.root, dir+"/hugepages"); err != nil {
 			return nil, nil, err
 		}
 		if n.Distances, err = r.numbers(dir + "/distance"); err != nil {

@@ -1,12 +1,11 @@
-// Package podspec walks the containers of a pod.
+// Package podspec computes properties of pods from their specs: containers, quality of
+// service class, priority, whether a container restarts, and amounts of CPU and huge pages.
 package podspec
 
 import (
 	"iter"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // Containers yields the init containers of a pod and then its containers, in the
@@ -54,7 +53,7 @@ func Container(pod *v1.Pod, name string) *v1.Container {
 func RunsToCompletion(pod *v1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name {
-			return !restart.Sidecar(c)
+			return !IsSidecar(c)
 		}
 	}
 	return false

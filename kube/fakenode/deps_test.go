@@ -12,7 +12,7 @@ func TestWhatFakeNodesWeigh(t *testing.T) {
 		Package: "kube/fakenode",
 		Max:     630,
 		House: []string{
-			"admission", "agent", "allocation", "cm/cgroups", "cm/state", "internal/checkpoint", "internal/hugepages", "internal/pause", "internal/podfields", "internal/podhttp", "internal/podspec", "internal/qos", "internal/restart", "internal/runonce", "internal/untrusted", "internal/yamljson", "kube/client", "kube/internal/pause", "kube/node",
+			"admission", "agent", "allocation", "cm/cgroups", "cm/state", "internal/checkpoint", "internal/pause", "internal/podfields", "internal/podhttp", "internal/podspec", "internal/runonce", "internal/untrusted", "internal/yamljson", "kube/client", "kube/internal/pause", "kube/node",
 			"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri/plan", "runtime/runtimetest", "status",
 		},
 		Allow: []string{"k8s.io/client-go", "testing"},

@@ -259,7 +259,7 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 	if !b.cfg.Runtime.Processes { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.k.CPUManagerPolicy) == cpu.Static
 		facts.StaticMemory = memory.Policy(b.k.MemoryManagerPolicy) == memory.Static
-		facts.Swaps = rt.facts.Swaps
+		facts.Swaps = rt.facts.MaySwap
 	}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,

@@ -96,7 +96,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if err := adjust("CRI", b.cfg.Adjust.CRI, &cfg); err != nil {
 		return r, err
 	}
-	if err := cfg.Node.DNS.Check(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
+	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
 		b.cfg.Notify(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
 	r.Runtime, err = cri.New(cfg)
@@ -192,7 +192,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	facts.NoCPUQuota = !*k.CPUCFSQuota
 	facts.CPUPeriod = k.CPUCFSQuotaPeriod.Duration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
-	facts.SeccompDefault = deref(k.SeccompDefault)
+	facts.Security.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = deref(k.SingleProcessOOMKill)
 	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
 	facts.MemoryQoS.ThrottlingFactor = *k.MemoryThrottlingFactor

@@ -86,7 +86,7 @@ func TestConfiguredFacts(t *testing.T) { // cm-32 … cm-42
 	assert.Equal(t, 2, facts.CgroupVersion)
 	assert.EqualValues(t, 1<<30, facts.AllocatableMemory)
 	assert.Equal(t, 100*time.Millisecond, facts.CPUPeriod)
-	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.SeccompDefault || facts.SingleProcessOOMKill || facts.MemoryQoS.Enabled)
+	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.Security.SeccompDefault || facts.SingleProcessOOMKill || facts.MemoryQoS.Enabled)
 
 	facts = configuredFacts(podconfig.Node{}, decode(t, `cpuCFSQuota: false
 cpuCFSQuotaPeriod: 20ms
@@ -97,7 +97,7 @@ featureGates: {MemoryQoS: true}
 memoryThrottlingFactor: 0.5
 memoryReservationPolicy: TieredReservation
 `), nil)
-	assert.True(t, facts.NoCPUQuota && facts.Swap.Limited && facts.SeccompDefault && facts.SingleProcessOOMKill && facts.MemoryQoS.Enabled)
+	assert.True(t, facts.NoCPUQuota && facts.Swap.Limited && facts.Security.SeccompDefault && facts.SingleProcessOOMKill && facts.MemoryQoS.Enabled)
 	assert.Equal(t, 20*time.Millisecond, facts.CPUPeriod)
 	assert.InDelta(t, 0.5, facts.MemoryQoS.ThrottlingFactor, 0)
 	assert.Equal(t, podconfig.ReserveTiered, facts.MemoryQoS.Reserve)

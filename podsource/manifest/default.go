@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Default returns a copy of pod with the values that the API server fills in
@@ -75,7 +75,7 @@ func defaultPodResources(pod *v1.Pod) {
 		}
 	}
 	fill(resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}), func(n v1.ResourceName) bool {
-		return !resource.IsSupportedPodLevelResource(n) || hugepages.Is(n)
+		return !resource.IsSupportedPodLevelResource(n) || podspec.IsHugePages(n)
 	})
 	fill(res.Limits, func(n v1.ResourceName) bool { return !resource.IsSupportedPodLevelResource(n) })
 }

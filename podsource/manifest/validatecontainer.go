@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // podFacts is what the checks of one container need of its pod.
@@ -46,7 +46,7 @@ func validateContainers(spec *v1.PodSpec, volumes map[string]*v1.Volume, path *f
 		c, at := &spec.InitContainers[i], path.Child("initContainers").Index(i)
 		errs = append(errs, uniqueLabel(at.Child("name"), c.Name, names)...)
 		errs = append(errs, validateContainer(c, facts, at)...)
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			errs = append(errs, validateProbes(c, facts, at)...)
 			errs = append(errs, validateLifecycle(c.Lifecycle, facts, at.Child("lifecycle"))...)
 			errs = append(errs, conflicts(c.Ports, ports, at.Child("ports"))...)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // What environment variables may show of the pod, and what only files may.
@@ -133,7 +133,7 @@ func validateResourceRef(ref *v1.ResourceFieldSelector, file bool, path *field.P
 	}
 	at := path.Child("resource")
 	kind, name, _ := strings.Cut(ref.Resource, ".")
-	hugePages := (kind == "limits" || kind == "requests") && hugepages.Is(v1.ResourceName(name))
+	hugePages := (kind == "limits" || kind == "requests") && podspec.IsHugePages(v1.ResourceName(name))
 	if !hugePages {
 		if bad := oneOf(at, ref.Resource, fieldResources...); bad != nil {
 			return append(errs, bad...)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podresource "k8s.io/component-helpers/resource"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 func validateResources(r *v1.ResourceRequirements, path *field.Path) (errs field.ErrorList) {
@@ -43,7 +43,7 @@ func validateResources(r *v1.ResourceRequirements, path *field.Path) (errs field
 	huge, base := false, false
 	for _, list := range []v1.ResourceList{r.Limits, r.Requests} {
 		for name := range list {
-			huge = huge || hugepages.Is(name)
+			huge = huge || podspec.IsHugePages(name)
 			base = base || name == v1.ResourceCPU || name == v1.ResourceMemory
 		}
 	}
@@ -112,18 +112,18 @@ func validateQuantity(name v1.ResourceName, q resource.Quantity, path *field.Pat
 	if q.Sign() < 0 {
 		errs = append(errs, field.Invalid(path, q.String(), "must be greater than or equal to 0"))
 	}
-	if (!isNative(name) || hugepages.Is(name)) && q.MilliValue()%1000 != 0 {
+	if (!isNative(name) || podspec.IsHugePages(name)) && q.MilliValue()%1000 != 0 {
 		errs = append(errs, field.Invalid(path, q.String(), "must be an integer"))
 	}
 	return errs
 }
 
 func isNative(name v1.ResourceName) bool {
-	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || hugepages.Is(name)
+	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || podspec.IsHugePages(name)
 }
 
 // overcommittable reports whether more may be promised than there is: not of
 // devices, and not of huge pages.
 func overcommittable(name v1.ResourceName) bool {
-	return isNative(name) && !hugepages.Is(name) || strings.Contains(string(name), "kubernetes.io/")
+	return isNative(name) && !podspec.IsHugePages(name) || strings.Contains(string(name), "kubernetes.io/")
 }

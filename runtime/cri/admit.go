@@ -19,7 +19,7 @@ func (r *Runtime) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if rejection := r.sysctls.Admit(ctx, pod); rejection != nil {
 		return rejection
 	}
-	if rejection := podconfig.AdmitAppArmor(pod, r.cfg.Node.Facts.AppArmor); rejection != nil {
+	if rejection := podconfig.AdmitAppArmor(pod, r.cfg.Node.Facts.Security.AppArmor); rejection != nil {
 		return rejection
 	}
 	if podconfig.AdmitGroups(pod, false) == nil {

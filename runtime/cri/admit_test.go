@@ -24,7 +24,7 @@ func TestAdmitRejectsSettingsThatTheNodeDoesNotHonor(t *testing.T) { // se-3, se
 	reports := func(groups bool) *runtimeapi.StatusResponse {
 		return &runtimeapi.StatusResponse{Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: groups}}
 	}
-	modern := podconfig.Node{Kernel: "6.1.0", AppArmor: true}
+	modern := podconfig.Node{Kernel: "6.1.0", Security: podconfig.Security{AppArmor: true}}
 	down := errors.New("down")
 	for name, tc := range map[string]struct {
 		pod    *v1.Pod

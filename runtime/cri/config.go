@@ -103,7 +103,7 @@ type Node struct {
 
 	// Facts are further properties of the machine; [ReadFacts] reads them on
 	// Linux. A zero AllocatableMemory is taken from Allocatable. An empty
-	// SeccompRoot means the directory seccomp in Dirs.Root.
+	// Security.SeccompDir means the directory seccomp in Dirs.Root.
 	Facts podconfig.Node
 
 	// DNS configures the resolv.conf of containers. New returns an error if it does
@@ -122,8 +122,8 @@ func (n Node) facts(root string) podconfig.Node {
 	if f.AllocatableMemory == 0 {
 		f.AllocatableMemory = n.Allocatable.Memory().Value()
 	}
-	if f.SeccompRoot == "" {
-		f.SeccompRoot = filepath.Join(root, "seccomp")
+	if f.Security.SeccompDir == "" {
+		f.Security.SeccompDir = filepath.Join(root, "seccomp")
 	}
 	return f
 }

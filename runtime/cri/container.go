@@ -17,8 +17,8 @@ import (
 type imageUser = podconfig.User
 
 // input returns the common input of the pod's sandbox and containers.
-func (s *podSync) input(ctx context.Context) (podconfig.Input, error) {
-	in := podconfig.Input{
+func (s *podSync) input(ctx context.Context) (podconfig.PodInput, error) {
+	in := podconfig.PodInput{
 		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.Dirs.Root),
 		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.Providers.CgroupParent(s.pod),
 		ExclusiveCPUs: s.r.exclusiveCPUs(s.pod),
@@ -70,13 +70,13 @@ func (s *podSync) handlerName() (string, error) {
 
 // handler returns the runtime handler of the pod's class, with its features only if the
 // pod depends on them.
-func (s *podSync) handler(ctx context.Context) (podconfig.Handler, error) {
+func (s *podSync) handler(ctx context.Context) (podconfig.RuntimeHandler, error) {
 	name, err := s.handlerName()
-	h := podconfig.Handler{Name: name}
+	h := podconfig.RuntimeHandler{Name: name}
 	if err != nil {
 		return h, err
 	}
-	if !podconfig.AsksHandler(s.pod) {
+	if !podconfig.DependsOnHandler(s.pod) {
 		return h, nil
 	}
 	answer, err := s.r.cfg.Runtime.Status(s.r.quiet(ctx), false)
@@ -103,7 +103,7 @@ func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartC
 	if err != nil {
 		return nil, err
 	}
-	inst := podconfig.Instance{
+	inst := podconfig.ContainerInput{
 		Container: c, RestartCount: restartCount, Image: image, User: user, TargetID: s.targetID(c.Name),
 	}
 	inst.Env = env.EnvVars()
@@ -113,7 +113,7 @@ func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartC
 	if inst.BlockDevices, err = s.devicesOf(c); err != nil {
 		return nil, err
 	}
-	if podconfig.WantsHosts(s.pod, c, s.ips) {
+	if podconfig.NeedsHostsFile(s.pod, c, s.ips) {
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return podconfig.PodDNS{}, err
 	}
-	return r.cfg.Node.DNS.For(pod, host, r.cfg.Node.IPs())
+	return r.cfg.Node.DNS.ForPod(pod, host, r.cfg.Node.IPs())
 }
 
 // recordDNSWarnings records the warnings about a pod's DNS configuration when its sandbox
@@ -32,7 +32,7 @@ func (s *podSync) recordDNSWarnings(dns podconfig.PodDNS) {
 	}
 	for _, w := range dns.Warnings {
 		ref := runtime.PodRef(s.pod)
-		if w.OfNode {
+		if w.ForNode {
 			if s.pod.Spec.NodeName == "" {
 				continue // the node has no name
 			}

@@ -88,5 +88,5 @@ func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19,
 func TestNewRefusesDNSThatNoFileCanHold(t *testing.T) {
 	f := newFake()
 	_, err := cri.New(cri.Config{Runtime: f, Images: f, Name: "fake", Node: cri.Node{DNS: cri.DNS{ClusterDNS: []string{"1 2"}}}})
-	assert.EqualError(t, err, `cri: Config.Node.DNS: ClusterDNS: "1 2" is no address`)
+	assert.EqualError(t, err, `cri: Config.Node.DNS: ClusterDNS: invalid address "1 2"`)
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubeparts/kubeparts/internal/hugepages"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -42,7 +42,7 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	}
 	n.Swap.Controller = n.CgroupVersion != 0 && len(found) > 0
 
-	pages, err := hugepages.Read(root, hugepages.Dir)
+	pages, err := podspec.ReadHugePages(root, podspec.HugePagesDir)
 	if err != nil {
 		return n, fmt.Errorf("cri: %w", err)
 	}
@@ -53,11 +53,11 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 		return n, fmt.Errorf("cri: %w", err)
 	}
 	for _, dir := range throttles {
-		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
+		n.Security.ThermalThrottleDirs = append(n.Security.ThermalThrottleDirs, "/"+dir)
 	}
 	n.Kernel = content(root, "proc/sys/kernel/osrelease")
-	n.AppArmor = strings.HasPrefix(content(root, "sys/module/apparmor/parameters/enabled"), "Y")
-	n.SELinux = seLinux(root)
+	n.Security.AppArmor = strings.HasPrefix(content(root, "sys/module/apparmor/parameters/enabled"), "Y")
+	n.Security.SELinux = seLinux(root)
 	return n, nil
 }
 

@@ -31,7 +31,7 @@ func TestFactsOfAMachine(t *testing.T) { // se-8, cm-34, cm-37, cm-40
 			"sys/devices/system/cpu/cpufreq/thermal_throttle": dir,
 		}, podconfig.Node{
 			MemoryBytes: 16 << 20, CgroupVersion: 2, Swap: podconfig.Swap{Controller: true, Bytes: 2 << 20},
-			HugePageSizes: []int64{64 << 10, 2 << 20, 1 << 30}, ThermalThrottle: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"},
+			HugePageSizes: []int64{64 << 10, 2 << 20, 1 << 30}, Security: podconfig.Security{ThermalThrottleDirs: []string{"/sys/devices/system/cpu/cpu0/thermal_throttle"}},
 		}},
 		"cgroup v2 without swap": {fstest.MapFS{"sys/fs/cgroup/cgroup.controllers": file}, podconfig.Node{CgroupVersion: 2}},
 		"cgroup v1": {fstest.MapFS{
@@ -39,11 +39,11 @@ func TestFactsOfAMachine(t *testing.T) { // se-8, cm-34, cm-37, cm-40
 		}, podconfig.Node{MemoryBytes: 16 << 20, CgroupVersion: 1, Swap: podconfig.Swap{Controller: true, Bytes: 2 << 20}}},
 		"AppArmor": {fstest.MapFS{
 			"sys/module/apparmor/parameters/enabled": {Data: []byte("Y\n")}, "proc/sys/kernel/osrelease": {Data: []byte("6.1.0-18-amd64\n")},
-		}, podconfig.Node{AppArmor: true, Kernel: "6.1.0-18-amd64"}},
+		}, podconfig.Node{Security: podconfig.Security{AppArmor: true}, Kernel: "6.1.0-18-amd64"}},
 		"AppArmor is disabled": {fstest.MapFS{"sys/module/apparmor/parameters/enabled": {Data: []byte("N\n")}}, podconfig.Node{}},
 		"SELinux": {fstest.MapFS{
 			"sys/fs/selinux/enforce": file, "proc/self/attr/current": {Data: []byte("system_u:system_r:unconfined_t:s0\x00")},
-		}, podconfig.Node{SELinux: true}},
+		}, podconfig.Node{Security: podconfig.Security{SELinux: true}}},
 		"SELinux without a policy": {fstest.MapFS{
 			"sys/fs/selinux/enforce": file, "proc/self/attr/current": {Data: []byte("kernel\x00")},
 		}, podconfig.Node{}},

@@ -28,7 +28,7 @@ func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 			return "", err
 		}
 	}
-	content, err := podconfig.Hosts(pod, ips, r.cfg.Node.DNS.ClusterDomain, string(ofNode))
+	content, err := podconfig.HostsFile(pod, ips, r.cfg.Node.DNS.ClusterDomain, string(ofNode))
 	if err != nil {
 		return "", err
 	}

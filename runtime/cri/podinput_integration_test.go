@@ -32,7 +32,7 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	facts, err := cri.ReadFacts(os.DirFS("/"))
 	require.NoError(t, err)
-	facts.SeccompDefault = true
+	facts.Security.SeccompDefault = true
 	facts.Swap.Limited = true
 	facts.MemoryQoS = podconfig.MemoryQoS{Enabled: true, Reserve: podconfig.ReserveTiered}
 	dir := t.TempDir()

@@ -110,7 +110,7 @@ type resizer struct {
 
 // UpdatePodSandboxResources implements [allocation.Actuator].
 func (r *resizer) UpdatePodSandboxResources(ctx context.Context, all v1.ResourceRequirements) error {
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
+	in := podconfig.PodInput{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	return r.r.updateSandbox(ctx, r.sandbox, podconfig.Overhead(in), podconfig.PodResources(in, all))
 }
 
@@ -128,7 +128,7 @@ func (r *resizer) UpdateContainerResources(ctx context.Context, name string, all
 	if inst == nil || spec == nil {
 		return nil
 	}
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
+	in := podconfig.PodInput{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	if err := r.r.updateContainer(ctx, bare(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		if err := m.PreCreate(ctx, s.pod, c, config); err != nil {
 			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
 		}
-		podconfig.MapIDs(config) // for the mounts that Managers added
+		podconfig.AddIDMappings(config) // for the mounts that Managers added
 	}
 	s.trace.begin("CreateContainer", c.Name)
 	var inst *instance

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -148,7 +148,7 @@ func (s *podSync) startAll(ctx context.Context, starts []plan.Start) bool {
 			return false
 		}
 		st := &starts[i]
-		if !s.start(ctx, st) && st.Kind == plan.Init && !restart.Sidecar(st.Container) {
+		if !s.start(ctx, st) && st.Kind == plan.Init && !podspec.IsSidecar(st.Container) {
 			return false
 		}
 	}

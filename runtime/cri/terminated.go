@@ -3,7 +3,7 @@ package cri
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -12,7 +12,7 @@ import (
 // runtime would run it a second time. It writes once per container.
 func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *podCheckpoint {
 	rec := r.checkpoints.get(pod.UID)
-	if restart.MayRestartAll(pod) || runtime.IsStatic(pod) {
+	if podspec.MayRestartAll(pod) || runtime.IsStatic(pod) {
 		// Any container may restart; and the status of static pods is not read back from
 		// the API server.
 		return rec
@@ -20,7 +20,7 @@ func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		newest := status.Container(c.Name)
-		if newest == nil || newest.State != runtime.ContainerExited || restart.After(pod, c, newest.ExitCode) != restart.Final {
+		if newest == nil || newest.State != runtime.ContainerExited || podspec.ActionAfterExit(pod, c, newest.ExitCode) != podspec.NoRestart {
 			continue
 		}
 		if code, ok := rec.Terminated[c.Name]; ok && code == newest.ExitCode {

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -212,7 +212,7 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 // turnOf returns the instance.turn of c: 0, or for a sidecar its place from the
 // end of the init containers.
 func turnOf(pod *v1.Pod, c *v1.Container) int {
-	if !restart.Sidecar(c) {
+	if !podspec.IsSidecar(c) {
 		return 0
 	}
 	list := pod.Spec.InitContainers

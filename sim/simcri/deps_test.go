@@ -11,8 +11,8 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "sim/simcri", Max: 450,
 		House: []string{
-			"admission", "agent", "allocation", "cm/cgroups", "imagegc", "internal/checkpoint", "internal/hugepages", "internal/pause", "internal/podfields",
-			"internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet", "internal/restart", "internal/runonce", "internal/singleflight", "internal/untrusted",
+			"admission", "agent", "allocation", "cm/cgroups", "imagegc", "internal/checkpoint", "internal/pause", "internal/podfields",
+			"internal/podhttp", "internal/podspec", "internal/quiet", "internal/runonce", "internal/singleflight", "internal/untrusted",
 			"internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri",
 			"runtime/cri/credentials", "runtime/cri/fakecri", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
 			"runtime/runtimetest", "sim", "sim/timeline", "status", "volume",

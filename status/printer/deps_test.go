@@ -10,7 +10,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "status/printer", Max: 300,
 		House: []string{
-			"internal/checkpoint", "internal/podspec", "internal/qos", "internal/restart", "internal/runonce", "internal/terminal", "runtime", "status",
+			"internal/checkpoint", "internal/podspec", "internal/runonce", "internal/terminal", "runtime", "status",
 		},
 	}.Check(t)
 }

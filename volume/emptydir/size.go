@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
-	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // Size returns the size limit in bytes of a tmpfs of the pod: the least of the node's allocatable memory,
@@ -41,7 +40,7 @@ func memoryLimit(pod *v1.Pod) int64 {
 		if limit == 0 {
 			return 0
 		}
-		if restart.Sidecar(c) {
+		if podspec.IsSidecar(c) {
 			sidecars += limit
 			most = max(most, sidecars)
 			continue

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Backoff says how long a failed pull is not tried again: first Initial, then
-// twice as long each time up to Max, and Initial again if the last failure is
-// longer ago than Forget. Zero values are the kubelet's: 10 s, 5 min, 10 min.
+// Backoff configures the delay between failed pulls of an image for a pod: Initial after the
+// first failure, then twice the last delay up to Max, and Initial again if the last failure
+// is older than Forget. Zero means the kubelet's values: 10 s, 5 min, 10 min.
 type Backoff struct {
 	Initial, Max, Forget time.Duration
 }
 
-// A backoffKey is what a back-off is for (img-7).
+// A backoffKey identifies a back-off: one image of one pod.
 type backoffKey struct {
 	uid   types.UID
 	image string
@@ -25,7 +25,7 @@ type backoffKey struct {
 type failure struct {
 	at    time.Time
 	delay time.Duration
-	with  string // the identity of the credentials
+	with  string // identity of the credentials
 	err   *Error
 }
 
@@ -35,7 +35,7 @@ type backoffs struct {
 	// mu guards the fields below.
 	mu       sync.Mutex
 	failures map[backoffKey]failure
-	swept    time.Time // when they were last looked through for old ones
+	swept    time.Time // last removal of old failures
 }
 
 func newBackoffs(cfg Backoff) (*backoffs, error) {
@@ -49,12 +49,12 @@ func newBackoffs(cfg Backoff) (*backoffs, error) {
 		cfg.Forget = 2 * cfg.Max
 	}
 	if cfg.Initial < 0 || cfg.Max < cfg.Initial || cfg.Forget < 0 {
-		return nil, errors.New("images: Config.Backoff: want 0 < Initial <= Max and 0 < Forget")
+		return nil, errors.New("images: Config.Backoff: must satisfy 0 < Initial <= Max and 0 < Forget")
 	}
 	return &backoffs{cfg: cfg, failures: map[backoffKey]failure{}}, nil
 }
 
-// last returns the last failure of key that is not forgotten yet.
+// last returns the last failure of key if it is not older than Forget.
 func (b *backoffs) last(key backoffKey, now time.Time) (failure, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,11 +63,11 @@ func (b *backoffs) last(key backoffKey, now time.Time) (failure, bool) {
 	return f, ok && now.Sub(f.at) <= b.cfg.Forget
 }
 
-// until is when the pull may be tried again.
+// until returns the end of the back-off.
 func (f failure) until() time.Time { return f.at.Add(f.delay) }
 
-// failed notes a failed pull, and returns when the next may be tried (img-8).
-// Other credentials begin with the initial delay.
+// failed stores a failed pull and returns the end of its back-off. After a change of
+// credentials the delay begins with Initial.
 func (b *backoffs) failed(key backoffKey, with string, err *Error, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,15 +76,15 @@ func (b *backoffs) failed(key backoffKey, with string, err *Error, now time.Time
 	if last, ok := b.failures[key]; ok && last.with == with && now.Sub(last.at) <= b.cfg.Forget {
 		f.delay = min(2*last.delay, b.cfg.Max)
 		if now.Before(last.until()) {
-			f.delay = last.delay // another container of the pod, at the same time
+			f.delay = last.delay // another container of the pod shared the pull
 		}
 	}
 	b.failures[key] = f
 	return f.until()
 }
 
-// sweepLocked drops what is forgotten, so that failures of pods that nobody
-// takes leave of do not add up (img-11).
+// sweepLocked deletes failures older than Forget, so that failures of pods for which Forget
+// was not called do not accumulate.
 func (b *backoffs) sweepLocked(now time.Time) {
 	if now.Sub(b.swept) < b.cfg.Initial {
 		return
@@ -97,7 +97,7 @@ func (b *backoffs) sweepLocked(now time.Time) {
 	}
 }
 
-// forget drops the failures that the function picks.
+// forget deletes the failures for which picks returns true.
 func (b *backoffs) forget(picks func(backoffKey) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,9 +108,8 @@ func (b *backoffs) forget(picks func(backoffKey) bool) {
 	}
 }
 
-// ResetBackoff lets images be pulled at once although pulls of them failed:
-// one image of one pod, every image of a pod if image is empty, or the
-// image for every pod if uid is.
+// ResetBackoff ends the back-off of an image of a pod. An empty image means all images of
+// the pod, an empty uid all pods.
 func (m *Manager) ResetBackoff(uid types.UID, image string) {
 	if name, err := withTag(image); err == nil {
 		image = name
@@ -120,7 +119,7 @@ func (m *Manager) ResetBackoff(uid types.UID, image string) {
 	})
 }
 
-// Forget drops what is remembered of a pod that is gone.
+// Forget deletes the failures of a deleted pod.
 func (m *Manager) Forget(uid types.UID) {
 	m.backoff.forget(func(key backoffKey) bool { return key.uid == uid })
 }

@@ -11,39 +11,37 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Credentials finds what a pod may pull an image with. It is called from many
-// goroutines, at most once for each request: before a pull, and before an image
-// that was pulled with credentials is given to a pod. It may block, and must
-// return when ctx ends.
+// Credentials supplies the credentials with which a pod may pull an image. Lookup is called
+// concurrently, at most once for each Request: before a pull, and before a pod may use an
+// image that was pulled with credentials. It may block, and must return when ctx is done.
 //
-// The answer is in the order in which to try; none means that the image is
-// pulled anonymously (img-14). An answer with an error is used as far as it
-// goes; the error is logged, and told to the user if the pull fails.
+// Credentials are tried in the order of the result; if it is empty, the image is pulled
+// anonymously. Credentials that are returned with an error are used; the error is logged, and
+// is part of the error of the pull if that fails.
 type Credentials interface {
 	Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credential, error)
 }
 
-// A Credential is one that an image may be pulled with. One that is of neither
-// a secret nor a service account is the node's: what was pulled with it, every
-// pod of the node may use.
+// A Credential is a credential for pulling an image. Without a Secret and a ServiceAccount
+// it is the node's: all pods of the node may use images that were pulled with it.
 type Credential struct {
-	// Auth is handed to the runtime. Nil is an anonymous try.
+	// Auth is passed to the runtime. Nil means an anonymous pull.
 	Auth *runtimeapi.AuthConfig
 
-	// Secret it was found in. Nil: in none.
+	// Secret is the pull secret that contains the credential. May be nil.
 	Secret *Object
 
-	// ServiceAccount whose token a credential provider turned into it. Nil:
-	// none was.
+	// ServiceAccount is the service account for whose token a credential provider
+	// returned the credential. May be nil.
 	ServiceAccount *Object
 
-	// Hash tells the content from another one, as a SHA-256 in hex, for
-	// records and back-off. Empty for what changes without anybody's doing,
-	// such as tokens: then only the Secret or ServiceAccount counts.
+	// Hash is the hexadecimal SHA-256 hash of the content, for records and back-off.
+	// Empty for credentials that expire, such as tokens: these are identified by Secret
+	// or ServiceAccount only.
 	Hash string
 }
 
-// String tells whose the credential is, and nothing of its content.
+// String returns the owner of the credential. It contains no secret data.
 func (c Credential) String() string {
 	switch {
 	case c.Secret != nil:
@@ -54,17 +52,17 @@ func (c Credential) String() string {
 	return "credential of the node"
 }
 
-// An Object names a secret or service account.
+// An Object identifies a secret or service account.
 type Object struct {
 	Namespace, Name, UID string
 }
 
-// fingerprint is equal for lists of credentials that a registry cannot tell
-// apart: what is sent, in the same order.
+// fingerprint returns a hash of the data sent to registries, in order. Pulls with the same
+// fingerprint can be shared.
 func fingerprint(creds []Credential) string {
 	h := sha256.New()
 	for _, c := range creds {
-		a := c.Auth // its getters take nil
+		a := c.Auth // may be nil
 		for _, field := range []string{
 			a.GetUsername(), a.GetPassword(), a.GetAuth(), a.GetServerAddress(), a.GetIdentityToken(), a.GetRegistryToken(),
 		} {
@@ -75,8 +73,8 @@ func fingerprint(creds []Credential) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// identity is equal for the credentials of a pod as long as nobody changed them
-// (lq-17). Unlike the fingerprint it does not see tokens that are renewed.
+// identity returns a text that changes if the credentials of a pod are changed. Unlike the
+// fingerprint it does not change if a token is renewed.
 func identity(creds []Credential) string {
 	var parts []string
 	for _, c := range creds {

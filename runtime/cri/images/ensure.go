@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/quiet"
 )
 
-// The reasons of an [Error], which a container shows while it waits.
+// The reasons of an [Error], for a container's waiting state.
 const (
 	InvalidImageName          = "InvalidImageName"
 	ImageInspectError         = "ImageInspectError"
@@ -25,63 +25,62 @@ const (
 
 // A Request asks for one image.
 type Request struct {
-	// Pod that the image is for. Required.
+	// Pod is the pod that uses the image. Required.
 	Pod *v1.Pod
 
-	// Image as the pod's spec names it.
+	// Image is the image reference in the pod's spec.
 	Image string
 
-	// PullPolicy of the container or volume. Empty: PullIfNotPresent. The API
-	// server, and what decodes static manifests, has put in the default, which
-	// depends on the tag.
+	// PullPolicy is the pull policy of the container or volume. Empty means
+	// PullIfNotPresent; the default that depends on the tag is set by the API server and
+	// by package podsource/manifest.
 	PullPolicy v1.PullPolicy
 
-	// Sandbox is handed to the runtime with a pull. Nil: the pod has none yet.
+	// Sandbox is passed to the runtime with a pull. Nil if the pod has no sandbox yet.
 	Sandbox *runtimeapi.PodSandboxConfig
 
-	// RuntimeHandler of the pod's RuntimeClass, for runtimes that keep images
-	// by handler (the kubelet's RuntimeClassInImageCriApi). Empty: they need
-	// not, and it is what a kubelet sends by default.
+	// RuntimeHandler is the handler of the pod's RuntimeClass, for runtimes that store
+	// images by handler (the kubelet's RuntimeClassInImageCriApi). The kubelet sends none
+	// by default.
 	RuntimeHandler string
 
-	// Event takes the events that kubectl describe shows. It must not block.
-	// EnsureAll calls those of its requests from several goroutines. Nil: nobody
-	// reads them.
+	// Event records an event of the pod. It must not block. EnsureAll calls it
+	// concurrently. If nil, events are discarded.
 	Event func(eventType, reason, message string)
 }
 
-// An Image is one that is present.
+// An Image is an image that is present on the node.
 type Image struct {
-	// Spec names it to the runtime, by the ID that it has now, so that a tag
-	// that moves does not mix two images.
+	// Spec references the image by its ID, which does not change if the tag moves.
 	Spec *runtimeapi.ImageSpec
 
 	ID   string
 	Size uint64 // in bytes
 
-	// UID and Username tell who the image runs as: a number, or else a name;
-	// neither for root.
+	// UID or Username is the user that the image specifies. If both are zero, it is
+	// root.
 	UID      *int64
 	Username string
 }
 
-// An Error says why a pod has not got an image.
+// An Error is the error of a request for an image.
 type Error struct {
-	Reason  string    // for the container's waiting state: ErrImagePull, …
-	Message string    // goes with the reason
-	Until   time.Time // it is not tried again before; zero: no such limit
-	Err     error     // what the runtime, or the context, said
+	Reason  string    // one of the constants, for the container's waiting state
+	Message string    // for the container's waiting state
+	Until   time.Time // end of the back-off; zero if there is none
+	Err     error     // the error of the runtime or context
 }
 
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Ensure sees that an image is present, as its pull policy says, and that the
-// pod may use it. The error is an *[Error]; that of a call which was called off
-// unwraps to why ctx ended, and left no trace.
+// Ensure makes an image available to a pod: it pulls the image if the pull policy requires
+// it, or if the pod may not use the present one. It blocks until then. The error is an
+// *[Error]. If ctx is done first, the error unwraps to ctx.Err(), and no event is recorded and
+// no back-off begins.
 //
-// The pulls of one image for several pods with the same credentials are one. It
-// ends early when everybody who waits for it was called off.
+// Concurrent calls for one image with the same credentials share a pull, which is canceled
+// when the contexts of all of them are done.
 func (m *Manager) Ensure(ctx context.Context, req Request) (Image, error) {
 	if req.Pod == nil {
 		return Image{}, &Error{Reason: ErrImagePull, Message: "images: Request.Pod is nil", Err: errors.New("images: Request.Pod is nil")}
@@ -89,7 +88,7 @@ func (m *Manager) Ensure(ctx context.Context, req Request) (Image, error) {
 	if req.Event == nil {
 		req.Event = func(string, string, string) {}
 	}
-	a := &ask{m: m, req: req, info: EnsureInfo{Request: req}}
+	a := &ensureCall{m: m, req: req, info: EnsureInfo{Request: req}}
 	image, failed := a.ensure(quiet.Context(ctx, m.log))
 	var err error
 	if failed != nil {
@@ -102,20 +101,20 @@ func (m *Manager) Ensure(ctx context.Context, req Request) (Image, error) {
 	return image, err
 }
 
-// An ask is a Request that is being answered.
-type ask struct {
+// An ensureCall is the state of one call of Ensure.
+type ensureCall struct {
 	m    *Manager
 	req  Request
 	info EnsureInfo
-	name string // of the image, with a tag
+	name string // of the image, with tag or digest
 	spec *runtimeapi.ImageSpec
 
-	looked  bool // for credentials
-	creds   []Credential
-	credErr error
+	lookedUp bool // whether creds and credErr are set
+	creds    []Credential
+	credErr  error
 }
 
-func (a *ask) ensure(ctx context.Context) (Image, *Error) {
+func (a *ensureCall) ensure(ctx context.Context) (Image, *Error) {
 	name, err := withTag(a.req.Image)
 	if a.name = name; err != nil {
 		a.name = a.req.Image
@@ -125,22 +124,22 @@ func (a *ask) ensure(ctx context.Context) (Image, *Error) {
 		Annotations: a.req.Pod.Annotations, RuntimeHandler: a.req.RuntimeHandler,
 	}
 	if err != nil {
-		return a.unparsable(ctx, err)
+		return a.ensureUnparsable(ctx, err)
 	}
 	if a.req.PullPolicy != v1.PullAlways {
-		image, done, failed := a.present(ctx)
+		image, done, failed := a.usePresent(ctx)
 		if done || failed != nil {
 			return image, failed
 		}
 	}
-	return a.pulled(ctx)
+	return a.pull(ctx)
 }
 
-// unparsable answers for a name that no registry could have (img-1). A runtime
-// whose images are not those of registries may know it.
-func (a *ask) unparsable(ctx context.Context, err error) (Image, *Error) {
+// ensureUnparsable handles a reference that is invalid in registries. The runtime may have an
+// image of that name from another source.
+func (a *ensureCall) ensureUnparsable(ctx context.Context, err error) (Image, *Error) {
 	if image, statusErr := a.m.imageStatus(ctx, a.spec); statusErr == nil && image != nil && a.mayUse(ctx, image) {
-		return a.answer(image), nil
+		return a.newImage(image), nil
 	}
 	if ctx.Err() != nil {
 		return Image{}, canceledError(ctx)
@@ -150,8 +149,9 @@ func (a *ask) unparsable(ctx context.Context, err error) (Image, *Error) {
 	return Image{}, &Error{Reason: InvalidImageName, Message: message, Err: err}
 }
 
-// present answers if the image is there, or may not be pulled (img-2 … img-5).
-func (a *ask) present(ctx context.Context) (image Image, done bool, failed *Error) {
+// usePresent returns the image if it is present and the pod may use it. done is false if it
+// must be pulled.
+func (a *ensureCall) usePresent(ctx context.Context) (image Image, done bool, failed *Error) {
 	found, err := a.m.imageStatus(ctx, a.spec)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -168,7 +168,7 @@ func (a *ask) present(ctx context.Context) (image Image, done bool, failed *Erro
 			message += " and can be accessed by the pod"
 		}
 		a.req.Event(v1.EventTypeNormal, "Pulled", message)
-		return a.answer(found), true, nil
+		return a.newImage(found), true, nil
 	}
 	if ctx.Err() != nil {
 		return image, false, canceledError(ctx)
@@ -181,8 +181,8 @@ func (a *ask) present(ctx context.Context) (image Image, done bool, failed *Erro
 	return image, false, nil
 }
 
-// pulled pulls the image, unless that failed a short time ago (img-7 … img-11).
-func (a *ask) pulled(ctx context.Context) (Image, *Error) {
+// pull pulls the image unless it is in back-off.
+func (a *ensureCall) pull(ctx context.Context) (Image, *Error) {
 	m, key := a.m, backoffKey{a.req.Pod.UID, a.name}
 	if last, ok := m.backoff.last(key, time.Now()); ok && time.Now().Before(last.until()) && !a.changed(ctx, last) {
 		message := fmt.Sprintf("Back-off pulling image %q", a.req.Image)
@@ -206,7 +206,7 @@ func (a *ask) pulled(ctx context.Context) (Image, *Error) {
 	case ctx.Err() != nil && (err != nil || got.err != nil):
 		return Image{}, canceledError(ctx)
 	case got.err != nil && got.missing:
-		// Pulled, and gone or unreadable: the next sync looks again.
+		// No back-off: the next sync inspects the image again.
 		message := fmt.Sprintf("Failed to inspect image %q after its pull: %v", a.req.Image, errorText(got.err))
 		a.req.Event(v1.EventTypeWarning, "InspectFailed", message)
 		return Image{}, &Error{Reason: ImageInspectError, Message: message, Err: got.err}
@@ -215,22 +215,22 @@ func (a *ask) pulled(ctx context.Context) (Image, *Error) {
 	}
 	if m.records != nil {
 		if err := m.records.add(a.name, got.image.Id, got.with(creds), false); err != nil {
-			m.log.Warn("shared pull is not recorded", "image", a.name, "err", err)
+			m.log.Warn("Failed to record credentials of a shared pull, the pod must present them again", "image", a.name, "err", err)
 		}
 	}
 	m.backoff.forget(func(k backoffKey) bool { return k == key })
 	a.req.Event(v1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %v bytes.",
 		a.req.Image, got.took.Truncate(time.Millisecond), max(time.Since(begun), got.took).Truncate(time.Millisecond), got.image.Size))
-	return a.answer(got.image), nil
+	return a.newImage(got.image), nil
 }
 
-// failed tells of a failed pull, and begins or prolongs the back-off.
-func (a *ask) failed(ctx context.Context, key backoffKey, err error) *Error {
+// failed records the event of a failed pull and begins or extends the back-off.
+func (a *ensureCall) failed(ctx context.Context, key backoffKey, err error) *Error {
 	text := errorText(err)
 	reason, message := pullReason(a.req.Image, text)
 	if a.credErr != nil {
-		also := fmt.Sprintf(" (and credentials could not be looked up: %v)", a.credErr)
-		text, message = text+also, message+also
+		lookup := fmt.Sprintf(" (and credentials could not be looked up: %v)", a.credErr)
+		text, message = text+lookup, message+lookup
 	}
 	a.req.Event(v1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", a.req.Image, text))
 	failed := &Error{Reason: reason, Message: message, Err: err}
@@ -238,8 +238,8 @@ func (a *ask) failed(ctx context.Context, key backoffKey, err error) *Error {
 	return failed
 }
 
-// mayUse reports whether the pod may use an image that is there (img-5).
-func (a *ask) mayUse(ctx context.Context, found *runtimeapi.Image) bool {
+// mayUse reports whether the pod may use a present image without a pull.
+func (a *ensureCall) mayUse(ctx context.Context, found *runtimeapi.Image) bool {
 	r := a.m.records
 	if r == nil || a.m.cfg.Verify == NeverVerify {
 		return true
@@ -253,19 +253,19 @@ func (a *ask) mayUse(ctx context.Context, found *runtimeapi.Image) bool {
 		return false
 	}
 	repo := repository(a.name)
-	if record.open(repo) {
+	if record.isPublic(repo) {
 		return true
 	}
-	known, add := record.knows(repo, a.credentials(ctx))
+	matches, add := record.matches(repo, a.credentials(ctx))
 	if add != nil {
 		if err := r.add(a.name, found.Id, add, false); err != nil {
-			a.m.log.Warn("changed pull secret is not recorded", "image", a.name, "err", err)
+			a.m.log.Warn("Failed to record changed pull secret", "image", a.name, "err", err)
 		}
 	}
-	return known
+	return matches
 }
 
-// settle finds out what became of pulls of which nobody knows how they ended.
+// settle determines the outcome of pulls whose result was lost.
 func (m *Manager) settle(ctx context.Context) {
 	for _, image := range m.records.unsettled() {
 		found, err := m.imageStatus(ctx, &runtimeapi.ImageSpec{Image: image})
@@ -273,38 +273,38 @@ func (m *Manager) settle(ctx context.Context) {
 			err = m.records.settle(image, found.GetId(), time.Now())
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.Warn("it is not known how a pull ended", "image", image, "err", err)
+			m.log.Warn("Failed to determine the outcome of an image pull, will retry", "image", image, "err", err)
 		}
 	}
 }
 
-// credentials looks them up, once.
-func (a *ask) credentials(ctx context.Context) []Credential {
-	if a.looked || a.m.cfg.Credentials == nil {
+// credentials returns the pod's credentials. They are looked up once.
+func (a *ensureCall) credentials(ctx context.Context) []Credential {
+	if a.lookedUp || a.m.cfg.Credentials == nil {
 		return a.creds
 	}
-	a.looked = true
+	a.lookedUp = true
 	a.creds, a.credErr = a.m.cfg.Credentials.Lookup(ctx, a.name, a.req.Pod)
 	if a.credErr != nil && ctx.Err() == nil {
-		a.m.log.Warn("credentials could not be looked up", "pod", a.req.Pod.Namespace+"/"+a.req.Pod.Name, "uid", a.req.Pod.UID, "image", a.name, "err", a.credErr)
+		a.m.log.Warn("Failed to look up image pull credentials", "pod", a.req.Pod.Namespace+"/"+a.req.Pod.Name, "podUID", a.req.Pod.UID, "image", a.name, "err", a.credErr)
 	}
 	return a.creds
 }
 
-// changed reports whether the pod has other credentials than at its last
-// failure. If they could not all be looked up, nobody knows.
-func (a *ask) changed(ctx context.Context, last failure) bool {
+// changed reports whether the pod's credentials changed since the last failure. It returns
+// false if they could not all be looked up.
+func (a *ensureCall) changed(ctx context.Context, last failure) bool {
 	now := a.identity(ctx)
 	return a.credErr == nil && now != last.with
 }
 
-// identity tells whose credentials a back-off is for (lq-17).
-func (a *ask) identity(ctx context.Context) string {
+// identity returns the identity of the pod's credentials.
+func (a *ensureCall) identity(ctx context.Context) string {
 	return identity(a.credentials(ctx))
 }
 
-// answer names the image by the ID that it has now.
-func (a *ask) answer(found *runtimeapi.Image) Image {
+// newImage returns an Image that is referenced by ID.
+func (a *ensureCall) newImage(found *runtimeapi.Image) Image {
 	image := Image{
 		ID: found.Id, Size: found.Size, Username: found.Username,
 		Spec: &runtimeapi.ImageSpec{
@@ -318,7 +318,7 @@ func (a *ask) answer(found *runtimeapi.Image) Image {
 	return image
 }
 
-// lookUp returns the image, or nil if it is not present.
+// imageStatus returns the image, nil if it is not present.
 func (m *Manager) imageStatus(ctx context.Context, spec *runtimeapi.ImageSpec) (*runtimeapi.Image, error) {
 	answer, err := m.cfg.Service.ImageStatus(ctx, spec, false)
 	if err != nil {

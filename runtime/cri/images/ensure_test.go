@@ -104,8 +104,8 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 		},
 		"gone after its pull": {
 			image: "img:1", service: &fakeService{may: anybody, vanish: true}, pulls: []string{" img:1"}, dir: true,
-			reason: "ImageInspectError", message: `Failed to inspect image "img:1" after its pull: it is not present`,
-			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning InspectFailed Failed to inspect image "img:1" after its pull: it is not present`},
+			reason: "ImageInspectError", message: `Failed to inspect image "img:1" after its pull: image is not present`,
+			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning InspectFailed Failed to inspect image "img:1" after its pull: image is not present`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,16 +231,16 @@ func TestBadRequestsAndConfigsAreRefused(t *testing.T) {
 	_, err := newManager(t, images.Config{Service: f}).Ensure(t.Context(), images.Request{Image: "img:1"})
 	require.EqualError(t, err, "images: Request.Pod is nil")
 	for want, cfg := range map[string]images.Config{
-		"images: Config.Service is nil":                                                                   {},
-		"images: Config.MaxParallel is -2: use a number of pulls, or Unlimited":                           {Service: f, MaxParallel: -2},
-		"images: Config.Burst is -1":                                                                      {Service: f, Burst: -1},
-		"images: Config.Backoff: want 0 < Initial <= Max and 0 < Forget":                                  {Service: f, Backoff: images.Backoff{Initial: -1}},
-		"images: Config.Verify is AlwaysVerify, but there is no Config.Dir for the records that it needs": {Service: f, Verify: images.AlwaysVerify},
+		"images: Config.Service is nil":                                          {},
+		"images: Config.MaxParallel is -2: must be at least 0, or Unlimited":     {Service: f, MaxParallel: -2},
+		"images: Config.Burst is -1":                                             {Service: f, Burst: -1},
+		"images: Config.Backoff: must satisfy 0 < Initial <= Max and 0 < Forget": {Service: f, Backoff: images.Backoff{Initial: -1}},
+		"images: Config.Verify is AlwaysVerify, which requires Config.Dir":       {Service: f, Verify: images.AlwaysVerify},
 		`images: Config.Verify "Sometimes" is none of NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages, AlwaysVerify`: {
 			Service: f, Dir: "d", Verify: "Sometimes"},
 		"images: Config.VerifyAllowlist is for NeverVerifyAllowlistedImages; Config.Verify is NeverVerifyPreloadedImages": {
 			Service: f, Dir: "d", VerifyAllowlist: []string{"img"}},
-		`images: Config.VerifyAllowlist: "img:1": an entry has neither tag nor digest`: {
+		`images: Config.VerifyAllowlist: "img:1": an entry must not have a tag or digest`: {
 			Service: f, Dir: "d", Verify: images.NeverVerifyAllowlistedImages, VerifyAllowlist: []string{"img:1"}},
 		`images: Config.VerifyAllowlist: "reg.example/*/app": the only wildcard is /* at the end`: {
 			Service: f, Dir: "d", Verify: images.NeverVerifyAllowlistedImages, VerifyAllowlist: []string{"reg.example/*/app"}},

@@ -12,126 +12,120 @@ import (
 	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
-// Unlimited, as Config.MaxParallel, lets any number of pulls run at once.
+// Unlimited is the value of Config.MaxParallel for any number of concurrent pulls.
 const Unlimited = -1
 
 // Config configures a [Manager].
 type Config struct {
-	// Service is the image service of a CRI runtime. Required. It is called
-	// from many goroutines; its PullImage must return soon after its context
-	// ended, or the pull keeps its turn.
+	// Service is the image service of a CRI runtime. Required. It must be safe for
+	// concurrent use, and its PullImage must return soon after its context is done, because
+	// it counts towards MaxParallel until then.
 	Service internalapi.ImageManagerService
 
-	// Credentials finds what images are pulled with. Nil: every pull is
-	// anonymous.
+	// Credentials supplies pull credentials. If nil, all pulls are anonymous.
 	Credentials Credentials
 
-	// MaxParallel is how many images are pulled at once (img-13). 0 and 1: one
-	// after the other, in the order asked for, as the kubelet does by default.
-	// Unlimited: no bound, as a kubelet with serializeImagePulls false.
+	// MaxParallel is the maximum number of concurrent pulls. Zero and 1 mean one pull at a
+	// time, in the order of the requests, as the kubelet does by default; Unlimited means
+	// no limit, as in a kubelet with serializeImagePulls: false.
 	MaxParallel int
 
-	// QPS is how many pulls a second may be begun, each try of a credential
-	// counted, once Burst of them were begun at once. 0: 5; negative: no
-	// limit. What is over the limit waits.
+	// QPS is the maximum number of pulls that begin per second after a burst of Burst.
+	// Each attempt with a credential counts. Zero means 5; a negative value disables the
+	// limit. Pulls above the limit wait.
 	QPS float64
 
-	// Burst belongs to QPS. 0: 10.
+	// Burst is the number of pulls that may begin at the same time. Zero means 10.
 	Burst int
 
-	// Backoff after failed pulls.
+	// Backoff configures the back-off after failed pulls.
 	Backoff Backoff
 
-	// Dir holds the records of pulls, in directories pulling and pulled and in
-	// the kubelet's format (KEP-2535), so that an agent that takes a node over
-	// from a kubelet, or hands it back, knows who may use which image. The
-	// kubelet's is /var/lib/kubelet/image_manager. It is made at the first
-	// pull. Empty: no records are kept, and who may use an image that is there
-	// is not asked, as the kubelet did before 1.35.
+	// Dir is the directory of the records of pulls, which determine the pods that may use
+	// an image. It has the kubelet's format (KEP-2535), so that an agent can replace a
+	// kubelet and the reverse; the kubelet's directory is /var/lib/kubelet/image_manager.
+	// It is created by the first pull. If empty, no records are stored, and all pods may
+	// use all present images, as in the kubelet before 1.35.
 	Dir string
 
-	// Verify says which images that are there have to be pulled anew by a pod
-	// that has not shown its credentials yet (img-5). Empty:
-	// NeverVerifyPreloadedImages if there is a Dir, as the kubelet, or else
-	// NeverVerify.
+	// Verify selects the present images that a pod must pull again if it has not presented
+	// credentials for them. Empty means NeverVerifyPreloadedImages, as in the kubelet, if
+	// Dir is set, else NeverVerify.
 	Verify VerifyPolicy
 
-	// VerifyAllowlist belongs to NeverVerifyAllowlistedImages: repositories
-	// without tag or digest, such as "registry.example/org/app", or all below a
-	// path, such as "registry.example/org/*".
+	// VerifyAllowlist are the repositories of NeverVerifyAllowlistedImages, without tag or
+	// digest: "registry.example/org/app", or "registry.example/org/*" for all in a path.
 	VerifyAllowlist []string
 
 	// RefuseOverQPS fails a pull that exceeds QPS with "pull QPS exceeded", and backs
 	// off, as the kubelet does. If false, the pull waits.
 	RefuseOverQPS bool
 
-	// Logger, nil discards.
+	// Logger receives log messages. If nil, they are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks observe pulls and requests.
 	Hooks Hooks
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
+// Hooks are called synchronously and must not block. They are called concurrently. Any may be
+// nil.
 type Hooks struct {
-	// Waiting is called when a pull has to wait for its turn.
+	// Waiting is called when a pull must wait because of Config.MaxParallel.
 	Waiting func(WaitInfo)
 
-	// Pulled is called after each pull, also one that failed. A pull that many
-	// pods share is one.
+	// Pulled is called once after each pull, whether it succeeded or failed and however
+	// many pods share it.
 	Pulled func(PullInfo)
 
-	// Ensured is called after each call of Ensure, also those that EnsureAll
-	// and EnsureVolumes make.
+	// Ensured is called after each request, also those of EnsureAll and EnsureVolumes.
 	Ensured func(EnsureInfo)
 }
 
-// A WaitInfo tells of a pull that waits for others.
+// A WaitInfo describes a pull that waits for others.
 type WaitInfo struct {
 	Image string
-	Pod   *v1.Pod // whose request began it
+	Pod   *v1.Pod // of the request that began the pull
 }
 
-// A PullInfo tells of a pull that has ended.
+// A PullInfo describes a completed pull.
 type PullInfo struct {
 	Image  string
-	Pod    *v1.Pod       // whose request began it
-	Waited time.Duration // for its turn and for the limit of QPS
-	Took   time.Duration // after that
-	Size   uint64        // of the image in bytes; 0 if the pull failed
+	Pod    *v1.Pod       // of the request that began the pull
+	Waited time.Duration // because of MaxParallel and QPS
+	Took   time.Duration // without Waited
+	Size   uint64        // of the image in bytes; zero if the pull failed
 	Err    error
 }
 
-// An EnsureInfo tells of an image that was asked for.
+// An EnsureInfo describes a completed request.
 type EnsureInfo struct {
 	Request Request
-	Present bool // it was there already; not looked at for PullAlways
-	Pulled  bool // a pull was made, or shared
+	Present bool // the image was present; not inspected for PullAlways
+	Pulled  bool // the image was pulled for this request or a concurrent one
 	Err     error
 }
 
-// A Manager sees that the images of pods are present. Its methods may be called
-// from many goroutines.
+// A Manager makes the images of pods available. Safe for concurrent use.
 type Manager struct {
 	cfg     Config
 	log     *slog.Logger
 	verify  verifier
-	records *records // nil: none are kept
+	records *records // nil if none are stored
 	backoff *backoffs
 	limit   *limiter
-	turns   chan struct{} // holds a token per pull under way; nil: no bound
+	turns   chan struct{} // holds a token per pull; nil if unlimited
 	pulls   singleflight.Group[pullResult]
 }
 
-// New returns a Manager for cfg, or an error if it lacks something. It calls
-// nothing and touches no file.
+// New returns a Manager for cfg. It returns an error if cfg is invalid. It makes no calls and
+// accesses no files.
 func New(cfg Config) (*Manager, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("images: Config.Service is nil")
 	}
 	if cfg.MaxParallel < Unlimited {
-		return nil, fmt.Errorf("images: Config.MaxParallel is %d: use a number of pulls, or Unlimited", cfg.MaxParallel)
+		return nil, fmt.Errorf("images: Config.MaxParallel is %d: must be at least 0, or Unlimited", cfg.MaxParallel)
 	}
 	if cfg.Burst < 0 {
 		return nil, fmt.Errorf("images: Config.Burst is %d", cfg.Burst)
@@ -146,7 +140,7 @@ func New(cfg Config) (*Manager, error) {
 		}
 	}
 	if cfg.Dir == "" && cfg.Verify != NeverVerify {
-		return nil, fmt.Errorf("images: Config.Verify is %s, but there is no Config.Dir for the records that it needs", cfg.Verify)
+		return nil, fmt.Errorf("images: Config.Verify is %s, which requires Config.Dir", cfg.Verify)
 	}
 	verify, err := newVerifier(cfg.Verify, cfg.VerifyAllowlist)
 	if err != nil {

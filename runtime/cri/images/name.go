@@ -7,8 +7,8 @@ import (
 	"github.com/distribution/reference"
 )
 
-// withTag returns the image with the default tag if it has neither tag nor
-// digest, and otherwise unchanged: no registry is put before it (img-1).
+// withTag adds the default tag to an image reference without tag and digest. It adds no
+// registry.
 func withTag(image string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -20,7 +20,7 @@ func withTag(image string) (string, error) {
 	return image, nil
 }
 
-// repository returns the image without tag and digest, as it was spelled.
+// repository returns the reference without tag and digest, not normalized.
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
@@ -29,9 +29,8 @@ func repository(image string) string {
 	return image
 }
 
-// fullName returns the repository with registry and path, so that different
-// spellings of one compare equal: busybox is docker.io/library/busybox. What is
-// no name of an image is returned as it is.
+// fullName returns the normalized repository, docker.io/library/busybox for busybox. An
+// invalid one is not changed.
 func fullName(repository string) string {
 	named, err := reference.ParseNormalizedNamed(repository)
 	if err != nil {

@@ -122,7 +122,7 @@ func (m *Manager) try(ctx context.Context, j pullRequest, l *pullResult) (unsure
 		l.waited += time.Since(begun)
 		if err == nil {
 			_, err = m.cfg.Service.PullImage(ctx, j.spec, c.Auth, j.sandbox)
-			unsure = unsure || err != nil && (ctx.Err() != nil || lostAnswer(err))
+			unsure = unsure || err != nil && (ctx.Err() != nil || mayHaveSucceeded(err))
 		}
 		if err == nil {
 			if l.used = i; len(j.creds) == 0 {
@@ -130,7 +130,7 @@ func (m *Manager) try(ctx context.Context, j pullRequest, l *pullResult) (unsure
 			}
 			l.image, l.err = m.imageStatus(ctx, j.spec)
 			if l.err == nil && l.image == nil {
-				l.err = errors.New("it is not present")
+				l.err = errors.New("image is not present")
 			}
 			l.missing = l.err != nil
 			return false

@@ -335,18 +335,6 @@ func TestImagesThatAreVolumes(t *testing.T) {
 		assert.Equal(t, "InvalidImageName", why(t, results["nothing"].Err))
 		assert.Len(t, seen.take(), 6)
 
-		mounts := func(names ...string) *v1.Container {
-			c := new(v1.Container)
-			for _, name := range names {
-				c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: name})
-			}
-			return c
-		}
-		assert.NoError(t, images.VolumeError(mounts(), results))
-		assert.NoError(t, images.VolumeError(mounts("empty", "data"), results))
-		assert.Equal(t, "ErrImageNeverPull", why(t, images.VolumeError(mounts("data", "local", "absent"), results)))
-		assert.NoError(t, images.VolumeError(mounts("data"), nil))
-
 		results = m.EnsureVolumes(t.Context(), images.Request{Pod: pod})
 		require.NoError(t, results["data"].Err)
 		assert.Equal(t, "ImagePullBackOff", why(t, results["absent"].Err))

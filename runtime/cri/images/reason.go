@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// pullReason returns the waiting reason and message of a failed pull (img-9).
+// pullReason returns the waiting reason and message of a failed pull, as the kubelet does.
 func pullReason(image, text string) (reason, message string) {
 	for _, r := range []struct{ reason, friendly string }{
 		{RegistryUnavailable, "image pull failed for " + image + " because the registry is unavailable"},
@@ -26,19 +26,18 @@ func pullReason(image, text string) (reason, message string) {
 	return ErrImagePull, text
 }
 
-// calledOff is the answer to somebody whose context ended.
+// canceledError returns the error of a request whose context is done.
 func canceledError(ctx context.Context) *Error {
 	return &Error{Reason: ErrImagePull, Message: ctx.Err().Error(), Err: ctx.Err()}
 }
 
-// A statusError is an error that came over gRPC.
+// A statusError is a gRPC error.
 type statusError interface {
 	error
 	GRPCStatus() *status.Status
 }
 
-// words returns what the runtime said of a failure, without gRPC's prefix
-// (rt-78).
+// errorText returns the text of a runtime's error without the prefix of gRPC.
 func errorText(err error) string {
 	if over, ok := err.(statusError); ok {
 		return over.GRPCStatus().Message()
@@ -52,9 +51,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// lostAnswer reports whether the runtime may have done what it was asked for
-// although the call failed.
-func lostAnswer(err error) bool {
+// mayHaveSucceeded reports whether the operation may have succeeded although the call failed.
+func mayHaveSucceeded(err error) bool {
 	over, ok := errors.AsType[statusError](err)
 	if !ok {
 		return false

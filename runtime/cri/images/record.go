@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// The records of the kubelet's API kubelet.config.k8s.io/v1beta1, as JSON. Those
-// of v1alpha1 differ in the version only.
+// The records have the JSON format of the kubelet's API kubelet.config.k8s.io/v1beta1. That of
+// v1alpha1 differs in the version only.
 const (
 	recordGroup   = "kubelet.config.k8s.io/"
 	recordVersion = recordGroup + "v1beta1"
@@ -25,16 +25,16 @@ const (
 	pulledKind    = "ImagePulledRecord"
 )
 
-// An intent says that a pull of the image was begun.
+// An intent records that a pull of the image began.
 type intent struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
 	Image      string `json:"image"`
 }
 
-// A pulledRecord says with which credentials an image was pulled, by the
-// repository it was pulled from as the pod spelled it. With none, and without
-// nodePodsAccessible, everybody has to show theirs.
+// A pulledRecord records the credentials with which an image was pulled, by repository as
+// spelled in the pod. Without any and without nodePodsAccessible, all pods must present
+// credentials.
 type pulledRecord struct {
 	Kind              string                 `json:"kind"`
 	APIVersion        string                 `json:"apiVersion"`
@@ -43,7 +43,7 @@ type pulledRecord struct {
 	CredentialMapping map[string]pullerProof `json:"credentialMapping"`
 }
 
-// A pullerProof is what a repository let an image go for.
+// A pullerProof records the credentials that a repository accepted.
 type pullerProof struct {
 	Secrets            []secretProof  `json:"kubernetesSecrets,omitempty"`
 	ServiceAccounts    []accountProof `json:"kubernetesServiceAccounts,omitempty"`
@@ -63,15 +63,15 @@ type accountProof struct {
 	Name      string `json:"name"`
 }
 
-func (s secretProof) is(o *Object) bool {
+func (s secretProof) isOf(o *Object) bool {
 	return s.UID == o.UID && s.Namespace == o.Namespace && s.Name == o.Name
 }
 
-// maxProofs bounds what is added to a repository's proofs without a pull.
+// maxProofs limits the proofs of a repository that are added without a pull.
 const maxProofs = 100
 
-// of returns the proof of a repository, however it is spelled.
-func (r *pulledRecord) of(repository string) (key string, p pullerProof) {
+// proof returns the proof of a repository in any spelling.
+func (r *pulledRecord) proof(repository string) (key string, p pullerProof) {
 	if p, ok := r.CredentialMapping[repository]; ok {
 		return repository, p
 	}
@@ -83,17 +83,17 @@ func (r *pulledRecord) of(repository string) (key string, p pullerProof) {
 	return repository, pullerProof{}
 }
 
-// open reports whether every pod of the node may use the image.
-func (r *pulledRecord) open(repository string) bool {
-	_, p := r.of(repository)
+// isPublic reports whether all pods of the node may use the image.
+func (r *pulledRecord) isPublic(repository string) bool {
+	_, p := r.proof(repository)
 	return p.NodePodsAccessible
 }
 
-// knows reports whether the image was pulled with one of the credentials, and
-// returns the one that has to be added because it is only nearly the same: the
-// secret of before with new content, or its content in another secret.
-func (r *pulledRecord) knows(repository string, creds []Credential) (known bool, add *Credential) {
-	_, p := r.of(repository)
+// matches reports whether the image was pulled with one of the credentials. add is one that
+// must be recorded because it matches partly: the same secret with other content, or the same
+// content in another secret.
+func (r *pulledRecord) matches(repository string, creds []Credential) (matches bool, add *Credential) {
+	_, p := r.proof(repository)
 	for i := range creds {
 		c := &creds[i]
 		if c.ServiceAccount != nil && slices.Contains(p.ServiceAccounts, accountProof(proofOf(c.ServiceAccount))) {
@@ -103,27 +103,27 @@ func (r *pulledRecord) knows(repository string, creds []Credential) (known bool,
 			continue
 		}
 		for _, s := range p.Secrets {
-			same, content := s.is(c.Secret), c.Hash != "" && s.CredentialHash == c.Hash
+			same, content := s.isOf(c.Secret), c.Hash != "" && s.CredentialHash == c.Hash
 			if same && content {
 				return true, nil
 			}
 			if same || content {
-				known, add = true, c
+				matches, add = true, c
 			}
 		}
 	}
 	if len(p.Secrets) > maxProofs {
 		add = nil
 	}
-	return known, add
+	return matches, add
 }
 
 func proofOf(o *Object) accountProof { return accountProof{o.UID, o.Namespace, o.Name} }
 
-// with returns a copy of the record to which the credential is added, or the
-// same record if it has it already. Nil is an anonymous pull.
+// with returns a copy of the record with the credential, or r if it has the credential. Nil
+// means an anonymous pull.
 func (r *pulledRecord) with(repository string, c *Credential) *pulledRecord {
-	key, p := r.of(repository)
+	key, p := r.proof(repository)
 	switch {
 	case p.NodePodsAccessible:
 		return r
@@ -134,7 +134,7 @@ func (r *pulledRecord) with(repository string, c *Credential) *pulledRecord {
 		if slices.Contains(p.Secrets, proof) {
 			return r
 		}
-		p.Secrets = append(slices.DeleteFunc(slices.Clone(p.Secrets), func(s secretProof) bool { return s.is(c.Secret) }), proof)
+		p.Secrets = append(slices.DeleteFunc(slices.Clone(p.Secrets), func(s secretProof) bool { return s.isOf(c.Secret) }), proof)
 	default:
 		if slices.Contains(p.ServiceAccounts, proofOf(c.ServiceAccount)) {
 			return r
@@ -156,10 +156,10 @@ func newPulled(ref string) *pulledRecord {
 	}
 }
 
-// filePrefix begins the name of each record's file.
+// filePrefix is the prefix of the names of record files.
 const filePrefix = "sha256-"
 
-// fileOf is the name of the record of an image or its reference.
+// fileOf returns the name of the record file of an image or image reference.
 func fileOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filePrefix + hex.EncodeToString(sum[:])
@@ -171,7 +171,7 @@ func parsePulled(data []byte) (*pulledRecord, error) {
 		return nil, err
 	}
 	if r.Kind != pulledKind || !strings.HasPrefix(r.APIVersion, recordGroup) || r.ImageRef == "" {
-		return nil, fmt.Errorf("want a %s of %s with an imageRef, have kind %q, apiVersion %q, imageRef %q", pulledKind, recordVersion, r.Kind, r.APIVersion, r.ImageRef)
+		return nil, fmt.Errorf("expected a %s of %s with an imageRef, got kind %q, apiVersion %q, imageRef %q", pulledKind, recordVersion, r.Kind, r.APIVersion, r.ImageRef)
 	}
 	return &r, nil
 }
@@ -182,20 +182,19 @@ func parseIntent(data []byte) (*intent, error) {
 		return nil, err
 	}
 	if i.Kind != intentKind || !strings.HasPrefix(i.APIVersion, recordGroup) || i.Image == "" {
-		return nil, fmt.Errorf("want an %s of %s with an image, have kind %q, apiVersion %q, image %q", intentKind, recordVersion, i.Kind, i.APIVersion, i.Image)
+		return nil, fmt.Errorf("expected an %s of %s with an image, got kind %q, apiVersion %q, image %q", intentKind, recordVersion, i.Kind, i.APIVersion, i.Image)
 	}
 	return &i, nil
 }
 
 func parse(data []byte, into any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return errors.New("it is empty")
+		return errors.New("empty file")
 	}
 	return json.Unmarshal(data, into)
 }
 
-// write replaces a file as a whole, so that a crash leaves the old one or the
-// new one.
+// write replaces a file atomically.
 func write(path string, record any) error {
 	data, err := json.Marshal(record)
 	if err != nil {
@@ -207,8 +206,7 @@ func write(path string, record any) error {
 	return checkpoint.Replace(path, data, 0o600)
 }
 
-// isRecord reports whether a file of that name is a record of ours, and not one
-// half written.
+// isRecord reports whether a file of the name is a record, not a temporary file.
 func isRecord(name string) bool {
 	return strings.HasPrefix(name, filePrefix) && !strings.HasSuffix(name, checkpoint.Temporary)
 }

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// records remembers who pulled what, in files and in memory. It fails safe: a
-// file that cannot be read counts as a pull of which nothing is known, so that
-// the image is pulled again for whoever wants it.
+// records stores the credentials with which images were pulled, in files and in memory. A file
+// that cannot be read counts as a pull with unknown credentials, so pods must pull the image
+// again.
 type records struct {
 	dir string
 	log *slog.Logger
 
-	// mu guards the fields below, and the files.
-	mu     sync.Mutex
-	pulled map[string]*pulledRecord // by image reference, as far as they were asked for
-	under  map[string]int           // pulls under way, by image
-	loose  map[string]time.Time     // intents of pulls of which the end is not known, since when; nil: not read yet
+	// mu guards the fields below and the files.
+	mu      sync.Mutex
+	pulled  map[string]*pulledRecord // by image reference; a cache of the files
+	running map[string]int           // number of pulls in progress, by image
+	lost    map[string]time.Time     // pulls with unknown outcome, since when, by image; nil before they were read
 }
 
 func newRecords(dir string, log *slog.Logger) *records {
-	return &records{dir: dir, log: log, pulled: map[string]*pulledRecord{}, under: map[string]int{}}
+	return &records{dir: dir, log: log, pulled: map[string]*pulledRecord{}, running: map[string]int{}}
 }
 
 func (r *records) intentFile(image string) string {
@@ -35,55 +35,55 @@ func (r *records) intentFile(image string) string {
 
 func (r *records) pulledFile(ref string) string { return filepath.Join(r.dir, "pulled", fileOf(ref)) }
 
-// begin notes that a pull begins (img-6). Each is followed by one end.
+// begin records that a pull begins. Each call must be followed by one of end.
 func (r *records) begin(image string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.readLooseLocked()
-	r.under[image]++
-	if r.under[image] > 1 || r.isLooseLocked(image) {
+	r.readUnsettledLocked()
+	r.running[image]++
+	if r.running[image] > 1 || r.isUnsettledLocked(image) {
 		return nil
 	}
 	if err := write(r.intentFile(image), intent{Kind: intentKind, APIVersion: recordVersion, Image: image}); err != nil {
-		r.dropLocked(image)
+		r.decrementLocked(image)
 		return fmt.Errorf("failed to record the intent to pull: %w", err)
 	}
 	return nil
 }
 
-// An outcome is how a pull ended.
+// An outcome is the outcome of a pull.
 type outcome int
 
 const (
 	pullFailed  outcome = iota
-	pullDone            // and recorded
-	pullUnknown         // the answer was lost: the image may be there
+	pullDone            // succeeded and was recorded
+	pullUnknown         // the result was lost: the image may be present
 )
 
-// end notes that a pull ended. The intent stays behind if nobody knows how.
+// end records that a pull ended. The intent is kept if the outcome is unknown.
 func (r *records) end(image string, how outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch how {
 	case pullUnknown:
-		r.loose[image] = time.Now()
+		r.lost[image] = time.Now()
 	case pullDone:
-		delete(r.loose, image)
+		delete(r.lost, image)
 	}
-	r.dropLocked(image)
-	if r.under[image] == 0 && !r.isLooseLocked(image) {
+	r.decrementLocked(image)
+	if r.running[image] == 0 && !r.isUnsettledLocked(image) {
 		r.removeLocked(r.intentFile(image))
 	}
 }
 
-func (r *records) dropLocked(image string) {
-	if r.under[image]--; r.under[image] <= 0 {
-		delete(r.under, image)
+func (r *records) decrementLocked(image string) {
+	if r.running[image]--; r.running[image] <= 0 {
+		delete(r.running, image)
 	}
 }
 
-// add notes that the image may be used with a credential; nil is without any.
-// If it was pulled just now, the record says so even if it knew the credential.
+// add records that the image may be used with a credential, nil meaning with none. If pulled is
+// set, the time of the record is updated even if it has the credential.
 func (r *records) add(image, ref string, c *Credential, pulled bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +111,7 @@ func (r *records) putLocked(record *pulledRecord) error {
 	return nil
 }
 
-// get returns what is known of pulls of the image with that reference; nil if
-// there was none. Records are not changed, but replaced.
+// get returns the record of the image reference; nil if there is none. Records are immutable.
 func (r *records) get(ref string) *pulledRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +119,8 @@ func (r *records) get(ref string) *pulledRecord {
 }
 
 func (r *records) getLocked(ref string) *pulledRecord {
-	if known := r.pulled[ref]; known != nil {
-		return known
+	if cached := r.pulled[ref]; cached != nil {
+		return cached
 	}
 	path := r.pulledFile(ref)
 	data, err := os.ReadFile(path)
@@ -133,54 +132,53 @@ func (r *records) getLocked(ref string) *pulledRecord {
 		record, err = parsePulled(data)
 	}
 	if err == nil && record.ImageRef != ref {
-		err = fmt.Errorf("it is of %q, its name is that of %q", record.ImageRef, ref)
+		err = fmt.Errorf("imageRef is %q, but the file name is that of %q", record.ImageRef, ref)
 	}
 	if err != nil {
-		r.log.Warn("record of a pull is not readable, credentials have to be shown again", "file", path, "err", err)
+		r.log.Warn("Failed to read record of image pull, pods must present credentials again", "file", path, "err", err)
 		record = newPulled(ref)
 	}
 	r.pulled[ref] = record
 	return record
 }
 
-// pulling reports whether a pull of the image is under way, or one was of which
-// nobody knows the end.
+// pulling reports whether a pull of the image is in progress or has an unknown outcome.
 func (r *records) pulling(image string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.readLooseLocked()
-	return r.under[image] > 0 || r.isLooseLocked(image)
+	r.readUnsettledLocked()
+	return r.running[image] > 0 || r.isUnsettledLocked(image)
 }
 
-// unsettled returns the images whose pulls ended nobody knows how: that of an
-// agent that died, or one that was called off.
+// unsettled returns the images of pulls with unknown outcome: the agent was killed, or the pull
+// was canceled.
 func (r *records) unsettled() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.readLooseLocked()
+	r.readUnsettledLocked()
 	var images []string
-	for image := range r.loose {
-		if r.under[image] == 0 {
+	for image := range r.lost {
+		if r.running[image] == 0 {
 			images = append(images, image)
 		}
 	}
 	return images
 }
 
-// abandon is how long after the end of a pull a runtime may still go on with it.
-const abandon = time.Hour
+// abandonAfter is the time after a lost pull during which the runtime may still complete it.
+const abandonAfter = time.Hour
 
-// settle makes of an intent a record without credentials if there is an image,
-// with that reference: it came by our doing, and who wants it has to show theirs.
-// An image that is not there may still come.
+// settle replaces the intent of a lost pull with a record without credentials if the image is
+// present with the reference ref: it was pulled by this node, and pods must present
+// credentials. If ref is "", the image may still appear until abandonAfter.
 func (r *records) settle(image, ref string, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since, ok := r.loose[image]
-	if r.under[image] > 0 || !ok {
-		return nil // it is being pulled again, which will tell
+	since, ok := r.lost[image]
+	if r.running[image] > 0 || !ok {
+		return nil // another pull is in progress
 	}
-	if ref == "" && now.Sub(since) < abandon {
+	if ref == "" && now.Sub(since) < abandonAfter {
 		return nil
 	}
 	if ref != "" && r.getLocked(ref) == nil {
@@ -188,30 +186,30 @@ func (r *records) settle(image, ref string, now time.Time) error {
 			return err
 		}
 	}
-	delete(r.loose, image)
+	delete(r.lost, image)
 	r.removeLocked(r.intentFile(image))
 	return nil
 }
 
-func (r *records) isLooseLocked(image string) bool {
-	_, ok := r.loose[image]
+func (r *records) isUnsettledLocked(image string) bool {
+	_, ok := r.lost[image]
 	return ok
 }
 
-// readLooseLocked reads what an agent before us has left.
-func (r *records) readLooseLocked() {
-	if r.loose != nil {
+// readUnsettledLocked reads the intents of an earlier process.
+func (r *records) readUnsettledLocked() {
+	if r.lost != nil {
 		return
 	}
-	r.loose = map[string]time.Time{}
+	r.lost = map[string]time.Time{}
 	dir := filepath.Join(r.dir, "pulling")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.log.Warn("records of pulls under way are not readable", "dir", dir, "err", err)
+		r.log.Warn("Failed to read records of image pulls in progress", "dir", dir, "err", err)
 	}
 	for _, e := range entries {
 		if !isRecord(e.Name()) {
-			continue // not ours, or half written
+			continue // another file, or a temporary one
 		}
 		path := filepath.Join(dir, e.Name())
 		data, err := os.ReadFile(path)
@@ -224,18 +222,18 @@ func (r *records) readLooseLocked() {
 			since = about.ModTime()
 		}
 		if err == nil && fileOf(i.Image) != e.Name() {
-			err = fmt.Errorf("its name is not that of image %q", i.Image)
+			err = fmt.Errorf("the file name is not that of image %q", i.Image)
 		}
 		if err != nil {
-			r.log.Warn("record of a pull under way is not readable and ignored", "file", path, "err", err)
+			r.log.Warn("Ignored unreadable record of image pull in progress", "file", path, "err", err)
 			continue
 		}
-		r.loose[i.Image] = since
+		r.lost[i.Image] = since
 	}
 }
 
-// prune drops records that were last written before the given time, of images
-// that are not among the present ones.
+// prune deletes records of images that are not present and whose last update was before the
+// given time.
 func (r *records) prune(present map[string]bool, before time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,10 +255,10 @@ func (r *records) prune(present map[string]bool, before time.Time) error {
 		}
 		record, err := parsePulled(data)
 		if err != nil {
-			r.log.Warn("record of a pull is not readable and ignored", "file", path, "err", err)
+			r.log.Warn("Ignored unreadable record of image pull", "file", path, "err", err)
 			continue
 		}
-		if present[record.ImageRef] || record.LastUpdatedTime.Add(time.Second).After(before) { // it has whole seconds
+		if present[record.ImageRef] || record.LastUpdatedTime.Add(time.Second).After(before) { // LastUpdatedTime is truncated to seconds
 			continue
 		}
 		if err := os.Remove(path); err != nil {
@@ -277,15 +275,14 @@ func (r *records) prune(present map[string]bool, before time.Time) error {
 
 func (r *records) removeLocked(path string) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.log.Warn("record of a pull under way is not removable", "file", path, "err", err)
+		r.log.Warn("Failed to remove record of image pull in progress", "file", path, "err", err)
 	}
 }
 
-// Prune drops the records of pulls of images that are gone: of those whose IDs
-// are not among present and whose record was last written before the given time,
-// which has to be one before the images were listed. Whoever collects unused
-// images calls it; without it, records of images that are gone stay, and are
-// right again if the image comes back.
+// Prune deletes the records of removed images: those whose IDs are not in present and whose
+// record was last written before the given time, which must be earlier than the listing of
+// present. Image garbage collection should call it. Records that are not pruned remain correct
+// if the image is pulled again.
 func (m *Manager) Prune(present []string, before time.Time) error {
 	if m.records == nil {
 		return nil

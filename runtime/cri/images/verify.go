@@ -7,34 +7,33 @@ import (
 	"github.com/distribution/reference"
 )
 
-// A VerifyPolicy says for which images that are on the node a pod has to have
-// credentials that an image was pulled with before (KEP-2535). If it has none,
-// the image is pulled for it, which shows whether its own credentials will do;
-// with the pull policy Never it does not get the image.
+// A VerifyPolicy selects the present images that a pod may use only with credentials with which
+// they were pulled before (KEP-2535). A pod without these pulls the image again with its own
+// credentials; with the pull policy Never the request fails.
 type VerifyPolicy string
 
 const (
-	// NeverVerify: every pod may use every image that is on the node.
+	// NeverVerify lets all pods use all present images.
 	NeverVerify VerifyPolicy = "NeverVerify"
 
-	// NeverVerifyPreloadedImages: every pod may use images that somebody else
-	// brought to the node.
+	// NeverVerifyPreloadedImages lets all pods use images that were not pulled by a
+	// Manager.
 	NeverVerifyPreloadedImages VerifyPolicy = "NeverVerifyPreloadedImages"
 
-	// NeverVerifyAllowlistedImages: every pod may use those of them that are in
-	// Config.VerifyAllowlist.
+	// NeverVerifyAllowlistedImages lets all pods use images that were not pulled by a
+	// Manager and are in Config.VerifyAllowlist.
 	NeverVerifyAllowlistedImages VerifyPolicy = "NeverVerifyAllowlistedImages"
 
-	// AlwaysVerify: no pod may use an image that was not pulled with
-	// credentials which the pod has, or with none.
+	// AlwaysVerify lets pods use only images that were pulled anonymously or with
+	// credentials that the pod has.
 	AlwaysVerify VerifyPolicy = "AlwaysVerify"
 )
 
-// A verifier decides by a policy.
+// A verifier implements a policy.
 type verifier struct {
 	policy   VerifyPolicy
-	exact    map[string]bool // full names
-	prefixes []string        // of full names, each with a slash at its end
+	exact    map[string]bool // normalized repositories
+	prefixes []string        // of normalized repositories, with a trailing slash
 }
 
 func newVerifier(policy VerifyPolicy, allow []string) (verifier, error) {
@@ -57,7 +56,7 @@ func newVerifier(policy VerifyPolicy, allow []string) (verifier, error) {
 	return v, nil
 }
 
-// allow adds a pattern of the allowlist.
+// allow adds an entry of the allowlist.
 func (v *verifier) allow(pattern string) error {
 	base, wild := strings.CutSuffix(pattern, "/*")
 	if wild && (base == "docker.io" || base == "index.docker.io") {
@@ -66,7 +65,7 @@ func (v *verifier) allow(pattern string) error {
 	}
 	name := base
 	if wild {
-		name += "/x" // a registry alone is not the name of an image
+		name += "/x" // a registry alone is not a valid reference
 	}
 	named, err := reference.ParseNormalizedNamed(name)
 	switch {
@@ -75,7 +74,7 @@ func (v *verifier) allow(pattern string) error {
 	case err != nil:
 		return err
 	case !reference.IsNameOnly(named):
-		return fmt.Errorf("an entry has neither tag nor digest")
+		return fmt.Errorf("an entry must not have a tag or digest")
 	case wild:
 		v.prefixes = append(v.prefixes, strings.TrimSuffix(named.Name(), "x"))
 	default:
@@ -84,16 +83,16 @@ func (v *verifier) allow(pattern string) error {
 	return nil
 }
 
-// required reports whether a pod has to show credentials for an image that is
-// there; ours tells that we pulled it, or tried to.
-func (v *verifier) required(image string, ours bool) bool {
+// required reports whether a pod must present credentials for a present image; pulled reports
+// whether a Manager pulled it or may have.
+func (v *verifier) required(image string, pulled bool) bool {
 	switch v.policy {
 	case NeverVerify:
 		return false
 	case NeverVerifyPreloadedImages:
-		return ours
+		return pulled
 	case NeverVerifyAllowlistedImages:
-		return ours || !v.allowed(fullName(repository(image)))
+		return pulled || !v.allowed(fullName(repository(image)))
 	default:
 		return true
 	}

@@ -3,20 +3,17 @@ package images
 import (
 	"context"
 	"sync"
-
-	v1 "k8s.io/api/core/v1"
 )
 
-// A Result is what came of one Request.
+// A Result is the result of one Request.
 type Result struct {
 	Image Image
 	Err   error // an *Error, or nil
 }
 
-// EnsureAll asks for all of several images, as [Manager.Ensure] for each, and
-// returns when every answer is there, in the order of the requests (lq-15). How
-// many pulls run at once is for Config.MaxParallel to say; where it is one, they
-// run in the order of the requests.
+// EnsureAll calls [Manager.Ensure] concurrently for each request, blocks until all have
+// returned, and returns the results in the order of the requests. Config.MaxParallel limits
+// the concurrent pulls; if it is one, the requests are handled in order.
 func (m *Manager) EnsureAll(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
 	one := func(i int) { results[i].Image, results[i].Err = m.Ensure(ctx, reqs[i]) }
@@ -34,11 +31,10 @@ func (m *Manager) EnsureAll(ctx context.Context, reqs []Request) []Result {
 	return results
 }
 
-// EnsureVolumes asks for the images that are volumes of the pod (img-16), and
-// returns the answers by the volumes' names; nil if it has none. Image and
-// PullPolicy of the request do not count: each volume has its own. A volume
-// without an image fails, and so on: all errors are in the results, since they
-// concern only containers that mount the volume; see [VolumeError].
+// EnsureVolumes requests the images of the pod's image volumes and returns the results by
+// volume name; nil if it has none. Image and PullPolicy of req are ignored: each volume has its
+// own. Errors are in the results, because they affect only the containers that mount the
+// volume.
 func (m *Manager) EnsureVolumes(ctx context.Context, req Request) map[string]Result {
 	if req.Pod == nil {
 		return nil
@@ -61,15 +57,4 @@ func (m *Manager) EnsureVolumes(ctx context.Context, req Request) map[string]Res
 		results[names[i]] = result
 	}
 	return results
-}
-
-// VolumeError returns why the container cannot have one of the volumes that it
-// mounts, the first in its spec; nil if it can have all (img-16).
-func VolumeError(c *v1.Container, volumes map[string]Result) error {
-	for _, mount := range c.VolumeMounts {
-		if err := volumes[mount.Name].Err; err != nil {
-			return err
-		}
-	}
-	return nil
 }

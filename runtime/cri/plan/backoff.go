@@ -16,57 +16,49 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Delays tells how long a container that exits again and again is kept waiting.
-// [Compute] asks it; whoever carries plans out tells it of starts, in
-// its own way. A [Backoff] is one.
+// Delays supplies the delays of crashing containers to [Compute]. [Backoff] implements it.
 type Delays interface {
-	// Peek returns the delay that follows the exit of exited[0], and when it
-	// ends if that is after now (else the zero time). exited are the instances
-	// of c that have exited, newest first; there is at least one. Their restart
-	// counts are relative to Input.First. It is called from the goroutine of Compute, changes nothing, and between two plans of
-	// the same facts its answers are the same.
+	// Peek returns the delay after the exit of exited[0], and its end if that is after
+	// now, else the zero time. exited are the exited instances of c, at least one, newest
+	// first; their restart counts are relative to History.FirstRestartCounts. It is called
+	// on the goroutine of Compute, must not change anything, and must return the same for
+	// the same arguments until the next start of the container.
 	Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.ContainerStatus, now time.Time) (delay time.Duration, until time.Time)
 }
 
-// A Backoff is the table of crash delays of the containers of a node (rt-88 …
-// rt-97). [Compute] reads it, whoever carries plans out tells it of starts. All
-// methods may be called from many goroutines, and on a nil Backoff, which delays
-// nothing.
+// A Backoff is the table of crash delays of the containers of a node (rules rt-88 to
+// rt-97). [Compute] reads it; the caller of Compute reports starts with Started. Safe for
+// concurrent use. A nil Backoff delays nothing.
 //
-// Delays are measured from the end of the last instance and have no jitter:
-// the start is due at that very time (lq-9). An instance that is stopped to be
-// replaced has not ended when its replacement is planned, so that it is the exit
-// before that counts (rt-97).
+// Delays are measured from the end of the last instance and have no jitter. An instance
+// that is stopped to be replaced has not ended when its replacement is planned, so the exit
+// before it counts (rule rt-97).
 //
-// The table is a memory, not a record: what it does not know, because the
-// agent was started anew, it derives from the instances the runtime holds
-// (lq-29), unless it is told not to. [Backoff.Export] makes a record of it.
+// After a restart of the agent the table is empty; delays are then derived from the
+// instances in the runtime, unless BackoffConfig.Forgetful is set.
 type Backoff struct {
 	cfg BackoffConfig
 
 	mu   sync.Mutex
-	pods map[types.UID]map[string]crashes // guarded by mu; inner key: container name, "" for all of the pod
+	pods map[types.UID]map[string]backoffState // guarded by mu; inner key: container name, "" for all of the pod
 }
 
-// crashes is what is known of one container.
-type crashes struct {
-	key     string        // what it was when this was noted (rt-89); "" if nothing was but forgiven
-	delay   time.Duration // that follows the exit of the instance last started
-	started time.Time     // when that one was started
-
-	// forgiven is when its past was last forgiven: what was started before
-	// counts for nothing.
-	forgiven time.Time
+// backoffState is the state of one container.
+type backoffState struct {
+	key     string        // of the spec at the last start (rule rt-89); "" if only resetAt is set
+	delay   time.Duration // after the exit of the instance last started
+	started time.Time     // of that instance
+	resetAt time.Time     // instances started before are ignored
 }
 
-// NewBackoff returns an empty table. A negative duration and a factor below 1
-// are errors.
+// NewBackoff returns an empty table. It returns an error if a duration is negative or the
+// factor is below 1.
 func NewBackoff(cfg BackoffConfig) (*Backoff, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	cfg.fill(&BackoffConfig{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second, Factor: 2})
-	return &Backoff{cfg: cfg, pods: make(map[types.UID]map[string]crashes)}, nil
+	return &Backoff{cfg: cfg, pods: make(map[types.UID]map[string]backoffState)}, nil
 }
 
 // Peek implements [Delays].
@@ -77,73 +69,72 @@ func (b *Backoff) Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.Container
 	p := b.policy(pod, c)
 	last := exited[0]
 	b.mu.Lock()
-	known, ok := b.pods[pod.UID][c.Name]
-	forgiven := b.forgiven(pod.UID, c.Name)
+	entry, ok := b.pods[pod.UID][c.Name]
+	resetAt := b.resetAt(pod.UID, c.Name)
 	b.mu.Unlock()
 	switch {
-	case p.spares(last) || before(last, forgiven):
+	case p.isExempt(last) || startedBefore(last, resetAt):
 		return 0, time.Time{}
-	case !ok || known.key == "":
+	case !ok || entry.key == "":
 		if p.Forgetful {
 			return 0, time.Time{}
 		}
-		known = p.derive(c, exited, forgiven)
-	case known.key != key(pod, c):
-		return 0, time.Time{} // another image or other resources: it may work now
+		entry = p.derive(c, exited, resetAt)
+	case entry.key != key(pod, c):
+		return 0, time.Time{} // the image or resources changed
 	}
-	if known.delay == 0 || last.FinishedAt.Sub(known.started) > p.Reset { // rt-92
+	if entry.delay == 0 || last.FinishedAt.Sub(entry.started) > p.Reset {
 		return 0, time.Time{}
 	}
-	known.delay = min(known.delay, p.Max) // it may be from a table of other measures
-	until = last.FinishedAt.Add(known.delay)
-	if wait := until.Sub(now); wait <= 0 || wait > 2*known.delay {
-		// Over; or it ended in the future: the clock was set back since, and
-		// waiting for it to catch up could take for ever.
+	entry.delay = min(entry.delay, p.Max) // ForContainer may have lowered Max
+	until = last.FinishedAt.Add(entry.delay)
+	if wait := until.Sub(now); wait <= 0 || wait > 2*entry.delay {
+		// It has passed, or the instance ended in the future: the clock was set back
+		// since, and the back-off could last arbitrarily long.
 		until = time.Time{}
 	}
-	return known.delay, until
+	return entry.delay, until
 }
 
-// Started notes that the start s of a container of pod was made at the given
-// time: a new instance of it was created, whether or not that went on to run.
-// Its exit will be followed by the next delay (rt-91). Telling twice of one
-// start is harmless, and resuming an instance is not a start.
+// Started reports that the start s of a container of pod was carried out at the given
+// time: an instance was created, whether or not it runs. Its exit is followed by the next
+// delay (rule rt-91). Repeated calls for a start have no effect, and neither have calls for
+// a start with Resume set.
 func (b *Backoff) Started(pod *v1.Pod, s Start, at time.Time) {
 	if b == nil || s.Resume != "" || s.Container == nil {
 		return
 	}
 	p := b.policy(pod, s.Container)
-	entry := crashes{key: key(pod, s.Container), started: at}
+	entry := backoffState{key: key(pod, s.Container), started: at}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.pods[pod.UID][s.Name]
-	entry.forgiven = known.forgiven
+	old := b.pods[pod.UID][s.Name]
+	entry.resetAt = old.resetAt
 	switch {
-	case s.Last == nil && known.key == entry.key:
-		entry.delay = known.delay // nothing exited, nothing to punish
-	case s.Last != nil && !p.spares(s.Last):
+	case s.Last == nil && old.key == entry.key:
+		entry.delay = old.delay // no instance has exited
+	case s.Last != nil && !p.isExempt(s.Last):
 		entry.delay = p.after(s.Delay)
 	}
 	b.put(pod.UID, s.Name, entry)
 }
 
-// Reset forgives the named container of a pod, or all of its containers if the
-// name is "", what it has been up to until now: the next exit of what runs, or
-// has run, is followed by no delay, and those after it as if they were the
-// first.
+// Reset ends the back-off of the named container of a pod, or of all its containers if the
+// name is "". The next exit of an instance started before now is followed by no delay, and
+// the sequence of delays begins again.
 func (b *Backoff) Reset(uid types.UID, container string, now time.Time) {
 	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.pods[uid][container]
-	known.forgiven = now
-	b.put(uid, container, known)
+	entry := b.pods[uid][container]
+	entry.resetAt = now
+	b.put(uid, container, entry)
 }
 
-// Forget drops what is known of the pod's containers. Call it when the pod is
-// gone; for a pod that lives on, the delays are then derived.
+// Forget deletes the entries of the pod's containers. It should be called when the pod is
+// deleted; the delays of an existing pod are derived afterwards.
 func (b *Backoff) Forget(uid types.UID) {
 	if b == nil {
 		return
@@ -153,40 +144,40 @@ func (b *Backoff) Forget(uid types.UID) {
 	delete(b.pods, uid)
 }
 
-// ForgetGone drops what is known of the pods that gone picks.
+// ForgetGone deletes the entries of the pods for which gone returns true.
 func (b *Backoff) ForgetGone(gone func(types.UID) bool) {
 	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.pods, func(uid types.UID, _ map[string]crashes) bool { return gone(uid) })
+	maps.DeleteFunc(b.pods, func(uid types.UID, _ map[string]backoffState) bool { return gone(uid) })
 }
 
-// forgiven returns when the container was last forgiven, by name or with its
-// pod. mu is held.
-func (b *Backoff) forgiven(uid types.UID, container string) time.Time {
-	at := b.pods[uid][container].forgiven
-	if all := b.pods[uid][""].forgiven; all.After(at) {
+// resetAt returns the time of the last reset of the container or its pod. The caller must
+// hold mu.
+func (b *Backoff) resetAt(uid types.UID, container string) time.Time {
+	at := b.pods[uid][container].resetAt
+	if all := b.pods[uid][""].resetAt; all.After(at) {
 		at = all
 	}
 	return at
 }
 
-// put sets an entry. mu is held.
-func (b *Backoff) put(uid types.UID, container string, entry crashes) {
+// put sets an entry. The caller must hold mu.
+func (b *Backoff) put(uid types.UID, container string, entry backoffState) {
 	if b.pods[uid] == nil {
-		b.pods[uid] = make(map[string]crashes)
+		b.pods[uid] = make(map[string]backoffState)
 	}
 	b.pods[uid][container] = entry
 }
 
-// before reports whether inst was started before it was forgiven; zero is never.
-func before(inst *runtime.ContainerStatus, forgiven time.Time) bool {
-	return !forgiven.IsZero() && !startOf(inst).After(forgiven)
+// startedBefore reports whether inst was started before the reset, if there was one.
+func startedBefore(inst *runtime.ContainerStatus, resetAt time.Time) bool {
+	return !resetAt.IsZero() && !startOf(inst).After(resetAt)
 }
 
-// startOf returns when the start of inst was made.
+// startOf returns the time at which inst was created, or started if that is unknown.
 func startOf(inst *runtime.ContainerStatus) time.Time {
 	if inst.CreatedAt.IsZero() {
 		return inst.StartedAt
@@ -194,8 +185,8 @@ func startOf(inst *runtime.ContainerStatus) time.Time {
 	return inst.CreatedAt
 }
 
-// key returns what must stay the same for delays to go on: the pod, and the
-// container's name, image and resources (rt-89).
+// key returns a hash of the properties whose change ends a back-off: the pod, and the
+// container's name, image and resources (rule rt-89).
 func key(pod *v1.Pod, c *v1.Container) string {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join([]string{
@@ -204,7 +195,7 @@ func key(pod *v1.Pod, c *v1.Container) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// resources returns the requirements as text: equal ones give equal text.
+// resources returns a canonical text of the requirements.
 func resources(r *v1.ResourceRequirements) string {
 	var s strings.Builder
 	for _, list := range []v1.ResourceList{r.Limits, r.Requests} {

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -201,8 +200,8 @@ func TestBackoffOfTheReducedMaximum(t *testing.T) { // KEP-4603: 1 s to 60 s
 	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60}, waits)
 }
 
-func TestBackoffMaySpareSuccess(t *testing.T) { // rt-95
-	s := newScene(t, running).with(t, plan.BackoffConfig{SpareSuccess: true})
+func TestBackoffMayExemptSuccess(t *testing.T) { // rt-95
+	s := newScene(t, running).with(t, plan.BackoffConfig{ExemptSuccess: true})
 	for range 3 {
 		s.crash(t, time.Second)
 	}
@@ -218,7 +217,7 @@ func TestBackoffMaySpareSuccess(t *testing.T) { // rt-95
 		"start web#7(Exited)":       "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..0",
 		"start web#8(Exited) at 10": "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..-3\nhas web#7 exited=1 ran=-2..0",
 	} {
-		s := newScene(t, "container web\nsandbox s0\n"+text).with(t, plan.BackoffConfig{SpareSuccess: true})
+		s := newScene(t, "container web\nsandbox s0\n"+text).with(t, plan.BackoffConfig{ExemptSuccess: true})
 		assert.Equal(t, name, brief(s.plan()), "derived")
 	}
 }
@@ -232,7 +231,7 @@ func TestBackoffMayDifferByContainer(t *testing.T) {
 		has app#5 exited=1 ran=-5..0
 		has log#5 exited=1 ran=-5..0
 		has web#5 exited=1 ran=-5..0`)
-	s.with(t, plan.BackoffConfig{For: func(pod *v1.Pod, c *v1.Container) *plan.BackoffConfig {
+	s.with(t, plan.BackoffConfig{ForContainer: func(pod *v1.Pod, c *v1.Container) *plan.BackoffConfig {
 		assert.Equal(t, "shop", pod.Name)
 		switch c.Name {
 		case "web":
@@ -301,53 +300,6 @@ func TestBackoffIsReset(t *testing.T) {
 	assert.Equal(t, "start web#10(Exited) at 20", brief(s.plan()))
 	s.backoff.Reset(s.pod.UID, "web", epoch)
 	assert.Equal(t, "start web#10(Exited)", brief(s.plan()))
-}
-
-func TestBackoffCanBeMarshaled(t *testing.T) {
-	s := newScene(t, running)
-	for range 5 {
-		s.crash(t, time.Second)
-	}
-	s.backoff.Reset("u0", "", epoch)
-	text, err := json.Marshal(s.backoff.Export())
-	require.NoError(t, err)
-	s.exit(s.status.Container("web"), 1)
-	s.status.Containers[0].RestartCount = 0 // nothing to derive from
-	want := s.plan().Start[0]
-	require.True(t, want.InBackoff())
-
-	s.forget(t)
-	require.False(t, s.plan().Start[0].InBackoff())
-	var entries []plan.BackoffEntry
-	require.NoError(t, json.Unmarshal(text, &entries))
-	require.Len(t, entries, 2)
-	require.NoError(t, s.backoff.Import(entries))
-	got := s.plan().Start[0]
-	assert.Equal(t, []any{want.Delay, want.NotBefore.UTC()}, []any{got.Delay, got.NotBefore.UTC()})
-	again, err := json.Marshal(s.backoff.Export())
-	require.NoError(t, err)
-	assert.JSONEq(t, string(text), string(again))
-
-	s.with(t, plan.BackoffConfig{Max: 5 * time.Second})
-	require.NoError(t, s.backoff.Import(entries))
-	assert.Equal(t, 5*time.Second, s.plan().Start[0].Delay, "the measures of now hold")
-}
-
-func TestBackoffRejectsInvalidData(t *testing.T) {
-	s := newScene(t, running)
-	good := plan.BackoffEntry{Pod: "u1", Container: "web", Key: "k", Delay: time.Second}
-	for want, bad := range map[string]plan.BackoffEntry{
-		`plan: a back-off entry of container "web" has no pod`:                             {Container: "web"},
-		`plan: a back-off entry of pod u1 has no container`:                                {Pod: "u1", Key: "k"},
-		`plan: the back-off entry of container "web" of pod u1 has a negative delay: -1ns`: {Pod: "u1", Container: "web", Delay: -1},
-	} {
-		assert.EqualError(t, s.backoff.Import([]plan.BackoffEntry{good, bad}), want)
-	}
-	assert.Empty(t, s.backoff.Export(), "all or nothing")
-	var none *plan.Backoff
-	assert.NoError(t, none.Import([]plan.BackoffEntry{good}))
-	assert.Empty(t, none.Export())
-	none.Reset("u1", "", epoch)
 }
 
 func TestBackoffCountsAStartOnce(t *testing.T) {

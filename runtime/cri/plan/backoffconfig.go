@@ -10,46 +10,43 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// BackoffConfig says how long a container that exits again and again is kept
-// waiting.
+// BackoffConfig configures a [Backoff].
 type BackoffConfig struct {
-	// Initial is the first delay. The first restart is immediate; the second
-	// waits for Initial, each further one Factor times as long as the one
-	// before. Zero: 10 s.
+	// Initial is the first delay. The first restart is not delayed; the second is
+	// delayed by Initial, and each further one Factor times as long as the one before.
+	// Zero means 10 s.
 	Initial time.Duration
 
-	// Max is the longest delay. Zero: 300 s. If below Initial, Initial is
-	// lowered to it (rt-93). Long delays spare the node; short ones bring a
-	// container back sooner after what it needs has come back.
+	// Max is the maximum delay. Zero means 300 s. An Initial above Max is lowered to it
+	// (rule rt-93). With a short delay a container recovers sooner once its dependencies
+	// are available; a long one reduces the load on the node.
 	Max time.Duration
 
-	// Reset is the run after which a container counts as healthy, so that the
-	// sequence begins again when it exits. Zero: 600 s.
+	// Reset is the duration of a run after which the sequence begins again. Zero means
+	// 600 s.
 	Reset time.Duration
 
-	// Factor by which delays grow, at least 1. Zero: 2.
+	// Factor multiplies successive delays. It must be at least 1; zero means 2.
 	Factor float64
 
-	// SpareSuccess takes exits with code 0 for no crash: the container is
-	// started again at once, and the sequence begins again. By default they
-	// are delayed like any other (rt-95).
-	SpareSuccess bool
+	// ExemptSuccess exempts exits with code 0: the container is restarted without delay,
+	// and the sequence begins again. By default they are delayed like all others (rule
+	// rt-95).
+	ExemptSuccess bool
 
-	// Forgetful does not derive what the table does not know: after a restart
-	// of the agent all sequences begin again, as the kubelet's do (rt-96,
-	// lq-29).
+	// Forgetful disables deriving the delays of containers without an entry: after a
+	// restart of the agent all sequences begin again, as in the kubelet (rule rt-96).
 	Forgetful bool
 
-	// For returns what holds for one container of a pod in place of this: nil
-	// is nothing else, and what is zero or nonsense (negative, a factor below
-	// 1) in the answer is as here; its For and its Forgetful are not looked
-	// at. It is called for each container with an exited instance in each plan,
-	// from many goroutines: it must be quick and always say the same. Nil: all
-	// are alike.
-	For func(pod *v1.Pod, c *v1.Container) *BackoffConfig
+	// ForContainer returns the configuration of one container; nil means this one.
+	// Fields that are zero or invalid (negative, a factor below 1) are taken from this
+	// one; ForContainer and Forgetful are ignored. It is called concurrently, for each
+	// container with an exited instance in each plan: it must be fast and deterministic.
+	// If nil, all containers have this configuration.
+	ForContainer func(pod *v1.Pod, c *v1.Container) *BackoffConfig
 }
 
-// check returns an error that names what makes no sense.
+// check returns an error for the first invalid field.
 func (p *BackoffConfig) check() error {
 	for _, f := range []struct {
 		name  string
@@ -65,14 +62,14 @@ func (p *BackoffConfig) check() error {
 	return nil
 }
 
-// fill takes what is zero or nonsense from d, and lowers Initial to Max.
+// fill takes zero and invalid fields from d, and lowers Initial to Max.
 func (p *BackoffConfig) fill(d *BackoffConfig) {
 	for _, f := range []struct {
-		value   *time.Duration
-		instead time.Duration
+		value     *time.Duration
+		byDefault time.Duration
 	}{{&p.Initial, d.Initial}, {&p.Max, d.Max}, {&p.Reset, d.Reset}} {
 		if *f.value <= 0 {
-			*f.value = f.instead
+			*f.value = f.byDefault
 		}
 	}
 	if !(p.Factor >= 1) {
@@ -81,12 +78,12 @@ func (p *BackoffConfig) fill(d *BackoffConfig) {
 	p.Initial = min(p.Initial, p.Max)
 }
 
-// policy returns what holds for the container.
+// policy returns the configuration for the container.
 func (b *Backoff) policy(pod *v1.Pod, c *v1.Container) *BackoffConfig {
-	if b.cfg.For == nil {
+	if b.cfg.ForContainer == nil {
 		return &b.cfg
 	}
-	own := b.cfg.For(pod, c)
+	own := b.cfg.ForContainer(pod, c)
 	if own == nil {
 		return &b.cfg
 	}
@@ -96,12 +93,12 @@ func (b *Backoff) policy(pod *v1.Pod, c *v1.Container) *BackoffConfig {
 	return &p
 }
 
-// spares reports whether the exit of inst is not taken for a crash.
-func (p *BackoffConfig) spares(inst *runtime.ContainerStatus) bool {
-	return p.SpareSuccess && inst.ExitCode == 0
+// isExempt reports whether the exit of inst is not followed by a delay.
+func (p *BackoffConfig) isExempt(inst *runtime.ContainerStatus) bool {
+	return p.ExemptSuccess && inst.ExitCode == 0
 }
 
-// after returns the delay that comes after d.
+// after returns the delay that follows d.
 func (p *BackoffConfig) after(d time.Duration) time.Duration {
 	if d == 0 {
 		return p.Initial
@@ -109,7 +106,7 @@ func (p *BackoffConfig) after(d time.Duration) time.Duration {
 	return p.cap(float64(d) * p.Factor)
 }
 
-// nth returns the delay that comes after n restarts.
+// nth returns the delay after n restarts.
 func (p *BackoffConfig) nth(n int32) time.Duration {
 	if n <= 0 {
 		return 0
@@ -117,7 +114,7 @@ func (p *BackoffConfig) nth(n int32) time.Duration {
 	return p.cap(float64(p.Initial) * math.Pow(p.Factor, float64(n-1)))
 }
 
-// cap returns d as a duration, Max at most.
+// cap returns d, or Max if it is shorter.
 func (p *BackoffConfig) cap(d float64) time.Duration {
 	if d < float64(p.Max) {
 		return time.Duration(d)
@@ -125,25 +122,24 @@ func (p *BackoffConfig) cap(d float64) time.Duration {
 	return p.Max
 }
 
-// derive works out what the table would say had it seen every start: as many
-// delays as there were restarts, since the last instance still held that ran
-// long enough to reset the sequence, was spared or forgiven, or was made from
-// another spec. Restarts that nothing is left of are taken for crashes, so the
-// result errs on the long side.
-func (p *BackoffConfig) derive(c *v1.Container, exited []*runtime.ContainerStatus, forgiven time.Time) crashes {
+// derive computes the entry from the exited instances: one delay for each restart since the
+// last instance that ran for Reset, was exempt, was started before resetAt, or was created
+// from another spec. Restarts whose instances were removed count as backoffState, so the delay
+// may be too long but not too short.
+func (p *BackoffConfig) derive(c *v1.Container, exited []*runtime.ContainerStatus, resetAt time.Time) backoffState {
 	last := exited[0]
 	hash := Hash(c)
 	restarts := last.RestartCount
 	for i, inst := range exited {
 		since := last.RestartCount - inst.RestartCount
-		if i > 0 && p.spares(inst) {
+		if i > 0 && p.isExempt(inst) {
 			restarts = since - 1
 			break
 		}
-		if inst.Hash != 0 && inst.Hash != hash || i > 0 && (inst.FinishedAt.Sub(startOf(inst)) > p.Reset || before(inst, forgiven)) {
+		if inst.Hash != 0 && inst.Hash != hash || i > 0 && (inst.FinishedAt.Sub(startOf(inst)) > p.Reset || startedBefore(inst, resetAt)) {
 			restarts = since
 			break
 		}
 	}
-	return crashes{started: startOf(last), delay: p.nth(restarts)}
+	return backoffState{started: startOf(last), delay: p.nth(restarts)}
 }

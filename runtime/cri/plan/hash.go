@@ -6,15 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Hash returns the mark that a container instance carries of the spec it was
-// made from: two specs with different hashes are different definitions (rt-28,
-// rt-30). Only name and image take part: all else of a container cannot be
-// changed, or can be changed while it runs.
+// Hash returns the hash of a container's spec that its instances store. An instance with
+// another hash is replaced (rules rt-28, rt-30). Only name and image are hashed: the other
+// fields are immutable or can be changed while the container runs.
 //
-// The value is the kubelet's since 1.31 (rt-29), so that the containers of a
-// node that was the kubelet's are not restarted, nor the other way round.
+// The value is that of the kubelet since 1.31 (rule rt-29), so containers are not restarted
+// when a node changes from or to the kubelet.
 //
-// It allocates nothing for names and images of plain characters.
+// It does not allocate if name and image need no escapes in JSON.
 func Hash(c *v1.Container) uint64 {
 	var h hasher
 	if plain(c.Image) && plain(c.Name) {
@@ -31,14 +30,14 @@ func Hash(c *v1.Container) uint64 {
 		Name  string `json:"name"`
 	}{c.Image, c.Name})
 	if err != nil {
-		return 0 // cannot happen: two strings. 0 reads as "unknown"
+		return 0 // does not happen with two strings; 0 means unknown
 	}
 	h.open()
 	h.add(string(doc))
 	return h.close()
 }
 
-// plain reports whether s stands in a JSON document as it is.
+// plain reports whether s needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -52,12 +51,11 @@ func plain(s string) bool {
 // prime of FNV-1a.
 const prime = 16777619
 
-// A hasher is an FNV-1a hash of 32 bits in the making. What it is fed is not the
-// document but a printed form of its bytes, "([]uint8)[123 34 …]", an accident of
-// history that the value depends on.
+// A hasher computes a 32-bit FNV-1a hash. Its input is not the document but the form in
+// which the kubelet prints its bytes, "([]uint8)[123 34 …]".
 type hasher struct {
 	sum uint32
-	sep byte // what stands before the next number
+	sep byte // written before the next number
 }
 
 func (h *hasher) write(b byte) { h.sum = (h.sum ^ uint32(b)) * prime }
@@ -69,9 +67,9 @@ func (h *hasher) open() {
 	}
 }
 
-// add feeds the numbers of the bytes of part.
+// add hashes the bytes of part as decimal numbers.
 func (h *hasher) add(part string) {
-	sum, sep := h.sum, h.sep // kept close: this is most of what planning costs
+	sum, sep := h.sum, h.sep // in registers: hashing dominates the cost of Compute
 	for i := range len(part) {
 		b := part[i]
 		sum = (sum ^ uint32(sep)) * prime

@@ -9,41 +9,38 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A history is what the instances of one container say about it.
-//
-// Decisions follow the instances of the current sandbox only: those of former
-// sandboxes tell nothing about what has been done in this one. Numbers
-// run on over all sandboxes.
+// A history summarizes the instances of one container. Decisions depend only on the
+// instances in the current sandbox; restart counts span all sandboxes.
 type history struct {
-	// counts is the instance of the current sandbox that decides: the running
-	// one that is kept, else the newest; nil if the sandbox has none.
+	// counts is the instance in the current sandbox on which decisions depend: the
+	// running one that is kept, else the newest; nil if the sandbox has none.
 	counts *runtime.ContainerStatus
 
 	runs   *runtime.ContainerStatus // counts, if it is running
 	newest *runtime.ContainerStatus // of all sandboxes
-	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes, or that is on record
+	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes and History.Exits
 
-	restarts int32 // the highest restart count known; -1 if there was none
+	restarts int32 // the highest restart count; -1 if there is none
 
-	hash uint64 // of the present spec; only set if an instance in the sandbox runs or was created
+	hash uint64 // of the spec; only set if an instance in the sandbox runs or was created
 }
 
-// A memo is the history of one container of the spec.
-type memo struct {
+// A containerHistory is the cached history of one container of the spec.
+type containerHistory struct {
 	of *v1.Container
 	history
 }
 
-// look returns the history of ct, which it gathers once. Pods have few
-// containers: a walk through the memos is cheaper than a map.
-func (c *computation) look(ct *v1.Container) history {
-	for i := range c.looked {
-		switch c.looked[i].of {
+// historyOf returns the history of ct, which it computes once. Pods have few containers, so
+// a linear search is cheaper than a map.
+func (c *computation) historyOf(ct *v1.Container) history {
+	for i := range c.cached {
+		switch c.cached[i].of {
 		case ct:
-			return c.looked[i].history
+			return c.cached[i].history
 		case nil:
-			c.looked[i] = memo{ct, c.gather(ct)}
-			return c.looked[i].history
+			c.cached[i] = containerHistory{ct, c.gather(ct)}
+			return c.cached[i].history
 		}
 	}
 	for i := range c.more {
@@ -52,26 +49,24 @@ func (c *computation) look(ct *v1.Container) history {
 		}
 	}
 	h := c.gather(ct)
-	c.more = append(c.more, memo{ct, h})
+	c.more = append(c.more, containerHistory{ct, h})
 	return h
 }
 
-// forget drops the histories, because instances are to count by another
-// sandbox.
-func (c *computation) forget() {
-	c.looked, c.more = [len(c.looked)]memo{}, nil
+// resetHistories drops the cached histories, because c.sandbox has changed.
+func (c *computation) resetHistories() {
+	c.cached, c.more = [len(c.cached)]containerHistory{}, nil
 }
 
-// gather makes the history of ct. Any running instance makes the container
-// running, also if a newer one is not (lq-12). Of several that run in the
-// sandbox the newest made from the present spec that fails no probe is kept,
-// else the newest.
+// gather computes the history of ct. A container runs if any of its instances does, even if
+// a newer one does not. Of several that run in the sandbox, the newest that was created from
+// the current spec and fails no probe is kept, else the newest.
 func (c *computation) gather(ct *v1.Container) history {
 	h := history{restarts: -1}
 	if n, ok := c.History.RestartCounts[ct.Name]; ok {
 		h.restarts = n
 	}
-	fits := false // whether runs may stay
+	fits := false // whether runs need not be replaced
 	for inst := range c.instances(ct.Name) {
 		if h.newest == nil {
 			h.newest = inst
@@ -90,7 +85,7 @@ func (c *computation) gather(ct *v1.Container) history {
 			h.hash = Hash(ct)
 		}
 		if inst.State == runtime.ContainerRunning && !fits {
-			fits = !redefined(inst, h.hash) && !c.failed(inst)
+			fits = !isRedefined(inst, h.hash) && !c.failed(inst)
 			if h.runs == nil || fits {
 				h.runs = inst
 			}
@@ -105,23 +100,23 @@ func (c *computation) gather(ct *v1.Container) history {
 	return h
 }
 
-// newer reports whether the exit on record, was, is newer than inst, the newest
-// that the runtime holds; nil if it holds none.
+// newer reports whether the exit in History, was, is newer than inst, the newest in the
+// runtime; nil if there is none.
 func newer(was, inst *runtime.ContainerStatus) bool {
 	return inst == nil || was.RestartCount > inst.RestartCount
 }
 
-// nextCount returns the restart count of the next instance (rt-75).
+// nextCount returns the restart count of the next instance (rule rt-75).
 func (h *history) nextCount() int32 {
 	if h.restarts == math.MaxInt32 {
-		return h.restarts // nonsense that came in goes out; it must not turn negative
+		return h.restarts // must not overflow
 	}
 	return max(h.restarts+1, 0)
 }
 
-// resumable reports whether the instance that counts was made for this very
-// start and only waits to be started (lq-13): created from the present spec,
-// and the latest attempt. An unknown hash is not the present spec's.
+// resumable reports whether the instance that counts can be started instead of creating
+// another: it was created, not started, from the current spec, and is the latest attempt. An
+// unknown hash does not match.
 func (c *computation) resumable(h *history) bool {
 	return h.counts != nil && h.counts.State == runtime.ContainerCreated &&
 		h.counts.RestartCount >= h.restarts && h.counts.Hash == h.hash
@@ -138,8 +133,8 @@ func (c *computation) instances(name string) iter.Seq[*runtime.ContainerStatus] 
 	}
 }
 
-// exited returns the instances of the named container that have exited, newest
-// first, and among them the one on record, unless the runtime still holds it.
+// exited returns the exited instances of the named container, newest first, including that
+// of History.Exits unless the runtime still has it.
 func (c *computation) exited(name string) []*runtime.ContainerStatus {
 	var list []*runtime.ContainerStatus
 	was := c.History.Exits[name]
@@ -176,13 +171,12 @@ func since(first int32, exited []*runtime.ContainerStatus) []*runtime.ContainerS
 	return list
 }
 
-// killStrays stops each running instance of the pod's containers that is not
-// the one that counts: second copies in the sandbox (lq-12), and what runs in a
-// sandbox that is not the pod's any more. Of one container the oldest goes
-// last.
-func (c *computation) killStrays() {
+// killStrayInstances stops each running instance of the pod's containers except the one
+// that counts: duplicates in the sandbox, and instances in former sandboxes. The instances
+// of a container are stopped newest first.
+func (c *computation) killStrayInstances() {
 	for kind, ct := range c.containers() {
-		runs := c.look(ct).runs
+		runs := c.historyOf(ct).runs
 		for inst := range c.instances(ct.Name) {
 			switch {
 			case inst.State != runtime.ContainerRunning || inst == runs:
@@ -217,8 +211,8 @@ func (c *computation) containers() iter.Seq2[Kind, *v1.Container] {
 	}
 }
 
-// somethingRuns reports whether anything of the pod runs or may run.
-func (c *computation) somethingRuns() bool {
+// hasRunning reports whether a sandbox or container of the pod runs or may run.
+func (c *computation) hasRunning() bool {
 	for i := range c.Status.Sandboxes {
 		if c.Status.Sandboxes[i].State != runtime.SandboxNotReady {
 			return true
@@ -232,9 +226,9 @@ func (c *computation) somethingRuns() bool {
 	return false
 }
 
-// mayRun reports whether the instance runs, or is in a state that does not
-// rule it out. Stopping a sandbox stops what is in it, so an instance that the
-// runtime lost track of is dead where its sandbox is.
+// mayRun reports whether the instance runs, or may run because its state is unknown.
+// Stopping a sandbox stops its containers, so an instance in an unknown state does not run
+// if its sandbox is not ready.
 func (c *computation) mayRun(inst *runtime.ContainerStatus) bool {
 	switch inst.State {
 	case runtime.ContainerRunning:

@@ -3,98 +3,96 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// initState is how far the init containers of a pod are.
+// initState is the progress of the init containers of a pod.
 type initState int
 
 const (
-	initPending initState = iota // not done: regular containers wait
+	initPending initState = iota // regular containers must wait
 	initDone                     // regular containers may start
-	initFailed                   // one failed for good: the pod has failed
+	initFailed                   // one failed and will not restart: the pod has failed
 )
 
-// waitsForInit is what the regular containers wait for.
+// waitsForInit is Plan.Waits while regular containers wait for init containers.
 const waitsForInit = "the init containers"
 
-// initContainers plans for the init containers, sidecars among them (spec
-// 4.8).
+// initContainers plans the init containers, including sidecars.
 //
-// At most one of them is new at a time: the one after the furthest that has an
-// instance in this sandbox, once that one has succeeded or, a sidecar, has
-// started. Behind that front sidecars are kept running and the others are left
-// alone (rt-55 … rt-57, rt-69). Walking from the last to the first finds the
-// front without looking at what came before it.
+// The front is the last init container with an instance in the sandbox. Once it has
+// succeeded or, if it is a sidecar, has started, the next one is started. Behind the front,
+// sidecars are kept running and the others are ignored (rules rt-55 to rt-57, rt-69). The
+// loop runs from the last to the first to find the front.
 func (c *computation) initContainers() initState {
 	list := c.Pod.Spec.InitContainers
 	if len(list) == 0 {
-		return initDone // rt-53
+		return initDone
 	}
-	done := c.begun()
-	behind := done   // whether the walk is behind the front
-	var room [8]step // for most pods
+	done := c.regularBegun()
+	behind := done   // whether the loop is behind the front
+	var room [8]step // enough for most pods
 	steps := room[:]
 	if len(list) > len(steps) {
 		steps = make([]step, len(list))
 	}
 	for i := len(list) - 1; i >= 0; i-- {
 		ct := &list[i]
-		h := c.look(ct)
-		sidecar := restart.Sidecar(ct)
+		h := c.historyOf(ct)
+		sidecar := podspec.IsSidecar(ct)
 		if h.counts == nil {
 			if behind && sidecar {
-				steps[i] = step{reason: fresh(h)} // rt-56
+				steps[i] = step{reason: fresh(h)}
 			}
 			continue
 		}
 		if behind && !sidecar {
-			continue // rt-57
+			continue
 		}
-		passed := false // whether the one after it may start
+		passed := false // whether the next one may start
 		switch {
 		case sidecar:
 			steps[i], passed = c.sidecar(ct, h)
 			if !passed && !done && steps[i].keep {
-				c.plan.Waits = "init container " + ct.Name + " to pass its startup probe" // rt-60
+				c.plan.Waits = "init container " + ct.Name + " to pass its startup probe"
 			}
 		case h.counts.State == runtime.ContainerCreated:
-			steps[i] = step{reason: StartCreated} // rt-58
+			steps[i] = step{reason: StartCreated}
 		case h.counts.State == runtime.ContainerRunning:
 			if resizeRestarts(ct, h.counts.Resources) {
 				steps[i] = step{reason: StartResize, kill: KillResize, message: "Init container " + ct.Name + " resize requires restart"}
 				break
 			}
 			steps[i] = step{keep: true}
-			c.plan.Waits = "init container " + ct.Name + " to exit" // rt-59
+			c.plan.Waits = "init container " + ct.Name + " to exit"
 		case succeeded(h.counts):
-			passed = true // rt-65
+			passed = true
 		case c.initVerdict(ct, h.counts) == initFailed:
-			return initFailed // rt-64, rt-66
+			return initFailed
 		case h.counts.State == runtime.ContainerExited:
-			steps[i] = step{reason: StartExited} // rt-64
+			steps[i] = step{reason: StartExited}
 		default:
-			steps[i] = step{reason: StartUnknownState} // rt-66
+			steps[i] = step{reason: StartUnknownState}
 		}
 		if passed && !behind {
 			if i == len(list)-1 {
-				done = true // rt-61, rt-65
+				done = true
 			} else {
-				steps[i+1] = step{reason: fresh(c.look(&list[i+1]))}
+				steps[i+1] = step{reason: fresh(c.historyOf(&list[i+1]))}
 			}
 		}
 		behind = true
 	}
 	if !behind {
-		steps[0] = step{reason: fresh(c.look(&list[0]))} // rt-67
+		steps[0] = step{reason: fresh(c.historyOf(&list[0]))}
 	}
-	for i := range list { // rt-68
+	for i := range list {
 		switch ct := &list[i]; {
 		case steps[i].reason != "":
-			c.start(Init, ct, c.look(ct), steps[i])
+			c.start(Init, ct, c.historyOf(ct), steps[i])
 		case steps[i].keep:
-			c.resize(Init, ct, c.look(ct).counts)
+			c.resize(Init, ct, c.historyOf(ct).counts)
 		}
 	}
 	if done {
@@ -106,30 +104,29 @@ func (c *computation) initContainers() initState {
 	return initPending
 }
 
-// begun reports whether the regular containers have had their turn in this
-// sandbox: one of them has an instance in it, in whatever state (rt-54). An
-// instance of a former sandbox proves nothing, as that after a reboot.
-func (c *computation) begun() bool {
+// regularBegun reports whether a regular container has an instance, in any state, in the
+// current sandbox (rule rt-54). Instances in former sandboxes do not count, for example after
+// a reboot.
+func (c *computation) regularBegun() bool {
 	for i := range c.Pod.Spec.Containers {
-		if c.look(&c.Pod.Spec.Containers[i]).counts != nil {
+		if c.historyOf(&c.Pod.Spec.Containers[i]).counts != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// sidecar decides on a restartable init container that has an instance: it is
-// kept running whatever the pod's policy says (rt-58, rt-60 … rt-63, rt-66).
-// It counts as started when it runs, is to stay, and has passed its startup
-// probe; the next one waits for that.
+// sidecar plans a restartable init container with an instance: it is kept running
+// regardless of the pod's restart policy (rules rt-60 to rt-63). started reports whether it
+// runs, is not replaced, and has passed its startup probe, so that the next one may start.
 func (c *computation) sidecar(ct *v1.Container, h history) (s step, started bool) {
 	switch h.counts.State {
 	case runtime.ContainerRunning:
-		if f := c.flawOf(ct, &h, h.counts); f.kill != "" {
+		if f := c.killReasonOf(ct, &h, h.counts); f.kill != "" {
 			return step{
 				reason:  f.kill,
 				kill:    f.kill,
-				message: "Init container " + ct.Name + " " + f.words,
+				message: "Init container " + ct.Name + " " + f.text,
 				grace:   f.grace(),
 			}, false
 		}
@@ -143,9 +140,8 @@ func (c *computation) sidecar(ct *v1.Container, h history) (s step, started bool
 	}
 }
 
-// initVerdict returns initFailed if inst, the newest of an init container that
-// is not a sidecar, failed and must not run again; initDone if it succeeded;
-// else initPending.
+// initVerdict returns initFailed if inst, the newest instance of an init container that is
+// not a sidecar, failed and must not restart; initDone if it succeeded; else initPending.
 func (c *computation) initVerdict(ct *v1.Container, inst *runtime.ContainerStatus) initState {
 	switch {
 	case succeeded(inst):
@@ -155,19 +151,19 @@ func (c *computation) initVerdict(ct *v1.Container, inst *runtime.ContainerStatu
 	case inst.State == runtime.ContainerExited:
 		code := inst.ExitCode
 		if code == 0 {
-			code = killed // for lack of memory, though its exit code hides it
+			code = killed // it was killed for lack of memory; see succeeded
 		}
-		if c.after(ct, code) == restart.Final {
+		if c.after(ct, code) == podspec.NoRestart {
 			return initFailed
 		}
-	case restart.Policy(c.Pod, ct) == v1.RestartPolicyNever:
-		return initFailed // rules are for exit codes, and there is none (rt-66)
+	case podspec.RestartPolicy(c.Pod, ct) == v1.RestartPolicyNever:
+		return initFailed // there is no exit code for restart rules
 	}
 	return initPending
 }
 
-// succeeded reports whether an init container has done its work. One that was
-// killed for lack of memory has not, whatever its exit code (rt-64).
+// succeeded reports whether the instance of an init container succeeded. One that was killed
+// for lack of memory has failed regardless of its exit code (rule rt-64).
 func succeeded(inst *runtime.ContainerStatus) bool {
 	return inst.State == runtime.ContainerExited && inst.ExitCode == 0 && inst.Reason != "OOMKilled"
 }

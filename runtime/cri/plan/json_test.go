@@ -47,17 +47,3 @@ func TestAPlanCanBeMarshaled(t *testing.T) {
 	assert.Equal(t, "{}", string(text))
 	require.EqualError(t, json.Unmarshal([]byte(`{"kill":[{"kind":"best"}]}`), new(plan.Plan)), `plan: unknown kind of container "best"`)
 }
-
-func TestDiffOfPlans(t *testing.T) {
-	s := newScene(t, `
-		container web cpu=2
-		container log
-		sandbox s0
-		has web#0 running cpu=1`)
-	before := s.plan()
-	assert.Empty(t, plan.Diff(before, s.plan()))
-	s.apply(before)
-	assert.Equal(t, `- resize container web (web-0): cpu request from 1 to 2
-- start container log: it has not run yet
-+ nothing to do`, plan.Diff(before, s.plan()))
-}

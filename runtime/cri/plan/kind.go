@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// Kind is the list of the pod spec that a container is in.
+// Kind is the list of the pod spec that contains a container.
 type Kind int
 
 // The kinds. The zero value is Regular.
@@ -12,7 +12,7 @@ const (
 	Ephemeral
 )
 
-// String returns the kind as people say it: "init container".
+// String returns "container", "init container" or "ephemeral container".
 func (k Kind) String() string {
 	switch k {
 	case Ephemeral:
@@ -24,8 +24,7 @@ func (k Kind) String() string {
 	}
 }
 
-// MarshalText returns the kind in a word, as JSON has it: "regular", "init" or
-// "ephemeral".
+// MarshalText returns "regular", "init" or "ephemeral".
 func (k Kind) MarshalText() ([]byte, error) {
 	switch k {
 	case Ephemeral:
@@ -37,7 +36,7 @@ func (k Kind) MarshalText() ([]byte, error) {
 	}
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the results of MarshalText.
 func (k *Kind) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case "regular":

@@ -3,63 +3,61 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A flaw is what a running instance cannot stay for. The zero value is none.
-type flaw struct {
-	kill  string    // a Kill* reason, and the Start* reason of its successor
-	words string    // to follow the container's name
-	probe *v1.Probe // that found it
+// A killReason is the reason to kill a running instance. The zero value means none.
+type killReason struct {
+	kill  string    // a Kill constant, equal to the Start constant of the replacement
+	text  string    // the message, after the container's name
+	probe *v1.Probe // the failed probe, if one failed
 }
 
-// flawOf says why inst, which runs, has to go. What comes first decides
-// (rt-48, rt-62): its definition, its liveness, its startup, its resources. h is
-// the history that inst is of.
-func (c *computation) flawOf(ct *v1.Container, h *history, inst *runtime.ContainerStatus) flaw {
+// killReasonOf returns the first reason to kill inst, a running instance of history h: its
+// spec, its liveness probe, its startup probe, its resources (rules rt-48, rt-62).
+func (c *computation) killReasonOf(ct *v1.Container, h *history, inst *runtime.ContainerStatus) killReason {
 	switch {
-	case redefined(inst, h.hash):
-		return flaw{kill: KillDefinitionChanged, words: "definition changed"}
+	case isRedefined(inst, h.hash):
+		return killReason{kill: KillDefinitionChanged, text: "definition changed"}
 	case c.liveness(inst) == runtime.ProbeFailure:
-		return flaw{kill: KillLivenessProbe, words: "failed liveness probe", probe: ct.LivenessProbe}
+		return killReason{kill: KillLivenessProbe, text: "failed liveness probe", probe: ct.LivenessProbe}
 	case c.startup(inst) == runtime.ProbeFailure:
-		return flaw{kill: KillStartupProbe, words: "failed startup probe", probe: ct.StartupProbe}
+		return killReason{kill: KillStartupProbe, text: "failed startup probe", probe: ct.StartupProbe}
 	case resizeRestarts(ct, inst.Resources):
-		return flaw{kill: KillResize, words: "resize requires restart"}
+		return killReason{kill: KillResize, text: "resize requires restart"}
 	}
-	return flaw{}
+	return killReason{}
 }
 
-// replaced reports whether an instance stopped for f has a successor. A failed
-// probe leaves that to the policy and asks no rules, for there is no exit code
-// (rt-37). Other resources are a matter of the spec, as another image is: the
-// successor comes whatever the policy. (The API server lets no pod of policy
-// Never ask for a restart on resize.)
-func (f *flaw) replaced(pod *v1.Pod, ct *v1.Container) bool {
+// replaced reports whether an instance that was killed for f is replaced. After a failed
+// probe the restart policy decides; there is no exit code for restart rules (rule rt-37).
+// After a change of the spec, including resources, it is always replaced; the API server
+// rejects resizes that require a restart of pods with the policy Never.
+func (f *killReason) replaced(pod *v1.Pod, ct *v1.Container) bool {
 	switch f.kill {
 	case KillLivenessProbe, KillStartupProbe:
-		return restart.Policy(pod, ct) != v1.RestartPolicyNever
+		return podspec.RestartPolicy(pod, ct) != v1.RestartPolicyNever
 	default:
 		return true
 	}
 }
 
-// grace returns the grace period that the probe has of its own; nil if none.
-func (f *flaw) grace() *int64 {
+// grace returns the terminationGracePeriodSeconds of the failed probe; nil if it has none.
+func (f *killReason) grace() *int64 {
 	if f.probe == nil {
 		return nil
 	}
 	return f.probe.TerminationGracePeriodSeconds
 }
 
-// redefined reports whether inst was made from another definition than that of
-// the hash. An unknown hash proves nothing: the instance stays.
-func redefined(inst *runtime.ContainerStatus, hash uint64) bool {
+// isRedefined reports whether inst was created from a spec with another hash. An instance
+// with an unknown hash is kept.
+func isRedefined(inst *runtime.ContainerStatus, hash uint64) bool {
 	return inst.Hash != 0 && inst.Hash != hash
 }
 
-// failed reports whether a probe condemned inst.
+// failed reports whether the liveness or startup probe of inst failed.
 func (c *computation) failed(inst *runtime.ContainerStatus) bool {
 	return c.liveness(inst) == runtime.ProbeFailure || c.startup(inst) == runtime.ProbeFailure
 }
@@ -78,8 +76,8 @@ func (c *computation) startup(inst *runtime.ContainerStatus) runtime.ProbeResult
 	return c.Probes.Startup[inst.ID]
 }
 
-// startedUp reports whether a running instance counts as started: its startup
-// probe has succeeded, or there is none, or nobody probes (rt-60, rt-61).
+// startedUp reports whether a running instance has started: its startup probe has
+// succeeded, or there is no startup probe or no prober.
 func (c *computation) startedUp(ct *v1.Container, inst *runtime.ContainerStatus) bool {
 	return ct.StartupProbe == nil || c.Probes == nil || c.startup(inst) == runtime.ProbeSuccess
 }

@@ -8,47 +8,46 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Resize is one running instance that is to be given other resources while it
-// runs (al-14). Only CPU and memory can change so.
+// A Resize is one running instance whose CPU and memory are to be changed in place.
 type Resize struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
 	ID   string `json:"id"` // of the instance, as runtime.ContainerStatus.ID
 
-	// Container is its spec.
+	// Container is the spec of the container.
 	Container *v1.Container `json:"-"`
 
-	// From is what the instance was last given, To what it is to be given: the
-	// CPU and memory of the spec, and the limits of From that the spec has no
-	// more, for a limit cannot be taken away from what runs (al-19).
+	// From are the current resources of the instance, To the desired ones: the CPU and
+	// memory of the spec, and the limits of From that the spec no longer has, because a
+	// limit cannot be removed from a running instance (rule al-19).
 	From *v1.ResourceRequirements `json:"from"`
 	To   *v1.ResourceRequirements `json:"to"`
 
-	// Why says what changes, in words.
+	// Why lists the changes as text.
 	Why string `json:"why"`
 }
 
-// String returns the resize in words.
+// String returns the resize as one line of text.
 func (r Resize) String() string {
 	return fmt.Sprintf("resize %s %s (%s): %s", r.Kind, r.Name, r.ID, r.Why)
 }
 
-// amounts are the resources of a container that a resize can change, in units
-// of the kernel's, so that two that it cannot tell apart are equal: a request of
-// 1m and of 2m are 2 shares both, limits up to 10m the same quota.
+// amounts are the resources of a container that a resize can change, in the kernel's units,
+// so that amounts that have the same effect are equal: requests of 1m and 2m are both 2
+// shares, and limits up to 10m have the same quota.
 type amounts struct {
-	shares int64 // of the CPU request, else of the CPU limit (cm-32)
-	quota  int64 // in microseconds per 100 ms; 0 is no limit
-	limit  int64 // of memory, in bytes; 0 is none
-	memory int64 // request, in bytes; 0 is none
+	shares int64 // of the CPU request, else of the CPU limit
+	quota  int64 // in microseconds per 100 ms; 0 means no limit
+	limit  int64 // of memory, in bytes; 0 means none
+	memory int64 // request, in bytes; 0 means none
 }
 
-// amountsOf returns the amounts of r, where limits that r has not are taken
-// from kept (nil: from nowhere), as an instance keeps them (al-19).
+// amountsOf returns the amounts of r. Limits that r does not have are taken from kept, which
+// may be nil, because a running instance keeps them.
 func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 	limitOf := func(name v1.ResourceName) resource.Quantity {
 		if q := r.Limits[name]; q.Sign() > 0 || kept == nil {
@@ -62,11 +61,11 @@ func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 		request = limit
 	}
 	a := amounts{
-		shares: cgroups.Shares(qos.MilliCPU(request)),
+		shares: cgroups.Shares(podspec.MilliCPU(request)),
 		limit:  max(memory.Value(), 0),
 	}
 	if limit.Sign() > 0 {
-		a.quota = cgroups.Quota(qos.MilliCPU(limit), cgroups.DefaultPeriod)
+		a.quota = cgroups.Quota(podspec.MilliCPU(limit), cgroups.DefaultPeriod)
 	}
 	if q, ok := r.Requests[v1.ResourceMemory]; ok {
 		a.memory = max(q.Value(), 0)
@@ -74,12 +73,11 @@ func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 	return a
 }
 
-// A change is what differs between the resources of a spec and those that an
-// instance was given.
+// A change is the difference between the resources of a spec and those of an instance.
 type change struct {
 	cpuRequest, cpuLimit, memoryRequest, memoryLimit bool
 
-	// restarts: the container's resizePolicy wants a restart for it.
+	// restarts reports whether the container's resizePolicy requires a restart.
 	restarts bool
 }
 
@@ -87,12 +85,11 @@ func (ch change) none() bool {
 	return !ch.cpuRequest && !ch.cpuLimit && !ch.memoryRequest && !ch.memoryLimit
 }
 
-// changeOf compares the spec of ct with what an instance of it was given. If
-// nobody knows that there is nothing to compare, and nothing changes.
+// changeOf compares the resources in the spec of ct with those of an instance, given. If
+// given is nil, they are unknown and there is no change.
 //
-// A memory request the instance has no record of is worth writing down but not
-// worth a restart: the kernel keeps none, so that a lost record looks the same
-// (rt-13).
+// If the memory request of the instance is unknown, it is updated without a restart: the
+// kernel does not store it, so a lost checkpoint looks the same.
 func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
 	ch := between(&ct.Resources, given)
 	if ch.none() {
@@ -112,28 +109,29 @@ func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
 	return ch
 }
 
-// between compares what is wanted with what was given; nil is not known.
-func between(wanted, given *v1.ResourceRequirements) change {
-	if wanted == nil || given == nil {
+// between returns the change from given to desired; none if one of them is nil, which means
+// unknown.
+func between(desired, given *v1.ResourceRequirements) change {
+	if desired == nil || given == nil {
 		return change{}
 	}
-	want, have := amountsOf(wanted, given), amountsOf(given, nil)
+	to, from := amountsOf(desired, given), amountsOf(given, nil)
 	return change{
-		cpuRequest:    want.shares != have.shares,
-		cpuLimit:      want.quota != have.quota,
-		memoryRequest: want.memory != have.memory,
-		memoryLimit:   want.limit != have.limit,
+		cpuRequest:    to.shares != from.shares,
+		cpuLimit:      to.quota != from.quota,
+		memoryRequest: to.memory != from.memory,
+		memoryLimit:   to.limit != from.limit,
 	}
 }
 
-// resizeRestarts reports whether an instance that was given those resources
-// can get those of the spec only by a restart (al-15).
+// resizeRestarts reports whether an instance with the resources given must be restarted to
+// get those of the spec.
 func resizeRestarts(ct *v1.Container, given *v1.ResourceRequirements) bool {
 	return changeOf(ct, given).restarts
 }
 
-// resize adds the resize of inst, which runs and stays, to the plan if its
-// resources are not those of the spec.
+// resize adds the resize of inst, which runs and is kept, to the plan if its resources differ
+// from the spec's.
 func (c *computation) resize(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus) {
 	ch := changeOf(ct, inst.Resources)
 	if ch.none() {
@@ -146,20 +144,18 @@ func (c *computation) resize(kind Kind, ct *v1.Container, inst *runtime.Containe
 	})
 }
 
-// A PodResize is a pod whose resources as a whole are to be others while it
-// runs (al-14).
+// A PodResize is a change of pod-level resources in place.
 type PodResize struct {
-	// From is what the pod was last given, To what it is to be given, as in
-	// Resize.
+	// From are the current pod-level resources, To the desired ones, as in Resize.
 	From *v1.ResourceRequirements `json:"from"`
 	To   *v1.ResourceRequirements `json:"to"`
 
-	// Why says what changes, in words.
+	// Why lists the changes as text.
 	Why string `json:"why"`
 }
 
-// resizePod adds the resize of the pod as a whole, if its spec says something of
-// that and it is not what the pod was given.
+// resizePod adds the resize of the pod if its pod-level resources differ from the current
+// ones and both are set.
 func (c *computation) resizePod() {
 	ch := between(c.Pod.Spec.Resources, c.History.PodResources)
 	if c.plan.KillPod || ch.none() {
@@ -169,12 +165,12 @@ func (c *computation) resizePod() {
 	c.plan.ResizePod = &PodResize{From: c.History.PodResources, To: to, Why: ch.why(c.History.PodResources, to)}
 }
 
-// why says in words what changes.
+// why returns the changes as text.
 func (ch change) why(from, to *v1.ResourceRequirements) string {
 	var why []string
 	for _, w := range []struct {
 		changed  bool
-		what     string
+		label    string
 		from, to v1.ResourceList
 		name     v1.ResourceName
 	}{
@@ -183,17 +179,16 @@ func (ch change) why(from, to *v1.ResourceRequirements) string {
 		{ch.memoryRequest, "memory request", from.Requests, to.Requests, v1.ResourceMemory},
 		{ch.memoryLimit, "memory limit", from.Limits, to.Limits, v1.ResourceMemory},
 	} {
-		// Shares follow the limit where nothing is requested: that is one change.
+		// Without a request, shares follow the limit: that is one change.
 		if from, to := amount(w.from, w.name), amount(w.to, w.name); w.changed && from != to {
-			why = append(why, fmt.Sprintf("%s from %s to %s", w.what, from, to))
+			why = append(why, fmt.Sprintf("%s from %s to %s", w.label, from, to))
 		}
 	}
 	return strings.Join(why, ", ")
 }
 
-// target returns the CPU and memory of what is wanted for what was given those
-// resources.
-func target(wanted, given *v1.ResourceRequirements) *v1.ResourceRequirements {
+// target returns the CPU and memory of desired, with the limits of given that it lacks.
+func target(desired, given *v1.ResourceRequirements) *v1.ResourceRequirements {
 	to := new(v1.ResourceRequirements)
 	set := func(list *v1.ResourceList, name v1.ResourceName, from v1.ResourceList) bool {
 		q, ok := from[name]
@@ -206,15 +201,15 @@ func target(wanted, given *v1.ResourceRequirements) *v1.ResourceRequirements {
 		return ok
 	}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		set(&to.Requests, name, wanted.Requests)
-		if limit := wanted.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
-			set(&to.Limits, name, wanted.Limits)
+		set(&to.Requests, name, desired.Requests)
+		if limit := desired.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
+			set(&to.Limits, name, desired.Limits)
 		}
 	}
 	return to
 }
 
-// amount returns an amount in words.
+// amount returns the quantity of the name as text, "none" if it is not in the list.
 func amount(list v1.ResourceList, name v1.ResourceName) string {
 	q, ok := list[name]
 	if !ok {

@@ -6,50 +6,43 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Removal is one instance that is removed from the runtime so that its pod
-// starts over (rt-140). Its logs stay.
+// A Removal is one instance that is removed from the runtime to restart all containers of
+// its pod (rule rt-140). Its logs are kept.
 type Removal struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
 	ID   string `json:"id"` // of the instance, as runtime.ContainerStatus.ID
 
-	// Container is its spec.
+	// Container is the spec of the container.
 	Container *v1.Container `json:"-"`
 
-	// Running: it runs, or may, and has to be stopped first: in the shortest
-	// time, without preStop.
+	// Running reports whether the instance runs or may run. It must be stopped first,
+	// with the minimum grace period and without its preStop hook.
 	Running bool `json:"running,omitzero"`
 
-	// Trigger: its exit is the reason for all of it.
+	// Trigger reports whether the exit of the instance caused the restart.
 	Trigger bool `json:"trigger,omitzero"`
 
-	// Ended is the instance if its exit counts for back-off: it is to be put
-	// on record, for [Input].Ended under Name, before the instance is removed.
-	// Otherwise a trigger that exits at once would make its pod start over
-	// without a pause. Nil: the container is not to be delayed for this
-	// instance, and what is on record of an earlier one is to be dropped.
+	// Ended is the instance if its exit counts for back-off. The caller must store it in
+	// History.Exits before it removes the instance; otherwise a trigger that exits
+	// immediately would restart its pod without delay. If nil, the container is not
+	// delayed, and the caller must delete its entry in History.Exits.
 	Ended *runtime.ContainerStatus `json:"-"`
 }
 
-// ReasonRestartAll is the reason for which instances in Plan.Remove are stopped
-// (rt-140).
-const ReasonRestartAll = "RestartAllContainers"
-
-// restartAll plans for a pod of which a container exited so that all have to
-// start over (rt-138, rt-40): every instance is removed, in or out of the
-// sandbox, and the plan after that finds a pod that has not run yet. It returns
-// false if there is nothing of the kind.
+// restartAll plans the restart of all containers if a container exited that triggers it
+// (rule rt-138): all instances are removed, in all sandboxes, so that the next plan is that
+// of a new pod. It returns false if there is no trigger.
 //
-// The exits that ask for it are all the memory it needs. They are removed last,
-// so that whoever is interrupted goes on where it stopped, and with them goes
-// the reason to do it again. The condition AllContainersRestarting is not
-// looked at: it may be old.
+// The triggers are the only state: they are removed last, so an interrupted restart is
+// continued and a completed one is not repeated. The condition AllContainersRestarting is
+// ignored because it may be stale.
 func (c *computation) restartAll(newest sandbox) bool {
-	if c.IgnoreRestartAll || len(c.Status.Containers) == 0 || !restart.MayRestartAll(c.Pod) {
+	if c.IgnoreRestartAll || len(c.Status.Containers) == 0 || !podspec.MayRestartAll(c.Pod) {
 		return false
 	}
 	c.sandbox = newest.id
@@ -58,19 +51,19 @@ func (c *computation) restartAll(newest sandbox) bool {
 		if kind == Ephemeral {
 			continue
 		}
-		inst := c.look(ct).counts
-		if inst == nil || inst.State != runtime.ContainerExited || !restart.RestartsAll(ct, inst.ExitCode) {
+		inst := c.historyOf(ct).counts
+		if inst == nil || inst.State != runtime.ContainerExited || !podspec.RestartsAll(ct, inst.ExitCode) {
 			continue
 		}
-		if restart.Sidecar(ct) && (newest.changed || c.over()) {
-			continue // it did not exit, it went down with its pod
+		if podspec.IsSidecar(ct) && (newest.changed || c.hasTerminated()) {
+			continue // it was terminated with its pod
 		}
 		triggers = append(triggers, inst)
 	}
 	if len(triggers) == 0 {
 		if newest.changed {
 			c.sandbox = ""
-			c.forget()
+			c.resetHistories()
 		}
 		return false
 	}
@@ -82,23 +75,22 @@ func (c *computation) restartAll(newest sandbox) bool {
 	return true
 }
 
-// remove adds the instances of the containers of one kind to those that are
-// removed, the oldest first: of the containers with a trigger, or of those
-// without.
+// remove adds the instances of the containers of one kind to Plan.Remove, oldest first: of
+// the containers with a trigger if triggering, else of those without.
 func (c *computation) remove(kind Kind, triggers []*runtime.ContainerStatus, triggering bool) {
-	since := triggers[0].FinishedAt // when the first of them ended
+	since := triggers[0].FinishedAt // the end of the first trigger
 	for _, t := range triggers[1:] {
 		if t.FinishedAt.Before(since) {
 			since = t.FinishedAt
 		}
 	}
 	for k, ct := range c.containers() {
-		counts := c.look(ct).counts
+		counts := c.historyOf(ct).counts
 		if k != kind || slices.Contains(triggers, counts) != triggering {
 			continue
 		}
-		// The trigger comes after all others of its name, or they would hide
-		// it from the next look.
+		// The trigger is last of its name: the next Compute must find it as the newest
+		// instance until all others are removed.
 		first := len(c.plan.Remove)
 		for inst := range c.instances(ct.Name) {
 			if triggering && inst == counts {
@@ -118,30 +110,29 @@ func (c *computation) remove(kind Kind, triggers []*runtime.ContainerStatus, tri
 	}
 }
 
-// crashed reports whether the exit of inst, which is not a trigger, delays the
-// container when the pod starts over: it failed, or would have been followed by
-// a restart of its own (rt-95). Work that was done is done again at once, and
-// what ended since the pod began to start over was stopped for that.
+// crashed reports whether the exit of inst, which is not a trigger, delays its container: it
+// failed, or would have been restarted alone. Init containers that succeeded are not delayed,
+// nor are instances that were stopped for the restart, that is, ended after since.
 func (c *computation) crashed(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus, since time.Time) bool {
 	switch {
 	case inst.State != runtime.ContainerExited || !inst.FinishedAt.Before(since):
 		return false
-	case kind == Init && !restart.Sidecar(ct):
+	case kind == Init && !podspec.IsSidecar(ct):
 		return !succeeded(inst)
 	default:
-		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != restart.Final
+		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != podspec.NoRestart
 	}
 }
 
-// over reports whether the pod has come to its end: its regular containers have
-// exited for good, or an init container has failed for good.
-func (c *computation) over() bool {
-	if c.initFailedForGood() {
+// hasTerminated reports whether the pod has terminated: all regular containers have exited
+// and will not restart, or an init container failed and will not.
+func (c *computation) hasTerminated() bool {
+	if c.hasFailedInit() {
 		return true
 	}
 	for i := range c.Pod.Spec.Containers {
 		ct := &c.Pod.Spec.Containers[i]
-		if h := c.look(ct); h.newest == nil || c.exitVerdict(ct, h.newest) != restart.Final || h.runs != nil {
+		if h := c.historyOf(ct); h.newest == nil || c.exitVerdict(ct, h.newest) != podspec.NoRestart || h.runs != nil {
 			return false
 		}
 	}

@@ -5,20 +5,20 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A sandbox is the verdict on the newest sandbox of a pod (spec 4.4).
+// A sandbox describes whether the newest sandbox of a pod is usable.
 type sandbox struct {
 	id      string // of the newest; "" if there is none
-	changed bool   // it cannot be used, or there is none
+	changed bool   // it is not usable, or does not exist
 	attempt uint32 // of the sandbox to create if changed
-	why     string // in words, why the one there is cannot be used
+	reason  string // why it is not usable, as text
 }
 
-// judgeSandbox decides whether containers can go into the newest sandbox.
-func judgeSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
+// inspectSandbox determines whether containers can be started in the newest sandbox.
+func inspectSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
 	if len(status.Sandboxes) == 0 {
 		return sandbox{changed: true}
 	}
@@ -32,82 +32,78 @@ func judgeSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
 	s := sandbox{id: newest.ID, attempt: newest.Attempt + 1}
 	switch {
 	case ready > 1:
-		s.why = fmt.Sprintf("%d sandboxes are ready at once", ready)
+		s.reason = fmt.Sprintf("%d sandboxes are ready at once", ready)
 	case newest.State == runtime.SandboxNotReady:
-		s.why = fmt.Sprintf("sandbox %s is not ready", newest.ID)
+		s.reason = fmt.Sprintf("sandbox %s is not ready", newest.ID)
 	case newest.State != runtime.SandboxReady:
-		s.why = fmt.Sprintf("sandbox %s is in an unknown state", newest.ID)
+		s.reason = fmt.Sprintf("sandbox %s is in an unknown state", newest.ID)
 	case newest.HostNetwork && !pod.Spec.HostNetwork:
-		s.why = fmt.Sprintf("sandbox %s is on the host network, the pod is not", newest.ID)
+		s.reason = fmt.Sprintf("sandbox %s is on the host network, the pod is not", newest.ID)
 	case !newest.HostNetwork && pod.Spec.HostNetwork:
-		s.why = fmt.Sprintf("sandbox %s is not on the host network, the pod is", newest.ID)
+		s.reason = fmt.Sprintf("sandbox %s is not on the host network, the pod is", newest.ID)
 	case !pod.Spec.HostNetwork && newest.NetworkReported && (len(newest.IPs) == 0 || newest.IPs[0] == ""):
-		s.why = fmt.Sprintf("sandbox %s has no IP", newest.ID)
+		s.reason = fmt.Sprintf("sandbox %s has no IP", newest.ID)
 	}
-	s.changed = s.why != ""
+	s.changed = s.reason != ""
 	return s
 }
 
-// inNewSandbox plans for a pod that has no usable sandbox: everything of it is
-// stopped, and if it has still something to do it begins anew in a new sandbox
-// (rt-39 … rt-44).
+// inNewSandbox plans a pod without a usable sandbox: the pod is stopped, and restarted in a
+// new sandbox if it has not terminated (rules rt-39 to rt-44).
 func (c *computation) inNewSandbox(s sandbox) {
-	c.plan.Changed = s.why
+	c.plan.Changed = s.reason
 	for i := range c.Pod.Spec.Containers {
 		ct := &c.Pod.Spec.Containers[i]
-		h := c.look(ct)
+		h := c.historyOf(ct)
 		if sp := c.regular(ct, h); sp.reason != "" {
 			c.start(Regular, ct, h, sp)
 		}
 	}
-	if len(c.plan.Start) == 0 || c.ranOnce() || c.initFailedForGood() {
-		c.killPod(KillSandboxChanged) // rt-41, rt-43
+	if len(c.plan.Start) == 0 || c.ranOnce() || c.hasFailedInit() {
+		c.killPod(KillSandboxChanged)
 		return
 	}
 	if len(c.Pod.Spec.InitContainers) > 0 {
 		ct := &c.Pod.Spec.InitContainers[0]
-		h := c.look(ct)
+		h := c.historyOf(ct)
 		c.plan.Start = nil
-		c.start(Init, ct, h, step{reason: fresh(h)}) // rt-44
+		c.start(Init, ct, h, step{reason: fresh(h)})
 		c.plan.Waits = waitsForInit
 	}
 	c.plan.CreateSandbox = true
 	c.plan.Attempt = s.attempt
-	c.plan.Kill = nil // killing the pod takes care of them
-	if len(c.Status.Sandboxes) > 0 || c.somethingRuns() {
-		// Also a sandbox that is down already is stopped once more, so that
-		// its network is given back.
+	c.plan.Kill = nil // included in KillPod
+	if len(c.Status.Sandboxes) > 0 || c.hasRunning() {
+		// A sandbox that is not ready is stopped again to release its network.
 		c.plan.KillPod = true
 		c.plan.KillReason = KillSandboxChanged
 	}
 }
 
-// ranOnce reports whether the pod is to run only once and did: its policy is
-// Never, and it had a container (rt-41). It holds also if the sandbox of that
-// container has been removed since. Containers which by a policy of their own
-// are to go on keep the pod going.
+// ranOnce reports whether the pod has the restart policy Never and has run: it has a
+// container, even if its sandbox was removed (rule rt-41). It is false if a container to
+// start may restart by its own policy.
 func (c *computation) ranOnce() bool {
 	if c.Pod.Spec.RestartPolicy != v1.RestartPolicyNever || len(c.Status.Containers) == 0 {
 		return false
 	}
 	for i := range c.plan.Start {
-		if restart.Restartable(c.Pod, c.plan.Start[i].Container) { // rt-38
+		if podspec.Restartable(c.Pod, c.plan.Start[i].Container) {
 			return false
 		}
 	}
 	return true
 }
 
-// initFailedForGood reports whether an init container failed and is not to be
-// tried again, so that a new sandbox would lead nowhere: the pod was stopped
-// for it (rt-64, rt-66) and must not come back.
-func (c *computation) initFailedForGood() bool {
+// hasFailedInit reports whether an init container failed and will not restart: the pod has
+// failed and must not get a new sandbox.
+func (c *computation) hasFailedInit() bool {
 	for i := range c.Pod.Spec.InitContainers {
 		ct := &c.Pod.Spec.InitContainers[i]
-		if restart.Sidecar(ct) {
+		if podspec.IsSidecar(ct) {
 			continue
 		}
-		if h := c.look(ct); h.newest != nil && c.initVerdict(ct, h.newest) == initFailed {
+		if h := c.historyOf(ct); h.newest != nil && c.initVerdict(ct, h.newest) == initFailed {
 			return true
 		}
 	}

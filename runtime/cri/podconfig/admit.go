@@ -9,8 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// AdmitAppArmor rejects a pod that requires an AppArmor profile if the kernel of the
-// node does not enforce them (se-3). Unconfined pods require none.
+// AdmitAppArmor rejects a pod that requires an AppArmor profile unless the kernel
+// enforces AppArmor (enabled). It returns nil for other pods, including those whose
+// profiles are all Unconfined.
 func AdmitAppArmor(pod *v1.Pod, enabled bool) *runtime.Rejection {
 	if enabled || !requiresAppArmor(pod) {
 		return nil
@@ -19,8 +20,8 @@ func AdmitAppArmor(pod *v1.Pod, enabled bool) *runtime.Rejection {
 }
 
 func requiresAppArmor(pod *v1.Pod) bool {
-	wants := func(p *v1.AppArmorProfile) bool { return p != nil && p.Type != v1.AppArmorProfileTypeUnconfined }
-	if sc := pod.Spec.SecurityContext; sc != nil && wants(sc.AppArmorProfile) {
+	requires := func(p *v1.AppArmorProfile) bool { return p != nil && p.Type != v1.AppArmorProfileTypeUnconfined }
+	if sc := pod.Spec.SecurityContext; sc != nil && requires(sc.AppArmorProfile) {
 		return true
 	}
 	for key, profile := range pod.Annotations {
@@ -29,15 +30,15 @@ func requiresAppArmor(pod *v1.Pod) bool {
 		}
 	}
 	for c := range podspec.Containers(pod) {
-		if sc := c.SecurityContext; sc != nil && wants(sc.AppArmorProfile) {
+		if sc := c.SecurityContext; sc != nil && requires(sc.AppArmorProfile) {
 			return true
 		}
 	}
 	return false
 }
 
-// AdmitGroups rejects a pod with strict supplemental groups, which exclude those of
-// the image, if the runtime does not support them (se-6).
+// AdmitGroups rejects a pod with the supplemental groups policy Strict, which ignores the
+// groups of the image, unless the runtime supports it. It returns nil for other pods.
 func AdmitGroups(pod *v1.Pod, supported bool) *runtime.Rejection {
 	sc := pod.Spec.SecurityContext
 	if supported || sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyStrict {

@@ -12,16 +12,16 @@ import (
 	"github.com/kubeparts/kubeparts/podenv"
 )
 
-// Container returns what an instance of a container is made from (section 4.10).
-// The error is what its waiting message shows, with the reason
+// Container returns the configuration with which a container is created. The message of
+// the error is that of the container's waiting state, with the reason
 // CreateContainerConfigError.
-func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
+func Container(in PodInput, inst ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	pod, c := in.Pod, inst.Container
 	if pod == nil || c == nil {
-		return nil, errors.New("podconfig: Input.Pod or Instance.Container is nil")
+		return nil, errors.New("podconfig: PodInput.Pod or ContainerInput.Container is nil")
 	}
 	if inst.RestartCount < 0 {
-		return nil, fmt.Errorf("podconfig: Instance.RestartCount is %d", inst.RestartCount)
+		return nil, fmt.Errorf("podconfig: ContainerInput.RestartCount is %d", inst.RestartCount)
 	}
 	security, err := containerSecurity(in, inst)
 	if err != nil {
@@ -37,14 +37,14 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	}
 	command, err := expand(c.Command, inst.Env)
 	if err != nil {
-		return nil, fmt.Errorf("the command is %w", err)
+		return nil, fmt.Errorf("command: %w", err)
 	}
 	args, err := expand(c.Args, inst.Env)
 	if err != nil {
-		return nil, fmt.Errorf("the arguments are %w", err)
+		return nil, fmt.Errorf("args: %w", err)
 	}
 	resources := containerResources(in, c)
-	resources.CpusetCpus, resources.CpusetMems = inst.CPUs, inst.MemoryNodes
+	resources.CpusetCpus, resources.CpusetMems = inst.Allocated.CPUs, inst.Allocated.MemoryNodes
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(inst.RestartCount)},
 		Image:       containerImage(inst.Image),
@@ -55,7 +55,7 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 		Annotations: containerAnnotations(pod, inst),
 		Mounts:      mounts,
 		Devices:     devices,
-		LogPath:     filepath.Join(c.Name, fmt.Sprintf("%d.log", inst.RestartCount)), // rt-85
+		LogPath:     filepath.Join(c.Name, fmt.Sprintf("%d.log", inst.RestartCount)),
 		Stdin:       c.Stdin,
 		StdinOnce:   c.StdinOnce,
 		Tty:         c.TTY,
@@ -67,15 +67,15 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	for _, v := range inst.Env {
 		config.Envs = append(config.Envs, &runtimeapi.KeyValue{Key: v.Name, Value: []byte(v.Value)})
 	}
-	for _, name := range inst.CDIDevices {
+	for _, name := range inst.Allocated.CDIDevices {
 		config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
 	}
-	MapIDs(config)
+	AddIDMappings(config)
 	return config, nil
 }
 
-// containerImage returns the image of a CreateContainer request. A kubelet sends the
-// pod's annotations and the runtime handler with pulls and volumes only.
+// containerImage returns the image of a CreateContainer request. As in the kubelet, the
+// pod's annotations and the runtime handler are sent only with pulls and volumes.
 func containerImage(spec *runtimeapi.ImageSpec) *runtimeapi.ImageSpec {
 	if spec == nil {
 		return nil
@@ -83,8 +83,8 @@ func containerImage(spec *runtimeapi.ImageSpec) *runtimeapi.ImageSpec {
 	return &runtimeapi.ImageSpec{Image: spec.Image, UserSpecifiedImage: spec.UserSpecifiedImage}
 }
 
-// expand replaces the references to variables in args (pe-13). References to
-// variables that don't exist are left as they are.
+// expand replaces references to variables in args. A reference to an undefined variable
+// is not changed.
 func expand(args []string, env []v1.EnvVar) ([]string, error) {
 	values := make(map[string]string, len(env))
 	for i := range env {
@@ -93,16 +93,16 @@ func expand(args []string, env []v1.EnvVar) ([]string, error) {
 	return podenv.ExpandAll(args, func(name string) (string, bool) { value, ok := values[name]; return value, ok })
 }
 
-// signal returns the CRI's name of a signal, SIGNAL_SIGRTMINPLUS1 for SIGRTMIN+1;
-// for one that it does not have, the runtime's default.
+// signal converts a signal of the API to one of the CRI, for example SIGRTMIN+1 to
+// SIGNAL_SIGRTMINPLUS1; an unknown one to the runtime's default.
 func signal(s v1.Signal) runtimeapi.Signal {
 	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(s))
 	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
 }
 
-// StopSignalOf is the API's name of a signal of the CRI, SIGRTMIN+1 for
-// SIGNAL_SIGRTMINPLUS1; "" for the runtime's default, which is how one that is too
-// old to tell says nothing, and for what is no signal.
+// StopSignalOf converts a signal of the CRI to one of the API, for example
+// SIGNAL_SIGRTMINPLUS1 to SIGRTMIN+1. It returns "" for an unknown signal and for the
+// runtime's default, which runtimes without support for stop signals report.
 func StopSignalOf(s runtimeapi.Signal) v1.Signal {
 	name, ok := runtimeapi.Signal_name[int32(s)]
 	if !ok || s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
@@ -111,7 +111,7 @@ func StopSignalOf(s runtimeapi.Signal) v1.Signal {
 	return v1.Signal(strings.NewReplacer("SIGNAL_", "", "PLUS", "+", "MINUS", "-").Replace(name))
 }
 
-// ephemeral returns the pod's ephemeral container of that name, or nil.
+// ephemeral returns the ephemeral container of the name; nil if there is none.
 func ephemeral(pod *v1.Pod, name string) *v1.EphemeralContainer {
 	for i := range pod.Spec.EphemeralContainers {
 		if e := &pod.Spec.EphemeralContainers[i]; e.Name == name {

@@ -8,6 +8,6 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri/podconfig", Max: 400, House: []string{
-		"cm/cgroups", "internal/hugepages", "internal/podspec", "internal/qos", "internal/restart", "internal/untrusted", "podenv", "runtime", "runtime/cri/plan",
+		"cm/cgroups", "internal/podspec", "internal/untrusted", "podenv", "runtime", "runtime/cri/plan",
 	}}.Check(t)
 }

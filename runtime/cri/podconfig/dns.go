@@ -11,30 +11,29 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// DNS is what the resolv.conf of containers is made from (section 16 of the
-// node's behaviour). The zero value gives pods the node's own.
+// DNS configures the resolv.conf of containers. With the zero value, pods get the
+// resolv.conf of the node.
 type DNS struct {
-	// ResolvConf is the node's file; who reads it hands its content to For.
-	// Empty: /etc/resolv.conf. This differs from the kubelet, where an empty
-	// resolvConf is what NoResolvConf is here (dn-4).
+	// ResolvConf is the path of the node's resolv.conf; the caller reads it and passes
+	// its content to ForPod. Empty means /etc/resolv.conf. The kubelet's empty
+	// resolvConf is NoResolvConf (rule dn-4).
 	ResolvConf string
 
-	// NoResolvConf gives pods nothing of the node's: those that would get it
-	// ask a server on the machine they run on, and search nowhere (dn-4).
+	// NoResolvConf ignores the node's resolv.conf: pods that would use it get the
+	// loopback address as name server and no search domains (rule dn-4).
 	NoResolvConf bool
 
-	// ClusterDNS are the servers of pods with the policy ClusterFirst. Empty:
-	// those get the node's, as with Default, and a warning (dn-3) if there is a
-	// ClusterDomain: a node without either belongs to no cluster, and nothing
-	// is missing there.
+	// ClusterDNS are the name servers of pods with the policy ClusterFirst. If empty,
+	// these pods get the node's, as with Default; if ClusterDomain is set, this
+	// produces a warning. A node with neither belongs to no cluster.
 	ClusterDNS []string
 
-	// ClusterDomain ends the names of a cluster's services: "cluster.local".
-	// Empty: pods search where the node does (dn-2).
+	// ClusterDomain is the domain of the cluster's services, "cluster.local". If empty,
+	// pods get only the search domains of the node.
 	ClusterDomain string
 }
 
-// What a resolv.conf may hold (dn-7). A longer entry makes some resolvers abort.
+// The limits of a resolv.conf (rule dn-7). Some resolvers abort on longer entries.
 const (
 	maxNameservers = 3
 	maxSearches    = 32
@@ -46,44 +45,44 @@ const (
 type PodDNS struct {
 	Config *runtimeapi.DNSConfig
 
-	// Dropped is what Config lacks of what was asked for, in the order asked.
-	// Duplicates are not in it: nothing is lost with them.
+	// Dropped are the entries that exceed the limits of a resolv.conf, in the order of
+	// the input, without duplicates.
 	Dropped []DroppedDNS
 
-	// Warnings are the events to record when the pod's sandbox is made.
+	// Warnings are the events to record when the pod's sandbox is created.
 	Warnings []DNSWarning
 
-	// UnknownPolicy says that the pod's policy is none that is known, and was
-	// taken for ClusterFirst (dn-1). It is for the log.
+	// UnknownPolicy reports that the pod's DNS policy is unknown and ClusterFirst was
+	// used (rule dn-1).
 	UnknownPolicy bool
 }
 
-// A DNSWarning is an event of type Warning, about the pod or about the node.
+// A DNSWarning is an event of type Warning, for the pod, or for the node if ForNode.
 type DNSWarning struct {
 	Reason, Message string
-	OfNode          bool
+	ForNode         bool
 }
 
-// A DroppedDNS is an entry that did not fit into a resolv.conf.
+// A DroppedDNS is an entry that exceeds a limit of a resolv.conf.
 type DroppedDNS struct {
 	Field  DNSField
 	Value  string
 	Reason DropReason
 }
 
-// String returns the entry and why it was dropped.
+// String returns the entry and the reason.
 func (d DroppedDNS) String() string { return fmt.Sprintf("%s %s: %s", d.Field, d.Value, d.Reason) }
 
 // A DNSField is a line of a resolv.conf.
 type DNSField string
 
-// The lines that have limits.
+// The lines with limits.
 const (
 	Nameserver DNSField = "nameserver"
 	Search     DNSField = "search"
 )
 
-// A DropReason is the limit that an entry did not fit in (dn-7).
+// A DropReason is the limit that an entry exceeds.
 type DropReason string
 
 // The limits.
@@ -93,14 +92,14 @@ const (
 	LineTooLong DropReason = "the line is too long"
 )
 
-// For returns the DNS configuration of pod (dn-1 … dn-8). host is what the node's
-// file says, and nodeIPs are the node's addresses, which matter with
-// NoResolvConf only. It changes none of its arguments. The error names what the
-// pod's spec has that can't be written into a resolv.conf.
-func (d DNS) For(pod *v1.Pod, host ResolvConf, nodeIPs []string) (PodDNS, error) {
+// ForPod returns the DNS configuration of pod (rules dn-1 to dn-8). host is the node's
+// resolv.conf; nodeIPs are the node's addresses, whose families NoResolvConf uses. The
+// arguments are not changed. It returns an error that names a field of the pod's spec
+// which cannot be written to a resolv.conf.
+func (d DNS) ForPod(pod *v1.Pod, host ResolvConf, nodeIPs []string) (PodDNS, error) {
 	var to PodDNS
 	base := d.base(pod, host, nodeIPs, &to)
-	if own := pod.Spec.DNSConfig; own != nil { // dn-6
+	if own := pod.Spec.DNSConfig; own != nil {
 		if err := checkDNSConfig(own); err != nil {
 			return PodDNS{}, err
 		}
@@ -117,11 +116,11 @@ func (d DNS) For(pod *v1.Pod, host ResolvConf, nodeIPs []string) (PodDNS, error)
 	to.Config = &runtimeapi.DNSConfig{
 		Servers: unique(base.Servers), Searches: unique(base.Searches), Options: base.Options,
 	}
-	to.fit()
+	to.applyLimits()
 	return to, nil
 }
 
-// base returns what a pod gets by its policy, to be added to.
+// base returns the configuration of the pod's DNS policy; the caller may append to it.
 func (d DNS) base(pod *v1.Pod, host ResolvConf, nodeIPs []string, to *PodDNS) ResolvConf {
 	ofNode := host.clone()
 	if d.NoResolvConf {
@@ -140,36 +139,37 @@ func (d DNS) base(pod *v1.Pod, host ResolvConf, nodeIPs []string, to *PodDNS) Re
 	}
 	if cluster && len(d.ClusterDNS) == 0 {
 		cluster = false
-		if d.ClusterDomain != "" && pod.Spec.DNSPolicy != "" { // it did ask for them
-			to.missing(pod)
+		if d.ClusterDomain != "" && pod.Spec.DNSPolicy != "" { // the policy is explicit
+			to.warnMissingClusterDNS(pod)
 		}
 	}
 	switch {
-	case cluster: // dn-2
+	case cluster:
 		base := ResolvConf{Servers: slices.Clone(d.ClusterDNS), Options: []string{"ndots:5"}}
 		if d.ClusterDomain != "" {
 			base.Searches = []string{pod.Namespace + ".svc." + d.ClusterDomain, "svc." + d.ClusterDomain, d.ClusterDomain}
 		}
 		base.Searches = append(base.Searches, ofNode.Searches...)
 		return base
-	case d.NoResolvConf: // dn-4
+	case d.NoResolvConf:
 		return localhost(nodeIPs)
 	default:
 		return ofNode
 	}
 }
 
-// missing records that the pod can't have the cluster's servers (dn-3).
-func (p *PodDNS) missing(pod *v1.Pod) {
+// warnMissingClusterDNS adds the events for a pod with the policy ClusterFirst on a node
+// without ClusterDNS.
+func (p *PodDNS) warnMissingClusterDNS(pod *v1.Pod) {
 	text := fmt.Sprintf("kubelet does not have ClusterDNS IP configured and cannot create Pod using %q policy. Falling back to %q policy.",
 		v1.DNSClusterFirst, v1.DNSDefault)
 	p.Warnings = append(p.Warnings,
-		DNSWarning{Reason: "MissingClusterDNS", Message: text, OfNode: true},
+		DNSWarning{Reason: "MissingClusterDNS", Message: text, ForNode: true},
 		DNSWarning{Reason: "MissingClusterDNS", Message: fmt.Sprintf("pod: %q. %s", fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID), text)})
 }
 
-// localhost is what a resolver without a configuration asks: the machine itself,
-// in the families that the node has (dn-4).
+// localhost returns the loopback addresses of the node's IP families as name servers,
+// as resolvers without a configuration use them.
 func localhost(nodeIPs []string) ResolvConf {
 	conf := ResolvConf{Searches: []string{"."}}
 	for _, s := range nodeIPs {
@@ -185,13 +185,14 @@ func localhost(nodeIPs []string) ResolvConf {
 	return conf
 }
 
-// fit drops what is over the limits, and warns once of each line (dn-7, dn-8).
-func (p *PodDNS) fit() {
+// applyLimits drops the entries that exceed the limits, with at most one warning per
+// line (rules dn-7, dn-8).
+func (p *PodDNS) applyLimits() {
 	c := p.Config
 	before := len(p.Dropped)
-	p.cut(Nameserver, &c.Servers, min(len(c.Servers), maxNameservers), TooMany)
+	p.truncate(Nameserver, &c.Servers, min(len(c.Servers), maxNameservers), TooMany)
 	if len(p.Dropped) > before {
-		p.forming("Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: " +
+		p.warn("Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: " +
 			strings.Join(c.Servers, " "))
 	}
 
@@ -203,34 +204,33 @@ func (p *PodDNS) fit() {
 		p.Dropped = append(p.Dropped, DroppedDNS{Search, s, TooLong})
 		return true
 	})
-	p.cut(Search, &c.Searches, min(len(c.Searches), maxSearches), TooMany)
+	p.truncate(Search, &c.Searches, min(len(c.Searches), maxSearches), TooMany)
 	short, line := len(c.Searches), len(strings.Join(c.Searches, " "))
-	for line > maxSearchLine { // from the end until it fits (dn-8)
+	for line > maxSearchLine { // the last entries are dropped
 		short--
 		line -= len(c.Searches[short]) + 1
 	}
-	p.cut(Search, &c.Searches, short, LineTooLong)
+	p.truncate(Search, &c.Searches, short, LineTooLong)
 	if len(p.Dropped) > before {
-		p.forming("Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
+		p.warn("Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
 			strings.Join(c.Searches, " "))
 	}
 }
 
-// cut shortens a list to n entries.
-func (p *PodDNS) cut(field DNSField, list *[]string, n int, why DropReason) {
+// truncate shortens a list to n entries.
+func (p *PodDNS) truncate(field DNSField, list *[]string, n int, why DropReason) {
 	for _, s := range (*list)[n:] {
 		p.Dropped = append(p.Dropped, DroppedDNS{field, s, why})
 	}
 	*list = (*list)[:n]
 }
 
-func (p *PodDNS) forming(message string) {
+func (p *PodDNS) warn(message string) {
 	p.Warnings = append(p.Warnings, DNSWarning{Reason: "DNSConfigForming", Message: message})
 }
 
-// checkDNSConfig refuses what would be read as something else in a resolv.conf,
-// such as a line break and another line. The API server has checked this; a
-// manifest on a disk may have been checked by nobody.
+// checkDNSConfig rejects values that would change the meaning of a resolv.conf, such as
+// line breaks. The API server validates them, but static pods do not pass through it.
 func checkDNSConfig(c *v1.PodDNSConfig) error {
 	for i, s := range c.Nameservers {
 		if !oneWord(s) {
@@ -253,13 +253,13 @@ func checkDNSConfig(c *v1.PodDNSConfig) error {
 	return nil
 }
 
-// oneWord reports whether s stays one word of one line in a file.
+// oneWord reports whether s has no white space and no control characters, so that it
+// remains one field of one line.
 func oneWord(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// putOption puts an option in the place of one of the same name, or at the end
-// (dn-6).
+// putOption replaces the option of the same name, or appends it.
 func putOption(options []string, option string) []string {
 	name, _, _ := strings.Cut(option, ":")
 	for i, o := range options {
@@ -271,7 +271,7 @@ func putOption(options []string, option string) []string {
 	return append(options, option)
 }
 
-// unique drops what is empty and what was there before.
+// unique removes empty and repeated entries.
 func unique(list []string) []string {
 	seen := map[string]bool{"": true}
 	return slices.DeleteFunc(list, func(s string) bool {

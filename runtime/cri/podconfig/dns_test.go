@@ -77,7 +77,7 @@ func TestDNSOfPods(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			host := hostDNS(t)
-			got, err := tc.dns.For(dnsPod(tc.spec), host, tc.nodeIPs)
+			got, err := tc.dns.ForPod(dnsPod(tc.spec), host, tc.nodeIPs)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, showDNS(got.Config))
 			assert.Empty(t, got.Dropped)
@@ -91,7 +91,7 @@ func TestDNSOfPods(t *testing.T) {
 func TestMissingClusterDNS(t *testing.T) { // dn-3
 	const text = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`
 	both := []podconfig.DNSWarning{
-		{Reason: "MissingClusterDNS", Message: text, OfNode: true},
+		{Reason: "MissingClusterDNS", Message: text, ForNode: true},
 		{Reason: "MissingClusterDNS", Message: `pod: "web_ns(u1)". ` + text},
 	}
 	for _, tc := range []struct {
@@ -106,10 +106,10 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 		{"dn-3 default", v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := podconfig.DNS{ClusterDomain: "cluster.local"}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
+			got, err := podconfig.DNS{ClusterDomain: "cluster.local"}.ForPod(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got.Warnings)
-			got, err = podconfig.DNS{}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
+			got, err = podconfig.DNS{}.ForPod(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
 			assert.Empty(t, got.Warnings, "no warnings without a cluster domain")
 		})
@@ -159,14 +159,14 @@ func TestValuesOverTheLimitsAreDroppedAndReported(t *testing.T) { // dn-7, dn-8
 			}, []string{servers + "1 2 3", line + strings.Join(long[:10], " ")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := podconfig.DNS{}.For(dnsPod(v1.PodSpec{DNSPolicy: v1.DNSNone, DNSConfig: &tc.config}), podconfig.ResolvConf{}, nil)
+			got, err := podconfig.DNS{}.ForPod(dnsPod(v1.PodSpec{DNSPolicy: v1.DNSNone, DNSConfig: &tc.config}), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, showDNS(got.Config))
 			assert.Equal(t, tc.dropped, got.Dropped)
 			var warnings []string
 			for _, w := range got.Warnings {
 				assert.Equal(t, "DNSConfigForming", w.Reason)
-				assert.False(t, w.OfNode)
+				assert.False(t, w.ForNode)
 				warnings = append(warnings, w.Message)
 			}
 			assert.Equal(t, tc.warnings, warnings)
@@ -183,7 +183,7 @@ func TestValuesWithLineBreaksAreRejectedInResolvConf(t *testing.T) {
 		"spec.dnsConfig.options[0]":     {Options: []v1.PodDNSConfigOption{{Name: "a\x00"}}},
 		"options[0]: has no name":       {Options: []v1.PodDNSConfigOption{{Value: new("x")}}},
 	} {
-		_, err := podconfig.DNS{}.For(dnsPod(v1.PodSpec{DNSConfig: &config}), podconfig.ResolvConf{}, nil)
+		_, err := podconfig.DNS{}.ForPod(dnsPod(v1.PodSpec{DNSConfig: &config}), podconfig.ResolvConf{}, nil)
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -195,10 +195,10 @@ func TestTheOrderOfOptionsIsStable(t *testing.T) { // dn-6
 	}
 	pod := dnsPod(v1.PodSpec{DNSPolicy: v1.DNSClusterFirst, DNSConfig: config})
 	d := podconfig.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "c"}
-	first, err := d.For(pod, hostDNS(t), nil)
+	first, err := d.ForPod(pod, hostDNS(t), nil)
 	require.NoError(t, err)
 	for range 999 {
-		again, err := d.For(pod, hostDNS(t), nil)
+		again, err := d.ForPod(pod, hostDNS(t), nil)
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 	}
@@ -213,7 +213,7 @@ func FuzzDNSFor(f *testing.F) {
 			config.Options = append(config.Options, v1.PodDNSConfigOption{Name: o})
 		}
 		got, err := podconfig.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "c"}.
-			For(dnsPod(v1.PodSpec{DNSPolicy: v1.DNSPolicy(policy), DNSConfig: config}), podconfig.ResolvConf{}, nil)
+			ForPod(dnsPod(v1.PodSpec{DNSPolicy: v1.DNSPolicy(policy), DNSConfig: config}), podconfig.ResolvConf{}, nil)
 		if err != nil {
 			return
 		}

@@ -20,8 +20,8 @@ func ExampleContainer() {
 			Containers:      []v1.Container{{Name: "shop", Image: "shop:1", Command: []string{"/bin/shop", "--in=$(CITY)"}}},
 		},
 	}
-	in := podconfig.Input{Pod: pod, Node: podconfig.Node{MemoryBytes: 8 << 30, SeccompDefault: true}}
-	shop := podconfig.Instance{
+	in := podconfig.PodInput{Pod: pod, Node: podconfig.Node{MemoryBytes: 8 << 30, Security: podconfig.Security{SeccompDefault: true}}}
+	shop := podconfig.ContainerInput{
 		Container: &pod.Spec.Containers[0], Image: &runtimeapi.ImageSpec{Image: "sha256:1"},
 		User: podconfig.User{UID: new(int64(65532))},
 		Env:  []v1.EnvVar{{Name: "CITY", Value: "Riga"}},
@@ -50,8 +50,8 @@ func ExampleSysctls_Admit() {
 		{Name: "net.core.somaxconn", Value: "1024"},
 		{Name: "kernel.msgmax", Value: "65536"},
 	}}}}
-	if no := sysctls.Admit(context.Background(), pod); no != nil {
-		fmt.Println(no.Reason+":", no.Message)
+	if rejection := sysctls.Admit(context.Background(), pod); rejection != nil {
+		fmt.Println(rejection.Reason+":", rejection.Message)
 	}
 	// Output: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted
 }

@@ -35,9 +35,9 @@ func FuzzContainer(f *testing.F) {
 		if json.Unmarshal(text, pod) != nil {
 			return
 		}
-		in := podconfig.Input{Pod: pod, Handler: podconfig.Handler{UserNamespaces: bits&1 != 0, RecursiveReadOnly: bits&2 != 0}, Node: podconfig.Node{
-			CgroupVersion: int(bits>>2) % 3, MemoryBytes: int64(bits) << 20, HugePageSizes: []int64{0, 2 << 20}, SeccompDefault: true,
-			MemoryQoS: podconfig.MemoryQoS{Enabled: bits&4 != 0, Reserve: podconfig.Reservation(bits & 3)},
+		in := podconfig.PodInput{Pod: pod, Handler: podconfig.RuntimeHandler{UserNamespaces: bits&1 != 0, RecursiveReadOnly: bits&2 != 0}, Node: podconfig.Node{
+			CgroupVersion: int(bits>>2) % 3, MemoryBytes: int64(bits) << 20, HugePageSizes: []int64{0, 2 << 20}, Security: podconfig.Security{SeccompDefault: true},
+			MemoryQoS: podconfig.MemoryQoS{Enabled: bits&4 != 0, Reserve: podconfig.MemoryReservationPolicy(bits & 3)},
 			Swap:      podconfig.Swap{Controller: bits&8 != 0, Limited: bits&16 != 0, Bytes: int64(bits) << 10},
 		}}
 		if bits&32 != 0 {
@@ -47,10 +47,10 @@ func FuzzContainer(f *testing.F) {
 		new(podconfig.Sysctls).Admit(t.Context(), pod)
 		podconfig.AdmitAppArmor(pod, false)
 		podconfig.AdmitGroups(pod, false)
-		podconfig.AsksHandler(pod)
+		podconfig.DependsOnHandler(pod)
 		for i := range pod.Spec.Containers {
 			c := &pod.Spec.Containers[i]
-			inst := podconfig.Instance{Container: c, Env: c.Env, RestartCount: int32(bits)}
+			inst := podconfig.ContainerInput{Container: c, Env: c.Env, RestartCount: int32(bits)}
 			for range c.VolumeMounts {
 				inst.Volumes = append(inst.Volumes, podconfig.Volume{HostPath: "/v"})
 			}

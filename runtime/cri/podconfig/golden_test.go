@@ -49,7 +49,7 @@ type goldenCase struct {
 // facts are the inputs that are not part of the pod.
 type facts struct {
 	Node          podconfig.Node
-	Handler       podconfig.Handler
+	Handler       podconfig.RuntimeHandler
 	UserNamespace *struct{ First, Length uint32 }
 	Groups        []int64
 	ExclusiveCPUs []string
@@ -92,7 +92,7 @@ func goldenCases(t *testing.T) []goldenCase {
 		}
 		require.NotEmpty(t, shows, "%s has no shows line", file)
 		spec := text
-		gc.facts.Node = podconfig.Node{MemoryBytes: 8 << 30, CgroupVersion: 2, SeccompRoot: "/seccomp"}
+		gc.facts.Node = podconfig.Node{MemoryBytes: 8 << 30, CgroupVersion: 2, Security: podconfig.Security{SeccompDir: "/seccomp"}}
 		if first, second, ok := bytes.Cut(text, []byte("\n---\n")); ok {
 			require.NoError(t, yaml.UnmarshalStrict(first, &gc.facts), file)
 			spec = second
@@ -191,7 +191,7 @@ const clusterDomain = "cluster.local"
 func (gc goldenCase) request(t *testing.T) string {
 	t.Helper()
 	pod := gc.pod
-	in := podconfig.Input{
+	in := podconfig.PodInput{
 		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups, ExclusiveCPUs: gc.facts.ExclusiveCPUs,
 		LogDirectory: fmt.Sprintf("/logs/%s_%s_%s", pod.Namespace, pod.Name, pod.UID),
 		CgroupParent: "/kubepods/pod" + string(pod.UID),
@@ -201,7 +201,7 @@ func (gc goldenCase) request(t *testing.T) string {
 		in.UserNamespace = &runtimeapi.UserNamespace{Uids: ids, Gids: ids}
 	}
 	out := map[string]any{}
-	dns, err := podconfig.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: clusterDomain}.For(pod, podconfig.ResolvConf{
+	dns, err := podconfig.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: clusterDomain}.ForPod(pod, podconfig.ResolvConf{
 		Servers: []string{"192.0.2.53"}, Searches: []string{"example.com"}, Options: []string{"timeout:1"},
 	}, nil)
 	in.DNS = dns.Config
@@ -214,7 +214,7 @@ func (gc goldenCase) request(t *testing.T) string {
 	}
 	out["sandbox"] = answer(sandbox, err)
 	if len(pod.Spec.HostAliases) > 0 {
-		hosts, err := podconfig.Hosts(pod, []string{"10.0.0.7"}, clusterDomain, "")
+		hosts, err := podconfig.HostsFile(pod, []string{"10.0.0.7"}, clusterDomain, "")
 		if out["hosts"] = strings.Split(hosts, "\n"); err != nil {
 			out["hosts"] = answer(nil, err)
 		}
@@ -248,13 +248,15 @@ func (gc goldenCase) request(t *testing.T) string {
 }
 
 // instance resolves the container's environment and volumes as an engine does.
-func (gc goldenCase) instance(c *v1.Container) (podconfig.Instance, error) {
+func (gc goldenCase) instance(c *v1.Container) (podconfig.ContainerInput, error) {
 	given := gc.facts.Containers[c.Name]
-	inst := podconfig.Instance{
+	inst := podconfig.ContainerInput{
 		Container: c, RestartCount: given.Restarts, User: given.User, TargetID: given.TargetID,
-		Image:   &runtimeapi.ImageSpec{Image: "sha256:" + c.Image, UserSpecifiedImage: c.Image},
-		Devices: given.Devices, Mounts: given.Mounts, CDIDevices: given.CDIDevices, Annotations: given.Annotations,
-		CPUs: given.CPUs, MemoryNodes: given.MemoryNodes,
+		Image: &runtimeapi.ImageSpec{Image: "sha256:" + c.Image, UserSpecifiedImage: c.Image},
+		Allocated: podconfig.AllocatedResources{
+			Devices: given.Devices, Mounts: given.Mounts, CDIDevices: given.CDIDevices, Annotations: given.Annotations,
+			CPUs: given.CPUs, MemoryNodes: given.MemoryNodes,
+		},
 		HostsFile: "/pods/etc-hosts", MessageFile: "/pods/" + c.Name + "/message",
 	}
 	env, err := podenv.New(podenv.Inputs{

@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	maxHostname   = 63 // a label of the DNS
-	maxKernelName = 64 // what Linux takes as a hostname
+	maxHostname   = 63 // of a DNS label
+	maxKernelName = 64 // of a hostname in Linux
 )
 
-// Hostname returns the pod's hostname and the domain it is in, "" for none
-// (pe-18). A hostnameOverride is all there is: it stands above hostname and
-// subdomain. The error names the field that is no name.
+// Hostname returns the pod's hostname and its domain, "" if it has none (rule pe-18). A
+// hostnameOverride replaces both. The error names the invalid field.
 func Hostname(pod *v1.Pod, clusterDomain string) (host, domain string, err error) {
 	spec := &pod.Spec
 	if o := spec.HostnameOverride; o != nil && *o != "" {
@@ -36,7 +35,7 @@ func Hostname(pod *v1.Pod, clusterDomain string) (host, domain string, err error
 	} else if !oneWord(host) {
 		return "", "", fmt.Errorf("metadata.name: %q has spaces or control characters", host)
 	}
-	if host, err = truncate(host); err != nil {
+	if host, err = truncateHostname(host); err != nil {
 		return "", "", err
 	}
 	if spec.Subdomain == "" {
@@ -49,14 +48,14 @@ func Hostname(pod *v1.Pod, clusterDomain string) (host, domain string, err error
 		return "", "", fmt.Errorf("metadata.namespace: %q has spaces or control characters", pod.Namespace)
 	}
 	domain = spec.Subdomain + "." + pod.Namespace + ".svc"
-	if clusterDomain != "" { // or the kernel's hostname would end in a dot
+	if clusterDomain != "" { // the hostname must not end in a dot
 		domain += "." + clusterDomain
 	}
 	return host, domain, nil
 }
 
-// truncate makes a label of a pod's name that is too long for one.
-func truncate(name string) (string, error) {
+// truncateHostname shortens a pod's name to a DNS label.
+func truncateHostname(name string) (string, error) {
 	if len(name) <= maxHostname {
 		return name, nil
 	}
@@ -67,9 +66,8 @@ func truncate(name string) (string, error) {
 	return host, nil
 }
 
-// SandboxHostname returns the hostname that the pod's sandbox is made with: the
-// whole domain name for a pod that asks for it (pe-19), and none for a pod of the
-// host's network, which has the host's (rt-18).
+// SandboxHostname returns the hostname of the pod's sandbox: the fully qualified domain
+// name if the pod sets setHostnameAsFQDN, and "" if the pod is in the host network.
 func SandboxHostname(pod *v1.Pod, clusterDomain string) (string, error) {
 	if pod.Spec.HostNetwork {
 		return "", nil

@@ -8,10 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// WantsHosts reports whether container c gets the pod's /etc/hosts: once the pod
-// has addresses, or those of the node, and unless a volume is mounted just there
-// (pe-14).
-func WantsHosts(pod *v1.Pod, c *v1.Container, ips []string) bool {
+// NeedsHostsFile reports whether the pod's /etc/hosts is mounted into container c: if the
+// pod has addresses or is in the host network, and no volume is mounted at /etc/hosts.
+func NeedsHostsFile(pod *v1.Pod, c *v1.Container, ips []string) bool {
 	for i := range c.VolumeMounts {
 		if AbsolutePath(c.VolumeMounts[i].MountPath) == hostsPath {
 			return false
@@ -20,13 +19,13 @@ func WantsHosts(pod *v1.Pod, c *v1.Container, ips []string) bool {
 	return pod.Spec.HostNetwork || len(ips) > 0
 }
 
-// Hosts returns the content of a pod's /etc/hosts (pe-15 … pe-17). ips are the
-// pod's addresses, and ofNode is the node's file, for pods of the host network.
-// The error names what would not stay one entry of the file.
-func Hosts(pod *v1.Pod, ips []string, clusterDomain, ofNode string) (string, error) {
+// HostsFile returns the content of a pod's /etc/hosts (rules pe-15 to pe-17). ips are the
+// pod's addresses. nodeFile is the content of the node's /etc/hosts, which pods in the
+// host network share. It returns an error that names a value which is not a valid entry.
+func HostsFile(pod *v1.Pod, ips []string, clusterDomain, nodeFile string) (string, error) {
 	var b strings.Builder
-	if pod.Spec.HostNetwork { // its names are the node's own
-		b.WriteString("# Kubernetes-managed hosts file (host network).\n" + ofNode)
+	if pod.Spec.HostNetwork {
+		b.WriteString("# Kubernetes-managed hosts file (host network).\n" + nodeFile)
 	} else {
 		host, domain, err := Hostname(pod, clusterDomain)
 		if err != nil {
@@ -45,7 +44,7 @@ func Hosts(pod *v1.Pod, ips []string, clusterDomain, ofNode string) (string, err
 			"fe00::2\tip6-allrouters\n")
 		for _, ip := range ips {
 			if !isAddress(ip) {
-				return "", fmt.Errorf("the pod's address %q is none", ip)
+				return "", fmt.Errorf("invalid pod IP %q", ip)
 			}
 			b.WriteString(ip + "\t" + names + "\n")
 		}
@@ -53,18 +52,18 @@ func Hosts(pod *v1.Pod, ips []string, clusterDomain, ofNode string) (string, err
 	return addAliases(&b, pod.Spec.HostAliases)
 }
 
-// addAliases adds the entries that the pod's spec has (pe-16).
+// addAliases adds the hostAliases of the pod.
 func addAliases(b *strings.Builder, aliases []v1.HostAlias) (string, error) {
 	if len(aliases) > 0 {
 		b.WriteString("\n# Entries added by HostAliases.\n")
 	}
 	for i, alias := range aliases {
 		if !isAddress(alias.IP) {
-			return "", fmt.Errorf("spec.hostAliases[%d].ip: %q is no address", i, alias.IP)
+			return "", fmt.Errorf("spec.hostAliases[%d].ip: invalid IP address %q", i, alias.IP)
 		}
 		for j, name := range alias.Hostnames {
 			if name == "" || !oneWord(name) || strings.Contains(name, "#") {
-				return "", fmt.Errorf("spec.hostAliases[%d].hostnames[%d]: %q is no hostname", i, j, name)
+				return "", fmt.Errorf("spec.hostAliases[%d].hostnames[%d]: invalid hostname %q", i, j, name)
 			}
 		}
 		b.WriteString(alias.IP + "\t" + strings.Join(alias.Hostnames, "\t") + "\n")
@@ -72,8 +71,8 @@ func addAliases(b *strings.Builder, aliases []v1.HostAlias) (string, error) {
 	return b.String(), nil
 }
 
-// isAddress reports whether s is an IP address. A zone, as in fe80::1%eth0, may
-// be anything but more than a word.
+// isAddress reports whether s is an IP address. netip.ParseAddr accepts any zone, as in
+// fe80::1%eth0, including white space.
 func isAddress(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil && oneWord(s)

@@ -29,7 +29,7 @@ func TestHostsFiles(t *testing.T) {
 		{"pe-17 the host's, with aliases", v1.PodSpec{HostNetwork: true, HostAliases: aliases}, "# Kubernetes-managed hosts file (host network).\nTHE HOST'S\n" + tail},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := podconfig.Hosts(dnsPod(tc.spec), []string{"10.0.0.7", "fd00::7"}, "c", "THE HOST'S\n")
+			got, err := podconfig.HostsFile(dnsPod(tc.spec), []string{"10.0.0.7", "fd00::7"}, "c", "THE HOST'S\n")
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 		})
@@ -55,7 +55,7 @@ func TestPodsThatHaveAHostsFile(t *testing.T) { // pe-14
 		{"pe-14 exactly there", v1.PodSpec{}, mounted("/etc/hosts/"), ips, true},
 		{"pe-14 around it", v1.PodSpec{}, mounted("/etc"), ips, true},
 	} {
-		assert.Equal(t, tc.want, podconfig.WantsHosts(dnsPod(tc.spec), tc.c, tc.ips), tc.name)
+		assert.Equal(t, tc.want, podconfig.NeedsHostsFile(dnsPod(tc.spec), tc.c, tc.ips), tc.name)
 	}
 }
 
@@ -68,17 +68,17 @@ func TestValuesWithLineBreaksAreRejectedInHostsFiles(t *testing.T) {
 		spec v1.PodSpec
 		ip   string
 	}{
-		{`spec.hostAliases[1].ip: "db" is no address`, alias("db", "x"), "10.0.0.7"},
-		{`spec.hostAliases[1].ip: "" is no address`, alias("", "x"), "10.0.0.7"},
-		{`spec.hostAliases[1].ip: "fe80::1%\n6.6.6.6 bank" is no address`, alias("fe80::1%\n6.6.6.6 bank", "x"), "10.0.0.7"},
-		{`spec.hostAliases[1].hostnames[1]: "b\n6.6.6.6 bank" is no hostname`, alias("192.0.2.2", "a", "b\n6.6.6.6 bank"), "10.0.0.7"},
-		{`spec.hostAliases[1].hostnames[0]: "a b" is no hostname`, alias("192.0.2.2", "a b"), "10.0.0.7"},
-		{`spec.hostAliases[1].hostnames[0]: "a#b" is no hostname`, alias("192.0.2.2", "a#b"), "10.0.0.7"},
-		{`spec.hostAliases[1].hostnames[0]: "" is no hostname`, alias("192.0.2.2", ""), "10.0.0.7"},
-		{`the pod's address "10.0.0.7\n6.6.6.6" is none`, v1.PodSpec{}, "10.0.0.7\n6.6.6.6"},
+		{`spec.hostAliases[1].ip: invalid IP address "db"`, alias("db", "x"), "10.0.0.7"},
+		{`spec.hostAliases[1].ip: invalid IP address ""`, alias("", "x"), "10.0.0.7"},
+		{`spec.hostAliases[1].ip: invalid IP address "fe80::1%\n6.6.6.6 bank"`, alias("fe80::1%\n6.6.6.6 bank", "x"), "10.0.0.7"},
+		{`spec.hostAliases[1].hostnames[1]: invalid hostname "b\n6.6.6.6 bank"`, alias("192.0.2.2", "a", "b\n6.6.6.6 bank"), "10.0.0.7"},
+		{`spec.hostAliases[1].hostnames[0]: invalid hostname "a b"`, alias("192.0.2.2", "a b"), "10.0.0.7"},
+		{`spec.hostAliases[1].hostnames[0]: invalid hostname "a#b"`, alias("192.0.2.2", "a#b"), "10.0.0.7"},
+		{`spec.hostAliases[1].hostnames[0]: invalid hostname ""`, alias("192.0.2.2", ""), "10.0.0.7"},
+		{`invalid pod IP "10.0.0.7\n6.6.6.6"`, v1.PodSpec{}, "10.0.0.7\n6.6.6.6"},
 		{`spec.hostname: pod Hostname "a\nb" is not a valid DNS label`, v1.PodSpec{Hostname: "a\nb"}, "10.0.0.7"},
 	} {
-		_, err := podconfig.Hosts(dnsPod(tc.spec), []string{tc.ip}, "c", "")
+		_, err := podconfig.HostsFile(dnsPod(tc.spec), []string{tc.ip}, "c", "")
 		assert.ErrorContains(t, err, tc.want)
 	}
 }

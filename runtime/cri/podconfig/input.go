@@ -7,228 +7,244 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// An Input is what the sandbox and all containers of a pod are made from.
-type Input struct {
-	// Pod, with the resources that it was given (not those it would like). A
-	// nil one is an error.
+// A PodInput is the input for the configurations of a pod's sandbox and containers.
+type PodInput struct {
+	// Pod has the allocated resources in its spec, not the requested ones. Required.
 	Pod *v1.Pod
 
-	// Node is the machine.
+	// Node describes the machine and its configuration.
 	Node Node
 
-	// LogDirectory of the pod's logs (rt-17). Empty: the runtime keeps none.
+	// LogDirectory is the directory of the pod's container logs. Empty means that the
+	// runtime writes no logs.
 	LogDirectory string
 
-	// CgroupParent is the pod's cgroup. Empty: the runtime chooses.
+	// CgroupParent is the cgroup of the pod. If empty, the runtime chooses it.
 	CgroupParent string
 
-	// Hostname as the kernel is to have it, an FQDN if the pod wants that
-	// (pe-18, pe-19). Pods of the host's network don't get it (rt-18).
+	// Hostname is the result of [SandboxHostname]. Pods in the host network do not get
+	// it.
 	Hostname string
 
-	// DNS is the pod's resolv.conf. Nil: the runtime's own.
+	// DNS is the resolv.conf of the pod. If nil, the runtime chooses it.
 	DNS *runtimeapi.DNSConfig
 
-	// Handler is the runtime handler that the pod's class names.
-	Handler Handler
+	// Handler is the runtime handler of the pod's RuntimeClass.
+	Handler RuntimeHandler
 
-	// UserNamespace has the mappings of a pod with hostUsers: false, which
-	// needs them (se-17). Nil for all others.
+	// UserNamespace has the ID mappings of a pod with hostUsers: false, which requires
+	// them. It is ignored for other pods.
 	UserNamespace *runtimeapi.UserNamespace
 
-	// Groups are further supplemental groups, those of persistent volumes
-	// (vol-68).
+	// Groups are the supplemental groups of the pod's persistent volumes, which are
+	// added to those of its spec.
 	Groups []int64
 
-	// ExclusiveCPUs are the names of the containers that have CPUs which no other
-	// container may use. They have no CPU quota, and with one of them the pod has
-	// none: it would throttle them on their own CPUs.
+	// ExclusiveCPUs are the names of the containers with exclusive CPUs. These
+	// containers have no CPU quota, and neither has their pod: a quota would throttle
+	// them on their own CPUs.
 	ExclusiveCPUs []string
 }
 
-// A Handler is a runtime handler. The zero value is the default one, with no
-// features.
-type Handler struct {
-	// Name, as RunPodSandbox takes it. Empty: the default handler.
+// A RuntimeHandler is a runtime handler and its features. The zero value is the default
+// handler without features.
+type RuntimeHandler struct {
+	// Name is the handler's name in RunPodSandbox. Empty means the default handler.
 	Name string
 
-	// UserNamespaces and RecursiveReadOnly tell whether it can do these (se-13,
-	// vol-73).
+	// UserNamespaces and RecursiveReadOnly report whether the handler supports user
+	// namespaces and recursive read-only mounts.
 	UserNamespaces    bool
 	RecursiveReadOnly bool
 }
 
-// A Node is what the configuration of containers depends on of a machine and of
-// how it is run. The zero value is a machine of which nothing is known, run with
-// the kubelet's defaults.
+// A Node is the machine and its configuration, as far as the configurations of
+// containers depend on them. The zero value is a machine without known properties, with
+// the kubelet's default configuration.
 type Node struct {
-	// MemoryBytes of the machine, which oom scores and swap are measured
-	// against (cm-35, cm-42). Zero: burstable containers get the score 999, and
-	// no swap.
+	// MemoryBytes is the memory of the machine, on which OOM scores and swap limits
+	// depend (rules cm-35, cm-42). If zero, burstable containers have the OOM score 999
+	// and no swap.
 	MemoryBytes int64
 
-	// AllocatableMemory in bytes, what pods may have together: it stands in for
-	// a limit in MemoryQoS. Zero: MemoryBytes.
+	// AllocatableMemory is the memory in bytes that is available to all pods. With
+	// MemoryQoS, it is the limit of containers without one. Zero means MemoryBytes.
 	AllocatableMemory int64
 
-	// CgroupVersion is 1 or 2. Zero: unknown, and what only one of them has is
-	// left out.
+	// CgroupVersion is 1 or 2. If zero, settings of a single version are omitted.
 	CgroupVersion int
 
-	// NoCPUQuota turns limits on CPU off (the kubelet's cpuCFSQuota: false).
+	// NoCPUQuota disables CPU limits (the kubelet's cpuCFSQuota: false).
 	NoCPUQuota bool
 
-	// CPUPeriod over which a limit on CPU is kept. Zero: 100 ms.
+	// CPUPeriod is the period of CPU limits. Zero means 100 ms.
 	CPUPeriod time.Duration
 
-	// HugePageSizes that the kernel has, in bytes. None: no limits are set on
-	// huge pages, those of a container included.
+	// HugePageSizes are the sizes of huge pages in bytes that the kernel supports. If
+	// empty, no huge page limits are set.
 	HugePageSizes []int64
 
-	// SingleProcessOOMKill lets the kernel kill one process of a container
-	// where it would kill all of it (cm-34). Cgroup v2; v1 knows no other way.
+	// SingleProcessOOMKill lets the kernel kill a single process of a container instead
+	// of all (rule cm-34). With cgroup v1 the kernel always does.
 	SingleProcessOOMKill bool
 
-	// MemoryQoS protects and throttles memory; off by default.
+	// MemoryQoS protects and throttles memory. The zero value disables it.
 	MemoryQoS MemoryQoS
 
-	// Swap of the machine and who may use it; by default nobody.
+	// Swap configures swap. With the zero value, no limits are set.
 	Swap Swap
 
-	// SeccompDefault gives containers without a seccomp profile the runtime's
-	// default one. False: they are unconfined (se-2).
-	SeccompDefault bool
-
-	// SeccompRoot is the directory of the seccomp profiles on this machine.
-	SeccompRoot string
-
-	// Kernel is the release of the kernel, "6.1.0-18-amd64", which decides which
-	// sysctls are safe. Empty: those of old kernels.
+	// Kernel is the release of the kernel, "6.1.0-18-amd64"; the safe sysctls depend on
+	// it. If empty, only sysctls that are safe on all kernels are allowed.
 	Kernel string
 
-	// AppArmor reports that the kernel enforces AppArmor profiles. If false, pods
-	// that require one are rejected (se-3).
+	// Security has the security modules of the kernel and the seccomp configuration.
+	Security Security
+}
+
+// Security is the part of a Node on which security contexts depend.
+type Security struct {
+	// AppArmor reports whether the kernel enforces AppArmor profiles. If false,
+	// [AdmitAppArmor] rejects pods that require one.
 	AppArmor bool
 
-	// SELinux: it is enabled on the machine. False: no mount is relabelled.
+	// SELinux reports whether SELinux is enabled. If false, no mount is relabeled.
 	SELinux bool
 
-	// ThermalThrottle are the directories that show the temperature of each
-	// CPU, /sys/devices/system/cpu/cpu<N>/thermal_throttle, as far as they
-	// exist: containers don't see them (se-8).
-	ThermalThrottle []string
+	// SeccompDefault gives containers without a seccomp profile the runtime's default
+	// profile. If false, they are unconfined (rule se-2).
+	SeccompDefault bool
+
+	// SeccompDir is the directory of localhost seccomp profiles.
+	SeccompDir string
+
+	// ThermalThrottleDirs are the existing directories
+	// /sys/devices/system/cpu/cpu<N>/thermal_throttle, which are masked in containers
+	// (rule se-8).
+	ThermalThrottleDirs []string
 }
 
-// MemoryQoS is what cgroup v2 does for the memory of containers (cm-38, cm-39).
+// MemoryQoS configures the memory protection and throttling of cgroup v2 (rules cm-38,
+// cm-39).
 type MemoryQoS struct {
-	// Enabled slows containers down that come near to their limit.
+	// Enabled throttles containers that approach their memory limit.
 	Enabled bool
 
-	// ThrottlingFactor is where between request and limit that begins, 0 to 1.
-	// Zero: 0.9.
+	// ThrottlingFactor is the position of the throttling threshold between request and
+	// limit, from 0 to 1. Zero means 0.9.
 	ThrottlingFactor float64
 
-	// PageSize of the kernel in bytes. Zero: 4096.
+	// PageSize is the page size of the kernel in bytes. Zero means 4096.
 	PageSize int64
 
-	// Reserve protects what was requested. Zero: nothing is.
-	Reserve Reservation
+	// Reserve selects the pods whose requested memory is protected.
+	Reserve MemoryReservationPolicy
 }
 
-// A Reservation tells whose requested memory the kernel does not take back.
-type Reservation int
+// A MemoryReservationPolicy selects the pods whose requested memory the kernel does not
+// reclaim.
+type MemoryReservationPolicy int
 
-// The kubelet's default since 1.36 is ReserveNone; ReserveAll is how it was
+// The policies. The kubelet's default is ReserveNone since 1.36, and was ReserveAll
 // before.
 const (
-	ReserveNone   Reservation = iota
-	ReserveTiered             // memory.min for guaranteed pods, memory.low for burstable ones
-	ReserveAll                // memory.min for all
+	ReserveNone   MemoryReservationPolicy = iota
+	ReserveTiered                         // memory.min for guaranteed pods, memory.low for burstable ones
+	ReserveAll                            // memory.min for all pods
 )
 
-// Swap is who may swap how much (cm-40 … cm-42).
+// Swap configures the swap of containers (rules cm-40 to cm-42).
 type Swap struct {
-	// Controller tells whether the kernel can limit swap. False: nothing is
-	// set, and containers swap as the machine does.
+	// Controller reports whether the kernel can limit swap. If false, no limits are
+	// set.
 	Controller bool
 
-	// Limited gives burstable containers a share (LimitedSwap). Needs cgroup
-	// v2. False: none swap (NoSwap).
+	// Limited gives burstable containers a share of Bytes (LimitedSwap); it requires
+	// cgroup v2. If false, no container swaps (NoSwap).
 	Limited bool
 
-	// Bytes of swap that pods share.
+	// Bytes is the swap that is available to pods.
 	Bytes int64
 }
 
-// An Instance is what one instance of a container is made from, beside the pod.
-type Instance struct {
-	// Container of the pod, of any kind. A nil one is an error.
+// A ContainerInput is the input for the configuration of one instance of a container, in
+// addition to that of its pod.
+type ContainerInput struct {
+	// Container is a container of the pod, of any type. Required.
 	Container *v1.Container
 
-	// RestartCount of the instance, which numbers it and its log (rt-16).
+	// RestartCount is the number of the instance, and of its log file.
 	RestartCount int32
 
-	// Image as the runtime names it.
+	// Image is the runtime's reference to the image.
 	Image *runtimeapi.ImageSpec
 
-	// User is who the image says that it runs as.
+	// User is the user that the image specifies.
 	User User
 
-	// Env is the environment: names and values, fully expanded, each name once
-	// (rt-87).
+	// Env are the expanded environment variables, with unique names.
 	Env []v1.EnvVar
 
-	// Volumes has one entry for each of the container's volumeMounts, in their
-	// order.
+	// Volumes has one entry for each of the container's volumeMounts, in their order.
 	Volumes []Volume
 
-	// BlockDevices has one entry for each of its volumeDevices, in their order.
+	// BlockDevices has one entry for each of the container's volumeDevices, in their
+	// order.
 	BlockDevices []BlockDevice
 
-	// HostsFile and MessageFile on this machine are mounted to /etc/hosts and to
-	// the terminationMessagePath (pe-14, rt-124). Empty: not mounted.
+	// HostsFile and MessageFile are the files on the node that are mounted at /etc/hosts
+	// and at the terminationMessagePath. Empty means that they are not mounted.
 	HostsFile, MessageFile string
 
-	// TargetID is the runtime's ID of the container whose processes an
-	// ephemeral one wants to see (rt-84). Empty: none.
+	// TargetID is the runtime's ID of an ephemeral container's target container. Empty
+	// means none.
 	TargetID string
 
-	// Devices, Mounts, CDIDevices (fully qualified names) and Annotations come
-	// from who manages devices and dynamic resources. Annotations of ours win
-	// over those (section 4.2).
-	Devices     []*runtimeapi.Device
-	Mounts      []*runtimeapi.Mount
-	CDIDevices  []string
+	// Allocated are the resources that resource managers allocated to the container.
+	Allocated AllocatedResources
+}
+
+// AllocatedResources are what the managers of CPUs, memory, devices and dynamic resources
+// allocated to a container.
+type AllocatedResources struct {
+	Devices    []*runtimeapi.Device
+	Mounts     []*runtimeapi.Mount
+	CDIDevices []string // fully qualified names
+
+	// Annotations are set on the container. Those of this package take precedence.
 	Annotations map[string]string
 
-	// CPUs and MemoryNodes, as "0-3,8", pin it. Empty: it runs anywhere.
+	// CPUs and MemoryNodes are lists like "0-3,8" to which the container is pinned.
+	// Empty means no restriction.
 	CPUs, MemoryNodes string
 }
 
-// A User is who an image says its containers run as. The zero value is an image
-// that says nothing: root (rt-83).
+// A User is the user that an image specifies. The zero value is that of an image without
+// one: its containers run as root.
 type User struct {
-	UID  *int64 // numeric, or nil
+	UID  *int64 // if numeric
 	Name string // if not numeric
 }
 
-// A Volume is what a volumeMount leads to.
+// A Volume is the source of a volumeMount.
 type Volume struct {
-	// HostPath on this machine, sub-paths included. Or Image, of a volume whose
-	// content is an image, with the sub-path in it.
-	HostPath     string
+	// HostPath is the path on the node, including sub-paths. If Image is set, it is
+	// ignored.
+	HostPath string
+
+	// Image is the image whose content is mounted, and ImageSubPath the path in it.
 	Image        *runtimeapi.ImageSpec
 	ImageSubPath string
 
-	// ReadOnly volumes are mounted so whatever the volumeMount says.
+	// ReadOnly makes the mount read-only regardless of the volumeMount.
 	ReadOnly bool
 
-	// Relabel lets the runtime give the files the container's SELinux label.
+	// Relabel lets the runtime set the container's SELinux label on the files.
 	Relabel bool
 }
 
-// A BlockDevice is what a volumeDevice leads to (vol-74).
+// A BlockDevice is the source of a volumeDevice.
 type BlockDevice struct {
-	HostPath string // empty: it is not there, and left out
+	HostPath string // empty if it does not exist; it is then omitted
 	ReadOnly bool
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// The labels and annotations that the kubelet writes on CRI objects (section
-// 4.2). They are a compatibility surface: a container that a kubelet made is
-// taken over by what it says there, and the other way round (rt-15).
+// The labels and annotations that the kubelet sets on CRI objects. With them, this
+// package's containers can be adopted by a kubelet and the reverse (rule rt-15).
 const (
 	LabelPodName       = "io.kubernetes.pod.name"
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
@@ -29,7 +28,7 @@ const (
 	AnnotationPorts            = "io.kubernetes.container.ports"
 )
 
-// sandboxLabels are the pod's labels and, winning over them, its identity.
+// sandboxLabels returns the pod's labels and its identity, which takes precedence.
 func sandboxLabels(pod *v1.Pod) map[string]string {
 	labels := make(map[string]string, len(pod.Labels)+3)
 	maps.Copy(labels, pod.Labels)
@@ -48,12 +47,12 @@ func containerLabels(pod *v1.Pod, c *v1.Container) map[string]string {
 	}
 }
 
-// containerAnnotations are what is needed to judge and to stop the container
-// when its spec is gone. They win over what who manages devices has to say.
-func containerAnnotations(pod *v1.Pod, inst Instance) map[string]string {
+// containerAnnotations returns the annotations with which the container can be inspected
+// and stopped after its spec is gone. They take precedence over allocated ones.
+func containerAnnotations(pod *v1.Pod, inst ContainerInput) map[string]string {
 	c := inst.Container
-	a := make(map[string]string, len(inst.Annotations)+8)
-	maps.Copy(a, inst.Annotations)
+	a := make(map[string]string, len(inst.Allocated.Annotations)+8)
+	maps.Copy(a, inst.Allocated.Annotations)
 	a[AnnotationHash] = strconv.FormatUint(plan.Hash(c), 16)
 	a[AnnotationRestartCount] = strconv.Itoa(int(inst.RestartCount))
 	a[AnnotationMessagePath] = c.TerminationMessagePath
@@ -73,30 +72,29 @@ func containerAnnotations(pod *v1.Pod, inst Instance) map[string]string {
 	return a
 }
 
-// putJSON leaves out what cannot be written as JSON, which API types always can.
+// putJSON sets an annotation to value as JSON. API types can always be marshaled.
 func putJSON(a map[string]string, key string, value any) {
 	if text, err := json.Marshal(value); err == nil {
 		a[key] = string(text)
 	}
 }
 
-// The readers below take what is missing or broken for zero, and never fail
-// (rt-14).
+// The functions below return zero for missing and invalid annotations (rule rt-14).
 
-// HashOf returns the hash of the definition that a container was made from.
+// HashOf returns the hash of the spec that a container was created from.
 func HashOf(a map[string]string) uint64 {
 	h, _ := strconv.ParseUint(a[AnnotationHash], 16, 64)
 	return h
 }
 
-// RestartCountOf returns how often the container was restarted before.
+// RestartCountOf returns the number of restarts before this instance.
 func RestartCountOf(a map[string]string) int32 {
 	n, _ := strconv.ParseInt(a[AnnotationRestartCount], 10, 32)
 	return int32(max(n, 0))
 }
 
-// SecondsOf returns the seconds of a grace period: [AnnotationDeletionGrace] or
-// [AnnotationTerminationGrace].
+// SecondsOf returns the grace period of the annotation key in seconds, nil if it is not
+// set; key is [AnnotationDeletionGrace] or [AnnotationTerminationGrace].
 func SecondsOf(a map[string]string, key string) *int64 {
 	n, err := strconv.ParseInt(a[key], 10, 64)
 	if err != nil {
@@ -114,7 +112,7 @@ func PreStopOf(a map[string]string) *v1.LifecycleHandler {
 	return &h
 }
 
-// PortsOf returns the ports of the container, whose names a hook may use.
+// PortsOf returns the ports of the container, to which its hooks may refer by name.
 func PortsOf(a map[string]string) []v1.ContainerPort {
 	var ports []v1.ContainerPort
 	_ = json.Unmarshal([]byte(a[AnnotationPorts]), &ports)

@@ -23,7 +23,7 @@ func TestAnnotationsAreReadBack(t *testing.T) {
 		}}},
 	}
 	c := &pod.Spec.Containers[0]
-	config, err := podconfig.Container(podconfig.Input{Pod: pod}, podconfig.Instance{Container: c, RestartCount: 4})
+	config, err := podconfig.Container(podconfig.PodInput{Pod: pod}, podconfig.ContainerInput{Container: c, RestartCount: 4})
 	require.NoError(t, err)
 	a := config.Annotations
 	assert.Equal(t, plan.Hash(c), podconfig.HashOf(a))
@@ -55,18 +55,18 @@ func TestInvalidAnnotationsAreIgnored(t *testing.T) { // rt-14
 
 // The error of an incomplete input names the missing field.
 func TestIncompleteInputsAreErrors(t *testing.T) {
-	_, err := podconfig.Sandbox(podconfig.Input{}, 0)
+	_, err := podconfig.Sandbox(podconfig.PodInput{}, 0)
 	assert.ErrorContains(t, err, "Input.Pod")
-	_, err = podconfig.Container(podconfig.Input{Pod: new(v1.Pod)}, podconfig.Instance{})
-	assert.ErrorContains(t, err, "Instance.Container")
-	_, err = podconfig.Container(podconfig.Input{Pod: new(v1.Pod)}, podconfig.Instance{Container: new(v1.Container), RestartCount: -1})
+	_, err = podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{})
+	assert.ErrorContains(t, err, "ContainerInput.Container")
+	_, err = podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{Container: new(v1.Container), RestartCount: -1})
 	assert.ErrorContains(t, err, "RestartCount")
 	c := &v1.Container{Name: "a", VolumeMounts: []v1.VolumeMount{{Name: "v"}}, VolumeDevices: []v1.VolumeDevice{{Name: "d"}}}
-	_, err = podconfig.Container(podconfig.Input{Pod: new(v1.Pod)}, podconfig.Instance{Container: c})
+	_, err = podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{Container: c})
 	assert.ErrorContains(t, err, `container "a" has 1 volumeMounts; 0 volumes were given`)
-	_, err = podconfig.Container(podconfig.Input{Pod: new(v1.Pod)}, podconfig.Instance{Container: c, Volumes: []podconfig.Volume{{HostPath: "/v"}}})
+	_, err = podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{Container: c, Volumes: []podconfig.Volume{{HostPath: "/v"}}})
 	assert.ErrorContains(t, err, `container "a" has 1 volumeDevices; 0 devices were given`)
-	config, err := podconfig.Container(podconfig.Input{Pod: new(v1.Pod)}, podconfig.Instance{
+	config, err := podconfig.Container(podconfig.PodInput{Pod: new(v1.Pod)}, podconfig.ContainerInput{
 		Container: c, Volumes: []podconfig.Volume{{HostPath: "/v"}}, BlockDevices: []podconfig.BlockDevice{{}},
 	})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ func podWith(requests, limits v1.ResourceList) *v1.Pod {
 }
 
 func memoryOf(n Node, pod *v1.Pod) (unified map[string]string, memory, memorySwap int64) {
-	r := containerResources(Input{Node: n, Pod: pod}, &pod.Spec.Containers[0])
+	r := containerResources(PodInput{Node: n, Pod: pod}, &pod.Spec.Containers[0])
 	return r.Unified, r.MemoryLimitInBytes, r.MemorySwapLimitInBytes
 }
 
@@ -41,7 +41,7 @@ func TestPodLevelLimits(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := pod(tc.own, tc.whole)
 			before := p.DeepCopy()
-			r := containerResources(Input{Pod: p}, &p.Spec.Containers[0])
+			r := containerResources(PodInput{Pod: p}, &p.Spec.Containers[0])
 			assert.Equal(t, []int64{tc.shares, tc.quota, tc.memory}, []int64{r.CpuShares, r.CpuQuota, r.MemoryLimitInBytes})
 			assert.Equal(t, before, p)
 		})
@@ -93,11 +93,11 @@ func TestHugePages(t *testing.T) { // cm-37
 	limit := v1.ResourceList{"hugepages-2Mi": resource.MustParse("64Mi"), "hugepages-1Ti": resource.MustParse("1Ti"), "hugepages-x": resource.MustParse("1")}
 	got := map[string]uint64{}
 	pod := podWith(nil, limit)
-	for _, l := range containerResources(Input{Node: Node{HugePageSizes: []int64{64 << 10, 2 << 20, 1 << 30, 1000}}, Pod: pod}, &pod.Spec.Containers[0]).HugepageLimits {
+	for _, l := range containerResources(PodInput{Node: Node{HugePageSizes: []int64{64 << 10, 2 << 20, 1 << 30, 1000}}, Pod: pod}, &pod.Spec.Containers[0]).HugepageLimits {
 		got[l.PageSize] = l.Limit
 	}
 	assert.Equal(t, map[string]uint64{"64KB": 0, "2MB": 64 << 20, "1GB": 0, "1000B": 0}, got)
-	assert.Empty(t, containerResources(Input{Pod: pod}, &pod.Spec.Containers[0]).HugepageLimits)
+	assert.Empty(t, containerResources(PodInput{Pod: pod}, &pod.Spec.Containers[0]).HugepageLimits)
 }
 
 func TestMemoryQoS(t *testing.T) {
@@ -188,7 +188,7 @@ func TestSwap(t *testing.T) {
 			assert.Equal(t, tc.max, unified["memory.swap.max"])
 			assert.Equal(t, tc.both, both)
 			if tc.node.MemoryBytes > tc.pod.Spec.Containers[0].Resources.Requests.Memory().Value() {
-				assert.Equal(t, tc.max != "" && tc.max != "0", tc.node.Swaps(tc.pod, &tc.pod.Spec.Containers[0]))
+				assert.Equal(t, tc.max != "" && tc.max != "0", tc.node.MaySwap(tc.pod, &tc.pod.Spec.Containers[0]))
 			}
 		})
 	}

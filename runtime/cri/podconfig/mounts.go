@@ -10,10 +10,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// containerMounts returns what is mounted into a container: its volumes in the
-// order of the spec, /etc/hosts and the file for its termination message
-// (vol-75), then what its devices bring.
-func containerMounts(in Input, inst Instance) ([]*runtimeapi.Mount, error) {
+// containerMounts returns the mounts of a container: its volumes in the order of the spec,
+// /etc/hosts, the termination message file, and allocated mounts.
+func containerMounts(in PodInput, inst ContainerInput) ([]*runtimeapi.Mount, error) {
 	c := inst.Container
 	if len(inst.Volumes) != len(c.VolumeMounts) {
 		return nil, fmt.Errorf("container %q has %d volumeMounts; %d volumes were given", c.Name, len(c.VolumeMounts), len(inst.Volumes))
@@ -29,25 +28,25 @@ func containerMounts(in Input, inst Instance) ([]*runtimeapi.Mount, error) {
 		mounts = append(mounts, mount)
 		ownHosts = ownHosts || AbsolutePath(m.MountPath) == hostsPath
 	}
-	if inst.HostsFile != "" && !ownHosts { // pe-14
-		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: hostsPath, HostPath: inst.HostsFile, SelinuxRelabel: in.Node.SELinux})
+	if inst.HostsFile != "" && !ownHosts {
+		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: hostsPath, HostPath: inst.HostsFile, SelinuxRelabel: in.Node.Security.SELinux})
 	}
 	if inst.MessageFile != "" && c.TerminationMessagePath != "" {
 		mounts = append(mounts, &runtimeapi.Mount{
-			ContainerPath: AbsolutePath(c.TerminationMessagePath), HostPath: inst.MessageFile, SelinuxRelabel: in.Node.SELinux,
+			ContainerPath: AbsolutePath(c.TerminationMessagePath), HostPath: inst.MessageFile, SelinuxRelabel: in.Node.Security.SELinux,
 		})
 	}
-	for _, m := range inst.Mounts {
+	for _, m := range inst.Allocated.Mounts {
 		mounts = append(mounts, copyMount(m))
 	}
 	return mounts, nil
 }
 
-// MapIDs gives the mounts of a container that has a user namespace of its own the
-// mappings of that, so that files belong to the same IDs inside and outside
-// (se-20). [Container] does; who adds mounts to its result calls it again. Mounts
-// that have mappings keep them.
-func MapIDs(config *runtimeapi.ContainerConfig) {
+// AddIDMappings sets the ID mappings of a container's user namespace on its mounts, so that
+// files have the same owners inside and outside of it (rule se-20). Mounts that have
+// mappings keep them. [Container] calls it; a caller that adds mounts to the result must
+// call it again.
+func AddIDMappings(config *runtimeapi.ContainerConfig) {
 	users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
 	if users.GetMode() != runtimeapi.NamespaceMode_POD {
 		return
@@ -61,9 +60,9 @@ func MapIDs(config *runtimeapi.ContainerConfig) {
 
 const hostsPath = "/etc/hosts"
 
-// AbsolutePath returns a path in a container as it is sent to a runtime: the API permits
-// a mountPath and a terminationMessagePath without a leading slash, and Kubernetes takes
-// them from the root of the container. The paths of Windows containers are not changed.
+// AbsolutePath returns a path in a container with a leading slash: the API permits a
+// mountPath and a terminationMessagePath without one, and they are relative to the root of
+// the container. On Windows the path is not changed.
 func AbsolutePath(path string) string {
 	if goruntime.GOOS == "windows" || strings.HasPrefix(path, "/") {
 		return path
@@ -71,7 +70,7 @@ func AbsolutePath(path string) string {
 	return "/" + path
 }
 
-// copyMount returns a mount that may be changed: the given one is another's.
+// copyMount returns a copy that the caller may change.
 func copyMount(m *runtimeapi.Mount) *runtimeapi.Mount {
 	return &runtimeapi.Mount{
 		ContainerPath: m.GetContainerPath(), HostPath: m.GetHostPath(), Readonly: m.GetReadonly(), SelinuxRelabel: m.GetSelinuxRelabel(),
@@ -80,18 +79,18 @@ func copyMount(m *runtimeapi.Mount) *runtimeapi.Mount {
 	}
 }
 
-// volumeMount returns the mount of one of the pod's volumes (vol-72, vol-73).
-func volumeMount(in Input, m *v1.VolumeMount, v Volume) (*runtimeapi.Mount, error) {
+// volumeMount returns the mount of one of the pod's volumes.
+func volumeMount(in PodInput, m *v1.VolumeMount, v Volume) (*runtimeapi.Mount, error) {
 	mount := &runtimeapi.Mount{
-		ContainerPath: AbsolutePath(m.MountPath), HostPath: v.HostPath, SelinuxRelabel: v.Relabel && in.Node.SELinux,
-		Readonly: m.ReadOnly || v.ReadOnly || VolumeReadOnly(in.Pod, m.Name),
+		ContainerPath: AbsolutePath(m.MountPath), HostPath: v.HostPath, SelinuxRelabel: v.Relabel && in.Node.Security.SELinux,
+		Readonly: m.ReadOnly || v.ReadOnly || volumeReadOnly(in.Pod, m.Name),
 	}
 	switch {
-	case v.Image != nil: // the runtime finds the files, and nobody writes to an image
+	case v.Image != nil: // images are always read-only, and the runtime locates their files
 		mount.HostPath, mount.Image, mount.ImageSubPath = "", v.Image, v.ImageSubPath
 		mount.Readonly, mount.SelinuxRelabel = true, false
 	case v.HostPath == "":
-		return nil, fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", m.Name)
+		return nil, fmt.Errorf("volume %q is not mounted: no volume plugin provides it", m.Name)
 	}
 	if m.MountPropagation != nil {
 		switch p := *m.MountPropagation; p {
@@ -107,7 +106,7 @@ func volumeMount(in Input, m *v1.VolumeMount, v Volume) (*runtimeapi.Mount, erro
 	for _, option := range m.BindMountOptions {
 		switch {
 		case v.Image != nil:
-			return nil, errors.New("bindMountOptions: a volume that is an image takes none")
+			return nil, errors.New("bindMountOptions: not supported for image volumes")
 		case option != "noexec" && option != "nodev" && option != "nosuid":
 			return nil, fmt.Errorf("bindMountOptions: unknown option %q", option)
 		}
@@ -118,9 +117,9 @@ func volumeMount(in Input, m *v1.VolumeMount, v Volume) (*runtimeapi.Mount, erro
 	return mount, err
 }
 
-// recursiveReadOnly reports whether also what is mounted below the volume is to
-// be read-only (vol-73). IfPossible falls back in silence, Enabled must not.
-func recursiveReadOnly(h Handler, m *v1.VolumeMount) (bool, error) {
+// recursiveReadOnly reports whether mounts below the volume are read-only too (rule
+// vol-73). Without support in the runtime, IfPossible returns false and Enabled an error.
+func recursiveReadOnly(h RuntimeHandler, m *v1.VolumeMount) (bool, error) {
 	if m.RecursiveReadOnly == nil {
 		return false, nil
 	}
@@ -134,18 +133,17 @@ func recursiveReadOnly(h Handler, m *v1.VolumeMount) (bool, error) {
 	}
 	switch {
 	case !m.ReadOnly:
-		return false, fmt.Errorf("recursiveReadOnly: %s needs readOnly: true", mode)
+		return false, fmt.Errorf("recursiveReadOnly: %s requires readOnly: true", mode)
 	case m.MountPropagation != nil && *m.MountPropagation != v1.MountPropagationNone:
-		return false, fmt.Errorf("recursiveReadOnly: %s goes with no mountPropagation, not %s", mode, *m.MountPropagation)
+		return false, fmt.Errorf("recursiveReadOnly: %s requires mountPropagation None, not %s", mode, *m.MountPropagation)
 	case mode == v1.RecursiveReadOnlyEnabled && !h.RecursiveReadOnly:
 		return false, errors.New("recursiveReadOnly: Enabled is not supported by the runtime")
 	}
 	return h.RecursiveReadOnly, nil
 }
 
-// VolumeReadOnly reports whether the pod's volume of that name is one that
-// nobody writes to, whatever a volumeMount says.
-func VolumeReadOnly(pod *v1.Pod, volume string) bool {
+// volumeReadOnly reports whether the volume is read-only regardless of volumeMounts.
+func volumeReadOnly(pod *v1.Pod, volume string) bool {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Name == volume {
 			return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil || v.Image != nil ||
@@ -157,9 +155,8 @@ func VolumeReadOnly(pod *v1.Pod, volume string) bool {
 	return false
 }
 
-// containerDevices returns the block volumes of the container (vol-74), then
-// what who manages devices gave to it.
-func containerDevices(pod *v1.Pod, inst Instance) ([]*runtimeapi.Device, error) {
+// containerDevices returns the block volumes of the container and its allocated devices.
+func containerDevices(pod *v1.Pod, inst ContainerInput) ([]*runtimeapi.Device, error) {
 	c := inst.Container
 	if len(inst.BlockDevices) != len(c.VolumeDevices) {
 		return nil, fmt.Errorf("container %q has %d volumeDevices; %d devices were given", c.Name, len(c.VolumeDevices), len(inst.BlockDevices))
@@ -171,10 +168,10 @@ func containerDevices(pod *v1.Pod, inst Instance) ([]*runtimeapi.Device, error) 
 			continue
 		}
 		permissions := "mrw"
-		if of.ReadOnly || VolumeReadOnly(pod, d.Name) {
+		if of.ReadOnly || volumeReadOnly(pod, d.Name) {
 			permissions = "r"
 		}
 		devices = append(devices, &runtimeapi.Device{HostPath: of.HostPath, ContainerPath: d.DevicePath, Permissions: permissions})
 	}
-	return append(devices, inst.Devices...), nil
+	return append(devices, inst.Allocated.Devices...), nil
 }

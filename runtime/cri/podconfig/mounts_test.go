@@ -13,14 +13,14 @@ import (
 
 func TestMountsThatAreAddedAreMappedToo(t *testing.T) { // se-20
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "a"}}}}
-	in := podconfig.Input{Pod: pod, Handler: podconfig.Handler{UserNamespaces: true}}
-	inst := podconfig.Instance{Container: &pod.Spec.Containers[0], HostsFile: "/hosts"}
+	in := podconfig.PodInput{Pod: pod, Handler: podconfig.RuntimeHandler{UserNamespaces: true}}
+	inst := podconfig.ContainerInput{Container: &pod.Spec.Containers[0], HostsFile: "/hosts"}
 	own := []*runtimeapi.IDMapping{{HostId: 1, Length: 1}}
 	made := func() *runtimeapi.ContainerConfig {
 		config, err := podconfig.Container(in, inst)
 		require.NoError(t, err)
 		config.Mounts = append(config.Mounts, &runtimeapi.Mount{HostPath: "/gpu"}, nil, &runtimeapi.Mount{HostPath: "/own", UidMappings: own, GidMappings: own})
-		podconfig.MapIDs(config)
+		podconfig.AddIDMappings(config)
 		return config
 	}
 	for _, m := range made().Mounts[:2] {
@@ -33,5 +33,5 @@ func TestMountsThatAreAddedAreMappedToo(t *testing.T) { // se-20
 	assert.Equal(t, ids, mounts[0].UidMappings)
 	assert.Equal(t, ids, mounts[1].GidMappings)
 	assert.Equal(t, own, mounts[3].UidMappings, "those that it has stay")
-	podconfig.MapIDs(nil)
+	podconfig.AddIDMappings(nil)
 }

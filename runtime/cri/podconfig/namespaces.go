@@ -10,36 +10,35 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// sandboxNamespaces returns the namespaces of the sandbox, or nil where the
-// kubelet says nothing of them: without a pod security context (rt-21). A pod
-// that wants one of the host's says so anyway.
-func sandboxNamespaces(in Input) (*runtimeapi.NamespaceOption, error) {
+// sandboxNamespaces returns the namespaces of the sandbox; nil, as in the kubelet, for a pod
+// without security context (rule rt-21), unless it uses a namespace of the host.
+func sandboxNamespaces(in PodInput) (*runtimeapi.NamespaceOption, error) {
 	opts, err := namespaces(in)
-	if unspoken(in.Pod) {
+	if omitsNamespaces(in.Pod) {
 		return nil, err
 	}
 	return opts, err
 }
 
-// unspoken reports whether the pod's sandbox says nothing of namespaces.
-func unspoken(pod *v1.Pod) bool {
+// omitsNamespaces reports whether the pod's sandbox is created without namespace options.
+func omitsNamespaces(pod *v1.Pod) bool {
 	spec := &pod.Spec
-	return spec.SecurityContext == nil && !spec.HostNetwork && !spec.HostPID && !spec.HostIPC && !wantsUserNamespace(pod)
+	return spec.SecurityContext == nil && !spec.HostNetwork && !spec.HostPID && !spec.HostIPC && !hasUserNamespace(pod)
 }
 
-// containerNamespaces returns the namespaces of a container. Of user namespaces
-// it says what the sandbox says: containerd 2 refuses a container that differs
-// from its sandbox in that, also if one says nothing.
-func containerNamespaces(in Input) (*runtimeapi.NamespaceOption, error) {
+// containerNamespaces returns the namespaces of a container. Its user namespace options are
+// those of the sandbox: containerd 2 rejects a container whose options differ, or are set
+// where the sandbox's are nil.
+func containerNamespaces(in PodInput) (*runtimeapi.NamespaceOption, error) {
 	opts, err := namespaces(in)
-	if opts != nil && unspoken(in.Pod) {
+	if opts != nil && omitsNamespaces(in.Pod) {
 		opts.UsernsOptions = nil
 	}
 	return opts, err
 }
 
-// namespaces returns the namespace modes of the pod (rt-22, se-9, se-17).
-func namespaces(in Input) (*runtimeapi.NamespaceOption, error) {
+// namespaces returns the namespace modes of the pod (rule rt-22).
+func namespaces(in PodInput) (*runtimeapi.NamespaceOption, error) {
 	spec := &in.Pod.Spec
 	mode := func(host bool) runtimeapi.NamespaceMode {
 		if host {
@@ -61,28 +60,27 @@ func namespaces(in Input) (*runtimeapi.NamespaceOption, error) {
 	return opts, err
 }
 
-func wantsUserNamespace(pod *v1.Pod) bool { return pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers }
+func hasUserNamespace(pod *v1.Pod) bool { return pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers }
 
-// userNamespace returns the pod's user namespace: the machine's, or its own with
-// the mappings that were given to it (se-17).
-func userNamespace(in Input) (*runtimeapi.UserNamespace, error) {
-	if !wantsUserNamespace(in.Pod) {
+// userNamespace returns the user namespace of the pod: the node's, or its own with the
+// mappings of in.UserNamespace.
+func userNamespace(in PodInput) (*runtimeapi.UserNamespace, error) {
+	if !hasUserNamespace(in.Pod) {
 		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
 	}
 	if !in.Handler.UserNamespaces {
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
 	if len(in.UserNamespace.GetUids()) == 0 || len(in.UserNamespace.GetGids()) == 0 {
-		return nil, errors.New("hostUsers: false: the pod has no mappings of user IDs")
+		return nil, errors.New("hostUsers: false: the pod has no user ID mappings")
 	}
 	return &runtimeapi.UserNamespace{
 		Mode: runtimeapi.NamespaceMode_POD, Uids: in.UserNamespace.Uids, Gids: in.UserNamespace.Gids,
 	}, nil
 }
 
-// joinTarget lets an ephemeral container see the processes of its target
-// (rt-84, se-9).
-func joinTarget(opts *runtimeapi.NamespaceOption, in Input, inst Instance) error {
+// joinTarget makes an ephemeral container share the PID namespace of its target container.
+func joinTarget(opts *runtimeapi.NamespaceOption, in PodInput, inst ContainerInput) error {
 	e := ephemeral(in.Pod, inst.Container.Name)
 	if e == nil || e.TargetContainerName == "" {
 		return nil
@@ -96,10 +94,10 @@ func joinTarget(opts *runtimeapi.NamespaceOption, in Input, inst Instance) error
 	return nil
 }
 
-// AsksHandler reports whether the pod's configuration depends on what its
-// runtime handler can do.
-func AsksHandler(pod *v1.Pod) bool {
-	asks := func(mounts []v1.VolumeMount) bool {
+// DependsOnHandler reports whether the configuration of the pod depends on the features of
+// its runtime handler.
+func DependsOnHandler(pod *v1.Pod) bool {
+	depends := func(mounts []v1.VolumeMount) bool {
 		for i := range mounts {
 			if mode := mounts[i].RecursiveReadOnly; mode != nil && *mode != v1.RecursiveReadOnlyDisabled {
 				return true
@@ -108,9 +106,9 @@ func AsksHandler(pod *v1.Pod) bool {
 		return false
 	}
 	for c := range podspec.AllContainers(pod) {
-		if asks(c.VolumeMounts) {
+		if depends(c.VolumeMounts) {
 			return true
 		}
 	}
-	return wantsUserNamespace(pod)
+	return hasUserNamespace(pod)
 }

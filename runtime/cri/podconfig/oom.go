@@ -3,17 +3,16 @@ package podconfig
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// oomScoreAdj returns how ready the kernel should be to kill the container
-// (cm-35).
+// oomScoreAdj returns the OOM score adjustment of the container, from -1000 (killed last) to
+// 1000 (rule cm-35).
 func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	if pod.Spec.PriorityClassName == "system-node-critical" {
 		return -997
 	}
-	switch qos.Class(pod) {
+	switch podspec.QOSClass(pod) {
 	case v1.PodQOSGuaranteed:
 		return -997
 	case v1.PodQOSBestEffort:
@@ -24,8 +23,8 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 		return 999
 	}
 	request := memory(c)
-	if restart.Sidecar(c) {
-		// A sidecar is not killed before the containers it serves (cm-36).
+	if podspec.IsSidecar(c) {
+		// A sidecar must not be killed before regular containers (rule cm-36).
 		least := capacity
 		for i := range pod.Spec.Containers {
 			least = min(least, memory(&pod.Spec.Containers[i]))
@@ -36,8 +35,8 @@ func oomScoreAdj(n Node, pod *v1.Pod, c *v1.Container) int64 {
 	return min(max(adj, 3), 999)
 }
 
-// sharedMemory returns a container's part of the memory that the pod as a whole
-// requests beyond the requests of its containers (cm-36).
+// sharedMemory returns a container's share, in bytes, of the pod-level memory request that
+// exceeds the requests of the containers.
 func sharedMemory(pod *v1.Pod) float64 {
 	if pod.Spec.Resources == nil {
 		return 0
@@ -51,7 +50,7 @@ func sharedMemory(pod *v1.Pod) float64 {
 		add(&pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			add(c)
 		}
 	}
@@ -61,5 +60,5 @@ func sharedMemory(pod *v1.Pod) float64 {
 	return max(rest, 0) / containers
 }
 
-// memory returns the bytes of memory that the container requests.
+// memory returns the memory request of the container in bytes.
 func memory(c *v1.Container) float64 { return float64(c.Resources.Requests.Memory().Value()) }

@@ -9,45 +9,45 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// An Origin is who decided on a field of a container's security context.
-type Origin string
+// A FieldOrigin is the source of a field of a container's security context.
+type FieldOrigin string
 
 // The origins.
 const (
-	OfContainer  Origin = "container"  // its own security context
-	OfAnnotation Origin = "annotation" // of the pod, for this container
-	OfPod        Origin = "pod"        // its security context, or its spec
-	OfVolumes    Origin = "volumes"    // with groups of their own
-	OfImage      Origin = "image"
-	OfNode       Origin = "node" // how it is run
-	ByDefault    Origin = "default"
+	OfContainer  FieldOrigin = "container"  // its security context
+	OfAnnotation FieldOrigin = "annotation" // an annotation of the pod for this container
+	OfPod        FieldOrigin = "pod"        // its security context or spec
+	OfVolumes    FieldOrigin = "volumes"    // their supplemental groups
+	OfImage      FieldOrigin = "image"
+	OfNode       FieldOrigin = "node" // its configuration
+	ByDefault    FieldOrigin = "default"
 )
 
-// A SecurityField is a field of what a runtime is asked for, with who decided on it.
+// A SecurityField is a field of a container's effective security context, with its origin.
 type SecurityField struct {
-	Name  string // as in a pod's manifest; those of namespaces are hostNetwork and so on
-	Value string // as the runtime gets it, empty if that is left to it
-	From  Origin
+	Name  string // as in a manifest; for namespaces hostNetwork, hostPID, hostIPC and hostUsers
+	Value string // as sent to the runtime; empty if the runtime chooses it
+	From  FieldOrigin
 
-	// Instead is what the pod says, where the container says otherwise.
-	Instead string
+	// Overridden is the pod's value if the container overrides it with another.
+	Overridden string
 }
 
-// String returns the field in words: "runAsUser: 1000 (container, instead of 2000)".
+// String returns, for example, "runAsUser: 1000 (container, instead of 2000)".
 func (f SecurityField) String() string {
 	value, instead := f.Value, ""
 	if value == "" {
 		value = "-"
 	}
-	if f.Instead != "" {
-		instead = ", instead of " + f.Instead
+	if f.Overridden != "" {
+		instead = ", instead of " + f.Overridden
 	}
 	return fmt.Sprintf("%s: %s (%s%s)", f.Name, value, f.From, instead)
 }
 
-// SecurityFields tells of each field of a container's security context where it came
-// from, in a fixed order. The values are those of Container, and the error is.
-func SecurityFields(in Input, inst Instance) ([]SecurityField, error) {
+// SecurityFields returns the fields of a container's security context with their origins,
+// in a fixed order. Values and errors are those of [Container].
+func SecurityFields(in PodInput, inst ContainerInput) ([]SecurityField, error) {
 	config, err := Container(in, inst)
 	if err != nil {
 		return nil, err
@@ -86,14 +86,14 @@ func SecurityFields(in Input, inst Instance) ([]SecurityField, error) {
 	), nil
 }
 
-// overridden is a field that the container can have, or the pod, or neither.
-func overridden[T any](name, value string, own, of *T, otherwise Origin) SecurityField {
+// overridden returns a field that the container, the pod or neither may set.
+func overridden[T any](name, value string, own, of *T, otherwise FieldOrigin) SecurityField {
 	f := SecurityField{Name: name, Value: value, From: otherwise}
 	switch {
 	case own != nil:
 		f.From = OfContainer
 		if of != nil && fmt.Sprint(*own) != fmt.Sprint(*of) {
-			f.Instead = fmt.Sprint(*of)
+			f.Overridden = fmt.Sprint(*of)
 		}
 	case of != nil:
 		f.From = OfPod
@@ -101,10 +101,10 @@ func overridden[T any](name, value string, own, of *T, otherwise Origin) Securit
 	return f
 }
 
-// flagged is a field of the pod's spec.
-func flagged(name, value string, said bool) SecurityField {
+// flagged returns a field of the pod's spec.
+func flagged(name, value string, set bool) SecurityField {
 	f := SecurityField{Name: name, Value: value, From: ByDefault}
-	if said {
+	if set {
 		f.From = OfPod
 	}
 	return f
@@ -112,26 +112,26 @@ func flagged(name, value string, said bool) SecurityField {
 
 func seccompField(sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext, n Node) SecurityField {
 	otherwise := ByDefault
-	if n.SeccompDefault {
+	if n.Security.SeccompDefault {
 		otherwise = OfNode
 	}
 	f := overridden("seccompProfile", profile(sc.Seccomp), own.SeccompProfile, of.SeccompProfile, otherwise)
-	if f.Instead = ""; own.SeccompProfile != nil && of.SeccompProfile != nil {
+	if f.Overridden = ""; own.SeccompProfile != nil && of.SeccompProfile != nil {
 		if was, err := seccomp(of.SeccompProfile, n); err == nil && profile(was) != f.Value {
-			f.Instead = profile(was)
+			f.Overridden = profile(was)
 		}
 	}
 	return f
 }
 
-func appArmorField(in Input, inst Instance, sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext) SecurityField {
+func appArmorField(in PodInput, inst ContainerInput, sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext) SecurityField {
 	f := overridden("appArmorProfile", profile(sc.Apparmor), own.AppArmorProfile, of.AppArmorProfile, ByDefault)
 	if f.From != OfContainer && in.Pod.Annotations[appArmorAnnotation+inst.Container.Name] != "" {
 		f.From = OfAnnotation
 	}
-	if f.Instead = ""; f.From != OfPod && of.AppArmorProfile != nil {
+	if f.Overridden = ""; f.From != OfPod && of.AppArmorProfile != nil {
 		if was, _, err := appArmor(nil, "", of.AppArmorProfile); err == nil && profile(was) != f.Value {
-			f.Instead = profile(was)
+			f.Overridden = profile(was)
 		}
 	}
 	return f
@@ -139,15 +139,15 @@ func appArmorField(in Input, inst Instance, sc *runtimeapi.LinuxContainerSecurit
 
 func seLinuxField(sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext) SecurityField {
 	f := overridden("seLinuxOptions", label(sc.SelinuxOptions), own.SELinuxOptions, of.SELinuxOptions, ByDefault)
-	if f.Instead = ""; own.SELinuxOptions != nil && of.SELinuxOptions != nil {
+	if f.Overridden = ""; own.SELinuxOptions != nil && of.SELinuxOptions != nil {
 		if was := label(selinux(of.SELinuxOptions)); was != f.Value {
-			f.Instead = was
+			f.Overridden = was
 		}
 	}
 	return f
 }
 
-func groupsFrom(in Input, of *v1.PodSecurityContext) Origin {
+func groupsFrom(in PodInput, of *v1.PodSecurityContext) FieldOrigin {
 	switch {
 	case of.FSGroup != nil || len(of.SupplementalGroups) > 0:
 		return OfPod
@@ -157,7 +157,7 @@ func groupsFrom(in Input, of *v1.PodSecurityContext) Origin {
 	return ByDefault
 }
 
-// userOf is who a container runs as, by number or by name.
+// userOf returns the ID or name of the container's user.
 func userOf(sc *runtimeapi.LinuxContainerSecurityContext) string {
 	if sc.RunAsUsername != "" {
 		return sc.RunAsUsername
@@ -180,23 +180,23 @@ func text[T any](v *T) string {
 }
 
 func joined(groups []int64) string {
-	words := make([]string, len(groups))
+	items := make([]string, len(groups))
 	for i, g := range groups {
-		words[i] = fmt.Sprint(g)
+		items[i] = fmt.Sprint(g)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(items, " ")
 }
 
-// capabilities are as in "+NET_ADMIN -ALL".
+// capabilities formats capabilities as "+NET_ADMIN -ALL".
 func capabilities(c *runtimeapi.Capability) string {
-	var words []string
+	var items []string
 	for _, add := range c.GetAddCapabilities() {
-		words = append(words, "+"+add)
+		items = append(items, "+"+add)
 	}
 	for _, drop := range c.GetDropCapabilities() {
-		words = append(words, "-"+drop)
+		items = append(items, "-"+drop)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(items, " ")
 }
 
 func procMount(sc *runtimeapi.LinuxContainerSecurityContext) string {
@@ -220,6 +220,6 @@ func label(o *runtimeapi.SELinuxOption) string {
 	if o == nil {
 		return ""
 	}
-	words := slices.DeleteFunc([]string{o.User, o.Role, o.Type, o.Level}, func(s string) bool { return s == "" })
-	return strings.Join(words, ":")
+	items := slices.DeleteFunc([]string{o.User, o.Role, o.Type, o.Level}, func(s string) bool { return s == "" })
+	return strings.Join(items, ":")
 }

@@ -19,67 +19,67 @@ func TestAFieldHasTheSourceOfItsValue(t *testing.T) {
 	local := func(name string) *v1.AppArmorProfile {
 		return &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: &name}
 	}
-	for want, change := range map[string]func(in *podconfig.Input, inst *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext){
+	for want, change := range map[string]func(in *podconfig.PodInput, inst *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext){
 		"runAsUser: 0 (default)": nil,
-		"runAsUser: 7 (image)": func(_ *podconfig.Input, inst *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"runAsUser: 7 (image)": func(_ *podconfig.PodInput, inst *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			inst.User.UID = new(int64(7))
 		},
-		"runAsUser: web (image)": func(_ *podconfig.Input, inst *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"runAsUser: web (image)": func(_ *podconfig.PodInput, inst *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			inst.User.Name = "web"
 		},
-		"runAsUser: 8 (pod)": func(_ *podconfig.Input, inst *podconfig.Instance, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"runAsUser: 8 (pod)": func(_ *podconfig.PodInput, inst *podconfig.ContainerInput, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
 			inst.User.UID, of.RunAsUser = new(int64(7)), new(int64(8))
 		},
-		"runAsUser: 9 (container, instead of 8)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"runAsUser: 9 (container, instead of 8)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext) {
 			own.RunAsUser, of.RunAsUser = new(int64(9)), new(int64(8))
 		},
-		"runAsUser: 6 (container)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"runAsUser: 6 (container)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext) {
 			own.RunAsUser, of.RunAsUser = new(int64(6)), new(int64(6))
 		},
-		"runAsNonRoot: false (container, instead of true)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"runAsNonRoot: false (container, instead of true)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext) {
 			own.RunAsNonRoot, of.RunAsNonRoot = new(false), new(true)
 		},
-		"supplementalGroups: 1 2 (pod)": func(_ *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"supplementalGroups: 1 2 (pod)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
 			of.FSGroup, of.SupplementalGroups = new(int64(1)), []int64{2}
 		},
-		"supplementalGroups: 3 (volumes)": func(in *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"supplementalGroups: 3 (volumes)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			in.Groups = []int64{3}
 		},
-		"allowPrivilegeEscalation: false (container)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"allowPrivilegeEscalation: false (container)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			own.AllowPrivilegeEscalation = new(false)
 		},
-		"capabilities: +NET_ADMIN -ALL (container)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"capabilities: +NET_ADMIN -ALL (container)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			own.Capabilities = &v1.Capabilities{Add: []v1.Capability{"NET_ADMIN"}, Drop: []v1.Capability{"ALL"}}
 		},
 		"procMount: Default (default)": nil,
-		"procMount: Unmasked (container)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"procMount: Unmasked (container)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			own.ProcMount = new(v1.UnmaskedProcMount)
 		},
 		"seccompProfile: Unconfined (default)": nil,
-		"seccompProfile: RuntimeDefault (node)": func(in *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
-			in.Node.SeccompDefault = true
+		"seccompProfile: RuntimeDefault (node)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+			in.Node.Security.SeccompDefault = true
 		},
-		"seccompProfile: Localhost /seccomp/a.json (container, instead of RuntimeDefault)": func(in *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext) {
-			in.Node.SeccompRoot = "/seccomp"
+		"seccompProfile: Localhost /seccomp/a.json (container, instead of RuntimeDefault)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext) {
+			in.Node.Security.SeccompDir = "/seccomp"
 			own.SeccompProfile = &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a.json")}
 			of.SeccompProfile = &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}
 		},
 		"appArmorProfile: - (default)": nil,
-		"appArmorProfile: Localhost b (annotation, instead of Localhost a)": func(in *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"appArmorProfile: Localhost b (annotation, instead of Localhost a)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
 			in.Pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/c": "localhost/b"}
 			of.AppArmorProfile = local("a")
 		},
-		"appArmorProfile: Localhost a (pod)": func(_ *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"appArmorProfile: Localhost a (pod)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, of *v1.PodSecurityContext) {
 			of.AppArmorProfile = local("a")
 		},
-		"seLinuxOptions: s0:c1 (container, instead of s0:c2)": func(_ *podconfig.Input, _ *podconfig.Instance, own *v1.SecurityContext, of *v1.PodSecurityContext) {
+		"seLinuxOptions: s0:c1 (container, instead of s0:c2)": func(_ *podconfig.PodInput, _ *podconfig.ContainerInput, own *v1.SecurityContext, of *v1.PodSecurityContext) {
 			own.SELinuxOptions, of.SELinuxOptions = level("s0:c1"), level("s0:c2")
 		},
 		"hostNetwork: POD (default)": nil,
-		"hostNetwork: NODE (pod)": func(in *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"hostNetwork: NODE (pod)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			in.Pod.Spec.HostNetwork = true
 		},
-		"hostPID: POD (pod)": func(in *podconfig.Input, _ *podconfig.Instance, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
+		"hostPID: POD (pod)": func(in *podconfig.PodInput, _ *podconfig.ContainerInput, _ *v1.SecurityContext, _ *v1.PodSecurityContext) {
 			in.Pod.Spec.ShareProcessNamespace = new(true)
 		},
 	} {
@@ -91,7 +91,7 @@ func TestAFieldHasTheSourceOfItsValue(t *testing.T) {
 					Containers:      []v1.Container{{Name: "c", SecurityContext: new(v1.SecurityContext)}},
 				},
 			}
-			in, inst := podconfig.Input{Pod: pod}, podconfig.Instance{Container: &pod.Spec.Containers[0], Image: new(runtimeapi.ImageSpec)}
+			in, inst := podconfig.PodInput{Pod: pod}, podconfig.ContainerInput{Container: &pod.Spec.Containers[0], Image: new(runtimeapi.ImageSpec)}
 			if change != nil {
 				change(&in, &inst, inst.Container.SecurityContext, pod.Spec.SecurityContext)
 			}
@@ -127,8 +127,8 @@ func TestEachFieldOfTheSecurityContextIsReported(t *testing.T) {
 }
 
 func TestSecurityFieldsOfAnIncompleteInput(t *testing.T) {
-	_, err := podconfig.SecurityFields(podconfig.Input{}, podconfig.Instance{})
-	assert.EqualError(t, err, "podconfig: Input.Pod or Instance.Container is nil")
+	_, err := podconfig.SecurityFields(podconfig.PodInput{}, podconfig.ContainerInput{})
+	assert.EqualError(t, err, "podconfig: PodInput.Pod or ContainerInput.Container is nil")
 }
 
 func ExampleSecurityFields() {
@@ -136,8 +136,8 @@ func ExampleSecurityFields() {
 		SecurityContext: &v1.PodSecurityContext{RunAsUser: new(int64(1000)), RunAsGroup: new(int64(1000))},
 		Containers:      []v1.Container{{Name: "web", SecurityContext: &v1.SecurityContext{RunAsUser: new(int64(101))}}},
 	}}
-	fields, err := podconfig.SecurityFields(podconfig.Input{Pod: pod, Node: podconfig.Node{SeccompDefault: true}},
-		podconfig.Instance{Container: &pod.Spec.Containers[0], Image: &runtimeapi.ImageSpec{Image: "web"}})
+	fields, err := podconfig.SecurityFields(podconfig.PodInput{Pod: pod, Node: podconfig.Node{Security: podconfig.Security{SeccompDefault: true}}},
+		podconfig.ContainerInput{Container: &pod.Spec.Containers[0], Image: &runtimeapi.ImageSpec{Image: "web"}})
 	if err != nil {
 		log.Fatal(err)
 	}

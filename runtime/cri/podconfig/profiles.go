@@ -10,13 +10,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// appArmorAnnotation, with the container's name, is how a profile was asked for
-// before there was a field.
+// appArmorAnnotation is the prefix of the annotations, followed by the container's name,
+// that selected a profile before the field appArmorProfile existed.
 const appArmorAnnotation = "container.apparmor.security.beta.kubernetes.io/"
 
-// appArmor returns a profile, for the CRI as it is and for runtimes that know
-// only its old form: the container's own, else the one of its annotation, else
-// the pod's (se-3). Nil leaves it to the runtime.
+// appArmor returns the profile of the container, else that of its annotation, else the
+// pod's, as a CRI profile and in the deprecated string form for older runtimes. Nil means
+// that the runtime chooses.
 func appArmor(own *v1.AppArmorProfile, annotation string, of *v1.AppArmorProfile) (*runtimeapi.SecurityProfile, string, error) {
 	p := own
 	if p == nil && annotation != "" {
@@ -49,13 +49,13 @@ func appArmor(own *v1.AppArmorProfile, annotation string, of *v1.AppArmorProfile
 	return nil, "", fmt.Errorf("appArmorProfile: unknown type %q", p.Type)
 }
 
-// seccomp returns a profile (se-2). Privileged containers are the runtime's to
-// except.
+// seccomp returns a seccomp profile (rule se-2). Runtimes ignore it for privileged
+// containers.
 func seccomp(p *v1.SeccompProfile, n Node) (*runtimeapi.SecurityProfile, error) {
 	unconfined := &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined}
 	standard := &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault}
 	if p == nil {
-		if n.SeccompDefault {
+		if n.Security.SeccompDefault {
 			return standard, nil
 		}
 		return unconfined, nil
@@ -70,14 +70,14 @@ func seccomp(p *v1.SeccompProfile, n Node) (*runtimeapi.SecurityProfile, error) 
 		return nil, fmt.Errorf("seccompProfile: unknown type %q", p.Type)
 	}
 	if p.LocalhostProfile == nil || *p.LocalhostProfile == "" {
-		//lint:ignore ST1005 the kubelet's words, which the container's waiting message shows
+		//lint:ignore ST1005 the kubelet's error text, which the container's waiting message contains
 		return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
 	}
 	if !filepath.IsLocal(*p.LocalhostProfile) {
-		return nil, fmt.Errorf("localhostProfile %q leads out of the directory of profiles", *p.LocalhostProfile)
+		return nil, fmt.Errorf("localhostProfile %q is outside the directory of profiles", *p.LocalhostProfile)
 	}
 	return &runtimeapi.SecurityProfile{
 		ProfileType:  runtimeapi.SecurityProfile_Localhost,
-		LocalhostRef: filepath.Join(n.SeccompRoot, *p.LocalhostProfile),
+		LocalhostRef: filepath.Join(n.Security.SeccompDir, *p.LocalhostProfile),
 	}, nil
 }

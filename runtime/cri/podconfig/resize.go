@@ -5,24 +5,25 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Resources returns what the runtime is told when container c is to have all as
-// its CPU and memory, while it runs (al-16). What else its spec asks for stays.
-func Resources(in Input, c *v1.Container, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
+// Resources returns the resources of an UpdateContainerResources request that gives the
+// running container c the CPU and memory of all (rule al-16). Its other resources are those
+// of its spec.
+func Resources(in PodInput, c *v1.Container, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
 	resized := *c
 	resized.Resources.Requests = replaced(c.Resources.Requests, all.Requests)
 	resized.Resources.Limits = replaced(c.Resources.Limits, all.Limits)
 	return containerResources(in, &resized)
 }
 
-// LinuxResources returns CPU and memory as the kernel has them (cm-32), without
-// what a container's pod and its other resources would add.
+// LinuxResources converts requests and limits of CPU and memory to the kernel's settings
+// (rule cm-32). Settings that depend on a pod or on other resources are not set.
 func LinuxResources(n Node, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
 	return n.basic(all.Requests, all.Limits)
 }
 
-// PodResources returns what the runtime is told the containers of a pod may use
-// together (al-17).
-func PodResources(in Input, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
+// PodResources returns the resources of an UpdatePodSandboxResources request: those that
+// the containers of the pod share (rule al-17).
+func PodResources(in PodInput, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
 	out := LinuxResources(in.Node, all)
 	if len(in.ExclusiveCPUs) > 0 {
 		unlimitCPU(out)
@@ -30,10 +31,10 @@ func PodResources(in Input, all v1.ResourceRequirements) *runtimeapi.LinuxContai
 	return out
 }
 
-// Overhead returns what the pod's sandbox takes itself (rt-23).
-func Overhead(in Input) *runtimeapi.LinuxContainerResources { return overhead(in.Node, in.Pod) }
+// Overhead returns the pod overhead of the sandbox (rule rt-23).
+func Overhead(in PodInput) *runtimeapi.LinuxContainerResources { return overhead(in.Node, in.Pod) }
 
-// replaced returns list with the CPU and memory of by.
+// replaced returns list with its CPU and memory replaced by those of by.
 func replaced(list, by v1.ResourceList) v1.ResourceList {
 	out := v1.ResourceList{}
 	for name, q := range list {

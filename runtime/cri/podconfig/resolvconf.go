@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// MaxResolvConf is how many bytes of a resolv.conf are read: a larger one is an
-// error (dn-5).
+// MaxResolvConf is the maximum size of a resolv.conf in bytes (rule dn-5).
 const MaxResolvConf = 10 << 20
 
-// A ResolvConf is what a resolv.conf says.
+// A ResolvConf is the content of a resolv.conf.
 type ResolvConf struct {
 	Servers  []string
 	Searches []string
@@ -22,14 +21,15 @@ func (c ResolvConf) clone() ResolvConf {
 	return ResolvConf{slices.Clone(c.Servers), slices.Clone(c.Searches), slices.Clone(c.Options)}
 }
 
-// ParseResolvConf reads a resolv.conf (dn-5): what it doesn't know it skips, the
-// last search line wins, and an option that comes again counts in its last form.
+// ParseResolvConf parses a resolv.conf (rule dn-5). Unknown lines are ignored; the last
+// search line and the last value of each option are used. It returns an error if text is
+// longer than MaxResolvConf or a nameserver line has no address.
 func ParseResolvConf(text string) (ResolvConf, error) {
 	var conf ResolvConf
 	if len(text) > MaxResolvConf {
 		return conf, fmt.Errorf("more than %d bytes", MaxResolvConf)
 	}
-	at := map[string]int{} // where each option is
+	at := map[string]int{} // index of each option by name
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -65,14 +65,14 @@ func ParseResolvConf(text string) (ResolvConf, error) {
 	return conf, nil
 }
 
-// ReasonCheckLimits is the reason of the event that tells of what Check finds.
+// ReasonCheckLimits is the reason of the event that reports an error of CheckLimits.
 const ReasonCheckLimits = "CheckLimitsForResolvConf"
 
-// Check tells whether the node's file leaves room for what pods of the cluster
-// search in first (dn-9): the first finding, or nil. readErr is why the file
-// could not be read or parsed, if it could not. An agent asks once, when it
-// starts, and records the finding as a Warning event of the node.
-func (d DNS) Check(host ResolvConf, readErr error) error {
+// CheckLimits returns an error if the node's resolv.conf exceeds the limits together with
+// the cluster's search domains, which precede its own (rule dn-9). host and readErr are the
+// results of reading the file. An agent calls it once at startup and records the error as a
+// Warning event of the node.
+func (d DNS) CheckLimits(host ResolvConf, readErr error) error {
 	if d.NoResolvConf {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (d DNS) Check(host ResolvConf, readErr error) error {
 	}
 	limit := maxSearches
 	if d.ClusterDomain != "" {
-		limit -= 3 // which pods search in before those of the node
+		limit -= 3 // the search domains of the cluster
 	}
 	if n := len(host.Searches); n > limit {
 		return fmt.Errorf("%s searches in %d domains; pods can have %d of them", path, n, limit)
@@ -98,7 +98,7 @@ func (d DNS) Check(host ResolvConf, readErr error) error {
 	return nil
 }
 
-// Path returns the node's file.
+// Path returns the path of the node's resolv.conf.
 func (d DNS) Path() string {
 	if d.ResolvConf == "" {
 		return "/etc/resolv.conf"
@@ -106,18 +106,18 @@ func (d DNS) Path() string {
 	return d.ResolvConf
 }
 
-// Validate refuses a configuration that no resolv.conf can hold.
+// Validate returns an error if the configuration cannot be written to a resolv.conf.
 func (d DNS) Validate() error {
 	for _, s := range d.ClusterDNS {
 		if s == "" || !oneWord(s) {
-			return fmt.Errorf("ClusterDNS: %q is no address", s)
+			return fmt.Errorf("ClusterDNS: invalid address %q", s)
 		}
 	}
 	if !oneWord(d.ClusterDomain) {
-		return fmt.Errorf("ClusterDomain: %q is no domain", d.ClusterDomain)
+		return fmt.Errorf("ClusterDomain: invalid domain %q", d.ClusterDomain)
 	}
 	if d.NoResolvConf && d.ResolvConf != "" {
-		return errors.New("both ResolvConf and NoResolvConf")
+		return errors.New("ResolvConf and NoResolvConf are mutually exclusive")
 	}
 	return nil
 }

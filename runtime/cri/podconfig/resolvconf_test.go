@@ -88,7 +88,7 @@ func TestTheNodesFileIsChecked(t *testing.T) { // dn-9
 		{"dn-9 no file is used", podconfig.DNS{NoResolvConf: true}, domains(40, 1), errors.New("x"), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.dns.Check(tc.host, tc.err)
+			err := tc.dns.CheckLimits(tc.host, tc.err)
 			if tc.want == "" {
 				assert.NoError(t, err)
 				return

@@ -10,12 +10,11 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/hugepages"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// containerResources returns the resources of a container (cm-32 … cm-42).
-func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerResources {
+// containerResources returns the resources of a container (rules cm-32 to cm-42).
+func containerResources(in PodInput, c *v1.Container) *runtimeapi.LinuxContainerResources {
 	n, pod := in.Node, in.Pod
 	out := n.basic(c.Resources.Requests, limits(pod, c))
 	if slices.Contains(in.ExclusiveCPUs, c.Name) {
@@ -23,7 +22,7 @@ func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerRes
 	}
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
 	out.HugepageLimits = hugePages(n, limits(pod, c))
-	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill { // cm-34
+	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill {
 		unified(out, "memory.oom.group", 1)
 	}
 	n.protectMemory(out, pod, c)
@@ -31,14 +30,14 @@ func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerRes
 	return out
 }
 
-// basic turns requests and limits into what the kernel has (cm-32).
+// basic converts requests and limits of CPU and memory to the kernel's settings.
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
-	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(qos.MilliCPU(cpuRequest(&res)))}
+	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(podspec.MilliCPU(cpuRequest(&res)))}
 	if !n.NoCPUQuota {
-		out.CpuPeriod = period(n.CPUPeriod) // also without a limit, as in a kubelet's requests
+		out.CpuPeriod = period(n.CPUPeriod) // set even without a limit, as in the kubelet
 		if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() {
-			out.CpuQuota = cgroups.Quota(qos.MilliCPU(limit), out.CpuPeriod)
+			out.CpuQuota = cgroups.Quota(podspec.MilliCPU(limit), out.CpuPeriod)
 		}
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
@@ -47,15 +46,14 @@ func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainer
 	return out
 }
 
-// unlimitCPU takes the CPU quota away, if there is one.
+// unlimitCPU removes the CPU quota.
 func unlimitCPU(r *runtimeapi.LinuxContainerResources) {
 	if r.CpuQuota > 0 {
 		r.CpuQuota = -1
 	}
 }
 
-// cpuRequest returns the CPU requested, or else the limit: not the other way
-// round, a request of zero is one.
+// cpuRequest returns the CPU request, which may be zero, else the limit.
 func cpuRequest(res *v1.ResourceRequirements) resource.Quantity {
 	if cpu, ok := res.Requests[v1.ResourceCPU]; ok {
 		return cpu
@@ -63,8 +61,8 @@ func cpuRequest(res *v1.ResourceRequirements) resource.Quantity {
 	return res.Limits[v1.ResourceCPU]
 }
 
-// limits returns the container's limits, and for CPU, memory and huge pages that
-// it does not limit, those of the pod as a whole (cm-33).
+// limits returns the limits of the container. CPU, memory and huge pages without a limit
+// have the pod-level one (rule cm-33).
 func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
 	of := pod.Spec.Resources
 	if of == nil || len(of.Limits) == 0 {
@@ -75,7 +73,7 @@ func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
 		if own, ok := out[name]; ok && !own.IsZero() {
 			continue
 		}
-		if name == v1.ResourceCPU || name == v1.ResourceMemory || hugepages.Is(name) {
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || podspec.IsHugePages(name) {
 			if out == nil {
 				out = v1.ResourceList{}
 			}
@@ -93,7 +91,7 @@ func period(d time.Duration) int64 {
 	return d.Microseconds()
 }
 
-// unified sets what only cgroup v2 has.
+// unified sets a setting of cgroup v2.
 func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
 	if out.Unified == nil {
 		out.Unified = map[string]string{}
@@ -101,31 +99,31 @@ func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
 	out.Unified[key] = strconv.FormatInt(value, 10)
 }
 
-// hugePages returns a limit for each size that the machine has: zero where none
-// is given (cm-37).
+// hugePages returns a limit for each page size of the machine, zero if the container has
+// none (rule cm-37).
 func hugePages(n Node, limits v1.ResourceList) []*runtimeapi.HugepageLimit {
-	asked := map[int64]int64{}
+	byBytes := map[int64]int64{}
 	for name, limit := range limits {
-		if size := hugepages.Size(name); size > 0 {
-			asked[size] = limit.Value()
+		if size := podspec.HugePagesSize(name); size > 0 {
+			byBytes[size] = limit.Value()
 		}
 	}
 	var out []*runtimeapi.HugepageLimit
 	for _, size := range n.HugePageSizes {
-		out = append(out, &runtimeapi.HugepageLimit{PageSize: cgroups.PageSizeName(size), Limit: uint64(max(asked[size], 0))})
+		out = append(out, &runtimeapi.HugepageLimit{PageSize: cgroups.PageSizeName(size), Limit: uint64(max(byBytes[size], 0))})
 	}
 	return out
 }
 
-// protectMemory sets what the kernel gives up last of a container's memory, and
-// from where on it slows the container down (cm-38, cm-39).
+// protectMemory sets the memory that the kernel does not reclaim, and the usage from which
+// it throttles the container (rules cm-38, cm-39).
 func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c *v1.Container) {
 	if !n.MemoryQoS.Enabled || n.CgroupVersion != 2 {
 		return
 	}
 	request := c.Resources.Requests.Memory().Value()
 	if request > 0 {
-		switch class := qos.Class(pod); {
+		switch class := podspec.QOSClass(pod); {
 		case n.MemoryQoS.Reserve == ReserveAll,
 			n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSGuaranteed:
 			unified(out, "memory.min", request)
@@ -135,7 +133,7 @@ func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod
 	}
 	limit := out.MemoryLimitInBytes
 	if request == limit && request > 0 {
-		return // the limit does it
+		return // the limit applies first
 	}
 	if limit <= 0 {
 		if limit = n.AllocatableMemory; limit <= 0 {

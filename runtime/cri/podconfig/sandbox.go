@@ -12,13 +12,13 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Sandbox returns what a pod's sandbox is made from (section 4.3). The handler
-// is no part of it: RunPodSandbox takes its name beside (rt-20). The error goes
-// into the event FailedCreatePodSandBox.
-func Sandbox(in Input, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
+// Sandbox returns the configuration of a pod's sandbox. The runtime handler is not part of
+// it: RunPodSandbox has a separate parameter. The message of the error is for the event
+// FailedCreatePodSandBox.
+func Sandbox(in PodInput, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
 	pod := in.Pod
 	if pod == nil {
-		return nil, errors.New("podconfig: Input.Pod is nil")
+		return nil, errors.New("podconfig: PodInput.Pod is nil")
 	}
 	linux, err := linuxSandbox(in)
 	if err != nil {
@@ -35,14 +35,14 @@ func Sandbox(in Input, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
 		PortMappings: portMappings(pod),
 		Linux:        linux,
 	}
-	if !pod.Spec.HostNetwork { // rt-18
+	if !pod.Spec.HostNetwork {
 		config.Hostname = in.Hostname
 	}
 	return config, nil
 }
 
-// linuxSandbox returns the Linux part of the sandbox (rt-21 … rt-23).
-func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
+// linuxSandbox returns the Linux part of the configuration (rules rt-21 to rt-23).
+func linuxSandbox(in PodInput) (*runtimeapi.LinuxPodSandboxConfig, error) {
 	pod := in.Pod
 	ns, err := sandboxNamespaces(in)
 	if err != nil {
@@ -72,7 +72,7 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 	if sc.RunAsUser != nil {
 		to.RunAsUser = &runtimeapi.Int64Value{Value: *sc.RunAsUser}
 	}
-	if sc.RunAsGroup != nil && sc.RunAsUser != nil { // the CRI has runtimes refuse a group alone
+	if sc.RunAsGroup != nil && sc.RunAsUser != nil { // runtimes must reject a group without a user
 		to.RunAsGroup = &runtimeapi.Int64Value{Value: *sc.RunAsGroup}
 	}
 	if sc.FSGroup != nil {
@@ -86,8 +86,8 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 	return lc, nil
 }
 
-// anyPrivileged reports whether any container of the pod is privileged, also one
-// that was added to look into it (rt-21).
+// anyPrivileged reports whether any container of the pod, ephemeral ones included, is
+// privileged.
 func anyPrivileged(pod *v1.Pod) bool {
 	privileged := func(sc *v1.SecurityContext) bool { return sc != nil && sc.Privileged != nil && *sc.Privileged }
 	for c := range podspec.AllContainers(pod) {
@@ -98,21 +98,22 @@ func anyPrivileged(pod *v1.Pod) bool {
 	return false
 }
 
-// portMappings returns the ports of the regular containers (rt-19).
+// portMappings returns the ports of the regular containers, without ports whose name or
+// definition repeats (rule rt-19).
 func portMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
 	var mappings []*runtimeapi.PortMapping
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		seen := map[string]bool{}
+		listed := map[string]bool{}
 		for _, p := range c.Ports {
 			name := p.Name
 			if name == "" {
 				name = portKey(p)
 			}
-			if seen[name] {
+			if listed[name] {
 				continue
 			}
-			seen[name] = true
+			listed[name] = true
 			mappings = append(mappings, &runtimeapi.PortMapping{
 				Protocol: protocol(p.Protocol), ContainerPort: p.ContainerPort, HostPort: p.HostPort, HostIp: p.HostIP,
 			})
@@ -121,7 +122,7 @@ func portMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
 	return mappings
 }
 
-// portKey is the name of a port that has none.
+// portKey returns a key for a port without a name.
 func portKey(p v1.ContainerPort) string {
 	family := "any"
 	switch {
@@ -144,9 +145,9 @@ func protocol(p v1.Protocol) runtimeapi.Protocol {
 	}
 }
 
-// podResources is what the pod asks for without its overhead, init containers
-// and sidecars included: the CRI tells sandboxed runtimes of it (rt-23).
-func podResources(in Input) *runtimeapi.LinuxContainerResources {
+// podResources returns the resources of the pod without its overhead, including init
+// containers and sidecars, for sandboxed runtimes (rule rt-23).
+func podResources(in PodInput) *runtimeapi.LinuxContainerResources {
 	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
 	return PodResources(in, v1.ResourceRequirements{Requests: resource.PodRequests(in.Pod, opts), Limits: resource.PodLimits(in.Pod, opts)})
 }

@@ -5,15 +5,15 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// containerSecurity returns the security context of a container: the pod's,
-// overridden field by field by its own (se-1 … se-10).
-func containerSecurity(in Input, inst Instance) (*runtimeapi.LinuxContainerSecurityContext, error) {
+// containerSecurity returns the effective security context of a container: its own fields,
+// else those of the pod (rules se-1 to se-10).
+func containerSecurity(in PodInput, inst ContainerInput) (*runtimeapi.LinuxContainerSecurityContext, error) {
 	pod, c := in.Pod, inst.Container
 	own, of := contexts(pod, c)
 	sc := &runtimeapi.LinuxContainerSecurityContext{
 		Privileged:         own.Privileged != nil && *own.Privileged,
 		ReadonlyRootfs:     own.ReadOnlyRootFilesystem != nil && *own.ReadOnlyRootFilesystem,
-		NoNewPrivs:         own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation, // se-7
+		NoNewPrivs:         own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation, // rule se-7
 		SupplementalGroups: supplementalGroups(pod, in.Groups),
 		SelinuxOptions:     selinux(or(own.SELinuxOptions, of.SELinuxOptions)),
 	}
@@ -30,7 +30,7 @@ func containerSecurity(in Input, inst Instance) (*runtimeapi.LinuxContainerSecur
 	if sc.SupplementalGroupsPolicy, err = groupsPolicy(of); err != nil {
 		return nil, err
 	}
-	if caps := own.Capabilities; caps != nil { // se-10
+	if caps := own.Capabilities; caps != nil {
 		sc.Capabilities = new(runtimeapi.Capability)
 		for _, add := range caps.Add {
 			sc.Capabilities.AddCapabilities = append(sc.Capabilities.AddCapabilities, string(add))
@@ -39,19 +39,18 @@ func containerSecurity(in Input, inst Instance) (*runtimeapi.LinuxContainerSecur
 			sc.Capabilities.DropCapabilities = append(sc.Capabilities.DropCapabilities, string(drop))
 		}
 	}
-	if own.ProcMount == nil || *own.ProcMount != v1.UnmaskedProcMount { // se-8
+	if own.ProcMount == nil || *own.ProcMount != v1.UnmaskedProcMount {
 		sc.MaskedPaths, sc.ReadonlyPaths = maskedPaths(in.Node), readonlyPaths()
 	}
 	if sc.Seccomp, err = seccomp(or(own.SeccompProfile, of.SeccompProfile), in.Node); err != nil {
 		return nil, err
 	}
-	//lint:ignore SA1019 runtimes before the typed profile read this one (se-3)
+	//lint:ignore SA1019 older runtimes read the deprecated field
 	sc.Apparmor, sc.ApparmorProfile, err = appArmor(own.AppArmorProfile, pod.Annotations[appArmorAnnotation+c.Name], of.AppArmorProfile)
 	return sc, err
 }
 
-// contexts returns the security contexts of the container and of the pod, empty
-// ones for those that it does not have.
+// contexts returns the security contexts of the container and of the pod, empty if nil.
 func contexts(pod *v1.Pod, c *v1.Container) (own *v1.SecurityContext, of *v1.PodSecurityContext) {
 	if own = c.SecurityContext; own == nil {
 		own = new(v1.SecurityContext)
@@ -77,16 +76,16 @@ func selinux(o *v1.SELinuxOptions) *runtimeapi.SELinuxOption {
 	return &runtimeapi.SELinuxOption{User: o.User, Role: o.Role, Type: o.Type, Level: o.Level}
 }
 
-// maskedPaths are hidden from containers, readonlyPaths may not be written
-// (se-8).
+// maskedPaths returns the paths that are hidden in containers (rule se-8).
 func maskedPaths(n Node) []string {
 	return append([]string{
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
 		"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
 		"/sys/devices/virtual/powercap",
-	}, n.ThermalThrottle...)
+	}, n.Security.ThermalThrottleDirs...)
 }
 
+// readonlyPaths returns the paths that are read-only in containers (rule se-8).
 func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }

@@ -33,7 +33,7 @@ func TestTheUserOfAContainer(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{RunAsUser: tc.pod, RunAsNonRoot: &tc.nonRoot}}}
 			pod.Name, pod.Namespace, pod.UID = "p", "ns", "u"
 			c := &v1.Container{Name: "c", SecurityContext: &v1.SecurityContext{RunAsUser: tc.own}}
-			sc, err := containerSecurity(Input{Pod: pod}, Instance{Container: c, User: tc.image})
+			sc, err := containerSecurity(PodInput{Pod: pod}, ContainerInput{Container: c, User: tc.image})
 			if err != nil {
 				assert.Equal(t, tc.want, err.Error())
 				return
@@ -60,7 +60,7 @@ func TestNamespaces(t *testing.T) {
 		{"the host's processes", v1.PodSpec{HostPID: true, ShareProcessNamespace: new(true)}, pod, pod, node},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := namespaces(Input{Pod: &v1.Pod{Spec: tc.spec}})
+			got, err := namespaces(PodInput{Pod: &v1.Pod{Spec: tc.spec}})
 			require.NoError(t, err)
 			assert.Equal(t, []runtimeapi.NamespaceMode{tc.network, tc.ipc, tc.pid}, []runtimeapi.NamespaceMode{got.Network, got.Ipc, got.Pid})
 		})
@@ -101,11 +101,11 @@ func TestAppArmorProfiles(t *testing.T) {
 }
 
 func TestSeccompProfilesStayInTheirDirectory(t *testing.T) {
-	p, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a/b.json")}, Node{SeccompRoot: "/root/seccomp"})
+	p, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a/b.json")}, Node{Security: Security{SeccompDir: "/root/seccomp"}})
 	require.NoError(t, err)
 	assert.Equal(t, "/root/seccomp/a/b.json", p.LocalhostRef)
 	for _, bad := range []*string{nil, new(""), new("../x"), new("/etc/x")} { // se-2
-		_, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: bad}, Node{SeccompRoot: "/root/seccomp"})
+		_, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: bad}, Node{Security: Security{SeccompDir: "/root/seccomp"}})
 		assert.Error(t, err)
 	}
 }

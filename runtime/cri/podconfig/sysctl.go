@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// safeSysctls touch nothing but the pod, from the kernel on that is given here
-// (se-14).
+// safeSysctls maps the sysctls that affect only the pod to the first kernel version for
+// which this holds, "" for all (rule se-14).
 var safeSysctls = map[string]string{
 	"kernel.shm_rmid_forced":              "",
 	"net.ipv4.ip_local_port_range":        "",
@@ -28,17 +28,17 @@ var safeSysctls = map[string]string{
 	"net.ipv4.tcp_wmem":                   "4.15",
 }
 
-// A Sysctls knows which sysctls pods of this node may set. The zero value allows
-// those that are safe on every kernel.
+// Sysctls admits pods by their sysctls. The zero value allows the sysctls that are safe on
+// all kernels. Safe for concurrent use.
 type Sysctls struct {
 	kernel  string
-	allowed []string // unsafe ones; a "*" at the end stands for anything
+	allowed []string // unsafe sysctls, and prefixes that end with "*"
 }
 
-// NewSysctls returns a Sysctls for a kernel, as uname tells its version ("": an
-// old one), that also allows the unsafe ones given: names, or beginnings of
-// names followed by "*" (se-15). Those must be known to belong to a namespace,
-// else the pod would set them for the whole machine.
+// NewSysctls returns a Sysctls for a kernel release as in uname, "" for an old one, that
+// also allows the unsafe sysctls: names, or prefixes that end with "*" (rule se-15). It
+// returns an error for one that is not namespaced, because pods would set it for the whole
+// machine.
 func NewSysctls(kernel string, unsafe []string) (*Sysctls, error) {
 	s := &Sysctls{kernel: kernel}
 	for _, name := range unsafe {
@@ -51,8 +51,8 @@ func NewSysctls(kernel string, unsafe []string) (*Sysctls, error) {
 	return s, nil
 }
 
-// Admit implements podworker.Admitter: it rejects a pod with a sysctl that pods of
-// this node may not set (se-16).
+// Admit implements podworker.Admitter: it rejects a pod with a sysctl that is not allowed,
+// or that would change a namespace of the host (rule se-16).
 func (s *Sysctls) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if pod.Spec.SecurityContext == nil {
 		return nil
@@ -75,9 +75,9 @@ func (s *Sysctls) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	return nil
 }
 
-// allows reports whether a sysctl is safe, or allowed although it is not.
+// allows reports whether a sysctl is safe or allowed by configuration.
 func (s *Sysctls) allows(name string) bool {
-	if since, ok := safeSysctls[name]; ok && (since == "" || notOlder(s.kernel, since)) {
+	if since, ok := safeSysctls[name]; ok && (since == "" || isAtLeast(s.kernel, since)) {
 		return true
 	}
 	for _, allowed := range s.allowed {
@@ -88,8 +88,8 @@ func (s *Sysctls) allows(name string) bool {
 	return false
 }
 
-// sysctlNamespace returns the kind of namespace that the sysctl, or the pattern
-// of sysctls, belongs to: "net", "ipc", or "" for none that is known.
+// sysctlNamespace returns the type of namespace of the sysctl or prefix: "net", "ipc", or
+// "" if it is not known to be namespaced.
 func sysctlNamespace(name string) string {
 	switch {
 	case strings.HasPrefix(name, "net."):
@@ -101,15 +101,14 @@ func sysctlNamespace(name string) string {
 	return ""
 }
 
-// notOlder reports whether a kernel, "5.15.0-91-generic", is at least of that
-// version.
-func notOlder(kernel, than string) bool {
+// isAtLeast reports whether a kernel release, "5.15.0-91-generic", is version or later.
+func isAtLeast(kernel, version string) bool {
 	major, minor := majorMinor(kernel)
-	leastMajor, leastMinor := majorMinor(than)
+	leastMajor, leastMinor := majorMinor(version)
 	return major > leastMajor || major == leastMajor && minor >= leastMinor
 }
 
-// majorMinor returns the first two numbers of a version, 0 for what is none.
+// majorMinor returns the first two numbers of a version, 0 if missing or not a number.
 func majorMinor(version string) (major, minor int) {
 	parts := strings.SplitN(version, ".", 3)
 	major, _ = strconv.Atoi(parts[0])
@@ -120,9 +119,9 @@ func majorMinor(version string) (major, minor int) {
 	return major, minor
 }
 
-// sysctlName returns the name with dots. One that is written with slashes may
-// have dots that mean themselves, as in net/ipv4/conf/eth0.1/forwarding: the two
-// change places, which the runtime undoes.
+// sysctlName returns the name with dots as separators. In a name with slashes, such as
+// net/ipv4/conf/eth0.1/forwarding, dots are literal: slashes and dots are exchanged, which
+// the runtime reverses.
 func sysctlName(name string) string {
 	if i := strings.IndexAny(name, "./"); i < 0 || name[i] == '.' {
 		return name

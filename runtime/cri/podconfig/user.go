@@ -7,11 +7,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runAs sets who the container runs as (se-4), unless that may not be (se-5).
+// runAs sets the user and group of the container. It returns an error if runAsNonRoot
+// forbids them.
 func runAs(sc *runtimeapi.LinuxContainerSecurityContext, pod *v1.Pod, c *v1.Container, user User) error {
 	own, of := contexts(pod, c)
 	uid := or(own.RunAsUser, of.RunAsUser)
-	if err := mayRunAs(pod, c, or(own.RunAsNonRoot, of.RunAsNonRoot), uid, user); err != nil {
+	if err := checkNonRoot(pod, c, or(own.RunAsNonRoot, of.RunAsNonRoot), uid, user); err != nil {
 		return err
 	}
 	switch {
@@ -21,7 +22,7 @@ func runAs(sc *runtimeapi.LinuxContainerSecurityContext, pod *v1.Pod, c *v1.Cont
 		sc.RunAsUser = &runtimeapi.Int64Value{Value: *user.UID}
 	case user.Name != "":
 		sc.RunAsUsername = user.Name
-	default: // root (rt-83); runtimes take no group without a user
+	default: // root; runtimes reject a group without a user
 		sc.RunAsUser = &runtimeapi.Int64Value{}
 	}
 	if gid := or(own.RunAsGroup, of.RunAsGroup); gid != nil {
@@ -30,27 +31,27 @@ func runAs(sc *runtimeapi.LinuxContainerSecurityContext, pod *v1.Pod, c *v1.Cont
 	return nil
 }
 
-// mayRunAs refuses root to a container that must not be root (se-5).
-func mayRunAs(pod *v1.Pod, c *v1.Container, nonRoot *bool, uid *int64, user User) error {
-	who := fmt.Sprintf("pod: %q, container: %s", pod.Name+"_"+pod.Namespace+"("+string(pod.UID)+")", c.Name)
+// checkNonRoot returns an error if the container must not run as root but does, or may
+// (rule se-5). The texts are the kubelet's.
+func checkNonRoot(pod *v1.Pod, c *v1.Container, nonRoot *bool, uid *int64, user User) error {
+	where := fmt.Sprintf("pod: %q, container: %s", pod.Name+"_"+pod.Namespace+"("+string(pod.UID)+")", c.Name)
 	switch {
 	case nonRoot == nil || !*nonRoot:
 		return nil
 	case uid != nil && *uid == 0:
-		return fmt.Errorf("container's runAsUser breaks non-root policy (%s)", who)
+		return fmt.Errorf("container's runAsUser breaks non-root policy (%s)", where)
 	case uid != nil:
 		return nil
 	case user.UID != nil && *user.UID == 0 || user.UID == nil && user.Name == "":
-		return fmt.Errorf("container has runAsNonRoot and image will run as root (%s)", who)
+		return fmt.Errorf("container has runAsNonRoot and image will run as root (%s)", where)
 	case user.UID == nil:
-		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (%s)", user.Name, who)
+		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (%s)", user.Name, where)
 	}
 	return nil
 }
 
-// supplementalGroups returns fsGroup, the groups of the spec, then those of
-// volumes (se-6).
-func supplementalGroups(pod *v1.Pod, ofVolumes []int64) []int64 {
+// supplementalGroups returns fsGroup, the groups of the spec, then those of volumes.
+func supplementalGroups(pod *v1.Pod, volumeGroups []int64) []int64 {
 	var groups []int64
 	if sc := pod.Spec.SecurityContext; sc != nil {
 		if sc.FSGroup != nil {
@@ -58,7 +59,7 @@ func supplementalGroups(pod *v1.Pod, ofVolumes []int64) []int64 {
 		}
 		groups = append(groups, sc.SupplementalGroups...)
 	}
-	return append(groups, ofVolumes...)
+	return append(groups, volumeGroups...)
 }
 
 func groupsPolicy(sc *v1.PodSecurityContext) (runtimeapi.SupplementalGroupsPolicy, error) {

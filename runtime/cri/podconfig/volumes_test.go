@@ -15,12 +15,12 @@ import (
 func TestMountsOfVolumes(t *testing.T) {
 	toContainer, both, none := v1.MountPropagationHostToContainer, v1.MountPropagationBidirectional, v1.MountPropagationNone
 	enabled, possible, disabled := v1.RecursiveReadOnlyEnabled, v1.RecursiveReadOnlyIfPossible, v1.RecursiveReadOnlyDisabled
-	able := podconfig.Handler{RecursiveReadOnly: true}
+	able := podconfig.RuntimeHandler{RecursiveReadOnly: true}
 	host := podconfig.Volume{HostPath: "/h"}
 	for name, c := range map[string]struct {
 		mount   v1.VolumeMount
 		volume  podconfig.Volume
-		handler podconfig.Handler
+		handler podconfig.RuntimeHandler
 		want    *runtimeapi.Mount
 		err     string
 	}{
@@ -32,18 +32,18 @@ func TestMountsOfVolumes(t *testing.T) {
 		"vol-72 bidirectional": {v1.VolumeMount{MountPropagation: &both}, host, able, &runtimeapi.Mount{Propagation: runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL}, ""},
 		"vol-73 enabled":       {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &enabled}, host, able, &runtimeapi.Mount{Readonly: true, RecursiveReadOnly: true}, ""},
 		"vol-73 possible":      {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &possible}, host, able, &runtimeapi.Mount{Readonly: true, RecursiveReadOnly: true}, ""},
-		"vol-73 impossible":    {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &possible}, host, podconfig.Handler{}, &runtimeapi.Mount{Readonly: true}, ""},
+		"vol-73 impossible":    {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &possible}, host, podconfig.RuntimeHandler{}, &runtimeapi.Mount{Readonly: true}, ""},
 		"vol-73 disabled":      {v1.VolumeMount{RecursiveReadOnly: &disabled}, host, able, &runtimeapi.Mount{}, ""},
-		"vol-73 unsupported":   {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &enabled}, host, podconfig.Handler{}, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled is not supported by the runtime"},
-		"vol-73 writable":      {v1.VolumeMount{RecursiveReadOnly: &enabled}, host, able, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled needs readOnly: true"},
-		"vol-73 propagation":   {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &enabled, MountPropagation: &both}, host, able, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled goes with no mountPropagation, not Bidirectional"},
+		"vol-73 unsupported":   {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &enabled}, host, podconfig.RuntimeHandler{}, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled is not supported by the runtime"},
+		"vol-73 writable":      {v1.VolumeMount{RecursiveReadOnly: &enabled}, host, able, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled requires readOnly: true"},
+		"vol-73 propagation":   {v1.VolumeMount{ReadOnly: true, RecursiveReadOnly: &enabled, MountPropagation: &both}, host, able, &runtimeapi.Mount{}, "recursiveReadOnly: Enabled requires mountPropagation None, not Bidirectional"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.mount.Name, c.mount.MountPath = "v", "/v"
 			container := &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{c.mount}, TerminationMessagePath: "/dev/termination-log"}
 			pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{*container}, Volumes: []v1.Volume{{Name: "v"}}}}
 			pod.UID = "u"
-			got, err := podconfig.Container(podconfig.Input{Pod: pod, Handler: c.handler, Node: podconfig.Node{SELinux: true}}, podconfig.Instance{
+			got, err := podconfig.Container(podconfig.PodInput{Pod: pod, Handler: c.handler, Node: podconfig.Node{Security: podconfig.Security{SELinux: true}}}, podconfig.ContainerInput{
 				Container: container, Image: &runtimeapi.ImageSpec{Image: "i"}, Volumes: []podconfig.Volume{c.volume}, HostsFile: "/hosts", MessageFile: "/message",
 			})
 			if c.err != "" {

@@ -2,79 +2,60 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// String returns the plan in words: one line per step with its reason, in the
+// String returns the plan in text: one line per step with its reason, in the
 // order of the steps. Words are for people and may change.
 func (p Plan) String() string {
 	var lines []string
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	printf := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if p.KillPod {
-		say("stop the pod: %s", p.killWhy())
+		printf("stop the pod: %s", p.killText())
 	}
 	for _, k := range p.Kill {
-		say("stop %s %s (%s): %s", k.Kind, k.Name, k.ID, k.Message)
+		printf("stop %s %s (%s): %s", k.Kind, k.Name, k.ID, k.Message)
 	}
 	for _, r := range p.Remove {
-		say("%s", r)
+		printf("%s", r)
 	}
 	if p.CreateSandbox {
-		say("create a sandbox, attempt %d", p.Attempt)
+		printf("create a sandbox, attempt %d", p.Attempt)
 	}
 	for i := range p.Start {
 		if p.Start[i].Kind != Regular {
-			say("%s", p.Start[i])
+			printf("%s", p.Start[i])
 		}
 	}
 	if p.ResizePod != nil {
-		say("resize the pod: %s", p.ResizePod.Why)
+		printf("resize the pod: %s", p.ResizePod.Why)
 	}
 	for i := range p.Resize {
-		say("%s", p.Resize[i])
+		printf("%s", p.Resize[i])
 	}
 	for i := range p.Start {
 		if p.Start[i].Kind == Regular {
-			say("%s", p.Start[i])
+			printf("%s", p.Start[i])
 		}
 	}
 	switch {
 	case p.Waits != "":
-		say("wait for %s", p.Waits)
+		printf("wait for %s", p.Waits)
 	case len(lines) == 0 && p.Changed != "":
-		say("nothing to do: %s, and the pod is not to run again", p.Changed)
+		printf("nothing to do: %s; the pod will not restart", p.Changed)
 	case len(lines) == 0:
-		say("nothing to do")
+		printf("nothing to do")
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Diff returns what the plan new says other than old, line by line: "- " before
-// what is no more, "+ " before what is new. "": they say the same.
-func Diff(old, new Plan) string {
-	a, b := strings.Split(old.String(), "\n"), strings.Split(new.String(), "\n")
-	var lines []string
-	for _, line := range a {
-		if !slices.Contains(b, line) {
-			lines = append(lines, "- "+line)
-		}
-	}
-	for _, line := range b {
-		if !slices.Contains(a, line) {
-			lines = append(lines, "+ "+line)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// String returns the removal in words.
+// String returns the removal as one line of text.
 func (r Removal) String() string {
 	how := "remove"
 	if r.Running {
@@ -87,23 +68,23 @@ func (r Removal) String() string {
 	return fmt.Sprintf("%s %s %s (%s): %s", how, r.Kind, r.Name, r.ID, why)
 }
 
-// killWhy says why the pod is stopped.
-func (p Plan) killWhy() string {
+// killText returns the reason for stopping the pod as text.
+func (p Plan) killText() string {
 	switch {
 	case p.KillReason == KillInitFailed:
-		return "an init container failed for good"
+		return "an init container failed and will not restart"
 	case p.KillReason == KillCompleted:
-		return "none of its containers runs or is to run again"
+		return "all containers have terminated"
 	case p.Changed == "":
 		return "its containers have no sandbox"
 	case p.CreateSandbox:
 		return p.Changed
 	default:
-		return p.Changed + ", and the pod is not to run again"
+		return p.Changed + "; the pod will not restart"
 	}
 }
 
-// String returns the start in words.
+// String returns the start as one line of text.
 func (s Start) String() string {
 	verb := "start"
 	if s.Resume != "" {
@@ -120,35 +101,33 @@ func (s Start) String() string {
 	return text
 }
 
-// BackoffMessage returns the message of the waiting reason CrashLoopBackOff of
-// a container of pod that is put off (rt-90).
+// BackoffMessage returns the message of the waiting reason CrashLoopBackOff for a start in
+// back-off (rule rt-90).
 func (s Start) BackoffMessage(pod *v1.Pod) string {
 	return fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", s.Delay, s.Name, podName(pod))
 }
 
-// BackoffEvent returns the message of the event BackOff that goes with it
-// (rt-90).
+// BackoffEvent returns the message of the event BackOff for a start in back-off.
 func (s Start) BackoffEvent(pod *v1.Pod) string {
 	return fmt.Sprintf("Back-off restarting failed container %s in pod %s", s.Name, podName(pod))
 }
 
-// podName returns the name under which people find the pod in messages.
+// podName returns the pod's name in the kubelet's messages.
 func podName(pod *v1.Pod) string {
 	return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 }
 
-// unknownStateMessage returns the message of a kill for an unknown state
-// (rt-47).
+// unknownStateMessage returns the message of a kill for an unknown state.
 func unknownStateMessage(kind Kind, state runtime.ContainerState) string {
-	what := "Container"
+	label := "Container"
 	if kind == Init {
-		what = "Init container"
+		label = "Init container"
 	}
-	return fmt.Sprintf("%s is in %q state, try killing it before restart", what, state)
+	return fmt.Sprintf("%s is in %q state, try killing it before restart", label, state)
 }
 
-// why returns the reason of s in words.
-func (c *computation) why(s *Start, h history) string {
+// startText returns the reason of s as text.
+func (c *computation) startText(s *Start, h history) string {
 	switch s.Reason {
 	case StartNew:
 		return "it has not run yet"
@@ -156,7 +135,7 @@ func (c *computation) why(s *Start, h history) string {
 		return "it has not run in this sandbox yet"
 	case StartCreated:
 		if s.Resume == "" {
-			return "an instance was created and never started, but for another start"
+			return "an instance of an earlier start was created and never started"
 		}
 		return "it was created and never started"
 	case StartDefinitionChanged:
@@ -166,11 +145,11 @@ func (c *computation) why(s *Start, h history) string {
 	case StartStartupProbe:
 		return "it failed its startup probe"
 	case StartResize:
-		return "its new resources want a restart"
+		return "its new resources require a restart"
 	case StartUnknownState:
-		return "nobody knows what became of it"
+		return "its state is unknown"
 	case StartExited:
-		policy := fmt.Sprintf("restart policy %s", restart.Policy(c.Pod, s.Container))
+		policy := fmt.Sprintf("restart policy %s", podspec.RestartPolicy(c.Pod, s.Container))
 		if len(s.Container.RestartPolicyRules) > 0 {
 			policy += " with rules"
 		}

@@ -1,4 +1,4 @@
-package qos
+package podspec
 
 import "k8s.io/apimachinery/pkg/api/resource"
 

@@ -1,4 +1,4 @@
-package qos_test
+package podspec_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 func TestCPUOfTheKernel(t *testing.T) {
@@ -27,7 +27,7 @@ func TestCPUOfTheKernel(t *testing.T) {
 		{"1000", 262144, 100_000_000},
 		{"9E", 262144, 109_951_162_777_600}, // not the result of an overflow
 	} {
-		milli := qos.MilliCPU(resource.MustParse(tc.cpu))
+		milli := podspec.MilliCPU(resource.MustParse(tc.cpu))
 		assert.Equal(t, tc.shares, cgroups.Shares(milli), "shares of %s", tc.cpu)
 		assert.Equal(t, tc.quota, cgroups.Quota(milli, cgroups.DefaultPeriod), "quota of %s", tc.cpu)
 	}

@@ -1,6 +1,4 @@
-// Package hugepages converts between resource names and sizes of huge pages, and
-// reads the huge pages of a machine.
-package hugepages
+package podspec
 
 import (
 	"errors"
@@ -13,22 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Dir is the directory of sysfs with the huge pages of the whole machine.
-const Dir = "sys/kernel/mm/hugepages"
+// HugePagesDir is the directory of sysfs with the huge pages of the whole machine.
+const HugePagesDir = "sys/kernel/mm/hugepages"
 
-// Is reports whether a resource is huge pages of some size.
-func Is(name v1.ResourceName) bool {
+// IsHugePages reports whether a resource is huge pages of some size.
+func IsHugePages(name v1.ResourceName) bool {
 	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// Name returns the resource of huge pages of that size in bytes: "hugepages-2Mi".
-func Name(size int64) v1.ResourceName {
+// HugePagesName returns the resource of huge pages of that size in bytes: "hugepages-2Mi".
+func HugePagesName(size int64) v1.ResourceName {
 	return v1.ResourceName(v1.ResourceHugePagesPrefix + resource.NewQuantity(size, resource.BinarySI).String())
 }
 
-// Size returns the page size in bytes of a resource; 0 if the resource is not huge
+// HugePagesSize returns the page size in bytes of a resource; 0 if the resource is not huge
 // pages or its name has no valid size.
-func Size(name v1.ResourceName) int64 {
+func HugePagesSize(name v1.ResourceName) int64 {
 	size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
 	if !ok {
 		return 0
@@ -40,10 +38,10 @@ func Size(name v1.ResourceName) int64 {
 	return q.Value()
 }
 
-// Read returns the number of huge pages in a directory of sysfs, [Dir] or that of a
+// ReadHugePages returns the number of huge pages in a directory of sysfs, [HugePagesDir] or that of a
 // NUMA node, by page size in bytes; nil if the directory does not exist. A negative
 // number counts as zero. It returns an error if a number cannot be read.
-func Read(root fs.FS, dir string) (map[int64]int64, error) {
+func ReadHugePages(root fs.FS, dir string) (map[int64]int64, error) {
 	entries, err := fs.ReadDir(root, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -1,0 +1,57 @@
+package podspec
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// QOSClass returns the quality of service class of a pod, computed from its spec;
+// its status is not read (rule st-46):
+//
+//   - Guaranteed: all containers have limits of CPU and memory, equal to the requests;
+//   - BestEffort: no container has a request or a limit of CPU or memory;
+//   - Burstable: all others.
+//
+// If the pod has requests or limits at pod level, these alone are used. A missing
+// request equals the limit, as the API server defaults it.
+func QOSClass(pod *v1.Pod) v1.PodQOSClass {
+	if r := pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
+		return qosClass(cpuAndMemory(r))
+	}
+	some, all := false, len(pod.Spec.Containers) > 0
+	for c := range Containers(pod) {
+		set, full := cpuAndMemory(&c.Resources)
+		some, all = some || set, all && full
+	}
+	return qosClass(some, all)
+}
+
+func qosClass(some, all bool) v1.PodQOSClass {
+	switch {
+	case !some:
+		return v1.PodQOSBestEffort
+	case all:
+		return v1.PodQOSGuaranteed
+	default:
+		return v1.PodQOSBurstable
+	}
+}
+
+// cpuAndMemory reports whether r has a request or a limit of CPU or memory, and
+// whether it has limits of both with equal requests.
+func cpuAndMemory(r *v1.ResourceRequirements) (some, full bool) {
+	full = true
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		limit, limited := positive(r.Limits, name)
+		request, requested := positive(r.Requests, name)
+		some = some || limited || requested
+		full = full && limited && (!requested || request.Cmp(limit) == 0)
+	}
+	return some, full
+}
+
+// positive returns a quantity of the list if it is above zero.
+func positive(list v1.ResourceList, name v1.ResourceName) (resource.Quantity, bool) {
+	q, ok := list[name]
+	return q, ok && q.Sign() > 0
+}
