@@ -22,7 +22,7 @@ func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 	plain, low, high := pod("plain", false), with(pod("low", false), priority(1)), with(pod("high", false), priority(2))
 	critical := with(pod("critical", false), priority(2_000_000_000))
 	manifest := with(pod("static", false), static)
-	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{runtime.ConfigMirrorAnnotation: "x"} })
+	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"} })
 	assert.True(t, podspec.IsCritical(critical))
 	assert.True(t, podspec.IsCritical(manifest))
 	assert.True(t, podspec.IsCritical(mirror))

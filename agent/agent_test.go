@@ -281,7 +281,7 @@ func (w *world) Update(context.Context, *v1.Pod) error       { return nil }
 func (w *world) Node() (metav1.OwnerReference, bool)         { return metav1.OwnerReference{UID: "node"}, true }
 func (w *world) DeleteMirror(context.Context, *v1.Pod) error { w.call("delete mirror"); return nil }
 func (w *world) CreateMirror(context.Context, *v1.Pod) error { w.call("create mirror"); return nil }
-func (w *world) HoldPod(context.Context, *v1.Pod) (func(), error) {
+func (w *world) AcquireImages(context.Context, *v1.Pod) (func(), error) {
 	w.call("hold")
 	return func() { w.call("release") }, nil
 }

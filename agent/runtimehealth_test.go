@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/runonce/runoncetest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -98,4 +99,9 @@ func TestTheFirstAnswerIsWaitedForNotTooLong(t *testing.T) { // sl-5
 		assert.Equal(t, time.Second, time.Since(began), "one that answers is not waited for")
 		assert.NoError(t, h.Network())
 	})
+}
+
+func TestRuntimeHealthRunsOnce(t *testing.T) {
+	h := newRuntimeHealth(checker(func(context.Context) (runtime.Health, error) { return runtime.Health{}, nil }))
+	runoncetest.Check(t, "agent: RuntimeHealth", h.run)
 }

@@ -66,7 +66,7 @@ func BenchmarkHold(b *testing.B) {
 	pod := podWith("web", "registry.example/team/app:1", "busybox")
 	b.ReportAllocs()
 	for b.Loop() {
-		release, err := m.HoldPod(context.Background(), pod)
+		release, err := m.AcquireImages(context.Background(), pod)
 		if err != nil {
 			b.Fatal(err)
 		}

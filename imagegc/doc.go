@@ -20,7 +20,7 @@
 //	report, err := m.Collect(ctx)            // one pass
 //	plan, err := m.DryRun(ctx)               // the decisions of a pass, with their reasons
 //	freed, err := m.DeleteUnused(ctx)        // before a pod is evicted
-//	release, err := m.HoldPod(ctx, pod)      // while a pod is started
+//	release, err := m.AcquireImages(ctx, pod)      // while a pod is started
 //	images := m.NodeImages(ctx, 50)          // for the node status
 //
 // To replace the ranking, set [Config.Rank].
@@ -29,7 +29,7 @@
 //
 // All methods are safe for concurrent use. Run must be called once; a second call returns an
 // error. Passes do not overlap; they call the functions of Config without holding a lock.
-// HoldPod does not wait for a pass, but for the removal of an image that it holds.
+// AcquireImages does not wait for a pass, but for the removal of an image that it holds.
 //
 // # Guarantees and limits
 //

@@ -13,7 +13,7 @@ var (
 	StatFS      = statFS
 )
 
-// Hold holds images by name.
-func (m *Manager) Hold(ctx context.Context, images ...string) (func(), error) {
+// Acquire holds images by name.
+func (m *Manager) Acquire(ctx context.Context, images ...string) (func(), error) {
 	return m.hold(ctx, images...)
 }

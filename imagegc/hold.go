@@ -24,12 +24,12 @@ func newHolds() holds {
 	return holds{count: map[string]int{}, released: map[string]time.Time{}, firstPod: map[string]string{}, removing: map[string]chan struct{}{}}
 }
 
-// HoldPod prevents the removal of the images of a pod until release is called, whether they
+// AcquireImages prevents the removal of the images of a pod until release is called, whether they
 // are present or not. A caller that starts pods must call it before it checks whether the
 // images are present, and release it after the containers have been created. If one of them
-// is being removed, HoldPod blocks until it has been removed. If ctx is done first, it holds
+// is being removed, AcquireImages blocks until it has been removed. If ctx is done first, it holds
 // nothing and returns ctx.Err(). Images may be held several times.
-func (m *Manager) HoldPod(ctx context.Context, pod *v1.Pod) (release func(), err error) {
+func (m *Manager) AcquireImages(ctx context.Context, pod *v1.Pod) (release func(), err error) {
 	images := PodImages(pod)
 	release, err = m.hold(ctx, images...)
 	if err == nil {
@@ -38,7 +38,7 @@ func (m *Manager) HoldPod(ctx context.Context, pod *v1.Pod) (release func(), err
 	return release, err
 }
 
-// hold is HoldPod for images in any form of their names.
+// hold is AcquireImages for images in any form of their names.
 func (m *Manager) hold(ctx context.Context, images ...string) (release func(), err error) {
 	names := make([]string, len(images))
 	for i, image := range images {

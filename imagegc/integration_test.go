@@ -82,7 +82,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 		return m
 	}
 	watch := manager(policy(100, 100))
-	release, err := watch.HoldPod(t.Context(), pod)
+	release, err := watch.AcquireImages(t.Context(), pod)
 	require.NoError(t, err)
 	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	require.NoError(t, err)

@@ -157,7 +157,7 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	pulls := 0
 	for i := range 1000 {
 		pod := podWith(fmt.Sprint("web", i), "web:1")
-		release, err := m.HoldPod(ctx, pod)
+		release, err := m.AcquireImages(ctx, pod)
 		require.NoError(t, err)
 		if !w.has("web:1") {
 			w.pull("web:1", layer("a", 10))
@@ -195,14 +195,14 @@ func TestWhoWantsAnImageThatIsBeingRemovedWaits(t *testing.T) {
 
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := m.Hold(impatient, "docker.io/library/web:1")
+		_, err := m.Acquire(impatient, "docker.io/library/web:1")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		other, err := m.Hold(t.Context(), "other")
+		other, err := m.Acquire(t.Context(), "other")
 		require.NoError(t, err, "others don't wait")
 		other()
 
 		began := time.Now()
-		release, err := m.Hold(t.Context(), "other", "web:1", "")
+		release, err := m.Acquire(t.Context(), "other", "web:1", "")
 		require.NoError(t, err)
 		assert.Equal(t, 8*time.Second, time.Since(began))
 		assert.False(t, w.has("web:1"), "it has to be pulled anew")
@@ -349,7 +349,7 @@ func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) {
 		cfg := w.config()
 		cfg.Path = filepath.Join(t.TempDir(), "images.json")
 		m := newManager(t, cfg)
-		release, err := m.HoldPod(t.Context(), podWith("web", "a:1"))
+		release, err := m.AcquireImages(t.Context(), podWith("web", "a:1"))
 		require.NoError(t, err)
 		w.pull("a:1", layer("a", 1))
 		release()
@@ -369,7 +369,7 @@ func TestAnImageIsAsOldAsTheHoldOfIt(t *testing.T) { // ig-5, ig-13, ig-16
 		w := newWorld(1000)
 		m := newManager(t, w.config())
 		for _, image := range []string{"first:1", "second:1"} {
-			release, err := m.HoldPod(t.Context(), podWith("job", image))
+			release, err := m.AcquireImages(t.Context(), podWith("job", image))
 			require.NoError(t, err)
 			w.pull(image, layer(image, 100))
 			release()

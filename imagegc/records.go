@@ -21,7 +21,7 @@ type Record struct {
 	LastUsed time.Time
 
 	// PulledBy is the pod that the image was pulled for, "default/web": the first one that
-	// held it (Manager.HoldPod) before it was present. Empty if unknown.
+	// held it (Manager.AcquireImages) before it was present. Empty if unknown.
 	PulledBy string
 
 	// Users describes the current users of the image: "container default/web[app]".

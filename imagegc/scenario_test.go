@@ -100,7 +100,7 @@ func (s *scenario) step(ctx context.Context, words []string) ([]string, error) {
 	case "unwant":
 		s.w.pods = nil
 	case "hold":
-		release, err := s.m.HoldPod(ctx, podWith(name(1), name(2)))
+		release, err := s.m.AcquireImages(ctx, podWith(name(1), name(2)))
 		s.release = release
 		return nil, err
 	case "release":

@@ -25,9 +25,9 @@ func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 	defer g.mu.Unlock()
 	r := g.pods[uid]
 	if r == nil {
-		r = &record{uid: uid, seen: g.listed} // as recordLocked, but not stored
+		r = &record{uid: uid, readBy: g.listed} // as recordLocked, but not stored
 	}
-	if r.err == nil && r.seen.n == 0 {
+	if r.err == nil && r.readBy.n == 0 {
 		return r.snapshot(), fmt.Errorf("pleg: pod %s: the runtime has not been listed yet", uid)
 	}
 	return r.snapshot(), r.err
@@ -43,7 +43,7 @@ func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 // share a read. If the read fails or ctx is done, it returns the error and a nil status. The
 // contents of the status are shared, as those of Get.
 func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
-	t, err := come(ctx, t)
+	t, err := waitUntil(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: wait for the status of pod %s: %w", uid, err)
 	}
@@ -55,11 +55,11 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 		r.waiting--
 		g.forgetLocked(r)
 	}()
-	next := g.looks + 1
-	if !r.answers(t, next) {
-		g.askLocked(r)
+	next := g.reads + 1
+	if !r.satisfies(t, next) {
+		g.requestLocked(r)
 	}
-	for !r.answers(t, next) {
+	for !r.satisfies(t, next) {
 		if err := g.waitLocked(ctx, &r.wake); err != nil {
 			return nil, fmt.Errorf("pleg: wait for the status of pod %s: %w", uid, err)
 		}
@@ -72,7 +72,7 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 
 // come waits until t and returns it with a monotonic clock reading, so that setting the wall
 // clock does not affect it. It returns an error if ctx is done first.
-func come(ctx context.Context, t time.Time) (time.Time, error) {
+func waitUntil(ctx context.Context, t time.Time) (time.Time, error) {
 	now := time.Now()
 	if t == t.Round(0) { // it has no monotonic reading
 		t = now.Add(t.Sub(now))
@@ -142,21 +142,21 @@ func (g *Generator) podsLocked() []*runtime.Pod {
 // which Run makes at once, and blocks until it has completed or ctx is done. It returns an error
 // and no pods if the list fails or ctx is done.
 func (g *Generator) PodsNewerThan(ctx context.Context, t time.Time) ([]*runtime.Pod, error) {
-	t, err := come(ctx, t)
+	t, err := waitUntil(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("pleg: wait for a list of pods: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := g.looks + 1
+	next := g.reads + 1
 	for !g.listed.covers(t, next) {
 		if g.failed.covers(t, next) && g.failed.n >= next {
 			return nil, g.listErr
 		}
 		if g.listing.n < next { // one in progress may have missed it
-			g.wantListLocked()
+			g.requestListLocked()
 		}
-		if err := g.waitLocked(ctx, &g.ends); err != nil {
+		if err := g.waitLocked(ctx, &g.listDone); err != nil {
 			return nil, fmt.Errorf("pleg: wait for a list of pods: %w", err)
 		}
 	}

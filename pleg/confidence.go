@@ -2,8 +2,9 @@ package pleg
 
 import "time"
 
-// HintState is the event confidence: whether the events of a runtime.Watcher announce all
-// changes. It determines the period of lists.
+// The states of the event confidence: whether the events of a runtime.Watcher announce all
+// changes. It determines the period of lists: in all but confidenceTrusted the runtime is listed
+// every Config.Period.
 //
 //	none ──┬─ stream open, no change was missed ─────────────────────► trusted
 //	       │                                                            │ ▲ │
@@ -12,29 +13,25 @@ import "time"
 //	   ▲                                       │  └─ a change was not ──┘   │
 //	   │                                       │     announced              │
 //	   └─────── stream broke ──────────────────┴────────────────────────────┘
-type HintState string
-
-// The states of the event confidence. In all but HintsTrusted the runtime is listed every
-// Config.Period.
 const (
-	// HintsNone: the Runtime is no runtime.Watcher, or its stream has not opened yet.
-	HintsNone HintState = "none"
+	// confidenceNone: the Runtime is no runtime.Watcher, or its stream has not opened yet.
+	confidenceNone = "none"
 
-	// HintsBroken: the stream broke, or was closed because it was silent, and is being
+	// confidenceBroken: the stream broke, or was closed because it was silent, and is being
 	// opened again.
-	HintsBroken HintState = "broken"
+	confidenceBroken = "broken"
 
-	// HintsUnproven: the stream is open, but did not announce a change, and has not
+	// confidenceUnproven: the stream is open, but did not announce a change, and has not
 	// announced enough changes since.
-	HintsUnproven HintState = "unproven"
+	confidenceUnproven = "unproven"
 
-	// HintsTrusted: the events announced all changes. The period doubles with each list
+	// confidenceTrusted: the events announced all changes. The period doubles with each list
 	// that finds no other change, up to Config.MaxPeriod.
-	HintsTrusted HintState = "trusted"
+	confidenceTrusted = "trusted"
 )
 
-// neededMost is the maximum of confidence.needed.
-const neededMost = 1 << 10
+// maxNeeded is the maximum of confidence.needed.
+const maxNeeded = 1 << 10
 
 // A confidence computes the event confidence from the changes that are found. It has no side
 // effects; the Generator's mu guards it.
@@ -47,78 +44,79 @@ const neededMost = 1 << 10
 type confidence struct {
 	min, max time.Duration // limits of period
 
-	state  HintState
+	state  string
 	period time.Duration // from the end of a list to the start of the next
 
-	open   bool      // a Watch is in progress
-	opened time.Time // when it began
-	heard  time.Time // the last event, or opened
+	open      bool      // a Watch is in progress
+	opened    time.Time // when it began
+	lastEvent time.Time // the last event, or opened
 
-	row    int // announced changes since the last missed one
-	needed int // how many are required; 1: no change was missed recently
+	announcedCount int // announced changes since the last missed one
+	needed         int // how many are required; 1: no change was missed recently
 }
 
 func newConfidence(min, max time.Duration) confidence {
-	return confidence{min: min, max: max, state: HintsNone, period: min, needed: 1}
+	return confidence{min: min, max: max, state: confidenceNone, period: min, needed: 1}
 }
 
-// opens records that a Watch begins. It may fail at once; holds is called when it has not.
-func (t *confidence) opens(now time.Time) {
-	t.open, t.opened, t.heard, t.row = true, now, now, 0
+// streamBegan records that a Watch was called. It may fail immediately; streamWorks is called when it
+// has not.
+func (t *confidence) streamBegan(now time.Time) {
+	t.open, t.opened, t.lastEvent, t.announcedCount = true, now, now, 0
 }
 
-// breaks records that the Watch ended, or that the runtime has none.
-func (t *confidence) breaks(into HintState) {
-	t.open, t.state, t.period, t.row = false, into, t.min, 0
+// streamEnded records that the Watch returned, or that the runtime does not support it.
+func (t *confidence) streamEnded(into string) {
+	t.open, t.state, t.period, t.announcedCount = false, into, t.min, 0
 }
 
-// hears records an event.
-func (t *confidence) hears(now time.Time) {
-	t.heard = now
-	t.holds()
+// eventReceived records an event.
+func (t *confidence) eventReceived(now time.Time) {
+	t.lastEvent = now
+	t.streamWorks()
 }
 
-// holds records that the stream is open.
-func (t *confidence) holds() {
-	if !t.open || t.state != HintsNone && t.state != HintsBroken {
+// streamWorks records that the stream is open.
+func (t *confidence) streamWorks() {
+	if !t.open || t.state != confidenceNone && t.state != confidenceBroken {
 		return
 	}
-	if t.state = HintsTrusted; t.needed > 1 {
-		t.state = HintsUnproven
+	if t.state = confidenceTrusted; t.needed > 1 {
+		t.state = confidenceUnproven
 	}
 }
 
-// judges reports whether a change that happened after since would have been
-// announced: a stream that is just being opened misses some.
-func (t *confidence) judges(since time.Time) bool {
+// covers reports whether an event must have announced a change that happened after since: a stream
+// that is being opened may miss changes.
+func (t *confidence) covers(since time.Time) bool {
 	return t.open && since.Sub(t.opened) >= t.min
 }
 
 // announced records a change that an event announced.
 func (t *confidence) announced() {
-	t.row++
-	if t.state == HintsUnproven && t.row >= t.needed {
-		t.state = HintsTrusted
+	t.announcedCount++
+	if t.state == confidenceUnproven && t.announcedCount >= t.needed {
+		t.state = confidenceTrusted
 	}
 }
 
 // missed records a change that no event announced, and reports whether the events were
 // trusted until now.
 func (t *confidence) missed() bool {
-	was := t.state == HintsTrusted
+	was := t.state == confidenceTrusted
 	if was {
-		t.state = HintsUnproven
+		t.state = confidenceUnproven
 	}
-	t.row, t.needed, t.period = 0, min(2*t.needed, neededMost), t.min
+	t.announcedCount, t.needed, t.period = 0, min(2*t.needed, maxNeeded), t.min
 	return was
 }
 
 // due returns when a change that was found at a time counts as missed: after the shortest
 // period; while other events arrive, as when many pods start at once, they may be late, and
 // due waits for at most watchPauseMax.
-func (t *confidence) due(found time.Time) time.Time {
+func (t *confidence) missedAt(found time.Time) time.Time {
 	due := found.Add(t.min)
-	if backlog := t.heard.Add(t.min); t.heard.After(found) && backlog.After(due) {
+	if backlog := t.lastEvent.Add(t.min); t.lastEvent.After(found) && backlog.After(due) {
 		due = backlog
 	}
 	if last := found.Add(max(watchPauseMax, t.min)); due.After(last) {
@@ -130,16 +128,16 @@ func (t *confidence) due(found time.Time) time.Time {
 // silent reports whether the stream has had no event for watchPauseMax, so that it should be
 // opened again.
 func (t *confidence) silent(now time.Time) bool {
-	return t.open && now.Sub(t.heard) >= watchPauseMax
+	return t.open && now.Sub(t.lastEvent) >= watchPauseMax
 }
 
 // listed records a successful list; clean means that events announced all changes that it
 // found.
 func (t *confidence) listed(now time.Time, clean bool) {
 	if t.open && now.Sub(t.opened) >= t.min {
-		t.holds()
+		t.streamWorks()
 	}
-	if t.state != HintsTrusted || !clean {
+	if t.state != confidenceTrusted || !clean {
 		return
 	}
 	if t.period = min(2*t.period, t.max); t.period == t.max {

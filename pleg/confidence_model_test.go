@@ -24,7 +24,7 @@ func (a *adaptive) wait() time.Duration { return a.period }
 
 func (a *adaptive) observed(now time.Time, announced bool) {
 	if announced {
-		a.hears(now)
+		a.eventReceived(now)
 		a.announced()
 	} else {
 		a.missed()
@@ -100,8 +100,8 @@ func TestTheAdaptivePeriodKeepsTheDelayOfLostEventsShort(t *testing.T) {
 	for _, mean := range []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute} {
 		for _, probability := range []float64{1, 0.99, 0.9, 0.5, 0} {
 			trusting := newConfidence(period, maxPeriod)
-			trusting.opens(time.Unix(0, 0).Add(-time.Minute))
-			trusting.holds()
+			trusting.streamBegan(time.Unix(0, 0).Add(-time.Minute))
+			trusting.streamWorks()
 			worst := map[string]time.Duration{}
 			relists := map[string]float64{}
 			for _, scheme := range []struct {

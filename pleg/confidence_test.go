@@ -49,7 +49,7 @@ func (w *watched) hinted(uid types.UID, change func()) {
 	synctest.Wait()
 }
 
-// settle gets to an instant at which hints are trusted, lists are 5 minutes
+// settle gets to an instant at which events trusted, lists are 5 minutes
 // apart, the last was 10 s ago, and nothing is due.
 func (w *watched) settle() {
 	synctest.Wait()
@@ -89,7 +89,7 @@ func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // pleg-33
 		began := time.Now()
 		defer run(t, w.Generator)()
 		time.Sleep(time.Second + betweenLists)
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints, "it has missed nothing so far")
+		assert.Equal(t, "trusted", w.Health().Confidence, "it has missed nothing so far")
 		inspections := w.inspected("old7")
 		time.Sleep(30 * time.Minute)
 		var at []time.Duration
@@ -113,7 +113,7 @@ func TestThePeriodStaysIfItIsToldTo(t *testing.T) {
 		defer run(t, w.Generator)()
 		time.Sleep(5 * time.Second)
 		w.hinted("u", func() { w.start("u", "c") })
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 		assert.Equal(t, 30, w.listsIn(time.Minute))
 	})
 }
@@ -139,12 +139,12 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: no
 				find(t, w)
 				synctest.Wait()
 				assert.Contains(t, w.l.take(), "u ContainerStarted c")
-				assert.Equal(t, pleg.HintsTrusted, w.Health().Hints, "the hint may be on its way")
+				assert.Equal(t, "trusted", w.Health().Confidence, "the hint may be on its way")
 
 				time.Sleep(time.Second)
 				synctest.Wait()
 				h := w.Health()
-				assert.Equal(t, pleg.HintsBroken, h.Hints, "a stream that says nothing is opened again")
+				assert.Equal(t, "broken", h.Confidence, "a stream that says nothing is opened again")
 				assert.Equal(t, time.Second, h.Period)
 				w.l.take()
 				w.exit("u", "c")
@@ -155,7 +155,7 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: no
 
 				unhinted := 0
 				for _, i := range w.relists {
-					unhinted += i.Unhinted
+					unhinted += i.Unannounced
 				}
 				assert.Positive(t, unhinted)
 				assert.NoError(t, w.Healthy(), "which is no matter of health")
@@ -174,7 +174,7 @@ func TestAHintMayBeLateByAPeriod(t *testing.T) {
 		time.Sleep(900 * time.Millisecond)
 		w.hints <- "u"
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
 	})
 }
@@ -213,7 +213,7 @@ func TestTrustIsEarnedAgain(t *testing.T) { // lq-4
 			w.start("u", fmt.Sprint("lost", round))
 			w.RequestRelist("u")
 			time.Sleep(2 * time.Second)
-			require.NotEqual(t, pleg.HintsTrusted, w.Health().Hints)
+			require.NotEqual(t, "trusted", w.Health().Confidence)
 		}
 	})
 }
@@ -228,9 +228,9 @@ func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // pleg-34
 		synctest.Wait()
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take(), "there is a list at once")
 		h := w.Health()
-		assert.Equal(t, pleg.HintsBroken, h.Hints)
-		assert.ErrorIs(t, h.HintsErr, errRefused)
-		assert.Contains(t, h.String(), "hints are broken (refused)")
+		assert.Equal(t, "broken", h.Confidence)
+		assert.ErrorIs(t, h.WatchErr, errRefused)
+		assert.Contains(t, h.String(), "event stream broken (refused)")
 		assert.Equal(t, 4, w.listsIn(10*time.Second), "after 1 s, when it is open again, and less and less often")
 	})
 }
@@ -251,7 +251,7 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 			w.hints <- types.UID(fmt.Sprint("u", i))
 		}
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 
 		w.start("v", "c")
 		w.RequestRelist("v")
@@ -259,12 +259,12 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 			time.Sleep(time.Second - time.Millisecond)
 			w.hints <- "u0"
 		}
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 		for range 5 {
 			time.Sleep(time.Second - time.Millisecond)
 			w.hints <- "u0"
 		}
-		assert.Equal(t, pleg.HintsUnproven, w.Health().Hints)
+		assert.Equal(t, "unproven", w.Health().Confidence)
 		assert.Equal(t, 60, w.listsIn(time.Minute), "who has missed a change has to prove itself")
 	})
 }
@@ -285,7 +285,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 			w.remove("u", id)
 		}
 		w.settle()
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 	})
 }
 
@@ -298,18 +298,18 @@ func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) {
 		w.start("u", "c")
 		w.RequestRelist("u")
 		time.Sleep(1500 * time.Millisecond) // found out
-		assert.ErrorContains(t, w.Health().HintsErr, "says nothing")
+		assert.ErrorContains(t, w.Health().WatchErr, "no events")
 		time.Sleep(time.Second) // and opened again after a pause
 		assert.Len(t, w.watched(), 2)
 		w.settle()
-		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 
 		// One that says something has only lost a hint.
 		w.hinted("v", func() { w.start("v", "c") })
 		w.exit("u", "c")
 		w.RequestRelist("u")
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, pleg.HintsUnproven, w.Health().Hints)
+		assert.Equal(t, "unproven", w.Health().Confidence)
 		assert.Len(t, w.watched(), 2)
 	})
 }
@@ -363,9 +363,9 @@ func TestTheWayFromAHintToHandleIsMeasured(t *testing.T) { // pleg-38: also of w
 		w.hinted("v", func() { w.remove("v", "c") })
 		assert.Equal(t, []pleg.DeliverInfo{
 			{UID: "v", Events: 1},
-			{UID: "u", Events: 1, Hinted: true, Latency: 30 * time.Millisecond},
+			{UID: "u", Events: 1, Announced: true, Latency: 30 * time.Millisecond},
 			{UID: "u", Events: 1},
-			{UID: "v", Events: 2, Hinted: true},
+			{UID: "v", Events: 2, Announced: true},
 		}, w.delivers)
 	})
 }

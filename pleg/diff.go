@@ -10,8 +10,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A state is what the comparison sees of a container or a sandbox. A sandbox
-// counts as a container: ready is running, not ready is exited (pleg-2).
+// A state is the state of a container or sandbox in a comparison. A sandbox counts as a container:
+// ready is running, not ready is exited (rule pleg-2).
 type state uint8
 
 const (
@@ -46,9 +46,9 @@ func sandboxState(s runtime.SandboxState) state {
 	}
 }
 
-// same reports whether two looks at a pod show the same things in the same
-// states; nil is a pod with nothing.
-func same(a, b *runtime.Pod) bool {
+// equal reports whether a and b have the same containers and sandboxes in the same states. A nil pod
+// has none.
+func equal(a, b *runtime.Pod) bool {
 	if identical(a, b) {
 		return true
 	}
@@ -58,9 +58,8 @@ func same(a, b *runtime.Pod) bool {
 	return true
 }
 
-// identical is same if the order is the same too. It allocates nothing, because
-// it answers for every pod on every list; the order of a runtime's lists being
-// fixed, a pod on which nothing changed passes here.
+// identical is equal for pods whose containers and sandboxes are in the same order, as in
+// consecutive lists of a runtime. It is called for every pod of every list and does not allocate.
 func identical(a, b *runtime.Pod) bool {
 	if a == b {
 		return true
@@ -89,16 +88,15 @@ func identical(a, b *runtime.Pod) bool {
 	return true
 }
 
-// An instance is a container or a sandbox in one look or two.
+// An instance is a container or a sandbox with its states in two reads.
 type instance struct {
 	id       string
 	created  time.Time
 	from, to state
 }
 
-// rank orders the changes of one comparison: what is gone, what died, what
-// changed, what started. The place of an old container is free before a new
-// one takes it.
+// rank orders the changes of one comparison: removed, died, changed, started. The removal of a
+// container is thus reported before the start of its successor.
 func (i instance) rank() int {
 	switch i.to {
 	case absent:
@@ -112,10 +110,9 @@ func (i instance) rank() int {
 	}
 }
 
-// diff yields the events that lead from old to new, two looks at one pod, nil
-// being a pod with nothing. They come by rank, then the oldest first, then by
-// ID, so that equal looks give equal events. Looks that differ only in the
-// order of things yield nothing.
+// diff yields the events that lead from old to new, which are two reads of one pod; a nil pod has no
+// containers. They are ordered by rank, then oldest first, then by ID, so that equal reads yield
+// equal events. If only the order of containers differs it yields nothing.
 func diff(old, new *runtime.Pod) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if identical(old, new) {
@@ -127,18 +124,18 @@ func diff(old, new *runtime.Pod) iter.Seq[Event] {
 		} else {
 			e.UID = old.UID
 		}
-		var room [32]instance // on the stack: pods rarely hold more
+		var room [32]instance // on the stack; enough for most pods
 		for _, i := range changes(room[:0], old, new) {
 			e.ContainerID = i.id
-			// Removal without an exit that was seen is an exit and a
-			// removal (pleg-7): each running container is told to die once.
+			// The removal of a container whose exit was not observed is
+			// reported as an exit and a removal (rule pleg-7).
 			if i.to == absent && i.from != exited {
 				e.Type = ContainerDied
 				if !yield(e) {
 					return
 				}
 			}
-			e.Type = entering(i.to)
+			e.Type = eventType(i.to)
 			if !yield(e) {
 				return
 			}
@@ -146,9 +143,8 @@ func diff(old, new *runtime.Pod) iter.Seq[Event] {
 	}
 }
 
-// entering returns the type of the event for a container that came into the
-// state (pleg-4 … pleg-7).
-func entering(s state) EventType {
+// eventType returns the type of the event for a container that has entered the state.
+func eventType(s state) EventType {
 	switch s {
 	case running:
 		return ContainerStarted
@@ -161,8 +157,7 @@ func entering(s state) EventType {
 	}
 }
 
-// changes appends what is not the same in old and new, in the order of the
-// events.
+// changes appends the instances whose states differ in old and new, in the order of the events.
 func changes(all []instance, old, new *runtime.Pod) []instance {
 	all = appendInstances(all, old)
 	for i := range all {
@@ -170,8 +165,8 @@ func changes(all []instance, old, new *runtime.Pod) []instance {
 	}
 	all = appendInstances(all, new)
 
-	// The sort is stable, so that of an ID which a look has twice, against
-	// its contract, the first counts: the newest.
+	// The sort is stable: if a runtime lists an ID twice, the first entry, which is the
+	// newest, is used.
 	slices.SortStableFunc(all, func(a, b instance) int { return strings.Compare(a.id, b.id) })
 	merged := all[:0]
 	for _, i := range all {
@@ -183,14 +178,14 @@ func changes(all []instance, old, new *runtime.Pod) []instance {
 		}
 		merged = append(merged, i)
 	}
-	merged = slices.DeleteFunc(merged, func(i instance) bool { return i.from == i.to }) // pleg-8
+	merged = slices.DeleteFunc(merged, func(i instance) bool { return i.from == i.to })
 	slices.SortFunc(merged, func(a, b instance) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.created.Compare(b.created), strings.Compare(a.id, b.id))
 	})
 	return merged
 }
 
-// appendInstances appends what p shows, as the states that it came to.
+// appendInstances appends the instances of p, with their states as to.
 func appendInstances(all []instance, p *runtime.Pod) []instance {
 	if p == nil {
 		return all

@@ -53,7 +53,7 @@
 // list within a Period. A failed inspection is retried after a Period, whatever the period of
 // lists.
 //
-// [RelistInfo] and [Health] contain the event confidence ([HintState]).
+// [RelistInfo] and [RelistHealth] contain the event confidence.
 //
 // # Delivery
 //
@@ -84,7 +84,7 @@
 //
 //   - Each change is delivered within one period plus the duration of one list and one
 //     inspection; with an event of the runtime or a request, without waiting for the period. The
-//     period is Config.Period, or Health.Period while events are trusted.
+//     period is Config.Period, or RelistHealth.Period while events are trusted.
 //   - Memory is bounded by the existing pods, and for each listener by the pods that were or will
 //     be delivered to it. Calls for pods that do not exist leave nothing behind.
 //   - Pods have no goroutines; Run has a fixed number, and each inspection in progress has one.

@@ -105,7 +105,7 @@ func ExampleGenerator_Follow() {
 		}
 	})
 	fmt.Println("Follow returned", err)
-	fmt.Println(gen.Health().Hints, gen.Healthy())
+	fmt.Println(gen.Health().Confidence, gen.Healthy())
 	// Output:
 	// worker: web ContainerStarted sandbox-1
 	// worker: web ContainerStarted memory://nginx-2

@@ -24,7 +24,7 @@ func Owed(g *Generator) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, f := range g.followers {
-		n += len(f.knows)
+		n += len(f.delivered)
 	}
 	return n
 }
@@ -33,14 +33,14 @@ func Owed(g *Generator) (n int) {
 func HealthyBy(g *Generator, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return healthy(g.listed, now, g.cfg.Threshold+g.plan.granted, g.listErr)
+	return healthy(g.listed, now, g.cfg.Threshold+g.plan.extension, g.listErr)
 }
 
 // Trust makes g go by the hints of its runtime as it would after a while.
 func Trust(g *Generator) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.confidence.state, g.confidence.period = HintsTrusted, g.confidence.max
+	g.confidence.state, g.confidence.period = confidenceTrusted, g.confidence.max
 	g.plan.next = time.Now().Add(g.confidence.period)
-	edge(g.planEdge)
+	signal(g.planSignal)
 }

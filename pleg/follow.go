@@ -27,7 +27,7 @@ func (g *Generator) Follow(ctx context.Context, handle func(Event)) error {
 	g.mu.Lock()
 	g.followers = append(g.followers, f)
 	for _, uid := range slices.Sorted(maps.Keys(g.pods)) {
-		f.settle(g.pods[uid])
+		f.update(g.pods[uid])
 	}
 	g.mu.Unlock()
 	defer func() {
@@ -46,110 +46,108 @@ func (g *Generator) Follow(ctx context.Context, handle func(Event)) error {
 // A follower is a listener: the pods as last delivered to it, and the pods with pending events.
 // Both are bounded by the number of pods. The Generator's mu guards it.
 type follower struct {
-	edge  chan struct{} // of capacity 1: there is news
-	news  []types.UID   // pods of which there is some, each once
-	knows map[types.UID]knowledge
+	wake      chan struct{} // capacity 1; signaled when pending grows
+	pending   []types.UID   // pods with undelivered events, each once
+	delivered map[types.UID]deliveredPod
 }
 
-// knowledge is a pod as last delivered to a follower. The zero value is none.
-type knowledge struct {
-	told   *runtime.Pod
-	ready  bool      // it stands in news
-	synced bool      // a PodSync is owed, unless there is other news
-	hinted time.Time // the first hint that led to what is owed; zero: none
+// A deliveredPod is a pod as last delivered to a follower. The zero value is none.
+type deliveredPod struct {
+	pod     *runtime.Pod
+	pending bool      // the pod is in follower.pending
+	podSync bool      // a PodSync is due if there is no other event
+	eventAt time.Time // of the first event of the runtime that caused the pending ones; zero: none
 }
 
 func newFollower() *follower {
-	return &follower{edge: make(chan struct{}, 1), knows: make(map[types.UID]knowledge)}
+	return &follower{wake: make(chan struct{}, 1), delivered: make(map[types.UID]deliveredPod)}
 }
 
-// own returns the follower whose handle is Config.Handle. Others come and go
-// meanwhile.
-func (g *Generator) own() *follower {
+// ownFollower returns the follower whose handler is Config.Handle.
+func (g *Generator) ownFollower() *follower {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.followers[0]
 }
 
-// settle notes whether the record has news for the follower.
-func (f *follower) settle(r *record) {
-	k := f.knows[r.uid]
-	if !r.synced && !k.synced && same(k.told, r.current) {
+// update marks the pod as pending if its record differs from the pod as last delivered.
+func (f *follower) update(r *record) {
+	k := f.delivered[r.uid]
+	if !r.syncPending && !k.podSync && equal(k.pod, r.current) {
 		return
 	}
-	k.synced = k.synced || r.synced
-	if k.hinted.IsZero() {
-		k.hinted = r.led
+	k.podSync = k.podSync || r.syncPending
+	if k.eventAt.IsZero() {
+		k.eventAt = r.cause
 	}
-	if !k.ready {
-		k.ready = true
-		f.news = append(f.news, r.uid)
-		edge(f.edge)
+	if !k.pending {
+		k.pending = true
+		f.pending = append(f.pending, r.uid)
+		signal(f.wake)
 	}
-	f.knows[r.uid] = k
+	f.delivered[r.uid] = k
 }
 
-// take returns the events that are owed for the next pod, and counts them as
-// told. They are put into events.
+// take returns the events of the next pending pod and marks them as delivered. It reuses the memory
+// of events.
 func (f *follower) take(pods map[types.UID]*record, events []Event) (types.UID, []Event, time.Time) {
-	uid := f.news[0]
-	f.news = f.news[1:]
-	k := f.knows[uid]
+	uid := f.pending[0]
+	f.pending = f.pending[1:]
+	k := f.delivered[uid]
 	var current *runtime.Pod
 	if r := pods[uid]; r != nil {
 		current = r.current
 	}
-	events = slices.AppendSeq(events[:0], diff(k.told, current))
-	if len(events) == 0 && k.synced {
-		events = append(events, Event{UID: uid, Type: PodSync}) // pleg-20
+	events = slices.AppendSeq(events[:0], diff(k.pod, current))
+	if len(events) == 0 && k.podSync {
+		events = append(events, Event{UID: uid, Type: PodSync})
 	}
 	if current == nil {
-		delete(f.knows, uid)
+		delete(f.delivered, uid)
 	} else {
-		f.knows[uid] = knowledge{told: current}
+		f.delivered[uid] = deliveredPod{pod: current}
 	}
-	return uid, events, k.hinted
+	return uid, events, k.eventAt
 }
 
-// A teller delivers the events of one pod. hinted is the time of the first event of the runtime
+// A deliverFunc delivers the events of one pod. eventAt is the time of the first event of the runtime
 // that caused them, zero if none did.
-type teller func(ctx context.Context, uid types.UID, events []Event, hinted time.Time)
+type deliverFunc func(ctx context.Context, uid types.UID, events []Event, eventAt time.Time)
 
-// follow tells f's news until ctx ends.
-func (g *Generator) follow(ctx context.Context, f *follower, tell teller) {
+// follow delivers the pending events of f until ctx is done.
+func (g *Generator) follow(ctx context.Context, f *follower, handle deliverFunc) {
 	for {
-		g.deliver(ctx, f, tell)
+		g.deliver(ctx, f, handle)
 		select {
 		case <-ctx.Done():
 			return
-		case <-f.edge:
+		case <-f.wake:
 		}
 	}
 }
 
-// deliver tells f the news there is, pod by pod. Told counts before it is told:
-// the events of a pod that were begun are delivered to the end, even if ctx
-// ends meanwhile.
-func (g *Generator) deliver(ctx context.Context, f *follower, tell teller) {
+// deliver delivers the pending events of f, pod by pod. They are marked as delivered before the call,
+// so all events of a pod are delivered even if ctx is done meanwhile.
+func (g *Generator) deliver(ctx context.Context, f *follower, handle deliverFunc) {
 	var events []Event
 	for ctx.Err() == nil {
 		g.mu.Lock()
-		if len(f.news) == 0 {
+		if len(f.pending) == 0 {
 			g.mu.Unlock()
 			return
 		}
 		var uid types.UID
-		var hinted time.Time
-		uid, events, hinted = f.take(g.pods, events)
+		var eventAt time.Time
+		uid, events, eventAt = f.take(g.pods, events)
 		g.mu.Unlock()
 		if len(events) > 0 {
-			tell(ctx, uid, events, hinted)
+			handle(ctx, uid, events, eventAt)
 		}
 	}
 }
 
-// tell is the teller of Config.Handle.
-func (g *Generator) tell(ctx context.Context, uid types.UID, events []Event, hinted time.Time) {
+// callHandle is the deliverFunc of Config.Handle.
+func (g *Generator) callHandle(ctx context.Context, uid types.UID, events []Event, eventAt time.Time) {
 	g.mu.Lock()
 	g.delivered += len(events)
 	g.mu.Unlock()
@@ -158,8 +156,8 @@ func (g *Generator) tell(ctx context.Context, uid types.UID, events []Event, hin
 	}
 	info := DeliverInfo{UID: uid, Events: len(events)}
 	start := time.Now()
-	if !hinted.IsZero() {
-		info.Hinted, info.Latency = true, start.Sub(hinted)
+	if !eventAt.IsZero() {
+		info.Announced, info.Latency = true, start.Sub(eventAt)
 	}
 	for _, e := range events {
 		g.cfg.Handle(e)

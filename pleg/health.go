@@ -17,8 +17,8 @@ import (
 // Ages are measured with the monotonic clock.
 func (g *Generator) Healthy() error { return g.Health().Err }
 
-// A Health describes the state of a Generator.
-type Health struct {
+// A RelistHealth describes the state of a Generator.
+type RelistHealth struct {
 	// Err is the result of Healthy.
 	Err error
 
@@ -35,10 +35,15 @@ type Health struct {
 	// Period is how long after a list the next begins.
 	Period time.Duration
 
-	// Hints is the event confidence, and HintsErr the last error of the event stream; nil
-	// if there was none.
-	Hints    HintState
-	HintsErr error
+	// Confidence is the event confidence: whether the events of a runtime.Watcher announce
+	// all changes. "none": the Runtime is no Watcher, or its stream has not opened yet.
+	// "broken": the stream broke and is being opened again. "unproven": the stream did not
+	// announce a change, and has not announced enough changes since. "trusted": it
+	// announced all changes, so that the period grows up to Config.MaxPeriod.
+	//
+	// WatchErr is the last error of the stream; nil if there was none.
+	Confidence string
+	WatchErr   error
 
 	// Pods is the number of pods as last read, and Stale how many of their last
 	// inspections failed.
@@ -46,14 +51,14 @@ type Health struct {
 }
 
 // Health returns the state of the Generator.
-func (g *Generator) Health() Health {
+func (g *Generator) Health() RelistHealth {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	h := Health{
-		Err:     healthy(g.listed, now, g.cfg.Threshold+g.plan.granted, g.listErr),
+	h := RelistHealth{
+		Err:     healthy(g.listed, now, g.cfg.Threshold+g.plan.extension, g.listErr),
 		ListErr: g.listErr,
-		Period:  g.confidence.period, Hints: g.confidence.state, HintsErr: g.hintsErr,
+		Period:  g.confidence.period, Confidence: g.confidence.state, WatchErr: g.watchErr,
 		Stale: g.staleLocked(),
 	}
 	if g.listed.n != 0 {
@@ -80,7 +85,7 @@ func (g *Generator) staleLocked() (n int) {
 	return n
 }
 
-func healthy(last look, now time.Time, threshold time.Duration, cause error) error {
+func healthy(last read, now time.Time, threshold time.Duration, cause error) error {
 	if last.n == 0 {
 		return unhealthy{errors.New("pleg has yet to be successful"), cause}
 	}
@@ -99,36 +104,36 @@ type unhealthy struct {
 func (u unhealthy) Unwrap() error { return u.cause }
 
 // String returns the state in one line, problems first: "healthy; listed 2s
-// ago, again after 5m0s; hints are trusted; 110 pods".
-func (h Health) String() string {
-	var said []string
-	say := func(format string, a ...any) { said = append(said, fmt.Sprintf(format, a...)) }
+// ago, next after 5m0s; events trusted; 110 pods".
+func (h RelistHealth) String() string {
+	var parts []string
+	add := func(format string, a ...any) { parts = append(parts, fmt.Sprintf(format, a...)) }
 	if h.Err != nil {
-		say("%v", h.Err)
+		add("%v", h.Err)
 	} else {
-		say("healthy")
+		add("healthy")
 	}
 	if h.ListErr != nil {
-		say("the last list failed: %v", h.ListErr)
+		add("last list failed: %v", h.ListErr)
 	}
 	if h.Listing > 0 {
-		say("a list has been under way for %v", h.Listing)
+		add("a list has been in progress for %v", h.Listing)
 	}
 	if h.Age > 0 {
-		say("listed %v ago, again after %v", h.Age, h.Period)
+		add("listed %v ago, next after %v", h.Age, h.Period)
 	}
 	switch {
-	case h.Hints == HintsBroken:
-		say("hints are broken (%v)", h.HintsErr)
-	case h.Hints == HintsNone:
-		say("no hints")
+	case h.Confidence == confidenceBroken:
+		add("event stream broken (%v)", h.WatchErr)
+	case h.Confidence == confidenceNone:
+		add("no events")
 	default:
-		say("hints are %s", h.Hints)
+		add("events %s", h.Confidence)
 	}
 	if h.Stale > 0 {
-		say("%d of %d pods cannot be inspected", h.Stale, h.Pods)
+		add("inspection of %d of %d pods failed", h.Stale, h.Pods)
 	} else {
-		say("%d pods", h.Pods)
+		add("%d pods", h.Pods)
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }

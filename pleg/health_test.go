@@ -64,9 +64,9 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 		assert.Equal(t, 2, relisting)
 		require.Len(t, relists, 2)
 		assert.Equal(t, pleg.RelistInfo{Start: began, Duration: 60 * time.Millisecond,
-			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1, Period: time.Second, Hints: pleg.HintsNone}, relists[0])
+			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1, Period: time.Second, Confidence: "none"}, relists[0])
 		assert.Equal(t, pleg.RelistInfo{Start: began.Add(1060 * time.Millisecond), Duration: 20 * time.Millisecond,
-			Interval: 1060 * time.Millisecond, Stale: 1, Period: time.Second, Hints: pleg.HintsNone, Err: relists[1].Err}, relists[1])
+			Interval: 1060 * time.Millisecond, Stale: 1, Period: time.Second, Confidence: "none", Err: relists[1].Err}, relists[1])
 		assert.ErrorIs(t, relists[1].Err, errRefused)
 		require.Len(t, inspects, 2)
 		assert.ErrorIs(t, inspects[0].Err, errRefused, "v is listed first: it is newer")
@@ -74,35 +74,35 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 	})
 }
 
-func TestHealthSaysItInWords(t *testing.T) {
+func TestRelistHealthString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		said := func() string { return w.Health().String() }
-		assert.Equal(t, "pleg has yet to be successful; no hints; 0 pods", said())
+		assert.Equal(t, "pleg has yet to be successful; no events; 0 pods", said())
 		w.do(func() { w.listErr = errRefused })
 		stop := run(t, w.Generator)
 		time.Sleep(betweenLists)
-		assert.Equal(t, "pleg has yet to be successful; the last list failed: pleg: list pods: refused; no hints; 0 pods", said())
+		assert.Equal(t, "pleg has yet to be successful; last list failed: pleg: list pods: refused; no events; 0 pods", said())
 		assert.ErrorIs(t, w.Healthy(), errRefused)
 
 		w.do(func() { w.listErr, w.inspectErr["u"] = nil, errRefused })
 		w.start("u", "c")
 		w.start("v", "c")
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, "healthy; listed 1.5s ago, again after 2s; hints are trusted; 1 of 2 pods cannot be inspected", said())
+		assert.Equal(t, "healthy; listed 1.5s ago, next after 2s; events trusted; inspection of 1 of 2 pods failed", said())
 		w.do(func() { clear(w.inspectErr) })
 		w.settle()
-		assert.Equal(t, "healthy; listed 10s ago, again after 5m0s; hints are trusted; 2 pods", said())
+		assert.Equal(t, "healthy; listed 10s ago, next after 5m0s; events trusted; 2 pods", said())
 
 		w.do(func() { w.hangLists = true })
 		time.Sleep(5 * time.Minute)
 		h := w.Health()
 		assert.NoError(t, h.Err)
 		assert.Equal(t, 10*time.Second, h.Listing, "that it hangs shows long before it is given up")
-		assert.Equal(t, "healthy; a list has been under way for 10s; listed 5m10s ago, again after 5m0s; hints are trusted; 2 pods", said())
+		assert.Equal(t, "healthy; a list has been in progress for 10s; listed 5m10s ago, next after 5m0s; events trusted; 2 pods", said())
 		w.break1()
 		synctest.Wait()
-		assert.Contains(t, said(), "hints are broken (refused)")
+		assert.Contains(t, said(), "event stream broken (refused)")
 		stop()
 	})
 }

@@ -50,11 +50,11 @@ type RelistInfo struct {
 	// Period is the time until the next list, unless an earlier one is requested.
 	Period time.Duration
 
-	// Hints is the event confidence. Unhinted is the number of changes since the
-	// previous call of Relisted that no event announced in time while the stream was
-	// open: more than a few indicate that the runtime loses events.
-	Hints    HintState
-	Unhinted int
+	// Confidence is the event confidence; see RelistHealth. Unannounced is the number of
+	// changes since the previous call of Relisted that no event announced in time while
+	// the stream was open: more than a few indicate that the runtime loses events.
+	Confidence  string
+	Unannounced int
 
 	// Err is why the list failed, or nil.
 	Err error
@@ -72,10 +72,10 @@ type DeliverInfo struct {
 	UID    types.UID
 	Events int
 
-	// Hinted: an event of the runtime caused them. Latency is the time from the first
+	// Announced: an event of the runtime caused them. Latency is the time from the first
 	// such event until Handle was called.
-	Hinted  bool
-	Latency time.Duration
+	Announced bool
+	Latency   time.Duration
 
 	// Duration of the calls of Handle.
 	Duration time.Duration

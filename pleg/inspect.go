@@ -8,10 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// inspectLoop inspects the pods that are due, up to Parallel at a time, until
-// ctx ends; with drain also until no pod is due. It returns after the
-// inspections it began. A goroutine lives as long as there is something to
-// inspect: none waits while there is nothing to do.
+// inspectLoop inspects the pods that are due, up to Parallel at a time, until ctx is done or, if drain
+// is set, until no pod is due. It returns after the inspections that it began. Goroutines return when
+// no pod is due.
 func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -21,7 +20,7 @@ func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 		if i, ok := g.nextInspection(ctx); ok {
 			busy++
 			wg.Go(func() {
-				for ok := true; ok; { // the next from here: it is due now
+				for ok := true; ok; { // also the next pod that is due
 					g.inspect(ctx, i)
 					i, ok = g.nextInspection(ctx)
 				}
@@ -34,23 +33,22 @@ func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-g.dueEdge:
+		case <-g.dueSignal:
 		case <-done:
 			busy--
 		}
 	}
 }
 
-// An inspection is the full read of one pod.
+// An inspection is a PodStatus call for one pod.
 type inspection struct {
 	r    *record
-	lane lane // whose place it takes
-	look look
+	lane lane // whose slot it occupies
+	read read
 }
 
-// nextInspection begins the inspection that comes next, if there is a place
-// for it. Before the first list there is none: who has the status of a pod can
-// rely on Pods to know what else there is.
+// nextInspection begins the next inspection if a slot is free. It begins none before the first list, so
+// that Pods is valid once GetNewerThan has returned a status.
 func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 	if ctx.Err() != nil {
 		return inspection{}, false
@@ -68,29 +66,29 @@ func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 	if r.pins > 0 {
 		r.pinnedUntil = time.Now().Add(g.cfg.Period)
 	}
-	return inspection{r, in, g.lookLocked()}, true
+	return inspection{r, in, g.beginReadLocked()}, true
 }
 
-// inspect reads one pod and takes in what it sees. Handle is not involved, so
-// that whoever waits for the pod goes on even if Handle is slow.
+// inspect reads one pod and records the result. It does not call Handle, so that a slow Handle does not
+// delay callers of GetNewerThan.
 func (g *Generator) inspect(ctx context.Context, i inspection) {
 	podCtx, cancel := context.WithTimeout(ctx, g.cfg.InspectTimeout)
 	status, err := g.cfg.Runtime.PodStatus(podCtx, i.r.uid)
-	late := err != nil && podCtx.Err() != nil
+	timedOut := err != nil && podCtx.Err() != nil
 	cancel()
 	status, err = checked(i.r.uid, status, err)
 
 	g.mu.Lock()
 	i.r.inspecting = false
 	g.queues.leave(i.lane)
-	cut := err != nil && ctx.Err() != nil // Run ends: this says nothing of the pod
-	first := err != nil && i.r.err == nil // of a row of failures
-	if !cut {
-		before, since := i.r.current, i.r.good
-		i.r.late = late
-		i.r.inspected(status, err, i.look)
+	canceled := err != nil && ctx.Err() != nil // Run returns; not a failure of the pod
+	first := err != nil && i.r.err == nil      // of consecutive failures
+	if !canceled {
+		before, since := i.r.current, i.r.confirmedBy
+		i.r.timedOut = timedOut
+		i.r.inspected(status, err, i.read)
 		g.inspected++
-		g.lookedLocked(i.r, before, since, i.look)
+		g.checkEventsLocked(i.r, before, since, i.read)
 		if i.r.err != nil {
 			g.retryLocked(i.r)
 		}
@@ -98,19 +96,19 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	g.settleLocked(i.r)
 	g.mu.Unlock()
 
-	if cut {
+	if canceled {
 		return
 	}
 	if first {
-		g.log.Warn("cannot inspect pod, trying again", "uid", i.r.uid, "err", err)
+		g.log.Warn("Failed to inspect pod; will retry", "podUID", i.r.uid, "retryIn", g.cfg.Period, "err", err)
 	}
 	if f := g.cfg.Hooks.Inspected; f != nil {
-		f(InspectInfo{UID: i.r.uid, Duration: time.Since(i.look.at), Err: err})
+		f(InspectInfo{UID: i.r.uid, Duration: time.Since(i.read.at), Err: err})
 	}
 }
 
-// retryLocked has a pod that could not be inspected tried again after a Period.
-// If a list comes by then, it sees to that.
+// retryLocked schedules another inspection of a pod after a Period. A list before that requests it
+// earlier.
 func (g *Generator) retryLocked(r *record) {
 	r.retry = time.Now().Add(g.cfg.Period)
 	if r.retry.Before(g.plan.next) {
@@ -118,47 +116,46 @@ func (g *Generator) retryLocked(r *record) {
 	}
 }
 
-// A lane is where a pod waits for its inspection. Lower ones go first.
+// A lane is a queue of pods that are due for inspection. Lower lanes are served first.
 type lane uint8
 
 const (
-	askedLane   lane = iota // somebody waits for it
-	changedLane             // a list showed a change
-	lateLane                // its last inspection timed out: it may hang again
+	requestedLane lane = iota // an inspection was requested
+	changedLane               // a list contained a change
+	timedOutLane              // the last inspection timed out and may hang again
 	laneCount
 )
 
-// lanes is a set of them.
+// lanes is a set of lanes.
 type lanes uint8
 
 func (r *record) lane() lane {
 	switch {
-	case r.late:
-		return lateLane
-	case r.seen.n < r.ask:
-		return askedLane
+	case r.timedOut:
+		return timedOutLane
+	case r.readBy.n < r.requested:
+		return requestedLane
 	default:
 		return changedLane
 	}
 }
 
-// queues hold the pods that are due, in the order in which they became so. A
-// pod is at most once in each lane; one that it stands in but does not belong
-// to any more is put right when it is popped.
+// queues contains the pods that are due, in the order in which they became due. A pod is at most once
+// in each lane; if its lane has changed, pop moves it.
 type queues struct {
-	waiting [laneCount][]types.UID
-	busy    [laneCount]int // inspections under way
-	places  int            // for all lanes together
-	late    int            // of them, how many the late lane may take
+	waiting       [laneCount][]types.UID
+	busy          [laneCount]int // inspections in progress
+	slots         int            // of all lanes
+	timedOutSlots int            // how many of them timedOutLane may occupy
 }
 
-// newQueues returns queues for that many inspections at a time. Half of them
-// are out of reach of pods that may hang, if there is more than one.
-func newQueues(places int) queues {
-	return queues{places: places, late: (places + 1) / 2}
+// newQueues returns queues for that many concurrent inspections. If there is more than one, pods whose
+// last inspection timed out occupy at most half of them.
+func newQueues(slots int) queues {
+	return queues{slots: slots, timedOutSlots: (slots + 1) / 2}
 }
 
-// push adds r, and reports whether it did not stand there already.
+// push adds r to its lane and reports whether it was not in it.
 func (q *queues) push(r *record) bool {
 	in := r.lane()
 	if r.queued&(1<<in) != 0 {
@@ -169,17 +166,17 @@ func (q *queues) push(r *record) bool {
 	return true
 }
 
-// pop takes the next pod that is due, and a place for it.
+// pop removes the next pod that is due and occupies a slot for it.
 func (q *queues) pop(pods map[types.UID]*record) (*record, lane, bool) {
 	busy := 0
 	for _, n := range q.busy {
 		busy += n
 	}
-	if busy >= q.places {
+	if busy >= q.slots {
 		return nil, 0, false
 	}
 	for in := range laneCount {
-		if in == lateLane && q.busy[in] >= q.late {
+		if in == timedOutLane && q.busy[in] >= q.timedOutSlots {
 			break
 		}
 		for len(q.waiting[in]) > 0 {
@@ -190,10 +187,10 @@ func (q *queues) pop(pods map[types.UID]*record) (*record, lane, bool) {
 			}
 			r.queued &^= 1 << in
 			if !r.due() {
-				continue // answered meanwhile, or under way
+				continue // no longer due, or in progress
 			}
-			if _, held := r.rests(); held {
-				continue // pushed again when that is over
+			if _, pinned := r.pinned(); pinned {
+				continue // pushed again when the pin ends
 			}
 			if r.lane() > in {
 				q.push(r)
@@ -206,5 +203,5 @@ func (q *queues) pop(pods map[types.UID]*record) (*record, lane, bool) {
 	return nil, 0, false
 }
 
-// leave gives back the place of an inspection.
+// leave releases the slot of an inspection.
 func (q *queues) leave(in lane) { q.busy[in]-- }

@@ -5,40 +5,38 @@ import (
 	"time"
 )
 
-// A plan says what the list loop does next, and when. The Generator's mu
-// guards it.
+// A plan determines when the list loop acts next. The Generator's mu guards it.
 type plan struct {
-	next   time.Time // a list is due; never while one is under way
-	under  bool      // one is under way
-	wanted uint64    // a list of this number or a later one is asked for
-	wake   time.Time // something else is due; zero: nothing
+	next      time.Time // when a list is due; never while one is in progress
+	listing   bool      // a list is in progress
+	requested uint64    // a list with this number or a later one is requested
+	wake      time.Time // when other work is due; zero: none
 
-	// granted is how much longer than Config.Period the wait for next is, for
-	// which nobody is to blame: Healthy adds it to the threshold.
-	granted time.Duration
+	// extension is how much longer than Config.Period the current period is. Healthy adds it
+	// to the threshold.
+	extension time.Duration
 }
 
-// begins notes that a list began at now.
-func (p *plan) begins(now time.Time) {
-	p.under, p.next = true, now.Add(1<<62)
+// listBegan records that a list began at now.
+func (p *plan) listBegan(now time.Time) {
+	p.listing, p.next = true, now.Add(1<<62)
 }
 
-// soon moves the next list forward to t, and reports whether it did.
-func (p *plan) soon(t time.Time) bool {
+// advance moves the next list forward to t, and reports whether it did.
+func (p *plan) advance(t time.Time) bool {
 	if !t.Before(p.next) {
 		return false
 	}
-	if !p.under {
-		p.granted = max(0, p.granted-p.next.Sub(t))
+	if !p.listing {
+		p.extension = max(0, p.extension-p.next.Sub(t))
 	}
 	p.next = t
 	return true
 }
 
-// ended plans the next list after one that began as look by and ended now. One
-// that was asked for meanwhile comes at once, any other not before min, the
-// plain period, has passed (pleg-10).
-func (p *plan) ended(by look, now time.Time, min, period time.Duration) {
+// listEnded plans the list after the read by, which ended now. A list that was requested meanwhile is
+// due at once; any other is not due before min, which is Config.Period, has passed (rule pleg-10).
+func (p *plan) listEnded(by read, now time.Time, min, period time.Duration) {
 	at := now.Add(period)
 	if p.next.Before(at) {
 		at = p.next
@@ -46,22 +44,21 @@ func (p *plan) ended(by look, now time.Time, min, period time.Duration) {
 	if plain := now.Add(min); at.Before(plain) {
 		at = plain
 	}
-	p.granted = at.Sub(now) - min
-	if p.wanted > by.n {
-		at, p.granted = now, 0
+	p.extension = at.Sub(now) - min
+	if p.requested > by.n {
+		at, p.extension = now, 0
 	}
-	p.next, p.under = at, false
+	p.next, p.listing = at, false
 }
 
-// failed is ended for a list that was no good: it is tried again after min, and
-// granted stays, which is that of the last good one.
-func (p *plan) failed(now time.Time, min time.Duration) {
-	p.next, p.under = now.Add(min), false
+// listFailed is listEnded for a failed list: it is retried after min, and extension stays that of the
+// last successful one.
+func (p *plan) listFailed(now time.Time, min time.Duration) {
+	p.next, p.listing = now.Add(min), false
 }
 
-// listLoop lists at once, and then a period after each list has ended
-// (pleg-10), or earlier if somebody asks. In between it does what cannot wait
-// for a list that is minutes away.
+// listLoop lists at once and then a period after the end of each list, or earlier if requested. In
+// between it runs the work that cannot wait for the next list, which may be minutes away.
 func (g *Generator) listLoop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -71,16 +68,16 @@ func (g *Generator) listLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-g.planEdge:
+		case <-g.planSignal:
 		}
-		if g.between() {
+		if g.runDue() {
 			info := g.list(ctx)
 			if ctx.Err() != nil {
 				return
 			}
 			g.report(info)
 			if info.Err != nil && !failing {
-				g.log.Warn("cannot list pods, trying again", "err", info.Err)
+				g.log.Warn("Failed to list pods; will retry", "retryIn", g.cfg.Period, "err", info.Err)
 			}
 			failing = info.Err != nil
 		}
@@ -88,7 +85,7 @@ func (g *Generator) listLoop(ctx context.Context) {
 	}
 }
 
-// untilNext returns how long there is nothing to do for the list loop.
+// untilNext returns the time until the list loop has to act.
 func (g *Generator) untilNext() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,51 +96,51 @@ func (g *Generator) untilNext() time.Duration {
 	return max(0, time.Until(at))
 }
 
-// between does what is due beside lists, and reports whether a list is due.
-func (g *Generator) between() bool {
+// runDue runs the work that is due other than lists, and reports whether a list is due.
+func (g *Generator) runDue() bool {
 	g.mu.Lock()
 	now := time.Now()
 	list := !g.plan.next.After(now)
 	missed := false
 	if w := g.plan.wake; !w.IsZero() && !w.After(now) {
 		g.plan.wake = time.Time{}
-		missed = g.judgeLocked(now)
+		missed = g.countMissedLocked(now)
 		for _, r := range g.pods {
 			switch {
 			case !r.failing() || list:
 			case r.retry.After(now):
 				g.wakeLocked(r.retry)
 			default:
-				r.ask = g.looks + 1
+				r.requested = g.reads + 1
 			}
-			g.settleLocked(r) // also what was held, and is not any more
+			g.settleLocked(r) // also pods whose pin has ended
 		}
 	}
 	period := g.confidence.period
 	g.mu.Unlock()
 	if missed {
-		g.log.Warn("a pod changed and the runtime gave no hint, listing more often", "period", period)
+		g.log.Warn("Runtime did not announce a change; listing more often", "period", period)
 	}
 	return list
 }
 
-// wakeLocked makes the list loop look again at t.
+// wakeLocked makes the list loop call runDue at t.
 func (g *Generator) wakeLocked(t time.Time) {
 	if w := g.plan.wake; w.IsZero() || t.Before(w) {
 		g.plan.wake = t
-		edge(g.planEdge)
+		signal(g.planSignal)
 	}
 }
 
-// soonLocked makes the next list come at t at the latest.
-func (g *Generator) soonLocked(t time.Time) {
-	if g.plan.soon(t) {
-		edge(g.planEdge)
+// listByLocked makes the next list due at t at the latest.
+func (g *Generator) listByLocked(t time.Time) {
+	if g.plan.advance(t) {
+		signal(g.planSignal)
 	}
 }
 
-// wantListLocked asks for a list that has not begun yet.
-func (g *Generator) wantListLocked() {
-	g.plan.wanted = g.looks + 1
-	g.soonLocked(time.Now())
+// requestListLocked requests a list that has not begun yet.
+func (g *Generator) requestListLocked() {
+	g.plan.requested = g.reads + 1
+	g.listByLocked(time.Now())
 }

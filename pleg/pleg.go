@@ -72,38 +72,39 @@ type Generator struct {
 	ran runonce.Guard
 	log *slog.Logger
 
-	// driven is true while a Run or Relist runs.
-	driven atomic.Bool
+	// running is set while Run or Relist runs.
+	running atomic.Bool
 
-	// Edges, of capacity 1: a pod is due for inspection; the plan has changed.
-	dueEdge, planEdge chan struct{}
+	// Channels of capacity 1, signaled when a pod is due for inspection, and when the plan
+	// has changed.
+	dueSignal, planSignal chan struct{}
 
-	// mu guards the fields below, all records and what followers know. It is
-	// never held during a call to the runtime, to a handler or to a hook.
+	// mu guards the fields below, all records and all followers. It is not held during calls
+	// of the runtime, of handlers and of hooks.
 	mu        sync.Mutex
 	pods      map[types.UID]*record
 	followers []*follower // the first is Config.Handle's
 
-	looks   uint64        // how many looks have begun
-	listed  look          // the newest list taken in; zero if there was none
-	listing look          // the list that is under way; zero if none is
-	failed  look          // the newest list that failed; zero if none did
-	listErr error         // of the newest list that ended
-	ends    chan struct{} // closed when a list ends; nil while nobody waits
+	reads    uint64        // number of reads that have begun
+	listed   read          // the last successful list; zero if there was none
+	listing  read          // the list in progress; zero if none is
+	failed   read          // the last failed list; zero if none failed
+	listErr  error         // of the last list
+	listDone chan struct{} // closed when a list ends; nil while there are no waiters
 
-	queues     queues     // pods due for inspection
-	plan       plan       // of lists, and of what is done between them
-	relists    time.Time  // start of the newest relist, good or not
+	queues     queues     // pods that are due for inspection
+	plan       plan       // of lists and of the work between them
+	lastRelist time.Time  // start of the last list, successful or not
 	confidence confidence // in the events of the runtime
-	hintsErr   error      // why the last stream of hints ended
-	reopen     func()     // ends the stream of hints; nil while there is none
+	watchErr   error      // why the last event stream ended
+	reopen     func()     // closes the event stream; nil while there is none
 
-	// suspects are changes that no hint announced, and when they were found.
-	// They stay for a Period.
-	suspects map[types.UID]time.Time
+	// unannounced contains the changes that no event has announced yet, with the times at
+	// which they were found. They are counted as missed after a Period.
+	unannounced map[types.UID]time.Time
 
 	// Since the last RelistInfo.
-	inspected, delivered, unhinted int
+	inspected, delivered, missed int
 }
 
 // New returns a Generator for cfg, or an error that names the invalid field. It does not call
@@ -145,15 +146,15 @@ func New(cfg Config) (*Generator, error) {
 		cfg.Handle = func(Event) {}
 	}
 	g := &Generator{
-		cfg:        cfg,
-		log:        cfg.Logger,
-		dueEdge:    make(chan struct{}, 1),
-		planEdge:   make(chan struct{}, 1),
-		pods:       make(map[types.UID]*record),
-		followers:  []*follower{newFollower()},
-		queues:     newQueues(cfg.Parallel),
-		confidence: newConfidence(cfg.Period, cfg.MaxPeriod),
-		suspects:   make(map[types.UID]time.Time),
+		cfg:         cfg,
+		log:         cfg.Logger,
+		dueSignal:   make(chan struct{}, 1),
+		planSignal:  make(chan struct{}, 1),
+		pods:        make(map[types.UID]*record),
+		followers:   []*follower{newFollower()},
+		queues:      newQueues(cfg.Parallel),
+		confidence:  newConfidence(cfg.Period, cfg.MaxPeriod),
+		unannounced: make(map[types.UID]time.Time),
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -161,8 +162,8 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// errDriven is returned if Run and Relist, or two Relists, overlap.
-var errDriven = errors.New("pleg: a Run or Relist of this Generator is running")
+// errRunning is returned if Run and Relist, or two Relists, overlap.
+var errRunning = errors.New("pleg: a Run or Relist of this Generator is running")
 
 // Run relists at once and then periodically, serves requests and events of the runtime, and
 // delivers events, until ctx is done; then it returns nil, after its goroutines have returned.
@@ -175,76 +176,76 @@ func (g *Generator) Run(ctx context.Context) error {
 	if err := g.ran.Enter("pleg: Generator"); err != nil {
 		return err
 	}
-	if !g.driven.CompareAndSwap(false, true) {
-		return errDriven
+	if !g.running.CompareAndSwap(false, true) {
+		return errRunning
 	}
-	defer g.driven.Store(false)
+	defer g.running.Store(false)
 
 	g.mu.Lock()
 	g.plan.next = time.Now()
-	g.confidence = newConfidence(g.cfg.Period, g.cfg.MaxPeriod) // who knows what was missed
-	clear(g.suspects)
+	g.confidence = newConfidence(g.cfg.Period, g.cfg.MaxPeriod) // changes may have been missed
+	clear(g.unannounced)
 	g.mu.Unlock()
 
 	var wg sync.WaitGroup
-	defer wg.Wait() // before driven is given back
+	defer wg.Wait() // before running is reset
 	wg.Go(func() { g.listLoop(ctx) })
 	wg.Go(func() { g.inspectLoop(ctx, false) })
 	if w, ok := runtime.As[runtime.Watcher](g.cfg.Runtime); ok {
 		wg.Go(func() { g.watchLoop(ctx, w) })
 	}
 
-	// Delivery is here, and looking elsewhere, so that a slow Handle costs
-	// neither freshness nor health.
-	g.follow(ctx, g.own(), g.tell)
+	// Events are delivered on this goroutine and the runtime is read on others, so that a
+	// slow Handle affects neither freshness nor health.
+	g.follow(ctx, g.ownFollower(), g.callHandle)
 	return nil
 }
 
-// lookLocked begins a look: the read must come after it.
-func (g *Generator) lookLocked() look {
-	g.looks++
-	return look{n: g.looks, at: time.Now()}
+// beginReadLocked numbers a read of the runtime, which must begin after it.
+func (g *Generator) beginReadLocked() read {
+	g.reads++
+	return read{n: g.reads, at: time.Now()}
 }
 
-// recordLocked returns the record of uid, and makes it if there is none. That
-// there was none means that the last list saw nothing of the pod.
+// recordLocked returns the record of uid and creates it if necessary. A pod without a record was not in
+// the last list.
 func (g *Generator) recordLocked(uid types.UID) *record {
 	r := g.pods[uid]
 	if r == nil {
-		r = &record{uid: uid, seen: g.listed, good: g.listed}
+		r = &record{uid: uid, readBy: g.listed, confirmedBy: g.listed}
 		g.pods[uid] = r
 	}
 	return r
 }
 
-// settleLocked does what follows from a change of r: an inspection, a delivery,
-// the end of somebody's wait; and forgets r if nothing depends on it.
+// settleLocked applies a change of r: it queues an inspection, marks events as pending, wakes waiters,
+// and forgets r if possible.
 func (g *Generator) settleLocked(r *record) {
 	if r.due() {
-		if until, held := r.rests(); held {
+		if until, pinned := r.pinned(); pinned {
 			g.wakeLocked(until)
 		} else if g.queues.push(r) {
-			edge(g.dueEdge)
+			signal(g.dueSignal)
 		}
 	}
 	for _, f := range g.followers {
-		f.settle(r)
+		f.update(r)
 	}
-	r.synced, r.led = false, time.Time{}
+	r.syncPending, r.cause = false, time.Time{}
 	r.wakeLocked()
 	g.forgetLocked(r)
 }
 
-// forgetLocked drops r if that loses nothing. While a list is under way it
-// stays: that list may have begun before the pod went, and would bring it back.
+// forgetLocked deletes a record that is no longer needed. While a list is in progress it is kept: the
+// list may have begun before the pod was removed, and would add it again.
 func (g *Generator) forgetLocked(r *record) {
 	if g.listing.n == 0 && r.forgettable() {
 		delete(g.pods, r.uid)
 	}
 }
 
-// edge makes the receiver of c look again, once for any number of calls.
-func edge(c chan<- struct{}) {
+// signal sends to a channel of capacity 1, unless it is full.
+func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

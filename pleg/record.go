@@ -10,92 +10,89 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A look is one read of the runtime, a list or an inspection. Both fields are
-// taken together, before the read begins (pleg-13).
-type look struct {
-	n  uint64    // looks are numbered as they begin, from 1; 0 is none
-	at time.Time // whatever happened before this is seen
+// A read is one read of the runtime: a list or an inspection. Both fields are set together, before the
+// read begins.
+type read struct {
+	n  uint64    // reads are numbered from 1 as they begin; 0 is none
+	at time.Time // the read includes every change before this time
 }
 
-// covers reports whether a read shows what happened until t, asked by somebody
-// when the next look was to have the number next. At exactly t, only a look
-// that began after the asking will do: two things can happen in one tick of
-// the clock, and in a test's virtual time most do (cache-3).
-func (l look) covers(t time.Time, next uint64) bool {
+// covers reports whether the read includes the changes until t, for a request made when next was the
+// number of the next read. A read at exactly t must have begun after the request: two events can occur
+// in one tick of the clock, and in virtual time most do (rule cache-3).
+func (l read) covers(t time.Time, next uint64) bool {
 	return l.at.After(t) || l.n >= next && !l.at.Before(t)
 }
 
-// A mark is a hint: when it came, and the number of the first look that can
-// show what it was about.
-type mark struct {
+// A runtimeEvent is an event of the runtime: when it was received, and the number of the first read that
+// can contain its change.
+type runtimeEvent struct {
 	n  uint64
 	at time.Time
 }
 
-// A record is all that is known of one pod, and all that is kept: its size
-// does not depend on how often the pod changed. Its methods decide and do
-// nothing else; the Generator's mu guards it.
+// A record is the cached state of one pod. Its size does not depend on how often the pod changed. Its
+// methods have no side effects on the Generator, whose mu guards it.
 //
 //	list ──────────────┐             ┌── same as current: confirmed
 //	                   ├─► listed ───┤
 //	                   │             └── different: due ─► inspecting ─► current ─► followers
-//	request, hint ─────┴── ask ──────────────── due ───────┘ ▲   │
+//	request, event ────┴── requested ────────── due ───────┘ ▲   │
 //	                                                         └───┘ failed: due after a Period
 type record struct {
 	uid types.UID
 
-	// Two views of the pod, each nil if there is nothing of it. They are the
-	// same value while nothing happens. A third, what was told of it, is a
-	// follower's.
-	listed  *runtime.Pod // the newest look of any kind
-	current *runtime.Pod // the newest good inspection, status in brief
+	// Two states of the pod, each nil if the pod does not exist. They are the same pointer
+	// while nothing changes. The state as last delivered is in the follower.
+	listed  *runtime.Pod // as of the last read of any kind
+	current *runtime.Pod // as of the last successful inspection
 
-	status *runtime.PodStatus // in full, nil if there is nothing of the pod
-	err    error              // of the newest inspection
-	late   bool               // err is that it timed out: the pod may hang again
-	retry  time.Time          // after err, not inspected again before this without a reason
-	seen   look               // status or err are as fresh as this
+	status   *runtime.PodStatus // of current; nil if the pod does not exist
+	err      error              // of the last inspection
+	timedOut bool               // err is a timeout; the next inspection may hang as well
+	retry    time.Time          // when a failed inspection is repeated, if nothing requests it before
+	readBy   read               // the read that status or err is as recent as
 
-	// listedBy is the newest list that was taken in. Ahead of seen: that list
-	// showed something which wants an inspection.
-	listedBy look
+	// listedBy is the last list that was applied. If it is later than readBy, it contained a
+	// change and an inspection is due.
+	listedBy read
 
-	ask  uint64 // a look of this number or a later one is asked for
-	sync uint64 // the same, and wants a PodSync event; 0 if it does not
+	requested     uint64 // a read with this number or a later one is requested
+	syncRequested uint64 // the same, to be followed by a PodSync event; 0: none
 
-	synced     bool // a PodSync was earned, for the followers to take note of
-	inspecting bool
-	queued     lanes // where it waits for inspection
+	syncPending bool // followers have to deliver a PodSync
+	inspecting  bool
+	queued      lanes // that contain the pod
 
-	good  look      // the newest look that showed current
-	asked mark      // first hint that no good look has answered; zero: none
-	last  mark      // newest hint
-	led   time.Time // the hint that led to the change just found, for the followers
+	confirmedBy read         // the last read that contained current
+	unanswered  runtimeEvent // first event that no successful read has answered; zero: none
+	lastEvent   runtimeEvent // last event
+	cause       time.Time    // of the event that caused the change just found; zero: none
 
 	pins        int       // calls of Pin in effect
-	pinnedUntil time.Time // and until when that keeps it from being inspected
+	pinnedUntil time.Time // until when they prevent an inspection
 
-	// waiting counts the callers of GetNewerThan; wake is closed when seen
-	// moves on, and nil while nobody waits.
+	// waiting counts the callers of GetNewerThan; wake is closed when readBy changes, and
+	// nil while there are no waiters.
 	waiting int
 	wake    chan struct{}
 }
 
-// list takes in what a list shows of the pod (nil: nothing), and reports
-// whether that is news: a change, or a reason to inspect.
-func (r *record) list(p *runtime.Pod, by look) bool {
-	if by.n <= r.listedBy.n || by.n < r.seen.n {
-		return false // an inspection that began after this list has ended before it
+// list applies the entry of the pod in a list, nil if there is none, and reports whether there is a
+// change or a reason to inspect the pod.
+func (r *record) list(p *runtime.Pod, by read) bool {
+	if by.n <= r.listedBy.n || by.n < r.readBy.n {
+		return false // an inspection that began after the list has completed before it
 	}
 	r.listedBy = by
 	if p == nil {
 		r.listed = nil
-		return r.gone(by)
+		return r.remove(by)
 	}
-	if r.sync == 0 && same(r.current, p) {
-		r.listed, r.seen, r.good = r.current, by, by
-		if r.asked.n != 0 {
-			r.heeded(by)
+	if r.syncRequested == 0 && equal(r.current, p) {
+		r.listed, r.readBy, r.confirmedBy = r.current, by, by
+		if r.unanswered.n != 0 {
+			r.answeredBy(by)
 		}
 		return false
 	}
@@ -103,27 +100,27 @@ func (r *record) list(p *runtime.Pod, by look) bool {
 	return true
 }
 
-// gone notes that nothing of the pod is left, which needs no inspection
-// (pleg-18), and reports whether that is news.
-func (r *record) gone(by look) bool {
-	news := r.current != nil || r.err != nil || r.sync != 0
-	r.current, r.status, r.err, r.late, r.seen, r.good = nil, nil, nil, false, by, by
-	r.answered(by)
-	return news
+// remove records that the pod does not exist, which needs no inspection (rule pleg-18), and reports
+// whether that is a change.
+func (r *record) remove(by read) bool {
+	changed := r.current != nil || r.err != nil || r.syncRequested != 0
+	r.current, r.status, r.err, r.timedOut, r.readBy, r.confirmedBy = nil, nil, nil, false, by, by
+	r.answerSync(by)
+	return changed
 }
 
-// inspected takes in what an inspection found.
-func (r *record) inspected(status *runtime.PodStatus, err error, by look) {
-	if by.n < r.seen.n {
-		return // a list that began later has confirmed or ended the pod
+// inspected applies the result of an inspection.
+func (r *record) inspected(status *runtime.PodStatus, err error, by read) {
+	if by.n < r.readBy.n {
+		return // a list that began later has confirmed or removed the pod
 	}
-	r.seen = by
+	r.readBy = by
 	if err != nil {
-		// The views stay, so that the same events come of the next
-		// inspection that works, or at least a PodSync (pleg-19).
+		// listed and current stay, so that the next successful inspection has the same
+		// events, or at least a PodSync (rule pleg-19).
 		r.err = err
-		if r.sync == 0 {
-			r.sync = by.n
+		if r.syncRequested == 0 {
+			r.syncRequested = by.n
 		}
 		return
 	}
@@ -132,86 +129,82 @@ func (r *record) inspected(status *runtime.PodStatus, err error, by look) {
 	} else {
 		keepIPs(status, r.status)
 	}
-	r.status, r.err, r.good = status, nil, by
-	r.answered(by)
+	r.status, r.err, r.confirmedBy = status, nil, by
+	r.answerSync(by)
 	if r.listedBy.n < by.n {
 		r.listed = r.current
-	} else if r.sync == 0 && same(r.listed, r.current) {
-		r.listed, r.seen, r.good = r.current, r.listedBy, r.listedBy // confirmed meanwhile
+	} else if r.syncRequested == 0 && equal(r.listed, r.current) {
+		r.listed, r.readBy, r.confirmedBy = r.current, r.listedBy, r.listedBy // confirmed meanwhile
 	}
 }
 
-// answered owes a PodSync if one was asked for before the look.
-func (r *record) answered(by look) {
-	if r.sync != 0 && r.sync <= by.n {
-		r.sync, r.synced = 0, true
+// answerSync marks a PodSync as pending if one was requested before the read.
+func (r *record) answerSync(by read) {
+	if r.syncRequested != 0 && r.syncRequested <= by.n {
+		r.syncRequested, r.syncPending = 0, true
 	}
 }
 
-// heeded returns the first hint that the good look by is the answer to, if
-// there is one, and whether none is left.
-func (r *record) heeded(by look) (first mark, all bool) {
-	if r.asked.n == 0 || by.n < r.asked.n {
-		return mark{}, false
+// answeredBy returns the first event that the successful read by answers, zero if there is none, and
+// whether no unanswered event is left.
+func (r *record) answeredBy(by read) (first runtimeEvent, all bool) {
+	if r.unanswered.n == 0 || by.n < r.unanswered.n {
+		return runtimeEvent{}, false
 	}
-	first, r.asked = r.asked, mark{}
-	if by.n < r.last.n {
-		r.asked = r.last
+	first, r.unanswered = r.unanswered, runtimeEvent{}
+	if by.n < r.lastEvent.n {
+		r.unanswered = r.lastEvent
 	}
-	return first, r.asked.n == 0
+	return first, r.unanswered.n == 0
 }
 
-// due reports whether the pod should be inspected: somebody asked for a later
-// look, or a list did.
+// due reports whether an inspection is due: a later read was requested, or a list contained a change.
 func (r *record) due() bool {
-	return !r.inspecting && (r.seen.n < r.ask || r.seen.n < r.listedBy.n)
+	return !r.inspecting && (r.readBy.n < r.requested || r.readBy.n < r.listedBy.n)
 }
 
-// failing reports whether the pod could not be inspected and is not being.
+// failing reports whether the last inspection failed and none is in progress.
 func (r *record) failing() bool { return r.err != nil && !r.inspecting }
 
-// rests reports whether the pod is held, so that it is not inspected although
-// it is due, and until when. Whoever waits for its status ends that.
-func (r *record) rests() (until time.Time, held bool) {
+// pinned reports whether a pin delays the inspection of the pod, and until when. A caller of
+// GetNewerThan overrides it.
+func (r *record) pinned() (until time.Time, ok bool) {
 	if r.pins == 0 || r.waiting > 0 || !time.Now().Before(r.pinnedUntil) {
 		return time.Time{}, false
 	}
 	return r.pinnedUntil, true
 }
 
-// forgettable reports whether dropping the record loses nothing: there is
-// nothing of the pod, and nobody waits for it or asked for it. What followers
-// are owed, they know themselves.
+// forgettable reports whether the record can be deleted: the pod does not exist, and there are no
+// waiters and no requests. Followers have their own record of pending events.
 func (r *record) forgettable() bool {
 	return r.listed == nil && r.current == nil && r.err == nil && !r.inspecting && r.queued == 0 &&
-		r.waiting == 0 && r.pins == 0 && r.sync == 0 && r.seen.n >= r.ask
+		r.waiting == 0 && r.pins == 0 && r.syncRequested == 0 && r.readBy.n >= r.requested
 }
 
-// answers reports whether the record can answer somebody who asked for what is
-// newer than t when the next look was to have the number next. An error in the
-// cache is no answer to a later question: the pod is tried again.
-func (r *record) answers(t time.Time, next uint64) bool {
-	if r.err != nil && r.seen.n < next {
+// satisfies reports whether the record answers a request for a status newer than t that was made when
+// next was the number of the next read. A cached error does not answer a later request; the pod is
+// inspected again.
+func (r *record) satisfies(t time.Time, next uint64) bool {
+	if r.err != nil && r.readBy.n < next {
 		return false
 	}
-	return r.seen.covers(t, next)
+	return r.readBy.covers(t, next)
 }
 
-// snapshot returns the status as callers get it: one of their own, whose
-// slices are shared, and whose ObservedAt is that of the look which last
-// confirmed it. Never nil.
+// snapshot returns a copy of the status, whose slices are shared. Its ObservedAt is that of the read that
+// last confirmed it. It is never nil.
 func (r *record) snapshot() *runtime.PodStatus {
 	s := runtime.PodStatus{UID: r.uid}
 	if r.status != nil {
 		s = *r.status
 	}
-	s.ObservedAt = r.seen.at
+	s.ObservedAt = r.readBy.at
 	return &s
 }
 
-// keepIPs lets a status without IPs keep those of the one before, unless one
-// of its sandboxes is ready and so is known to have none (pleg-23): a pod that
-// ends is reported with the address that it had.
+// keepIPs copies the IPs of the previous status to one without IPs, unless a sandbox is ready and has
+// none (rule pleg-23): a terminated pod is reported with the addresses that it had.
 func keepIPs(status, before *runtime.PodStatus) {
 	if before == nil || len(status.IPs) > 0 {
 		return
@@ -224,8 +217,7 @@ func keepIPs(status, before *runtime.PodStatus) {
 	status.IPs = slices.Clone(before.IPs)
 }
 
-// checked returns the answer of PodStatus if it is one for uid. A missing UID
-// is filled in.
+// checked validates the result of PodStatus for uid. A missing UID is set.
 func checked(uid types.UID, status *runtime.PodStatus, err error) (*runtime.PodStatus, error) {
 	switch {
 	case err != nil:

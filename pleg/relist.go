@@ -12,40 +12,38 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Relist is one look at everything: it lists the pods, inspects those that
-// changed or were asked for, and calls Handle with what is new, the pods that
-// are gone first and then in the order of their UIDs. It returns when that is
-// done.
+// Relist lists the pods, inspects those that changed or were requested, and calls Handle with the
+// events: those of removed pods first, then in the order of the UIDs. It returns when that is done.
 //
-// It is for those who bring their own loop; while Run runs it is refused. The
-// error says why the list failed, which changes nothing of what is known (a
-// pod that could not be inspected is no error here, but one of Get).
+// It is for callers with a loop of their own, and returns an error while Run or another Relist runs. If
+// the list fails it returns that error, and the cache is unchanged. A failed inspection is not an error
+// of Relist; Get returns it.
 func (g *Generator) Relist(ctx context.Context) error {
-	if !g.driven.CompareAndSwap(false, true) {
-		return errDriven
+	if !g.running.CompareAndSwap(false, true) {
+		return errRunning
 	}
-	defer g.driven.Store(false)
+	defer g.running.Store(false)
 
 	info := g.list(ctx)
 	g.inspectLoop(ctx, true)
-	g.sortNews()
-	g.deliver(ctx, g.own(), g.tell)
+	g.sortPending()
+	g.deliver(ctx, g.ownFollower(), g.callHandle)
 	info.Duration = time.Since(info.Start)
 	g.report(info)
 	return info.Err
 }
 
-// list lists the pods and takes in what it sees. On error nothing is touched:
-// not the records, not the cache, not the age of the list (pleg-13).
+// list lists the pods and applies the result. On error the records, the cache and the age of the list
+// are unchanged (rule pleg-13).
 func (g *Generator) list(ctx context.Context) RelistInfo {
 	g.mu.Lock()
-	by := g.lookLocked()
+	by := g.beginReadLocked()
 	info := RelistInfo{Start: by.at}
-	if !g.relists.IsZero() {
-		info.Interval = by.at.Sub(g.relists)
+	if !g.lastRelist.IsZero() {
+		info.Interval = by.at.Sub(g.lastRelist)
 	}
-	g.relists, g.listing = by.at, by
-	g.plan.begins(by.at)
+	g.lastRelist, g.listing = by.at, by
+	g.plan.listBegan(by.at)
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisting; f != nil {
 		f(by.at)
@@ -60,36 +58,35 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 	if err != nil {
 		info.Err = fmt.Errorf("pleg: list pods: %w", err)
 		g.failed = by
-		g.plan.failed(time.Now(), g.cfg.Period)
+		g.plan.listFailed(time.Now(), g.cfg.Period)
 	} else {
 		info.Pods = len(pods)
-		info.Changed = g.takeInLocked(pods, by)
+		info.Changed = g.applyListLocked(pods, by)
 		now := time.Now()
-		g.confidence.listed(now, len(g.suspects) == 0)
-		g.plan.ended(by, now, g.cfg.Period, g.confidence.period)
+		g.confidence.listed(now, len(g.unannounced) == 0)
+		g.plan.listEnded(by, now, g.cfg.Period, g.confidence.period)
 	}
-	g.listErr, g.listing = info.Err, look{}
+	g.listErr, g.listing = info.Err, read{}
 	for _, r := range g.pods {
 		g.forgetLocked(r)
 	}
-	if g.ends != nil {
-		close(g.ends)
-		g.ends = nil
+	if g.listDone != nil {
+		close(g.listDone)
+		g.listDone = nil
 	}
 	info.Duration = time.Since(by.at)
 	return info
 }
 
-// takeInLocked compares a list with the records, and returns how many pods had
-// news. Where nothing changed it allocates nothing. Entries that are nil or
-// have no UID cannot be told apart and are left out.
-func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
-	takeIn := func(r *record, p *runtime.Pod) {
-		before, since := r.current, r.good
+// applyListLocked compares a list with the records and returns the number of changed pods. It does not
+// allocate for unchanged pods. Entries that are nil or have no UID are ignored.
+func (g *Generator) applyListLocked(pods []*runtime.Pod, by read) (changed int) {
+	apply := func(r *record, p *runtime.Pod) {
+		before, since := r.current, r.confirmedBy
 		if r.list(p, by) {
 			changed++
-			if p == nil { // else the inspection tells what changed
-				g.lookedLocked(r, before, since, by)
+			if p == nil { // for others the inspection finds the change
+				g.checkEventsLocked(r, before, since, by)
 			}
 			g.settleLocked(r)
 		} else {
@@ -98,56 +95,55 @@ func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
 	}
 	for _, p := range pods {
 		if p != nil && p.UID != "" {
-			takeIn(g.recordLocked(p.UID), p)
+			apply(g.recordLocked(p.UID), p)
 		}
 	}
-	var gone []*record // of several, by UID: what is told of them should not depend on luck
+	var gone []*record // sorted by UID, for a deterministic order of events
 	for _, r := range g.pods {
 		if r.listedBy.n == by.n {
 			continue
 		}
 		if r.current == nil && r.listed == nil {
-			takeIn(r, nil) // it is known already
+			apply(r, nil) // removed before
 			continue
 		}
 		gone = append(gone, r)
 	}
 	slices.SortFunc(gone, func(a, b *record) int { return cmp.Compare(a.uid, b.uid) })
 	for _, r := range gone {
-		takeIn(r, nil)
+		apply(r, nil)
 	}
-	// Last: from here on a pod without a record is known not to be there
-	// (pleg-22).
+	// Last: from here on, a pod without a record does not exist.
 	if g.listed.n == 0 {
-		edge(g.dueEdge) // what was asked for before the first list
+		signal(g.dueSignal) // inspections requested before the first list
 	}
 	g.listed = by
 	return changed
 }
 
-// sortNews puts what is to be delivered into an order that does not depend on
-// which inspection ended first.
-func (g *Generator) sortNews() {
+// sortPending sorts the pods with pending events, so that the order does not depend on which inspection
+// ended first.
+func (g *Generator) sortPending() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	left := func(uid types.UID) int {
+	exists := func(uid types.UID) int {
 		if r := g.pods[uid]; r == nil || r.current == nil {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(g.followers[0].news, func(a, b types.UID) int {
-		return cmp.Or(cmp.Compare(left(a), left(b)), cmp.Compare(a, b))
+	slices.SortFunc(g.followers[0].pending, func(a, b types.UID) int {
+		return cmp.Or(cmp.Compare(exists(a), exists(b)), cmp.Compare(a, b))
 	})
 }
 
-// report completes info and tells the hook.
+// report completes info and calls the hook.
 func (g *Generator) report(info RelistInfo) {
 	g.mu.Lock()
-	info.Inspected, info.Events, info.Unhinted = g.inspected, g.delivered, g.unhinted
-	g.inspected, g.delivered, g.unhinted = 0, 0, 0
+	info.Inspected, info.Events, info.Unannounced = g.inspected, g.delivered, g.missed
+	g.inspected, g.delivered, g.missed = 0, 0, 0
 	info.Stale = g.staleLocked()
-	info.Period, info.Hints = g.confidence.period, g.confidence.state
+	info.Period, info.Confidence = g.confidence.period, g.confidence.state
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisted; f != nil {
 		f(info)

@@ -19,7 +19,7 @@ func (g *Generator) RequestRelist(uid types.UID) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.askLocked(g.recordLocked(uid))
+	g.requestLocked(g.recordLocked(uid))
 }
 
 // RequestReinspect is RequestRelist for a change that lists do not show, such as a resize: the
@@ -32,14 +32,14 @@ func (g *Generator) RequestReinspect(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
-	r.sync = g.looks + 1
-	g.askLocked(r)
+	r.syncRequested = g.reads + 1
+	g.requestLocked(r)
 }
 
 // askLocked requests an inspection of r that has not begun: one in progress may have missed
 // the change.
-func (g *Generator) askLocked(r *record) {
-	r.ask = g.looks + 1
+func (g *Generator) requestLocked(r *record) {
+	r.requested = g.reads + 1
 	g.settleLocked(r)
 }
 

@@ -8,24 +8,21 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// The pause before a broken stream of hints is opened again doubles from the
-// first to the last of these, and starts over after a stream that held for the
-// last (lq-4).
+// The pause before a broken event stream is opened again doubles from watchPause to watchPauseMax. It is
+// watchPause again after a stream that was open for watchPauseMax.
 const (
 	watchPause    = time.Second
 	watchPauseMax = 30 * time.Second
 )
 
-// errSilent ends a stream that holds and says nothing while pods change.
-var errSilent = errors.New("pleg: pods change, and the stream of hints says nothing")
+// errSilentStream closes an open stream that has no events while pods change.
+var errSilentStream = errors.New("pleg: no events although pods changed")
 
-// watchLoop turns hints into requests until ctx ends. A stream that breaks
-// costs nothing but speed: from then on there are lists at the plain period,
-// and they find what was hinted at meanwhile. It is opened again for ever,
-// with growing pauses; also where there is none, because a newer runtime may
-// take the place of this one, but that is no trouble, and said once.
+// watchLoop requests inspections for the events of the runtime until ctx is done. While the stream is
+// broken, changes are found by lists each Config.Period. It is opened again with increasing pauses, also
+// if the runtime does not support it, because a newer runtime may replace it.
 func (g *Generator) watchLoop(ctx context.Context, w runtime.Watcher) {
-	pause, said := watchPause, error(nil)
+	pause, logged := watchPause, error(nil)
 	for {
 		start := time.Now()
 		err := g.watch(ctx, w)
@@ -35,23 +32,22 @@ func (g *Generator) watchLoop(ctx context.Context, w runtime.Watcher) {
 		if time.Since(start) >= watchPauseMax {
 			pause = watchPause
 		}
-		// What is known to be so is said once: that there are no hints, and
-		// that a stream is silent.
+		// Logged once: that events are not supported, and that the stream is silent.
 		kind := err
-		for _, k := range []error{runtime.ErrUnsupported, errSilent} {
+		for _, k := range []error{runtime.ErrUnsupported, errSilentStream} {
 			if errors.Is(err, k) {
 				kind = k
 			}
 		}
 		switch {
-		case errors.Is(said, kind) && kind != err:
+		case errors.Is(logged, kind) && kind != err:
 		case kind == runtime.ErrUnsupported:
-			g.log.Info("the runtime gives no hints: changes are found by listing", "err", err)
+			g.log.Info("Runtime does not support events; listing pods periodically", "err", err)
 			pause = watchPauseMax
 		default:
-			g.log.Warn("lost the hints of the runtime, trying again", "pause", pause, "err", err)
+			g.log.Warn("Event stream of the runtime ended; will reopen it", "retryIn", pause, "err", err)
 		}
-		said = kind
+		logged = kind
 		select {
 		case <-ctx.Done():
 			return
@@ -61,40 +57,39 @@ func (g *Generator) watchLoop(ctx context.Context, w runtime.Watcher) {
 	}
 }
 
-// watch is one stream of hints, until it breaks or ctx ends. The error says
-// why; it is never nil.
+// watch runs one event stream until it ends or ctx is done. The error is never nil.
 func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	streamCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g.mu.Lock()
-	g.confidence.opens(time.Now())
-	g.reopen = func() { cancel(errSilent) }
+	g.confidence.streamBegan(time.Now())
+	g.reopen = func() { cancel(errSilentStream) }
 	g.mu.Unlock()
 
-	err := w.Watch(streamCtx, g.hint)
+	err := w.Watch(streamCtx, g.handleRuntimeEvent)
 	switch {
-	case errors.Is(context.Cause(streamCtx), errSilent):
-		err = errSilent
+	case errors.Is(context.Cause(streamCtx), errSilentStream):
+		err = errSilentStream
 	case err == nil:
-		err = errors.New("pleg: the stream of hints ended")
+		err = errors.New("pleg: the event stream ended")
 	}
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.reopen = nil
 	if ctx.Err() != nil {
-		g.confidence.breaks(HintsNone)
+		g.confidence.streamEnded(confidenceNone)
 		return err
 	}
-	g.hintsErr = err
-	into := HintsBroken
+	g.watchErr = err
+	into := confidenceBroken
 	if errors.Is(err, runtime.ErrUnsupported) {
-		into = HintsNone
+		into = confidenceNone
 	}
 	long := g.confidence.period > g.cfg.Period
-	g.confidence.breaks(into)
+	g.confidence.streamEnded(into)
 	if long {
-		g.wantListLocked() // who knows what it did not say
+		g.requestListLocked() // changes may have been missed
 	}
 	return err
 }

@@ -10,16 +10,16 @@ import (
 )
 
 // A board is where a source of manifests shows what it cannot use.
-type board struct {
+type problemTracker struct {
 	logger *slog.Logger
-	hooks  FileHooks
+	hooks  ManifestHooks
 
 	mu       sync.Mutex
 	problems []Problem // guarded by mu; replaced, never changed
 }
 
 // list returns what is wrong at present, and may be called at any time.
-func (b *board) list() []Problem {
+func (b *problemTracker) list() []Problem {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.problems)
@@ -27,9 +27,9 @@ func (b *board) list() []Problem {
 
 // publish works out what is in force of manifests and what is wrong, root being
 // wrong with the source as a whole, tells what is new, and returns the pods.
-func (b *board) publish(manifests []entry, now time.Time, root *Problem) (pods []*v1.Pod) {
+func (b *problemTracker) publish(manifests []manifestState, now time.Time, root *Problem) (pods []*v1.Pod) {
 	old := b.list()
-	pods, problems := settle(manifests, old, now)
+	pods, problems := selectPods(manifests, old, now)
 	if root != nil {
 		root.Since = now
 		if i := problemOf(old, root.Path); i >= 0 {
@@ -41,7 +41,7 @@ func (b *board) publish(manifests []entry, now time.Time, root *Problem) (pods [
 	b.problems = problems
 	b.mu.Unlock()
 
-	changed, mended := news(old, problems)
+	changed, mended := problemChanges(old, problems)
 	for _, p := range changed {
 		b.logger.Warn("manifest cannot be used", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
 		if b.hooks.Problem != nil {

@@ -42,24 +42,13 @@ type CheckpointConfig struct {
 	// Logger; nil discards.
 	Logger *slog.Logger
 
-	// Hooks observe.
-	Hooks CheckpointHooks
-}
+	// Restored is called when the pods of the file were passed because Source has not synced.
+	// savedAt is when Source passed them. May be nil.
+	Restored func(pods int, savedAt time.Time)
 
-// CheckpointHooks observe a [Checkpoint]; any may be nil.
-type CheckpointHooks struct {
-	// Restored: the pods of the record were delivered, because Source has not
-	// spoken.
-	Restored func(RestoredInfo)
-
-	// Failed: the record could not be written, or one that is there not be read.
+	// Failed is called when the file could not be written, or exists and could not be read.
+	// May be nil.
 	Failed func(err error)
-}
-
-// RestoredInfo tells what was delivered from a record.
-type RestoredInfo struct {
-	Pods int
-	At   time.Time // when Source said so
 }
 
 // A Checkpoint is a PodSource that remembers what another one said, over restarts
@@ -72,12 +61,12 @@ type RestoredInfo struct {
 type Checkpoint struct {
 	cfg CheckpointConfig
 
-	mu      sync.Mutex // guards the fields below, and set
-	live    bool       // Source has spoken
-	written []byte     // the pods of the record without statuses, and
-	whole   []byte     // with them
-	pending []*v1.Pod  // that the record lacks the statuses of; nil: none
-	at      time.Time  // when the record was written
+	mu           sync.Mutex // guards the fields below, and set
+	live         bool       // Source has spoken
+	writtenSpecs []byte     // the pods of the record without statuses, and
+	writtenFull  []byte     // with them
+	pending      []*v1.Pod  // that the record lacks the statuses of; nil: none
+	at           time.Time  // when the record was written
 }
 
 // maxRecord is the largest record, in bytes: 170 pods of the size that the API server
@@ -85,7 +74,7 @@ type Checkpoint struct {
 const maxRecord = 256 << 20
 
 // remembered is what a record holds.
-type remembered struct {
+type checkpointContent struct {
 	At   time.Time       `json:"at"`
 	Pods json.RawMessage `json:"pods"`
 }
@@ -120,7 +109,7 @@ func (c *Checkpoint) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
-	wg.Go(func() { c.standIn(running, turn, set) })
+	wg.Go(func() { c.restore(running, turn, set) })
 	defer c.flush()
 	return c.cfg.Source.Run(ctx, func(pods []*v1.Pod) {
 		c.mu.Lock()
@@ -128,14 +117,14 @@ func (c *Checkpoint) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		c.mu.Unlock()
 		turn <- struct{}{}
 		defer func() { <-turn }()
-		c.remember(pods)
+		c.store(pods)
 		set(pods)
 	})
 }
 
 // standIn delivers the record when the time has come, unless the source has
 // spoken by then.
-func (c *Checkpoint) standIn(ctx context.Context, turn chan struct{}, set func(pods []*v1.Pod)) {
+func (c *Checkpoint) restore(ctx context.Context, turn chan struct{}, set func(pods []*v1.Pod)) {
 	timer := time.NewTimer(max(c.cfg.Patience, 0))
 	defer timer.Stop()
 	select {
@@ -164,14 +153,14 @@ func (c *Checkpoint) standIn(ctx context.Context, turn chan struct{}, set func(p
 		return
 	}
 	c.cfg.Logger.Warn("a pod source has not spoken: what it said last is in force", "path", c.cfg.Path, "at", at, "pods", len(pods))
-	if c.cfg.Hooks.Restored != nil {
-		c.cfg.Hooks.Restored(RestoredInfo{Pods: len(pods), At: at})
+	if c.cfg.Restored != nil {
+		c.cfg.Restored(len(pods), at)
 	}
 	set(pods)
 }
 
 func (c *Checkpoint) read() (pods []*v1.Pod, at time.Time, err error) {
-	var r remembered
+	var r checkpointContent
 	if err := checkpoint.ReadMax(c.cfg.Path, &r, maxRecord); err != nil {
 		return nil, at, fmt.Errorf("podsource: %w", err)
 	}
@@ -183,7 +172,7 @@ func (c *Checkpoint) read() (pods []*v1.Pod, at time.Time, err error) {
 
 // remember writes the record, if it would say anything else: at once if a pod has
 // changed, every so often if only statuses have.
-func (c *Checkpoint) remember(pods []*v1.Pod) {
+func (c *Checkpoint) store(pods []*v1.Pod) {
 	specs, whole, err := encode(pods)
 	if err != nil {
 		c.failed("a source's pods cannot be encoded", err)
@@ -193,9 +182,9 @@ func (c *Checkpoint) remember(pods []*v1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.written != nil && bytes.Equal(whole, c.whole):
+	case c.writtenSpecs != nil && bytes.Equal(whole, c.writtenFull):
 		c.pending = nil
-	case c.written != nil && bytes.Equal(specs, c.written) && now.Sub(c.at) < c.cfg.StatusEvery:
+	case c.writtenSpecs != nil && bytes.Equal(specs, c.writtenSpecs) && now.Sub(c.at) < c.cfg.StatusEvery:
 		c.pending = pods
 	default:
 		c.writeLocked(specs, whole, now)
@@ -215,11 +204,11 @@ func (c *Checkpoint) flush() {
 }
 
 func (c *Checkpoint) writeLocked(specs, whole []byte, now time.Time) {
-	if err := checkpoint.WriteMax(c.cfg.Path, remembered{At: now.UTC(), Pods: whole}, maxRecord); err != nil {
+	if err := checkpoint.WriteMax(c.cfg.Path, checkpointContent{At: now.UTC(), Pods: whole}, maxRecord); err != nil {
 		c.failed("what a source says cannot be recorded", fmt.Errorf("podsource: %w", err))
 		return // the next set tries again
 	}
-	c.written, c.whole, c.pending, c.at = specs, whole, nil, now
+	c.writtenSpecs, c.writtenFull, c.pending, c.at = specs, whole, nil, now
 }
 
 // encode returns pods as JSON without and with what changes all the time.
@@ -245,7 +234,7 @@ func encode(pods []*v1.Pod) (specs, whole []byte, err error) {
 
 func (c *Checkpoint) failed(message string, err error) {
 	c.cfg.Logger.Error(message, "path", c.cfg.Path, "err", err)
-	if c.cfg.Hooks.Failed != nil {
-		c.cfg.Hooks.Failed(err)
+	if c.cfg.Failed != nil {
+		c.cfg.Failed(err)
 	}
 }

@@ -34,10 +34,8 @@ func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podso
 	}
 	c, err := podsource.NewCheckpoint(podsource.CheckpointConfig{
 		Source: source, Path: filepath.Join(dir, "pods.json"),
-		Hooks: podsource.CheckpointHooks{
-			Restored: func(i podsource.RestoredInfo) { note(fmt.Sprint("restored ", i.Pods)) },
-			Failed:   func(err error) { note(err.Error()) },
-		},
+		Restored: func(pods int, _ time.Time) { note(fmt.Sprint("restored ", pods)) },
+		Failed:   func(err error) { note(err.Error()) },
 	})
 	require.NoError(t, err)
 	return c, func() []string {

@@ -16,10 +16,10 @@ import (
 // the order of the fields (src-10), each list in the order of the set it is
 // from. The pods are those of the sets, not copies.
 type change struct {
-	remove []*v1.Pod // gone: as they were known last
-	add    []*v1.Pod // a UID that was not there
-	update []*v1.Pod // known, and different in what counts
-	shown  []*v1.Pod // known, and with another status (src-7)
+	remove        []*v1.Pod // gone: as they were known last
+	add           []*v1.Pod // a UID that was not there
+	update        []*v1.Pod // known, and different in what counts
+	statusChanged []*v1.Pod // known, and with another status (src-7)
 }
 
 // diff compares two SETs, in each of which every UID is there once. Pods are
@@ -43,7 +43,7 @@ func diff(old, next []*v1.Pod) change {
 			c.update = append(c.update, now)
 		}
 		if !equality.Semantic.DeepEqual(was.Status, now.Status) {
-			c.shown = append(c.shown, now)
+			c.statusChanged = append(c.statusChanged, now)
 		}
 	}
 	return c
@@ -81,19 +81,19 @@ func sameTime(a, b *v1.Pod) bool {
 func ownAnnotations(pod *v1.Pod) map[string]string {
 	own := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(own, func(key, _ string) bool {
-		return key == runtime.ConfigSourceAnnotation || key == runtime.ConfigSeenAnnotation || key == runtime.ConfigMirrorAnnotation
+		return key == runtime.ConfigSourceAnnotation || key == runtime.ConfigSeenAnnotation || key == v1.MirrorPodAnnotationKey
 	})
 	return own
 }
 
 // seenFormat has nine digits in any case, so that the times compare as text
 // (src-3).
-const seenFormat = "2006-01-02T15:04:05.000000000Z07:00"
+const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // accept returns copies of the pods of a SET that can be told apart, marked
 // with their source and with when they were first seen (src-2, src-3), and why
 // the others cannot. old is the SET before.
-func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, refused []refusal) {
+func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, refused []rejection) {
 	known := byUID(old)
 	uids := make(map[types.UID]bool, len(set))
 	names := make(map[string]bool, len(set))
@@ -113,13 +113,13 @@ func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, r
 			why = fmt.Sprintf("due to duplicate pod name %q", pod.Name) // src-4
 		}
 		if why != "" {
-			refused = append(refused, refuse(pod, source, why))
+			refused = append(refused, newRejection(pod, source, why))
 			continue
 		}
 		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
 
 		pod = pod.DeepCopy()
-		seen := now.Format(seenFormat)
+		seen := now.Format(timeFormat)
 		if was := known[pod.UID]; was != nil && !renamed(was, pod) {
 			seen = was.Annotations[runtime.ConfigSeenAnnotation]
 		}
@@ -135,13 +135,13 @@ func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, r
 
 // A refusal is a pod that a source wants and does not get. It holds no pod:
 // that belongs to the source.
-type refusal struct {
+type rejection struct {
 	ref     v1.ObjectReference
 	message string
 }
 
 // refuse words a refusal as the kubelet does for duplicate names (src-4).
-func refuse(pod *v1.Pod, source, why string) refusal {
-	return refusal{runtime.PodRef(pod), fmt.Sprintf("Error validating pod %s_%s(%s) from %s %s, ignoring",
+func newRejection(pod *v1.Pod, source, why string) rejection {
+	return rejection{runtime.PodRef(pod), fmt.Sprintf("Error validating pod %s_%s(%s) from %s %s, ignoring",
 		pod.Name, pod.Namespace, pod.UID, source, why)}
 }

@@ -17,6 +17,7 @@ type printer struct{ synced func() }
 
 func (p printer) AddPods(pods []*v1.Pod)    { fmt.Println("add", pods[0].Name) }
 func (p printer) UpdatePods(pods []*v1.Pod) { fmt.Println("update", pods[0].Name) }
+func (p printer) ReconcilePods([]*v1.Pod)   {}
 func (p printer) RemovePods(pods []*v1.Pod) { fmt.Println("remove", pods[0].Name) }
 func (p printer) SourceSynced(source string) {
 	fmt.Println("synced", source)

@@ -50,12 +50,12 @@ type FileConfig struct {
 	Logger *slog.Logger
 
 	// Hooks observe.
-	Hooks FileHooks
+	Hooks ManifestHooks
 }
 
 // FileHooks observe a [File]; any may be nil. They are called by the goroutine
 // that reads.
-type FileHooks struct {
+type ManifestHooks struct {
 	// Problem: a path cannot be used, or for another reason than before.
 	Problem func(Problem)
 
@@ -69,7 +69,7 @@ const (
 
 	// maxSettles bounds how often the first set waits for a file that is
 	// never left alone.
-	maxSettles = 20
+	maxSettleReads = 20
 )
 
 // A File is a PodSource of manifests in the file system: one pod per file, made
@@ -88,10 +88,10 @@ type File struct {
 	cfg FileConfig
 
 	// Owned by whoever calls Read, one at a time.
-	manifests []entry   // sorted by path
-	pods      []*v1.Pod // what is in force of them
-	lastRead  time.Time // when Path could be listed last
-	whole     bool      // every file there was has been read at least once
+	manifests []manifestState // sorted by path
+	pods      []*v1.Pod       // what is in force of them
+	lastRead  time.Time       // when Path could be listed last
+	complete  bool            // every file there was has been read at least once
 
 	// removed are the manifests that were removed and whose new file has not been
 	// read yet. recreated are the pods of those whose new file holds the same pod:
@@ -99,7 +99,7 @@ type File struct {
 	removed   map[string]bool
 	recreated map[types.UID]bool
 
-	board board
+	problems problemTracker
 }
 
 // NewFile checks cfg. It reads nothing.
@@ -126,12 +126,12 @@ func NewFile(cfg FileConfig) (*File, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &File{cfg: cfg, board: board{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
+	return &File{cfg: cfg, problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
 // Problems returns what cannot be used at present, sorted by path. It may be
 // called at any time.
-func (f *File) Problems() []Problem { return f.board.list() }
+func (f *File) Problems() []Problem { return f.problems.list() }
 
 // Healthy returns an error that joins those of Problems; nil if there are none. Safe for
 // concurrent use.
@@ -165,7 +165,7 @@ func (f *File) Read() ([]*v1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unsettled != "" && !f.whole {
+	if unsettled != "" && !f.complete {
 		return nil, fmt.Errorf("podsource: %s: is being written to", unsettled)
 	}
 	return slices.Clone(f.pods), nil
@@ -178,12 +178,12 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		err = fmt.Errorf("podsource: %s: %w", f.cfg.Path, bare(err))
-		f.pods = f.board.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: err, LastGood: f.lastRead})
+		f.pods = f.problems.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: err, LastGood: f.lastRead})
 		return "", err
 	}
 	f.lastRead = now
 
-	known := make(map[string]entry, len(f.manifests))
+	known := make(map[string]manifestState, len(f.manifests))
 	for _, m := range f.manifests {
 		known[m.path] = m
 	}
@@ -199,7 +199,7 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 			f.markRemoved(path, removed[path])
 		}
 		was := m.pod
-		m, ok := judge(m, data, err, f.static(path), now)
+		m, ok := updateManifest(m, data, err, f.static(path), now)
 		if !ok {
 			continue
 		}
@@ -209,15 +209,15 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 		}
 	}
 	if missing {
-		f.pods = f.board.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: fmt.Errorf("podsource: %s: does not exist", f.cfg.Path)})
-		f.whole = true
+		f.pods = f.problems.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: fmt.Errorf("podsource: %s: does not exist", f.cfg.Path)})
+		f.complete = true
 		return "", nil
 	}
-	f.pods = f.board.publish(f.manifests, now, nil)
+	f.pods = f.problems.publish(f.manifests, now, nil)
 	if !dir && len(f.manifests) == 1 && f.manifests[0].pod == nil {
 		return unsettled, f.manifests[0].err
 	}
-	f.whole = f.whole || unsettled == ""
+	f.complete = f.complete || unsettled == ""
 	return unsettled, nil
 }
 
@@ -265,7 +265,7 @@ func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		}
 		// The first set is the one by which pods of an earlier run of this
 		// agent are judged: it waits for files that are being written.
-		ready := err == nil && (f.whole || looks > maxSettles)
+		ready := err == nil && (f.complete || looks > maxSettleReads)
 		if ctx.Err() != nil {
 			return nil
 		}

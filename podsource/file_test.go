@@ -383,7 +383,7 @@ func TestHooksTellOfProblemsAndTheirEnd(t *testing.T) {
 	path := filepath.Join(dir, "pod.yaml")
 	write(t, path, "a: 1")
 	var told []string
-	f, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "n", Settle: -1, Hooks: podsource.FileHooks{
+	f, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "n", Settle: -1, Hooks: podsource.ManifestHooks{
 		Problem:  func(p podsource.Problem) { told = append(told, "problem "+filepath.Base(p.Path)) },
 		Resolved: func(path string) { told = append(told, "mended "+filepath.Base(path)) },
 	}})

@@ -66,7 +66,7 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 	// Checked before it is opened, since opening a pipe or a device can have
 	// effects, and again afterwards, since it may have been exchanged; in
 	// between, O_NONBLOCK keeps a pipe from holding us.
-	if err := acceptable(info); err != nil {
+	if err := checkRegular(info); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -78,7 +78,7 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 	if err != nil {
 		return nil, bare(err)
 	}
-	if err := acceptable(before); err != nil {
+	if err := checkRegular(before); err != nil {
 		return nil, err
 	}
 	// A time in the future is a clock's fault and never comes to rest.
@@ -103,7 +103,7 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 }
 
 // acceptable refuses what is no file, and what is too large, unread.
-func acceptable(info fs.FileInfo) error {
+func checkRegular(info fs.FileInfo) error {
 	mode := info.Mode()
 	switch {
 	case mode.IsRegular() && info.Size() > manifest.MaxBytes:
@@ -139,10 +139,10 @@ func bare(err error) error {
 // outcome, given what was known before; ok is false if there is no such
 // manifest (any more). What cannot be used leaves the last good version in
 // force (lq-23): it is dropped when the file is gone, and not before.
-func judge(m entry, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ entry, ok bool) {
+func updateManifest(m manifestState, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ manifestState, ok bool) {
 	switch {
 	case err == errGone || err == errDirectory:
-		return entry{}, false
+		return manifestState{}, false
 	case err == errUnsettled:
 		// Known again when it has come to rest; a file that was never read
 		// is not there yet.

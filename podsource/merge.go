@@ -21,7 +21,7 @@ import (
 // a time; it may block, which blocks the sources. It owns the pods. No list is empty.
 //
 // For one set of one source the calls come in the order RemovePods, AddPods,
-// UpdatePods, ReconcilePods (see [Reconciler]), SourceSynced.
+// UpdatePods, ReconcilePods, SourceSynced.
 type Sink interface {
 	// AddPods adds pods with new UIDs.
 	AddPods(pods []*v1.Pod)
@@ -29,18 +29,16 @@ type Sink interface {
 	// UpdatePods replaces pods that changed, which includes a new deletionTimestamp.
 	UpdatePods(pods []*v1.Pod)
 
+	// ReconcilePods passes pods whose status has changed in the source, where this node or
+	// another writer has written it (rule src-7). UpdatePods may have been called with the
+	// same pod just before.
+	ReconcilePods(pods []*v1.Pod)
+
 	// RemovePods removes pods that are no longer desired, and passes their last version.
 	RemovePods(pods []*v1.Pod)
 
 	// SourceSynced is called once for each source, after its first set has been delivered.
 	SourceSynced(source string)
-}
-
-// A Reconciler is a [Sink] that also receives pods whose status has changed in the source, where
-// this node or another writer has written it (rule src-7). ReconcilePods is called after UpdatePods,
-// which may contain the same pod. Other sinks receive the status with a later update.
-type Reconciler interface {
-	ReconcilePods(pods []*v1.Pod)
 }
 
 // MergeConfig configures a [Merge].
@@ -59,16 +57,17 @@ type MergeConfig struct {
 	// Logger receives failures of sources and rejected pods. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	Hooks Hooks
+	Hooks MergeHooks
 }
 
 // Hooks observe a [Merge]. Any may be nil. They are called from Run's goroutines and must not block.
-type Hooks struct {
+type MergeHooks struct {
 	// Set is called when a set of a source has been delivered.
 	Set func(SetInfo)
 
-	// Failed is called when the Run of a source has returned an error.
-	Failed func(FailedInfo)
+	// Failed is called when the Run of a source has returned an error. It is called again after
+	// retryIn.
+	Failed func(source string, err error, retryIn time.Duration)
 }
 
 // SetInfo is the result of a delivered set.
@@ -80,15 +79,8 @@ type SetInfo struct {
 	// Number of pods passed to the Sink.
 	Removed, Added, Updated int
 
-	// Reconciled is the number of pods with a changed status, which only a Reconciler receives.
+	// Reconciled is the number of pods with a changed status.
 	Reconciled int
-}
-
-// FailedInfo is a failure of a source.
-type FailedInfo struct {
-	Source  string
-	Err     error
-	RetryIn time.Duration // until it is started again
 }
 
 // The delay before a failed source is started again: doubled with each failure, and reset when it
@@ -106,16 +98,16 @@ type Merge struct {
 
 	// Owned by Run's goroutine.
 	sources map[string]*sourceState
-	held    map[types.UID]string // which source has a UID in force; one at most
+	owners  map[types.UID]string // which source has a UID in force; one at most
 }
 
 // sourceState is what is known of one source.
 type sourceState struct {
-	wanted  []*v1.Pod // its last SET, as accepted: marked copies
-	pods    []*v1.Pod // of those, what is in force, as the sink was told
-	refused []refusal // those of the last SET that cannot be told apart
-	taken   []refusal // those whose UID another source holds
-	synced  bool
+	desired   []*v1.Pod   // its last SET, as accepted: marked copies
+	pods      []*v1.Pod   // of those, what is in force, as the sink was told
+	rejected  []rejection // those of the last SET that cannot be told apart
+	conflicts []rejection // those whose UID another source holds
+	synced    bool
 }
 
 // delivery is one call of set.
@@ -145,7 +137,7 @@ func NewMerge(cfg MergeConfig) (*Merge, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Merge{cfg: cfg, sets: make(chan delivery), sources: make(map[string]*sourceState), held: make(map[types.UID]string)}
+	m := &Merge{cfg: cfg, sets: make(chan delivery), sources: make(map[string]*sourceState), owners: make(map[types.UID]string)}
 	for name := range cfg.Sources {
 		m.sources[name] = new(sourceState)
 	}
@@ -177,25 +169,25 @@ func (m *Merge) Run(ctx context.Context) error {
 // keepRunning runs one source and restarts it when it fails. Its pods stay meanwhile: a failure of
 // the API server must not stop them.
 func (m *Merge) keepRunning(ctx context.Context, name string, source PodSource) {
-	rest := firstRetry
+	delay := firstRetry
 	for {
 		delivered, err := m.runSource(ctx, name, source)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		if delivered {
-			rest = firstRetry
+			delay = firstRetry
 		}
-		m.cfg.Logger.Warn("Pod source failed; its pods stay", "source", name, "err", err, "retryIn", rest)
+		m.cfg.Logger.Warn("Pod source failed; its pods stay", "source", name, "err", err, "retryIn", delay)
 		if m.cfg.Hooks.Failed != nil {
-			m.cfg.Hooks.Failed(FailedInfo{Source: name, Err: err, RetryIn: rest})
+			m.cfg.Hooks.Failed(name, err, delay)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(rest):
+		case <-time.After(delay):
 		}
-		rest = min(2*rest, lastRetry)
+		delay = min(2*delay, lastRetry)
 	}
 }
 
@@ -229,9 +221,9 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, refused := accept(source, s.wanted, set, time.Now())
-	m.report(s.refused, refused)
-	s.wanted, s.refused = pods, refused
+	pods, refused := accept(source, s.desired, set, time.Now())
+	m.report(s.rejected, refused)
+	s.desired, s.rejected = pods, refused
 	c := m.deliver(source)
 	if !s.synced {
 		s.synced = true
@@ -244,7 +236,7 @@ func (m *Merge) apply(source string, set []*v1.Pod) {
 	// A UID that this source let go may be wanted by another one, which was
 	// refused it so far.
 	for _, name := range slices.Sorted(maps.Keys(m.sources)) {
-		if len(m.sources[name].taken) > 0 {
+		if len(m.sources[name].conflicts) > 0 {
 			m.observe(name, m.deliver(name))
 		}
 	}
@@ -255,30 +247,28 @@ func (m *Merge) apply(source string, set []*v1.Pod) {
 // one after the other.
 func (m *Merge) deliver(source string) change {
 	s := m.sources[source]
-	pods := make([]*v1.Pod, 0, len(s.wanted))
-	var taken []refusal
-	for _, pod := range s.wanted {
-		if holder, ok := m.held[pod.UID]; ok && holder != source {
-			taken = append(taken, refuse(pod, source, "due to its UID being in use by source "+holder))
+	pods := make([]*v1.Pod, 0, len(s.desired))
+	var taken []rejection
+	for _, pod := range s.desired {
+		if holder, ok := m.owners[pod.UID]; ok && holder != source {
+			taken = append(taken, newRejection(pod, source, "due to its UID being in use by source "+holder))
 			continue
 		}
 		pods = append(pods, pod)
 	}
-	m.report(s.taken, taken)
+	m.report(s.conflicts, taken)
 	c := diff(s.pods, pods)
-	s.pods, s.taken = pods, taken
+	s.pods, s.conflicts = pods, taken
 	for _, pod := range c.remove {
-		delete(m.held, pod.UID)
+		delete(m.owners, pod.UID)
 	}
 	for _, pod := range c.add {
-		m.held[pod.UID] = source
+		m.owners[pod.UID] = source
 	}
-	tell(m.cfg.Sink.RemovePods, c.remove)
-	tell(m.cfg.Sink.AddPods, c.add)
-	tell(m.cfg.Sink.UpdatePods, c.update)
-	if r, ok := m.cfg.Sink.(Reconciler); ok {
-		tell(r.ReconcilePods, c.shown)
-	}
+	passCopies(m.cfg.Sink.RemovePods, c.remove)
+	passCopies(m.cfg.Sink.AddPods, c.add)
+	passCopies(m.cfg.Sink.UpdatePods, c.update)
+	passCopies(m.cfg.Sink.ReconcilePods, c.statusChanged)
 	return c
 }
 
@@ -288,13 +278,13 @@ func (m *Merge) observe(source string, c change) {
 	}
 	s := m.sources[source]
 	m.cfg.Hooks.Set(SetInfo{
-		Source: source, Pods: len(s.pods), Rejected: len(s.refused) + len(s.taken),
-		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update), Reconciled: len(c.shown),
+		Source: source, Pods: len(s.pods), Rejected: len(s.rejected) + len(s.conflicts),
+		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update), Reconciled: len(c.statusChanged),
 	})
 }
 
 // report logs and records new rejections; a source repeats its set, and the old ones with it.
-func (m *Merge) report(old, refused []refusal) {
+func (m *Merge) report(old, refused []rejection) {
 	for _, r := range refused {
 		if slices.Contains(old, r) {
 			continue
@@ -309,7 +299,7 @@ func (m *Merge) report(old, refused []refusal) {
 }
 
 // tell passes copies of pods to one method of the sink.
-func tell(method func([]*v1.Pod), pods []*v1.Pod) {
+func passCopies(method func([]*v1.Pod), pods []*v1.Pod) {
 	if len(pods) > 0 {
 		method(copies(pods))
 	}

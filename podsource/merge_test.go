@@ -57,6 +57,8 @@ func (j *journal) AddPods(pods []*v1.Pod) { j.put("add", pods, false) }
 
 func (j *journal) UpdatePods(pods []*v1.Pod) { j.put("update", pods, true) }
 
+func (j *journal) ReconcilePods([]*v1.Pod) {}
+
 func (j *journal) put(verb string, pods []*v1.Pod, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,7 +121,7 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 	label := func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }
 	annotation := func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
 	local := func(p *v1.Pod) {
-		p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "x", runtime.ConfigSeenAnnotation: "y", runtime.ConfigMirrorAnnotation: "z"}
+		p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "x", runtime.ConfigSeenAnnotation: "y", v1.MirrorPodAnnotationKey: "z"}
 	}
 	for name, tc := range map[string]struct {
 		old, next []*v1.Pod
@@ -172,7 +174,7 @@ func TestASinkThatReconcilesHearsOfStatuses(t *testing.T) { // src-7, src-10
 		var infos []podsource.SetInfo
 		startMerge(t, podsource.MergeConfig{
 			Sources: map[string]podsource.PodSource{"api": &memory}, Sink: &sink,
-			Hooks: podsource.Hooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
+			Hooks: podsource.MergeHooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
 		})
 		memory.Set(pod("a"), pod("b", running))
 		sink.take()
@@ -249,7 +251,7 @@ func TestOfTwoSourcesWithOneUIDTheFirstHasIt(t *testing.T) {
 		startMerge(t, podsource.MergeConfig{
 			Sources: map[string]podsource.PodSource{"a": &a, "b": &b}, Sink: &sink,
 			Record: func(e runtime.Event) { events = append(events, e.Message) },
-			Hooks:  podsource.Hooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
+			Hooks:  podsource.MergeHooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
 		})
 		b.Set(pod("x"), pod("same", uid("1")))
 		assert.Equal(t, []string{"add b/x b/same", "synced b"}, sink.take())
@@ -286,9 +288,9 @@ func TestAFailedSourceIsStartedAgainAndItsPodsStay(t *testing.T) {
 		var sink journal
 		startMerge(t, podsource.MergeConfig{
 			Sources: map[string]podsource.PodSource{"api": flaky, "file": &other}, Sink: &sink,
-			Hooks: podsource.Hooks{Failed: func(i podsource.FailedInfo) {
-				assert.EqualError(t, i.Err, "lost connection")
-				waits = append(waits, i.RetryIn/time.Second)
+			Hooks: podsource.MergeHooks{Failed: func(_ string, err error, retryIn time.Duration) {
+				assert.EqualError(t, err, "lost connection")
+				waits = append(waits, retryIn/time.Second)
 			}},
 		})
 		time.Sleep(2 * time.Second)

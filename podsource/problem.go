@@ -28,7 +28,7 @@ type Problem struct {
 }
 
 // An entry is the state of one manifest.
-type entry struct {
+type manifestState struct {
 	path string
 	sum  [32]byte  // of the content that pod or err is from
 	pod  *v1.Pod   // the last good version; nil if there was none
@@ -40,7 +40,7 @@ type entry struct {
 // two that hold one pod (the same full name, or the same UID) the first has
 // it; the other is a problem, and comes into force once the first is gone. old
 // are the problems so far.
-func settle(manifests []entry, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
+func selectPods(manifests []manifestState, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
 	since := make(map[string]time.Time, len(old))
 	for _, p := range old {
 		since[p.Path] = p.Since
@@ -81,7 +81,7 @@ func problemOf(problems []Problem, path string) int {
 
 // news returns the problems that are new or have changed, and the paths that
 // have none any more.
-func news(old, problems []Problem) (changed []Problem, mended []string) {
+func problemChanges(old, problems []Problem) (changed []Problem, mended []string) {
 	was, is := make(map[string]string, len(old)), make(map[string]bool, len(problems))
 	for _, p := range old {
 		was[p.Path] = p.Err.Error()

@@ -42,11 +42,11 @@ type URLConfig struct {
 
 	// Hooks observe. The path of a problem is the URL, with "#namespace/name"
 	// if it is one pod of a list.
-	Hooks FileHooks
+	Hooks ManifestHooks
 }
 
 // An answer is what a server said, without the body.
-type answer struct {
+type response struct {
 	etag, modified string
 	sum            [32]byte // of the body
 }
@@ -62,16 +62,16 @@ const defaultTimeout = 10 * time.Second
 // is (src-30); a pod of a list that cannot be used harms no other, and keeps its
 // last good version.
 type URL struct {
-	cfg   URLConfig
-	shown string // the URL without its password
+	cfg      URLConfig
+	redacted string // the URL without its password
 
 	// Owned by whoever calls Read, one at a time.
-	last      answer    // that could be read
-	manifests []entry   // in the order of the list
-	pods      []*v1.Pod // what is in force of them
-	good      time.Time // when the URL could be read last; zero: never
+	last      response        // that could be read
+	manifests []manifestState // in the order of the list
+	pods      []*v1.Pod       // what is in force of them
+	good      time.Time       // when the URL could be read last; zero: never
 
-	board board
+	problems problemTracker
 }
 
 // NewURL checks cfg. It asks for nothing.
@@ -103,12 +103,12 @@ func NewURL(cfg URLConfig) (*URL, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Header = cfg.Header.Clone()
-	return &URL{cfg: cfg, shown: u.Redacted(), board: board{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
+	return &URL{cfg: cfg, redacted: u.Redacted(), problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
 // Problems returns what cannot be used at present: the URL as a whole, or pods of
 // its list. It may be called at any time.
-func (u *URL) Problems() []Problem { return u.board.list() }
+func (u *URL) Problems() []Problem { return u.problems.list() }
 
 // Run asks at once, and then each Period, and delivers the pods when they change.
 // It never fails: what cannot be fetched now may be later.
@@ -154,9 +154,9 @@ func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 		items, err = manifest.Split(body)
 	}
 	if err != nil {
-		err = fmt.Errorf("podsource: %s: %w", u.shown, err)
+		err = fmt.Errorf("podsource: %s: %w", u.redacted, err)
 		if ctx.Err() == nil {
-			u.pods = u.board.publish(u.manifests, now, &Problem{Path: u.shown, Err: err, LastGood: u.good})
+			u.pods = u.problems.publish(u.manifests, now, &Problem{Path: u.redacted, Err: err, LastGood: u.good})
 		}
 		return nil, err
 	}
@@ -168,32 +168,32 @@ func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 			}
 		}
 	} else {
-		u.judge(items, now)
+		u.updateManifests(items, now)
 	}
 	var empty *Problem
 	if a.sum == sha256.Sum256(nil) {
 		// Said, but hardly meant (src-31).
-		empty = &Problem{Path: u.shown, Err: fmt.Errorf("podsource: %s: the answer is empty: no pod is wanted", u.shown)}
+		empty = &Problem{Path: u.redacted, Err: fmt.Errorf("podsource: %s: the answer is empty: no pod is wanted", u.redacted)}
 	}
-	u.pods = u.board.publish(u.manifests, now, empty)
-	if len(u.manifests) == 1 && u.manifests[0].path == u.shown && u.manifests[0].pod == nil {
+	u.pods = u.problems.publish(u.manifests, now, empty)
+	if len(u.manifests) == 1 && u.manifests[0].path == u.redacted && u.manifests[0].pod == nil {
 		return nil, u.manifests[0].err
 	}
 	return slices.Clone(u.pods), nil
 }
 
 // judge makes what is known of the list what the items say.
-func (u *URL) judge(items []manifest.Item, now time.Time) {
-	known := make(map[string]entry, len(u.manifests))
+func (u *URL) updateManifests(items []manifest.Item, now time.Time) {
+	known := make(map[string]manifestState, len(u.manifests))
 	for _, m := range u.manifests {
 		known[m.path] = m
 	}
 	u.manifests = nil
 	for _, it := range items {
-		m := known[u.shown+it.Name]
-		m.path = u.shown + it.Name
-		if m, ok := judge(m, it.Data, nil, func(data []byte) (*v1.Pod, error) {
-			return manifest.Static(data, u.cfg.NodeName, "url:"+u.shown, manifest.StaticOptions{NoToleration: true})
+		m := known[u.redacted+it.Name]
+		m.path = u.redacted + it.Name
+		if m, ok := updateManifest(m, it.Data, nil, func(data []byte) (*v1.Pod, error) {
+			return manifest.Static(data, u.cfg.NodeName, "url:"+u.redacted, manifest.StaticOptions{NoToleration: true})
 		}, now); ok {
 			u.manifests = append(u.manifests, m)
 		}
@@ -201,7 +201,7 @@ func (u *URL) judge(items []manifest.Item, now time.Time) {
 }
 
 // fetch returns what the server has, or that it is not fresh: what it was.
-func (u *URL) fetch(ctx context.Context) (body []byte, a answer, fresh bool, err error) {
+func (u *URL) fetch(ctx context.Context) (body []byte, a response, fresh bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.cfg.URL, nil)
 	if err != nil {
 		return nil, a, false, errors.New("is no URL that can be asked")
@@ -232,7 +232,7 @@ func (u *URL) fetch(ctx context.Context) (body []byte, a answer, fresh bool, err
 	if len(body) > manifest.MaxListBytes {
 		return nil, a, false, fmt.Errorf("has more than %d bytes, the limit of a list of pods", manifest.MaxListBytes)
 	}
-	a = answer{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
+	a = response{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
 	return body, a, !read || a.sum != u.last.sum, nil // many servers know no conditions (src-31)
 }
 

@@ -102,7 +102,7 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 			if !open {
 				events = nil
 			} else if w.concerns(e.Name) {
-				w.note(e)
+				w.recordRemoval(e)
 				hasten()
 			}
 		case _, open := <-errs:
@@ -117,7 +117,7 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 }
 
 // note records e if it is the removal of a file.
-func (w *watch) note(e fsnotify.Event) {
+func (w *watch) recordRemoval(e fsnotify.Event) {
 	if !exactRemovals || !e.Has(fsnotify.Remove) && !e.Has(fsnotify.Rename) {
 		return
 	}

@@ -54,7 +54,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) {
 						}
 						return &runtime.Rejection{Reason: "NoDevice", Message: "its plugin has not registered", Deferred: true}
 					})},
-					Hooks: podworker.PipelineHooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
+					Hooks: podworker.Hooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
 						mu.Lock()
 						defer mu.Unlock()
 						refused = append(refused, r.Reason)
@@ -126,7 +126,7 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) {
 		var p *podworker.Pipeline
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{
 			Runtime: n, Status: n.node, Admission: podworker.Admission{Admitter: n.node}, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n.node}},
-			Hooks: podworker.PipelineHooks{Stepped: func(i podworker.StepInfo) {
+			Hooks: podworker.Hooks{Stepped: func(i podworker.StepInfo) {
 				if !end.IsZero() {
 					assert.Equal(t, end, i.Begin, "they leave no gap")
 				}

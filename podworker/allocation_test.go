@@ -48,7 +48,7 @@ func (g *granted) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	return g.refuse
 }
 
-func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	g.reports = append(g.reports, pod)
 	return g.node.Report(pod, observed, starts, end)
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -73,53 +72,6 @@ type Config struct {
 	// Logger is used for failed calls. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks are called for observation.
+	// Hooks are called for observation: Synced and Preempted.
 	Hooks Hooks
-}
-
-// Hooks are called synchronously on the goroutine on which the event occurs. They must not
-// block. Each may be nil.
-type Hooks struct {
-	// Synced is called after each call of the Handler.
-	Synced func(SyncInfo)
-
-	// Preempted is called for each pod that is killed to admit another
-	// (kubelet_preemptions).
-	Preempted func(PreemptInfo)
-}
-
-// A PreemptInfo describes a pod that is killed to admit another.
-type PreemptInfo struct {
-	Pod    *v1.Pod
-	By     types.UID // the pod that is admitted
-	Reason string    // of that pod's rejection: "OutOfcpu"
-}
-
-// A SyncInfo describes one call of the Handler.
-type SyncInfo struct {
-	UID types.UID
-
-	// Pod is nil for an orphan. It must not be changed.
-	Pod *v1.Pod
-
-	// State determines the method: Syncing, Terminating or Cleaning.
-	State State
-
-	// Queued is how long the pod was due before the call began, and Observed how long
-	// the call then waited for a new status.
-	Queued   time.Duration
-	Observed time.Duration
-
-	// Duration of the call without Observed (kubelet_pod_worker_duration_seconds).
-	Duration time.Duration
-
-	// SinceAdded is how long before the call the worker was created; if First is set,
-	// it is the start latency (kubelet_pod_worker_start_duration_seconds).
-	SinceAdded time.Duration
-
-	// First is set for the first call for this pod.
-	First bool
-
-	// Err is the error of the call.
-	Err error
 }

@@ -47,7 +47,7 @@ func (l *Loop) collect(ctx context.Context) {
 		if l.cfg.Garbage == nil {
 			continue
 		}
-		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.KeepDead, Removed: l.removed})
+		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.MaxPerContainer, Removed: l.removed})
 		if ctx.Err() != nil {
 			continue
 		}

@@ -67,7 +67,7 @@ func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list, Parallel: 50})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"},
-			Hooks: podworker.LoopHooks{Orphan: func(*runtime.Pod) { ended++ }}})
+			Hooks: podworker.Hooks{Orphan: func(*runtime.Pod) { ended++ }}})
 		loop.SourceSynced("api")
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -136,7 +136,7 @@ func TestWhatStartsOverIsCounted(t *testing.T) { // sl-54
 		var restarted []types.UID
 		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 		require.NoError(t, err)
-		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Hooks: podworker.LoopHooks{Restarted: func(p *v1.Pod) { restarted = append(restarted, p.UID) }}})
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Hooks: podworker.Hooks{Restarted: func(p *v1.Pod) { restarted = append(restarted, p.UID) }}})
 		pod := newPod("web", 0)
 		loop.AddPods([]*v1.Pod{pod})
 		loop.RemovePods([]*v1.Pod{pod})

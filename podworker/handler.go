@@ -18,6 +18,18 @@ import (
 //
 // Every method must return when its context is done: a deletion cancels an image pull,
 // and a shorter grace period cancels a Terminate in progress. [Pipeline] implements it.
+//
+// A Handler may have further methods, which must not block:
+//
+//	Forget(pod *v1.Pod)
+//	Progress(uid types.UID) Progress
+//	Reconcile(pod *v1.Pod)
+//
+// Forget is called once for each worker that is removed: after the pod has finished, or was
+// never started, and no source specifies it. If a source has added the pod again, Forget is
+// called before its next worker starts. Progress returns the progress of the call for the pod,
+// for [Workers.Snapshot]. Reconcile receives pods whose object has another status; see
+// [Loop.ReconcilePods]. Progress and Reconcile are called concurrently with the other methods.
 type Handler interface {
 	// Sync brings the pod closer to its spec. After an error it is called again with
 	// a delay, otherwise when something about the pod changed.
@@ -31,20 +43,14 @@ type Handler interface {
 	Cleanup(ctx context.Context, req SyncRequest) error
 }
 
-// A Forgetter is an optional interface of a Handler that keeps state for each pod. Forget
-// is called once for each worker that is removed: after the pod has finished, or was never
-// started, and no source specifies it. If a source has added the pod again, Forget is
-// called before its next worker starts.
-type Forgetter interface {
-	Forget(pod *v1.Pod)
-}
+// Optional interfaces of a Handler.
+type (
+	forgetter  interface{ Forget(pod *v1.Pod) }
+	progresser interface{ Progress(uid types.UID) Progress }
 
-// A ProgressReporter is an optional interface of a Handler. [Workers.Snapshot] includes
-// the progress of the call that is in progress for the pod. Progress is called at any time,
-// concurrently with the other methods, and must not block.
-type ProgressReporter interface {
-	Progress(uid types.UID) Progress
-}
+	// A reconciler compares the status in the object of a pod with the one that it computed.
+	reconciler interface{ Reconcile(pod *v1.Pod) }
+)
 
 // Progress describes a call of a [Handler] that has not returned.
 type Progress struct {

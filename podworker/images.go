@@ -11,9 +11,9 @@ import (
 // Images prevents the removal of images while the pods that use them are being started.
 // imagegc.Manager implements it.
 type Images interface {
-	// HoldPod prevents the removal of every image of the pod until release is
+	// AcquireImages prevents the removal of every image of the pod until release is
 	// called. It may block while one of them is being removed.
-	HoldPod(ctx context.Context, pod *v1.Pod) (release func(), err error)
+	AcquireImages(ctx context.Context, pod *v1.Pod) (release func(), err error)
 }
 
 // syncPod calls SyncPod while the images of the pod cannot be removed, so that none is
@@ -22,7 +22,7 @@ func (p *Pipeline) syncPod(ctx context.Context, req runtime.SyncRequest) (runtim
 	if p.cfg.Resources.Images == nil {
 		return p.cfg.Runtime.SyncPod(ctx, req)
 	}
-	release, err := p.cfg.Resources.Images.HoldPod(ctx, req.Pod)
+	release, err := p.cfg.Resources.Images.AcquireImages(ctx, req.Pod)
 	if err != nil {
 		return runtime.SyncResult{}, err
 	}

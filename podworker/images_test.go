@@ -14,7 +14,7 @@ import (
 
 type nodeImages struct{ *node }
 
-func (n nodeImages) HoldPod(context.Context, *v1.Pod) (release func(), err error) {
+func (n nodeImages) AcquireImages(context.Context, *v1.Pod) (release func(), err error) {
 	return func() { _ = n.ask("release images") }, n.ask("hold images")
 }
 

@@ -173,12 +173,20 @@ func TestCountsByKind(t *testing.T) { // met-1, pw-58
 		synctest.Wait()
 		w.Remove("c")
 		synctest.Wait()
-		assert.Equal(t, map[podworker.Count]int{
-			{State: podworker.Syncing, Config: "desired"}:               2,
-			{State: podworker.Syncing, Config: "desired", Static: true}: 1,
-			{State: podworker.Terminating, Config: "orphan"}:            1,
-			{State: podworker.Terminating, Config: "runtime_only"}:      1,
-		}, w.Counts())
+		type count struct {
+			State                   podworker.State
+			Orphan, Removed, Static bool
+		}
+		counts := map[count]int{}
+		for _, p := range w.States() {
+			counts[count{p.State, p.Pod == nil, p.Removed, p.Pod != nil && runtime.IsStatic(p.Pod)}]++
+		}
+		assert.Equal(t, map[count]int{
+			{State: podworker.Syncing}:                    2,
+			{State: podworker.Syncing, Static: true}:      1,
+			{State: podworker.Terminating, Removed: true}: 1,
+			{State: podworker.Terminating, Orphan: true}:  1,
+		}, counts)
 		stop()
 	})
 }

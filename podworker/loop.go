@@ -41,7 +41,7 @@ type LoopConfig struct {
 
 	// KeepDead is the number of terminated instances of each container of an existing
 	// pod to keep for logs and exit codes. Zero: 1, as in the kubelet; negative: all.
-	KeepDead int
+	MaxPerContainer int
 
 	// Node is the object of the event ContainerGCFailed, which is recorded by
 	// Config.Record of the Workers. Empty: it is not recorded.
@@ -54,20 +54,8 @@ type LoopConfig struct {
 	// discarded.
 	Logger *slog.Logger
 
-	// Hooks are called for observation.
-	Hooks LoopHooks
-}
-
-// LoopHooks are called synchronously on the goroutine on which the event occurs. They must
-// not block or call the Loop. Each may be nil.
-type LoopHooks struct {
-	// Orphan is called for each orphaned pod that is terminated
-	// (kubelet_orphaned_runtime_pods_total).
-	Orphan func(*runtime.Pod)
-
-	// Restarted is called for each pod that starts again because a source added it while
-	// it was terminating (kubelet_restarted_pods_total).
-	Restarted func(*v1.Pod)
+	// Hooks are called for observation: Orphan and Restarted.
+	Hooks Hooks
 }
 
 // A Loop maintains the set of desired pods and applies it to the Workers. It receives the pods
@@ -101,8 +89,8 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if cfg.GarbagePeriod == 0 {
 		cfg.GarbagePeriod = time.Minute
 	}
-	if cfg.KeepDead == 0 {
-		cfg.KeepDead = 1
+	if cfg.MaxPerContainer == 0 {
+		cfg.MaxPerContainer = 1
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -42,7 +42,7 @@ func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 	}
 	mirror := pod.DeepCopy()
 	mirror.Annotations = maps.Clone(pod.Annotations)
-	mirror.Annotations[runtime.ConfigMirrorAnnotation] = hash
+	mirror.Annotations[v1.MirrorPodAnnotationKey] = hash
 	node.APIVersion, node.Kind, node.Controller = "v1", "Node", new(true)
 	mirror.OwnerReferences = []metav1.OwnerReference{node}
 	return mirror, nil
@@ -52,7 +52,7 @@ func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 // earlier manifest of the same name.
 func mirrorMatches(pod, mirror *v1.Pod) bool {
 	return pod.Name == mirror.Name && pod.Namespace == mirror.Namespace &&
-		mirror.Annotations[runtime.ConfigMirrorAnnotation] == pod.Annotations[runtime.ConfigHashAnnotation]
+		mirror.Annotations[v1.MirrorPodAnnotationKey] == pod.Annotations[runtime.ConfigHashAnnotation]
 }
 
 // A mirrorPlan is what has to be done for a mirror pod.

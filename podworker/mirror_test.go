@@ -17,10 +17,10 @@ func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
 	pod := staticPod("s1", "web")
 	mirror, err := MirrorPod(pod, metav1.OwnerReference{Name: "kitchen", UID: "node-uid"})
 	require.NoError(t, err)
-	assert.Equal(t, "hash-s1", mirror.Annotations[runtime.ConfigMirrorAnnotation])
+	assert.Equal(t, "hash-s1", mirror.Annotations[v1.MirrorPodAnnotationKey])
 	assert.Equal(t, "hash-s1", mirror.Annotations[runtime.ConfigHashAnnotation])
 	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "kitchen", UID: "node-uid", Controller: new(true)}}, mirror.OwnerReferences)
-	assert.NotContains(t, pod.Annotations, runtime.ConfigMirrorAnnotation, "the static pod is not touched")
+	assert.NotContains(t, pod.Annotations, v1.MirrorPodAnnotationKey, "the static pod is not touched")
 	assert.True(t, mirrorMatches(pod, mirror), "mir-4")
 
 	_, err = MirrorPod(pod, metav1.OwnerReference{Name: "kitchen"})
@@ -61,7 +61,7 @@ func (a *apiServer) Node() (metav1.OwnerReference, bool) {
 }
 
 func (a *apiServer) CreateMirror(_ context.Context, pod *v1.Pod) error {
-	a.asked = append(a.asked, "create "+pod.Annotations[runtime.ConfigMirrorAnnotation])
+	a.asked = append(a.asked, "create "+pod.Annotations[v1.MirrorPodAnnotationKey])
 	return a.fail
 }
 

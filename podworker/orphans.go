@@ -30,7 +30,7 @@ func (l *Loop) runSweeps(ctx context.Context) {
 // a source has added meanwhile. It only examines pods that have finished or changed since the
 // last time.
 func (l *Loop) settle() {
-	forgetter, _ := l.cfg.Workers.cfg.Handler.(Forgetter)
+	f, _ := l.cfg.Workers.cfg.Handler.(forgetter)
 	for _, uid := range l.cfg.Workers.takeSettled() {
 		pod, forgotten := l.cfg.Workers.forgetSettled(uid, l.isDesired(uid))
 		if !forgotten {
@@ -40,8 +40,8 @@ func (l *Loop) settle() {
 			continue
 		}
 		signal(l.garbage)
-		if pod != nil && forgetter != nil {
-			forgetter.Forget(pod)
+		if pod != nil && f != nil {
+			f.Forget(pod)
 		}
 		l.restart(uid)
 	}

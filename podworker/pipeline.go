@@ -16,11 +16,18 @@ import (
 
 // A Reporter computes and delivers the statuses of pods. status.Manager implements it. Its
 // methods must not block.
+//
+// If it has the method
+//
+//	Reconcile(pod *v1.Pod)
+//
+// then it is called with pods whose object has another status than before; see
+// [Loop.ReconcilePods].
 type Reporter interface {
 	// Report computes and returns the pod's status. observed is what the runtime
 	// reported, nil if nothing; starts has the reasons why containers do not start, by
 	// name; termination is the agent's own reason to terminate the pod.
-	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, termination runtime.Termination) v1.PodStatus
+	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, termination runtime.Termination) v1.PodStatus
 
 	// Finish reports that the pod has terminated and was cleaned up, so its object may be
 	// deleted.
@@ -131,8 +138,8 @@ type PipelineConfig struct {
 	// logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks are called for observation.
-	Hooks PipelineHooks
+	// Hooks are called for observation: Rejected and Stepped.
+	Hooks Hooks
 }
 
 // A Pipeline is the [Handler] that applies the subsystems of a node to a pod, in the
@@ -143,10 +150,10 @@ type Pipeline struct {
 
 	// mu guards the fields below.
 	mu       sync.Mutex
-	starts   map[types.UID]map[string]runtime.Waiting // why containers do not start
-	resizes  map[types.UID]time.Time                  // when the pod was last reinspected after a resize
-	deferred map[types.UID]time.Time                  // since when the admission of the pod is deferred
-	steps    map[types.UID]activeStep                 // of the calls in progress
+	starts   map[types.UID]map[string]v1.ContainerStateWaiting // why containers do not start
+	resizes  map[types.UID]time.Time                           // when the pod was last reinspected after a resize
+	deferred map[types.UID]time.Time                           // since when the admission of the pod is deferred
+	steps    map[types.UID]activeStep                          // of the calls in progress
 
 	// callLock guards calls, also during a report for one of them: a channel of
 	// capacity 1, because a Reporter may block in tests with virtual time.
@@ -179,7 +186,7 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	}
 	return &Pipeline{
 		cfg:      cfg,
-		starts:   map[types.UID]map[string]runtime.Waiting{},
+		starts:   map[types.UID]map[string]v1.ContainerStateWaiting{},
 		resizes:  map[types.UID]time.Time{},
 		deferred: map[types.UID]time.Time{},
 		steps:    map[types.UID]activeStep{},
@@ -354,7 +361,7 @@ func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
 	return nil
 }
 
-// Forget implements [Forgetter].
+// Forget is an optional method of [Handler]. It releases the state of a pod whose worker was removed.
 func (p *Pipeline) Forget(pod *v1.Pod) {
 	if p.cfg.Resources.Objects != nil {
 		p.cfg.Resources.Objects.Unregister(pod.UID) // Cleanup may not have been called
@@ -392,7 +399,7 @@ func (p *Pipeline) forget(uid types.UID) {
 
 type noReporter struct{}
 
-func (noReporter) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Termination) v1.PodStatus {
+func (noReporter) Report(*v1.Pod, *runtime.PodStatus, map[string]v1.ContainerStateWaiting, runtime.Termination) v1.PodStatus {
 	return v1.PodStatus{}
 }
 func (noReporter) Finish(*v1.Pod) {}

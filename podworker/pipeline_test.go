@@ -25,7 +25,7 @@ type node struct {
 	fail   map[string]error
 	phase  v1.PodPhase
 	start  *metav1.Time
-	starts map[string]runtime.Waiting
+	starts map[string]v1.ContainerStateWaiting
 	ends   []runtime.Termination
 	events []string
 	result runtime.SyncResult
@@ -40,7 +40,7 @@ func (n *node) ask(what string) error {
 	return n.fail[what]
 }
 
-func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	_ = n.ask("report")
 	n.starts, n.ends = starts, append(n.ends, end)
 	phase := n.phase
@@ -248,7 +248,7 @@ func TestAFailedStartIsReportedAtOnce(t *testing.T) {
 	require.EqualError(t, err, `failed to "StartContainer" for "web" with ErrImagePull: "no such image"`)
 	assert.Equal(t, until, next.RetryAt)
 	assert.Equal(t, "report", n.asked[len(n.asked)-2], "again, after the sync")
-	assert.Equal(t, map[string]runtime.Waiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, n.starts)
+	assert.Equal(t, map[string]v1.ContainerStateWaiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, n.starts)
 
 	p.Forget(pod)
 	_, _ = p.Sync(t.Context(), firstWork(pod))

@@ -20,7 +20,7 @@ func staticPod(uid, name string) *v1.Pod {
 }
 
 func mirrorPod(uid, name, hash string) *v1.Pod {
-	return namedPod(uid, name, map[string]string{runtime.ConfigSourceAnnotation: "api", runtime.ConfigMirrorAnnotation: hash})
+	return namedPod(uid, name, map[string]string{runtime.ConfigSourceAnnotation: "api", v1.MirrorPodAnnotationKey: hash})
 }
 
 func TestPodSetKeepsMirrorsApart(t *testing.T) {

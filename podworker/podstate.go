@@ -8,8 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Forget removes the worker of a finished pod and reports whether it did. restart is set if
@@ -98,9 +96,15 @@ func (w *Workers) terminating(fullName string) bool {
 
 // A PodState is the state of a pod with its spec.
 type PodState struct {
-	UID   types.UID
-	Pod   *v1.Pod // nil for an orphan; shared, must not be changed
+	UID types.UID
+
+	// Pod is nil if no source ever specified the pod and only the runtime reports it. It
+	// is shared and must not be changed.
+	Pod   *v1.Pod
 	State State
+
+	// Removed: no source specifies the pod any more.
+	Removed bool
 }
 
 // States returns the state of every pod that has a worker, by UID.
@@ -109,38 +113,8 @@ func (w *Workers) States() []PodState {
 	defer w.mu.Unlock()
 	states := make([]PodState, 0, len(w.pods))
 	for uid, p := range w.pods {
-		states = append(states, PodState{UID: uid, Pod: p.lifecycle.pod, State: p.lifecycle.state})
+		states = append(states, PodState{UID: uid, Pod: p.lifecycle.pod, State: p.lifecycle.state, Removed: p.lifecycle.removed})
 	}
 	slices.SortFunc(states, func(a, b PodState) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	return states
-}
-
-// A Count is a label set of kubelet_working_pods.
-type Count struct {
-	State State
-
-	// Config is "desired", "orphan" (no source specifies the pod any more) or
-	// "runtime_only" (no source ever specified it).
-	Config string
-
-	Static bool
-}
-
-// Counts returns the number of pods for each label set that occurs.
-func (w *Workers) Counts() map[Count]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	counts := map[Count]int{}
-	for _, p := range w.pods {
-		c := Count{State: p.lifecycle.state, Config: "desired"}
-		switch {
-		case p.lifecycle.orphan != nil:
-			c.Config = "runtime_only"
-		case p.lifecycle.removed:
-			c.Config = "orphan"
-		}
-		c.Static = p.lifecycle.pod != nil && runtime.IsStatic(p.lifecycle.pod)
-		counts[c]++
-	}
-	return counts
 }

@@ -28,7 +28,7 @@ type teller struct {
 	ends chan runtime.Termination
 }
 
-func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	r.ends <- end
 	return v1.PodStatus{}
 }

@@ -6,17 +6,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Reconciler is an optional interface of a Handler and of a [Reporter] that compares the
-// status in a pod's object, pod.Status, with the one that it computed. Reconcile is called
-// at any time, concurrently with the other methods, and must not block.
-type Reconciler interface {
-	Reconcile(pod *v1.Pod)
-}
-
 // ReconcilePods takes pods whose object has another status and is otherwise unchanged
-// (podsource.Reconciler). Usually this is the status that this node wrote, so the pods do
+// (podsource.Sink). Usually this is the status that this node wrote, so the pods do
 // not become due, except one whose readiness gates have changed, and one whose phase another
-// writer has set to a terminal one. The Handler is notified if it is a Reconciler; a change of
+// writer has set to a terminal one. The Handler is notified if it has the method Reconcile; a change of
 // a mirror pod is reported as one of its static pod.
 func (l *Loop) ReconcilePods(pods []*v1.Pod) {
 	l.mu.Lock()
@@ -52,15 +45,15 @@ func (w *Workers) UpdateStatus(pod *v1.Pod) {
 }
 
 func (w *Workers) reconcile(pod *v1.Pod) {
-	if r, ok := w.cfg.Handler.(Reconciler); ok {
+	if r, ok := w.cfg.Handler.(reconciler); ok {
 		r.Reconcile(pod)
 	}
 }
 
-// Reconcile implements [Reconciler]. It notifies PipelineConfig.Status if that is a
-// Reconciler.
+// Reconcile is an optional method of [Handler]. It calls PipelineConfig.Status, if that has the
+// method Reconcile.
 func (p *Pipeline) Reconcile(pod *v1.Pod) {
-	if r, ok := p.cfg.Status.(Reconciler); ok {
+	if r, ok := p.cfg.Status.(reconciler); ok {
 		r.Reconcile(p.allocated(pod))
 	}
 }

@@ -95,7 +95,7 @@ func TestPastDeadline(t *testing.T) {
 func TestStartErrorsFollowTheLastStart(t *testing.T) {
 	fail := runtime.Action{Kind: runtime.StartContainer, Target: "web", Err: errors.New("x"), Reason: "ErrImagePull", Message: "no such image"}
 	known := startErrors(nil, []runtime.Action{fail})
-	assert.Equal(t, map[string]runtime.Waiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, known)
+	assert.Equal(t, map[string]v1.ContainerStateWaiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, known)
 
 	same := startErrors(known, []runtime.Action{{Kind: runtime.KillContainer, Target: "web"}})
 	assert.Equal(t, known, same, "only starts count (sl-61)")

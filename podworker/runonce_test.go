@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/runonce/runoncetest"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -24,10 +25,7 @@ func newIdleWorkers(t *testing.T) *podworker.Workers {
 func TestALoopRunsOnce(t *testing.T) {
 	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: newIdleWorkers(t)})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, loop.Run(ctx))
-	assert.ErrorContains(t, loop.Run(t.Context()), "was called before")
+	runoncetest.Check(t, "podworker: Loop", loop.Run)
 }
 
 func TestALoopNeedsWorkersThatDidNotRun(t *testing.T) {

@@ -76,7 +76,7 @@ const (
 // block.
 func (w *Workers) Snapshot(uid types.UID) (Snapshot, bool) {
 	s, inCall, ok := w.snapshot(uid)
-	if h, reports := w.cfg.Handler.(ProgressReporter); reports && inCall {
+	if h, reports := w.cfg.Handler.(progresser); reports && inCall {
 		if p := h.Progress(uid); p.Step != "" {
 			s.Step, s.StepSince = p.Step, p.Since
 			if p.Err != "" {

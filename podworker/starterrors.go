@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -30,7 +31,7 @@ func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) boo
 
 // startErrors returns a copy of before with the results of the starts in actions: a success
 // removes the container, a failure sets its reason, and a canceled start changes nothing.
-func startErrors(before map[string]runtime.Waiting, actions []runtime.Action) map[string]runtime.Waiting {
+func startErrors(before map[string]v1.ContainerStateWaiting, actions []runtime.Action) map[string]v1.ContainerStateWaiting {
 	after := maps.Clone(before)
 	for _, a := range actions {
 		if a.Kind != runtime.StartContainer && a.Kind != runtime.InitContainer {
@@ -41,9 +42,9 @@ func startErrors(before map[string]runtime.Waiting, actions []runtime.Action) ma
 			delete(after, a.Target)
 		case !errors.Is(a.Err, context.Canceled):
 			if after == nil {
-				after = map[string]runtime.Waiting{}
+				after = map[string]v1.ContainerStateWaiting{}
 			}
-			after[a.Target] = runtime.Waiting{Reason: a.Reason, Message: a.Message}
+			after[a.Target] = v1.ContainerStateWaiting{Reason: a.Reason, Message: a.Message}
 		}
 	}
 	return after

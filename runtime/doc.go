@@ -27,7 +27,7 @@
 //
 // # Implementing a Runtime
 //
-// The comments on [Lister] and [Syncer] are the contract. runtimetest.TestRuntime checks it against
+// The comments on [Runtime] and [Lister] are the contract. runtimetest.TestRuntime checks it against
 // an implementation and names each requirement that is not met; docs/conformance.md lists the
 // checks.
 //

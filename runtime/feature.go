@@ -42,12 +42,12 @@ type HandlerFeatures struct {
 	UserNamespaces bool
 }
 
-// A CgroupDriver manages the cgroups of containers.
+// A CgroupDriver manages the cgroups of containers. Empty means that it is unknown and must be
+// configured in the agent.
 type CgroupDriver string
 
-// The cgroup drivers. If it is unknown, it must be configured in the agent.
+// The cgroup drivers.
 const (
-	CgroupDriverUnknown  CgroupDriver = ""
 	CgroupDriverSystemd  CgroupDriver = "systemd"
 	CgroupDriverCgroupfs CgroupDriver = "cgroupfs"
 )
@@ -56,7 +56,7 @@ const (
 // unknown.
 type CgroupDriverReporter interface {
 	// CgroupDriver queries the runtime. If the runtime is too old to report its driver, it
-	// returns CgroupDriverUnknown and no error; the configuration of the agent applies then,
+	// returns "" and no error; the configuration of the agent applies then,
 	// as in the kubelet.
 	CgroupDriver(ctx context.Context) (CgroupDriver, error)
 }

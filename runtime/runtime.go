@@ -8,20 +8,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Runtime runs pods.
+// A Runtime runs pods. For one pod, the caller must not make concurrent calls of SyncPod and KillPod
+// and must not call SyncPod after KillPod; calls for different pods may be concurrent.
 //
 // Kubelet-grade semantics over container-level runtimes come from runtime/cri.
 // runtimetest.TestRuntime checks that an implementation conforms.
 type Runtime interface {
 	Lister
-	Syncer
+
+	// SyncPod takes one step towards req.Pod and returns. A step consists of all actions
+	// that need not wait for a container: it creates the sandbox and starts the first init container; the
+	// second is started by a later call, after the first has been observed to exit.
+	//
+	// It is idempotent: if nothing has changed it does nothing, and a container that runs as
+	// specified is not changed. It must never start a second instance of a running container,
+	// also if an earlier call was canceled, timed out or lost its response.
+	//
+	// The error joins the errors of the result's actions; the result is valid in any case. When
+	// ctx is done SyncPod stops early and returns ctx's error; the next inspection observes
+	// what it had started.
+	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
+
+	// KillPod stops every container of the pod (TERM, the grace period, KILL) and its sandboxes.
+	// It returns nil only when nothing of the pod runs, which includes pods that do not exist.
+	// Terminated containers are kept, so that their exit codes can be read.
+	//
+	// When ctx is done it returns ctx's error immediately; the caller may call again with a shorter
+	// grace period, which then applies.
+	KillPod(ctx context.Context, req KillRequest) error
 }
 
 // A Lister observes pods. It changes nothing and is safe for concurrent use. Results come from the
 // runtime, not from a record of earlier calls, so that they survive a restart of the caller. Its
 // methods return when ctx is done, even if the runtime does not respond.
 type Lister interface {
-	// Pods lists every pod of which the runtime has a sandbox or a container, running or not,
+	// Pods lists every pod that has a sandbox or a container in the runtime, running or not,
 	// created by this process or an earlier one. It is called up to once per second and must
 	// not need a call per container, unlike PodStatus.
 	//
@@ -35,31 +56,6 @@ type Lister interface {
 	// Objects that are removed during the inspection are omitted; any other failure is
 	// returned. ObservedAt is taken before the first read. The caller owns the result.
 	PodStatus(ctx context.Context, uid types.UID) (*PodStatus, error)
-}
-
-// A Syncer changes pods. For one pod, the caller must not make concurrent calls and must not call
-// SyncPod after KillPod; calls for different pods may be concurrent.
-type Syncer interface {
-	// SyncPod takes one step towards req.Pod and returns. A step is what can be done without
-	// waiting for a container: it creates the sandbox and starts the first init container; the
-	// second is started by a later call, after the first has been observed to exit.
-	//
-	// It is idempotent: if nothing has changed it does nothing, and a container that runs as
-	// specified is left alone. It must never start a second instance of a running container,
-	// also if an earlier call was canceled, timed out or lost its response.
-	//
-	// The error joins the errors of the result's actions; the result is valid in any case. When
-	// ctx is done SyncPod stops early and returns ctx's error; the next inspection observes
-	// what it had started.
-	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
-
-	// KillPod stops every container of the pod (TERM, the grace period, KILL) and its sandboxes.
-	// It returns nil only when nothing of the pod runs, which includes pods that do not exist.
-	// Terminated containers are kept, so that their exit codes can be read.
-	//
-	// When ctx is done it returns ctx's error at once; the caller may call again with a shorter
-	// grace period, which then applies.
-	KillPod(ctx context.Context, req KillRequest) error
 }
 
 // A SyncRequest is the desired state of a pod.
@@ -120,7 +116,7 @@ type KillRequest struct {
 	GracePeriodSeconds *int64
 }
 
-// A SyncResult is what one SyncPod did.
+// A SyncResult is the result of one SyncPod.
 type SyncResult struct {
 	// Actions are the attempted actions, in order. Empty if nothing had to be done.
 	Actions []Action
@@ -158,12 +154,6 @@ type Action struct {
 	// Reason and Message describe Err as the Kubernetes API does: the Reason of a failed
 	// StartContainer is the waiting reason of its container (CrashLoopBackOff, ErrImagePull,
 	// CreateContainerError …).
-	Reason  string
-	Message string
-}
-
-// Waiting is why a container that should run does not, as in v1.ContainerStateWaiting.
-type Waiting struct {
 	Reason  string
 	Message string
 }

@@ -2,8 +2,10 @@ package runtime
 
 import v1 "k8s.io/api/core/v1"
 
-// Annotations that identify static pods and their mirror pods. All but ConfigMirrorAnnotation are set
-// on the node only and do not occur in the API server.
+// Annotations that a source sets on pods. They are set on the node only and do not occur in the API
+// server. The API server's copy of a static pod, its mirror pod, has the annotation
+// v1.MirrorPodAnnotationKey, whose value is the ConfigHashAnnotation of the static pod; a mirror pod
+// with another value is outdated.
 const (
 	// ConfigSourceAnnotation is the name of the source that specifies the pod.
 	ConfigSourceAnnotation = "kubernetes.io/config.source"
@@ -14,10 +16,6 @@ const (
 
 	// ConfigHashAnnotation is the hash of a static pod's manifest, node and origin.
 	ConfigHashAnnotation = "kubernetes.io/config.hash"
-
-	// ConfigMirrorAnnotation marks the API server's copy of a static pod. Its value is the
-	// ConfigHashAnnotation of the static pod; with another one the mirror is outdated.
-	ConfigMirrorAnnotation = v1.MirrorPodAnnotationKey
 )
 
 // apiSource is podsource.APISource.
@@ -32,7 +30,7 @@ func IsStatic(pod *v1.Pod) bool {
 
 // IsMirror reports whether pod is an API server's copy of a static pod.
 func IsMirror(pod *v1.Pod) bool {
-	_, ok := pod.Annotations[ConfigMirrorAnnotation]
+	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
 	return ok
 }
 

@@ -34,7 +34,7 @@ type pacedReporter struct {
 	pace pace
 }
 
-func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	r.pace("Report", pod.UID)
 	return r.Reporter.Report(pod, observed, starts, end)
 }
@@ -49,10 +49,10 @@ func (r pacedReporter) Forget(pod *v1.Pod) {
 	r.Reporter.Forget(pod)
 }
 
-// Reconcile implements podworker.Reconciler. It takes no moment: the Loop calls it
+// Reconcile is the optional method of a podworker.Reporter. It takes no moment: the Loop calls it
 // with a lock held.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
-	if next, ok := r.Reporter.(podworker.Reconciler); ok {
+	if next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) }); ok {
 		next.Reconcile(pod)
 	}
 }
@@ -114,10 +114,7 @@ func (s pacedSink) SourceSynced(source string) {
 	s.Sink.SourceSynced(source)
 }
 
-// ReconcilePods implements podsource.Reconciler.
 func (s pacedSink) ReconcilePods(pods []*v1.Pod) {
-	if next, ok := s.Sink.(podsource.Reconciler); ok {
-		s.pace("ReconcilePods", pods[0].UID)
-		next.ReconcilePods(pods)
-	}
+	s.pace("ReconcilePods", pods[0].UID)
+	s.Sink.ReconcilePods(pods)
 }

@@ -73,7 +73,7 @@ func computeConditions(f conditionFacts) []v1.PodCondition {
 	}
 	for _, c := range f.Resize {
 		if c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress {
-			all = append(all, f.dated(c))
+			all = append(all, f.withTransitionTime(c))
 		}
 	}
 	if c := disrupted(&f); c != nil {
@@ -81,7 +81,7 @@ func computeConditions(f conditionFacts) []v1.PodCondition {
 	}
 	for _, c := range own {
 		c.ObservedGeneration = f.Status.ObservedGeneration
-		all = append(all, f.dated(c))
+		all = append(all, f.withTransitionTime(c))
 	}
 	return all
 }
@@ -95,10 +95,10 @@ func disrupted(f *conditionFacts) *v1.PodCondition {
 	switch {
 	case theirs != nil && Terminal(f.Pod.Status.Phase):
 		return theirs
-	case was != nil && disruptedHere(was):
+	case was != nil && ownDisruption(was):
 		return was
 	case f.Disruption != "":
-		return new(f.dated(v1.PodCondition{
+		return new(f.withTransitionTime(v1.PodCondition{
 			Type: v1.DisruptionTarget, Status: v1.ConditionTrue, ObservedGeneration: f.Status.ObservedGeneration,
 			Reason: v1.PodReasonTerminationByKubelet, Message: f.Disruption,
 		}))
@@ -108,12 +108,12 @@ func disrupted(f *conditionFacts) *v1.PodCondition {
 }
 
 // disruptedHere reports whether it is the node that said this disruption.
-func disruptedHere(c *v1.PodCondition) bool {
+func ownDisruption(c *v1.PodCondition) bool {
 	return c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonTerminationByKubelet
 }
 
 // dated returns c with the time since when it has its status (st-51).
-func (f *conditionFacts) dated(c v1.PodCondition) v1.PodCondition {
+func (f *conditionFacts) withTransitionTime(c v1.PodCondition) v1.PodCondition {
 	c.LastTransitionTime = seconds(f.Now)
 	if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
 		c.LastTransitionTime = was.LastTransitionTime
@@ -168,14 +168,14 @@ func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	if s.Phase == v1.PodSucceeded && len(unknown) == 0 {
 		return not("PodCompleted", "")
 	}
-	if why := shortcomings(unknown, "unready", unready); why != "" {
+	if why := unmetMessage(unknown, "unready", unready); why != "" {
 		return not("ContainersNotReady", why)
 	}
 	return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
 }
 
 // shortcomings names the containers that keep a condition from being True.
-func shortcomings(unknown []string, word string, others []string) string {
+func unmetMessage(unknown []string, word string, others []string) string {
 	var parts []string
 	if len(unknown) > 0 {
 		parts = append(parts, fmt.Sprintf("containers with unknown status: %s", unknown))
@@ -235,7 +235,7 @@ func initialized(f *conditionFacts) v1.PodCondition {
 	case anyStarted(s.ContainerStatuses):
 	case len(unknown)+len(incomplete) > 0:
 		c.Status, c.Reason = v1.ConditionFalse, "ContainersNotInitialized"
-		c.Message = shortcomings(unknown, "incomplete", incomplete)
+		c.Message = unmetMessage(unknown, "incomplete", incomplete)
 	}
 	return c
 }

@@ -26,18 +26,18 @@ const (
 // Instances of containers that the spec does not have are ignored.
 func containerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
 	spec, prev := &f.Pod.Spec, f.previous()
-	if f.turnedAway(prev) {
+	if f.rejectedBeforeStart(prev) {
 		return slices.Clone(prev.InitContainerStatuses), slices.Clone(prev.ContainerStatuses), slices.Clone(prev.EphemeralContainerStatuses)
 	}
 	for i := range spec.InitContainers {
-		init = append(init, one(&f, &spec.InitContainers[i], kindInit, find(prev.InitContainerStatuses, spec.InitContainers[i].Name)))
+		init = append(init, containerStatus(&f, &spec.InitContainers[i], kindInit, find(prev.InitContainerStatuses, spec.InitContainers[i].Name)))
 	}
 	for i := range spec.Containers {
-		regular = append(regular, one(&f, &spec.Containers[i], kindRegular, find(prev.ContainerStatuses, spec.Containers[i].Name)))
+		regular = append(regular, containerStatus(&f, &spec.Containers[i], kindRegular, find(prev.ContainerStatuses, spec.Containers[i].Name)))
 	}
 	for i := range spec.EphemeralContainers {
 		c := v1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
-		ephemeral = append(ephemeral, one(&f, &c, kindEphemeral, find(prev.EphemeralContainerStatuses, c.Name)))
+		ephemeral = append(ephemeral, containerStatus(&f, &c, kindEphemeral, find(prev.EphemeralContainerStatuses, c.Name)))
 	}
 	byName := func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(regular, byName)
@@ -48,7 +48,7 @@ func containerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) 
 // turnedAway reports whether a pod has failed before any container of it was spoken
 // of, or before anyone looked: there are none to speak of then, beyond those that were
 // spoken of already (sl-18).
-func (f *Facts) turnedAway(prev *v1.PodStatus) bool {
+func (f *Facts) rejectedBeforeStart(prev *v1.PodStatus) bool {
 	if f.Observed == nil {
 		return f.Termination.Failed
 	}
@@ -67,24 +67,24 @@ const (
 
 // one returns the status of one container: what the runtime shows of its
 // instances, held against old, which is what was said before (nil: nothing).
-func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.ContainerStatus {
+func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.ContainerStatus {
 	s := base(f.Pod, c, old)
 	if f.Observed == nil {
 		if old != nil {
 			s = *old
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
-		show(&s, now, before, old)
+		applyInstance(&s, now, before, old)
 		s.AllocatedResources, s.Resources = resources(c, now, k)
-	} else if old != nil && k != kindEphemeral && startsOver(f, old) {
-		removed(&s, old)
+	} else if old != nil && k != kindEphemeral && removedByRestartAll(f, old) {
+		applyRestartAll(&s, old)
 	} else if old != nil {
-		vanished(&s, f.Pod, old)
+		applyMissing(&s, f.Pod, old)
 	}
 	if k == kindInit && !podspec.IsSidecar(c) && s.State.Waiting != nil && f.Observed != nil {
-		presumeDone(&s, f)
+		presumeCompleted(&s, f)
 	}
-	explain(&s, f, c, k)
+	applyWaiting(&s, f, c, k)
 	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
 	if f.DeviceHealth != nil {
 		s.AllocatedResourcesStatus = f.DeviceHealth[c.Name]
@@ -142,7 +142,7 @@ func instances(observed *runtime.PodStatus, name string) (now, before *runtime.C
 
 // show fills in the status of a container that has instances (st-3 … st-5,
 // st-16).
-func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
+func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
 	s.ContainerID = now.ID
 	s.RestartCount = max(s.RestartCount, now.RestartCount)
 	if now.Image != "" {
@@ -179,7 +179,7 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 		case said != nil:
 			s.State = v1.ContainerState{Terminated: said}
 		case old != nil && old.State.Running != nil:
-			s.State = v1.ContainerState{Terminated: lost(now.ID, lostAtTermination)}
+			s.State = v1.ContainerState{Terminated: lostExit(now.ID, lostAtTermination)}
 			s.RestartCount = max(s.RestartCount, old.RestartCount+1)
 		default:
 			s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
@@ -240,17 +240,17 @@ func reportedExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminat
 }
 
 // lost is the end of a container that nobody saw.
-func lost(id, message string) *v1.ContainerStateTerminated {
+func lostExit(id, message string) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{ExitCode: exitLost, Reason: reasonUnknown, Message: message, ContainerID: id}
 }
 
 // vanished fills in the status of a container that the runtime no longer
 // holds any instance of (st-6, st-7).
-func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
+func applyMissing(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 	if old.State.Running == nil || old.LastTerminationState.Terminated != nil {
 		return
 	}
-	s.LastTerminationState = v1.ContainerState{Terminated: lost(old.ContainerID, lostAtDeletion)}
+	s.LastTerminationState = v1.ContainerState{Terminated: lostExit(old.ContainerID, lostAtDeletion)}
 	if pod.DeletionTimestamp == nil {
 		s.RestartCount = old.RestartCount + 1
 	}
@@ -261,8 +261,8 @@ func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 // don't count: in a new one the init containers run anew. Neither is one
 // done that somebody tried to start and could not, or that was removed because
 // the pod starts over.
-func presumeDone(s *v1.ContainerStatus, f *Facts) {
-	if _, tried := f.Waiting[s.Name]; tried || taken(s) || trigger(f.Pod, f.Observed) {
+func presumeCompleted(s *v1.ContainerStatus, f *Facts) {
+	if _, tried := f.Waiting[s.Name]; tried || removedForRestart(s) || restartAllTriggered(f.Pod, f.Observed) {
 		return
 	}
 	if now, _ := instances(f.Observed, s.Name); now != nil {
@@ -285,7 +285,7 @@ func presumeDone(s *v1.ContainerStatus, f *Facts) {
 
 // explain says why a container that should run does not, if that is known
 // (st-9 … st-11). Its exit then moves to its last state.
-func explain(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
+func applyWaiting(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
 	why, ok := f.Waiting[c.Name]
 	if !ok || s.State.Running != nil || f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil {
 		return

@@ -39,7 +39,7 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 	deleted.DeletionTimestamp = new(metav1.NewTime(t0))
 	lostCount := runningC("a", 1)
 	lostCount.RestartCount = 0
-	loop := map[string]runtime.Waiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s"}}
+	loop := map[string]v1.ContainerStateWaiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s"}}
 
 	for name, tc := range map[string]struct {
 		facts status.Facts
@@ -98,7 +98,7 @@ func TestInitContainerStatuses(t *testing.T) {
 	side := withSidecar(podOf(v1.RestartPolicyAlways, "a"), "i")
 	newSandbox := seen(exitedC("a", 0, 1))
 	newSandbox.Sandboxes = append([]runtime.SandboxStatus{{ID: "x://new", State: runtime.SandboxReady, Attempt: 1}}, newSandbox.Sandboxes...)
-	starts := map[string]runtime.Waiting{"i": {Reason: "ErrImagePull"}}
+	starts := map[string]v1.ContainerStateWaiting{"i": {Reason: "ErrImagePull"}}
 
 	for name, tc := range map[string]struct {
 		facts status.Facts

@@ -28,7 +28,7 @@ func (m *Manager) Run(ctx context.Context) error {
 // Calls that ctx interrupts stay outstanding, and Run, if it runs, repeats them.
 func (m *Manager) Flush(ctx context.Context) error {
 	m.mu.Lock()
-	m.queue.hurry()
+	m.queue.expedite()
 	m.mu.Unlock()
 	m.drive(ctx, true)
 
@@ -78,13 +78,13 @@ func (m *Manager) drive(ctx context.Context, drain bool) {
 
 // A call is one call of the sink.
 type call struct {
-	e       *entry
-	pod     *v1.Pod
-	deleted bool         // DeletePod, else UpdatePodStatus
-	again   bool         // corrects an overwritten status (rule st-71)
-	status  v1.PodStatus // to deliver
-	version uint64
-	since   time.Time
+	e          *entry
+	pod        *v1.Pod
+	deleted    bool         // DeletePod, else UpdatePodStatus
+	correction bool         // corrects an overwritten status (rule st-71)
+	status     v1.PodStatus // to deliver
+	version    uint64
+	since      time.Time
 }
 
 // take returns the next call to make, or nil and the events that make one due.
@@ -97,7 +97,7 @@ func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <
 				m.inFlight++
 				return e.call(), 0, time.Time{}, nil
 			}
-			e.spot = idle // the overwritten status has been restored
+			e.state = idle // the overwritten status has been restored
 			m.pushLocked(e)
 		}
 		retryAt = m.queue.retryAt()
@@ -116,13 +116,13 @@ func (e *entry) call() *call {
 		c.deleted = true
 		return c
 	}
-	c.status, c.again = e.desired(), e.version == e.sent
+	c.status, c.correction = e.desired(), e.version == e.sent
 	return c
 }
 
 // due reports whether a call for the entry is pending.
 func (e *entry) due() bool {
-	return e.version > e.sent || !e.deleted && (e.gone || e.finished && e.pod.DeletionTimestamp != nil)
+	return e.version > e.sent || !e.deleted && (e.forgotten || e.finished && e.pod.DeletionTimestamp != nil)
 }
 
 // deliver makes a call and records its result.
@@ -140,8 +140,8 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 			"pod", c.pod.Namespace+"/"+c.pod.Name, "podUID", c.pod.UID, "delete", c.deleted, "err", err)
 	}
 	if m.cfg.Hooks.Delivered != nil {
-		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Again: c.again, Err: err}
-		if !c.deleted && !c.again {
+		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Correction: c.correction, Err: err}
+		if !c.deleted && !c.correction {
 			info.Latency = now.Sub(c.since)
 		}
 		m.cfg.Hooks.Delivered(info)
@@ -156,7 +156,7 @@ func (m *Manager) returned(c *call, err error, cut bool, now time.Time) {
 	defer m.wakeLocked()
 	e := c.e
 	m.inFlight--
-	e.spot = idle
+	e.state = idle
 	e.lastErr = err
 	switch {
 	case err != nil:
@@ -203,14 +203,14 @@ func (m *Manager) pushLocked(e *entry) {
 	if m.pods[e.pod.UID] != e {
 		return // behind an older incarnation
 	}
-	if e.spot == idle && e.recorded != nil && !e.due() && !e.deleted {
+	if e.state == idle && e.recorded != nil && !e.due() && !e.deleted {
 		now := time.Now()
 		if e.compare(now); e.overwritten {
 			m.queue.delay(e, now.Add(m.correctIn(e.corrections)))
 			m.wakeLocked()
 		}
 	}
-	switch e.spot {
+	switch e.state {
 	case delayed:
 		if e.failures > 0 || !e.due() {
 			if e.recorded != nil && e.failures == 0 {
@@ -231,7 +231,7 @@ func (m *Manager) pushLocked(e *entry) {
 	default:
 		return
 	}
-	if !e.gone {
+	if !e.forgotten {
 		return
 	}
 	if e.next == nil {

@@ -45,19 +45,19 @@ func (m *Manager) Delivery(uid types.UID) (Delivery, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[uid] // the oldest incarnation; newer ones are delivered after it
-	if e == nil || e.version == 0 && !e.gone {
+	if e == nil || e.version == 0 && !e.forgotten {
 		return Delivery{}, false
 	}
 	status := e.desired()
 	d := Delivery{
-		Update: e.version > e.sent, Delete: !e.deleted && (e.gone || e.finished && e.pod.DeletionTimestamp != nil),
+		Update: e.version > e.sent, Delete: !e.deleted && (e.forgotten || e.finished && e.pod.DeletionTimestamp != nil),
 		Status: *status.DeepCopy(), Overwritten: e.overwritten, Since: e.since,
-		InFlight: e.spot == busy, Failures: e.failures, Err: e.lastErr,
+		InFlight: e.state == busy, Failures: e.failures, Err: e.lastErr,
 	}
 	if e.withheld {
 		d.Withheld = e.status.Phase
 	}
-	if e.spot == delayed {
+	if e.state == delayed {
 		d.RetryAt = e.retryAt
 	}
 	return d, true

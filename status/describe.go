@@ -21,7 +21,7 @@ func Summary(s *v1.PodStatus) string {
 		phase = "Unknown"
 	}
 	b.WriteString(string(phase))
-	if why := because(s.Reason, s.Message); why != "" {
+	if why := joinReason(s.Reason, s.Message); why != "" {
 		fmt.Fprintf(&b, " (%s)", why)
 	}
 	ready, all, restarts := 0, 0, int32(0)
@@ -58,7 +58,7 @@ func Describe(old, new *v1.PodStatus) []string {
 	} {
 		for i := range part.new {
 			c := &part.new[i]
-			if what := describe(find(part.old, c.Name), c); what != "" {
+			if what := describeContainer(find(part.old, c.Name), c); what != "" {
 				lines = append(lines, part.kind+" "+c.Name+" "+what)
 			}
 		}
@@ -72,7 +72,7 @@ func Describe(old, new *v1.PodStatus) []string {
 // describe says what a container does now that it did not before, or "". That
 // a container waits for its first start is not worth a line; a reason that
 // keeps it from starting is.
-func describe(old, c *v1.ContainerStatus) string {
+func describeContainer(old, c *v1.ContainerStatus) string {
 	var was v1.ContainerState
 	if old != nil {
 		was = old.State
@@ -96,7 +96,7 @@ func describe(old, c *v1.ContainerStatus) string {
 		if shows(old, now.Terminated) && (was.Terminated == nil || was.Terminated.Reason == now.Terminated.Reason) {
 			return "" // told before, perhaps as the exit it waited after
 		}
-		return exited(now.Terminated)
+		return formatExit(now.Terminated)
 	case now.Waiting != nil:
 		return describeWaiting(old, c, &was)
 	}
@@ -109,11 +109,11 @@ func describeWaiting(old, c *v1.ContainerStatus, was *v1.ContainerState) string 
 	exit := ""
 	if len(newExits(old, c)) > 0 || was.Terminated != nil {
 		if t := c.LastTerminationState.Terminated; t != nil {
-			exit, same = exited(t)+", ", false
+			exit, same = formatExit(t)+", ", false
 		}
 	}
 	switch {
-	case same || exit == "" && notYet(w.Reason):
+	case same || exit == "" && startPending(w.Reason):
 		return ""
 	case w.Reason == "":
 		return strings.TrimSuffix(exit, ", ")
@@ -121,12 +121,12 @@ func describeWaiting(old, c *v1.ContainerStatus, was *v1.ContainerState) string 
 	if d, ok := backOff(w.Message); ok && w.Reason == "CrashLoopBackOff" {
 		return fmt.Sprintf("%srestarting in %v (%s)", exit, d, w.Reason)
 	}
-	return exit + "waiting: " + because(w.Reason, w.Message)
+	return exit + "waiting: " + joinReason(w.Reason, w.Message)
 }
 
 // notYet reports whether a reason says no more than that the turn of the
 // container has not come.
-func notYet(reason string) bool {
+func startPending(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
@@ -144,20 +144,20 @@ func readinessChange(old, c *v1.ContainerStatus) string {
 
 // exited says how a container ended: exited(1) Error: out of cheese. The usual
 // reasons say no more than the code.
-func exited(t *v1.ContainerStateTerminated) string {
+func formatExit(t *v1.ContainerStateTerminated) string {
 	s := fmt.Sprintf("exited(%d)", t.ExitCode)
 	reason := t.Reason
 	if reason == "Error" || reason == "Completed" {
 		reason = ""
 	}
-	if why := because(reason, t.Message); why != "" {
+	if why := joinReason(reason, t.Message); why != "" {
 		s += " " + why
 	}
 	return s
 }
 
 // because joins a reason and the first line of its message.
-func because(reason, message string) string {
+func joinReason(reason, message string) string {
 	message, _, _ = strings.Cut(strings.TrimSpace(message), "\n")
 	message = head(message, 200)
 	if reason == "" || message == "" {

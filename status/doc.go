@@ -4,8 +4,7 @@
 // [Compute] is a pure function from [Facts] (the pod, its observed state, its previous status,
 // the reasons why containers wait) to a v1.PodStatus: container statuses, phase, conditions,
 // addresses, quality of service class. [Merge] combines the result with what other writers
-// have written to the pod's record; [Equal], [Describe] and [Summary] compare and format
-// statuses.
+// have written to the pod's record; [Describe] and [Summary] format statuses.
 //
 // A [Manager] delivers statuses to a [StatusSink]: immediately if the status differs from the
 // previous one, in order for one pod, in parallel for different pods, again after a failure,

@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Equal reports whether two statuses are equal in the fields that the node owns (rule st-49). It
+// equal reports whether two statuses are equal in the fields that the node owns (rule st-49). It
 // ignores the conditions of other writers, resource claims, the times of conditions and their
 // order.
 //
 // Fields that every status has are compared one by one: reflection takes fifty times as long, and
-// Equal is called for each inspection of each pod.
-func Equal(a, b *v1.PodStatus) bool {
+// equal is called for each inspection of each pod.
+func equal(a, b *v1.PodStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.Phase == b.Phase && a.Reason == b.Reason && a.Message == b.Message &&
 		a.QOSClass == b.QOSClass && a.Resize == b.Resize &&
@@ -93,7 +93,7 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 // sameConditions reports whether each owned condition in a is also in b.
 func sameConditions(a, b []v1.PodCondition) bool {
 	for i := range a {
-		if !Owned(a[i].Type) && !disruptedHere(&a[i]) {
+		if !Owned(a[i].Type) && !ownDisruption(&a[i]) {
 			continue
 		}
 		other := Condition(b, a[i].Type)

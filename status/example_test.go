@@ -19,7 +19,7 @@ func ExampleCompute() {
 	crashed := &runtime.PodStatus{Containers: []runtime.ContainerStatus{
 		{ID: "docker://1f", Name: "main", State: runtime.ContainerExited, ExitCode: 1},
 	}}
-	backOff := map[string]runtime.Waiting{"main": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container"}}
+	backOff := map[string]v1.ContainerStateWaiting{"main": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container"}}
 
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyNever} {
 		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: policy, Containers: []v1.Container{{Name: "main"}}}}

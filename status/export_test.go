@@ -14,6 +14,7 @@ var (
 	CheckTransition   = checkTransition
 	Conditions        = computeConditions
 	ContainerStatuses = containerStatuses
+	Equal             = equal
 	HasInitialized    = hasInitialized
 	MustWithhold      = mustWithhold
 	Phase             = computePhase

@@ -27,7 +27,7 @@ type Facts struct {
 
 	// Waiting contains, by container name, why containers that should run do not (rule
 	// st-10).
-	Waiting map[string]runtime.Waiting
+	Waiting map[string]v1.ContainerStateWaiting
 
 	// Termination is the decision of the agent to terminate or fail the pod.
 	Termination runtime.Termination

@@ -16,9 +16,10 @@ type Hooks struct {
 	// Terminated is called when an exit of a container is reported for the first time.
 	Terminated func(TerminatedInfo)
 
-	// Refused is called when the runtime has restarted a container that had terminated and
-	// may not restart. It is called once, not with each report that observes it.
-	Refused func(RefusedInfo)
+	// IllegalRestart is called when the runtime has restarted a container that had
+	// terminated and may not restart; its exit stays in the status. err names the container
+	// and its exit code. It is called once, not with each report that observes it.
+	IllegalRestart func(pod *v1.Pod, err error)
 
 	// Delivered is called when a call of the sink has returned.
 	Delivered func(DeliveredInfo)
@@ -42,13 +43,6 @@ type TerminatedInfo struct {
 	Exit *v1.ContainerStateTerminated
 }
 
-// RefusedInfo is a transition that is not reported.
-type RefusedInfo struct {
-	Pod *v1.Pod
-	// Err names the container and its exit code.
-	Err error
-}
-
 // DeliveredInfo is a call of the sink.
 type DeliveredInfo struct {
 	Pod *v1.Pod
@@ -57,7 +51,7 @@ type DeliveredInfo struct {
 	Deleted bool
 
 	// Again: the call repeats a delivered status because another writer has changed it.
-	Again bool
+	Correction bool
 
 	// Err is the error of the sink. If it is not nil, the call is repeated.
 	Err error

@@ -42,7 +42,7 @@ func TestHooksTellEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
 		time.Sleep(500 * time.Millisecond)
 		for range 2 {
 			m.Report(pod, seen(exitedC("a", 0, 7)), nil, runtime.Termination{})
-			m.Report(pod, seen(exitedC("a", 0, 7)), map[string]runtime.Waiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting"}}, runtime.Termination{})
+			m.Report(pod, seen(exitedC("a", 0, 7)), map[string]v1.ContainerStateWaiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting"}}, runtime.Termination{})
 		}
 		m.Report(pod, seen(runningC("a", 1), exitedC("a", 0, 7)), nil, runtime.Termination{})
 		require.NoError(t, m.Flush(t.Context()))

@@ -38,7 +38,7 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 				var at []time.Time
 				sink := &slowSink{t: t, latency: latency}
 				m, err := status.New(status.Config{Sink: sink, Hooks: status.Hooks{Delivered: func(i status.DeliveredInfo) {
-					if i.Again && i.Err == nil {
+					if i.Correction && i.Err == nil {
 						at = append(at, time.Now())
 					}
 				}}})

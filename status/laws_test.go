@@ -63,7 +63,7 @@ func anything(r *rand.Rand) status.Facts {
 		}
 	}
 	if pick(2) == 0 {
-		f.Waiting = map[string]runtime.Waiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
+		f.Waiting = map[string]v1.ContainerStateWaiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
 	}
 	f.Termination = runtime.Termination{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
 	if f.Termination.Failed && pick(2) == 0 {
@@ -267,7 +267,7 @@ func life(t *testing.T, r *rand.Rand) {
 
 	for range 5 + r.IntN(30) {
 		i := slices.IndexFunc(observed.Containers, func(c runtime.ContainerStatus) bool { return c.Name == pod.Spec.Containers[r.IntN(2)].Name })
-		starts := map[string]runtime.Waiting{}
+		starts := map[string]v1.ContainerStateWaiting{}
 		switch {
 		case i < 0:
 			observed.Containers = slices.Insert(observed.Containers, 0, runningC(pod.Spec.Containers[r.IntN(2)].Name, 0))
@@ -276,7 +276,7 @@ func life(t *testing.T, r *rand.Rand) {
 		case r.IntN(3) == 0:
 			observed.Containers = slices.Delete(observed.Containers, i, i+1)
 		case r.IntN(2) == 0:
-			starts[observed.Containers[i].Name] = runtime.Waiting{Reason: "CrashLoopBackOff"}
+			starts[observed.Containers[i].Name] = v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
 		default:
 			observed.Containers = slices.Insert(observed.Containers, 0, runningC(observed.Containers[i].Name, min(9, observed.Containers[i].RestartCount+1)))
 		}

@@ -120,10 +120,10 @@ type entry struct {
 	published publishedPhase // that the sink has
 	ready     bool           // of the status that the sink has
 
-	withheld bool // the phase is terminal and must not be published yet
-	finished bool // Finish was called: the status is final
-	gone     bool // Forget was called
-	deleted  bool // the sink's DeletePod returned nil
+	withheld  bool // the phase is terminal and must not be published yet
+	finished  bool // Finish was called: the status is final
+	forgotten bool // Forget was called
+	deleted   bool // the sink's DeletePod returned nil
 
 	// recorded is the status of the pod's record if it has not been compared with the
 	// delivered one yet; else nil. overwritten: they differed. This was corrected
@@ -133,13 +133,13 @@ type entry struct {
 	corrections int
 	corrected   time.Time
 
-	mixed bool // the addresses are of different families, and the event was recorded
+	mixedIPs bool // the addresses are of different families, and the event was recorded
 
 	rejected error // the transition that the last report did not make; nil if none
 
 	failures int // consecutive failed calls
 	lastErr  error
-	spot     spot
+	state    queueState
 	retryAt  time.Time // while spot is delayed
 	index    int       // while spot is delayed: where in queue.delayed
 
@@ -180,10 +180,10 @@ func New(cfg Config) (*Manager, error) {
 // of the pod runs. Until then the delivered status has the phase delivered last.
 //
 // A container that has terminated and may not restart is reported as terminated even if the
-// runtime has started it again; this is logged and passed to Hooks.Refused once, until a
+// runtime has started it again; this is logged and passed to Hooks.IllegalRestart once, until a
 // report does not contain such a container (rule st-50). After Finish, Report only replaces
 // the pod object, for example with one that has a deletionTimestamp.
-func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	f := Facts{Pod: pod, Observed: observed, Waiting: waiting, Termination: end, Now: time.Now()}
 	m.cfg.Facts.addTo(&f)
 
@@ -197,22 +197,22 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[s
 	}
 	f.Previous = e.status
 	old := *f.previous()
-	status, refused := computeLegal(f)
-	news := refused != nil && (e.rejected == nil || e.rejected.Error() != refused.Error())
-	e.rejected = refused
+	status, illegal := computeLegal(f)
+	isNew := illegal != nil && (e.rejected == nil || e.rejected.Error() != illegal.Error())
+	e.rejected = illegal
 	changed := m.setLocked(e, status, observed, f.Now)
 	mixed := mixedFamilies(&status)
-	tellMixed := mixed != "" && !e.mixed
-	e.mixed = mixed != ""
+	recordMixed := mixed != "" && !e.mixedIPs
+	e.mixedIPs = mixed != ""
 	m.mu.Unlock()
 
-	if tellMixed && m.cfg.Record != nil {
+	if recordMixed && m.cfg.Record != nil {
 		m.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: "HostIPsIPFamilyMismatch", Message: mixed})
 	}
-	if news {
-		m.cfg.Logger.Error("Runtime restarted a terminated container; its exit stays in the status", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", refused)
-		if m.cfg.Hooks.Refused != nil {
-			m.cfg.Hooks.Refused(RefusedInfo{Pod: pod, Err: refused})
+	if isNew {
+		m.cfg.Logger.Error("Runtime restarted a terminated container; its exit stays in the status", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", illegal)
+		if m.cfg.Hooks.IllegalRestart != nil {
+			m.cfg.Hooks.IllegalRestart(pod, illegal)
 		}
 	}
 
@@ -259,13 +259,13 @@ func (m *Manager) Forget(pod *v1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID].last()
-	if e == nil || e.gone {
+	if e == nil || e.forgotten {
 		return
 	}
-	e.pod, e.gone = pod, true
+	e.pod, e.forgotten = pod, true
 	if e.withheld { // no container runs
 		e.withheld = false
-		e.bump(now)
+		e.markChanged(now)
 		e.status = released(e.status, &pod.Status, now)
 	}
 	m.pushLocked(e)
@@ -276,7 +276,7 @@ func (m *Manager) Forget(pod *v1.Pod) {
 func (m *Manager) Status(uid types.UID) (v1.PodStatus, bool) {
 	m.mu.Lock()
 	e := m.pods[uid].last()
-	if e == nil || e.gone || e.version == 0 {
+	if e == nil || e.forgotten || e.version == 0 {
 		m.mu.Unlock()
 		return v1.PodStatus{}, false
 	}
@@ -293,7 +293,7 @@ func (m *Manager) openLocked(pod *v1.Pod) *entry {
 	case e == nil:
 		e = new(entry)
 		m.pods[pod.UID] = e
-	case e.gone: // added again before its deletion was delivered
+	case e.forgotten: // added again before its deletion was delivered
 		e.next = new(entry)
 		e = e.next
 	}
@@ -329,9 +329,9 @@ func (e *entry) last() *entry {
 func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.PodStatus, now time.Time) bool {
 	held := !Terminal(e.published.Phase) && (mustWithhold(&status, observed) ||
 		observed == nil && e.withheld && Terminal(status.Phase)) // not observed again
-	changed := e.version == 0 || !Equal(&e.status, &status)
+	changed := e.version == 0 || !equal(&e.status, &status)
 	if changed || e.withheld && !held {
-		e.bump(now)
+		e.markChanged(now)
 	}
 	if e.withheld && !held {
 		status = released(status, &e.pod.Status, now)
@@ -342,7 +342,7 @@ func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.Pod
 }
 
 // bump marks the status of e for delivery.
-func (e *entry) bump(now time.Time) {
+func (e *entry) markChanged(now time.Time) {
 	e.version++
 	if e.since.IsZero() {
 		e.since = now

@@ -276,7 +276,7 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		sink := new(status.MemorySink)
 		m := started(t, status.Config{
 			Sink: sink, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			Hooks: status.Hooks{Refused: func(i status.RefusedInfo) { refused = append(refused, i.Err.Error()) }},
+			Hooks: status.Hooks{IllegalRestart: func(_ *v1.Pod, err error) { refused = append(refused, err.Error()) }},
 		})
 		pod := podOf(v1.RestartPolicyOnFailure, "a", "b")
 		m.Report(pod, seen(exitedC("a", 0, 0), runningC("b", 0)), nil, runtime.Termination{})

@@ -54,7 +54,7 @@ func (s *MemorySink) Deleted(uid types.UID) bool {
 }
 
 // Drop removes the pod.
-func (s *MemorySink) Drop(uid types.UID) {
+func (s *MemorySink) Remove(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pods, uid)

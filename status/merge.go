@@ -47,7 +47,7 @@ func Merge(theirs, ours v1.PodStatus) v1.PodStatus {
 func mergeConditions(theirs, s v1.PodStatus) []v1.PodCondition {
 	ends := Terminal(s.Phase) && !Terminal(theirs.Phase)
 	disrupted := Condition(theirs.Conditions, v1.DisruptionTarget)
-	if c := Condition(s.Conditions, v1.DisruptionTarget); c != nil && disruptedHere(c) && ends {
+	if c := Condition(s.Conditions, v1.DisruptionTarget); c != nil && ownDisruption(c) && ends {
 		disrupted = c
 	}
 	var all, own []v1.PodCondition

@@ -92,7 +92,7 @@ func (t *tally) init(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	switch {
 	case end == nil:
 		t.initPending++
-	case end.ExitCode != 0 && !taken(s) && !restartable(pod, c, true, end):
+	case end.ExitCode != 0 && !removedForRestart(s) && !restartable(pod, c, true, end):
 		t.initFailed++
 	}
 }
@@ -131,7 +131,7 @@ func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 		if s.State.Terminated != nil && end.ExitCode == 0 {
 			t.succeeded++
 		}
-		if !taken(s) && !restartable(pod, c, false, end) {
+		if !removedForRestart(s) && !restartable(pod, c, false, end) {
 			t.final++
 		}
 	case s.State.Waiting != nil:

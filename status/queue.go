@@ -8,32 +8,32 @@ import (
 
 // A spot is where an entry stands. An entry is in one place at a time, which
 // is what keeps the calls for one pod from overlapping.
-type spot int
+type queueState int
 
 const (
-	idle    spot = iota // nothing to do
-	ready               // waits for its turn
-	delayed             // waits for its retryAt
-	busy                // a call of the sink is under way
+	idle    queueState = iota // nothing to do
+	ready                     // waits for its turn
+	delayed                   // waits for its retryAt
+	busy                      // a call of the sink is under way
 )
 
 // inARow is how many urgent entries go before one that is not, while there are
 // both: what is urgent is soon said, and nothing waits for ever.
-const inARow = 4
+const maxUrgentRun = 4
 
 // A queue holds the entries with something to deliver: the ready ones in two
 // lanes, each in the order they came, the delayed ones by time. The manager's mu
 // guards it.
 type queue struct {
 	urgent, routine lane
-	row             int // urgent ones taken since the last routine one
+	urgentRun       int // urgent ones taken since the last routine one
 	delayed         byRetry
 }
 
 // add puts an entry at the end of its lane.
 func (q *queue) add(e *entry) {
-	e.spot = ready
-	if e.matters() {
+	e.state = ready
+	if e.urgent() {
 		q.urgent = append(q.urgent, e)
 	} else {
 		q.routine = append(q.routine, e)
@@ -42,14 +42,14 @@ func (q *queue) add(e *entry) {
 
 // delay puts an entry aside until then.
 func (q *queue) delay(e *entry, until time.Time) {
-	e.spot, e.retryAt = delayed, until
+	e.state, e.retryAt = delayed, until
 	heap.Push(&q.delayed, e)
 }
 
 // undelay takes an entry from those put aside.
 func (q *queue) undelay(e *entry) {
 	heap.Remove(&q.delayed, e.index)
-	e.spot = idle
+	e.state = idle
 }
 
 // next takes the first entry whose turn it is, or returns nil.
@@ -61,13 +61,13 @@ func (q *queue) next(now time.Time) *entry {
 	switch {
 	case len(q.urgent)+len(q.routine) == 0:
 		return nil
-	case len(q.urgent) == 0, len(q.routine) > 0 && q.row >= inARow:
-		from, q.row = &q.routine, 0
+	case len(q.urgent) == 0, len(q.routine) > 0 && q.urgentRun >= maxUrgentRun:
+		from, q.urgentRun = &q.routine, 0
 	default:
-		q.row++
+		q.urgentRun++
 	}
 	e := from.take()
-	e.spot = busy
+	e.state = busy
 	return e
 }
 
@@ -90,7 +90,7 @@ func (q *queue) retry() {
 }
 
 // hurry makes the delayed entries ready.
-func (q *queue) hurry() {
+func (q *queue) expedite() {
 	for len(q.delayed) > 0 {
 		q.add(heap.Pop(&q.delayed).(*entry))
 	}
@@ -114,7 +114,7 @@ func (l *lane) take() *entry {
 
 // matters reports whether others act on what is to be said of the entry: whether
 // the pod serves, that it has ended, that it may be deleted.
-func (e *entry) matters() bool {
+func (e *entry) urgent() bool {
 	return e.version == e.sent || IsReady(&e.status) != e.ready || !e.withheld && Terminal(e.status.Phase) && !Terminal(e.published.Phase)
 }
 

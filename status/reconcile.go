@@ -21,7 +21,7 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID].last()
-	if e == nil || e.gone || e.deleted || e.version == 0 {
+	if e == nil || e.forgotten || e.deleted || e.version == 0 {
 		return
 	}
 	e.pod, e.recorded = pod, &pod.Status
@@ -33,7 +33,7 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 func (e *entry) compare(now time.Time) {
 	say := e.desired()
 	was := e.overwritten
-	e.overwritten, e.recorded = !Equal(&say, e.recorded), nil
+	e.overwritten, e.recorded = !equal(&say, e.recorded), nil
 	if e.overwritten && !was && now.Sub(e.corrected) >= steady {
 		e.corrections = 0
 	}

@@ -32,8 +32,8 @@ func TestWhatOthersWriteOverAStatusIsMended(t *testing.T) { // st-71, src-7, sl-
 		sink := &slowSink{t: t}
 		var again []bool
 		m := started(t, status.Config{Sink: sink, Hooks: status.Hooks{Delivered: func(i status.DeliveredInfo) {
-			again = append(again, i.Again)
-			assert.False(t, i.Again && i.Latency != 0)
+			again = append(again, i.Correction)
+			assert.False(t, i.Correction && i.Latency != 0)
 		}}})
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})

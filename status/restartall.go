@@ -17,7 +17,7 @@ const restartingAll = "RestartingAllContainers"
 
 // trigger reports whether the runtime shows an exit for which the pod starts
 // over.
-func trigger(pod *v1.Pod, observed *runtime.PodStatus) bool {
+func restartAllTriggered(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	if observed == nil || pod.DeletionTimestamp != nil {
 		return false
 	}
@@ -44,7 +44,7 @@ func restarting(f *conditionFacts) v1.PodCondition {
 		c.Reason = "PodCompleted"
 	case f.Status.Phase == v1.PodFailed:
 		c.Reason = "PodFailed"
-	case f.Observed == nil && was != nil && was.Status == v1.ConditionTrue, trigger(f.Pod, f.Observed):
+	case f.Observed == nil && was != nil && was.Status == v1.ConditionTrue, restartAllTriggered(f.Pod, f.Observed):
 		c.Status = v1.ConditionTrue
 		c.Reason, c.Message = "RestartAllContainersStarted", "container exited with restart policy rule"
 	}
@@ -55,7 +55,7 @@ func restarting(f *conditionFacts) v1.PodCondition {
 // which old was said, was removed because its pod starts over: it has run, and
 // an exit still asks for that, or did when the condition was last said, or it was
 // said of the container already. Whoever tried to start it since knows better.
-func startsOver(f *Facts, old *v1.ContainerStatus) bool {
+func removedByRestartAll(f *Facts, old *v1.ContainerStatus) bool {
 	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !podspec.MayRestartAll(f.Pod) {
 		return false
 	}
@@ -66,21 +66,21 @@ func startsOver(f *Facts, old *v1.ContainerStatus) bool {
 		return false
 	}
 	if prev := f.previous(); Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
-		return taken(old) // what was said of a pod that has ended stands
+		return removedForRestart(old) // what was said of a pod that has ended stands
 	} else if c := Condition(prev.Conditions, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
 		return true
 	}
-	return taken(old) || trigger(f.Pod, f.Observed)
+	return removedForRestart(old) || restartAllTriggered(f.Pod, f.Observed)
 }
 
 // removed fills in the status of a container that was removed so that its pod
 // starts over (rt-142).
-func removed(s *v1.ContainerStatus, old *v1.ContainerStatus) {
+func applyRestartAll(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 	s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: restartingAll}}
 	s.LastTerminationState = old.LastTerminationState
 	s.RestartCount = old.RestartCount
 	switch {
-	case taken(old):
+	case removedForRestart(old):
 		return // counted already
 	case old.State.Terminated != nil:
 		s.LastTerminationState = old.State
@@ -94,6 +94,6 @@ func removed(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 
 // taken reports whether it was said that the container was removed because its
 // pod starts over.
-func taken(s *v1.ContainerStatus) bool {
+func removedForRestart(s *v1.ContainerStatus) bool {
 	return s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == restartingAll
 }

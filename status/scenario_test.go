@@ -56,7 +56,7 @@ type scenario struct {
 	now      time.Time
 	facts    status.Facts
 	observed runtime.PodStatus
-	starts   map[string]runtime.Waiting
+	starts   map[string]v1.ContainerStateWaiting
 	finish   bool
 	made     int // containers, for their IDs
 }
@@ -121,7 +121,7 @@ func (s *scenario) begin(policy string, containers []string) error {
 			return fmt.Errorf("what is %q?", w)
 		}
 	}
-	s.facts, s.starts = status.Facts{Pod: pod}, map[string]runtime.Waiting{}
+	s.facts, s.starts = status.Facts{Pod: pod}, map[string]v1.ContainerStateWaiting{}
 	s.observed = runtime.PodStatus{UID: pod.UID}
 	return nil
 }
@@ -172,7 +172,7 @@ func (s *scenario) take(what, sign, value, detail, message string) error {
 	case what == "gate":
 		s.facts.Pod.Status.Conditions = append(s.facts.Pod.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(value), Status: v1.ConditionTrue})
 	case sign == "!":
-		s.starts[what] = runtime.Waiting{Reason: value}
+		s.starts[what] = v1.ContainerStateWaiting{Reason: value}
 	case value == "gone":
 		s.observed.Containers = slices.DeleteFunc(s.observed.Containers, func(c runtime.ContainerStatus) bool { return c.Name == what })
 	default:

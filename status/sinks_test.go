@@ -48,7 +48,7 @@ func TestMemorySinkRemembersAndLetsOthersWait(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err, `status: wait for pod uid-web, now "Running"`)
 
-		sink.Drop(pod.UID)
+		sink.Remove(pod.UID)
 		_, ok = sink.Status(pod.UID)
 		assert.False(t, ok)
 	})

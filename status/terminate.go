@@ -15,13 +15,13 @@ import (
 // start it again. It is idempotent and changes neither argument.
 func terminatedStatus(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
 	s := *last.DeepCopy()
-	if begun(pod, &s) {
+	if pastInit(pod, &s) {
 		for i := range s.ContainerStatuses {
-			lose(&s.ContainerStatuses[i])
+			markLost(&s.ContainerStatuses[i])
 		}
 	}
 	for i := range startedInit(s.InitContainerStatuses) {
-		lose(&s.InitContainerStatuses[i])
+		markLost(&s.InitContainerStatuses[i])
 	}
 	if !Terminal(s.Phase) && !runtime.IsStatic(pod) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, "", ""
@@ -32,7 +32,7 @@ func terminatedStatus(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatu
 
 // begun reports whether the pod got past its init containers (st-59): every
 // missing exit of a regular container is then a loss.
-func begun(pod *v1.Pod, s *v1.PodStatus) bool {
+func pastInit(pod *v1.Pod, s *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
 	}
@@ -65,10 +65,10 @@ func startedInit(init []v1.ContainerStatus) []v1.ContainerStatus {
 }
 
 // lose writes off a container that has not been seen to exit.
-func lose(c *v1.ContainerStatus) {
+func markLost(c *v1.ContainerStatus) {
 	if c.State.Terminated != nil {
 		return
 	}
-	c.State = v1.ContainerState{Terminated: lost(c.ContainerID, lostAtTermination)}
+	c.State = v1.ContainerState{Terminated: lostExit(c.ContainerID, lostAtTermination)}
 	c.Ready, c.Started = false, new(false)
 }

@@ -45,7 +45,7 @@ func withholdPhase(s v1.PodStatus, said publishedPhase, source *v1.PodStatus) v1
 			s.Phase = v1.PodRunning
 		}
 	}
-	if i := slices.IndexFunc(s.Conditions, func(c v1.PodCondition) bool { return disruptedHere(&c) }); i >= 0 {
+	if i := slices.IndexFunc(s.Conditions, func(c v1.PodCondition) bool { return ownDisruption(&c) }); i >= 0 {
 		s.Conditions = slices.Clone(s.Conditions)
 		if theirs := Condition(source.Conditions, v1.DisruptionTarget); theirs != nil {
 			s.Conditions[i] = *theirs
@@ -63,7 +63,7 @@ func released(s v1.PodStatus, source *v1.PodStatus, now time.Time) v1.PodStatus 
 		return s
 	}
 	for i := range s.Conditions {
-		if disruptedHere(&s.Conditions[i]) {
+		if ownDisruption(&s.Conditions[i]) {
 			s.Conditions = slices.Clone(s.Conditions)
 			s.Conditions[i].LastTransitionTime = seconds(now)
 			break

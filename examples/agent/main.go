@@ -184,7 +184,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 		Dirs: cri.Dirs{Root: o.root, PodLogs: o.podLogs}, Providers: cri.Providers{Objects: objects{files}, VolumeGroups: volumes.Groups},
 		Record: record, Logger: o.logger, Hooks: cri.Hooks{Synced: history.Synced},
 	})
-	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.FileHooks{
+	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.ManifestHooks{
 		Problem:  func(p podsource.Problem) { out.Printf("manifests", "%v", p.Err) },
 		Resolved: func(path string) { out.Printf("manifests", "%s is in order", path) },
 	}}))

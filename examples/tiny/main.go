@@ -8,14 +8,14 @@ import (
 	"os"
 	"time"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/status"
 )
 
-const manifest = `{apiVersion: v1, kind: Pod, metadata: {name: tiny}, spec: {restartPolicy: OnFailure,
+const yaml = `{apiVersion: v1, kind: Pod, metadata: {name: tiny}, spec: {restartPolicy: OnFailure,
   initContainers: [{name: wait, image: host, command: [sleep, "1"]}],
   containers: [{name: greet, image: host, command: [echo, hello]}]}}`
 
@@ -24,7 +24,7 @@ func main() {
 		os.Exit(code)
 	}
 	ctx, dir := context.Background(), must(os.MkdirTemp("", "tiny"))
-	pod := must(podsource.Static([]byte(manifest), "node", "main.go"))
+	pod := must(manifest.Static([]byte(yaml), "node", "main.go", manifest.StaticOptions{}))
 	processes := must(process.New(process.Config{Dir: dir + "/process"}))
 	rt := must(cri.New(cri.Config{Name: process.Name, Runtime: processes, Images: processes, Dirs: cri.Dirs{Root: dir, PodLogs: dir + "/logs"}}))
 	for {

@@ -168,7 +168,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	require.NoError(t, mirrors.CreateMirror(ctx, made))
 	require.NoError(t, mirrors.CreateMirror(ctx, made), "it is there already")
 	soon(t, "the mirror pod has the status", func() bool { return get(static.Name).Status.Phase == v1.PodRunning })
-	assert.Equal(t, "h1", get(static.Name).Annotations[runtime.ConfigMirrorAnnotation])
+	assert.Equal(t, "h1", get(static.Name).Annotations[v1.MirrorPodAnnotationKey])
 	require.NoError(t, mirrors.DeleteMirror(ctx, get(static.Name)))
 	soon(t, "the mirror pod is gone", func() bool { return get(static.Name) == nil })
 

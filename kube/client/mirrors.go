@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A MirrorsConfig configures a Mirrors.
@@ -69,7 +67,7 @@ func (m *Mirrors) Node() (owner metav1.OwnerReference, ok bool) { return m.cfg.N
 
 // CreateMirror implements podworker.Mirrors.
 func (m *Mirrors) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
-	hash := mirror.Annotations[runtime.ConfigMirrorAnnotation]
+	hash := mirror.Annotations[v1.MirrorPodAnnotationKey]
 	name := nameOf(mirror)
 	m.mu.Lock()
 	was := m.rejected[name]
@@ -108,7 +106,7 @@ func (m *Mirrors) create(ctx context.Context, mirror *v1.Pod, hash string) error
 	switch {
 	case getErr != nil:
 		return fmt.Errorf("client: create mirror pod: read existing pod: %w", getErr)
-	case existing.Annotations[runtime.ConfigMirrorAnnotation] == hash: // rule mir-2
+	case existing.Annotations[v1.MirrorPodAnnotationKey] == hash: // rule mir-2
 		return nil
 	default:
 		return fmt.Errorf("client: create mirror pod: %w, with another manifest, or not as a mirror pod", err)

@@ -13,7 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 var _ podworker.Mirrors = (*client.Mirrors)(nil)
@@ -39,7 +38,7 @@ func TestAMirrorIsMade(t *testing.T) { // mir-1, mir-2
 		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
 		mirror := api.Pod("prod", "etcd-node-1")
 		require.NotNil(t, mirror)
-		assert.Equal(t, "h1", mirror.Annotations[runtime.ConfigMirrorAnnotation])
+		assert.Equal(t, "h1", mirror.Annotations[v1.MirrorPodAnnotationKey])
 		assert.EqualValues(t, "uid-1", mirror.UID, "the server's, not the static pod's")
 		require.Len(t, mirror.OwnerReferences, 1)
 		assert.Equal(t, metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: nodeName, UID: "node-uid", Controller: new(true)}, mirror.OwnerReferences[0])

@@ -24,7 +24,7 @@ func TestARequestThatWasTooLargeIsKnown(t *testing.T) {
 		assert.True(t, tooLarge(err), name)
 	}
 	for name, err := range map[string]error{
-		"no API error": errors.New("request is too large"),
+		"no API error":    errors.New("request is too large"),
 		"another trouble": answer(500, metav1.StatusReasonInternalError, "etcdserver: leader changed"),
 	} {
 		assert.False(t, tooLarge(err), name)

@@ -67,7 +67,7 @@ type StatusCall struct {
 //
 // Run writes statuses to mirror pods that are created later. Changes that other clients
 // make to a status are reverted by status.Manager with increasing delay, to which the loop
-// reports them (podsource.Reconciler, rule st-71).
+// reports them (podsource.Sink, rule st-71).
 type Statuses struct {
 	cfg StatusesConfig
 	ran atomic.Bool // Run was called
@@ -207,7 +207,7 @@ func (s *Statuses) remove(e *podStatus) {
 func (s *Statuses) target(e *podStatus) *v1.Pod {
 	if runtime.IsStatic(e.pod) { // rule st-65
 		mirror := s.cfg.Pods.Mirror(e.pod.Namespace, e.pod.Name)
-		if mirror == nil || mirror.Annotations[runtime.ConfigMirrorAnnotation] != e.pod.Annotations[runtime.ConfigHashAnnotation] {
+		if mirror == nil || mirror.Annotations[v1.MirrorPodAnnotationKey] != e.pod.Annotations[runtime.ConfigHashAnnotation] {
 			return nil
 		}
 		if e.response != nil && e.response.UID == mirror.UID && newer(e.response, mirror) {

@@ -59,14 +59,14 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), b.metrics.Status()
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {
-				c.Hooks = b.metrics.Pipeline()
+				c.Hooks = b.metrics.PodWorker()
 				if d.cluster != nil {
 					c.Resources.Objects = d.cluster.objects
 				}
 			},
-			Workers: func(c *podworker.Config) { c.Hooks, c.Resync = b.metrics.Workers(), b.k.SyncFrequency.Duration },
+			Workers: func(c *podworker.Config) { c.Hooks, c.Resync = b.metrics.PodWorker(), b.k.SyncFrequency.Duration },
 			Loop: func(c *podworker.LoopConfig) {
-				c.Garbage, c.Hooks = garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}, b.metrics.Loop()
+				c.Garbage, c.Hooks = garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}, b.metrics.PodWorker()
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Hooks = b.metrics.Sources() },
 		},

@@ -25,7 +25,7 @@ type sources struct {
 // newSources constructs the sources of static pods and adds that of the cluster.
 func newSources(b base, c *cluster) (sources, error) {
 	s := sources{byName: map[string]podsource.PodSource{}}
-	hooks := podsource.FileHooks{
+	hooks := podsource.ManifestHooks{
 		Problem: func(p podsource.Problem) {
 			effect := "not used"
 			if !p.LastGood.IsZero() {

@@ -25,7 +25,7 @@ import (
 func BenchmarkHooks(b *testing.B) {
 	w := newWorld(b)
 	pod := web()
-	relisted, worked, called, ran := w.PLEG().Relisted, w.Workers().Synced, w.remote.Runtime().Called, w.Prober().Ran
+	relisted, worked, called, ran := w.PLEG().Relisted, w.PodWorker().Synced, w.remote.Runtime().Called, w.Prober().Ran
 	changed, request := w.Status().Changed, w.cluster.Server().Request
 	for name, call := range map[string]func(){
 		"pleg/Relisted":    func() { relisted(pleg.RelistInfo{Start: at, Duration: time.Millisecond, Interval: time.Second}) },

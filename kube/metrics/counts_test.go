@@ -138,7 +138,7 @@ func TestTheSeriesOfAProbeGoWithIt(t *testing.T) {
 func TestReasonsOfRefusedPodsAreFew(t *testing.T) {
 	w := newWorld(t)
 	for _, reason := range []string{"OutOfcpu", "NodeAffinity", "OutOfvendor.com/gpu", "OutOfelse", "made up", ""} {
-		w.Pipeline().Rejected(web(), runtime.Rejection{Reason: reason})
+		w.PodWorker().Rejected(web(), runtime.Rejection{Reason: reason})
 	}
 	assert.Equal(t, []string{
 		`kubelet_admission_rejections_total{reason="NodeAffinity"} 1`, `kubelet_admission_rejections_total{reason="Other"} 2`,

@@ -33,7 +33,7 @@ func TestBadInputIsAnErrorThatNamesIt(t *testing.T) {
 
 func TestSeveralNodesCountForThemselves(t *testing.T) {
 	a, b := newWorld(t), newWorld(t)
-	a.Loop().Orphan(nil)
+	a.PodWorker().Orphan(nil)
 	assert.Equal(t, []string{"kubelet_orphaned_runtime_pods_total 1"}, a.lines(t, metrics.Path, "kubelet_orphaned_runtime_pods_total"))
 	assert.Equal(t, []string{"kubelet_orphaned_runtime_pods_total 0"}, b.lines(t, metrics.Path, "kubelet_orphaned_runtime_pods_total"))
 	m, err := metrics.New(metrics.Config{NodeName: "c", WithoutProcess: true})

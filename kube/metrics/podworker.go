@@ -27,10 +27,10 @@ func (w *workerMetrics) declare(s *family.Set) {
 	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "Duration from the first observation of a pod until its first sync.", quick)
 	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Number of containers of new pods.", exponential(1, 2, 5))
 	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Preempted pods, by the resource that was insufficient.", "preemption_signal")
-	w.orphans = s.Counter("podworker.LoopHooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Orphaned pods that were terminated.")
-	w.restarted = s.Counters("podworker.LoopHooks.Restarted", "kubelet_restarted_pods_total", "Pods that were recreated with the same UID.", "static")
-	w.refused = s.Counters("podworker.PipelineHooks.Rejected", "kubelet_admission_rejections_total", "Rejected pods, by reason.", "reason")
-	w.steps = s.Histograms("podworker.PipelineHooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
+	w.orphans = s.Counter("podworker.Hooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Orphaned pods that were terminated.")
+	w.restarted = s.Counters("podworker.Hooks.Restarted", "kubelet_restarted_pods_total", "Pods that were recreated with the same UID.", "static")
+	w.refused = s.Counters("podworker.Hooks.Rejected", "kubelet_admission_rejections_total", "Rejected pods, by reason.", "reason")
+	w.steps = s.Histograms("podworker.Hooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
 }
 
 // operation returns the operation_type of a sync.
@@ -47,8 +47,8 @@ func operation(i podworker.SyncInfo) string {
 	}
 }
 
-// Workers returns the hooks of podworker.Workers.
-func (m *Metrics) Workers() podworker.Hooks {
+// PodWorker returns the hooks of podworker.Workers, of a Loop and of a Pipeline.
+func (m *Metrics) PodWorker() podworker.Hooks {
 	w := &m.worker
 	return podworker.Hooks{
 		Synced: func(i podworker.SyncInfo) {
@@ -61,24 +61,10 @@ func (m *Metrics) Workers() podworker.Hooks {
 		Preempted: func(i podworker.PreemptInfo) {
 			w.preemptions.WithLabelValues(strings.TrimPrefix(i.Reason, "OutOf")).Inc()
 		},
-	}
-}
-
-// Loop returns the hooks of a podworker.Loop.
-func (m *Metrics) Loop() podworker.LoopHooks {
-	w := &m.worker
-	return podworker.LoopHooks{
 		Orphan:    func(*runtime.Pod) { w.orphans.Inc() },
 		Restarted: func(pod *v1.Pod) { w.restarted.WithLabelValues(static(pod)).Inc() },
-	}
-}
-
-// Pipeline returns the hooks of a podworker.Pipeline.
-func (m *Metrics) Pipeline() podworker.PipelineHooks {
-	w := &m.worker
-	return podworker.PipelineHooks{
-		Rejected: func(_ *v1.Pod, r runtime.Rejection) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
-		Stepped:  func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
+		Rejected:  func(_ *v1.Pod, r runtime.Rejection) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
+		Stepped:   func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
 	}
 }
 

@@ -29,8 +29,8 @@ type Sources struct {
 	// there is none: podworker.Loop.MirrorUIDs.
 	MirrorUIDs func() map[types.UID]types.UID
 
-	// PodWorkers returns the number of pods by state: podworker.Workers.Counts.
-	PodWorkers func() map[podworker.Count]int
+	// PodWorkers returns the state of every pod worker: podworker.Workers.States.
+	PodWorkers func() []podworker.PodState
 
 	// RuntimePods returns the pods of the last relist: pleg.Generator.Pods.
 	RuntimePods func() []*runtime.Pod

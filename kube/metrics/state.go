@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -133,24 +132,24 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 
 // podWorkers sends the number of pod workers by lifecycle (rule met-1). The kubelet has
 // fewer states.
-func (d *stateMetrics) podWorkers(counts map[podworker.Count]int, out sink) {
+func (d *stateMetrics) podWorkers(pods []podworker.PodState, out sink) {
 	type key struct{ lifecycle, config, static string }
 	sums := map[key]int{}
-	for c, n := range counts {
-		k := key{"sync", c.Config, strconv.FormatBool(c.Static)}
+	for _, p := range pods {
+		k := key{"sync", "desired", static(p.Pod)}
 		switch {
-		case c.State == podworker.Stopping || c.State == podworker.Terminating:
+		case p.State == podworker.Stopping || p.State == podworker.Terminating:
 			k.lifecycle = "terminating"
-		case c.State >= podworker.Cleaning:
+		case p.State >= podworker.Cleaning:
 			k.lifecycle = "terminated"
 		}
 		switch {
-		case c.Config == "runtime_only":
-			k.static = "unknown"
-		case !c.Static:
-			k.static = ""
+		case p.Pod == nil:
+			k.config, k.static = "runtime_only", "unknown"
+		case p.Removed:
+			k.config = "orphan"
 		}
-		sums[k] += n
+		sums[k]++
 	}
 	for k, n := range sums {
 		out.gauge(d.working, float64(n), k.lifecycle, k.config, k.static)

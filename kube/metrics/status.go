@@ -4,16 +4,17 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 type statusMetrics struct {
-	latency    prometheus.Observer
-	failed     prometheus.Counter
-	terminated *prometheus.CounterVec
-	refused    prometheus.Counter
+	latency         prometheus.Observer
+	failed          prometheus.Counter
+	terminated      *prometheus.CounterVec
+	illegalRestarts prometheus.Counter
 }
 
 func (s *statusMetrics) declare(set *family.Set) {
@@ -21,7 +22,7 @@ func (s *statusMetrics) declare(set *family.Set) {
 		[]float64{0.010, 0.050, 0.100, 0.500, 1, 5, 10, 20, 30, 45, 60})
 	s.failed = set.Counter("status.Hooks.Delivered", "kubeparts_pod_status_sync_errors_total", "Failed deliveries of a status; they are retried.")
 	s.terminated = set.Counters("status.Hooks.Terminated", "kubelet_terminated_containers_total", "Terminated containers.", "container_type", "exit_code", "reason")
-	s.refused = set.Counter("status.Hooks.Refused", "kubeparts_pod_status_refused_total", "Containers that the runtime has restarted after they had terminated.")
+	s.illegalRestarts = set.Counter("status.Hooks.IllegalRestart", "kubeparts_pod_status_illegal_restarts_total", "Containers that the runtime has restarted after they had terminated.")
 }
 
 // Status returns the hooks of a status.Manager, by which the startup of pods is measured,
@@ -33,7 +34,7 @@ func (m *Metrics) Status() status.Hooks {
 		Terminated: func(i status.TerminatedInfo) { // rule st-58
 			s.terminated.WithLabelValues(i.Type, exitCode(i.Exit.ExitCode), exitReason(i.Exit.Reason)).Inc()
 		},
-		Refused: func(status.RefusedInfo) { s.refused.Inc() },
+		IllegalRestart: func(*v1.Pod, error) { s.illegalRestarts.Inc() },
 		Delivered: func(i status.DeliveredInfo) { // rule st-69
 			switch {
 			case i.Err != nil:

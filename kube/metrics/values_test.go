@@ -36,7 +36,7 @@ func said(t testing.TB) map[[2]string][]string {
 func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	for _, state := range []podworker.State{podworker.Syncing, podworker.Terminating, podworker.Cleaning} {
-		w.Workers().Synced(podworker.SyncInfo{State: state})
+		w.PodWorker().Synced(podworker.SyncInfo{State: state})
 	}
 	for _, operation := range []string{"volume_mount", "volume_unmount", "volume_stage", "volume_unstage", "volume_fs_resize", "volume_refresh"} {
 		w.Volumes().Operated(volume.OperationInfo{Operation: operation, Plugin: "kubernetes.io/csi:d", Total: 1})

@@ -161,9 +161,12 @@ func (w world) known() world {
 	w.sources = metrics.Sources{
 		DesiredPods: func() []*v1.Pod { return []*v1.Pod{web()} },
 		MirrorUIDs:  func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
-		PodWorkers: func() map[podworker.Count]int {
-			return map[podworker.Count]int{{State: podworker.Syncing, Config: "desired"}: 2, {State: podworker.Waiting, Config: "desired"}: 1,
-				{State: podworker.Stopping, Config: "orphan", Static: true}: 1, {State: podworker.Finished, Config: "runtime_only"}: 1}
+		PodWorkers: func() []podworker.PodState {
+			static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runtime.ConfigSourceAnnotation: "file"}}}
+			return []podworker.PodState{
+				{Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Waiting},
+				{Pod: static, State: podworker.Stopping, Removed: true}, {State: podworker.Finished},
+			}
 		},
 		RuntimePods: func() []*runtime.Pod {
 			return []*runtime.Pod{{

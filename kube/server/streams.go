@@ -190,7 +190,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, proxy *streamProxy
 	cmd := r.Form["command"]
 	execer, ok := runtime.As[runtime.StreamExecer](s.cfg.Runtime)
 	switch {
-	case s.delegate(w, r, proxy, ok && streamserver.WantsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
+	case s.delegate(w, r, proxy, ok && streamserver.RequestsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.ExecURL(r.Context(), id, cmd, want)
 	}):
 	case !ok:
@@ -210,7 +210,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, proxy *streamPro
 	}
 	attacher, ok := runtime.As[runtime.Attacher](s.cfg.Runtime)
 	switch {
-	case s.delegate(w, r, proxy, ok && streamserver.WantsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
+	case s.delegate(w, r, proxy, ok && streamserver.RequestsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.AttachURL(r.Context(), id, want)
 	}):
 	case !ok:

@@ -3,8 +3,6 @@ package manifest
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // mustNotReference begins the details of errors about references.
@@ -18,8 +16,8 @@ func validateStatic(pod *v1.Pod) (errs field.ErrorList) {
 			errs = append(errs, field.Forbidden(path, mustNotReference+what))
 		}
 	}
-	if _, ok := pod.Annotations[runtime.ConfigMirrorAnnotation]; ok {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(runtime.ConfigMirrorAnnotation), "marks the API server's copy of a static pod"))
+	if _, ok := pod.Annotations[v1.MirrorPodAnnotationKey]; ok {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(v1.MirrorPodAnnotationKey), "marks the API server's copy of a static pod"))
 	}
 	spec, path := &pod.Spec, field.NewPath("spec")
 	refuse(spec.ServiceAccountName != "", path.Child("serviceAccountName"), "serviceaccounts")

@@ -58,7 +58,7 @@ type Config struct {
 	// Logger receives the logs. If nil, they are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe what the Runtime does.
+	// Hooks observe the Runtime.
 	Hooks Hooks
 }
 

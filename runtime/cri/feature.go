@@ -39,11 +39,11 @@ func (r *Runtime) CgroupDriver(ctx context.Context) (runtime.CgroupDriver, error
 	answer, err := r.cfg.Runtime.RuntimeConfig(r.quiet(ctx))
 	switch {
 	case errors.Is(err, runtime.ErrUnsupported):
-		return runtime.CgroupDriverUnknown, nil
+		return "", nil
 	case err != nil:
-		return runtime.CgroupDriverUnknown, fmt.Errorf("cri: runtime config: %w", err)
+		return "", fmt.Errorf("cri: runtime config: %w", err)
 	case answer.GetLinux() == nil:
-		return runtime.CgroupDriverUnknown, nil
+		return "", nil
 	}
 	switch driver := answer.Linux.CgroupDriver; driver {
 	case runtimeapi.CgroupDriver_SYSTEMD:
@@ -51,6 +51,6 @@ func (r *Runtime) CgroupDriver(ctx context.Context) (runtime.CgroupDriver, error
 	case runtimeapi.CgroupDriver_CGROUPFS:
 		return runtime.CgroupDriverCgroupfs, nil
 	default:
-		return runtime.CgroupDriverUnknown, fmt.Errorf("cri: runtime config: the cgroup driver is %v", driver)
+		return "", fmt.Errorf("cri: runtime config: the cgroup driver is %v", driver)
 	}
 }

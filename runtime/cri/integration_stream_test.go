@@ -217,7 +217,7 @@ func TestIntegrationOptionalInterfacesOnContainerd(t *testing.T) {
 		require.NoError(t, err)
 		if strings.Contains(os.Getenv("KUBEPARTS_CONTAINERD"), "v2.") {
 			assert.Contains(t, f.Handlers, "")
-			assert.NotEqual(t, runtime.CgroupDriverUnknown, driver)
+			assert.NotEqual(t, "", driver)
 		}
 		t.Logf("%+v, cgroup driver %q", f, driver)
 	})

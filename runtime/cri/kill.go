@@ -28,7 +28,7 @@ const (
 	mostGrace = math.MaxInt32
 )
 
-// KillPod implements [runtime.Syncer].
+// KillPod implements [runtime.Runtime].
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("cri: KillRequest.UID is empty")

@@ -38,7 +38,7 @@ type podSync struct {
 // externally: an image may be imported, a volume mounted.
 const resyncPeriod = 10 * time.Second
 
-// SyncPod implements [runtime.Syncer]: it computes the plan and carries it out, in the
+// SyncPod implements [runtime.Runtime]: it computes the plan and carries it out, in the
 // kubelet's order.
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {

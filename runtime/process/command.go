@@ -169,7 +169,7 @@ func credentialFor(sc *runtimeapi.LinuxContainerSecurityContext, me account) (*c
 
 	groups := slices.Clone(sc.GetSupplementalGroups())
 	if known != nil && uid != int64(me.uid) && sc.GetSupplementalGroupsPolicy() == runtimeapi.SupplementalGroupsPolicy_Merge {
-		ids, _ := known.GroupIds() // a host that cannot tell adds none
+		ids, _ := known.GroupIds() // if they are unknown, none are added
 		for _, s := range ids {
 			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n != gid && !slices.Contains(groups, n) {
 				groups = append(groups, n)

@@ -19,7 +19,7 @@ import (
 //	created ──process.json has a process──▶ running ──exits/<id>.json──▶ exited
 //	   └────────────── the command could not be executed ──────────────────▲
 //
-// The files are authoritative; inspect in look.go updates the fields from them.
+// The files are authoritative; inspect in inspect.go updates the fields from them.
 type container struct {
 	rec containerRecord // never changes
 
@@ -32,8 +32,8 @@ type container struct {
 	// supervisor is not nil if it is a child of this process, which must reap it.
 	supervisor *os.Process
 
-	// told is the last published state.
-	told runtimeapi.ContainerState
+	// published is the state of the last published event.
+	published runtimeapi.ContainerState
 }
 
 func (c *container) stateLocked() runtimeapi.ContainerState {
@@ -87,7 +87,7 @@ func (r *Runtime) get(id string) (*container, error) {
 	if !ok {
 		return nil, status.Errorf(codes.NotFound, "process: container %q not found", id)
 	}
-	r.look(c)
+	r.refresh(c)
 	return c, nil
 }
 
@@ -102,7 +102,7 @@ func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.Container
 			(filter.GetPodSandboxId() == "" || filter.GetPodSandboxId() == c.rec.SandboxID) &&
 			selects(filter.GetLabelSelector(), c.rec.Labels)
 	}) {
-		r.look(c)
+		r.refresh(c)
 		state := c.state()
 		if filter.GetState() != nil && filter.GetState().GetState() != state {
 			continue
@@ -203,7 +203,7 @@ func (r *Runtime) remove(ctx context.Context, c *container) error {
 	if err := awaitEnd(ctx, r.dir.alive(c.rec.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return status.Errorf(ctxCode(ctx), "process: remove container %s: %v", c.rec.ID, err)
 	}
-	r.look(c) // reaps
+	r.refresh(c) // reaps
 
 	r.mu.Lock()
 	defer r.mu.Unlock()

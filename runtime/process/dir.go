@@ -51,8 +51,8 @@ func (d stateDir) prepare() error {
 	data, err := os.ReadFile(d.path("version"))
 	switch {
 	case err == nil:
-		if got, want := strings.TrimSpace(string(data)), fmt.Sprint(formatVersion); got != want {
-			return fmt.Errorf("state directory %s has format %q, want %q", d, got, want)
+		if got, expected := strings.TrimSpace(string(data)), fmt.Sprint(formatVersion); got != expected {
+			return fmt.Errorf("state directory %s has format %q, expected %q", d, got, expected)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err

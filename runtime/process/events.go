@@ -15,12 +15,12 @@ import (
 
 // A watcher is one call of GetContainerEvents. Runtime.mu guards queue.
 type watcher struct {
-	queue []happening
+	queue []queuedEvent
 	more  chan struct{} // buffered, size 1: the queue is not empty
 }
 
-// A happening is a queued event.
-type happening struct {
+// A queuedEvent is an event that was not sent yet.
+type queuedEvent struct {
 	at        int64
 	sandboxID string
 	subject   string // the container, or the sandbox itself
@@ -40,7 +40,7 @@ func (r *Runtime) publishLocked(sandboxID string, kind runtimeapi.ContainerEvent
 	if len(r.watchers) == 0 {
 		return
 	}
-	h := happening{at: time.Now().UnixNano(), sandboxID: sandboxID, subject: subject, kind: kind}
+	h := queuedEvent{at: time.Now().UnixNano(), sandboxID: sandboxID, subject: subject, kind: kind}
 	if s, ok := r.sandboxes[sandboxID]; ok {
 		h.sandbox = s.status()
 	}
@@ -100,28 +100,28 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 		case e := <-exits.Events:
 			// The inspection publishes the change.
 			if id := strings.TrimSuffix(filepath.Base(e.Name), ".json"); e.Has(fsnotify.Create) {
-				r.lookAt(func(c *container) bool { return c.rec.ID == id })
+				r.refreshMatching(func(c *container) bool { return c.rec.ID == id })
 			}
 		case err := <-exits.Errors:
 			// Events were lost: inspect all containers.
 			r.log.Warn("Failed to watch exits; inspecting all containers", "err", fmt.Errorf("process: %w", err))
-			r.lookAt(func(*container) bool { return true })
+			r.refreshMatching(func(*container) bool { return true })
 		case <-w.more:
-			if err := r.tell(ctx, w, containerEventsCh); err != nil {
+			if err := r.send(ctx, w, containerEventsCh); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (r *Runtime) lookAt(match func(*container) bool) {
+func (r *Runtime) refreshMatching(match func(*container) bool) {
 	for _, c := range r.find(match) {
-		r.look(c)
+		r.refresh(c)
 	}
 }
 
-// tell sends the queued events.
-func (r *Runtime) tell(ctx context.Context, w *watcher, ch chan<- *runtimeapi.ContainerEventResponse) error {
+// send sends the queued events of w.
+func (r *Runtime) send(ctx context.Context, w *watcher, ch chan<- *runtimeapi.ContainerEventResponse) error {
 	r.mu.Lock()
 	queue := w.queue
 	w.queue = nil
@@ -140,7 +140,7 @@ func (r *Runtime) tell(ctx context.Context, w *watcher, ch chan<- *runtimeapi.Co
 
 // event adds the current containers, whose state may be newer than the event; a
 // later change has an event of its own.
-func (r *Runtime) event(h happening) *runtimeapi.ContainerEventResponse {
+func (r *Runtime) event(h queuedEvent) *runtimeapi.ContainerEventResponse {
 	resp := &runtimeapi.ContainerEventResponse{
 		ContainerId: h.subject, ContainerEventType: h.kind, CreatedAt: h.at, PodSandboxStatus: h.sandbox,
 	}

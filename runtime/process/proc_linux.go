@@ -34,7 +34,7 @@ func parseStat(data []byte) (procStat, error) {
 	f := strings.Fields(string(data[end+1:]))
 	const first = 3 // number of the field that f begins with
 	if len(f) <= 24-first {
-		return procStat{}, fmt.Errorf("%d fields after the command, want 22 or more", len(f))
+		return procStat{}, fmt.Errorf("%d fields after the command, expected at least 22", len(f))
 	}
 	s := procStat{state: f[0][0], start: f[22-first]}
 	var errs []error

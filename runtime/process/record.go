@@ -223,7 +223,7 @@ func decode[T record](data []byte) (T, error) {
 
 func checkHead(version int, id string) error {
 	if version != formatVersion {
-		return fmt.Errorf("format version %d, want %d", version, formatVersion)
+		return fmt.Errorf("format version %d, expected %d", version, formatVersion)
 	}
 	if !validID(id) {
 		return fmt.Errorf("id %q is not a valid identifier", id)

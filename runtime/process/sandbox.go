@@ -202,7 +202,7 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, podSandboxID string, verbo
 	resp := &runtimeapi.PodSandboxStatusResponse{Status: st, Timestamp: time.Now().UnixNano()}
 	containers := r.find(func(c *container) bool { return c.rec.SandboxID == podSandboxID })
 	for _, c := range containers {
-		r.look(c)
+		r.refresh(c)
 		resp.ContainersStatuses = append(resp.ContainersStatuses, c.status())
 	}
 	if verbose {

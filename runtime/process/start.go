@@ -40,7 +40,7 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 	c.mu.Lock()
 	c.starting = false
 	c.mu.Unlock()
-	r.look(c)
+	r.refresh(c)
 	info := StartInfo{ContainerID: containerID, Took: time.Since(begin), Err: err}
 	if err == nil {
 		info.PID = c.main().PID
@@ -127,13 +127,13 @@ func (r *Runtime) spawn(c *container) error {
 		return err
 	}
 	words := json.NewDecoder(listen)
-	var w word
+	var w supervisorMessage
 	if err := words.Decode(&w); err != nil || !w.Hello {
 		// It has not started anything, and is not a supervisor: main did not call
 		// Supervise.
 		return errors.Join(r.notASupervisor(id, err), r.dismiss(c))
 	}
-	w = word{}
+	w = supervisorMessage{}
 	switch err := words.Decode(&w); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("supervisor has not started the process after %v and continues to try", r.timeout)

@@ -100,7 +100,7 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 func (r *Runtime) running(match func(*container) bool) []*container {
 	var running []*container
 	for _, c := range r.find(match) {
-		r.look(c)
+		r.refresh(c)
 		if c.state() == runtimeapi.ContainerState_CONTAINER_RUNNING {
 			running = append(running, c)
 		}

@@ -84,7 +84,7 @@ func (r *Runtime) settled(ctx context.Context, c *container) (runs bool, err err
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		r.look(c)
+		r.refresh(c)
 		switch c.state() {
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
 			return true, nil
@@ -99,7 +99,7 @@ func (r *Runtime) settled(ctx context.Context, c *container) (runs bool, err err
 			return false, err
 		}
 		if !alive && !starting {
-			r.look(c) // it may have started and exited in between
+			r.refresh(c) // it may have started and exited in between
 			return c.state() == runtimeapi.ContainerState_CONTAINER_RUNNING, nil
 		}
 		select {
@@ -118,7 +118,7 @@ func (r *Runtime) endsWithin(ctx context.Context, c *container, d time.Duration)
 	err := awaitEnd(wait, r.dir.alive(c.rec.ID))
 	switch {
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		r.look(c)
+		r.refresh(c)
 		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()

@@ -36,16 +36,16 @@ func Supervise() (code int, ok bool) {
 		return 2, true
 	}
 	if err := supervise(stateDir(dir), id); err != nil {
-		// Its stderr is a file beside the container's record.
+		// Its stderr is a file in the container's directory.
 		fmt.Fprintf(os.Stderr, "process: supervise %s: %v\n", id, err)
 		return 1, true
 	}
 	return 0, true
 }
 
-// A word is a message of a supervisor to the agent that started it, a line of JSON
-// on a pipe: first Hello, then PID or Error.
-type word struct {
+// A supervisorMessage is a message of a supervisor to the agent that started it, one line of
+// JSON on a pipe: first Hello, then PID or Error.
+type supervisorMessage struct {
 	Hello bool   `json:"hello,omitempty"`
 	PID   int    `json:"pid,omitempty"`
 	Error string `json:"error,omitempty"`

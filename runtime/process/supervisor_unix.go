@@ -50,8 +50,8 @@ func supervise(dir stateDir, id string) error {
 	closeInherited()
 	words := os.NewFile(fdWords, "words")
 	defer words.Close()
-	say := func(w word) { json.NewEncoder(words).Encode(w) } // a later agent reads the files
-	say(word{Hello: true})
+	send := func(w supervisorMessage) { json.NewEncoder(words).Encode(w) } // a later agent reads the files
+	send(supervisorMessage{Hello: true})
 
 	// Notify, not Ignore: an ignored signal stays ignored in the container.
 	signals := make(chan os.Signal, 16)
@@ -59,17 +59,17 @@ func supervise(dir stateDir, id string) error {
 
 	rec, err := readRecord[containerRecord](dir.containerFile(id), id)
 	if err != nil {
-		say(word{Error: err.Error()})
+		send(supervisorMessage{Error: err.Error()})
 		return err
 	}
 	me, err := processStart(os.Getpid())
 	if err != nil {
-		say(word{Error: err.Error()})
+		send(supervisorMessage{Error: err.Error()})
 		return err
 	}
 	proc := processRecord{Version: formatVersion, ID: id, Supervisor: identity{PID: os.Getpid(), Start: me}}
 	if err := dir.write(dir.container(id), dir.processFile(id), proc); err != nil {
-		say(word{Error: err.Error()})
+		send(supervisorMessage{Error: err.Error()})
 		return err
 	}
 
@@ -79,7 +79,7 @@ func supervise(dir stateDir, id string) error {
 		exit := newExit(id, codeStartError, 0, started, time.Now())
 		exit.Reason, exit.Message = reasonStartError, err.Error()
 		werr := dir.write(dir.container(id), dir.exit(id), exit)
-		say(word{Error: err.Error()})
+		send(supervisorMessage{Error: err.Error()})
 		return werr
 	}
 
@@ -132,7 +132,7 @@ func supervise(dir stateDir, id string) error {
 			}
 		}
 	}()
-	say(word{PID: p.Pid})
+	send(supervisorMessage{PID: p.Pid})
 	words.Close()
 	debug.FreeOSMemory() // from here on it only waits
 

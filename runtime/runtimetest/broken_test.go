@@ -192,7 +192,7 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 
 func allViolations() map[string]func(*broken, *runtimetest.Runtime) {
 	all := maps.Clone(lifeViolations)
-	maps.Copy(all, lookViolations)
+	maps.Copy(all, inspectViolations)
 	maps.Copy(all, syncViolations)
 	maps.Copy(all, powerViolations)
 	maps.Copy(all, changeViolations)
@@ -213,9 +213,9 @@ func runBroken(t *testing.T) {
 				synctest.Test(t, body)
 			}
 			switch name {
-			case "SurvivesItsCaller", "OrphanOfAnEarlierAgent":
+			case "StateSurvivesAgentRestart", "OrphanSurvivesAgentRestart":
 				s.Backend.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newFull(t) }
-			case "CountsSurviveTheAgent":
+			case "RestartCountsSurviveAgentRestart":
 				s.Backend.Reopen = forgetful
 			}
 			runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime { return newBroken(t, breakIt) }, s)

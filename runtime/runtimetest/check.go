@@ -11,7 +11,7 @@ type Check struct {
 	// Name of the check's subtest, and its key in Suite.Gaps.
 	Name string
 
-	// Promise states in a sentence or two what is promised.
+	// Promise is the requirement, in one or two sentences.
 	Promise string
 
 	// Contract is the place of the promise: a name of package runtime, and the
@@ -54,8 +54,8 @@ type promise struct {
 
 func promises() []promise {
 	return slices.Concat(
-		listerPromises, lookPromises,
-		syncPromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, hostilePromises,
+		listerPromises, inspectPromises,
+		syncPromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, invalidPromises,
 		healthPromises, execPromises, streamPromises, logPromises, statsPromises, featurePromises, garbagePromises,
 	)
 }

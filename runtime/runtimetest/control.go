@@ -55,7 +55,7 @@ func (r *Runtime) on(uid types.UID, container string, do func(*instance)) error 
 	return fmt.Errorf("runtimetest: no container %s runs in pod %s", container, uid)
 }
 
-// Crash does to the pod what a reboot or the loss of its sandbox does: its
+// Crash has the effect of a reboot or of the loss of the pod's sandbox: its
 // containers exit with 137, and its sandbox is not ready. It does nothing if the
 // pod does not exist.
 func (r *Runtime) Crash(uid types.UID) {

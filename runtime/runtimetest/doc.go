@@ -70,7 +70,7 @@
 // repository it imports only package testing.
 //
 // Not checked: the duration of a list (Backend.Calls counts calls of the
-// backend instead), what the URLs of a stream server lead to, and the contents
+// backend instead), the targets of the URLs of a stream server, and the contents
 // of logs beyond the file: following, tails and timestamps are not part of the
 // runtime interfaces.
 //

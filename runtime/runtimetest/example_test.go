@@ -78,7 +78,7 @@ func ExampleChecks() {
 		if len(c.Needs) == 0 {
 			plain++
 		}
-		if c.Name == "KillTwiceIsNoError" {
+		if c.Name == "KillIsIdempotent" {
 			fmt.Println(c.Promise)
 		}
 	}

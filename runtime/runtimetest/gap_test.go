@@ -25,17 +25,17 @@ func TestGapsAreVerified(t *testing.T) {
 	assert.Error(t, err)
 	for _, want := range []string{
 		"--- PASS: " + t.Name() + "/a_gap_that_is_one ",
-		"a known gap: not implemented yet",
-		"seen: no hint after the start of a pod",
+		"known gap: not implemented yet",
+		"failures: no event after the start of a pod",
 		"102 of 102 promises checked: 99 kept, 0 broken, 3 known gaps, 0 not applicable",
-		"known gap: WatchHints: not implemented yet",
+		"known gap: WatchReportsChanges: not implemented yet",
 		"--- FAIL: " + t.Name() + "/a_gap_that_is_none ",
-		"Suite.Gaps says that the promise is not kept (it used to be so), but it is: take it out",
+		"the check passes, but is in Suite.Gaps (it used to be so): remove it from there",
 		"100 kept, 2 broken, 0 known gaps",
 		"--- FAIL: " + t.Name() + "/a_gap_of_nothing ",
-		`runtimetest: Suite.Gaps: no check "WatchHint"`,
+		`runtimetest: Suite.Gaps: no check "WatchReportsChange"`,
 		"--- FAIL: " + t.Name() + "/a_gap_without_a_reason ",
-		"runtimetest: Suite.Gaps: no reason for WatchHints",
+		"runtimetest: Suite.Gaps: no reason for WatchReportsChanges",
 		"--- FAIL: " + t.Name() + "/a_suite_without_containers ",
 		"runtimetest: Suite.Containers.Long or Suite.Containers.Exit is not set",
 	} {
@@ -44,23 +44,23 @@ func TestGapsAreVerified(t *testing.T) {
 }
 
 func playGaps(t *testing.T) {
-	deaf := func(t *testing.T) runtime.Runtime { return newBroken(t, lifeViolations["WatchHints"]) }
+	deaf := func(t *testing.T) runtime.Runtime { return newBroken(t, lifeViolations["WatchReportsChanges"]) }
 	with := func(gaps map[string]string) runtimetest.Suite {
 		s := memorySuite()
 		s.Gaps = gaps
 		return s
 	}
 	t.Run("a gap that is one", func(t *testing.T) {
-		runtimetest.TestRuntime(t, deaf, with(map[string]string{"WatchHints": "not implemented yet", "WatchersAreMany": "of course", "HintsComeOnceSeen": "of course"}))
+		runtimetest.TestRuntime(t, deaf, with(map[string]string{"WatchReportsChanges": "not implemented yet", "EachWatchReceivesEvents": "of course", "EventsFollowVisibleChanges": "of course"}))
 	})
 	t.Run("a gap that is none", func(t *testing.T) {
-		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchHints": "it used to be so", "KillAtOnce": "it used to be so"}))
+		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchReportsChanges": "it used to be so", "KillWithZeroGracePeriodIsPrompt": "it used to be so"}))
 	})
 	t.Run("a gap of nothing", func(t *testing.T) {
-		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchHint": "a slip of the pen"}))
+		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchReportsChange": "a slip of the pen"}))
 	})
 	t.Run("a gap without a reason", func(t *testing.T) {
-		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchHints": " "}))
+		runtimetest.TestRuntime(t, newFull, with(map[string]string{"WatchReportsChanges": " "}))
 	})
 	t.Run("a suite without containers", func(t *testing.T) {
 		runtimetest.TestRuntime(t, newFull, runtimetest.Suite{})

@@ -20,7 +20,7 @@ const (
 // KillPod stops the pod: SIGTERM, the grace period, SIGKILL, then the sandboxes.
 // Sidecars get SIGTERM after the regular containers, the last one first. If ctx
 // is done, SIGTERM has been sent and SIGKILL is not sent; the next call starts a
-// grace period of its own. See [runtime.Syncer].
+// grace period of its own. See [runtime.Runtime].
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("runtimetest: kill pod: KillRequest.UID is empty")

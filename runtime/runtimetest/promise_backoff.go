@@ -11,7 +11,7 @@ import (
 // backOffPromises are those on restarts that are put off.
 var backOffPromises = []promise{
 	{
-		name:     "BackOffSaysUntilWhen",
+		name:     "BackOffReportsRetryAt",
 		text:     "A restart is either done or delayed; if it is delayed, RetryAt is the end of the delay, and the failed action has the reason CrashLoopBackOff.",
 		contract: "SyncResult.RetryAt, Action.Reason (rt-90)",
 		cause:    "a delayed restart returns no error, or an error without a time",
@@ -68,9 +68,9 @@ var backOffPromises = []promise{
 		},
 	},
 	{
-		name:     "BackOffIsOneContainers",
+		name:     "BackOffIsPerContainer",
 		text:     "The back-off of a container delays neither other containers of its pod nor other pods.",
-		contract: "Syncer.SyncPod, SyncResult (rt-90)",
+		contract: "Runtime.SyncPod, SyncResult (rt-90)",
 		cause:    "the first failure ends the step, or the back-off is counted for the pod or the image",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("late", t.suite.Containers.Exit(0)))

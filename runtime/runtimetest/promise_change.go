@@ -12,13 +12,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// changePromises are those on what is done anew: a container whose image is
-// another one, a sandbox that is lost, all containers of a pod.
+// changePromises are those on replaced containers and sandboxes, on events, and
+// on the cost of lists.
 var changePromises = []promise{
 	{
-		name:     "OtherImageReplaces",
+		name:     "ChangedImageReplacesContainer",
 		text:     "A running container with another image than in the spec is stopped and started again with the image of the spec, whatever the restart policy; the other containers are not changed.",
-		contract: "Syncer.SyncPod: a container that runs as specified is never touched (rt-30)",
+		contract: "Runtime.SyncPod: a container that runs as specified is never touched (rt-30)",
 		cause:    "running containers are compared with the spec by name alone, or the whole pod is recreated",
 		needs:    []string{"Containers.OtherImage"},
 		check: func(t *trial) {
@@ -40,11 +40,11 @@ var changePromises = []promise{
 				}
 			}
 			if len(instances(s, "stays")) != 1 || !in(s, "stays", runtime.ContainerRunning) {
-				t.Errorf("stays was not left alone; the pod is\n%s", describe(s))
+				t.Errorf("stays was changed; the pod is\n%s", describe(s))
 			}
 			t.syncThrice(pod)
 			if again := t.look(pod.UID); t.container(again, "changes").ID != c.ID {
-				t.Errorf("further steps replaced it again; the pod is\n%s", describe(again))
+				t.Errorf("further calls of SyncPod replaced it again; the pod is\n%s", describe(again))
 			}
 		},
 	},
@@ -55,12 +55,12 @@ var changePromises = []promise{
 		cause:    "the file is read when the status is requested, and is the next instance's by then",
 		needs:    []string{"Containers.Message"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("tells", t.suite.Containers.Message("out of luck")), named("silent", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
+			pod := t.pod(v1.RestartPolicyAlways, named("writes", t.suite.Containers.Message("out of luck")), named("silent", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
-			t.await(pod.UID, "tells and silent have exited", func(s *runtime.PodStatus) bool { return exited("tells")(s) && exited("silent")(s) })
-			s := t.syncUntil(pod, "tells was restarted", restarted("tells"))
+			t.await(pod.UID, "writes and silent have exited", func(s *runtime.PodStatus) bool { return exited("writes")(s) && exited("silent")(s) })
+			s := t.syncUntil(pod, "writes was restarted", restarted("writes"))
 			for _, c := range s.Containers {
-				if c.State == runtime.ContainerExited && strings.HasSuffix(strings.TrimSpace(c.Message), "out of luck") != (c.Name == "tells") {
+				if c.State == runtime.ContainerExited && strings.HasSuffix(strings.TrimSpace(c.Message), "out of luck") != (c.Name == "writes") {
 					t.Errorf("the message of instance %d of %s is %q; the pod is\n%s", c.RestartCount, c.Name, c.Message, describe(s))
 				}
 				if c.State == runtime.ContainerRunning && c.Message != "" {
@@ -72,7 +72,7 @@ var changePromises = []promise{
 	{
 		name:     "LostSandboxIsReplaced",
 		text:     "A pod whose sandbox is not ready gets a new one with the next attempt, in which its containers run; none continues to run in the old one.",
-		contract: "Sandbox.State, Sandbox.Attempt; Syncer.SyncPod takes the pod towards what is wanted (rt-41, rt-45)",
+		contract: "Sandbox.State, Sandbox.Attempt; Runtime.SyncPod brings the pod closer to its spec (rt-41, rt-45)",
 		cause:    "a sandbox is expected to exist as long as its pod, or its containers are not stopped",
 		needs:    []string{"Backend.LoseSandbox"},
 		check: func(t *trial) {
@@ -97,17 +97,17 @@ var changePromises = []promise{
 			}
 			for _, c := range s.Containers {
 				if c.SandboxID != s.Sandboxes[0].ID && c.State == runtime.ContainerRunning {
-					t.Errorf("%s runs on in the old sandbox; the pod is\n%s", c.ID, describe(s))
+					t.Errorf("%s still runs in the old sandbox; the pod is\n%s", c.ID, describe(s))
 				}
 			}
 			t.syncThrice(pod)
 			if again := t.look(pod.UID); again.Sandboxes[0].ID != s.Sandboxes[0].ID {
-				t.Errorf("further steps made another sandbox; the pod is\n%s", describe(again))
+				t.Errorf("further calls of SyncPod created another sandbox; the pod is\n%s", describe(again))
 			}
 		},
 	},
 	{
-		name:     "RestartAllBeginsAnew",
+		name:     "RestartAllContainersRestartsPod",
 		text:     "When the exit of a container matches a rule with action RestartAllContainers, all containers of the pod are restarted in its sandbox, init containers first, with the next restart counts.",
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-140, rt-141, rt-143)",
 		cause:    "the action is treated like Restart, or the sandbox is recreated as well",
@@ -123,24 +123,24 @@ var changePromises = []promise{
 			pod.Spec.InitContainers = []v1.Container{named("setup", t.suite.Containers.Exit(0))}
 			was := t.syncUntil(pod, "long runs", func(s *runtime.PodStatus) bool { return in(s, "long", runtime.ContainerRunning) })
 			setup, long := t.container(was, "setup").ID, t.container(was, "long").ID
-			s := t.syncUntil(pod, "long runs anew", func(s *runtime.PodStatus) bool {
+			s := t.syncUntil(pod, "another instance of long runs", func(s *runtime.PodStatus) bool {
 				return in(s, "long", runtime.ContainerRunning) && t.container(s, "long").ID != long
 			})
 			if c := s.Container("setup"); c == nil || c.ID == setup {
-				t.Errorf("long was started anew without its init container; the pod is\n%s", describe(s))
+				t.Errorf("long was restarted, but not its init container; the pod is\n%s", describe(s))
 			}
 			if c := t.container(s, "long"); c.RestartCount < 1 {
 				t.Errorf("its restart count is %d; the pod is\n%s", c.RestartCount, describe(s))
 			}
 			if len(s.Sandboxes) != 1 || s.Sandboxes[0].ID != was.Sandboxes[0].ID {
-				t.Errorf("the sandbox is not what it was; the pod was\n%s\nand is\n%s", describe(was), describe(s))
+				t.Errorf("the sandbox was replaced; the pod was\n%s\nand is\n%s", describe(was), describe(s))
 			}
 		},
 	},
 	{
-		name:     "HintsComeOnceSeen",
+		name:     "EventsFollowVisibleChanges",
 		text:     "An event follows the visible change: a caller that inspects the pod only after events observes the start, the exit and the removal of a container.",
-		contract: "Watcher: hints that announce every change, once it can be seen, make lists rare",
+		contract: "Watcher: if every change has an event after it can be observed, pleg lists rarely",
 		cause:    "the event announces the request, or does not come from the source of the list; pleg relists more often for such a runtime",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
@@ -158,10 +158,10 @@ var changePromises = []promise{
 					}
 				})
 			})
-			t.pause(10 * t.suite.Timing.PollInterval) // it takes a moment to begin
-			// seen reports whether a look at a hint has shown what was to come.
-			seen := func(uid types.UID, patience time.Duration, is func(*runtime.PodStatus) bool) bool {
-				deadline := time.After(patience)
+			t.pause(10 * t.suite.Timing.PollInterval) // the watch may not have begun yet
+			// seen reports whether an inspection after an event shows the expected state.
+			seen := func(uid types.UID, timeout time.Duration, is func(*runtime.PodStatus) bool) bool {
+				deadline := time.After(timeout)
 				for {
 					select {
 					case got := <-hints:
@@ -169,25 +169,25 @@ var changePromises = []promise{
 							return true
 						}
 					case err := <-result:
-						t.Skipf("Watch cannot go on (its caller would list): %v", err)
+						t.Skipf("Watch returned an error (its caller lists instead): %v", err)
 					case <-deadline:
 						return false
 					}
 				}
 			}
-			for try := 1; ; try++ { // what came before the watch began has no hint
+			for try := 1; ; try++ { // changes before the watch began have no event
 				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("long", t.suite.Containers.Long))
 				t.sync(pod)
 				if seen(pod.UID, t.suite.Timing.Timeout/5, exited("short")) {
 					t.kill(pod, nil)
 					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return !s.Running() }) {
-						t.Errorf("no look at a hint has shown the end of the pod, which is\n%s", describe(t.look(pod.UID)))
+						t.Errorf("no event after the containers stopped: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					}
 					gc, ok := runtime.As[runtime.GarbageCollector](t.rt)
 					if !ok {
 						return
 					}
-					t.pause(10 * t.suite.Timing.PollInterval) // for what else the end hints at
+					t.pause(10 * t.suite.Timing.PollInterval) // for further events of the stop
 					for len(hints) > 0 {
 						<-hints
 					}
@@ -196,21 +196,21 @@ var changePromises = []promise{
 						t.Fatalf("CollectGarbage: %v", err)
 					}
 					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Pod() == nil }) {
-						t.Errorf("no look at a hint has shown that nothing is left of the pod, which is\n%s", describe(t.look(pod.UID)))
+						t.Errorf("no event after the removal of the pod: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					}
 					return
 				}
 				if try == 3 {
-					t.Errorf("no look at a hint has shown an exit; the pod is\n%s", describe(t.look(pod.UID)))
+					t.Errorf("no event after the exit of short: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					return
 				}
 			}
 		},
 	},
 	{
-		name:     "ListsCostTheSame",
+		name:     "ListCostIsIndependentOfPodCount",
 		text:     "Listing many pods takes as many calls of the backend as listing few.",
-		contract: "Lister.Pods is called every second or so: cheap; Pod: what a list shows",
+		contract: "Lister.Pods is called about once per second; Pod: cheap to obtain",
 		cause:    "each pod, or each container, is inspected for the list",
 		needs:    []string{"Backend.Calls"},
 		check: func(t *trial) {
@@ -227,7 +227,7 @@ var changePromises = []promise{
 				t.up(t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long)))
 			}
 			if many := count(); many > few {
-				t.Errorf("with one pod a list takes %d calls, with two more it takes %d", few, many)
+				t.Errorf("with one pod a list takes %d calls of the backend, with three pods %d", few, many)
 			}
 		},
 	},

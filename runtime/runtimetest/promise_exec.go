@@ -16,7 +16,7 @@ import (
 // execPromises are those of [runtime.Execer].
 var execPromises = []promise{
 	{
-		name:     "ExecTellsOutputAndCode",
+		name:     "ExecReturnsOutputAndExitCode",
 		text:     "Exec runs a command in the container and returns when it exits; a non-zero exit code is in the result and is not an error.",
 		contract: "Execer.Exec, ExecResult",
 		cause:    "a non-zero exit code is returned as an error",
@@ -40,7 +40,7 @@ var execPromises = []promise{
 		},
 	},
 	{
-		name:     "ExecEndsInTime",
+		name:     "ExecObeysTimeoutAndContext",
 		text:     "Exec returns an error when its timeout or its context ends the command.",
 		contract: "Execer.Exec: until timeout or ctx ends it, which is an error",
 		cause:    "the timeout is passed to the backend, which ignores it, or the partial output is returned as success",
@@ -50,20 +50,20 @@ var execPromises = []promise{
 			id := t.container(t.up(pod), "long").ID
 			begun := time.Now()
 			if res, err := t.exec(t.Context(), id, t.suite.Commands.Block, time.Second); err == nil {
-				t.Errorf("Exec beyond its timeout: %+v, no error", res)
+				t.Errorf("Exec returned %+v and no error after its timeout", res)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if res, err := t.exec(ctx, id, t.suite.Commands.Block, 0); err == nil {
-				t.Errorf("Exec beyond its context: %+v, no error", res)
+				t.Errorf("Exec returned %+v and no error after its context was done", res)
 			}
 			if took := time.Since(begun); took > t.suite.Timing.Timeout {
-				t.Errorf("two commands of a second and less took %v", took)
+				t.Errorf("two commands with timeouts of 1 s and 0.3 s took %v", took)
 			}
 		},
 	},
 	{
-		name:     "ExecKeepsOutputsApart",
+		name:     "ExecSeparatesStdoutAndStderr",
 		text:     "The standard error of a command is in Stderr and not in Stdout; both are returned also if the command fails.",
 		contract: "ExecResult",
 		cause:    "the command gets a terminal, or both outputs are read into one",
@@ -80,7 +80,7 @@ var execPromises = []promise{
 		},
 	},
 	{
-		name:     "ExecErrorsAreKnown",
+		name:     "ExecReturnsDocumentedErrors",
 		text:     "If the timeout or the context ended the command, the error is that of a context; for a container that does not exist it is ErrNotFound, or ctx's error if ctx is done.",
 		contract: "Execer.Exec; errors of package runtime",
 		cause:    "the backend's errors are returned unchanged",
@@ -94,7 +94,7 @@ var execPromises = []promise{
 				t.Errorf("the error of an Exec whose context was cancelled is %v", err)
 			}
 			if _, err := t.exec(t.Context(), id, t.suite.Commands.Block, time.Second); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the error of an Exec whose timeout was over is %v", err)
+				t.Errorf("the error of an Exec whose timeout expired is %v", err)
 			}
 			if _, err := t.exec(t.Context(), id+"-not", t.suite.Commands.Block, time.Second); !errors.Is(err, runtime.ErrNotFound) {
 				t.Errorf("the error of an Exec in a container that does not exist is %v", err)
@@ -102,7 +102,7 @@ var execPromises = []promise{
 		},
 	},
 	{
-		name:     "ExecsInParallel",
+		name:     "ExecsRunConcurrently",
 		text:     "Commands in one container run concurrently, each with its own output, and do not affect the container.",
 		contract: "package runtime, Concurrency; Execer.Exec",
 		cause:    "a command replaces the container's main process, or outputs are mixed",
@@ -122,7 +122,7 @@ var execPromises = []promise{
 				})
 			}
 			running.Wait()
-			if got := t.look(pod.UID); inWords(got) != inWords(want) {
+			if got := t.look(pod.UID); format(got) != format(want) {
 				t.Errorf("the pod was\n%s\nand after some commands is\n%s", describe(want), describe(got))
 			}
 		},

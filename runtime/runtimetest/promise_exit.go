@@ -12,7 +12,7 @@ import (
 // exitPromises are those on what follows when a container exits by itself.
 var exitPromises = []promise{
 	{
-		name:     "ExitIsSeen",
+		name:     "ExitCodeAndTimesAreReported",
 		text:     "A container that has exited is reported with its exit code and its times.",
 		contract: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
 		cause:    "the backend's state is mapped to running or not, and its exit code is dropped",
@@ -29,7 +29,7 @@ var exitPromises = []promise{
 			for name, code := range codes {
 				c := t.container(t.await(pod.UID, name+" has exited", exited(name)), name)
 				if c.ExitCode != code {
-					t.Errorf("%s is shown to have exited with %d", name, c.ExitCode)
+					t.Errorf("%s is reported with exit code %d", name, c.ExitCode)
 				}
 				if c.StartedAt.Before(c.CreatedAt) || c.FinishedAt.Before(c.StartedAt) || c.CreatedAt.IsZero() {
 					t.Errorf("%s was created %v, started %v, finished %v", name, c.CreatedAt, c.StartedAt, c.FinishedAt)
@@ -38,7 +38,7 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:     "RestartMakesANewInstance",
+		name:     "RestartCreatesNewInstance",
 		text:     "A restart creates a new instance with a new ID and the next restart count; the exited one is kept, so that its exit can be read.",
 		contract: "package runtime, Vocabulary; ContainerStatus.RestartCount",
 		cause:    "a container is restarted in place, which overwrites its last exit",
@@ -50,18 +50,18 @@ var exitPromises = []promise{
 			all := instances(s, "flappy")
 			newer, older := all[len(all)-2], all[len(all)-1]
 			if older.ID != t.container(first, "flappy").ID || older.State != runtime.ContainerExited || older.ExitCode != 7 {
-				t.Errorf("the exited instance did not stay; the pod is\n%s", describe(s))
+				t.Errorf("the exited instance was not kept; the pod is\n%s", describe(s))
 			}
 			if newer.ID == older.ID || newer.RestartCount != older.RestartCount+1 || older.RestartCount != 0 {
-				t.Errorf("the restart counts are not 0 and 1, or the IDs are one; the pod is\n%s", describe(s))
+				t.Errorf("the restart counts are not 0 and 1, or the IDs are equal; the pod is\n%s", describe(s))
 			}
 			if t.container(s, "long").ID != t.container(first, "long").ID {
-				t.Errorf("the other container was restarted, too; the pod was\n%s\nand is\n%s", describe(first), describe(s))
+				t.Errorf("the other container was restarted as well; the pod was\n%s\nand is\n%s", describe(first), describe(s))
 			}
 		},
 	},
 	{
-		name:     "NeverIsNotRestarted",
+		name:     "RestartPolicyNeverIsObeyed",
 		text:     "With restartPolicy Never an exited container is not restarted.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
 		cause:    "the backend restarts containers by itself",
@@ -76,7 +76,7 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:     "OnFailureRestartsFailuresOnly",
+		name:     "RestartPolicyOnFailureIsObeyed",
 		text:     "With restartPolicy OnFailure a container that failed is restarted, one that succeeded is not.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
 		cause:    "the exit code is ignored, or the backend restarts containers by itself",
@@ -85,21 +85,21 @@ var exitPromises = []promise{
 			t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncUntil(pod, "bad was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "bad")) > 1 })
 			if s := t.look(pod.UID); len(instances(s, "ok")) != 1 {
-				t.Errorf("ok was started again; the pod is\n%s", describe(s))
+				t.Errorf("ok was restarted; the pod is\n%s", describe(s))
 			}
 		},
 	},
 	{
-		name:     "FinishedPodStaysFinished",
+		name:     "CompletedPodIsNotChanged",
 		text:     "A pod whose containers have all terminated is not changed by further calls of SyncPod, with or without a sandbox.",
-		contract: "Syncer.SyncPod is idempotent (rt-41, rt-43, rt-50)",
+		contract: "Runtime.SyncPod is idempotent (rt-41, rt-43, rt-50)",
 		cause:    "a pod without a ready sandbox always gets a new one",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Containers.Exit(0)))
 			want := t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncThrice(pod)
 			if res := t.sync(pod); len(res.Actions) > 0 {
-				t.Errorf("the fourth SyncPod of a finished pod did %+v", res.Actions)
+				t.Errorf("the fourth SyncPod of a completed pod did %+v", res.Actions)
 			}
 			got := t.look(pod.UID)
 			if len(got.Sandboxes) != len(want.Sandboxes) || len(got.Containers) != 1 || got.Containers[0].ID != want.Containers[0].ID {
@@ -108,7 +108,7 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:     "ExitsStay",
+		name:     "ReportedExitDoesNotChange",
 		text:     "A reported exit does not change: its code, reason and times remain the same through inspections, syncs, restarts of other containers, and the termination of the pod.",
 		contract: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
 		cause:    "an exit without a time in the backend gets the time of the inspection, or the termination of the pod overwrites the exits of its containers",
@@ -129,14 +129,14 @@ var exitPromises = []promise{
 					if was, ok := seen[c.ID]; ok {
 						found++
 						if was != is {
-							t.Errorf("%s, instance %d of %s was shown to have\n\t%s\nand is shown to have\n\t%s", when, c.RestartCount, c.Name, was, is)
+							t.Errorf("%s, instance %d of %s was reported as\n\t%s\nand is reported as\n\t%s", when, c.RestartCount, c.Name, was, is)
 						}
 					}
 					seen[c.ID] = is
 				}
 				for id := range seen {
 					if found < len(seen) && !slices.ContainsFunc(s.Containers, func(c runtime.ContainerStatus) bool { return c.ID == id && c.State == runtime.ContainerExited }) {
-						t.Errorf("%s, the exit of %s is not shown any more; the pod is\n%s", when, id, describe(s))
+						t.Errorf("%s, the exit of %s is not reported any more; the pod is\n%s", when, id, describe(s))
 					}
 				}
 			}
@@ -152,7 +152,7 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name:     "ContainersHaveTheirOwnPolicies",
+		name:     "ContainerRestartPolicyOverridesPodPolicy",
 		text:     "A container's own restartPolicy takes precedence over the pod's.",
 		contract: "the API's meaning of containers[].restartPolicy (rt-33)",
 		cause:    "the pod's policy is passed to the backend for all containers",
@@ -168,13 +168,13 @@ var exitPromises = []promise{
 				t.syncUntil(pod, "once has exited", exited("once"))
 				t.syncThrice(pod)
 				if s := t.look(pod.UID); len(instances(s, "once")) != 1 {
-					t.Errorf("once was started again; the pod is\n%s", describe(s))
+					t.Errorf("once was restarted; the pod is\n%s", describe(s))
 				}
 			}
 		},
 	},
 	{
-		name:     "RestartRulesCount",
+		name:     "RestartPolicyRulesAreObeyed",
 		text:     "A rule with action Restart that matches the exit code restarts the container whatever its policy is; for other exit codes the policy applies.",
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-33)",
 		cause:    "rules are ignored",
@@ -191,12 +191,12 @@ var exitPromises = []promise{
 			t.syncUntil(pod, "other has exited", exited("other"))
 			t.syncUntil(pod, "matches was restarted", restarted("matches"))
 			if s := t.look(pod.UID); len(instances(s, "other")) != 1 {
-				t.Errorf("other was started again; the pod is\n%s", describe(s))
+				t.Errorf("other was restarted; the pod is\n%s", describe(s))
 			}
 		},
 	},
 	{
-		name:     "CountsSurviveTheAgent",
+		name:     "RestartCountsSurviveAgentRestart",
 		text:     "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a status passed by the caller.",
 		contract: "Lister: answers from the runtime; ContainerStatus.RestartCount",
 		cause:    "restarts are counted in memory",

@@ -18,7 +18,7 @@ import (
 // [runtime.ResourceUpdater].
 var featurePromises = []promise{
 	{
-		name:     "FeaturesAreTold",
+		name:     "FeaturesAreReported",
 		text:     "Features returns no error and the same result each time; if it reports handlers, the default one (\"\") is among them.",
 		contract: "FeatureReporter.Features, Features",
 		cause:    "an old backend without this call is treated as failed",
@@ -34,16 +34,16 @@ var featurePromises = []promise{
 			}
 			again, err := rt.Features(t.Context())
 			if err != nil || len(again.Handlers) != len(f.Handlers) || again.SupplementalGroupsPolicy != f.SupplementalGroupsPolicy {
-				t.Errorf("Features told %+v, and then %+v, %v", f, again, err)
+				t.Errorf("Features returned %+v, and then %+v, %v", f, again, err)
 			}
 			clear(f.Handlers)
 			if again, err = rt.Features(t.Context()); err != nil || (again.Handlers == nil) != (f.Handlers == nil) || f.Handlers != nil && len(again.Handlers) == 0 {
-				t.Errorf("after its answer was changed Features tells %+v, %v", again, err)
+				t.Errorf("after its result was modified, Features returns %+v, %v", again, err)
 			}
 		},
 	},
 	{
-		name:     "CgroupDriverIsKnownByName",
+		name:     "CgroupDriverIsReported",
 		text:     "CgroupDriver returns systemd, cgroupfs, or nothing; a runtime that cannot report it returns no error.",
 		contract: "CgroupDriverReporter.CgroupDriver",
 		cause:    "an old backend without this call is treated as failed",
@@ -54,14 +54,14 @@ var featurePromises = []promise{
 				t.Errorf("CgroupDriver: %v", err)
 			}
 			switch d {
-			case runtime.CgroupDriverUnknown, runtime.CgroupDriverSystemd, runtime.CgroupDriverCgroupfs:
+			case "", runtime.CgroupDriverSystemd, runtime.CgroupDriverCgroupfs:
 			default:
 				t.Errorf("the driver is %q", d)
 			}
 		},
 	},
 	{
-		name:     "CheckpointRefusesWhatItCannot",
+		name:     "CheckpointRejectsInvalidRequests",
 		text:     "Checkpoint returns an error for a container that does not exist and for a path that is not absolute; nothing is written, and the container continues.",
 		contract: "Checkpointer.Checkpoint; errors of package runtime",
 		cause:    "the location is used before the request is checked",
@@ -79,14 +79,14 @@ var featurePromises = []promise{
 			} {
 				err := t.calm("Checkpoint", func() error { return rt.Checkpoint(t.Context(), refused.id, refused.location, time.Second) })
 				if err == nil {
-					t.Errorf("Checkpoint of %s is no error", refused.what)
+					t.Errorf("Checkpoint of %s returned no error", refused.what)
 				}
 			}
 			if _, err := os.Stat(location); err == nil {
-				t.Errorf("an archive was written of a container that does not exist")
+				t.Errorf("an archive of a container that does not exist was written")
 			}
-			if got := t.look(pod.UID); inWords(got) != inWords(want) {
-				t.Errorf("the pod was\n%s\nand after its checkpoint was refused is\n%s", describe(want), describe(got))
+			if got := t.look(pod.UID); format(got) != format(want) {
+				t.Errorf("the pod was\n%s\nand after the rejected checkpoints it is\n%s", describe(want), describe(got))
 			}
 		},
 	},
@@ -120,7 +120,7 @@ var featurePromises = []promise{
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := rt.UpdateResources(ctx, id, limits("96Mi")); err != nil && !ended(err) {
-				t.Errorf("with a context that had ended UpdateResources returned %v", err)
+				t.Errorf("with a canceled context, UpdateResources returned %v", err)
 			}
 		},
 	},

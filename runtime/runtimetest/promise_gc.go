@@ -12,7 +12,7 @@ import (
 // garbagePromises are those of [runtime.GarbageCollector].
 var garbagePromises = []promise{
 	{
-		name:     "GarbageKeepsTheNewest",
+		name:     "GarbageCollectionKeepsNewestInstances",
 		text:     "CollectGarbage keeps MaxPerContainer exited instances of each container, the newest ones, and all running ones; instances younger than MinAge are kept.",
 		contract: "GarbageCollector.CollectGarbage, GCPolicy (rt-128 … rt-130)",
 		cause:    "instances are sorted in the wrong order, or counted over all containers of the pod",
@@ -39,7 +39,7 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:     "GarbageOfRemovedPods",
+		name:     "GarbageCollectionRemovesDeletedPods",
 		text:     "CollectGarbage removes everything that does not run of pods for which Removed returns true, and nothing of others.",
 		contract: "GCPolicy.Removed (rt-129, rt-133)",
 		cause:    "Removed is not called, or the sandbox of a removed pod is kept",
@@ -65,7 +65,7 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:     "GarbageIsOfTheDead",
+		name:     "GarbageCollectionKeepsRunningContainers",
 		text:     "CollectGarbage removes only exited containers and sandboxes that are not ready: under the strictest policy running containers and their restart counts are not affected.",
 		contract: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
 		cause:    "a pod is removed as a whole, or counts are derived from the remaining instances",
@@ -91,7 +91,7 @@ var garbagePromises = []promise{
 		},
 	},
 	{
-		name:     "GarbageIsLimitedOnTheNode",
+		name:     "GarbageCollectionObeysMaxContainers",
 		text:     "MaxContainers is the number of exited instances kept on the node, the newest ones; zero and negative values mean no limit.",
 		contract: "GCPolicy.MaxContainers (rt-130)",
 		cause:    "the limit is applied per pod, or running containers are counted as well",

@@ -16,7 +16,7 @@ import (
 // healthPromises are those of [runtime.Checker] and [runtime.Watcher].
 var healthPromises = []promise{
 	{
-		name:     "CheckIsHealthy",
+		name:     "CheckReportsHealthyRuntime",
 		text:     "Check of a runtime that can start containers returns no error, and a Health whose Runtime is nil.",
 		contract: "Checker.Check, Health",
 		cause:    "conditions that the backend does not have are treated as false",
@@ -24,19 +24,19 @@ var healthPromises = []promise{
 		check: func(t *trial) {
 			h, err := as[runtime.Checker](t).Check(t.Context())
 			if err != nil || h.Runtime != nil {
-				t.Errorf("Check says %+v, %v", h, err)
+				t.Errorf("Check returned %+v, %v", h, err)
 			}
 		},
 	},
 	{
-		name:     "WatchHints",
+		name:     "WatchReportsChanges",
 		text:     "Watch calls changed with the UID of a pod that may have changed, never concurrently, until ctx is done, and then returns nil.",
 		contract: "Watcher.Watch",
 		cause:    "events have the ID of the backend's object instead of the pod's UID, or ctx's error is returned",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
-			hints := make(chan types.UID, 1024)
+			events := make(chan types.UID, 1024)
 			result := make(chan error, 1)
 			var watching sync.WaitGroup
 			defer watching.Wait()
@@ -44,67 +44,66 @@ var healthPromises = []promise{
 			watching.Go(func() {
 				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 					select {
-					case hints <- uid:
+					case events <- uid:
 					default: // changed must not block
 					}
 				})
 			})
-			hinted := func(uid types.UID, patience time.Duration) bool {
-				deadline := time.After(patience)
+			notified := func(uid types.UID, timeout time.Duration) bool {
+				deadline := time.After(timeout)
 				for {
 					select {
-					case got := <-hints:
+					case got := <-events:
 						if got == uid {
 							return true
 						}
 					case err := <-result:
-						t.Skipf("Watch cannot go on (its caller would list): %v", err)
+						t.Skipf("Watch returned an error (its caller lists instead): %v", err)
 					case <-deadline:
 						return false
 					}
 				}
 			}
-			// A watch takes a moment to begin, and nobody says when: what
-			// changed before may go without a hint.
+			// Changes before the watch has begun may have no event.
 			t.pause(10 * t.suite.Timing.PollInterval)
 			var pod *v1.Pod
-			for try := 1; pod == nil || !hinted(pod.UID, t.suite.Timing.Timeout/5); try++ {
+			for try := 1; pod == nil || !notified(pod.UID, t.suite.Timing.Timeout/5); try++ {
 				if try > 5 {
-					t.Error("no hint after the start of a pod")
+					t.Error("no event after the start of a pod")
 					return
 				}
 				pod = t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 				t.sync(pod)
 			}
-			t.pause(10 * t.suite.Timing.PollInterval) // for what else the start hints at
-			for len(hints) > 0 {
-				<-hints
+			t.pause(10 * t.suite.Timing.PollInterval) // for further events of the start
+			for len(events) > 0 {
+				<-events
 			}
 			t.kill(pod, nil)
-			if !hinted(pod.UID, t.suite.Timing.Timeout) {
-				t.Error("no hint after the end of a pod")
+			if !notified(pod.UID, t.suite.Timing.Timeout) {
+				t.Error("no event after a pod was killed")
 				return
 			}
 			cancel()
 			select {
 			case err := <-result:
 				if err != nil {
-					t.Errorf("at the end of its context Watch returned %v", err)
+					t.Errorf("when its context was canceled, Watch returned %v", err)
 				}
 			case <-time.After(t.suite.Timing.Timeout):
-				t.Error("Watch goes on after the end of its context")
+				t.Error("Watch did not return after its context was canceled")
 			}
 		},
 	},
 	{
-		name:     "WatchersAreMany",
+		name:     "EachWatchReceivesEvents",
 		text:     "Each Watch is notified of an exit, from one goroutine, and does not call changed after it has returned.",
 		contract: "Watcher.Watch; package runtime, Concurrency",
 		cause:    "one stream of events is shared, so that one watcher consumes another's event, or changed is called from a goroutine per event",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			type watcher struct {
-				hints  chan types.UID
+				events chan types.UID
 				inside atomic.Int32
 				over   atomic.Bool
 			}
@@ -115,18 +114,18 @@ var healthPromises = []promise{
 			defer watching.Wait()
 			defer cancel()
 			for i := range watchers {
-				w := &watcher{hints: make(chan types.UID, 1024)}
+				w := &watcher{events: make(chan types.UID, 1024)}
 				watchers[i] = w
 				watching.Go(func() {
 					err := as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 						if w.inside.Add(1) > 1 {
-							t.Errorf("changed is called while it is under way")
+							t.Errorf("changed is called concurrently")
 						}
 						if w.over.Load() {
 							t.Errorf("changed is called after Watch has returned")
 						}
 						select {
-						case w.hints <- uid:
+						case w.events <- uid:
 						default:
 						}
 						w.inside.Add(-1)
@@ -140,33 +139,33 @@ var healthPromises = []promise{
 				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("brief", t.suite.Containers.Exit(0)))
 				t.sync(pod)
 				t.await(pod.UID, "both have exited", func(s *runtime.PodStatus) bool { return exited("short")(s) && exited("brief")(s) })
-				heard := 0
+				notifiedWatches := 0
 				for _, w := range watchers {
 					deadline := time.After(t.suite.Timing.Timeout / 5)
-				hints:
+				events:
 					for {
 						select {
-						case uid := <-w.hints:
+						case uid := <-w.events:
 							if uid == pod.UID {
-								heard++
-								break hints
+								notifiedWatches++
+								break events
 							}
 						case err := <-ends:
-							if errors.Is(err, runtime.ErrUnsupported) || err != nil && heard == 0 {
-								t.Skipf("Watch cannot go on (its caller would list): %v", err)
+							if errors.Is(err, runtime.ErrUnsupported) || err != nil && notifiedWatches == 0 {
+								t.Skipf("Watch returned an error (its caller lists instead): %v", err)
 							}
-							t.Errorf("Watch has returned before its context ended: %v", err)
+							t.Errorf("Watch returned before its context was done: %v", err)
 							return
 						case <-deadline:
-							break hints
+							break events
 						}
 					}
 				}
-				if heard == len(watchers) {
+				if notifiedWatches == len(watchers) {
 					break
 				}
 				if try == 3 {
-					t.Errorf("%d of %d watchers heard of an exit", heard, len(watchers))
+					t.Errorf("%d of %d watches received an event after an exit", notifiedWatches, len(watchers))
 					return
 				}
 			}
@@ -187,7 +186,7 @@ var healthPromises = []promise{
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if h, err := as[runtime.Checker](t).Check(ctx); err != nil && !ended(err) {
-				t.Errorf("with a context that had ended Check says %+v, %v", h, err)
+				t.Errorf("with a canceled context, Check returned %+v, %v", h, err)
 			}
 		},
 	},

@@ -11,9 +11,9 @@ import (
 // initPromises are those on init containers and sidecars.
 var initPromises = []promise{
 	{
-		name:     "InitContainersInOrder",
+		name:     "InitContainersRunInOrder",
 		text:     "SyncPod does not wait for containers: it starts the first init container, and the second only in a call made after the first has exited; regular containers follow the last.",
-		contract: "Syncer.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
+		contract: "Runtime.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
 		cause:    "init containers are started together, or one call waits for all of them",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
@@ -35,7 +35,7 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:     "FailedInitContainerGates",
+		name:     "FailedInitContainerBlocksPod",
 		text:     "After the final failure of an init container (restartPolicy Never) no other container of the pod is started.",
 		contract: "the API's meaning of initContainers and restartPolicy (rt-64)",
 		cause:    "the exit code of an init container is ignored",
@@ -46,14 +46,14 @@ var initPromises = []promise{
 			t.syncUntil(pod, "first has exited", exited("first"))
 			t.syncThrice(pod)
 			if s := t.look(pod.UID); len(s.Containers) != 1 {
-				t.Errorf("something was started after the failure; the pod is\n%s", describe(s))
+				t.Errorf("a container was started after the failure; the pod is\n%s", describe(s))
 			}
 		},
 	},
 	{
-		name:     "StepDoesNotWaitForContainers",
+		name:     "SyncPodDoesNotWaitForContainers",
 		text:     "SyncPod does not wait for containers: it returns while an init container runs, and starts no other until that has exited.",
-		contract: "Syncer.SyncPod",
+		contract: "Runtime.SyncPod",
 		cause:    "SyncPod starts the whole pod in one call",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
@@ -66,7 +66,7 @@ var initPromises = []promise{
 			}
 			t.syncThrice(pod)
 			if s := t.look(pod.UID); !in(s, "first", runtime.ContainerRunning) || len(s.Containers) != 1 {
-				t.Errorf("not first alone runs; the pod is\n%s", describe(s))
+				t.Errorf("the first init container is not the only one; the pod is\n%s", describe(s))
 			}
 		},
 	},
@@ -86,7 +86,7 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:     "SidecarsStartInTheirTurn",
+		name:     "SidecarsStartInOrder",
 		text:     "An init container with restartPolicy Always (a sidecar) is started in its order among the init containers; later containers wait for its start, not for its exit.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-56, rt-61)",
 		cause:    "sidecars are treated as init containers, for whose exit the pod waits forever, or as regular containers, which start last",
@@ -102,7 +102,7 @@ var initPromises = []promise{
 			}
 			proxy, setup, log, main := t.container(s, "proxy"), t.container(s, "setup"), t.container(s, "log"), t.container(s, "main")
 			if setup.CreatedAt.Before(proxy.StartedAt) || log.CreatedAt.Before(setup.FinishedAt) || main.CreatedAt.Before(log.StartedAt) {
-				t.Errorf("not in turn: proxy started %v, setup was created %v and finished %v, log was created %v and started %v, main was created %v",
+				t.Errorf("not in order: proxy started %v, setup was created %v and finished %v, log was created %v and started %v, main was created %v",
 					proxy.StartedAt, setup.CreatedAt, setup.FinishedAt, log.CreatedAt, log.StartedAt, main.CreatedAt)
 			}
 		},
@@ -120,7 +120,7 @@ var initPromises = []promise{
 		},
 	},
 	{
-		name:     "SidecarsDoNotKeepThePod",
+		name:     "SidecarsDoNotKeepPodRunning",
 		text:     "When the regular containers have terminated, the pod is complete: SyncPod stops its sidecars and does not restart them.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-50)",
 		cause:    "a running sidecar keeps its pod running, so that jobs never complete",
@@ -133,7 +133,7 @@ var initPromises = []promise{
 			})
 			t.syncThrice(pod)
 			if s := t.look(pod.UID); len(s.Containers) != 2 || !exited("proxy")(s) {
-				t.Errorf("something was started in a pod that has ended; it is\n%s", describe(s))
+				t.Errorf("a container was started in a completed pod; it is\n%s", describe(s))
 			}
 		},
 	},
@@ -160,7 +160,7 @@ var initPromises = []promise{
 	},
 }
 
-// sidecar returns c as an init container that goes on.
+// sidecar returns c as an init container with restartPolicy Always.
 func sidecar(name string, c v1.Container) v1.Container {
 	c = named(name, c)
 	c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)

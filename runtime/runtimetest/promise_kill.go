@@ -10,12 +10,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// killPromises are those of [runtime.Syncer] on KillPod.
+// killPromises are those of [runtime.Runtime] on KillPod.
 var killPromises = []promise{
 	{
-		name:     "KillStopsWithTERM",
+		name:     "KillSendsSIGTERM",
 		text:     "KillPod first sends SIGTERM to every container, and returns nil only when no container of the pod runs; exited containers are kept, so that their exits can be read.",
-		contract: "Syncer.KillPod: TERM, the grace period, KILL",
+		contract: "Runtime.KillPod: TERM, the grace period, KILL",
 		cause:    "the backend's delete is used, which kills containers or removes their exits",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
@@ -40,15 +40,15 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillTwiceIsNoError",
+		name:     "KillIsIdempotent",
 		text:     "Killing a pod that does not run, or that does not exist, is not an error.",
-		contract: "Syncer.KillPod: killing a pod that does not run, or that does not exist, is no error",
+		contract: "Runtime.KillPod: killing a pod that does not run, or that does not exist, is not an error",
 		cause:    "the backend's not-found error is returned",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
-			t.kill(pod, nil) // never was
+			t.kill(pod, nil) // never existed
 			if p := t.listed(pod.UID); p != nil {
-				t.Errorf("after a KillPod of a pod that never was, Pods lists %+v", *p)
+				t.Errorf("after a KillPod of a pod that never existed, Pods lists %+v", *p)
 			}
 			t.up(pod)
 			t.kill(pod, nil)
@@ -60,9 +60,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillAfterTheGracePeriod",
+		name:     "KillSendsSIGKILLAfterGracePeriod",
 		text:     "A container that ignores SIGTERM is terminated with SIGKILL (exit code 137) at the end of the grace period, not before; KillPod returns only then.",
-		contract: "Syncer.KillPod (rt-108)",
+		contract: "Runtime.KillPod (rt-108)",
 		cause:    "KillPod returns when the stop was requested, not when it is complete",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
@@ -76,7 +76,7 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillTakesThePodsGracePeriod",
+		name:     "KillUsesGracePeriodOfPod",
 		text:     "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
 		contract: "KillRequest.GracePeriodSeconds (rt-108)",
 		cause:    "deletionGracePeriodSeconds is ignored, or the backend's default is used",
@@ -97,7 +97,7 @@ var killPromises = []promise{
 				pod.Spec.TerminationGracePeriodSeconds = set.termination
 				t.up(pod)
 				pod.DeletionGracePeriodSeconds = set.deletion
-				kills.Go(func() { // while the next comes up
+				kills.Go(func() { // while the next pod starts
 					begun := time.Now()
 					if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: set.request}); err != nil {
 						t.Errorf("KillPod: %v", err)
@@ -109,9 +109,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillOfAnOrphan",
+		name:     "KillStopsOrphan",
 		text:     "With a nil Pod (an orphaned pod) KillPod uses the grace period that the runtime recorded when it created the containers, and sends SIGTERM before SIGKILL.",
-		contract: "KillRequest.Pod: what the runtime recorded when it created the containers is used (rt-15, rt-108)",
+		contract: "KillRequest.Pod: the values that the runtime stored when it created the containers are used (rt-15, rt-108)",
 		cause:    "the grace period is not recorded with the container (a label, an annotation, a file)",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
@@ -134,7 +134,7 @@ var killPromises = []promise{
 	{
 		name:     "KillObeysItsContext",
 		text:     "When ctx is done KillPod returns ctx's error immediately; the caller may call it again with a shorter grace period, which then applies.",
-		contract: "Syncer.KillPod: when ctx ends it returns ctx's error at once",
+		contract: "Runtime.KillPod: when ctx is done it returns ctx's error immediately",
 		cause:    "the stop is one long call of the backend that cannot be canceled or repeated",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
@@ -152,7 +152,7 @@ var killPromises = []promise{
 			}
 			t.took(time.Since(begun), short)
 			if s := t.look(pod.UID); !in(s, "stubborn", runtime.ContainerRunning) {
-				t.Errorf("the grace period was cut short with the context; the pod is\n%s", describe(s))
+				t.Errorf("SIGKILL was sent before the end of the grace period, when the context was canceled; the pod is\n%s", describe(s))
 			}
 			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
 			s := t.look(pod.UID)
@@ -161,9 +161,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillOfAFinishedPod",
+		name:     "KillOfCompletedPodSucceeds",
 		text:     "KillPod of a pod whose containers have exited stops its sandboxes and keeps the exit codes.",
-		contract: "Syncer.KillPod: exited containers stay, so that their exit can be read",
+		contract: "Runtime.KillPod: exited containers stay, so that their exit can be read",
 		cause:    "the backend's delete is used, which removes the containers",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(5)))
@@ -177,9 +177,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillAtOnce",
+		name:     "KillWithZeroGracePeriodIsPrompt",
 		text:     "With a grace period of 0 KillPod terminates the pod promptly, also a container that ignores SIGTERM.",
-		contract: "KillRequest.GracePeriodSeconds (lq-34: two seconds at least are the kubelet's way, and allowed)",
+		contract: "KillRequest.GracePeriodSeconds (the kubelet's minimum of two seconds is allowed)",
 		cause:    "0 is treated as not set, and the pod's own grace period is used",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
@@ -191,7 +191,7 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillTakesItsCallersLook",
+		name:     "KillAcceptsStatusOfCaller",
 		text:     "KillPod with the pod status of the caller has the same effect as without.",
 		contract: "KillRequest.Status",
 		cause:    "the status is used where the current state is required, or the two are mixed",
@@ -210,9 +210,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "NothingStartsAfterAKill",
+		name:     "NothingStartsAfterKill",
 		text:     "KillPod returns nil only when no container of the pod runs, and none starts later: starts of a canceled SyncPod are stopped as well.",
-		contract: "Syncer.KillPod, Syncer.SyncPod",
+		contract: "Runtime.KillPod, Runtime.SyncPod",
 		cause:    "a start continues in the background after its caller has returned, and KillPod lists the containers before it completes",
 		check: func(t *trial) {
 			for d := time.Millisecond; d <= 300*time.Millisecond && d < t.suite.Timing.Timeout/4; d *= 4 {
@@ -220,11 +220,11 @@ var killPromises = []promise{
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				_, _ = t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 				cancel()
-				// What was begun may have to come to an end before it can be undone.
+				// A start in progress may have to complete before KillPod can stop it.
 				t.killUntilDone(pod)
 				for range 5 {
 					if s := t.look(pod.UID); s.Running() {
-						t.Fatalf("KillPod returned nil after a SyncPod of %v, and then the pod is\n%s", d, describe(s))
+						t.Fatalf("a container ran after KillPod had returned nil, %v after SyncPod; the pod is\n%s", d, describe(s))
 					}
 					t.pause(2 * t.suite.Timing.PollInterval)
 				}
@@ -232,9 +232,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "KillsInParallel",
+		name:     "KillsRunConcurrently",
 		text:     "KillPod runs concurrently for different pods: one that waits for its grace period does not delay others.",
-		contract: "Syncer: for different pods they run in parallel",
+		contract: "Runtime: for different pods they run in parallel",
 		cause:    "one lock or one worker for all kills",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
@@ -252,7 +252,7 @@ var killPromises = []promise{
 				t.Errorf("the kill of a pod that exits on TERM took %v while another was being stopped", took)
 			}
 			if s := t.look(slow.UID); !in(s, "stubborn", runtime.ContainerRunning) {
-				t.Errorf("a pod that was being stopped lost its grace period; it is\n%s", describe(s))
+				t.Errorf("the grace period of a pod that was being stopped was not kept; it is\n%s", describe(s))
 			}
 			cancel()
 			if err := <-done; !ended(err) {
@@ -261,9 +261,9 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name:     "OrphanOfAnEarlierAgent",
+		name:     "OrphanSurvivesAgentRestart",
 		text:     "The runtime's records survive the agent: after its restart a pod without a source is listed, and killed with its own grace period.",
-		contract: "Lister.Pods: made by this agent or by an earlier one; KillRequest.Pod (rt-15)",
+		contract: "Lister.Pods: created by this agent or by an earlier one; KillRequest.Pod (rt-15)",
 		cause:    "the grace period is kept in memory",
 		needs:    []string{"Backend.Reopen", "Containers.Stubborn"},
 		check: func(t *trial) {
@@ -284,8 +284,8 @@ var killPromises = []promise{
 	},
 }
 
-// took checks that something which takes the time want took no less, and not
-// Patience more. A tenth is forgiven: runtimes count from when they were told.
+// took checks that got is at least want, less a tenth because runtimes measure from
+// the arrival of the request, and at most want plus Timing.Timeout.
 func (t *trial) took(got, want time.Duration) {
 	t.Helper()
 	if got < want-want/10 || got > want+t.suite.Timing.Timeout {

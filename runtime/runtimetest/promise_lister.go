@@ -14,7 +14,7 @@ import (
 // listerPromises are those of [runtime.Lister].
 var listerPromises = []promise{
 	{
-		name:     "UnknownPodIsEmpty",
+		name:     "UnknownPodHasEmptyStatus",
 		text:     "A pod that the runtime does not have is not an error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
 		contract: "Lister.PodStatus",
 		cause:    "the backend's not-found error is returned instead of an empty status",
@@ -22,18 +22,18 @@ var listerPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways)
 			s := t.look(pod.UID)
 			if s.UID != pod.UID {
-				t.Errorf("PodStatus of %s is of %q", pod.UID, s.UID)
+				t.Errorf("PodStatus of %s has UID %q", pod.UID, s.UID)
 			}
 			if s.Name != "" || s.Namespace != "" || s.Pod() != nil || len(s.IPs) > 0 {
-				t.Errorf("PodStatus of a pod that never was is %+v", *s)
+				t.Errorf("PodStatus of a pod that never existed is %+v", *s)
 			}
 			if p := t.listed(pod.UID); p != nil {
-				t.Errorf("Pods lists a pod that never was: %+v", *p)
+				t.Errorf("Pods lists a pod that never existed: %+v", *p)
 			}
 		},
 	},
 	{
-		name:     "ListAndInspectionAgree",
+		name:     "PodsAndPodStatusAgree",
 		text:     "Pods and PodStatus agree: a list contains what PodStatus.Pod returns.",
 		contract: "Lister, PodStatus.Pod",
 		cause:    "the list omits exited containers, or has other attempts and times than the inspection",
@@ -46,15 +46,15 @@ var listerPromises = []promise{
 				t.Fatal("Pods does not list a pod that runs")
 			}
 			if got.Name != pod.Name || got.Namespace != pod.Namespace {
-				t.Errorf("Pods calls the pod %s/%s, it is %s/%s", got.Namespace, got.Name, pod.Namespace, pod.Name)
+				t.Errorf("Pods lists the pod as %s/%s; it is %s/%s", got.Namespace, got.Name, pod.Namespace, pod.Name)
 			}
 			if !reflect.DeepEqual(inUTC(got), inUTC(want)) {
-				t.Errorf("Pods lists\n\t%+v\nPodStatus shows\n\t%+v", *got, *want)
+				t.Errorf("Pods lists\n\t%+v\nPodStatus returns\n\t%+v", *got, *want)
 			}
 		},
 	},
 	{
-		name:     "NewestFirst",
+		name:     "ListsAreSortedNewestFirst",
 		text:     "Pods are sorted newest first, and so are a pod's sandboxes and containers.",
 		contract: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
 		cause:    "the backend's result is returned unsorted, or sorted by name",
@@ -95,7 +95,7 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name:     "ObservedAtIsBeforeTheRead",
+		name:     "ObservedAtPrecedesRead",
 		text:     "ObservedAt is taken before the first read, and the result comes from the runtime, not from a cache: it is a time between the call and its return, and changes before the call are in the result.",
 		contract: "Lister, PodStatus.ObservedAt",
 		cause:    "the time is taken after the read, or the result comes from a cache",
@@ -110,8 +110,8 @@ var listerPromises = []promise{
 				{func() { t.kill(pod, nil) }, false},
 			} {
 				act.do()
-				// Round drops the monotonic reading: a runtime may have
-				// taken its time elsewhere.
+				// Round drops the monotonic reading, which the time of
+				// a runtime may not have.
 				before := time.Now().Round(0)
 				s := t.look(pod.UID)
 				after := time.Now().Round(0)
@@ -119,55 +119,54 @@ var listerPromises = []promise{
 					t.Errorf("ObservedAt is %v; the call took from %v to %v", s.ObservedAt, before, after)
 				}
 				if in(s, "long", runtime.ContainerRunning) != act.running {
-					t.Errorf("what was done before the look is not in it; the pod is\n%s", describe(s))
+					t.Errorf("the status does not contain a change made before the call; the pod is\n%s", describe(s))
 				}
 			}
 		},
 	},
 	{
-		name:     "CallerOwnsTheAnswer",
+		name:     "CallerOwnsResult",
 		text:     "The caller owns the results of Pods and PodStatus: modifying them has no effect on the runtime.",
 		contract: "Lister: the caller owns the result",
 		cause:    "a cached result is returned without a copy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
-			spoilt, brief := t.look(pod.UID), t.listed(pod.UID)
+			result, brief := t.look(pod.UID), t.listed(pod.UID)
 			if brief == nil {
 				t.Fatal("Pods does not list a pod that runs")
 			}
-			// In words: a runtime that shares its answers would spoil a kept
-			// one together with the other.
-			was, wasListed := inWords(spoilt), fmt.Sprintf("%+v", *brief)
-			for i := range spoilt.IPs {
-				spoilt.IPs[i] = "spoilt"
+			// As text: if results share memory, a kept result is modified as well.
+			was, wasListed := format(result), fmt.Sprintf("%+v", *brief)
+			for i := range result.IPs {
+				result.IPs[i] = "modified"
 			}
-			for i := range spoilt.Sandboxes {
-				for j := range spoilt.Sandboxes[i].IPs {
-					spoilt.Sandboxes[i].IPs[j] = "spoilt"
+			for i := range result.Sandboxes {
+				for j := range result.Sandboxes[i].IPs {
+					result.Sandboxes[i].IPs[j] = "modified"
 				}
-				spoilt.Sandboxes[i].ID = "spoilt"
+				result.Sandboxes[i].ID = "modified"
 			}
-			for i := range spoilt.Containers {
-				spoilt.Containers[i] = runtime.ContainerStatus{Name: "spoilt"}
+			for i := range result.Containers {
+				result.Containers[i] = runtime.ContainerStatus{Name: "modified"}
 			}
 			*brief = runtime.Pod{UID: pod.UID, Sandboxes: brief.Sandboxes, Containers: append(brief.Containers, runtime.Container{})}
 			clear(brief.Sandboxes)
 			clear(brief.Containers)
 
-			if is := inWords(t.look(pod.UID)); is != was {
-				t.Errorf("PodStatus was\n\t%s\nand after its answer was changed it is\n\t%s", was, is)
+			if is := format(t.look(pod.UID)); is != was {
+				t.Errorf("PodStatus was\n\t%s\nand after its result was modified it is\n\t%s", was, is)
 			}
 			again := t.listed(pod.UID)
 			if again == nil || fmt.Sprintf("%+v", *again) != wasListed {
-				t.Errorf("Pods listed\n\t%s\nand after its answer was changed it lists\n\t%+v", wasListed, again)
+				t.Errorf("Pods listed\n\t%s\nand after its result was modified it lists\n\t%+v", wasListed, again)
 			}
 		},
 	},
 	{
-		name:     "SurvivesItsCaller",
+		name:     "StateSurvivesAgentRestart",
 		text:     "The state comes from the runtime, not from memory of earlier calls: after a restart of the caller it is the same, and the next SyncPod does nothing.",
-		contract: "Lister: answers from the runtime, not from memory of its own calls",
+		contract: "Lister: results come from the runtime, not from memory of earlier calls",
 		cause:    "the mapping of pods to the backend's objects is kept only in memory, not in labels or files",
 		needs:    []string{"Backend.Reopen"},
 		check: func(t *trial) {
@@ -180,7 +179,7 @@ var listerPromises = []promise{
 				t.Errorf("the pod was\n%s\nand after a restart is\n%s", describe(want), describe(got))
 			}
 			if c := t.container(got, "short"); c.ExitCode != 3 {
-				t.Errorf("the exit is lost; the pod is\n%s", describe(got))
+				t.Errorf("the exit code is lost; the pod is\n%s", describe(got))
 			}
 			if res := t.sync(pod); len(res.Actions) > 0 {
 				t.Errorf("the first SyncPod after a restart did %+v", res.Actions)
@@ -189,14 +188,15 @@ var listerPromises = []promise{
 	},
 }
 
-// inWords returns all of s but its time.
-func inWords(s *runtime.PodStatus) string {
+// format returns s without its time.
+func format(s *runtime.PodStatus) string {
 	timeless := *s
 	timeless.ObservedAt = time.Time{}
 	return fmt.Sprintf("%+v", timeless)
 }
 
-// inUTC returns a copy whose times, and whose empty lists, compare as values.
+// inUTC returns a copy that reflect.DeepEqual can compare: times in UTC without
+// monotonic readings, and nil for empty lists.
 func inUTC(p *runtime.Pod) *runtime.Pod {
 	if p == nil {
 		return nil

@@ -16,14 +16,14 @@ import (
 // logPromises are those of [runtime.LogReader] and [runtime.LogRotator].
 var logPromises = []promise{
 	{
-		name:     "LogIsAFileOfTheHost",
+		name:     "LogPathIsHostFile",
 		text:     "LogPath returns an absolute path on this host of a file with the output of the container in the CRI's format; ContainerStatus.LogPath is the same. It does not change when the container exits.",
 		contract: "LogReader.LogPath, ContainerStatus.LogPath",
 		cause:    "the path is inside a virtual machine, or lines lack the time and the stream",
 		needs:    []string{"LogReader", "Containers.Prints"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))
-			c := t.container(t.up(pod), "says")
+			pod := t.pod(v1.RestartPolicyNever, named("prints", t.suite.Containers.Prints("hello, log")))
+			c := t.container(t.up(pod), "prints")
 			path := t.logPath(c.ID)
 			if !filepath.IsAbs(path) || path != c.LogPath {
 				t.Errorf("LogPath is %q, that of the status is %q", path, c.LogPath)
@@ -31,18 +31,18 @@ var logPromises = []promise{
 			text := t.logHas(path, "hello, log")
 			for line := range strings.Lines(text) {
 				if !criLine(line) {
-					t.Errorf("not a line of the CRI's format: %q", line)
+					t.Errorf("not a line in the CRI's format: %q", line)
 				}
 			}
 			t.kill(pod, nil)
 			if path := t.logPath(c.ID); path != c.LogPath {
-				t.Errorf("after the container's end LogPath is %q", path)
+				t.Errorf("after the exit of the container LogPath is %q", path)
 			}
 			t.logHas(path, "hello, log")
 		},
 	},
 	{
-		name:     "LogsAreOneEach",
+		name:     "EachInstanceHasOwnLog",
 		text:     "Each instance has a log of its own, so that the previous one's can be read while the next one runs.",
 		contract: "LogReader.LogPath; package runtime, Vocabulary",
 		cause:    "logs are named after the container, not after its instance",
@@ -54,14 +54,14 @@ var logPromises = []promise{
 			for _, c := range s.Containers {
 				path := t.logPath(c.ID)
 				if other, ok := seen[path]; ok {
-					t.Errorf("%s and %s have one log, %s", c.ID, other, path)
+					t.Errorf("%s and %s have the same log, %s", c.ID, other, path)
 				}
 				seen[path] = c.ID
 			}
 		},
 	},
 	{
-		name:     "LogsOfUnknownContainers",
+		name:     "LogOfUnknownContainerIsNotFound",
 		text:     "LogPath and ReopenLog return ErrNotFound for a container that does not exist.",
 		contract: "LogReader, LogRotator; errors of package runtime",
 		cause:    "the path is derived from the ID without checking that the container exists",
@@ -87,13 +87,13 @@ var logPromises = []promise{
 		cause:    "the runtime keeps the old file open, and the new one remains empty",
 		needs:    []string{"LogReader", "LogRotator", "Containers.Prints"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))
-			id := t.container(t.up(pod), "says").ID
+			pod := t.pod(v1.RestartPolicyNever, named("prints", t.suite.Containers.Prints("hello, log")))
+			id := t.container(t.up(pod), "prints").ID
 			path := t.logPath(id)
 			t.logHas(path, "hello, log")
 			old := path + ".old"
 			if err := os.Rename(path, old); err != nil {
-				t.Fatalf("the log cannot be renamed: %v", err)
+				t.Fatalf("rename the log: %v", err)
 			}
 			t.Cleanup(func() { _ = os.Remove(old) })
 			if err := as[runtime.LogRotator](t).ReopenLog(t.Context(), id); err != nil {
@@ -101,13 +101,13 @@ var logPromises = []promise{
 				t.Fatalf("ReopenLog: %v", err)
 			}
 			if _, err := os.Stat(path); err != nil {
-				t.Errorf("after ReopenLog there is no log: %v", err)
+				t.Errorf("after ReopenLog the log does not exist: %v", err)
 			}
 			t.logHas(old, "hello, log")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := as[runtime.LogRotator](t).ReopenLog(ctx, id); err != nil && !ended(err) {
-				t.Errorf("with a context that had ended ReopenLog returned %v", err)
+				t.Errorf("with a canceled context, ReopenLog returned %v", err)
 			}
 		},
 	},
@@ -147,8 +147,8 @@ func criLine(line string) bool {
 	return err == nil && (part[1] == "stdout" || part[1] == "stderr") && (part[2] == "F" || part[2] == "P")
 }
 
-// unlessUnsupported ends the check if err says that the runtime has the method
-// without the power.
+// unlessUnsupported skips the check if err is ErrUnsupported: the runtime has the
+// method but does not support it.
 func (t *trial) unlessUnsupported(err error) {
 	t.Helper()
 	if errors.Is(err, runtime.ErrUnsupported) {

@@ -13,7 +13,7 @@ import (
 // [runtime.ImageFSReporter].
 var statsPromises = []promise{
 	{
-		name:     "StatsAreOfTheContainer",
+		name:     "ContainerStatsIdentifyContainer",
 		text:     "ContainerStats of a running container has its ID and name, and counters that do not decrease; for a container that does not exist it returns ErrNotFound.",
 		contract: "StatsProvider.ContainerStats, ContainerStats",
 		cause:    "the backend's ID is returned without the runtime's name, or a rate is reported as a counter",
@@ -26,7 +26,7 @@ var statsPromises = []promise{
 			for range 3 {
 				s := t.stats(c.ID)
 				if s.ID != c.ID || s.Name != c.Name {
-					t.Errorf("the stats of %s, %s, are of %s, %s", c.Name, c.ID, s.Name, s.ID)
+					t.Errorf("ContainerStats of %s, %s, returned those of %s, %s", c.Name, c.ID, s.Name, s.ID)
 				}
 				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Valid && s.CPU.CoreNanos.Valid &&
 					s.CPU.CoreNanos.Value < last.CPU.CoreNanos.Value {
@@ -41,7 +41,7 @@ var statsPromises = []promise{
 		},
 	},
 	{
-		name:     "StatsTellZeroFromNothing",
+		name:     "StatsDistinguishZeroFromMissing",
 		text:     "A measurement has a time that is not in the future, and an OptionalUint64 that is not Valid has the value 0.",
 		contract: "OptionalUint64, CPUUsage, MemoryUsage",
 		cause:    "a value that the backend does not report is returned as a valid zero",
@@ -52,14 +52,14 @@ var statsPromises = []promise{
 			now := time.Now().Add(time.Second)
 			number := func(what string, n runtime.OptionalUint64) {
 				if !n.Valid && n.Value != 0 {
-					t.Errorf("%s is not known, and is %d", what, n.Value)
+					t.Errorf("%s is not valid, but is %d", what, n.Value)
 				}
 			}
 			if s.CPU != nil {
 				number("CPU.CoreNanos", s.CPU.CoreNanos)
 				number("CPU.NanoCores", s.CPU.NanoCores)
 				if s.CPU.At.IsZero() || s.CPU.At.After(now) {
-					t.Errorf("the CPU was measured at %v", s.CPU.At)
+					t.Errorf("the time of the CPU usage is %v", s.CPU.At)
 				}
 			}
 			if s.Memory != nil {
@@ -67,13 +67,13 @@ var statsPromises = []promise{
 				number("Memory.Usage", s.Memory.Usage)
 				number("Memory.Available", s.Memory.Available)
 				if s.Memory.At.IsZero() || s.Memory.At.After(now) {
-					t.Errorf("the memory was measured at %v", s.Memory.At)
+					t.Errorf("the time of the memory usage is %v", s.Memory.At)
 				}
 			}
 		},
 	},
 	{
-		name:     "PodStatsAreOfWhatRuns",
+		name:     "PodStatsListRunningPods",
 		text:     "PodStats has each running pod once, with its UID, name and namespace and its running containers, and no terminated pod.",
 		contract: "StatsProvider.PodStats, PodStats",
 		cause:    "pods are identified by name, or terminated ones are included",
@@ -86,7 +86,7 @@ var statsPromises = []promise{
 			t.sync(pod)
 			t.await(pod.UID, "short has exited", exited("short"))
 			id := t.container(t.look(pod.UID), "long").ID
-			t.stats(id) // which may take a moment
+			t.stats(id) // some runtimes need time for the first values
 			all, err := as[runtime.StatsProvider](t).PodStats(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
@@ -98,22 +98,22 @@ var statsPromises = []promise{
 				case pod.UID:
 					found++
 					if s.Name != pod.Name || s.Namespace != pod.Namespace {
-						t.Errorf("the stats of %s/%s are of %s/%s", pod.Namespace, pod.Name, s.Namespace, s.Name)
+						t.Errorf("the stats of pod %s/%s have the name %s/%s", pod.Namespace, pod.Name, s.Namespace, s.Name)
 					}
 					if len(s.Containers) != 1 || s.Containers[0].ID != id || s.Containers[0].Name != "long" {
-						t.Errorf("not the one container that runs has stats: %+v", s.Containers)
+						t.Errorf("the stats are not those of the running container alone: %+v", s.Containers)
 					}
 				case over.UID:
-					t.Errorf("a pod that has ended has stats: %+v", s)
+					t.Errorf("a terminated pod has stats: %+v", s)
 				}
 			}
 			if found != 1 {
-				t.Errorf("the pod has stats %d times", found)
+				t.Errorf("PodStats contains the pod %d times", found)
 			}
 		},
 	},
 	{
-		name:     "ImageFSIsNamed",
+		name:     "ImageFSHasMountPointAndTime",
 		text:     "ImageFS returns at least one image file system, each with its mount point and a time that is not in the future.",
 		contract: "ImageFSReporter.ImageFS, FSUsage",
 		cause:    "an empty result of the backend is returned",
@@ -125,12 +125,12 @@ var statsPromises = []promise{
 				t.Fatalf("ImageFS: %v", err)
 			}
 			if len(images) == 0 {
-				t.Error("ImageFS tells of no file system of images")
+				t.Error("ImageFS returned no file system for images")
 			}
 			for _, list := range [][]runtime.FSUsage{images, containers} {
 				for _, fs := range list {
 					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Valid && fs.Bytes.Value != 0 {
-						t.Errorf("ImageFS tells of %+v", fs)
+						t.Errorf("ImageFS returned %+v", fs)
 					}
 				}
 			}

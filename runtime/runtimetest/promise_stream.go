@@ -25,7 +25,7 @@ import (
 // [runtime.PortForwarder] and [runtime.StreamServer].
 var streamPromises = []promise{
 	{
-		name:     "StreamExecStreams",
+		name:     "StreamExecReturnsOutputAndExitCode",
 		text:     "StreamExec runs a command in the container until it exits, writes its output to the caller's Stdout, and returns its exit code.",
 		contract: "StreamExecer.StreamExec",
 		cause:    "the exit code after the streams is not read",
@@ -38,7 +38,7 @@ var streamPromises = []promise{
 				var out bytes.Buffer
 				code, err := rt.StreamExec(t.Context(), id, t.suite.Commands.Print("hello", want), runtime.Streams{Stdout: &out})
 				if errors.Is(err, runtime.ErrUnsupported) {
-					t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
+					t.Skipf("StreamExec is not supported: %v", err)
 				}
 				if err != nil || code != want || out.String() != "hello" {
 					t.Errorf("StreamExec of a command that prints hello and exits with %d: %q, %d, %v", want, out.String(), code, err)
@@ -48,13 +48,13 @@ var streamPromises = []promise{
 			defer cancel()
 			begun := time.Now()
 			if code, err := rt.StreamExec(ctx, id, t.suite.Commands.Block, runtime.Streams{}); err == nil {
-				t.Errorf("StreamExec beyond its context: %d, no error", code)
+				t.Errorf("StreamExec with an expired context returned %d and no error", code)
 			}
 			if took := time.Since(begun); took > t.suite.Timing.Timeout {
-				t.Errorf("a command whose context ended after 0.3 s took %v", took)
+				t.Errorf("StreamExec took %v with a context of 0.3 s", took)
 			}
 			if code, err := rt.StreamExec(t.Context(), id+"-not", t.suite.Commands.Print("hello", 0), runtime.Streams{}); err == nil {
-				t.Errorf("StreamExec in a container that does not exist: %d, no error", code)
+				t.Errorf("StreamExec in a container that does not exist returned %d and no error", code)
 			}
 		},
 	},
@@ -70,12 +70,12 @@ var streamPromises = []promise{
 			var out bytes.Buffer
 			code, err := t.stream(t.Context(), id, t.suite.Commands.Echo, runtime.Streams{Stdin: strings.NewReader(want), Stdout: &out})
 			if err != nil || code != 0 || out.String() != want {
-				t.Errorf("of %d bytes of input %d came back (%t); %d, %v", len(want), out.Len(), out.String() == want, code, err)
+				t.Errorf("%d bytes were written to the input and %d were read (equal: %t); %d, %v", len(want), out.Len(), out.String() == want, code, err)
 			}
 		},
 	},
 	{
-		name:     "StreamExecKeepsOutputsApart",
+		name:     "StreamExecSeparatesStdoutAndStderr",
 		text:     "Without TTY standard output and standard error are separate; with TTY both are written to Stdout. Output for a nil Writer is discarded.",
 		contract: "Streams",
 		cause:    "standard error is not requested, or a nil Writer is written to",
@@ -99,14 +99,14 @@ var streamPromises = []promise{
 		},
 	},
 	{
-		name:     "StreamExecErrorsAreKnown",
+		name:     "StreamExecReturnsDocumentedErrors",
 		text:     "When ctx is done the streams are closed immediately and ctx's error is returned; nothing is written after that. For a container that does not exist it returns ErrNotFound.",
 		contract: "StreamExecer.StreamExec, Streams; errors of package runtime",
 		cause:    "the call waits for the command, or for an input without end",
 		needs:    []string{"StreamExecer", "Commands.Block"},
 		check: func(t *trial) {
 			id := t.running().ID
-			input, typing := io.Pipe() // of which nothing ever comes
+			input, typing := io.Pipe() // never written to
 			defer typing.Close()
 			out := new(lateWriter)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -118,18 +118,18 @@ var streamPromises = []promise{
 			}
 			out.over.Store(true)
 			if took := time.Since(begun); took > t.suite.Timing.Timeout {
-				t.Errorf("it came after %v", took)
+				t.Errorf("StreamExec returned %v after its context was canceled", took)
 			}
 			if _, err := t.stream(t.Context(), id+"-not", t.suite.Commands.Block, runtime.Streams{}); !errors.Is(err, runtime.ErrNotFound) {
 				t.Errorf("the error of a StreamExec in a container that does not exist is %v", err)
 			}
 			if out.late.Load() {
-				t.Error("something was written after StreamExec had returned")
+				t.Error("output was written after StreamExec had returned")
 			}
 		},
 	},
 	{
-		name:     "StreamExecResizes",
+		name:     "StreamExecResizesTerminal",
 		text:     "The terminal of a command has the first size received from Resize, and then each later one; Resize need not be closed.",
 		contract: "Streams.Resize",
 		cause:    "rows and columns are swapped, or only the first size is passed on",
@@ -151,15 +151,15 @@ var streamPromises = []promise{
 				if heard {
 					continue
 				}
-				if len(done) == 0 { // what ended has an error, or should not have ended
-					t.Errorf("the terminal was to have %d rows and %d columns; its sizes were %q", size.Height, size.Width, out.String())
+				if len(done) == 0 { // a command that has exited is reported below
+					t.Errorf("the terminal should have %d rows and %d columns; it printed %q", size.Height, size.Width, out.String())
 				}
-				break // nobody may be there to read the next size
+				break // StreamExec has returned and does not receive further sizes
 			}
 			cancel()
 			switch err := <-done; {
 			case errors.Is(err, runtime.ErrUnsupported):
-				t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
+				t.Skipf("StreamExec is not supported: %v", err)
 			case !errors.Is(err, context.Canceled):
 				t.Errorf("StreamExec returned %v; it printed %q", err, out.String())
 			}
@@ -188,18 +188,18 @@ var streamPromises = []promise{
 					heard = out.has(word)
 				}
 				if !heard && len(done) == 0 {
-					t.Errorf("%q was written to the container's input and did not come out again; %q did", word, out.String())
+					t.Errorf("%q was written to the container's input but is not in its output: %q", word, out.String())
 				}
-				if word == "two" { // the container ends first
+				if word == "two" { // the container exits while attached
 					typing.Close()
 					t.kill(pod, new(int64(1)))
 					select {
 					case err := <-done:
 						if err != nil {
-							t.Errorf("Attach to a container that has ended returned %v", err)
+							t.Errorf("when the container exited, Attach returned %v", err)
 						}
 					case <-time.After(t.suite.Timing.Timeout):
-						t.Error("Attach goes on after the end of the container")
+						t.Error("Attach did not return after the container had exited")
 					}
 					cancel()
 					return
@@ -214,7 +214,7 @@ var streamPromises = []promise{
 					t.Errorf("the error of an Attach whose context was cancelled is %v", err)
 				}
 				if s := t.look(pod.UID); !in(s, "repeats", runtime.ContainerRunning) {
-					t.Fatalf("the container has ended with the one who was attached; the pod is\n%s", describe(s))
+					t.Fatalf("the container exited when Attach was canceled; the pod is\n%s", describe(s))
 				}
 			}
 		},
@@ -236,7 +236,7 @@ var streamPromises = []promise{
 				done := make(chan error, 1)
 				go func() { done <- rt.PortForward(t.Context(), uid, port, theirs) }()
 				_ = ours.SetReadDeadline(time.Now().Add(t.suite.Timing.Timeout))
-				got, readErr := io.ReadAll(ours) // to its end: conn is closed
+				got, readErr := io.ReadAll(ours) // until conn is closed
 				err := <-done
 				if errors.Is(readErr, os.ErrDeadlineExceeded) {
 					t.Errorf("conn was not closed")
@@ -251,10 +251,10 @@ var streamPromises = []promise{
 				}
 			}
 			if got != "hello\n" {
-				t.Errorf("%q came out of the port, %v", got, err)
+				t.Errorf("read %q from the port, %v", got, err)
 			}
 			if _, err := forward(pod.UID, silent); err == nil {
-				t.Error("PortForward to a port where nobody listens is no error")
+				t.Error("PortForward to a port without a listener returned no error")
 			}
 			if _, err := forward(pod.UID+"-not", port); !errors.Is(err, runtime.ErrNotFound) {
 				t.Errorf("the error of a PortForward to a pod that does not exist is %v", err)
@@ -262,7 +262,7 @@ var streamPromises = []promise{
 		},
 	},
 	{
-		name:     "StreamURLsAreGiven",
+		name:     "StreamServerReturnsURLs",
 		text:     "A StreamServer returns absolute URLs for running containers and pods, a different one for each request, and ErrNotFound for those that do not exist.",
 		contract: "StreamServer",
 		cause:    "the URL is derived from the ID alone, so that it is not secret",
@@ -288,7 +288,7 @@ var streamPromises = []promise{
 							t.Skipf("%s is not supported: %v", what, err)
 						case unknown != "":
 							if !errors.Is(err, runtime.ErrNotFound) {
-								t.Errorf("%s of what does not exist returned %v, %v", what, got, err)
+								t.Errorf("%s of a container or pod that does not exist returned %v, %v", what, got, err)
 							}
 						case err != nil || got == nil || !got.IsAbs() || got.Host == "":
 							t.Errorf("%s returned %v, %v", what, got, err)
@@ -304,20 +304,20 @@ var streamPromises = []promise{
 	},
 }
 
-// stream runs a command with streams, if the runtime can after all. One that does
-// not see the end of its input is not waited for.
+// stream calls StreamExec and skips the check if that is not supported. It does not
+// wait for a command that does not receive the end of its input.
 func (t *trial) stream(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, t.suite.Timing.Timeout)
 	defer cancel()
 	code, err := as[runtime.StreamExecer](t).StreamExec(ctx, id, slices.Clone(cmd), s)
 	if errors.Is(err, runtime.ErrUnsupported) {
-		t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
+		t.Skipf("StreamExec is not supported: %v", err)
 	}
 	return code, err
 }
 
-// A lateWriter notices what is written when all should be over.
+// A lateWriter counts the writes after the call has returned.
 type lateWriter struct{ over, late atomic.Bool }
 
 func (w *lateWriter) Write(p []byte) (int, error) {
@@ -327,7 +327,7 @@ func (w *lateWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are what was written so far.
+// lines returns the text written so far.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

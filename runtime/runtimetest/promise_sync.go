@@ -14,12 +14,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// syncPromises are those of [runtime.Syncer] on what SyncPod does.
+// syncPromises are those of [runtime.Runtime] on what SyncPod does.
 var syncPromises = []promise{
 	{
-		name:     "StartsEverything",
+		name:     "SyncPodStartsAllContainers",
 		text:     "Without init containers, one SyncPod creates a sandbox, starts every container, and reports both in its actions.",
-		contract: "Syncer.SyncPod, SyncResult.Actions, PodStatus",
+		contract: "Runtime.SyncPod, SyncResult.Actions, PodStatus",
 		cause:    "one step starts one container, or returns before the started containers are listed",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
@@ -60,9 +60,9 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "IsIdempotent",
+		name:     "SyncPodIsIdempotent",
 		text:     "SyncPod is idempotent: a second call without a change does nothing, and a container that runs as specified is not affected.",
-		contract: "Syncer.SyncPod: called again with nothing changed it does nothing",
+		contract: "Runtime.SyncPod: called again with nothing changed it does nothing",
 		cause:    "the spec is compared with the created container in another form (defaults, resolved images), so that they always differ",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
@@ -83,7 +83,7 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "LeavesTheSpecAlone",
+		name:     "SyncPodDoesNotModifyPod",
 		text:     "SyncPod and KillPod do not modify the pod passed to them.",
 		contract: "SyncRequest.Pod: the runtime must not change it",
 		cause:    "defaults or labels are set in the caller's pod instead of a copy",
@@ -98,7 +98,7 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "MissingVolumeIsAConfigError",
+		name:     "MissingVolumeIsConfigError",
 		text:     "A container that mounts a volume that is not in the request is not started (CreateContainerConfigError); the others are.",
 		contract: "SyncRequest.Volumes",
 		cause:    "volumes are taken from the spec, and the map is ignored",
@@ -121,7 +121,7 @@ var syncPromises = []promise{
 				}
 			}
 			if !found {
-				t.Errorf("no action says that mounts failed: %+v", res.Actions)
+				t.Errorf("no failed action on mounts is reported: %+v", res.Actions)
 			}
 			s := t.look(pod.UID)
 			if in(s, "mounts", runtime.ContainerRunning) || !in(s, "plain", runtime.ContainerRunning) {
@@ -130,7 +130,7 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "SameNameOtherUID",
+		name:     "PodsAreIdentifiedByUID",
 		text:     "A pod is identified by its UID: two pods with the same name are independent.",
 		contract: "package runtime: a pod is known by its UID",
 		cause:    "the backend's objects are named after the pod's namespace and name",
@@ -154,7 +154,7 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "PodsInParallel",
+		name:     "PodsSyncConcurrently",
 		text:     "All methods are safe for concurrent use; SyncPod and KillPod run concurrently for different pods.",
 		contract: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
 		cause:    "state is shared between calls without a lock, or one lock serializes all calls",
@@ -189,7 +189,7 @@ var syncPromises = []promise{
 	{
 		name:     "SyncPodObeysItsContext",
 		text:     "When ctx is done SyncPod stops and returns ctx's error.",
-		contract: "Syncer.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
+		contract: "Runtime.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
 		cause:    "the context is not passed to the backend's calls",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -201,9 +201,9 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "NoTwinAfterACutShortSync",
+		name:     "CanceledSyncLeavesNoDuplicate",
 		text:     "SyncPod never starts a second instance of a container while one runs, also after an earlier call was canceled or timed out; the next inspection finds what that call had created.",
-		contract: "Syncer.SyncPod: never starts a second instance of a container while one runs",
+		contract: "Runtime.SyncPod: never starts a second instance of a container while one runs",
 		cause:    "a create that timed out is assumed to have had no effect, and repeated under another name",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
@@ -215,8 +215,8 @@ var syncPromises = []promise{
 					break
 				}
 			}
-			// The runtime may still be busy with what was cut short, and refuse
-			// to begin it anew until it knows how that ended.
+			// The runtime may still carry out the canceled call, and may reject
+			// new ones until it has completed.
 			t.recovers(pod)
 			t.up(pod)
 			t.syncThrice(pod)
@@ -234,14 +234,14 @@ var syncPromises = []promise{
 				}
 			}
 			if ready != 1 || running["a"] != 1 || running["b"] != 1 {
-				t.Errorf("not one sandbox and one of each container run; the pod is\n%s", describe(s))
+				t.Errorf("the pod does not have one ready sandbox and one running instance of each container; the pod is\n%s", describe(s))
 			}
 		},
 	},
 	{
-		name:     "ErrorJoinsTheActions",
+		name:     "SyncErrorJoinsActionErrors",
 		text:     "The error of SyncPod joins the errors of the result's actions, and is nil if none failed; the result is valid in either case.",
-		contract: "Syncer.SyncPod, SyncResult.Err",
+		contract: "Runtime.SyncPod, SyncResult.Err",
 		cause:    "the result is dropped when there is an error, or the first error hides the others",
 		check: func(t *trial) {
 			mounts := func(name string) v1.Container {
@@ -262,16 +262,16 @@ var syncPromises = []promise{
 				}
 				failed[a.Target] = true
 				if !errors.Is(err, a.Err) {
-					t.Errorf("the error %q does not hold that of %s %s, %q", err, a.Kind, a.Target, a.Err)
+					t.Errorf("the error %q does not contain that of %s %s, %q", err, a.Kind, a.Target, a.Err)
 				}
 			}
 			if !failed["one"] || !failed["two"] || failed["plain"] {
-				t.Errorf("not the actions on one and two, and they alone, have failed: %+v", res.Actions)
+				t.Errorf("the failed actions are not exactly those on one and two: %+v", res.Actions)
 			}
 		},
 	},
 	{
-		name:     "ReadyVolumeIsMounted",
+		name:     "ContainerWithReadyVolumesStarts",
 		text:     "A container whose volumes are all in the request is started.",
 		contract: "SyncRequest.Volumes",
 		cause:    "only some kinds of volumes are supported by name, and the map is ignored",
@@ -307,7 +307,7 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:     "FailedProbeRestarts",
+		name:     "FailedProbeRestartsContainer",
 		text:     "A running container whose liveness or startup probe has failed is stopped and restarted; one whose probes succeeded, or have no result yet, is not.",
 		contract: "SyncRequest.Probes (rt-48)",
 		cause:    "Probes is ignored, or a missing result is treated as a failure",
@@ -339,11 +339,11 @@ var syncPromises = []promise{
 				}
 			}
 			if len(instances(s, "fine")) != 1 || len(instances(s, "new")) != 1 || !in(s, "fine", runtime.ContainerRunning) || !in(s, "new", runtime.ContainerRunning) {
-				t.Errorf("fine and new were not left alone; the pod is\n%s", describe(s))
+				t.Errorf("fine or new was changed; the pod is\n%s", describe(s))
 			}
 			for _, name := range []string{"hangs", "late"} {
 				if old := instances(s, name); old[len(old)-1].State != runtime.ContainerExited {
-					t.Errorf("%s was started again beside the one that failed; the pod is\n%s", name, describe(s))
+					t.Errorf("%s was restarted, though its probes did not fail; the pod is\n%s", name, describe(s))
 				}
 			}
 		},
@@ -364,15 +364,15 @@ var syncPromises = []promise{
 			t.syncThrice(pod)
 			s := t.look(pod.UID)
 			if len(instances(s, "debug")) != 1 {
-				t.Errorf("debug was started again; the pod is\n%s", describe(s))
+				t.Errorf("debug was restarted; the pod is\n%s", describe(s))
 			}
 			if t.container(s, "long").ID != t.container(up, "long").ID {
-				t.Errorf("long was not left alone; the pod is\n%s", describe(s))
+				t.Errorf("long was changed; the pod is\n%s", describe(s))
 			}
 		},
 	},
 	{
-		name:     "HostNetworkIsTold",
+		name:     "HostNetworkIsReported",
 		text:     "A pod with hostNetwork has a sandbox with HostNetwork set and without IPs: the node's addresses are not listed.",
 		contract: "SandboxStatus.HostNetwork, IPs",
 		cause:    "hostNetwork is ignored, or the node's address is reported as the pod's",
@@ -381,7 +381,7 @@ var syncPromises = []promise{
 			pod.Spec.HostNetwork = true
 			s := t.up(pod)
 			if len(s.Sandboxes) != 1 || !s.Sandboxes[0].HostNetwork {
-				t.Errorf("the sandbox does not say that it has the host's network: %+v", s.Sandboxes)
+				t.Errorf("HostNetwork is not set in the sandbox: %+v", s.Sandboxes)
 			}
 			if len(s.IPs) > 0 {
 				t.Errorf("the IPs are %v", s.IPs)
@@ -390,8 +390,8 @@ var syncPromises = []promise{
 	},
 }
 
-// syncThrice takes steps which are to change nothing, with time between them
-// for what they might wrongly have begun.
+// syncThrice calls SyncPod three times for a pod that needs no change, with pauses
+// in which wrongly started operations would complete.
 func (t *trial) syncThrice(pod *v1.Pod) {
 	t.Helper()
 	for range 3 {

@@ -34,7 +34,7 @@ func TestASandboxThatStaysReadyAfterAKillIsNamed(t *testing.T) {
 	s := memorySuite()
 	s.Timing.Timeout = 10 * time.Second
 	s.Within = func(t *testing.T, body func(t *testing.T)) {
-		if !strings.HasSuffix(t.Name(), "/KillStopsWithTERM") {
+		if !strings.HasSuffix(t.Name(), "/KillSendsSIGTERM") {
 			t.SkipNow()
 		}
 		synctest.Test(t, body)

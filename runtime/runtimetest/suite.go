@@ -25,7 +25,7 @@ type Suite struct {
 	// Commands are run in containers like Containers.Long.
 	Commands Commands
 
-	// Backend gives access to what is below the runtime.
+	// Backend gives access to the backend of the runtime.
 	Backend Backend
 
 	// Timing is how long to wait for results.
@@ -113,7 +113,7 @@ type Commands struct {
 	Size []string
 }
 
-// Backend gives a [Suite] access to what is below the runtime.
+// Backend gives a [Suite] access to the backend of the runtime.
 type Backend struct {
 	// Reopen returns a second runtime that manages the pods of rt, as after a
 	// restart of the agent. rt is not used after that, except by functions that

@@ -85,9 +85,9 @@ func bareSuite() runtimetest.Suite {
 	s := memorySuite()
 	s.Backend.Calls = nil
 	s.Gaps = map[string]string{
-		"StreamExecPassesInput":    "there is no input in memory",
-		"StreamExecResizes":        "there is no terminal in memory",
-		"TerminationMessageIsKept": "there are no files in memory",
+		"StreamExecPassesInput":     "there is no input in memory",
+		"StreamExecResizesTerminal": "there is no terminal in memory",
+		"TerminationMessageIsKept":  "there are no files in memory",
 	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // SyncPod takes the pod one step towards req.Pod. It uses the current state, not
-// req.Status. See [runtime.Syncer].
+// req.Status. See [runtime.Runtime].
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("runtimetest: sync pod: SyncRequest.Pod is nil or has no UID")

@@ -29,8 +29,8 @@ type trial struct {
 	isGap         bool
 	gap           string // reason for which the check is expected to fail; empty if it is not
 
-	mu   sync.Mutex
-	seen []string // failures, if gap is set
+	mu       sync.Mutex
+	failures []string // recorded if gap is set
 }
 
 // namespace of the suite's pods.

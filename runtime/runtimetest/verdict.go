@@ -60,11 +60,11 @@ func (t *trial) verdict(outer *testing.T) verdict {
 // judgeGap evaluates a check with a known gap.
 func (t *trial) judgeGap() {
 	switch {
-	case len(t.seen) > 0:
+	case len(t.failures) > 0:
 		t.isGap = true
-		t.T.Logf("a known gap: %s\nseen: %s", t.gap, strings.Join(t.seen, "\n"))
+		t.T.Logf("known gap: %s\nfailures: %s", t.gap, strings.Join(t.failures, "\n"))
 	case !t.notApplicable:
-		t.T.Errorf("Suite.Gaps says that the promise is not kept (%s), but it is: take it out", t.gap)
+		t.T.Errorf("the check passes, but is in Suite.Gaps (%s): remove it from there", t.gap)
 	}
 }
 
@@ -77,7 +77,7 @@ func (t *trial) Errorf(format string, args ...any) {
 		t.T.Errorf(format, args...)
 		return
 	}
-	t.saw(fmt.Sprintf(format, args...))
+	t.recordFailure(fmt.Sprintf(format, args...))
 }
 
 func (t *trial) Error(args ...any) {
@@ -90,7 +90,7 @@ func (t *trial) Fatalf(format string, args ...any) {
 	if t.gap == "" {
 		t.T.Fatalf(format, args...)
 	}
-	t.saw(fmt.Sprintf(format, args...))
+	t.recordFailure(fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
 
@@ -109,8 +109,8 @@ func (t *trial) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (t *trial) saw(what string) {
+func (t *trial) recordFailure(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.seen = append(t.seen, what)
+	t.failures = append(t.failures, what)
 }

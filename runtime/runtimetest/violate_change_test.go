@@ -14,7 +14,7 @@ import (
 // changeViolations break promises on replaced and restarted containers, on hints and
 // on the cost of a list.
 var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
-	"OtherImageReplaces": edited(func(pod *v1.Pod) {
+	"ChangedImageReplacesContainer": edited(func(pod *v1.Pod) {
 		for i := range pod.Spec.Containers {
 			if c := &pod.Spec.Containers[i]; c.Image == "long-2" {
 				c.Image = "long"
@@ -44,14 +44,14 @@ var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"RestartAllBeginsAnew": edited(func(pod *v1.Pod) {
+	"RestartAllContainersRestartsPod": edited(func(pod *v1.Pod) {
 		for _, c := range pod.Spec.Containers {
 			for i := range c.RestartPolicyRules {
 				c.RestartPolicyRules[i].Action = v1.ContainerRestartRuleActionRestart
 			}
 		}
 	}),
-	"HintsComeOnceSeen": func(b *broken, rt *runtimetest.Runtime) {
+	"EventsFollowVisibleChanges": func(b *broken, rt *runtimetest.Runtime) {
 		b.watch = func(ctx context.Context, changed func(types.UID)) error {
 			return rt.Watch(ctx, func(uid types.UID) {
 				s, err := rt.PodStatus(ctx, uid)
@@ -61,7 +61,7 @@ var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			})
 		}
 	},
-	"ListsCostTheSame": func(b *broken, rt *runtimetest.Runtime) {
+	"ListCostIsIndependentOfPodCount": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
 			for _, p := range pods {
@@ -72,7 +72,7 @@ var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return pods, err
 		}
 	},
-	"StreamExecResizes": func(b *broken, _ *runtimetest.Runtime) {
+	"StreamExecResizesTerminal": func(b *broken, _ *runtimetest.Runtime) {
 		b.stream = func(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 			if s.Resize != nil {
 				first := make(chan runtime.TerminalSize, 1)

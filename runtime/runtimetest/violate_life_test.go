@@ -16,7 +16,7 @@ import (
 
 // lifeViolations break promises on the lifecycle of pods.
 var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
-	"UnknownPodIsEmpty": func(b *broken, rt *runtimetest.Runtime) {
+	"UnknownPodHasEmptyStatus": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			if err == nil && s.Pod() == nil {
@@ -25,7 +25,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"ListAndInspectionAgree": func(b *broken, rt *runtimetest.Runtime) {
+	"PodsAndPodStatusAgree": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
 			for _, p := range pods {
@@ -34,21 +34,21 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return pods, err
 		}
 	},
-	"NewestFirst": func(b *broken, rt *runtimetest.Runtime) {
+	"ListsAreSortedNewestFirst": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
 			slices.Reverse(pods)
 			return pods, err
 		}
 	},
-	"ObservedAtIsBeforeTheRead": func(b *broken, rt *runtimetest.Runtime) {
+	"ObservedAtPrecedesRead": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			s.ObservedAt = s.ObservedAt.Add(time.Nanosecond)
 			return s, err
 		}
 	},
-	"CallerOwnsTheAnswer": func(b *broken, rt *runtimetest.Runtime) {
+	"CallerOwnsResult": func(b *broken, rt *runtimetest.Runtime) {
 		var mu sync.Mutex
 		last := map[types.UID]*runtime.PodStatus{}
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
@@ -62,8 +62,8 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"SurvivesItsCaller": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen, below
-	"StartsEverything": func(b *broken, rt *runtimetest.Runtime) {
+	"StateSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen, below
+	"SyncPodStartsAllContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
 			if seen, err := rt.PodStatus(ctx, req.Pod.UID); err == nil && seen.Pod() == nil {
@@ -72,7 +72,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"IsIdempotent": func(b *broken, rt *runtimetest.Runtime) {
+	"SyncPodIsIdempotent": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			if err == nil && len(res.Actions) == 0 {
@@ -81,19 +81,19 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"LeavesTheSpecAlone": func(b *broken, rt *runtimetest.Runtime) {
+	"SyncPodDoesNotModifyPod": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod.Labels = map[string]string{"seen": "yes"}
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"MissingVolumeIsAConfigError": func(b *broken, rt *runtimetest.Runtime) {
+	"MissingVolumeIsConfigError": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Volumes = map[string]runtime.Volume{"data": {Path: "/anywhere"}}
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"InitContainersInOrder": func(b *broken, rt *runtimetest.Runtime) {
+	"InitContainersRunInOrder": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			var all runtime.SyncResult
 			for range 10 { // takes all steps at once
@@ -107,7 +107,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return all, nil
 		}
 	},
-	"FailedInitContainerGates": func(b *broken, rt *runtimetest.Runtime) {
+	"FailedInitContainerBlocksPod": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			seen, err := rt.PodStatus(ctx, req.Pod.UID)
 			if err != nil {
@@ -120,7 +120,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"SameNameOtherUID": func(b *broken, rt *runtimetest.Runtime) {
+	"PodsAreIdentifiedByUID": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			pods, err := rt.Pods(ctx)
 			for _, p := range pods {
@@ -131,7 +131,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return err
 		}
 	},
-	"PodsInParallel": func(b *broken, rt *runtimetest.Runtime) {
+	"PodsSyncConcurrently": func(b *broken, rt *runtimetest.Runtime) {
 		var busy sync.Mutex
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			if !busy.TryLock() {
@@ -147,7 +147,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(context.WithoutCancel(ctx), req)
 		}
 	},
-	"NoTwinAfterACutShortSync": func(b *broken, rt *runtimetest.Runtime) {
+	"CanceledSyncLeavesNoDuplicate": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Behave("a", runtimetest.Behaviour{StartDelay: 3 * time.Millisecond})
 		cut := map[types.UID]bool{}
 		var mu sync.Mutex
@@ -163,7 +163,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"ExitIsSeen": func(b *broken, rt *runtimetest.Runtime) {
+	"ExitCodeAndTimesAreReported": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			for i := range s.Containers {
@@ -172,7 +172,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"RestartMakesANewInstance": func(b *broken, rt *runtimetest.Runtime) {
+	"RestartCreatesNewInstance": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			for i := range s.Containers {
@@ -181,7 +181,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"BackOffSaysUntilWhen": func(b *broken, rt *runtimetest.Runtime) {
+	"BackOffReportsRetryAt": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Backoff = 10 * time.Second
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
@@ -189,9 +189,9 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"NeverIsNotRestarted":           withPolicy(v1.RestartPolicyNever, v1.RestartPolicyOnFailure),
-	"OnFailureRestartsFailuresOnly": withPolicy(v1.RestartPolicyOnFailure, v1.RestartPolicyAlways),
-	"FinishedPodStaysFinished": func(b *broken, rt *runtimetest.Runtime) {
+	"RestartPolicyNeverIsObeyed":     withPolicy(v1.RestartPolicyNever, v1.RestartPolicyOnFailure),
+	"RestartPolicyOnFailureIsObeyed": withPolicy(v1.RestartPolicyOnFailure, v1.RestartPolicyAlways),
+	"CompletedPodIsNotChanged": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			if req.Pod.Spec.RestartPolicy == v1.RestartPolicyNever {
@@ -200,13 +200,13 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"KillStopsWithTERM": func(b *broken, rt *runtimetest.Runtime) {
+	"KillSendsSIGTERM": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			rt.Crash(req.UID)
 			return nil
 		}
 	},
-	"KillTwiceIsNoError": func(b *broken, rt *runtimetest.Runtime) {
+	"KillIsIdempotent": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if s, err := rt.PodStatus(ctx, req.UID); err != nil || !s.Running() {
 				return errors.Join(errBroken, err)
@@ -214,7 +214,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"KillAfterTheGracePeriod": func(b *broken, rt *runtimetest.Runtime) {
+	"KillSendsSIGKILLAfterGracePeriod": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error { // does not wait
 			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 			defer cancel()
@@ -222,7 +222,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return nil
 		}
 	},
-	"KillTakesThePodsGracePeriod": func(b *broken, rt *runtimetest.Runtime) {
+	"KillUsesGracePeriodOfPod": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if req.Pod != nil {
 				req.Pod = req.Pod.DeepCopy()
@@ -231,7 +231,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"KillOfAnOrphan": func(b *broken, rt *runtimetest.Runtime) {
+	"KillStopsOrphan": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if req.Pod == nil && req.GracePeriodSeconds == nil {
 				req.GracePeriodSeconds = new(int64(2))
@@ -244,23 +244,23 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(context.WithoutCancel(ctx), req)
 		}
 	},
-	"KillOfAFinishedPod": func(b *broken, rt *runtimetest.Runtime) {
+	"KillOfCompletedPodSucceeds": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			err := rt.KillPod(ctx, req)
 			rt.Remove(req.UID)
 			return err
 		}
 	},
-	"CheckIsHealthy": func(_ *broken, rt *runtimetest.Runtime) {
+	"CheckReportsHealthyRuntime": func(_ *broken, rt *runtimetest.Runtime) {
 		rt.SetHealth(runtime.Health{Runtime: errBroken})
 	},
-	"WatchHints": func(b *broken, _ *runtimetest.Runtime) {
+	"WatchReportsChanges": func(b *broken, _ *runtimetest.Runtime) {
 		b.watch = func(ctx context.Context, _ func(types.UID)) error {
 			<-ctx.Done()
 			return nil
 		}
 	},
-	"ExecTellsOutputAndCode": func(b *broken, rt *runtimetest.Runtime) {
+	"ExecReturnsOutputAndExitCode": func(b *broken, rt *runtimetest.Runtime) {
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 			res, err := rt.Exec(ctx, id, cmd, timeout)
 			if res.ExitCode != 0 {
@@ -269,7 +269,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"ExecEndsInTime": func(b *broken, rt *runtimetest.Runtime) {
+	"ExecObeysTimeoutAndContext": func(b *broken, rt *runtimetest.Runtime) {
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 			res, err := rt.Exec(ctx, id, cmd, timeout)
 			if errors.Is(err, context.DeadlineExceeded) {
@@ -278,19 +278,19 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"StreamExecStreams": func(b *broken, rt *runtimetest.Runtime) {
+	"StreamExecReturnsOutputAndExitCode": func(b *broken, rt *runtimetest.Runtime) {
 		b.stream = func(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 			_, err := rt.StreamExec(ctx, id, cmd, s)
 			return 0, err
 		}
 	},
-	"GarbageKeepsTheNewest": func(b *broken, rt *runtimetest.Runtime) {
+	"GarbageCollectionKeepsNewestInstances": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			policy.MaxPerContainer = 0
 			return rt.CollectGarbage(ctx, policy)
 		}
 	},
-	"GarbageOfRemovedPods": func(b *broken, rt *runtimetest.Runtime) {
+	"GarbageCollectionRemovesDeletedPods": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			policy.Removed = nil
 			return rt.CollectGarbage(ctx, policy)

@@ -20,14 +20,14 @@ import (
 
 // powerViolations break promises of the optional interfaces.
 var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
-	"ExecKeepsOutputsApart": func(b *broken, rt *runtimetest.Runtime) {
+	"ExecSeparatesStdoutAndStderr": func(b *broken, rt *runtimetest.Runtime) {
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 			res, err := rt.Exec(ctx, id, cmd, timeout)
 			res.Stdout, res.Stderr = slices.Concat(res.Stdout, res.Stderr), nil
 			return res, err
 		}
 	},
-	"ExecErrorsAreKnown": func(b *broken, rt *runtimetest.Runtime) {
+	"ExecReturnsDocumentedErrors": func(b *broken, rt *runtimetest.Runtime) {
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 			res, err := rt.Exec(ctx, id, cmd, timeout)
 			if err != nil {
@@ -36,7 +36,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"ExecsInParallel": func(b *broken, rt *runtimetest.Runtime) {
+	"ExecsRunConcurrently": func(b *broken, rt *runtimetest.Runtime) {
 		var last []byte
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 			res, err := rt.Exec(ctx, id, cmd, timeout)
@@ -55,13 +55,13 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return b.full.StreamExec(ctx, id, cmd, s)
 		}
 	},
-	"StreamExecKeepsOutputsApart": func(b *broken, _ *runtimetest.Runtime) {
+	"StreamExecSeparatesStdoutAndStderr": func(b *broken, _ *runtimetest.Runtime) {
 		b.stream = func(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 			s.TTY = false
 			return b.full.StreamExec(ctx, id, cmd, s)
 		}
 	},
-	"StreamExecErrorsAreKnown": func(b *broken, _ *runtimetest.Runtime) {
+	"StreamExecReturnsDocumentedErrors": func(b *broken, _ *runtimetest.Runtime) {
 		b.stream = func(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 			code, err := b.full.StreamExec(ctx, id, cmd, s)
 			if errors.Is(err, context.Canceled) {
@@ -82,12 +82,12 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return nil
 		}
 	},
-	"StreamURLsAreGiven": func(b *broken, _ *runtimetest.Runtime) {
+	"StreamServerReturnsURLs": func(b *broken, _ *runtimetest.Runtime) {
 		b.execURL = func(_ context.Context, id string, _ []string, _ runtime.StreamOptions) (*url.URL, error) {
 			return url.Parse("http://127.0.0.1:1/exec/" + url.PathEscape(id))
 		}
 	},
-	"LogIsAFileOfTheHost": func(b *broken, _ *runtimetest.Runtime) {
+	"LogPathIsHostFile": func(b *broken, _ *runtimetest.Runtime) {
 		b.logPath = func(ctx context.Context, id string) (string, error) {
 			path, err := b.full.LogPath(ctx, id)
 			if text, readErr := os.ReadFile(path); err == nil && readErr == nil && bytes.HasPrefix(text, []byte("2026-")) {
@@ -96,7 +96,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return path, err
 		}
 	},
-	"LogsAreOneEach": func(b *broken, rt *runtimetest.Runtime) {
+	"EachInstanceHasOwnLog": func(b *broken, rt *runtimetest.Runtime) {
 		b.logPath = func(ctx context.Context, id string) (string, error) {
 			c, uid, err := b.full.find(ctx, id)
 			if err != nil {
@@ -105,7 +105,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return "/logs/" + string(uid) + "/" + c.Name + ".log", nil
 		}
 	},
-	"LogsOfUnknownContainers": func(b *broken, _ *runtimetest.Runtime) {
+	"LogOfUnknownContainerIsNotFound": func(b *broken, _ *runtimetest.Runtime) {
 		b.logPath = func(ctx context.Context, id string) (string, error) {
 			path, err := b.full.LogPath(ctx, id)
 			if err != nil {
@@ -120,7 +120,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return err
 		}
 	},
-	"StatsAreOfTheContainer": func(b *broken, _ *runtimetest.Runtime) {
+	"ContainerStatsIdentifyContainer": func(b *broken, _ *runtimetest.Runtime) {
 		b.stats = func(ctx context.Context, id string) (*runtime.ContainerStats, error) {
 			s, err := b.full.ContainerStats(ctx, id)
 			if err == nil {
@@ -129,7 +129,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"StatsTellZeroFromNothing": func(b *broken, _ *runtimetest.Runtime) {
+	"StatsDistinguishZeroFromMissing": func(b *broken, _ *runtimetest.Runtime) {
 		b.stats = func(ctx context.Context, id string) (*runtime.ContainerStats, error) {
 			s, err := b.full.ContainerStats(ctx, id)
 			if err == nil {
@@ -138,7 +138,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"PodStatsAreOfWhatRuns": func(b *broken, rt *runtimetest.Runtime) {
+	"PodStatsListRunningPods": func(b *broken, rt *runtimetest.Runtime) {
 		b.podStats = func(ctx context.Context) ([]runtime.PodStats, error) {
 			out, err := b.full.PodStats(ctx)
 			pods, listErr := rt.Pods(ctx)
@@ -150,17 +150,17 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return out, errors.Join(err, listErr)
 		}
 	},
-	"ImageFSIsNamed": func(b *broken, _ *runtimetest.Runtime) {
+	"ImageFSHasMountPointAndTime": func(b *broken, _ *runtimetest.Runtime) {
 		b.imageFS = func(context.Context) (images, containers []runtime.FSUsage, err error) { return nil, nil, nil }
 	},
-	"FeaturesAreTold": func(b *broken, _ *runtimetest.Runtime) {
+	"FeaturesAreReported": func(b *broken, _ *runtimetest.Runtime) {
 		shared := map[string]runtime.HandlerFeatures{"": {}}
 		b.features = func(context.Context) (runtime.Features, error) { return runtime.Features{Handlers: shared}, nil }
 	},
-	"CgroupDriverIsKnownByName": func(b *broken, _ *runtimetest.Runtime) {
+	"CgroupDriverIsReported": func(b *broken, _ *runtimetest.Runtime) {
 		b.driver = func(context.Context) (runtime.CgroupDriver, error) { return "SYSTEMD", nil }
 	},
-	"CheckpointRefusesWhatItCannot": func(b *broken, _ *runtimetest.Runtime) {
+	"CheckpointRejectsInvalidRequests": func(b *broken, _ *runtimetest.Runtime) {
 		b.checkpoint = func(ctx context.Context, id, location string, _ time.Duration) error {
 			if location == "" {
 				return nil

@@ -59,7 +59,7 @@ func forgetful(_ *testing.T, rt runtime.Runtime) runtime.Runtime {
 
 // syncViolations break promises of SyncPod and KillPod.
 var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
-	"ErrorJoinsTheActions": func(b *broken, rt *runtimetest.Runtime) {
+	"SyncErrorJoinsActionErrors": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			if err != nil && ctx.Err() == nil && len(res.Actions) > 0 {
@@ -68,14 +68,14 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"ReadyVolumeIsMounted": func(b *broken, rt *runtimetest.Runtime) {
+	"ContainerWithReadyVolumesStarts": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Volumes = nil
 			return rt.SyncPod(ctx, req)
 		}
 	},
 	"DeletedPodIsNotStarted": edited(func(pod *v1.Pod) { pod.DeletionTimestamp = nil }),
-	"FailedProbeRestarts": func(b *broken, rt *runtimetest.Runtime) {
+	"FailedProbeRestartsContainer": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Probes = nil
 			return rt.SyncPod(ctx, req)
@@ -89,8 +89,8 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			pod.Spec.EphemeralContainers = nil
 		})(b, rt)
 	},
-	"HostNetworkIsTold": edited(func(pod *v1.Pod) { pod.Spec.HostNetwork = false }),
-	"StepDoesNotWaitForContainers": func(b *broken, rt *runtimetest.Runtime) {
+	"HostNetworkIsReported": edited(func(pod *v1.Pod) { pod.Spec.HostNetwork = false }),
+	"SyncPodDoesNotWaitForContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			for len(req.Pod.Spec.InitContainers) > 0 && err == nil {
@@ -108,7 +108,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			rt.Start(pod.UID, "first")
 		}
 	}),
-	"SidecarsStartInTheirTurn": edited(func(pod *v1.Pod) { // takes them for regular ones
+	"SidecarsStartInOrder": edited(func(pod *v1.Pod) { // takes them for regular ones
 		pod.Spec.InitContainers = slices.DeleteFunc(pod.Spec.InitContainers, func(c v1.Container) bool {
 			if c.RestartPolicy == nil {
 				return false
@@ -131,7 +131,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"SidecarsDoNotKeepThePod": func(b *broken, rt *runtimetest.Runtime) {
+	"SidecarsDoNotKeepPodRunning": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			s, err := rt.PodStatus(ctx, req.Pod.UID)
 			if err != nil {
@@ -153,7 +153,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"ExitsStay": func(b *broken, rt *runtimetest.Runtime) {
+	"ReportedExitDoesNotChange": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			if err != nil {
@@ -167,19 +167,19 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, nil
 		}
 	},
-	"ContainersHaveTheirOwnPolicies": edited(func(pod *v1.Pod) {
+	"ContainerRestartPolicyOverridesPodPolicy": edited(func(pod *v1.Pod) {
 		for i := range pod.Spec.Containers {
 			if len(pod.Spec.Containers[i].RestartPolicyRules) == 0 {
 				pod.Spec.Containers[i].RestartPolicy = nil
 			}
 		}
 	}),
-	"RestartRulesCount": edited(func(pod *v1.Pod) {
+	"RestartPolicyRulesAreObeyed": edited(func(pod *v1.Pod) {
 		for i := range pod.Spec.Containers {
 			pod.Spec.Containers[i].RestartPolicyRules = nil
 		}
 	}),
-	"CountsSurviveTheAgent": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
+	"RestartCountsSurviveAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
 	"BackOffIsBounded": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Backoff = time.Second
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -190,7 +190,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"BackOffIsOneContainers": func(b *broken, rt *runtimetest.Runtime) {
+	"BackOffIsPerContainer": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			s, err := rt.PodStatus(ctx, req.Pod.UID)
 			if err != nil {
@@ -206,7 +206,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"KillAtOnce": func(b *broken, rt *runtimetest.Runtime) {
+	"KillWithZeroGracePeriodIsPrompt": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if req.GracePeriodSeconds != nil && *req.GracePeriodSeconds == 0 && req.Pod != nil {
 				req.GracePeriodSeconds = nil
@@ -214,7 +214,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"KillTakesItsCallersLook": func(b *broken, rt *runtimetest.Runtime) {
+	"KillAcceptsStatusOfCaller": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if req.Status != nil {
 				return nil
@@ -222,7 +222,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"NothingStartsAfterAKill": func(b *broken, rt *runtimetest.Runtime) {
+	"NothingStartsAfterKill": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Behave("a", runtimetest.Behaviour{StartDelay: 3 * time.Millisecond})
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
@@ -232,7 +232,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
-	"KillsInParallel": func(b *broken, rt *runtimetest.Runtime) {
+	"KillsRunConcurrently": func(b *broken, rt *runtimetest.Runtime) {
 		turn := make(chan struct{}, 1)
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			select {
@@ -246,8 +246,8 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"OrphanOfAnEarlierAgent": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
-	"GarbageIsOfTheDead": func(b *broken, rt *runtimetest.Runtime) {
+	"OrphanSurvivesAgentRestart": func(*broken, *runtimetest.Runtime) {}, // broken by Reopen
+	"GarbageCollectionKeepsRunningContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			if policy.MaxContainers == 1 {
 				pods, err := rt.Pods(ctx)
@@ -261,7 +261,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.CollectGarbage(ctx, policy)
 		}
 	},
-	"GarbageIsLimitedOnTheNode": func(b *broken, rt *runtimetest.Runtime) {
+	"GarbageCollectionObeysMaxContainers": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			policy.MaxContainers = 0
 			return rt.CollectGarbage(ctx, policy)

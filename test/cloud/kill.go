@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// KillPod implements [runtime.Syncer]. Like SyncPod, it lists the machines itself.
+// KillPod implements [runtime.Runtime]. Like SyncPod, it lists the machines itself.
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("cloud: KillRequest.UID is empty")

@@ -50,7 +50,7 @@ func New(cfg Config) (*Runtime, error) {
 	return &Runtime{cloud: cfg.Cloud, node: cfg.Node, backoff: backoff}, nil
 }
 
-// SyncPod implements [runtime.Syncer]: it lists the machines, computes a plan and executes it.
+// SyncPod implements [runtime.Runtime]: it lists the machines, computes a plan and executes it.
 // req.Status is not used, because the tags contain more.
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {

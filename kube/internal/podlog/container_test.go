@@ -22,22 +22,22 @@ func TestWhichContainersLogIsRead(t *testing.T) { // la-4
 		previous    bool
 		want, err   string
 	}{
-		"it runs":                              {state: running, last: terminated("old"), want: "now"},
-		"it has ended":                         {state: terminated("ended"), last: terminated("old"), want: "ended"},
-		"it has ended before it was made":      {state: terminated(""), last: terminated("old"), want: "old"},
-		"it has ended and never was":           {state: terminated(""), err: `container "c" in pod "p" is terminated`},
-		"it waits to be started again":         {state: waiting("CrashLoopBackOff"), last: terminated("old"), want: "old"},
-		"nothing but that it had ended":        {last: terminated("old"), want: "old"},
-		"it had ended and never was":           {last: terminated(""), err: `container "c" in pod "p" is terminated`},
-		"the previous one":                     {state: running, last: terminated("old"), previous: true, want: "old"},
-		"there is no previous one":             {state: running, previous: true, err: `previous terminated container "c" in pod "p" not found`},
-		"the previous one has no name":         {state: running, last: terminated(""), previous: true, err: `previous terminated container "c" in pod "p" not found`},
-		"there is one, but no previous one":    {state: terminated("ended"), previous: true, err: `previous terminated container "c" in pod "p" not found`},
-		"its image cannot be pulled":           {state: waiting("ErrImagePull"), err: `container "c" in pod "p" is waiting to start: image can't be pulled`},
-		"its image could not be pulled":        {state: waiting("ImagePullBackOff"), err: `container "c" in pod "p" is waiting to start: trying and failing to pull image`},
-		"it waits for something else":          {state: waiting("PodInitializing"), err: `container "c" in pod "p" is waiting to start: PodInitializing`},
-		"nothing":                              {err: `container "c" in pod "p" is waiting to start - no logs yet`},
-		"it runs, its ID is unknown": {state: running, err: `container "c" in pod "p" is waiting to start - no logs yet`},
+		"it runs":                           {state: running, last: terminated("old"), want: "now"},
+		"it has ended":                      {state: terminated("ended"), last: terminated("old"), want: "ended"},
+		"it has ended before it was made":   {state: terminated(""), last: terminated("old"), want: "old"},
+		"it has ended and never was":        {state: terminated(""), err: `container "c" in pod "p" is terminated`},
+		"it waits to be started again":      {state: waiting("CrashLoopBackOff"), last: terminated("old"), want: "old"},
+		"nothing but that it had ended":     {last: terminated("old"), want: "old"},
+		"it had ended and never was":        {last: terminated(""), err: `container "c" in pod "p" is terminated`},
+		"the previous one":                  {state: running, last: terminated("old"), previous: true, want: "old"},
+		"there is no previous one":          {state: running, previous: true, err: `previous terminated container "c" in pod "p" not found`},
+		"the previous one has no name":      {state: running, last: terminated(""), previous: true, err: `previous terminated container "c" in pod "p" not found`},
+		"there is one, but no previous one": {state: terminated("ended"), previous: true, err: `previous terminated container "c" in pod "p" not found`},
+		"its image cannot be pulled":        {state: waiting("ErrImagePull"), err: `container "c" in pod "p" is waiting to start: image can't be pulled`},
+		"its image could not be pulled":     {state: waiting("ImagePullBackOff"), err: `container "c" in pod "p" is waiting to start: trying and failing to pull image`},
+		"it waits for something else":       {state: waiting("PodInitializing"), err: `container "c" in pod "p" is waiting to start: PodInitializing`},
+		"nothing":                           {err: `container "c" in pod "p" is waiting to start - no logs yet`},
+		"it runs, its ID is unknown":        {state: running, err: `container "c" in pod "p" is waiting to start - no logs yet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := v1.ContainerStatus{Name: "c", State: c.state, LastTerminationState: c.last}

@@ -11,18 +11,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An account is the service account that a plugin speaks for. One without a name
-// is none.
+// An account is the service account of a request to a plugin. The zero value means none.
 type account struct {
 	namespace, name, uid string
 
-	annotations map[string]string // those that the plugin is to be given
+	annotations map[string]string // those that are sent to the plugin
 }
 
-// account returns for whom the plugin is to be asked, and whether it is. That an
-// account is missing, or a required annotation on it, is no error: with these a
-// workload says that it wants the plugin.
-func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (acct account, ask bool, err error) {
+// account returns the service account with which the plugin is called, and whether it is
+// called. A pod without the required account or annotations has not opted in to the plugin;
+// this is not an error.
+func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (acct account, call bool, err error) {
 	a := p.TokenAttributes
 	if pod == nil || pod.Spec.ServiceAccountName == "" {
 		if *a.RequireServiceAccount && tokens == nil {
@@ -36,7 +35,7 @@ func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (
 	acct = account{namespace: pod.Namespace, name: pod.Spec.ServiceAccountName}
 	sa, err := tokens.ServiceAccount(ctx, acct.namespace, acct.name)
 	if err == nil && sa == nil {
-		err = errors.New("there is none")
+		err = errors.New("not found")
 	}
 	if err != nil {
 		return account{}, false, fmt.Errorf("get service account %s/%s: %w", acct.namespace, acct.name, err)
@@ -58,10 +57,10 @@ func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (
 	return acct, true, nil
 }
 
-var errNoTokens = errors.New("needs tokens of service accounts, and there is no TokenSource: it is not asked")
+var errNoTokens = errors.New("not called: requires service account tokens, but there is no TokenSource")
 
-// key tells accounts apart in the cache. An account that was made anew, or whose
-// annotations were changed, is another. No account is "".
+// key returns the cache key of the account, "" for none. It changes if the account is recreated
+// or its annotations change.
 func (a account) key() string {
 	if a.name == "" {
 		return ""
@@ -73,5 +72,5 @@ func (a account) key() string {
 	return fmt.Sprintf("%q", parts)
 }
 
-// mark stands for a token where it need not be kept.
-func mark(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
+// tokenHash returns a hash of a token, for use in keys.
+func tokenHash(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }

@@ -16,9 +16,9 @@ type cache struct {
 
 // A cacheKey identifies the images and pods that a response applies to.
 type cacheKey struct {
-	scope providerv1.PluginCacheKeyType
-	of    string // the image or the registry
-	whose string // the service account and perhaps its token; "" for the node
+	scope   providerv1.PluginCacheKeyType
+	of      string // the image or the registry
+	account string // key of the service account and perhaps hash of its token; "" for the node
 }
 
 type cacheEntry struct {
@@ -26,8 +26,8 @@ type cacheEntry struct {
 	until   time.Time
 }
 
-func keyOf(t target, whose string, s providerv1.PluginCacheKeyType) cacheKey {
-	k := cacheKey{scope: s, whose: whose}
+func keyOf(t target, account string, s providerv1.PluginCacheKeyType) cacheKey {
+	k := cacheKey{scope: s, account: account}
 	switch s {
 	case providerv1.ImagePluginCacheKeyType:
 		k.of = t.name
@@ -39,13 +39,13 @@ func keyOf(t target, whose string, s providerv1.PluginCacheKeyType) cacheKey {
 
 // get returns the cached credentials of an image: those for the image, its registry, or
 // all images.
-func (c *cache) get(t target, whose string, now time.Time) ([]entry, bool) {
+func (c *cache) get(t target, account string, now time.Time) ([]entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []providerv1.PluginCacheKeyType{
 		providerv1.ImagePluginCacheKeyType, providerv1.RegistryPluginCacheKeyType, providerv1.GlobalPluginCacheKeyType,
 	} {
-		if a, ok := c.entries[keyOf(t, whose, s)]; ok && now.Before(a.until) {
+		if a, ok := c.entries[keyOf(t, account, s)]; ok && now.Before(a.until) {
 			return a.entries, true
 		}
 	}
@@ -54,7 +54,7 @@ func (c *cache) get(t target, whose string, now time.Time) ([]entry, bool) {
 
 // put caches a response for the given duration, if it is positive, and removes expired
 // entries, which would accumulate for tokens.
-func (c *cache) put(t target, whose string, s providerv1.PluginCacheKeyType, entries []entry, now time.Time, duration time.Duration) {
+func (c *cache) put(t target, account string, s providerv1.PluginCacheKeyType, entries []entry, now time.Time, duration time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, a := range c.entries {
@@ -68,5 +68,5 @@ func (c *cache) put(t target, whose string, s providerv1.PluginCacheKeyType, ent
 	if c.entries == nil {
 		c.entries = map[cacheKey]cacheEntry{}
 	}
-	c.entries[keyOf(t, whose, s)] = cacheEntry{entries: entries, until: now.Add(duration)}
+	c.entries[keyOf(t, account, s)] = cacheEntry{entries: entries, until: now.Add(duration)}
 }

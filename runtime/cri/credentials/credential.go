@@ -6,17 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 )
 
-// A Credential is one way to say to a registry who we are. Its fields are those
-// of the CRI's AuthConfig, to be copied one by one.
+// A Credential authenticates to a registry. Its fields are those of the CRI's AuthConfig.
 //
-// It shows where it comes from and never what it says, whether it is printed
-// with package fmt, logged with log/slog or encoded as JSON. That holds as far
-// as these reach its methods: fmt prints unexported fields of a struct without
-// asking them.
+// Package fmt, log/slog and encoding/json print its source and no secret data. This does not
+// hold for a Credential in an unexported field of a struct: fmt does not call its methods.
 type Credential struct {
 	Username string
 	Password string
@@ -25,34 +20,31 @@ type Credential struct {
 	// into Username and Password and leave it empty.
 	Auth string
 
-	// ServerAddress restricts the credential to one server. The keyrings of this
-	// package leave it empty: they have matched the image, and runtimes compare
-	// it with the server they talk to in the end, which for docker.io has
-	// another name.
+	// ServerAddress restricts the credential to one server. The keyrings of this package
+	// leave it empty: they have matched the image, and runtimes compare it with the
+	// server's address, which for docker.io is another name.
 	ServerAddress string
 
-	// IdentityToken is traded for an access token at the registry. Where it comes
-	// without a password, Username is empty too: a runtime that finds a user
-	// name does not look for the token.
+	// IdentityToken is exchanged for an access token at the registry. If Password is
+	// empty, Username is empty too, because runtimes ignore the token if there is a user
+	// name.
 	IdentityToken string
 
-	// RegistryToken is sent to the registry as it is.
+	// RegistryToken is sent to the registry as a bearer token.
 	RegistryToken string
 
-	// Email is of no use to a registry. It is kept for it takes part in Hash.
+	// Email is not used by registries; it is part of Hash.
 	Email string
 
-	// Source tells where the credential was found.
+	// Source is the source of the credential.
 	Source Source
 }
 
-// Hash is the SHA-256 of what the credential says, in hex; where it was found
-// does not take part. Records of pulled images carry it (img-5, img-6). For a
-// user name with a password the value is the kubelet's, so that the records of
-// one agent are good for the other.
+// Hash returns the hexadecimal SHA-256 hash of the credential without its source, for records of
+// pulled images. For a user name with a password the value is the kubelet's, so that the records
+// of a kubelet and an agent are compatible.
 //
-// A hash of a weak password can be guessed from: keep it out of what everybody
-// can read.
+// A weak password can be guessed from its hash: do not publish it.
 func (c Credential) Hash() string {
 	doc, err := json.Marshal(struct {
 		Username      string `json:"username,omitempty"`
@@ -64,52 +56,28 @@ func (c Credential) Hash() string {
 		RegistryToken string `json:"registrytoken,omitempty"`
 	}{c.Username, c.Password, c.Auth, c.Email, c.ServerAddress, c.IdentityToken, c.RegistryToken})
 	if err != nil {
-		return "" // cannot happen: seven strings. "" matches no record
+		return "" // does not happen with strings; "" matches no record
 	}
 	sum := sha256.Sum256(doc)
 	return hex.EncodeToString(sum[:])
 }
 
-// Hash returns a mark of a set of credentials, "" for none, that changes when
-// somebody changes them: the key of a pull's back-off carries it, so that a new
-// secret is tried at once (lq-17). Neither order nor repetition matters.
-//
-// Of credentials that a plugin gave only their origin takes part. A plugin may
-// answer anew each time, and a back-off that began anew with each answer would
-// be none.
-func Hash(creds []Credential) string {
-	if len(creds) == 0 {
-		return ""
-	}
-	marks := make([]string, 0, len(creds))
-	for _, c := range creds {
-		if c.Source.Plugin != "" {
-			marks = append(marks, fmt.Sprintf("plugin %q %q %q", c.Source.Plugin, c.Source.Namespace, c.Source.Name))
-			continue
-		}
-		marks = append(marks, c.Hash())
-	}
-	slices.Sort(marks)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(marks), "\n")))
-	return hex.EncodeToString(sum[:])
-}
-
-// String says where the credential comes from: "credential of secret shop/regcred".
+// String returns the source of the credential: "credential of secret shop/regcred".
 func (c Credential) String() string { return "credential of " + c.Source.String() }
 
-// Format prints String, whatever the verb.
+// Format prints String for any verb.
 func (c Credential) Format(f fmt.State, _ rune) { fmt.Fprint(f, c.String()) }
 
 // LogValue implements slog.LogValuer with String.
 func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// MarshalJSON encodes String: a log that is written as JSON reaches a credential
-// inside other values this way.
+// MarshalJSON encodes String. It applies to credentials in other values that are logged as
+// JSON.
 func (c Credential) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
 
-// A Source is where a credential was found.
+// A Source is the source of a credential.
 type Source struct {
-	// Kind says whose the credential is. The zero value is SourceNode.
+	// Kind is the owner of the credential. The zero value is SourceNode.
 	Kind SourceKind
 
 	// Namespace, Name and UID are those of the secret or service account; empty
@@ -122,23 +90,23 @@ type Source struct {
 	// File is the path of the node's file.
 	File string
 
-	// Plugin is the name of the plugin that gave it; empty if none did.
+	// Plugin is the name of the plugin that returned it; empty if none did.
 	Plugin string
 }
 
-// SourceKind says whose a credential is, and so which pods may use an image that
+// SourceKind is the owner of a credential, which determines the pods that may use an image that
 // was pulled with it (KEP-2535).
 type SourceKind int
 
 const (
-	// SourceNode is a file of the node, or a plugin that speaks for the node:
-	// every pod may use them.
+	// SourceNode is a file of the node, or a plugin without service account: all pods may
+	// use the credential.
 	SourceNode SourceKind = iota
 
 	// SourceSecret is a pull secret of the pod.
 	SourceSecret
 
-	// SourceServiceAccount is a plugin that speaks for the pod's service account.
+	// SourceServiceAccount is a plugin that was called with the pod's service account.
 	SourceServiceAccount
 )
 
@@ -154,8 +122,8 @@ func (k SourceKind) String() string {
 	return fmt.Sprintf("SourceKind(%d)", int(k))
 }
 
-// String names the source for people: "secret shop/regcred", "file
-// /etc/config.json", "plugin ecr for service account shop/web".
+// String returns, for example, "secret shop/regcred", "file /etc/config.json" or "plugin ecr for
+// service account shop/web".
 func (s Source) String() string {
 	var of string
 	switch s.Kind {

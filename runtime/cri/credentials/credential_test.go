@@ -68,26 +68,6 @@ func TestAHashIsTheKubelets(t *testing.T) {
 	assert.NotEqual(t, c.Hash(), d.Hash())
 }
 
-// lq-17
-func TestAHashOfASetChangesWithTheCredentials(t *testing.T) {
-	a, b := credentials.Credential{Username: "a"}, credentials.Credential{Username: "b"}
-	hash := func(c ...credentials.Credential) string { return credentials.Hash(c) }
-	assert.Empty(t, hash())
-	assert.Equal(t, hash(a, b), hash(b, a), "order")
-	assert.Equal(t, hash(a, b), hash(a, b, a), "repetition")
-	assert.NotEqual(t, hash(a), hash(b))
-	assert.NotEqual(t, hash(a), hash(a, b))
-	assert.NotEqual(t, hash(a), hash(credentials.Credential{}))
-
-	// The passwords of a plugin are not part of the hash, so that a new response does not
-	// reset the back-off.
-	p := credentials.Credential{Password: "1", Source: credentials.Source{Plugin: "ecr"}}
-	q := credentials.Credential{Password: "2", Source: credentials.Source{Plugin: "ecr"}}
-	assert.Equal(t, hash(p), hash(q))
-	q.Source.Name = "web"
-	assert.NotEqual(t, hash(p), hash(q), "another service account")
-}
-
 type keyringFunc func(context.Context, string, *v1.Pod) ([]credentials.Credential, error)
 
 func (f keyringFunc) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]credentials.Credential, error) {

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// A dockerConfig is what a docker config file holds.
+// A dockerConfig is the content of a docker config file.
 type dockerConfig struct {
 	entries []entry
 
-	// auths is whether it has a section of credentials at all.
+	// auths reports whether the file has a section of credentials.
 	auths bool
 
-	// helpers names the credential helpers it speaks of, which nobody asks.
+	// helpers are the configured credential helpers, which are not supported.
 	helpers []string
 }
 
-// parseDockerConfigJSON reads a config.json, or the data of a secret of type
+// parseDockerConfigJSON parses a config.json, or the data of a secret of type
 // kubernetes.io/dockerconfigjson: {"auths": {"reg.io": {"auth": "…"}}}.
 //
-// An entry that cannot be read is left out. The error names it, and the config
-// holds the others; it is nil if there is nothing to read.
+// Invalid entries are omitted and named in the error. The config is nil if data is not a JSON
+// object.
 func parseDockerConfigJSON(data []byte) (*dockerConfig, error) {
 	var file struct {
 		Auths       *map[string]json.RawMessage `json:"auths"`
@@ -52,8 +52,8 @@ func parseDockerConfigJSON(data []byte) (*dockerConfig, error) {
 	return cfg, err
 }
 
-// parseDockercfg reads a .dockercfg, or the data of a secret of type
-// kubernetes.io/dockercfg: the same without the "auths" around it.
+// parseDockercfg parses a .dockercfg, or the data of a secret of type kubernetes.io/dockercfg:
+// the value of "auths" of a config.json.
 func parseDockercfg(data []byte) (*dockerConfig, error) {
 	var auths map[string]json.RawMessage
 	if err := json.Unmarshal(data, &auths); err != nil {
@@ -63,7 +63,7 @@ func parseDockercfg(data []byte) (*dockerConfig, error) {
 	return &dockerConfig{entries: entries, auths: auths != nil}, err
 }
 
-// parseAuths reads the entries, in the order of their keys.
+// parseAuths parses the entries, in the order of their keys.
 func parseAuths(auths map[string]json.RawMessage) ([]entry, error) {
 	var entries []entry
 	var errs []error
@@ -83,7 +83,7 @@ func parseAuths(auths map[string]json.RawMessage) ([]entry, error) {
 	return entries, errors.Join(errs...)
 }
 
-// parseAuth reads one entry. What auth says goes before username and password.
+// parseAuth parses one entry. The field auth precedes username and password.
 func parseAuth(data []byte) (Credential, error) {
 	var a struct {
 		Auth          string `json:"auth"`
@@ -107,12 +107,12 @@ func parseAuth(data []byte) (Credential, error) {
 		}
 	}
 	if c.IdentityToken != "" && c.Password == "" {
-		c.Username = "" // docker login writes "user:" beside a token
+		c.Username = "" // docker login stores "user:" with a token
 	}
 	return c, nil
 }
 
-// decodeAuth reads base64 with its padding or without.
+// decodeAuth decodes base64(username:password), with or without padding.
 func decodeAuth(auth string) (username, password string, ok bool) {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(auth, "="))
 	if err != nil {
@@ -121,8 +121,8 @@ func decodeAuth(auth string) (username, password string, ok bool) {
 	return strings.Cut(string(plain), ":")
 }
 
-// shapeError says what is wrong with a JSON document, and nothing of what it
-// says: package json quotes some of it.
+// shapeError returns a description of err without the content of the document, which errors of
+// package json quote.
 func shapeError(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("not JSON, at byte %d", syntax.Offset)

@@ -43,7 +43,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// credentials: secret shop/tls: type "kubernetes.io/tls" is not that of a pull secret
+	// credentials: secret shop/tls: type "kubernetes.io/tls" is not a pull secret type
 	// eu.reg.io/team/app:1
 	//   try team of secret shop/regcred
 	//   try reader of secret shop/regcred

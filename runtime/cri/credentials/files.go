@@ -15,35 +15,34 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// maxFile bounds what is read of a config file, in bytes.
+// maxFile is the maximum size of a config file in bytes.
 const maxFile = 4 << 20
 
-// FilesConfig configures Files.
+// FilesConfig configures [Files].
 type FilesConfig struct {
-	// Paths are the docker config files of the node, first choice first. A file
-	// named .dockercfg is of the old format, any other is a config.json. No path
-	// is looked at but these; DefaultPaths has the kubelet's. Empty: the keyring
-	// has nothing.
+	// Paths are the docker config files of the node; the first existing one is used. A
+	// file named .dockercfg has the old format, any other that of config.json. DefaultPaths
+	// returns the kubelet's paths. If empty, the keyring is empty.
 	Paths []string
 
-	// Logger hears once of each file with credential helpers, which are not
-	// asked. Nil discards.
+	// Logger receives one warning for each file with credential helpers, which are not
+	// supported. If nil, it is discarded.
 	Logger *slog.Logger
 }
 
-// Files is the keyring of the node's docker config files: every pod may use what
-// they hold.
+// Files is the keyring of the node's docker config files, whose credentials all pods may use.
+// Safe for concurrent use.
 type Files struct {
 	paths []string
 	log   *slog.Logger
 
 	// mu guards warned.
 	mu     sync.Mutex
-	warned map[string]string // what was said of the helpers of a file
+	warned map[string]string // the helpers in the last warning, by file
 }
 
-// NewFiles returns the keyring. It reads no file: each Lookup reads anew, so a
-// changed file counts from the next pull on.
+// NewFiles returns the keyring. It returns an error if a path is empty. Files are read by each
+// Lookup, so changes take effect with the next pull.
 func NewFiles(c FilesConfig) (*Files, error) {
 	for i, p := range c.Paths {
 		if p == "" {
@@ -57,10 +56,9 @@ func NewFiles(c FilesConfig) (*Files, error) {
 	return f, nil
 }
 
-// DefaultPaths returns where a kubelet looks: config.json in its root directory,
-// in its working directory, in .docker of the home directory and in /.docker,
-// then .dockercfg in root, working and home directory and in /. An empty
-// argument leaves its files out.
+// DefaultPaths returns the kubelet's paths: config.json in its root directory, in its working
+// directory, in .docker of the home directory and in /.docker, then .dockercfg in the root,
+// working and home directories and in /. The files of an empty argument are omitted.
 func DefaultPaths(rootDir, workDir, home string) []string {
 	var paths []string
 	add := func(dir string, file ...string) {
@@ -79,9 +77,8 @@ func DefaultPaths(rootDir, workDir, home string) []string {
 	return paths
 }
 
-// Lookup implements Keyring. Only the first file that is there and can be read
-// counts, as with the kubelet. The error names those before it that are there
-// and cannot be read, and the entries of it that cannot.
+// Lookup implements Keyring. It uses the first file that exists and can be read, as the kubelet
+// does. The error names earlier files that cannot be read, and invalid entries.
 func (f *Files) Lookup(_ context.Context, image string, _ *v1.Pod) ([]Credential, error) {
 	t, err := parseImage(image)
 	if err != nil {
@@ -100,19 +97,19 @@ func (f *Files) Lookup(_ context.Context, image string, _ *v1.Pod) ([]Credential
 			continue
 		}
 		f.warn(path, cfg.helpers)
-		return pick(from(cfg.entries, Source{File: path}), t), errors.Join(errs...)
+		return matching(withSource(cfg.entries, Source{File: path}), t), errors.Join(errs...)
 	}
 	return nil, errors.Join(errs...)
 }
 
 func readFile(path string) (*dockerConfig, error) {
-	// A path that is a pipe or device would hold the caller.
+	// Reading a pipe or device could block.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, plain(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
+		return nil, errors.New("not a regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -124,7 +121,7 @@ func readFile(path string) (*dockerConfig, error) {
 		return nil, plain(err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("is larger than %d bytes", maxFile)
+		return nil, fmt.Errorf("larger than %d bytes", maxFile)
 	}
 	if filepath.Base(path) == ".dockercfg" {
 		return parseDockercfg(data)
@@ -132,7 +129,7 @@ func readFile(path string) (*dockerConfig, error) {
 	return parseDockerConfigJSON(data)
 }
 
-// plain takes the path off an error that will be wrapped with it.
+// plain removes the path from an error, because the caller adds it.
 func plain(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -140,19 +137,19 @@ func plain(err error) error {
 	return err
 }
 
-// warn tells once, and again when they change, of helpers that are not asked.
+// warn logs the helpers of a file once, and again when they change.
 func (f *Files) warn(path string, helpers []string) {
 	text := strings.Join(helpers, " ")
 	f.mu.Lock()
-	said := f.warned[path]
+	last := f.warned[path]
 	f.warned[path] = text
 	f.mu.Unlock()
-	if text != "" && text != said {
-		f.log.Warn("credential helpers of a docker config are not asked; use a credential provider plugin", "file", path, "helpers", text)
+	if text != "" && text != last {
+		f.log.Warn("Ignored credential helpers of docker config; use a credential provider plugin instead", "file", path, "helpers", text)
 	}
 }
 
-// Format prints the paths, whatever the verb.
+// Format prints the paths for any verb.
 func (f *Files) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "docker config files %s", strings.Join(f.paths, ", "))
 }

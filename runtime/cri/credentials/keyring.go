@@ -10,27 +10,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Keyring finds the credentials for an image.
+// A Keyring supplies the credentials for an image.
 //
-// Lookup returns them in the order in which they are to be tried, none if the
-// image is to be pulled without. The error tells of sources that could not be
-// asked, or not be read in full; what the others have is returned beside it, so
-// a caller tries that and reports the error if the pull fails. The error is not
-// about the pull, and holds no secrets.
+// Lookup returns them in the order in which they should be tried; if there are none, the image
+// should be pulled anonymously. An error reports sources that failed in whole or in part;
+// credentials are returned with it, so a caller should try them and report the error if the
+// pull fails. Errors contain no secret data.
 //
-// Pod is the pod that wants the image; nil for none, which leaves out what is
-// given to pods. Lookup obeys ctx, may be called from many goroutines, and does
-// not keep pod. The caller owns the slice.
+// pod is the pod that uses the image. If nil, credentials of pods are omitted. Lookup must
+// return when ctx is done, be safe for concurrent use, and not retain pod. The caller owns the
+// returned slice.
 type Keyring interface {
 	Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credential, error)
 }
 
-// A Union asks keyrings one after another and returns all they have, in their
-// order. The kubelet's order is the pull secrets of the pod, then the files of
-// the node, then the plugins. Nil keyrings have nothing.
+// A Union is a keyring with the credentials of several, in their order. The kubelet's order is
+// the pull secrets of the pod, the files of the node, the plugins. Nil keyrings are ignored.
 type Union []Keyring
 
-// Lookup implements Keyring. Once ctx has ended it asks no more of them.
+// Lookup implements Keyring. It calls the keyrings in turn until ctx is done.
 func (u Union) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credential, error) {
 	var creds []Credential
 	var errs []error
@@ -51,17 +49,16 @@ func (u Union) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credent
 	return creds, errors.Join(errs...)
 }
 
-// An entry is a credential and what it is for.
+// An entry is a credential and the images it is for.
 type entry struct {
 	pattern pattern
 	cred    Credential
 }
 
-// pick returns the credentials of the entries that match, the most specific
-// first: in reverse order of their keys, by which reg.io/team goes before reg.io,
-// and both before *.io. Entries with the same key keep their order; each is
-// returned, for one of them may be the old password.
-func pick(entries []entry, t target) []Credential {
+// matching returns the credentials of the entries that match, most specific first: in reverse
+// order of their keys, so that reg.io/team precedes reg.io, and both precede *.io. All entries
+// with the same key are returned, in their order: one of them may have an old password.
+func matching(entries []entry, t target) []Credential {
 	var hits []entry
 	for _, e := range entries {
 		if e.pattern.matches(t) {
@@ -78,8 +75,8 @@ func pick(entries []entry, t target) []Credential {
 	return creds
 }
 
-// from returns the entries with their source set.
-func from(entries []entry, s Source) []entry {
+// withSource returns a copy of the entries with the source.
+func withSource(entries []entry, s Source) []entry {
 	out := slices.Clone(entries)
 	for i := range out {
 		out[i].cred.Source = s

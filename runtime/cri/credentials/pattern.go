@@ -10,26 +10,25 @@ import (
 	"github.com/distribution/reference"
 )
 
-// The default registry goes by two names. Credentials are mostly filed under the
-// first, images are named with the second.
+// The two names of the default registry. Credentials usually have the first, images the
+// second.
 const (
 	hubIndex  = "index.docker.io"
 	hubDomain = "docker.io"
 )
 
-// A pattern is a key of a docker config, or an entry of matchImages: the hosts
-// and repositories that it is for.
+// A pattern is a parsed key of a docker config or entry of matchImages: it matches hosts and
+// repositories.
 type pattern struct {
-	labels []string // of the host, each a glob; one, with its brackets, for an IPv6 address
+	labels []string // of the host, each a glob; an IPv6 address in brackets is one label
 	port   string
-	path   string // with its slash; a repository has to begin with it
-	key    string // host, port and path again: what patterns are sorted by
+	path   string // with leading slash; a prefix of repositories
+	key    string // host, port and path; the sort key
 }
 
-// parsePattern reads a key. A scheme and the version of the registry's API at
-// the begin of the path are taken off: docker login has always written
-// https://index.docker.io/v1/. Globs are for the host alone, and there each is
-// for one label: "*" never reaches over a dot.
+// parsePattern parses a key. A scheme, and a registry API version at the start of the path, are
+// removed: docker login stores https://index.docker.io/v1/. Globs are supported in the host
+// only, and match within one label.
 func parsePattern(text string) (pattern, error) {
 	rest := text
 	for _, scheme := range []string{"https://", "http://"} {
@@ -43,8 +42,7 @@ func parsePattern(text string) (pattern, error) {
 		host, repo = rest[:i], rest[i:]
 	}
 	if strings.Contains(rest, "@") {
-		// user:password@host. It is not quoted, for the errors that quote end
-		// up in logs.
+		// It may be user:password@host, so it must not be quoted in the error.
 		return pattern{}, errors.New("with an @ is not a registry")
 	}
 	for _, r := range rest {
@@ -65,7 +63,7 @@ func parsePattern(text string) (pattern, error) {
 	host, p.port = splitPort(host)
 	switch {
 	case host == "":
-		return pattern{}, fmt.Errorf("%q names no host", text)
+		return pattern{}, fmt.Errorf("%q has no host", text)
 	case isIPv6(host):
 		p.labels = []string{host}
 	case strings.Contains(host, ":"):
@@ -89,7 +87,7 @@ func parsePattern(text string) (pattern, error) {
 	return p, nil
 }
 
-// splitPort takes a port of digits off. An empty one is none.
+// splitPort splits off a numeric port; "" if there is none.
 func splitPort(host string) (name, port string) {
 	i := strings.LastIndexByte(host, ':')
 	if i < 0 || strings.Trim(host[i+1:], "0123456789") != "" {
@@ -98,8 +96,8 @@ func splitPort(host string) (name, port string) {
 	return host[:i], host[i+1:]
 }
 
-// isIPv6 tells an address in brackets from a glob that begins with a class of
-// characters.
+// isIPv6 reports whether host is an IPv6 address in brackets, not a glob that begins with a
+// character class.
 func isIPv6(host string) bool {
 	inner, ok := strings.CutPrefix(host, "[")
 	if !ok {
@@ -112,18 +110,16 @@ func isIPv6(host string) bool {
 	return err == nil && addr.Is6()
 }
 
-// A target is an image as patterns see it: with its registry, without tag or
-// digest.
+// A target is a normalized image reference without tag and digest, split for matching.
 type target struct {
 	name   string // docker.io/library/nginx
-	host   string // docker.io; with the port
+	host   string // docker.io, with port
 	labels []string
 	port   string
 	path   string // /library/nginx
 }
 
-// parseImage names the registry of an image as a pull does: an image without one
-// is of docker.io.
+// parseImage parses an image reference. The default registry is docker.io.
 func parseImage(image string) (target, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -140,9 +136,8 @@ func parseImage(image string) (target, error) {
 	return t, nil
 }
 
-// matches reports whether p is for the image. The port has to be the same: none
-// matches none. A path is a prefix, and not of whole names: /team is for
-// /teamwork too.
+// matches reports whether p matches the image. The ports must be equal. The path is a prefix of
+// the text: /team also matches /teamwork.
 func (p pattern) matches(t target) bool {
 	if p.port != t.port || len(p.labels) != len(t.labels) || !strings.HasPrefix(t.path, p.path) {
 		return false
@@ -161,9 +156,9 @@ func (p pattern) matches(t target) bool {
 	return true
 }
 
-// Match reports whether an image is matched by a pattern as credential provider
-// configs and docker configs have them: "*.example.com", "registry:5000/team".
-// The error names a pattern or an image that cannot be read.
+// Match reports whether an image matches a pattern of a credential provider config or docker
+// config: "*.example.com", "registry:5000/team". It returns an error if the pattern or image is
+// invalid.
 func Match(pattern, image string) (bool, error) {
 	p, err := parsePattern(pattern)
 	if err != nil {

@@ -93,10 +93,10 @@ func TestPatternsMatchImages(t *testing.T) {
 
 func TestPatternsThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct{ pattern, says string }{
-		{"", `"" names no host`},
-		{"https://", `"https://" names no host`},
-		{"/team", `"/team" names no host`},
-		{":5000", `":5000" names no host`},
+		{"", `"" has no host`},
+		{"https://", `"https://" has no host`},
+		{"/team", `"/team" has no host`},
+		{":5000", `":5000" has no host`},
 		{"reg.io:*", `"reg.io:*" has a port that is not a number`},
 		{"a:b:c", `"a:b:c" has a port that is not a number`},
 		{"reg io", `"reg io" has a space or control character`},

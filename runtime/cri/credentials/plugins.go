@@ -20,67 +20,66 @@ import (
 	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
-// A TokenSource has service accounts and their tokens. It is asked during a
-// Lookup, from many goroutines, and may block as long as it obeys ctx.
+// A TokenSource supplies service accounts and their tokens. It is called concurrently, during
+// Lookup. It may block, and must return when ctx is done.
 type TokenSource interface {
-	// ServiceAccount returns the account. It is only read.
+	// ServiceAccount returns the service account. It is not modified.
 	ServiceAccount(ctx context.Context, namespace, name string) (*v1.ServiceAccount, error)
 
-	// Token returns a token of the pod's service account for the audience, bound
-	// to the pod.
+	// Token returns a token of the pod's service account for the audience, bound to the
+	// pod.
 	Token(ctx context.Context, pod *v1.Pod, audience string) (string, error)
 }
 
-// PluginsConfig configures Plugins.
+// PluginsConfig configures [Plugins].
 type PluginsConfig struct {
-	// Providers are the plugins, as ReadProviders returns them. Where several
-	// have an answer for the same key, the first goes first. Empty: the keyring
-	// has nothing.
+	// Providers are the configured plugins; see ReadProviders. Credentials of earlier ones
+	// precede those of later ones for the same key. If empty, the keyring is empty.
 	Providers []kubeletconfig.CredentialProvider
 
-	// Dir is the directory of their executables. Required if there are
-	// providers. Whoever can write to it can run code as the agent.
+	// Dir is the directory of the executables. Required unless Providers is empty. Files
+	// in it are executed with the privileges of the agent.
 	Dir string
 
-	// Tokens has the tokens of service accounts. Nil: a plugin with
-	// TokenAttributes is not asked for pods that have a service account, nor ever
-	// if it requires one; Lookup says so in its error.
+	// Tokens supplies service account tokens. If nil, a plugin with TokenAttributes is
+	// not called for pods with a service account, and not for any pod if it requires one;
+	// Lookup then returns an error.
 	Tokens TokenSource
 
-	// Environ is the environment of the plugins, to which each adds its own. Nil
-	// is os.Environ: what a plugin needs to reach its cloud (proxies, regions)
-	// is mostly there.
+	// Environ returns the environment of the plugins, to which that of their configuration
+	// is added. If nil, os.Environ is used, which usually has the proxies and regions that
+	// plugins require.
 	Environ func() []string
 
-	// Timeout is for one run of a plugin. Zero is a minute, as with the kubelet.
-	// A short one fails pulls where a cloud's metadata service is slow.
+	// Timeout limits one run of a plugin. Zero means one minute, as in the kubelet. With a
+	// short timeout, pulls fail if a cloud's metadata service is slow.
 	Timeout time.Duration
 
-	// Logger hears of each run, at the debug level. Nil discards.
+	// Logger receives a debug message for each run, and warnings. If nil, they are
+	// discarded.
 	Logger *slog.Logger
 
-	// Hooks are told what happens.
+	// Hooks observe the runs of plugins.
 	Hooks Hooks
 }
 
-// Hooks are called by Plugins; each may be nil. They may be called from many
-// goroutines at once and must not block.
+// Hooks are called by [Plugins], concurrently, and must not block. Each may be nil.
 type Hooks struct {
 	// PluginRan is called after each run of a plugin, for the kubelet's metrics
 	// kubelet_credential_provider_plugin_duration and _errors.
 	PluginRan func(PluginRunInfo)
 }
 
-// PluginRunInfo tells of one run of a plugin.
+// A PluginRunInfo describes one run of a plugin.
 type PluginRunInfo struct {
 	Plugin   string
-	Image    string // as the plugin was asked: with registry, without tag
+	Image    string // of the request: with registry, without tag
 	Duration time.Duration
-	Err      error // nil if it gave a good answer
+	Err      error // nil if the response was valid
 }
 
-// Plugins is the keyring of credential provider plugins: programs that are given
-// an image and answer with credentials.
+// Plugins is the keyring of credential provider plugins: programs that return the credentials
+// for an image. Safe for concurrent use.
 type Plugins struct {
 	plugins []*plugin
 	tokens  TokenSource
@@ -99,8 +98,8 @@ type plugin struct {
 	runs     singleflight.Group[[]entry]
 }
 
-// NewPlugins checks the providers as ReadProviders does and returns the keyring.
-// It looks at no file; see Check.
+// NewPlugins returns the keyring. It validates the providers as ReadProviders does, and accesses
+// no files; see Check.
 func NewPlugins(c PluginsConfig) (*Plugins, error) {
 	if len(c.Providers) == 0 {
 		return &Plugins{}, nil
@@ -139,8 +138,8 @@ func NewPlugins(c PluginsConfig) (*Plugins, error) {
 	return k, nil
 }
 
-// Check reports which plugins have no executable file. The kubelet does not
-// start without them; whether an agent does is for its author to say.
+// Check returns an error for each plugin without an executable file. The kubelet does not
+// start in this case.
 func (k *Plugins) Check() error {
 	var errs []error
 	for _, p := range k.plugins {
@@ -151,7 +150,7 @@ func (k *Plugins) Check() error {
 	return errors.Join(errs...)
 }
 
-// executable finds the program; on Windows its name may lack the .exe.
+// executable returns the path of the program; on Windows the extension may be omitted.
 func (p *plugin) executable() (string, error) {
 	path := filepath.Join(p.dir, p.Name)
 	found, err := exec.LookPath(path)
@@ -164,54 +163,53 @@ func (p *plugin) executable() (string, error) {
 	return found, nil
 }
 
-// Lookup implements Keyring: it asks the plugins whose matchImages match, at the
-// same time, and sorts what they answer as if it were one config. A plugin that
-// fails is left out and named in the error.
+// Lookup implements Keyring. It calls the plugins whose matchImages match, concurrently, and
+// sorts their credentials as those of one docker config. The error names each plugin that
+// failed.
 func (k *Plugins) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credential, error) {
 	t, err := parseImage(image)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}
-	var asked []*plugin
+	var called []*plugin
 	for _, p := range k.plugins {
 		if slices.ContainsFunc(p.patterns, func(pat pattern) bool { return pat.matches(t) }) {
-			asked = append(asked, p)
+			called = append(called, p)
 		}
 	}
-	answers := make([][]entry, len(asked))
-	errs := make([]error, len(asked))
+	results := make([][]entry, len(called))
+	errs := make([]error, len(called))
 	var wg sync.WaitGroup
-	for i, p := range asked {
+	for i, p := range called {
 		wg.Go(func() {
-			if answers[i], errs[i] = p.entries(ctx, k.tokens, t, pod); errs[i] != nil {
+			if results[i], errs[i] = p.entries(ctx, k.tokens, t, pod); errs[i] != nil {
 				errs[i] = fmt.Errorf("credentials: plugin %s: %w", p.Name, errs[i])
 			}
 		})
 	}
 	wg.Wait()
-	return pick(slices.Concat(answers...), t), errors.Join(errs...)
+	return matching(slices.Concat(results...), t), errors.Join(errs...)
 }
 
-// Format prints how many plugins there are, whatever the verb.
+// Format prints the number of plugins, for any verb.
 func (k *Plugins) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "%d credential provider plugins", len(k.plugins))
 }
 
-// entries returns what the plugin has for the image and the pod: from its cache,
-// or by asking it.
+// entries returns the plugin's credentials for the image and the pod, cached or from a run.
 func (p *plugin) entries(ctx context.Context, tokens TokenSource, t target, pod *v1.Pod) ([]entry, error) {
 	var acct account
 	if p.TokenAttributes != nil {
-		var ask bool
+		var call bool
 		var err error
-		if acct, ask, err = p.account(ctx, tokens, pod); err != nil || !ask {
+		if acct, call, err = p.account(ctx, tokens, pod); err != nil || !call {
 			return nil, err
 		}
 	}
-	// With an answer for all pods of the account there is no need of a token.
-	whose := acct.key()
+	// No token is requested if a response for all pods of the account is cached.
+	accountKey := acct.key()
 	if acct.name != "" && p.TokenAttributes.CacheType == kubeletconfig.ServiceAccountServiceAccountTokenCacheType {
-		if found, ok := p.cache.get(t, whose, time.Now()); ok {
+		if found, ok := p.cache.get(t, accountKey, time.Now()); ok {
 			return found, nil
 		}
 	}
@@ -219,23 +217,23 @@ func (p *plugin) entries(ctx context.Context, tokens TokenSource, t target, pod 
 	if acct.name != "" {
 		token, err := tokens.Token(ctx, pod, p.TokenAttributes.ServiceAccountTokenAudience)
 		if err != nil {
-			return nil, fmt.Errorf("get a token of service account %s/%s: %w", acct.namespace, acct.name, err)
+			return nil, fmt.Errorf("get token of service account %s/%s: %w", acct.namespace, acct.name, err)
 		}
 		if token == "" {
-			return nil, fmt.Errorf("get a token of service account %s/%s: it is empty", acct.namespace, acct.name)
+			return nil, fmt.Errorf("get token of service account %s/%s: empty token", acct.namespace, acct.name)
 		}
 		req.ServiceAccountToken = token
 		if p.TokenAttributes.CacheType == kubeletconfig.TokenServiceAccountTokenCacheType {
-			whose += mark(token)
+			accountKey += tokenHash(token)
 		}
 	}
-	if found, ok := p.cache.get(t, whose, time.Now()); ok {
+	if found, ok := p.cache.get(t, accountKey, time.Now()); ok {
 		return found, nil
 	}
-	// The answer says for which other images it is good; until then this one
-	// image is what calls can share.
-	return p.runs.Do(ctx, t.name+"\n"+whose, func(ctx context.Context) ([]entry, error) {
-		if found, ok := p.cache.get(t, whose, time.Now()); ok {
+	// The response determines the other images it applies to; calls can be shared only
+	// for the same image.
+	return p.runs.Do(ctx, t.name+"\n"+accountKey, func(ctx context.Context) ([]entry, error) {
+		if found, ok := p.cache.get(t, accountKey, time.Now()); ok {
 			return found, nil // cached by a call that just returned
 		}
 		begun := time.Now()
@@ -255,8 +253,8 @@ func (p *plugin) entries(ctx context.Context, tokens TokenSource, t target, pod 
 		if acct.name != "" {
 			source.Kind, source.Namespace, source.Name, source.UID = SourceServiceAccount, acct.namespace, acct.name, acct.uid
 		}
-		found := from(response.entries, source)
-		p.cache.put(t, whose, response.scope, found, time.Now(), cmp.Or(response.duration, p.DefaultCacheDuration).Duration)
+		found := withSource(response.entries, source)
+		p.cache.put(t, accountKey, response.scope, found, time.Now(), cmp.Or(response.duration, p.DefaultCacheDuration).Duration)
 		return found, nil
 	})
 }

@@ -333,11 +333,11 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		{name: "an account that cannot be read", source: &tokens{err: errors.New("forbidden")}, pods: []*v1.Pod{pod("a", "web")},
 			says: "credentials: plugin cloud: get service account shop/web: forbidden"},
 		{name: "an account that does not exist", source: &tokens{}, pods: []*v1.Pod{pod("a", "web")},
-			says: "credentials: plugin cloud: get service account shop/web: there is none"},
+			says: "credentials: plugin cloud: get service account shop/web: not found"},
 		{name: "no source of tokens", pods: []*v1.Pod{pod("a", "web")},
-			says: "credentials: plugin cloud: needs tokens of service accounts, and there is no TokenSource: it is not asked"},
+			says: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
 		{name: "no source of tokens, and no account", pods: []*v1.Pod{pod("a", "")},
-			says: "credentials: plugin cloud: needs tokens of service accounts, and there is no TokenSource: it is not asked"},
+			says: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
 		{name: "no source of tokens, which are not required", pods: []*v1.Pod{pod("a", "")},
 			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
 				a.RequireServiceAccount, a.RequiredServiceAccountAnnotationKeys = new(false), nil

@@ -94,7 +94,7 @@ func readBounded(path string) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d bytes", maxFile)}
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", maxFile)}
 	}
 	return data, err
 }

@@ -8,17 +8,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// PullSecrets is the keyring of a pod's pull secrets.
+// PullSecrets is the keyring of a pod's pull secrets. Safe for concurrent use.
 type PullSecrets struct {
 	entries []entry
 }
 
-// FromSecrets reads the pull secrets of a pod, of the types
-// kubernetes.io/dockerconfigjson and kubernetes.io/dockercfg, in the order of
-// spec.imagePullSecrets.
+// FromSecrets returns the keyring of pull secrets, of the types kubernetes.io/dockerconfigjson
+// and kubernetes.io/dockercfg, in the order of spec.imagePullSecrets.
 //
-// The keyring is never nil: it has what could be read. The error, if there is
-// one, names each secret and key that could not, or that is no pull secret.
+// The keyring is never nil: it has the valid entries. The error names each secret and key that
+// is invalid or not a pull secret.
 func FromSecrets(secrets []v1.Secret) (*PullSecrets, error) {
 	k := new(PullSecrets)
 	var errs []error
@@ -42,7 +41,7 @@ func readSecret(s *v1.Secret) ([]entry, error) {
 	case v1.SecretTypeDockercfg:
 		key, parse = v1.DockerConfigKey, parseDockercfg
 	default:
-		return nil, fmt.Errorf("%s: type %q is not that of a pull secret", where, s.Type)
+		return nil, fmt.Errorf("%s: type %q is not a pull secret type", where, s.Type)
 	}
 	data := s.Data[key]
 	if len(data) == 0 {
@@ -56,24 +55,23 @@ func readSecret(s *v1.Secret) ([]entry, error) {
 		return nil, err
 	}
 	if !cfg.auths {
-		return nil, fmt.Errorf("%s: key %s: has no auths", where, key)
+		return nil, fmt.Errorf("%s: key %s: no auths", where, key)
 	}
-	return from(cfg.entries, Source{
+	return withSource(cfg.entries, Source{
 		Kind: SourceSecret, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Key: key,
 	}), err
 }
 
-// Lookup implements Keyring. The entries of all secrets compete: the most
-// specific is first, whichever secret has it.
+// Lookup implements Keyring. The most specific entry of all secrets is first.
 func (k *PullSecrets) Lookup(_ context.Context, image string, _ *v1.Pod) ([]Credential, error) {
 	t, err := parseImage(image)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}
-	return pick(k.entries, t), nil
+	return matching(k.entries, t), nil
 }
 
-// Format prints how many entries there are, whatever the verb.
+// Format prints the number of entries, for any verb.
 func (k *PullSecrets) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "pull secrets with %d entries", len(k.entries))
 }

@@ -21,26 +21,26 @@ type container struct {
 	image     resolved
 
 	state                   runtimeapi.ContainerState
-	created, started, ended int64 // 0: it was not
+	created, started, ended int64 // zero if it was not
 	code                    int32
 	reason, message         string
 
-	starting int            // the number of the start that is under way; 0: none is
-	termed   bool           // it got TERM
-	hung     bool           // it takes no notice of anything but KILL
-	linger   *time.Duration // from TERM to its exit; nil: as its behaviour says
+	starting int            // number of the start in progress; zero if none
+	termed   bool           // it received TERM
+	hung     bool           // it ignores all signals except KILL
+	linger   *time.Duration // from TERM to its exit; nil means that of its Behaviour
 	end      *time.Timer    // of its own
 	dying    *time.Timer    // of its StopDelay
-	gone     chan struct{}  // closed when it has ended; nil: nobody waits
+	gone     chan struct{}  // closed when it has ended; nil if there is no waiter
 
-	resources *runtimeapi.ContainerResources // as the last update left them
+	resources *runtimeapi.ContainerResources // as of the last update
 
-	ruled   map[int]int // how often its ExecRules answered
-	cpuUsed uint64      // core-nanoseconds, as far as somebody asked
-	log     *logFile    // nil: it has none, or does not run
-	serving *serving    // nil: as log
+	ruled   map[int]int // number of uses of its ExecRules
+	cpuUsed uint64      // core-nanoseconds up to the last stats call
+	log     *logFile    // nil if it has none or does not run
+	serving *serving    // nil in the same cases
 
-	item *runtimeapi.Container // as lists show it; replaced, never changed
+	item *runtimeapi.Container // in lists; replaced, never changed
 }
 
 func (c *container) name() string { return c.config.GetMetadata().GetName() }

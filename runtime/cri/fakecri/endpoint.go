@@ -21,7 +21,7 @@ type serving struct {
 	endpoints []Endpoint
 	start     time.Time
 
-	mu        sync.Mutex // guards the fields below; nobody waits with it
+	mu        sync.Mutex // guards the fields below; not held while blocking
 	over      bool
 	conns     map[net.Conn]struct{}
 	listeners map[int32]net.Listener // by Endpoint.Port
@@ -110,7 +110,7 @@ func (s *serving) end() {
 		s.deafenLocked(e)
 	}
 	for conn := range s.conns {
-		_ = conn.Close() // nobody is there to hear of it
+		_ = conn.Close() // the container exits
 	}
 	clear(s.conns)
 }

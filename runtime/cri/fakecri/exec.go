@@ -155,7 +155,7 @@ func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runt
 	_, err := io.WriteString(s.Stdout, rule.Stdout)
 	_, err2 := io.WriteString(s.Stderr, rule.Stderr)
 	switch {
-	case err != nil || err2 != nil: // nobody listens: as of SIGPIPE
+	case err != nil || err2 != nil: // no reader: as after SIGPIPE
 		return 128 + 13, nil
 	case fails:
 		return 1, nil

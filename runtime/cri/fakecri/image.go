@@ -45,7 +45,7 @@ func newImages(behaviours map[string]ImageBehaviour) images {
 
 // of returns the behavior of an image.
 func (i *images) of(named reference.Named) *ImageBehaviour {
-	if b := said(i.said, named); b != nil {
+	if b := lookup(i.said, named); b != nil {
 		return b
 	}
 	return new(ImageBehaviour)

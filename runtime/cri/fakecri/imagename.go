@@ -73,8 +73,8 @@ func byFullName[T any](images map[string]T) (map[string]*T, error) {
 	return byName, all
 }
 
-// said returns the entry for an image, or nil.
-func said[T any](images map[string]*T, name reference.Named) *T {
+// lookup returns the entry for an image, nil if there is none.
+func lookup[T any](images map[string]*T, name reference.Named) *T {
 	for _, key := range []string{name.String(), name.Name(), everyImage} {
 		if img, ok := images[key]; ok {
 			return img

@@ -88,7 +88,7 @@ func (r *Runtime) endPullLocked(p *pull, named reference.Named) {
 		}
 		text := b.PullError
 		if text == "" {
-			text = "fakecri: pull image " + name + ": it fails as its behaviour says"
+			text = "fakecri: pull image " + name + ": configured failure"
 		}
 		// Unchanged, because the kubelet and package images match its prefix.
 		p.err = status.Error(codes.Unknown, text)

@@ -20,7 +20,7 @@ type logFile struct {
 	mu      sync.Mutex // guards the fields below; only files are touched with it
 	printer printer
 	timer   *time.Timer
-	broken  bool // a write failed, and was told of
+	broken  bool // a write failed and was logged
 	over    bool
 }
 
@@ -95,7 +95,7 @@ func (l *logFile) writeLocked(r *Runtime, now time.Time) {
 	}
 	if len(text) > 0 {
 		if err := l.append(text); os.IsNotExist(err) && !l.over {
-			more = false // reopen goes on
+			more = false // continued by reopen
 		} else {
 			l.printer = after
 			if err != nil && !l.broken {

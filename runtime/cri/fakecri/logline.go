@@ -17,8 +17,8 @@ const logTime = "2006-01-02T15:04:05.000000000Z07:00"
 //
 //	2026-01-02T03:04:05.000000006Z stdout F the line
 //
-// A line longer than one entry is split into several, of which all but the last have the
-// tag P (partial).
+// A line longer than one entry is split into several; all but the last have the tag P
+// (partial).
 func appendLogEntries(dst []byte, t time.Time, stderr bool, line string) []byte {
 	for {
 		text, kind := line, " F "

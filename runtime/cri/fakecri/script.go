@@ -174,7 +174,7 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 			continue
 		}
 		if named, err := parseImage(name); err == nil {
-			if b := said(r.behaviours.images, named); b != nil {
+			if b := lookup(r.behaviours.images, named); b != nil {
 				return b, nil
 			}
 		}

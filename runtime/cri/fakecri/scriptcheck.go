@@ -34,7 +34,7 @@ func (b Behaviour) check(at string) error {
 		err = errors.Join(err, negative(under(at, "crashes"), b.Crashes))
 	}
 	if b.RunFor == 0 && b.Crashes == 0 && (b.ExitCode != 0 || b.Signal != 0 || b.OOM) {
-		err = errors.Join(err, fmt.Errorf("%s: there is none and no crashes, so the container never ends by itself as exitCode, signal or oom say", under(at, "runFor")))
+		err = errors.Join(err, fmt.Errorf("%s: required by exitCode, signal and oom unless crashes is set", under(at, "runFor")))
 	}
 	for i, l := range b.Logs {
 		err = errors.Join(err, l.check(fmt.Sprintf("%s[%d]", under(at, "logs"), i), i == len(b.Logs)-1))
@@ -44,7 +44,7 @@ func (b Behaviour) check(at string) error {
 		at := fmt.Sprintf("%s[%d]", under(at, "endpoints"), i)
 		err = errors.Join(err, e.check(at))
 		if ports[e.Port] {
-			err = errors.Join(err, fmt.Errorf("%s: %d is there twice", under(at, "port"), e.Port))
+			err = errors.Join(err, fmt.Errorf("%s: duplicate value %d", under(at, "port"), e.Port))
 		}
 		ports[e.Port] = true
 	}
@@ -67,7 +67,7 @@ func (l LogLine) check(at string, last bool) error {
 		err = errors.Join(err, negative(under(at, "times"), l.Times))
 	}
 	if l.Times > 1 && l.Every == 0 {
-		err = errors.Join(err, fmt.Errorf("%s: says nothing without every", under(at, "times")))
+		err = errors.Join(err, fmt.Errorf("%s: requires every", under(at, "times")))
 	}
 	if !last && l.endless() {
 		err = errors.Join(err, fmt.Errorf("%s: has every and no times, so the lines after it are never printed", at))
@@ -122,7 +122,7 @@ func (i ImageBehaviour) check(at string) error {
 			err = errors.Join(err, fmt.Errorf("%s: %d is not from 1 to %d", under(at, "size"), l.Size, int64(maxBytes)))
 		}
 		if l.Name != "" && names[l.Name] {
-			err = errors.Join(err, fmt.Errorf("%s: %q is there twice", under(at, "name"), l.Name))
+			err = errors.Join(err, fmt.Errorf("%s: duplicate value %q", under(at, "name"), l.Name))
 		}
 		names[l.Name] = true
 	}

@@ -29,7 +29,7 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		err = pause(ctx, c.behaviour.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
-		if down(ctx) || c.starting != start { // nobody was there to say that it failed
+		if down(ctx) || c.starting != start { // the start was abandoned
 			return errDown
 		}
 		if err == nil && c.behaviour.StartError != "" {

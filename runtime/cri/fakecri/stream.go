@@ -95,7 +95,7 @@ func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Con
 func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
 	defer context.AfterFunc(ctx, func() { to.Close(); conn.Close() })()
 	var sending sync.WaitGroup
-	sending.Go(func() { _, _ = io.Copy(to, conn) }) // who reads the other half sees what is wrong
+	sending.Go(func() { _, _ = io.Copy(to, conn) }) // errors are returned by the copy in the other direction
 	_, err := io.Copy(conn, to)
 	conn.Close()
 	to.Close()

@@ -166,8 +166,8 @@ func (d *reading) rotated(ctx context.Context, f *follower, c *cursor) (*cursor,
 	return nil, nil
 }
 
-// settle prints what is still written to a renamed file, until it was not written
-// for Config.Settle. A file with a newer rotated file is complete.
+// settle prints the lines that are still written to a renamed file, until none was written for
+// Config.Settle. A file with a newer rotated file is complete.
 func (d *reading) settle(ctx context.Context, c *cursor) error {
 	names, err := d.r.rotated(d.req.Path)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s Stream) String() string {
 }
 
 // A Line is one line of a log file. An output line that was too long for the runtime
-// is written as several lines, of which all but the last are partial.
+// is written as several lines, all but the last of them partial.
 type Line struct {
 	// Stamp is the time at which the runtime read the line, in RFC 3339.
 	Stamp []byte

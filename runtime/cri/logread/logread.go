@@ -43,7 +43,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Hooks report what a Reader does. Any of them may be nil. They must not block.
+// Hooks observe a Reader. They must not block. Any of them may be nil.
 type Hooks struct {
 	// Read is called at the end of each Read.
 	Read func(ReadInfo)

@@ -16,16 +16,16 @@ const (
 	idlePause  = time.Second // where files cannot be watched
 )
 
-// A look is the result of one check.
-type look struct {
+// A logSize is the size of a log at one check.
+type logSize struct {
 	at   time.Time
 	size int64
 }
 
 // next returns the interval until the next check: half the time until the log is full
-// at its present rate. listen reports that it grows slowly or not at all, so that it
-// may be watched for the next write, which may have any rate.
-func next(last, now look, max int64, period time.Duration) (in time.Duration, listen bool) {
+// at its current rate. listen reports that it grows slowly or not, so that it may be
+// watched for the next write, which may have any rate.
+func next(last, now logSize, max int64, period time.Duration) (in time.Duration, listen bool) {
 	left := max - now.size
 	if left <= 0 {
 		return 0, false
@@ -50,7 +50,7 @@ func next(last, now look, max int64, period time.Duration) (in time.Duration, li
 	return bound(half, period), false
 }
 
-// seconds returns a Duration, limited to what it can represent.
+// seconds returns s seconds as a Duration, limited to its range.
 func seconds(s float64) time.Duration {
 	const most = 1 << 32
 	return time.Duration(min(s, most) * float64(time.Second))

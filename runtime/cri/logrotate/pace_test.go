@@ -29,16 +29,16 @@ func TestInspectionInterval(t *testing.T) {
 		"a slow one in a small period": {time.Second, 0, 2 * mb, 2 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in, listen := next(look{at, tc.before}, look{at.Add(tc.after), tc.size}, 10*mb, 10*time.Second)
+			in, listen := next(logSize{at, tc.before}, logSize{at.Add(tc.after), tc.size}, 10*mb, 10*time.Second)
 			if name == "a slow one in a small period" {
-				in, listen = next(look{at, tc.before}, look{at.Add(tc.after), tc.size}, 10*mb, 80*time.Millisecond)
+				in, listen = next(logSize{at, tc.before}, logSize{at.Add(tc.after), tc.size}, 10*mb, 80*time.Millisecond)
 				tc.want, tc.listen = 80*time.Millisecond, true
 			}
 			assert.InDelta(t, tc.want, in, float64(100*time.Microsecond))
 			assert.Equal(t, tc.listen, listen)
 		})
 	}
-	in, listen := next(look{}, look{at, 0}, 10*mb, 10*time.Second)
+	in, listen := next(logSize{}, logSize{at, 0}, 10*mb, 10*time.Second)
 	assert.Equal(t, 100*time.Millisecond, in, "the first interval assumes the fastest writer")
 	assert.False(t, listen)
 }
@@ -47,10 +47,10 @@ func TestInspectionInterval(t *testing.T) {
 func TestALogThatIsNeverFullRests(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, max := range []int64{64 << 30, 1 << 40, 1<<63 - 1} {
-		in, listen := next(look{at, 100}, look{at.Add(10 * time.Second), 101}, max, 10*time.Second)
+		in, listen := next(logSize{at, 100}, logSize{at.Add(10 * time.Second), 101}, max, 10*time.Second)
 		assert.Equal(t, 10*time.Second, in, "%d", max)
 		assert.True(t, listen, "%d", max)
-		in, _ = next(look{}, look{at, 100}, max, 10*time.Second)
+		in, _ = next(logSize{}, logSize{at, 100}, max, 10*time.Second)
 		assert.Equal(t, 10*time.Second, in, "%d", max)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // A tail is the state of one log in Run.
 type tail struct {
 	id, path string
-	last     look
+	last     logSize
 	due      time.Time
 	busy     bool          // a worker rotates it
 	rest     time.Duration // until the next check, set by the worker
@@ -58,7 +58,7 @@ func (r *Rotator) Run(ctx context.Context) error {
 				continue
 			}
 			if !now.Before(t.due) {
-				switch isFull, err := r.look(t, now, w); {
+				switch isFull, err := r.check(t, now, w); {
 				case err != nil:
 					r.cfg.Logger.Warn("Failed to check log size; retrying after the period", "containerID", id, "path", t.path, "err", err)
 					t.due = now.Add(r.cfg.Period)
@@ -86,7 +86,7 @@ func (r *Rotator) Run(ctx context.Context) error {
 		case to <- first:
 			queue = queue[1:]
 		case t := <-rotated:
-			t.busy, t.last, t.due = false, look{}, time.Now().Add(t.rest)
+			t.busy, t.last, t.due = false, logSize{}, time.Now().Add(t.rest)
 		case path := <-w.written:
 			for _, t := range tails {
 				if t.path == path {
@@ -127,9 +127,9 @@ func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.T
 	}
 }
 
-// look reports whether a worker must handle the log, and sets the time of the next
+// check reports whether a worker must handle the log, and sets the time of the next
 // check.
-func (r *Rotator) look(t *tail, now time.Time, w *watcher) (bool, error) {
+func (r *Rotator) check(t *tail, now time.Time, w *watcher) (bool, error) {
 	// Watch before reading the size, so that no write is missed.
 	armed := t.listens && w.listen(t.path)
 	t.listens = false
@@ -140,7 +140,7 @@ func (r *Rotator) look(t *tail, now time.Time, w *watcher) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	seen := look{now, info.Size()}
+	seen := logSize{now, info.Size()}
 	quiet := seen.size == t.last.size
 	in, listen := next(t.last, seen, r.cfg.MaxSize, r.cfg.Period)
 	if in == 0 {

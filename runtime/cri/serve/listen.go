@@ -28,7 +28,7 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	case strings.Contains(path, "://"):
 		return nil, fmt.Errorf("serve: listen at %q: not a unix socket", endpoint)
 	case path == endpoint && path != "" && path[0] != '.' && !filepath.IsAbs(path): // ":1234", "unix:s"
-		return nil, fmt.Errorf("serve: listen at %q: want unix:// and a path, or a path that begins with / or a dot", endpoint)
+		return nil, fmt.Errorf("serve: listen at %q: must be unix:// and a path, or a path that begins with / or a dot", endpoint)
 	case path == "":
 		return nil, fmt.Errorf("serve: listen at %q: no path", endpoint)
 	case len(path) > maxPath:

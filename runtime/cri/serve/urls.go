@@ -17,8 +17,7 @@ const (
 	maxTokens = 1000
 )
 
-// tokens maps the issued and unused URLs, each of which contains a secret, to their
-// requests.
+// tokens maps the issued and unused URLs to their requests. Each URL contains a secret.
 type tokens struct {
 	// mu guards the fields below.
 	mu      sync.Mutex

@@ -124,7 +124,7 @@ func upgrade(conn net.Conn, u *url.URL, protocol string) (io.Reader, error) {
 		return nil, fmt.Errorf("streaming server at %s: %s: %s", u.Host, answer.Status, strings.TrimSpace(string(why)))
 	}
 	if got := answer.Header.Get(headerProtocol); got != protocol {
-		return nil, fmt.Errorf("streaming server at %s: protocol %q, want %s", u.Host, got, protocol)
+		return nil, fmt.Errorf("streaming server at %s: protocol %q, expected %s", u.Host, got, protocol)
 	}
 	limited.N = math.MaxInt64
 	return buffered, nil

@@ -163,7 +163,7 @@ func parseStatus(text []byte) (int32, error) {
 		}
 	}
 	if st.Message == "" {
-		st.Message = "the streaming server failed for no reason that it tells"
+		st.Message = "the streaming server failed without an error message"
 	}
 	return 0, errors.New(st.Message)
 }

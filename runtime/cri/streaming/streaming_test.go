@@ -112,7 +112,7 @@ func TestTheServersStatusIsTheOutcome(t *testing.T) {
 		"success":                {text: success},
 		"an exit code":           {text: exit("137"), code: 137},
 		"a failure":              {text: `{"status":"Failure","reason":"InternalError","message":"no such file"}`, fail: "no such file"},
-		"a failure without word": {text: `{"status":"Failure"}`, fail: "for no reason"},
+		"a failure without word": {text: `{"status":"Failure"}`, fail: "without an error message"},
 		"no code":                {text: `{"status":"Failure","reason":"NonZeroExitCode","message":"m","details":null}`, fail: "m"},
 		"a wrong code":           {text: exit("x"), fail: `exit code "x"`},
 		"a code of 0":            {text: exit("0"), fail: `exit code "0"`},

@@ -25,31 +25,31 @@ type Timeouts struct {
 	Creation time.Duration
 }
 
-// Exec serves the streams of a command to a client: those of want and no others. It
+// Exec serves the streams of a command to a client: those set in opts and no others. It
 // calls run at most once and returns when the streams are no longer used; the ctx of run
 // is done when the client has disconnected. The client receives the exit code or the
 // error of run. A request without a protocol upgrade is answered with an error.
-func Exec(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) (code int32, err error)) {
-	serve(w, r, want, limits, run, "error executing command in container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
-		remotecommand.ServeExec(w, r, c, "", "", "", nil, options(want), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
+func Exec(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) (code int32, err error)) {
+	serve(w, r, opts, limits, run, "error executing command in container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
+		remotecommand.ServeExec(w, r, c, "", "", "", nil, options(opts), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
 	})
 }
 
 // Attach serves the streams of a container to a client as Exec serves those of a
 // command.
-func Attach(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) error) {
+func Attach(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) error) {
 	attach := func(ctx context.Context, s runtime.Streams) (int32, error) { return 0, run(ctx, s) }
-	serve(w, r, want, limits, attach, "error attaching to container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
-		remotecommand.ServeAttach(w, r, c, "", "", "", options(want), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
+	serve(w, r, opts, limits, attach, "error attaching to container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
+		remotecommand.ServeAttach(w, r, c, "", "", "", options(opts), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
 	})
 }
 
-func serve(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, limits Timeouts,
+func serve(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts,
 	run func(context.Context, runtime.Streams) (int32, error), failed string, older func(http.ResponseWriter, *http.Request, *command)) {
 	client := NewClient(w, r, limits.Idle)
 	defer client.End()
-	if WantsV5(r) {
-		serveV5(client, r.WithContext(client.Context()), want, func(s runtime.Streams) (int32, error) {
+	if RequestsV5(r) {
+		serveV5(client, r.WithContext(client.Context()), opts, func(s runtime.Streams) (int32, error) {
 			code, err := run(client.Context(), s)
 			if err != nil {
 				err = fmt.Errorf(failed, err)
@@ -58,22 +58,22 @@ func serve(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, l
 		})
 		return
 	}
-	c := &command{client: client, want: want, run: run}
+	c := &command{client: client, opts: opts, run: run}
 	older(client, r, c)
 	if !c.begun.Load() {
 		client.End() // the library does not if the client opened no streams
 	}
 }
 
-func options(want runtime.StreamOptions) *remotecommand.Options {
-	return &remotecommand.Options{Stdin: want.Stdin, Stdout: want.Stdout, Stderr: want.Stderr && !want.TTY, TTY: want.TTY}
+func options(opts runtime.StreamOptions) *remotecommand.Options {
+	return &remotecommand.Options{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr && !opts.TTY, TTY: opts.TTY}
 }
 
 // A command implements the interfaces of the library. The library's contexts are done
 // never or too early, and are ignored.
 type command struct {
 	client *Client
-	want   runtime.StreamOptions
+	opts   runtime.StreamOptions
 	run    func(context.Context, runtime.Streams) (int32, error)
 	begun  atomic.Bool
 }
@@ -98,13 +98,13 @@ func (c *command) with(in io.Reader, out, errOut io.WriteCloser, tty bool, resiz
 	c.begun.Store(true)
 	s := runtime.Streams{TTY: tty}
 	// Over a WebSocket the library opens streams that were not requested.
-	if in != nil && c.want.Stdin {
+	if in != nil && c.opts.Stdin {
 		s.Stdin = in
 	}
-	if out != nil && c.want.Stdout {
+	if out != nil && c.opts.Stdout {
 		s.Stdout = out
 	}
-	if errOut != nil && c.want.Stderr && !tty {
+	if errOut != nil && c.opts.Stderr && !tty {
 		s.Stderr = errOut
 	}
 	ctx, cancel := context.WithCancel(c.client.Context())

@@ -3,12 +3,10 @@
 // port-forward. kube/server and runtime/cri/serve use it. Package runtime/cri/streaming is
 // the client side.
 //
-// # What it decides
-//
-// Which implementation serves a protocol: k8s.io/cri-streaming serves those that all CRI
-// runtimes support; v5.channel.k8s.io, in which a client can close its input, is
-// implemented here. When a stream ends: when the client disconnects, when it has been idle
-// for too long, or when the request's context is done.
+// k8s.io/cri-streaming serves the protocols that all CRI runtimes support;
+// v5.channel.k8s.io, in which a client can close its input, is implemented here. A stream
+// ends when the client disconnects, when it was idle for Timeouts.Idle, or when the request's
+// context is done.
 //
 // # Usage
 //
@@ -23,7 +21,7 @@
 //
 // # Concurrency
 //
-// All functions may be called concurrently, for different requests.
+// All functions are safe for concurrent use, for different requests.
 //
 // # Guarantees and limits
 //

@@ -19,22 +19,22 @@ import (
 // statusPatience limits the write of the status of a command.
 const statusPatience = 10 * time.Second
 
-// WantsV5 reports whether a client offers v5.channel.k8s.io, which requires WebSocket.
+// RequestsV5 reports whether a client offers v5.channel.k8s.io, which requires WebSocket.
 // The streaming servers of CRI runtimes do not support it.
-func WantsV5(r *http.Request) bool { return wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) }
+func RequestsV5(r *http.Request) bool { return wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) }
 
 // serveV5 serves v5.channel.k8s.io, which differs from earlier versions in a message that
 // closes the client's input.
-func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run func(runtime.Streams) (int32, error)) {
+func serveV5(client *Client, r *http.Request, opts runtime.StreamOptions, run func(runtime.Streams) (int32, error)) {
 	channels := make([]wsstream.ChannelType, 5)
 	for n, open := range map[int]bool{
-		remotecommand.StreamStdOut: want.Stdout, remotecommand.StreamStdErr: want.Stderr && !want.TTY, remotecommand.StreamErr: true,
+		remotecommand.StreamStdOut: opts.Stdout, remotecommand.StreamStdErr: opts.Stderr && !opts.TTY, remotecommand.StreamErr: true,
 	} {
 		if open {
 			channels[n] = wsstream.WriteChannel
 		}
 	}
-	for n, open := range map[int]bool{remotecommand.StreamStdIn: want.Stdin, remotecommand.StreamResize: want.TTY} {
+	for n, open := range map[int]bool{remotecommand.StreamStdIn: opts.Stdin, remotecommand.StreamResize: opts.TTY} {
 		if open {
 			channels[n] = wsstream.ReadChannel
 		}
@@ -46,24 +46,24 @@ func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run fu
 	}
 	defer ws.Close()
 
-	s := runtime.Streams{TTY: want.TTY}
+	s := runtime.Streams{TTY: opts.TTY}
 	first := streams[remotecommand.StreamErr]
-	if want.Stderr && !want.TTY {
+	if opts.Stderr && !opts.TTY {
 		s.Stderr = streams[remotecommand.StreamStdErr]
 		first = streams[remotecommand.StreamStdErr]
 	}
-	if want.Stdout {
+	if opts.Stdout {
 		s.Stdout = streams[remotecommand.StreamStdOut]
 		first = streams[remotecommand.StreamStdOut]
 	}
-	if want.Stdin {
+	if opts.Stdin {
 		s.Stdin = streams[remotecommand.StreamStdIn]
 	}
 	// An empty message on the first writable stream reports that the streams are ready.
 	if _, err := first.Write(nil); err != nil {
 		return
 	}
-	if want.TTY {
+	if opts.TTY {
 		s.Resize = readSizes(r.Context(), streams[remotecommand.StreamResize])
 	}
 	code, err := run(s)

@@ -51,7 +51,7 @@ func parseSubIDs(text string) (Range, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	fields := strings.Fields(lines[0])
 	if len(lines) != 1 || len(fields) != 4 {
-		return Range{}, fmt.Errorf("want one line with four fields, got %q", text)
+		return Range{}, fmt.Errorf("expected one line with four fields, got %q", text)
 	}
 	first, err := strconv.ParseUint(fields[2], 10, 32)
 	if err != nil {

@@ -198,7 +198,7 @@ func (a *Allocator) readLocked(pod types.UID) (uint32, error) {
 		return invalid(err.Error())
 	}
 	if len(m.UIDs) != 1 || len(m.GIDs) != 1 || m.UIDs[0] != m.GIDs[0] {
-		return invalid("want one mapping of user IDs and the same mapping of group IDs")
+		return invalid("expected one mapping of user IDs and the same mapping of group IDs")
 	}
 	of := m.UIDs[0]
 	at := int64(of.HostID) - a.cfg.Range.First

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// lookViolations break promises on inspection, health and hints.
-var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
-	"LookingChangesNothing": func(b *broken, rt *runtimetest.Runtime) {
+// inspectViolations break promises on inspection, health and events.
+var inspectViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
+	"InspectionHasNoSideEffects": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
 			for _, p := range pods { // restarts failed containers
@@ -28,7 +28,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return pods, err
 		}
 	},
-	"StoppedPodIsListed": func(b *broken, rt *runtimetest.Runtime) {
+	"KilledPodIsListed": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			pods, err := rt.Pods(ctx)
 			return slices.DeleteFunc(pods, func(p *runtime.Pod) bool { return p.Sandboxes[0].State != runtime.SandboxReady }), err
@@ -43,7 +43,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"IPsAreOfTheReadySandbox": func(b *broken, rt *runtimetest.Runtime) {
+	"IPsAreThoseOfReadySandbox": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			if err == nil && len(s.Sandboxes) > 0 {
@@ -52,7 +52,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"LookingObeysItsContext": func(b *broken, rt *runtimetest.Runtime) {
+	"InspectionObeysItsContext": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
 			if ctx.Err() != nil {
 				return []*runtime.Pod{}, errBroken
@@ -60,7 +60,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.Pods(ctx)
 		}
 	},
-	"ListsDuringChanges": func(b *broken, rt *runtimetest.Runtime) {
+	"ListsAreConsistentDuringChanges": func(b *broken, rt *runtimetest.Runtime) {
 		var mu sync.Mutex
 		changing := 0
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -85,7 +85,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return pods, err
 		}
 	},
-	"AnswersShareNoMemory": func(b *broken, rt *runtimetest.Runtime) {
+	"ResultsShareNoMemory": func(b *broken, rt *runtimetest.Runtime) {
 		var mu sync.Mutex
 		var at time.Time
 		var last []*runtime.Pod
@@ -109,7 +109,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return h, err
 		}
 	},
-	"WatchersAreMany": func(b *broken, rt *runtimetest.Runtime) {
+	"EachWatchReceivesEvents": func(b *broken, rt *runtimetest.Runtime) {
 		var mu sync.Mutex
 		watching := false
 		b.watch = func(ctx context.Context, changed func(types.UID)) error {
@@ -123,7 +123,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.Watch(ctx, changed)
 		}
 	},
-	"NamelessRequestsAreRefused": func(b *broken, rt *runtimetest.Runtime) {
+	"RequestsWithoutUIDAreRejected": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			if req.UID == "" && req.Pod == nil {
 				return nil
@@ -131,7 +131,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.KillPod(ctx, req)
 		}
 	},
-	"OddNamesDoNoHarm": func(b *broken, rt *runtimetest.Runtime) {
+	"UnusualNamesAreHandled": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			if slices.Contains([]byte(req.Pod.Name), '/') {
 				panic("open ../../up: is a directory")
@@ -139,7 +139,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.SyncPod(ctx, req)
 		}
 	},
-	"BigPodsDoNoHarm": func(b *broken, rt *runtimetest.Runtime) {
+	"LargePodsAreHandled": func(b *broken, rt *runtimetest.Runtime) {
 		var mu sync.Mutex
 		big := map[types.UID]bool{}
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -159,7 +159,7 @@ var lookViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return rt.PodStatus(ctx, uid)
 		}
 	},
-	"LeavesNoGoroutineBehind": func(b *broken, rt *runtimetest.Runtime) {
+	"GoroutinesAreNotLeaked": func(b *broken, rt *runtimetest.Runtime) {
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			go func() { <-b.over }()
 			return rt.KillPod(ctx, req)

@@ -11,8 +11,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// look updates the state of c, and notifies watchers and hooks of changes.
-func (r *Runtime) look(c *container) {
+// refresh updates the state of c, and notifies watchers and hooks of changes.
+func (r *Runtime) refresh(c *container) {
 	before, now, problems := r.inspect(c)
 	for _, err := range problems {
 		if e, ok := errors.AsType[*corruptError](err); ok {
@@ -57,8 +57,8 @@ func (r *Runtime) inspect(c *container) (before, now runtimeapi.ContainerState, 
 		c.supervisor.Wait()
 		c.supervisor = nil
 	}
-	before, now = c.told, c.stateLocked()
-	c.told = now
+	before, now = c.published, c.stateLocked()
+	c.published = now
 	return before, now, problems
 }
 
@@ -108,7 +108,7 @@ func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 		problems = append(problems, err)
 	}
 	killMarked(id)
-	c.exit = r.lost(c, "the supervisor of the process ended without recording an exit; what was left of the container has been killed")
+	c.exit = r.lost(c, "the supervisor of the process ended without recording an exit; its remaining processes have been killed")
 	if err := r.dir.write(r.dir.container(id), r.dir.exit(id), c.exit); err != nil {
 		problems = append(problems, fmt.Errorf("record exit: %w", err))
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// lookPromises are those of [runtime.Lister] on looking often, together with
-// others, and while things change.
-var lookPromises = []promise{
+// inspectPromises are those of [runtime.Lister] on side effects, on identifiers,
+// on contexts, and on concurrent calls.
+var inspectPromises = []promise{
 	{
-		name:     "LookingChangesNothing",
+		name:     "InspectionHasNoSideEffects",
 		text:     "A Lister changes nothing: an inspection neither restarts exited containers nor affects running ones.",
 		contract: "Lister",
-		cause:    "an inspection also reconciles, or restarts what the backend reports as failed",
+		cause:    "an inspection also reconciles, or restarts containers that the backend reports as failed",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -29,14 +29,14 @@ var lookPromises = []promise{
 				t.look(pod.UID)
 			}
 			t.pause(5 * t.suite.Timing.PollInterval)
-			if got := t.look(pod.UID); inWords(got) != inWords(want) {
-				t.Errorf("the pod was\n%s\nand after some looks it is\n%s", describe(want), describe(got))
+			if got := t.look(pod.UID); format(got) != format(want) {
+				t.Errorf("the pod was\n%s\nand after several inspections it is\n%s", describe(want), describe(got))
 			}
 		},
 	},
 	{
-		name:     "StoppedPodIsListed",
-		text:     "Pods lists every pod of which the runtime has a container or sandbox, running or not: a killed pod is still listed, with its containers exited and no sandbox ready.",
+		name:     "KilledPodIsListed",
+		text:     "Pods lists every pod that has a container or sandbox in the runtime, running or not: a killed pod is still listed, with its containers exited and no sandbox ready.",
 		contract: "Lister.Pods",
 		cause:    "only running objects are requested from the backend",
 		check: func(t *trial) {
@@ -48,7 +48,7 @@ var lookPromises = []promise{
 				t.Fatal("Pods does not list a pod that was killed")
 			}
 			if len(p.Containers) != 1 || p.Containers[0].State != runtime.ContainerExited {
-				t.Errorf("not one exited container is listed: %+v", p.Containers)
+				t.Errorf("the list does not have exactly one exited container: %+v", p.Containers)
 			}
 			for _, sb := range p.Sandboxes {
 				if sb.State == runtime.SandboxReady {
@@ -73,14 +73,14 @@ var lookPromises = []promise{
 				for _, c := range s.Containers {
 					what := fmt.Sprintf("instance %d of %s in %s", c.RestartCount, c.Name, pod.UID)
 					if other, ok := seen[c.ID]; ok || c.ID == "" {
-						t.Errorf("%s has the ID %q, and so has %s", what, c.ID, other)
+						t.Errorf("%s has the ID %q, as has %s", what, c.ID, other)
 					}
 					seen[c.ID] = what
 				}
 				for _, sb := range s.Sandboxes {
 					what := fmt.Sprintf("sandbox %d of %s", sb.Attempt, pod.UID)
 					if other, ok := seen[sb.ID]; ok || sb.ID == "" {
-						t.Errorf("%s has the ID %q, and so has %s", what, sb.ID, other)
+						t.Errorf("%s has the ID %q, as has %s", what, sb.ID, other)
 					}
 					seen[sb.ID] = what
 				}
@@ -88,7 +88,7 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:     "IPsAreOfTheReadySandbox",
+		name:     "IPsAreThoseOfReadySandbox",
 		text:     "PodStatus.IPs are those of the newest sandbox if it is ready, and empty if it is not.",
 		contract: "PodStatus.IPs, SandboxStatus (rt-8)",
 		cause:    "addresses are cached and reported after the pod has lost them",
@@ -96,7 +96,7 @@ var lookPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			s := t.up(pod)
 			if len(s.Sandboxes) == 0 || fmt.Sprint(s.IPs) != fmt.Sprint(s.Sandboxes[0].IPs) {
-				t.Errorf("the IPs are %v; the pod is\n%s\n\tof which the newest sandbox is %+v", s.IPs, describe(s), s.Sandboxes)
+				t.Errorf("the IPs are %v; the pod is\n%s\n\tand its sandboxes are %+v", s.IPs, describe(s), s.Sandboxes)
 			}
 			t.kill(pod, nil)
 			if s = t.look(pod.UID); len(s.IPs) > 0 {
@@ -105,7 +105,7 @@ var lookPromises = []promise{
 		},
 	},
 	{
-		name:     "LookingObeysItsContext",
+		name:     "InspectionObeysItsContext",
 		text:     "When ctx is done Pods and PodStatus return. If they fail for that reason, their error is ctx's and the result is nil: containers missing from a partial list would be taken for removed.",
 		contract: "Lister, Lister.Pods, errors of package runtime",
 		cause:    "the backend's error is returned without ctx's, or a partial result is returned with the error",
@@ -119,20 +119,20 @@ var lookPromises = []promise{
 			for _, ctx := range []context.Context{past, cancelled} {
 				pods, err := t.rt.Pods(ctx)
 				if err != nil && (!ended(err) || pods != nil) {
-					t.Errorf("with a context that had ended Pods returned %d pods and %v", len(pods), err)
+					t.Errorf("with a context that is done, Pods returned %d pods and %v", len(pods), err)
 				}
 				s, err := t.rt.PodStatus(ctx, pod.UID)
 				if err != nil && (!ended(err) || s != nil) {
-					t.Errorf("with a context that had ended PodStatus returned %v and %v", s, err)
+					t.Errorf("with a context that is done, PodStatus returned %v and %v", s, err)
 				}
 				if err == nil && (s == nil || len(s.Containers) != 1) {
-					t.Errorf("with a context that had ended PodStatus returned no error and half an answer, %+v", s)
+					t.Errorf("with a context that is done, PodStatus returned no error and a partial result, %+v", s)
 				}
 			}
 		},
 	},
 	{
-		name:     "ListsDuringChanges",
+		name:     "ListsAreConsistentDuringChanges",
 		text:     "Lists are consistent at any time: while other pods are created and removed, every list has each pod once, and all pods that do not change, with their state.",
 		contract: "Lister; package runtime, Concurrency",
 		cause:    "the list is assembled from several reads between which the state changes, or from state in the middle of an update",
@@ -168,7 +168,7 @@ var lookPromises = []promise{
 				seen := map[any]bool{}
 				for i, p := range pods {
 					if p == nil || p.UID == "" {
-						t.Fatalf("Pods lists no pod at %d: %+v", i, p)
+						t.Fatalf("Pods[%d] is nil or has no UID: %+v", i, p)
 					}
 					if seen[p.UID] {
 						t.Fatalf("Pods lists %s twice", p.UID)
@@ -181,18 +181,18 @@ var lookPromises = []promise{
 						seen[c.ID] = true
 					}
 					if p.UID == still.UID && fmt.Sprint(*p) != want {
-						t.Fatalf("a pod that nobody touched was listed as\n\t%s\nand is listed as\n\t%v", want, *p)
+						t.Fatalf("a pod that was not changed was listed as\n\t%s\nand is listed as\n\t%v", want, *p)
 					}
 				}
 				if !seen[still.UID] {
-					t.Fatalf("a pod that nobody touched is not listed any more, nor is there an error")
+					t.Fatalf("a pod that was not changed is missing from the list, and Pods returned no error")
 				}
 				t.pause(t.suite.Timing.PollInterval / 4)
 			}
 		},
 	},
 	{
-		name:     "AnswersShareNoMemory",
+		name:     "ResultsShareNoMemory",
 		text:     "The caller owns each result: the results of concurrent calls share no memory, except ContainerStatus.Resources.",
 		contract: "Lister; ContainerStatus.Resources",
 		cause:    "concurrent calls are merged into one, and its result is returned to all",
@@ -215,10 +215,10 @@ var lookPromises = []promise{
 				})
 			}
 			looking.Wait()
-			owner := map[any]int{} // by the address of what is owned
+			owner := map[any]int{} // the caller that received the memory at an address
 			own := func(caller int, what string, p any) {
 				if other, ok := owner[p]; ok && other != caller {
-					t.Errorf("%s of one caller is also another's", what)
+					t.Errorf("two callers share %s", what)
 				}
 				owner[p] = caller
 			}

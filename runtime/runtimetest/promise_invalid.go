@@ -14,11 +14,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// hostilePromises are those on what nobody should ask for, and on what is left
-// when all is over.
-var hostilePromises = []promise{
+// invalidPromises are those on invalid and unusual requests, and on leaked
+// goroutines.
+var invalidPromises = []promise{
 	{
-		name:     "NamelessRequestsAreRefused",
+		name:     "RequestsWithoutUIDAreRejected",
 		text:     "A request without a pod or a UID returns an error that names the field; it has no effect and does not panic.",
 		contract: "SyncRequest.Pod, KillRequest.UID",
 		cause:    "the field is used before it is checked",
@@ -42,9 +42,9 @@ var hostilePromises = []promise{
 				err := t.calm(what, call)
 				switch {
 				case err == nil:
-					t.Errorf("%s is no error", what)
+					t.Errorf("%s returned no error", what)
 				case !strings.Contains(err.Error(), "UID") && !strings.Contains(err.Error(), "Pod") && !strings.Contains(err.Error(), "pod"):
-					t.Errorf("%s is an error that does not say what is missing: %v", what, err)
+					t.Errorf("the error of %s does not name the missing field: %v", what, err)
 				}
 			}
 			if p := t.listed(""); p != nil {
@@ -53,9 +53,9 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:     "OddNamesDoNoHarm",
+		name:     "UnusualNamesAreHandled",
 		text:     "A pod or container whose name or UID looks like a path is rejected with an error that names it, or runs under this name; it never panics, and the pod can be killed.",
-		contract: "Syncer: any pod may be asked for, also one that no API server has seen",
+		contract: "Runtime: any pod may be passed, also one that no API server has validated",
 		cause:    "names are used unchecked in file paths or IDs of the backend",
 		check: func(t *trial) {
 			for _, odd := range []string{"../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
@@ -71,12 +71,12 @@ var hostilePromises = []promise{
 						return err
 					})
 					if err != nil && !names(err, odd, pod) {
-						t.Errorf("SyncPod of %s is refused, and the error does not say whose: %v", about, err)
+						t.Errorf("SyncPod of %s returned an error that does not name it: %v", about, err)
 					}
 					if err == nil {
 						s := t.look(pod.UID)
 						if s.Name != pod.Name || s.Namespace != pod.Namespace || s.Container(pod.Spec.Containers[0].Name) == nil {
-							t.Errorf("%s, namespace %q, is shown as %q in %q:\n%s", about, pod.Namespace, s.Name, s.Namespace, describe(s))
+							t.Errorf("%s, namespace %q, is reported as %q in %q:\n%s", about, pod.Namespace, s.Name, s.Namespace, describe(s))
 						}
 					}
 					kill := t.calm("KillPod of "+about, func() error {
@@ -90,9 +90,9 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:     "BigPodsDoNoHarm",
+		name:     "LargePodsAreHandled",
 		text:     "A pod with 10,000 labels, or with a mebibyte of environment, runs or is rejected with an error; the runtime and its lists continue to work.",
-		contract: "Syncer; Lister.Pods",
+		contract: "Runtime; Lister.Pods",
 		cause:    "data that exceeds the backend's messages or exec's limit fails without an error, or breaks the list",
 		check: func(t *trial) {
 			labels := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
@@ -115,7 +115,7 @@ var hostilePromises = []promise{
 				})
 				s := t.look(pod.UID)
 				if err == nil && s.Container("long") == nil {
-					t.Errorf("SyncPod of a pod with %s is no error, and it is\n%s", what, describe(s))
+					t.Errorf("SyncPod of a pod with %s returned no error, and it is\n%s", what, describe(s))
 				}
 				t.listed(pod.UID) // which must succeed
 				t.killUntilDone(pod)
@@ -123,7 +123,7 @@ var hostilePromises = []promise{
 		},
 	},
 	{
-		name:     "LeavesNoGoroutineBehind",
+		name:     "GoroutinesAreNotLeaked",
 		text:     "When a call has returned, none of its goroutines is left: after several pod lifecycles with canceled calls there are as many goroutines as before.",
 		contract: "package runtime, Concurrency; Lister: when ctx ends its methods return",
 		cause:    "a helper goroutine waits to send a result that is not read, or a timer is not stopped",

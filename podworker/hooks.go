@@ -1,0 +1,84 @@
+package podworker
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Hooks observe [Workers], a [Loop] and a [Pipeline]; the same value may be passed to all
+// three. They are called synchronously on the goroutine on which the event occurs and must
+// neither block nor call the Loop. Each may be nil.
+type Hooks struct {
+	// Synced is called by Workers after each call of the Handler.
+	Synced func(SyncInfo)
+
+	// Preempted is called by Workers for each pod that is killed to admit another
+	// (kubelet_preemptions).
+	Preempted func(PreemptInfo)
+
+	// Orphan is called by the Loop for each orphaned pod that is terminated
+	// (kubelet_orphaned_runtime_pods_total).
+	Orphan func(*runtime.Pod)
+
+	// Restarted is called by the Loop for each pod that starts again because a source
+	// added it while it was terminating (kubelet_restarted_pods_total).
+	Restarted func(*v1.Pod)
+
+	// Rejected is called by the Pipeline for each pod that fails because it was rejected
+	// (kubelet_admission_rejections_total).
+	Rejected func(*v1.Pod, runtime.Rejection)
+
+	// Stepped is called by the Pipeline after each step of a call. The steps of a call
+	// take all of its time.
+	Stepped func(StepInfo)
+}
+
+// A PreemptInfo describes a pod that is killed to admit another.
+type PreemptInfo struct {
+	Pod    *v1.Pod
+	By     types.UID // the pod that is admitted
+	Reason string    // of that pod's rejection: "OutOfcpu"
+}
+
+// A SyncInfo describes one call of the Handler.
+type SyncInfo struct {
+	UID types.UID
+
+	// Pod is nil for an orphan. It must not be changed.
+	Pod *v1.Pod
+
+	// State determines the method: Syncing, Terminating or Cleaning.
+	State State
+
+	// Queued is how long the pod was due before the call began, and Observed how long
+	// the call then waited for a new status.
+	Queued   time.Duration
+	Observed time.Duration
+
+	// Duration of the call without Observed (kubelet_pod_worker_duration_seconds).
+	Duration time.Duration
+
+	// SinceAdded is how long before the call the worker was created; if First is set,
+	// it is the start latency (kubelet_pod_worker_start_duration_seconds).
+	SinceAdded time.Duration
+
+	// First is set for the first call for this pod.
+	First bool
+
+	// Err is the error of the call.
+	Err error
+}
+
+// A StepInfo describes a step of a call: "admit pod", "report status", "create cgroup",
+// "create mirror pod", "mount volumes" or "sync containers" of Sync; "stop containers" or
+// "inspect terminated containers" of Terminate; "unmount volumes" or "remove cgroup" of
+// Cleanup. The runtime reports the steps of its own calls.
+type StepInfo struct {
+	UID        types.UID
+	Step       string
+	Begin, End time.Time
+}
