@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "admission", Max: 300, House: []string{"allocation", "internal/checkpoint", "internal/podfields", "internal/podspec", "runtime"}}.Check(t)
+	deptest.Closure{Package: "admission", Max: 300, Module: []string{"allocation", "internal/checkpoint", "internal/podfields", "internal/podspec", "runtime"}}.Check(t)
 }

@@ -9,7 +9,7 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent", Max: 320,
-		House: []string{
+		Module: []string{
 			"allocation", "internal/checkpoint", "internal/podhttp", "internal/podspec",
 			"internal/runonce", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
 			"runtime", "status",

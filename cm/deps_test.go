@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm", Max: 330, House: []string{"cm/cgroups", "cm/topology", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm", Max: 330, Module: []string{"cm/cgroups", "cm/topology", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
 }

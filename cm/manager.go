@@ -50,7 +50,7 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing || !known {
 		if err := m.updateQOS(ctx, false); err != nil { // before the pod's own cgroup (cm-18)
-			m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
+			m.log.Warn("Failed to set cgroups of QoS classes; will retry", "err", err)
 		}
 	}
 	switch {
@@ -164,7 +164,7 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	}
 	if m.forget(uid) {
 		if err := m.updateQOS(ctx, false); err != nil { // after the pod's own cgroup (cm-18)
-			m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
+			m.log.Warn("Failed to set cgroups of QoS classes; will retry", "err", err)
 		}
 	}
 	return nil

@@ -239,7 +239,7 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort), pod("v-1", burstable)} {
 		require.NoError(t, n.Ensure(t.Context(), p))
 	}
-	for _, other := range []string{"podpodx", "system"} { // nobody's
+	for _, other := range []string{"podpodx", "system"} { // of no pod
 		n.tree.Tamper(cgroups.Name{"kubepods", other}, cgroups.Resources{})
 	}
 	n.tree.Tamper(cgroups.Name{"kubepods", "burstable", "podold-1"}, cgroups.Resources{}) // of an earlier agent

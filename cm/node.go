@@ -36,7 +36,7 @@ func (m *Manager) Setup(ctx context.Context) error {
 			}
 		}
 		if missing := m.facts.Missing(); len(missing) > 0 {
-			m.log.Warn("Cgroup controllers are missing, their limits are not enforced", "controllers", missing)
+			m.log.Warn("Cgroup controllers are missing; their limits are not enforced", "controllers", missing)
 		}
 		if err := m.adoptPods(); err != nil {
 			m.log.Warn("Failed to read cgroups of pods that an earlier agent started; their QoS classes get less CPU until these pods sync", "err", err)
@@ -44,7 +44,7 @@ func (m *Manager) Setup(ctx context.Context) error {
 	}
 	m.enforce(ctx)
 	if err := m.settle(ctx); err != nil { // retried by Run
-		m.log.Warn("Failed to move processes into their cgroups, will retry", "err", err)
+		m.log.Warn("Failed to move processes into their cgroups; will retry", "err", err)
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
-				m.log.Warn("Failed to sync cgroups, will retry", "err", err)
+				m.log.Warn("Failed to sync cgroups; will retry", "err", err)
 			}
 		}
 	}

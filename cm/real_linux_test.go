@@ -87,7 +87,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 		}
 	}
 
-	// A resize, what somebody else changes, and what is removed.
+	// A resize, changes by another program, and removals.
 	after := v1.ResourceRequirements{Requests: list("cpu=1 memory=128Mi"), Limits: list("cpu=1 memory=128Mi")}
 	g := pod("g-1", guaranteed)
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {

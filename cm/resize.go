@@ -57,7 +57,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 	m.demand.add(h.class, h.requested)
 	m.mu.Unlock()
 	if err := m.updateQOS(ctx, false); err != nil {
-		m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
+		m.log.Warn("Failed to set cgroups of QoS classes; will retry", "err", err)
 	}
 	return nil
 }

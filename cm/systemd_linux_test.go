@@ -83,8 +83,8 @@ func lives(cmd *exec.Cmd) bool {
 }
 
 // The tree of a node whose runtime has the driver systemd, on a real systemd: each
-// value is asked of the kernel and of systemd, which must not set another one when it
-// reads its units anew.
+// value is read from the kernel and from systemd, which must not change it when it
+// reloads its units.
 func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm-23 … cm-25, cm-38, cm-43 … cm-45
 	lab.NeedSystemd(t)
 	tree, err := host.New(host.Config{Driver: cgroups.Systemd})
@@ -181,7 +181,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	assertSlices(t, tree, want, "with containers")
 	assert.True(t, lives(inG) && lives(inB))
 
-	// The agent starts anew, and takes over what is there.
+	// The agent restarts and adopts the existing cgroups.
 	m = agent()
 	for _, p := range []*v1.Pod{g, b, e} {
 		require.NoError(t, m.Ensure(t.Context(), p))
@@ -205,7 +205,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	systemctl(t, "daemon-reload")
 	assertSlices(t, tree, want, "resized, and read anew")
 
-	// Somebody changes the unit, or the cgroup behind systemd's back.
+	// Another program changes the unit, or the cgroup without systemd.
 	systemctl(t, "set-property", "--runtime", gSlice, "MemoryMax=256M", "TasksMax=7")
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Dirs(m.PodName(b))[0], "pids.max"), []byte("5"), 0))
 	require.NoError(t, m.Sync(t.Context()))

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "eviction", Max: 300, House: []string{"internal/pause", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "eviction", Max: 300, Module: []string{"internal/pause", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImportsStayLight(t *testing.T) {
-	deptest.Closure{Package: "imagegc", Max: 300, House: []string{"runtime", "internal/checkpoint", "internal/runonce"}}.Check(t)
+	deptest.Closure{Package: "imagegc", Max: 300, Module: []string{"runtime", "internal/checkpoint", "internal/runonce"}}.Check(t)
 }

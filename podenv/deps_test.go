@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "podenv", Max: 300, House: []string{"internal/podspec", "internal/untrusted", "runtime"}}.Check(t)
+	deptest.Closure{Package: "podenv", Max: 300, Module: []string{"internal/podspec", "internal/untrusted", "runtime"}}.Check(t)
 }

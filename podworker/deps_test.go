@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "podworker", Max: 300, House: []string{"internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "podworker", Max: 300, Module: []string{"internal/runonce", "runtime"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "prober", Max: 300, House: []string{"internal/checkpoint", "internal/podspec", "internal/podhttp", "internal/runonce", "internal/untrusted", "podenv", "runtime"}}.Check(t)
+	deptest.Closure{Package: "prober", Max: 300, Module: []string{"internal/checkpoint", "internal/podspec", "internal/podhttp", "internal/runonce", "internal/untrusted", "podenv", "runtime"}}.Check(t)
 }

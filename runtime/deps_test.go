@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime", Max: 300, House: []string{}}.Check(t)
+	deptest.Closure{Package: "runtime", Max: 300, Module: []string{}}.Check(t)
 }

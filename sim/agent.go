@@ -12,10 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Agent is one life of the simulated agent, as a [Machine] has to do with it:
-// each call that it makes of the outside (runtime, sink, sources) goes through
-// Call. Once the agent is killed, its calls have no effect and come back only
-// when their context ends.
+// An Agent is one process of the simulated agent, as a [Machine] uses it: each call
+// that the agent makes to the outside (runtime, sink, sources) goes through Call. Once
+// the agent is killed, its calls have no effect and block until their context is done.
 type Agent struct {
 	run   *run
 	agent int // the first is 1
@@ -24,14 +23,13 @@ type Agent struct {
 	dead   bool
 	counts map[Call]uint64 // calls so far
 
-	collect chan struct{} // of capacity 1: images are to be removed
+	collect chan struct{} // capacity 1: remove unused images
 
-	done <-chan struct{} // closed at the end of the agent's context, which
-	kill func()          // brings about
+	done <-chan struct{} // the agent's context is done
+	kill func()          // cancels the agent's context
 }
 
-// pace is a call of the outside that does nothing, and nothing happens to: see
-// there.
+// pace implements pace: it waits for the latency of a step inside the agent.
 func (a *Agent) pace(what string, uid types.UID) {
 	t := time.NewTimer(a.step(what, uid))
 	defer t.Stop()
@@ -41,7 +39,7 @@ func (a *Agent) pace(what string, uid types.UID) {
 	}
 }
 
-// later has do done after a moment, if the agent lives then.
+// later calls do after the latency of a step, unless the agent has been killed by then.
 func (a *Agent) later(what string, uid types.UID, do func()) {
 	time.AfterFunc(a.step(what, uid), func() {
 		if !a.isDead() {
@@ -50,45 +48,45 @@ func (a *Agent) later(what string, uid types.UID, do func()) {
 	})
 }
 
-// step returns how long a step inside the agent takes.
+// step returns the latency of the next step inside the agent.
 func (a *Agent) step(what string, uid types.UID) time.Duration {
-	n := a.number(Call{Method: what, UID: uid})
-	return moment(dice(a.run.cfg.Seed, 4, uint64(a.agent), n, what, string(uid))) / 16
+	n := a.count(Call{Method: what, UID: uid})
+	return latency(hash(a.run.cfg.Seed, 4, uint64(a.agent), n, what, string(uid))) / 16
 }
 
-// number returns how many calls of that kind there have been, this one included.
-func (a *Agent) number(what Call) uint64 {
+// count counts a call and returns its number, starting at 1, among equal calls.
+func (a *Agent) count(what Call) uint64 {
 	a.run.mu.Lock()
 	defer a.run.mu.Unlock()
 	a.counts[what]++
 	return a.counts[what]
 }
 
-// A Call is a call of the outside: what its Fault steps, its number, and what
-// chance has in store for it depend on, whatever else goes on.
+// A Call identifies a call to the outside. Its faults and its latency depend only on
+// the Call, its number among equal calls, and the seed.
 type Call struct {
 	Method string    // "SyncPod"
-	UID    types.UID // of the pod that it is about; empty: none
-	Of     string    // tells it from calls that are made at the same time: a container's ID
+	UID    types.UID // of the affected pod; empty: none
+	ID     string    // distinguishes concurrent calls of one Method and UID: a container's ID
 }
 
-// errFault is what a call fails with that a Fault step hits.
-var errFault = errors.New("a simulated fault")
+// errFault is in the error of a call that a Fault step affects.
+var errFault = errors.New("simulated fault")
 
-// hangs is how long a call hangs if nobody gives it up before: a second more than
-// what callers of a CRI wait.
-const hangs = 2*time.Minute + time.Second
+// hangDuration is the time that a hanging call takes unless its context is done
+// earlier: a second more than the timeout of CRI clients.
+const hangDuration = 2*time.Minute + time.Second
 
-// Call makes a call of the outside: do is its effect. Each call takes a moment
-// before its effect and another one after it, drawn from the seed and from the
-// call, not from the order in which goroutines run; that no two calls of a run
-// do anything at the same instant is what makes runs repeatable.
+// Call makes a call to the outside; do applies its effect. Each call has a latency
+// before its effect and another one after it, which are derived from the seed and the
+// call, not from the order in which goroutines run. Runs are repeatable because no two
+// calls have their effects at the same instant.
 func (a *Agent) Call(ctx context.Context, what Call, do func() error) error {
 	return a.call(ctx, what, func(FaultKind, time.Duration) error { return do() })
 }
 
-// List is Call for a list, whose answer is to be that old: zero, but for Stale
-// faults.
+// List is Call for a list. do must return the list as it was age ago; age is zero
+// unless a Stale fault affects the call.
 func (a *Agent) List(ctx context.Context, what Call, do func(age time.Duration) error) error {
 	return a.call(ctx, what, func(kind FaultKind, delay time.Duration) error {
 		if kind != Stale {
@@ -98,27 +96,27 @@ func (a *Agent) List(ctx context.Context, what Call, do func(age time.Duration) 
 	})
 }
 
-// call is Call where do knows of the fault, and does its part of it.
+// call is Call with a do that gets the fault and implements its part of it.
 func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, delay time.Duration) error) error {
 	r := a.run
-	n := a.number(what)
+	n := a.count(what)
 	roll := func(salt uint64) uint64 {
-		return dice(r.cfg.Seed, salt, uint64(a.agent), n, what.Method, string(what.UID), what.Of)
+		return hash(r.cfg.Seed, salt, uint64(a.agent), n, what.Method, string(what.UID), what.ID)
 	}
 
-	if err := pause.For(ctx, moment(roll(0))); err != nil {
+	if err := pause.For(ctx, latency(roll(0))); err != nil {
 		return err
 	}
 	kind, delay := r.fault(what, roll)
-	killer, dies := a.reached()
+	killer, dies := a.nextCall()
 	if dies {
-		return a.gone(ctx)
+		return a.waitDead(ctx)
 	}
 	switch kind {
 	case Error:
 		return a.failed(what, runtime.ErrUnavailable)
 	case Hung:
-		if err := pause.For(ctx, hangs); err != nil {
+		if err := pause.For(ctx, hangDuration); err != nil {
 			return err
 		}
 		return a.failed(what, context.DeadlineExceeded)
@@ -128,34 +126,34 @@ func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, del
 		}
 	}
 	if a.isDead() {
-		return a.gone(ctx)
+		return a.waitDead(ctx)
 	}
 	err := do(kind, delay)
 	if killer {
 		a.die()
 	}
 	if a.isDead() {
-		return a.gone(ctx)
+		return a.waitDead(ctx)
 	}
 	if kind == Lost && err == nil {
 		err = a.failed(what, context.DeadlineExceeded)
 	}
-	if late := pause.For(ctx, moment(roll(1))); late != nil && err == nil {
+	if late := pause.For(ctx, latency(roll(1))); late != nil && err == nil {
 		return late
 	}
 	return err
 }
 
-// failed notes that a fault hit a call.
+// failed adds a call that failed because of a fault to the trace, and returns its error.
 func (a *Agent) failed(what Call, why error) error {
 	err := errors.Join(errFault, why)
 	a.run.note(Entry{Agent: a.agent, Kind: Called, Call: what.Method, UID: what.UID, Err: why.Error()})
 	return err
 }
 
-// reached is called when a call is about to have its effect. It reports whether
-// the agent dies of it afterwards (killer), or is dead now.
-func (a *Agent) reached() (killer, dies bool) {
+// nextCall is called when a call is about to have its effect. It reports whether the
+// agent is to be killed after that effect (killer), or has been killed (dies).
+func (a *Agent) nextCall() (killer, dies bool) {
 	r := a.run
 	r.mu.Lock()
 	if a.dead {
@@ -192,8 +190,8 @@ func (a *Agent) die() {
 	a.dead = true
 	kill := a.kill
 	r.mu.Unlock()
-	r.note(Entry{Agent: a.agent, Kind: AgentDied})
-	r.machine.Died(a)
+	r.note(Entry{Agent: a.agent, Kind: AgentKilled})
+	r.machine.AgentKilled(a)
 	kill()
 }
 
@@ -203,42 +201,46 @@ func (a *Agent) isDead() bool {
 	return a.dead
 }
 
-// ended reports whether the context of the agent has ended.
-func (a *Agent) ended() bool {
+// endedLocked reports whether the agent has been killed or its context is done. The
+// caller must hold run.mu.
+func (a *Agent) endedLocked() bool {
 	select {
 	case <-a.done:
 		return true
 	default:
-		return a.isDead()
+		return a.dead
 	}
 }
 
-// gone is how calls of a dead agent end.
-func (a *Agent) gone(ctx context.Context) error {
+// waitDead blocks the call of a killed agent until its context is done.
+func (a *Agent) waitDead(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Hints passes the hints of a runtime on, each with its moment, and the faults of
-// "hints": watch is the Watch of the runtime.
-func (a *Agent) Hints(ctx context.Context, watch func(context.Context, func(types.UID)) error, changed func(uid types.UID)) error {
-	h := hinter{agent: a, changed: changed, coming: map[types.UID]bool{}}
+// WatchEvents calls watch, the Watch method of a runtime, and passes its events to
+// changed, each with a latency and with the faults of "hints". It blocks until watch
+// and all calls of changed have returned.
+func (a *Agent) WatchEvents(ctx context.Context, watch func(context.Context, func(types.UID)) error, changed func(uid types.UID)) error {
+	h := eventRelay{agent: a, changed: changed, pending: map[types.UID]bool{}}
 	defer h.wg.Wait()
-	return watch(ctx, func(uid types.UID) { h.hint(ctx, uid) })
+	return watch(ctx, func(uid types.UID) { h.relay(ctx, uid) })
 }
 
-// Began notes that the agent has called SyncPod of a pod (SyncBegan), or KillPod
-// with that grace (KillBegan); pod is what it was called with. A Machine calls it when the call begins to have effects.
-func (a *Agent) Began(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
-	a.run.pulled(kind, pod)
+// RecordCall adds a call of SyncPod (kind SyncPodCalled) or of KillPod with a grace
+// period in seconds (KillPodCalled) to the trace. pod is the argument of the call; nil:
+// the runtime is the only source of the pod. A Machine must call it before the call has
+// an effect.
+func (a *Agent) RecordCall(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
+	a.run.addImages(kind, pod)
 	a.run.note(Entry{Agent: a.agent, Kind: kind, UID: uid, Object: pod, Grace: grace})
 }
 
-// Resized notes that a container has that much CPU from now on, in thousandths.
-func (a *Agent) Resized(uid types.UID, id string, cpu int64) {
+// RecordResize adds to the trace that a container has cpu thousandths of a CPU from now
+// on. id is the container's ID.
+func (a *Agent) RecordResize(uid types.UID, id string, cpu int64) {
 	a.run.note(Entry{Agent: a.agent, Kind: Resized, UID: uid, Call: id, CPU: cpu})
 }
 
-// Moment lets one of the moments go by that calls of the outside take: for what
-// goes on inside a Machine's client.
-func (a *Agent) Moment(what string, uid types.UID) { a.pace(what, uid) }
+// Pause waits for the latency of a step inside a Machine's client. step names it.
+func (a *Agent) Pause(step string, uid types.UID) { a.pace(step, uid) }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// nodeCPU is what a simulated node has for its pods, in thousandths.
+// nodeCPU is the allocatable CPU of a simulated node, in thousandths.
 const nodeCPU = 4000
 
 func cpuList(milli int64) v1.ResourceList {
@@ -30,8 +30,8 @@ func (s Schedule) hasCPU() bool {
 	})
 }
 
-// newAllocation returns the allocation.Manager of an agent, with the records of the
-// one before it; nil if no pod requests resources.
+// newAllocation returns the allocation.Manager of an agent, with the checkpoints of the
+// previous agent; nil if no pod requests resources.
 func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manager, error) {
 	if !r.cfg.Schedule.hasCPU() {
 		return nil, nil
@@ -44,9 +44,7 @@ func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manag
 			for _, failure := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
 				return &failure.Rejection
 			}
-			if !a.ended() { // else nothing comes of it
-				r.note(Entry{Agent: a.agent, Kind: Granted, UID: req.Pod.UID, Object: req.Pod})
-			}
+			r.note(Entry{Agent: a.agent, Kind: ResourcesAllocated, UID: req.Pod.UID, Object: req.Pod})
 			return nil
 		},
 	})
@@ -56,15 +54,15 @@ func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manag
 	return m, nil
 }
 
-// resize gives the container of a pod of the API another request, as the resize
-// subresource does. Nil: there is none, or it requests nothing.
+// resize sets the CPU request of a container of an API pod, as the resize subresource
+// does. It returns nil if there is no such container or it has no CPU request.
 func (s *store) resize(uid types.UID, container string, cpu int64) *v1.Pod {
 	if _, static := s.get(uid); static {
 		return nil
 	}
-	return s.change(uid, func(pod *v1.Pod) bool {
+	return s.update(uid, func(pod *v1.Pod) bool {
 		i := slices.IndexFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == container })
-		if i < 0 || cpu == 0 || milli(&pod.Spec.Containers[i]) == 0 {
+		if i < 0 || cpu == 0 || milliCPU(&pod.Spec.Containers[i]) == 0 {
 			return false
 		}
 		pod.Spec.Containers[i].Resources.Requests = cpuList(cpu)
@@ -73,22 +71,22 @@ func (s *store) resize(uid types.UID, container string, cpu int64) *v1.Pod {
 	})
 }
 
-// milli returns what CPU a container requests.
-func milli(c *v1.Container) int64 { return c.Resources.Requests.Cpu().MilliValue() }
+// milliCPU returns the CPU request of a container, in thousandths.
+func milliCPU(c *v1.Container) int64 { return c.Resources.Requests.Cpu().MilliValue() }
 
-// cpuOf returns what CPU the containers of a pod request, as text.
-func cpuOf(pod *v1.Pod) string {
+// cpuRequests returns the CPU requests of the containers of a pod as text.
+func cpuRequests(pod *v1.Pod) string {
 	var w []string
 	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; milli(c) > 0 {
-			w = append(w, fmt.Sprintf("%s:%d", c.Name, milli(c)))
+		if c := &pod.Spec.Containers[i]; milliCPU(c) > 0 {
+			w = append(w, fmt.Sprintf("%s:%d", c.Name, milliCPU(c)))
 		}
 	}
 	return strings.Join(w, " ")
 }
 
-// total returns what CPU a pod requests of the node.
-func total(pod *v1.Pod) int64 {
+// podCPU returns the CPU request of a pod, in thousandths.
+func podCPU(pod *v1.Pod) int64 {
 	for _, f := range admission.Fit(pod, nil, admission.Node{Allocatable: cpuList(0)}) {
 		if f.InsufficientResource != nil && f.InsufficientResource.Resource == v1.ResourceCPU {
 			return f.InsufficientResource.Requested
@@ -97,10 +95,10 @@ func total(pod *v1.Pod) int64 {
 	return 0
 }
 
-// resize gives the running containers of a pod the CPU that it requests, and reports
-// whether one had another amount.
+// resize sets the CPU of the running containers of a pod to their requests, and reports
+// whether that of one changed.
 func (c memoryClient) resize(ctx context.Context, pod *v1.Pod) (resized bool) {
-	if c.agent.isDead() || cpuOf(pod) == "" {
+	if c.agent.isDead() || cpuRequests(pod) == "" {
 		return false
 	}
 	observed, err := c.rt.PodStatus(ctx, pod.UID)
@@ -113,20 +111,20 @@ func (c memoryClient) resize(ctx context.Context, pod *v1.Pod) (resized bool) {
 		if is.State != runtime.ContainerRunning || spec < 0 {
 			continue
 		}
-		cpu := milli(&pod.Spec.Containers[spec])
+		cpu := milliCPU(&pod.Spec.Containers[spec])
 		c.memory.mu.Lock()
-		had, known := c.memory.cpu[is.ID]
+		had, exists := c.memory.cpu[is.ID]
 		c.memory.cpu[is.ID] = cpu
 		c.memory.mu.Unlock()
 		if had != cpu {
-			c.agent.Resized(pod.UID, is.ID, cpu)
-			resized = resized || known
+			c.agent.RecordResize(pod.UID, is.ID, cpu)
+			resized = resized || exists
 		}
 	}
 	return resized
 }
 
-// addResources adds what CPU the running containers of a pod have to their status.
+// addResources adds the CPU of the running containers of a pod to their status.
 func (m *memory) addResources(observed *runtime.PodStatus) {
 	if observed == nil {
 		return

@@ -13,46 +13,46 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A capacity lets as many pods into a node as there is room for: those that it
-// let in and that have not stopped, and those that ran before the agent began.
-type capacity struct {
+// A podCapacity is an admitter that limits the number of pods on the node: those that
+// it admitted and that have not terminated, and those that ran before the agent started.
+type podCapacity struct {
 	run   *run
 	agent *Agent
 
-	mu sync.Mutex
-	in map[types.UID]bool
+	mu       sync.Mutex
+	admitted map[types.UID]bool
 }
 
 // Admit implements podworker.Admitter.
-func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
-	c.agent.pace("Admit", pod.UID) // who asks first gets the room
+func (c *podCapacity) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+	c.agent.pace("Admit", pod.UID) // the seed decides which pod is admitted first
 	c.run.mu.Lock()
-	room, node := c.run.room, c.run.node
+	capacity, node := c.run.podCapacity, c.run.node
 	c.run.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if room > 0 && node != nil {
-		if used := c.others(pod.UID, node); used >= room {
+	if capacity > 0 && node != nil {
+		if used := c.used(pod.UID, node); used >= capacity {
 			return &runtime.Rejection{
 				Reason:  "OutOfpods",
-				Message: fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", used, room),
+				Message: fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", used, capacity),
 			}
 		}
 	}
-	c.in[pod.UID] = true
+	c.admitted[pod.UID] = true
 	return nil
 }
 
-// others returns how many pods take room beside that one.
-func (c *capacity) others(besides types.UID, node *Node) (n int) {
+// used returns the number of other pods that count against the capacity.
+func (c *podCapacity) used(except types.UID, node *Node) (n int) {
 	active := map[types.UID]bool{}
 	for _, s := range node.States() {
 		active[s.UID] = s.State < podworker.Cleaning
 	}
-	maps.DeleteFunc(c.in, func(uid types.UID, _ bool) bool { return !active[uid] })
-	for uid, on := range active {
-		seen, err := node.agent.PLEG().Get(uid)
-		if on && uid != besides && (c.in[uid] || err == nil && seen.Running()) {
+	maps.DeleteFunc(c.admitted, func(uid types.UID, _ bool) bool { return !active[uid] })
+	for uid, running := range active {
+		observed, err := node.agent.PLEG().Get(uid)
+		if running && uid != except && (c.admitted[uid] || err == nil && observed.Running()) {
 			n++
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Bounds of what Check does once a run has failed.
+// Bounds of the work that Check does after a failed run.
 const (
-	shrinkTries = 1000             // runs to shrink a schedule
-	shrinkTime  = 30 * time.Second // of real time for all of them
-	aroundTrace = 25               // entries shown before the violation
+	shrinkTries  = 1000             // runs to shrink a schedule
+	shrinkTime   = 30 * time.Second // real time for all of them
+	traceContext = 25               // entries printed before the violation
 )
 
-// Check runs one simulation in a bubble of its own and fails t if a law was
-// broken, saying all there is to be known: the seed, the law in words, the least
-// schedule that breaks it still, and the trace around it. It returns the report
-// of the run.
+// Check runs one simulation in a new synctest bubble and fails t if an invariant was
+// violated. The failure contains the seed, the description of the invariant, the
+// smallest schedule that still violates it, and the trace before the violation. Check
+// returns the report of the run.
 func Check(t *testing.T, cfg Config) *Report {
 	t.Helper()
 	report, err := bubble(t, cfg)
@@ -38,7 +38,8 @@ func bubble(t *testing.T, cfg Config) (report *Report, err error) {
 	return report, err
 }
 
-// explain shrinks the schedule of a run that broke a law, and puts it in words.
+// explain shrinks the schedule of a run that violated an invariant, and returns the
+// text of the failure.
 func explain(t *testing.T, cfg Config, report *Report) string {
 	first := report.Violations[0]
 	deadline := time.Now().Add(shrinkTime)
@@ -47,13 +48,13 @@ func explain(t *testing.T, cfg Config, report *Report) string {
 			return false
 		}
 		c := cfg
-		c.Schedule, c.Each = append(Schedule{}, s...), nil // not nil: that would be drawn
+		c.Schedule, c.OnEntry = append(Schedule{}, s...), nil // a nil Schedule would be drawn
 		tried, err := bubble(t, c)
 		if err != nil {
 			return false
 		}
 		for _, v := range tried.Violations {
-			if v.Law == first.Law {
+			if v.Invariant == first.Invariant {
 				report, first = tried, v
 				return true
 			}
@@ -61,31 +62,34 @@ func explain(t *testing.T, cfg Config, report *Report) string {
 		return false
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d broke the law %s", cfg.Seed, first.Law)
-	for _, law := range Invariants() {
-		if law.Name == first.Law {
-			fmt.Fprintf(&b, " (%s): %s", law.Rules, law.Says)
+	fmt.Fprintf(&b, "seed %d violated invariant %s", cfg.Seed, first.Invariant)
+	for _, inv := range Invariants() {
+		if inv.Name == first.Invariant {
+			if inv.Rules != "" {
+				fmt.Fprintf(&b, " (%s)", inv.Rules)
+			}
+			fmt.Fprintf(&b, ": %s", inv.Description)
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n\nThe least schedule that breaks it:\n\n%s\nThe trace of it, up to there:\n\n", first, least)
+	fmt.Fprintf(&b, "\n%s\n\nSmallest schedule that violates it:\n\n%s\nIts trace up to the violation:\n\n", first, least)
 	end := len(report.Trace)
 	for i, e := range report.Trace {
-		if e.Kind == LawBroken && e.Broken.Law == first.Law {
+		if e.Kind == InvariantViolated && e.Violation.Invariant == first.Invariant {
 			end = i + 1
 			break
 		}
 	}
-	begin := max(0, end-aroundTrace)
+	begin := max(0, end-traceContext)
 	if begin > 0 {
-		fmt.Fprintf(&b, "… %d entries before\n", begin)
+		fmt.Fprintf(&b, "… %d earlier entries\n", begin)
 	}
 	for _, e := range report.Trace[begin:end] {
 		fmt.Fprintln(&b, e)
 	}
 	if cfg.Machine != nil {
-		fmt.Fprintf(&b, "\nTo run it again: this schedule, by Parse, with seed %d and the same Machine.\n", cfg.Seed)
+		fmt.Fprintf(&b, "\nTo repeat the run, pass this schedule to Parse, and run it with seed %d and the same Machine.\n", cfg.Seed)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "\nTo run it again, put the schedule into a file:\n\n\tgo test ./sim -run TestReplay -seed %d -schedule FILE\n\tgo run ./examples/simulate -seed %d -schedule FILE\n", cfg.Seed, cfg.Seed)
+	fmt.Fprintf(&b, "\nTo repeat the run, write the schedule to a file:\n\n\tgo test ./sim -run TestReplay -seed %d -schedule FILE\n\tgo run ./examples/simulate -seed %d -schedule FILE\n", cfg.Seed, cfg.Seed)
 	return b.String()
 }

@@ -18,18 +18,18 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 0, "how many seeds TestSeeds goes through")
-	seed     = flag.Uint64("seed", 0, "the first seed of TestSeeds, the one of TestReplay")
-	shrink   = flag.Bool("shrink", true, "whether TestSeeds looks for the least schedule that fails")
-	on       = flag.Bool("on", false, "whether TestSeeds goes on after a seed that fails")
-	schedule = flag.String("schedule", "", "file with the schedule for TestReplay; none: the one of the seed")
+	seeds    = flag.Uint64("seeds", 0, "number of seeds that TestSeeds runs")
+	seed     = flag.Uint64("seed", 0, "first seed of TestSeeds, and the seed of TestReplay")
+	shrink   = flag.Bool("shrink", true, "whether TestSeeds searches for the smallest schedule that fails")
+	on       = flag.Bool("on", false, "whether TestSeeds continues after a seed that fails")
+	schedule = flag.String("schedule", "", "file with the schedule for TestReplay; empty: the schedule of the seed")
 )
 
-// TestSeeds ends with the first seed that breaks a law. It is for people, and for
-// package internal/mutants; other tests here have seeds of their own.
+// TestSeeds stops at the first seed that violates an invariant. It is for manual runs
+// and for package internal/mutants; the other tests have their own seeds.
 func TestSeeds(t *testing.T) {
 	if *seeds == 0 {
-		t.Skip("-seeds says how many")
+		t.Skip("-seeds is not set")
 	}
 	begun := time.Now()
 	var next, steps, virtual atomic.Int64
@@ -49,7 +49,7 @@ func TestSeeds(t *testing.T) {
 						return
 					}
 					steps.Add(int64(len(report.Schedule)))
-					virtual.Add(int64(report.Took))
+					virtual.Add(int64(report.Duration))
 				}
 			})
 		}
@@ -61,7 +61,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// check is sim.Check, or the same without a search for the least schedule.
+// check is sim.Check, or the same without a search for the smallest schedule.
 func check(t *testing.T, cfg sim.Config) (report *sim.Report) {
 	if *shrink {
 		return sim.Check(t, cfg)
@@ -69,19 +69,19 @@ func check(t *testing.T, cfg sim.Config) (report *sim.Report) {
 	var err error
 	synctest.Test(t, func(t *testing.T) { report, err = sim.Run(t.Context(), cfg) })
 	require.NoError(t, err)
-	var laws []string
+	var violated []string
 	for _, v := range report.Violations {
-		if !slices.Contains(laws, v.Law) {
-			laws = append(laws, v.Law)
+		if !slices.Contains(violated, v.Invariant) {
+			violated = append(violated, v.Invariant)
 		}
 	}
-	if len(laws) > 0 {
-		t.Errorf("seed %d broke %s\n%s", cfg.Seed, strings.Join(laws, ", "), report.Violations[0])
+	if len(violated) > 0 {
+		t.Errorf("seed %d violated %s\n%s", cfg.Seed, strings.Join(violated, ", "), report.Violations[0])
 	}
 	return report
 }
 
-// TestReplay runs what a failed test has printed.
+// TestReplay repeats the run of a failed test.
 func TestReplay(t *testing.T) {
 	cfg := sim.Config{Seed: *seed}
 	if *schedule != "" {
@@ -98,19 +98,19 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// What was found once stays found. Each schedule is run with a few seeds, since
-// it depends on moments.
-func TestWhatWasFoundOnceStaysFound(t *testing.T) {
+// Schedules that once violated an invariant. Each is run with several seeds, because
+// the failure depended on latencies.
+func TestSchedulesOfPastFailures(t *testing.T) {
 	for name, text := range map[string]string{
-		"a pod that somebody has called failed is stopped, also if the agent hears of it before it looks": `
+		"a pod that another client marked as failed is stopped, also if the agent observes that before its first relist": `
 			0s add web main:c=run
 			5s kill down=10s
 			8s fail web`,
-		"a static pod that is evicted while it waits for its turn is told to have failed": `
+		"a static pod that is evicted while it waits for another one is reported as failed": `
 			0s add web static grace=30 main:c=run_stubborn
 			5s add web uid=web-2 static main:c=run
 			6s evict web uid=web-2`,
-		"a static pod whose manifest goes while no agent runs is stopped": `
+		"a static pod whose manifest is removed while no agent runs is stopped": `
 			0s add web static main:c=run
 			5s kill down=10s
 			8s delete web`,

@@ -20,7 +20,7 @@ import (
 )
 
 // unstable is a controller's decision, which is to be tested: which pods have
-// crashed so often that somebody should look at them?
+// crashed so often that an operator should inspect them?
 func unstable(pods []*v1.Pod) (names []string) {
 	for _, pod := range pods {
 		for _, c := range pod.Status.ContainerStatuses {

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options say what Draw draws. What is not above zero is chosen by the seed.
+// Options configure Draw. A number that is not positive is drawn from the seed.
 type Options struct {
-	Pods     int           // how many names pods have
-	Steps    int           // how many steps besides
+	Pods     int           // number of pod names
+	Steps    int           // number of steps other than the first addition of each pod
 	Duration time.Duration // until the last step
 
-	NoFaults bool // nothing fails
-	NoKills  bool // the agent lives on
+	NoFaults bool // no Fault steps
+	NoKills  bool // no Kill and Reboot steps
 }
 
-// Draw returns the schedule of a seed: the same one for the same arguments, in
-// this version of the package.
+// Draw returns the schedule of a seed. Equal arguments give equal schedules in one
+// version of the package.
 func Draw(seed uint64, o Options) Schedule {
-	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), pods: map[string]*drawn{}}
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), pods: map[string]*drawnPod{}}
 	if o.Pods <= 0 {
 		o.Pods = 1 + d.IntN(6)
 	}
@@ -33,7 +33,7 @@ func Draw(seed uint64, o Options) Schedule {
 	if o.Duration <= 0 {
 		o.Duration = time.Duration(1+d.IntN(10)) * time.Minute
 		if d.IntN(12) == 0 {
-			o.Duration = time.Duration(1+d.IntN(3)) * time.Hour // so quiet that lists are minutes apart
+			o.Duration = time.Duration(1+d.IntN(3)) * time.Hour // few events, so that the relist period grows to minutes
 		}
 	}
 	var out Schedule
@@ -47,7 +47,7 @@ func Draw(seed uint64, o Options) Schedule {
 	slices.Sort(times)
 	for i := range o.Pods {
 		name := fmt.Sprint("pod-", i)
-		p := &drawn{name: name, uid: types.UID(name)}
+		p := &drawnPod{name: name, uid: types.UID(name)}
 		p.shape = d.shape()
 		d.pods[name] = p
 		d.names = append(d.names, name)
@@ -56,30 +56,30 @@ func Draw(seed uint64, o Options) Schedule {
 	for _, t := range times {
 		s := d.step(t, o)
 		out = append(out, s)
-		if s.Down > 2*time.Second && d.IntN(3) == 0 { // nobody hears of the node
+		if s.Down > 2*time.Second && d.IntN(3) == 0 { // another client may mark pods as failed meanwhile
 			p := d.pods[pick(d, d.names...)]
 			out = append(out, Step{At: t + s.Down/2, Do: Fail, Pod: p.name, UID: p.uid})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withHurry(seed, o, out)))))
+	return withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withLateEvictions(seed, o, out)))))
 }
 
 type draw struct {
 	*rand.Rand
-	pods  map[string]*drawn
+	pods  map[string]*drawnPod
 	names []string
 }
 
-// A drawn is a name for pods in a schedule.
-type drawn struct {
-	name  string
-	uid   types.UID
-	uids  int
-	shape Shape
+// A drawnPod is a pod name in a schedule, with its present UID and shape.
+type drawnPod struct {
+	name     string
+	uid      types.UID
+	uidCount int
+	shape    Shape
 }
 
-func (d *draw) add(p *drawn, at time.Duration) Step {
+func (d *draw) add(p *drawnPod, at time.Duration) Step {
 	return Step{At: at, Do: Add, Pod: p.name, UID: p.uid, Shape: p.shape}
 }
 
@@ -99,21 +99,21 @@ func (d *draw) shape() Shape {
 	}
 	for i := range pick(d, 0, 0, 0, 1, 2, 3) {
 		if d.IntN(2) == 0 {
-			s.Containers = append(s.Containers, Container{Kind: Sidecar, Name: fmt.Sprint("s", i), Does: d.does(false)})
+			s.Containers = append(s.Containers, Container{Kind: Sidecar, Name: fmt.Sprint("s", i), Behavior: d.behavior(false)})
 			continue
 		}
-		c := Container{Kind: Init, Name: fmt.Sprint("i", i), Does: Behaviour{Exits: true, ExitAfter: d.seconds(5)}}
+		c := Container{Kind: Init, Name: fmt.Sprint("i", i), Behavior: Behavior{Exits: true, ExitAfter: d.seconds(5)}}
 		if d.IntN(6) == 0 {
-			c.Does.Code = 1
+			c.Behavior.Code = 1
 		}
 		s.Containers = append(s.Containers, c)
 	}
 	for i := range 1 + d.IntN(3) {
-		c := Container{Kind: Main, Name: fmt.Sprint("c", i), Does: d.does(s.Policy != v1.RestartPolicyAlways || d.IntN(3) == 0)}
+		c := Container{Kind: Main, Name: fmt.Sprint("c", i), Behavior: d.behavior(s.Policy != v1.RestartPolicyAlways || d.IntN(3) == 0)}
 		if d.IntN(8) == 0 {
 			c.Policy = pick(d, v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever)
 			if d.IntN(2) == 0 {
-				c.Rules = []Rule{{c.Does.Code, pick(d, v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers)}}
+				c.Rules = []Rule{{c.Behavior.Code, pick(d, v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers)}}
 			}
 		}
 		s.Containers = append(s.Containers, c)
@@ -121,12 +121,12 @@ func (d *draw) shape() Shape {
 	return s
 }
 
-func (d *draw) does(ends bool) Behaviour {
-	var b Behaviour
+func (d *draw) behavior(ends bool) Behavior {
+	var b Behavior
 	if ends {
 		b.Exits, b.ExitAfter = true, d.seconds(60)
 		if d.IntN(8) == 0 {
-			b.ExitAfter = 10*time.Minute + d.seconds(120) // long enough to be forgiven what was before
+			b.ExitAfter = 10*time.Minute + d.seconds(120) // long enough to reset the back-off
 		}
 		b.Code = pick[int32](d, 0, 0, 1, 3)
 		if d.IntN(10) == 0 {
@@ -161,18 +161,18 @@ func (d *draw) step(at time.Duration, o Options) Step {
 			s.Grace = pick[int64](d, 0, 0, 1, 3, 20)
 		case n == 3:
 			s.Do = Vanish
-		case n < 8: // back again, under the same or another UID
+		case n < 8: // added again, with the same or another UID
 			if d.IntN(2) == 0 {
-				p.uids++
-				p.uid = types.UID(fmt.Sprint(p.name, "-", p.uids))
+				p.uidCount++
+				p.uid = types.UID(fmt.Sprint(p.name, "-", p.uidCount))
 				static := p.shape.Static
 				p.shape = d.shape()
 				p.shape.Static = static
 			}
 			return d.add(p, at)
 		case n == 8:
-			s.Do, s.Container, s.Does = Change, container.Name, container.Does
-			s.Does.Version = 1 + d.IntN(9)
+			s.Do, s.Container, s.Behavior = Change, container.Name, container.Behavior
+			s.Behavior.Version = 1 + d.IntN(9)
 		case n < 11:
 			s.Do, s.Container, s.Code = Exit, container.Name, pick[int32](d, 0, 1, 3)
 		case n == 11:

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// withCollections has images removed in one seed in four, often within seconds after a
-// pod comes: while its containers are started. It draws from a source of its own.
+// withCollections adds Collect steps in one seed in four, most of them within seconds
+// after a pod is added, while its containers start. A separate random source keeps the
+// schedules of other seeds unchanged.
 func withCollections(seed uint64, s Schedule) Schedule {
 	if seed%4 != 3 {
 		return s

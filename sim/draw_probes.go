@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// withProbes gives probes to the containers of one seed in three, and has them fail
-// for a while. What a container declares depends on the pod's UID and its name, so
-// that a pod that comes back under its UID is the same. It draws from a source of
-// its own, so that other seeds stay as they are.
+// withProbes adds probes to the containers of one seed in three, and a fault of probes.
+// The probes of a container depend on its name and the pod's UID, so that a pod that is
+// added again with the same UID has the same probes. A separate random source keeps the
+// schedules of other seeds unchanged.
 func withProbes(seed uint64, o Options, s Schedule) Schedule {
 	if seed%3 != 1 || o.Duration >= time.Hour {
 		return s
@@ -19,29 +19,29 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 		if s[i].Do != Add {
 			continue
 		}
-		if seed%9 == 1 && s[i].uid() == s[first].uid() {
+		if seed%9 == 1 && s[i].podUID() == s[first].podUID() {
 			s[i].Shape = slowRestart(s[i].Shape)
 			continue
 		}
 		s[i].Shape.Containers = slices.Clone(s[i].Shape.Containers)
 		for j := range s[i].Shape.Containers {
 			c := &s[i].Shape.Containers[j]
-			roll := dice(seed, 11, 0, 0, string(s[i].uid()), c.Name)
+			roll := hash(seed, 11, 0, 0, string(s[i].podUID()), c.Name)
 			if c.Kind == Init {
 				continue
 			}
 			in := func(most uint64) time.Duration { return time.Duration(1+roll>>8%most) * time.Second }
 			switch roll % 8 {
 			case 0:
-				c.Does.Probed = true
+				c.Behavior.Probed = true
 			case 1:
-				c.Does.SickAfter = in(90)
+				c.Behavior.SickAfter = in(90)
 			case 2:
-				c.Does.UpAfter = in(20)
+				c.Behavior.UpAfter = in(20)
 			case 3:
-				c.Does.UpAfter, c.Does.Probed, c.Does.ReadyAfter = in(10), true, in(30)
+				c.Behavior.UpAfter, c.Behavior.Probed, c.Behavior.ReadyAfter = in(10), true, in(30)
 			case 4:
-				c.Does.ReadyAfter = in(30)
+				c.Behavior.ReadyAfter = in(30)
 			}
 		}
 	}
@@ -59,13 +59,13 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 	return s.with(fault)
 }
 
-// slowRestart returns a pod of which a container becomes ready while another one is
-// restarted for its liveness probe, which takes 30 seconds. Chance alone meets this once
-// in hundreds of seeds.
+// slowRestart returns a pod with a container that becomes ready while another one is
+// restarted because of its liveness probe, which takes 30 seconds. The other shapes
+// contain this case once in hundreds of seeds.
 func slowRestart(s Shape) Shape {
 	return Shape{Policy: s.Policy, Grace: 30, Static: s.Static, Containers: []Container{
-		{Kind: Main, Name: "c0", Does: Behaviour{Stubborn: true, SickAfter: 8 * time.Second}},
-		{Kind: Main, Name: "c1", Does: Behaviour{ReadyAfter: 15 * time.Second}},
+		{Kind: Main, Name: "c0", Behavior: Behavior{Stubborn: true, SickAfter: 8 * time.Second}},
+		{Kind: Main, Name: "c1", Behavior: Behavior{ReadyAfter: 15 * time.Second}},
 	}}
 }
 
@@ -74,7 +74,7 @@ func (d *draw) at(o Options) time.Duration {
 	return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond)+1)) * time.Millisecond
 }
 
-// with returns s with more steps, in order.
+// with returns s with more steps, in order of time.
 func (s Schedule) with(more ...Step) Schedule {
 	s = append(s, more...)
 	slices.SortStableFunc(s, func(a, b Step) int { return int(a.At - b.At) })

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// withResizes gives requests to the containers of one seed in four, as withProbes
-// gives probes, and has some resized: at any time, or when one of the pod has exited.
+// withResizes adds CPU requests to the containers of one seed in four, as withProbes
+// adds probes, and Resize steps at any time or just after an exit or a kill.
 func withResizes(seed uint64, o Options, s Schedule) Schedule {
 	if seed%4 != 2 {
 		return s
@@ -21,7 +21,7 @@ func withResizes(seed uint64, o Options, s Schedule) Schedule {
 		s[i].Shape.Containers = slices.Clone(s[i].Shape.Containers)
 		for j := range s[i].Shape.Containers {
 			c := &s[i].Shape.Containers[j]
-			if roll := dice(seed, 13, 0, 0, string(s[i].uid()), c.Name); c.Kind == Main && roll%4 > 0 {
+			if roll := hash(seed, 13, 0, 0, string(s[i].podUID()), c.Name); c.Kind == Main && roll%4 > 0 {
 				c.CPU = 100 * (1 + int64(roll>>8%8))
 			}
 			if c.CPU > 0 && d.IntN(2) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// Whatever somebody asks for, there is a schedule of it.
+// Draw returns a schedule for any Options.
 func TestAScheduleIsDrawnForOddOptions(t *testing.T) {
 	for _, o := range []sim.Options{
 		{Duration: 1}, {Duration: 3 * time.Millisecond}, {Duration: -time.Hour}, {Duration: 1<<63 - 1},

@@ -2,14 +2,14 @@ package sim
 
 import "math/rand/v2"
 
-// withVolumes gives volumes to half of the pods of one seed in three, as withProbes
-// gives probes, and has their calls fail for a while.
+// withVolumes adds volumes to half of the pods of one seed in three, as withProbes adds
+// probes, and faults of their calls.
 func withVolumes(seed uint64, o Options, s Schedule) Schedule {
 	if seed%3 != 2 {
 		return s
 	}
 	for i := range s {
-		if roll := dice(seed, 12, 0, 0, string(s[i].uid())); s[i].Do == Add && roll%2 == 0 {
+		if roll := hash(seed, 12, 0, 0, string(s[i].podUID())); s[i].Do == Add && roll%2 == 0 {
 			s[i].Shape.Volumes = 1 + int64(roll>>8%3)
 		}
 	}

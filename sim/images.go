@@ -15,15 +15,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func (s Schedule) collects() bool {
+func (s Schedule) hasCollections() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Do == Collect })
 }
 
 // newImages returns the imagegc.Manager of an agent; nil if no step removes images.
-// It does not get the desired pods, so that only the hold keeps the images of a pod
+// It does not get the desired pods, so that only the pin protects the images of a pod
 // that is being started.
 func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*imagegc.Manager, error) {
-	if !r.cfg.Schedule.collects() {
+	if !r.cfg.Schedule.hasCollections() {
 		return nil, nil
 	}
 	store, ok := runtime.As[runtime.ImageStore](rt)
@@ -47,12 +47,12 @@ func (n *Node) collectImages(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-n.cfg.collect:
-			_, _ = n.cfg.images.DeleteUnused(ctx) // a fault; the next collection succeeds
+			_, _ = n.cfg.images.DeleteUnused(ctx) // an error is a fault; the next collection succeeds
 		}
 	}
 }
 
-// An imageStore is the images of a node through its agent.
+// An imageStore passes the calls of an agent's imagegc.Manager through Agent.Call.
 type imageStore struct {
 	next  runtime.ImageStore
 	agent *Agent
@@ -78,23 +78,25 @@ func (s imageStore) ImageUses(ctx context.Context) (out []runtime.ImageUse, err 
 
 // RemoveImage implements runtime.ImageStore.
 func (s imageStore) RemoveImage(ctx context.Context, image runtime.Image) error {
-	return s.agent.Call(ctx, Call{Method: "RemoveImage", Of: image.ID}, func() error {
+	return s.agent.Call(ctx, Call{Method: "RemoveImage", ID: image.ID}, func() error {
 		for _, name := range image.Tags {
-			s.agent.run.note(Entry{Agent: s.agent.agent, Kind: ImageRemoved, Image: name})
+			if !s.agent.run.note(Entry{Agent: s.agent.agent, Kind: ImageRemoved, Image: name}) {
+				return context.Canceled
+			}
 		}
 		return s.next.RemoveImage(ctx, image)
 	})
 }
 
-// memoryImages are the images of a node whose machine has none: those of pods that
-// have been synced.
+// memoryImages is the image store of a node whose machine does not manage images: it
+// has the images of the pods that were synced.
 type memoryImages struct{ run *run }
 
 // Images implements runtime.ImageStore.
 func (m memoryImages) Images(context.Context) (out []runtime.Image, err error) {
 	m.run.mu.Lock()
 	defer m.run.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(m.run.present)) {
+	for _, name := range slices.Sorted(maps.Keys(m.run.presentImages)) {
 		out = append(out, runtime.Image{ID: name, Tags: []string{name}, Size: 1})
 	}
 	return out, nil
@@ -105,7 +107,7 @@ func (m memoryImages) ImageUses(context.Context) (out []runtime.ImageUse, err er
 	m.run.mu.Lock()
 	defer m.run.mu.Unlock()
 	for _, p := range m.run.truth.pods {
-		for _, c := range p.instance {
+		for _, c := range p.instances {
 			out = append(out, runtime.ImageUse{Name: c.Image, Pod: p.name, Container: c.Name})
 		}
 	}
@@ -116,31 +118,31 @@ func (m memoryImages) ImageUses(context.Context) (out []runtime.ImageUse, err er
 func (m memoryImages) RemoveImage(_ context.Context, image runtime.Image) error {
 	m.run.mu.Lock()
 	defer m.run.mu.Unlock()
-	delete(m.run.present, image.ID)
+	delete(m.run.presentImages, image.ID)
 	return nil
 }
 
-// pulled makes the images of a pod present when its SyncPod begins.
-func (r *run) pulled(kind EntryKind, pod *v1.Pod) {
-	if kind != SyncBegan {
+// addImages adds the images of a pod to memoryImages when its SyncPod begins.
+func (r *run) addImages(kind EntryKind, pod *v1.Pod) {
+	if kind != SyncPodCalled {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, image := range imagegc.PodImages(pod) {
-		r.present[image] = true
+		r.presentImages[image] = true
 	}
 }
 
-// An observedRuntime reports each SyncPod that has returned.
+// An observedRuntime calls onSynced after each SyncPod.
 type observedRuntime struct {
 	runtime.Runtime
-	synced func(uid types.UID)
+	onSynced func(uid types.UID)
 }
 
 func (r observedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
 
 func (r observedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-	defer r.synced(req.Pod.UID)
+	defer r.onSynced(req.Pod.UID)
 	return r.Runtime.SyncPod(ctx, req)
 }

@@ -8,59 +8,60 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Machine is what runs the containers of a simulated node: a runtime, and
-// what happens to containers without an agent. It outlives agents. Its methods
-// are called by one goroutine at a time, but for Died.
+// A Machine runs the containers of a simulated node. It consists of a runtime, which
+// agents use, and of methods that change containers without an agent. It outlives
+// agents. Its methods are not called concurrently, except AgentKilled.
 //
-// One whose runtime keeps a record of its own, which goes on when an operator
-// removes all of a pod, has a method Remembers() bool that says so: the laws ask
-// more of it.
+// A Machine may implement KeepsRecords() bool. If that returns true, the restart counts
+// and results of containers survive the removal of a pod's containers by an operator,
+// and the invariants are checked after such a removal too.
 //
-// [Memory] makes one of runtimetest.Runtime, and package simcri one of the engine
-// of runtime/cri over a CRI runtime in memory.
+// [Memory] makes a Machine from runtimetest.Runtime, and package simcri one from the
+// engine of runtime/cri over a CRI runtime in memory.
 type Machine interface {
-	// Connect returns the runtime as a new agent has it: each of its calls that
-	// has an effect, or sees one, goes through a.Call. It is used for health,
-	// hints and garbage as well if it has the powers.
+	// Connect returns the runtime of a new agent. Each of its calls that has an effect
+	// or returns state must go through a.Call. Its optional interfaces are used for
+	// health checks, events and garbage collection.
 	Connect(a *Agent) (runtime.Runtime, error)
 
-	// Died says that the agent was killed, at the instant at which it was.
-	Died(a *Agent)
+	// AgentKilled is called at the instant at which the agent is killed.
+	AgentKilled(a *Agent)
 
-	// What happens to the newest running instance of a container, or to all of a
-	// pod. There may be none; then nothing happens.
+	// Exit makes the newest running instance of a container exit, Hang makes it ignore
+	// TERM, Crash stops the sandbox and all containers of a pod, and Remove removes
+	// them. If there is no such container or pod, they do nothing.
 	Exit(uid types.UID, container string, code int32, oom bool)
 	Hang(uid types.UID, container string)
 	Crash(uid types.UID)
 	Remove(ctx context.Context, uid types.UID)
 }
 
-// A Setup is what a Machine is made with.
+// A Setup is the argument of Config.Machine.
 type Setup struct {
 	Seed uint64
 
-	// Images says what containers do, by the image: of all that there will be.
-	Images map[string]Behaviour
+	// Images is the behavior of containers by image; it has all images of the run.
+	Images map[string]Behavior
 
-	// Observe has to be told every change of a container or sandbox, in order
-	// and at its instant: the truth that laws are held against. It does not
-	// block, and may be called with a lock held.
+	// Observe must be called with every change of a container or sandbox, in order and
+	// at its instant: invariants are checked against these changes. It does not block,
+	// and may be called with a lock held.
 	Observe func(Fact)
 }
 
-// A Fact is one change of one thing that a Machine holds. What it points to is
-// its own.
+// A Fact is one change of a container or sandbox of a Machine. The pointers must not be
+// shared: the receiver keeps them.
 type Fact struct {
-	Pod string // its name, if that is known
+	Pod string // its name; empty: not available
 	UID types.UID
 
-	// Container or Sandbox is how it is now, or was last if Removed: it is gone.
+	// Container or Sandbox is the state after the change; if Removed, the last state.
 	Container *runtime.ContainerStatus
 	Sandbox   *runtime.SandboxStatus
 	Removed   bool
 }
 
-// entry returns what the fact is in a trace.
+// entry returns the trace entry of the fact.
 func (c Fact) entry() Entry {
 	e := Entry{Pod: c.Pod, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox}
 	switch {

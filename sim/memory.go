@@ -11,26 +11,27 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A memory is the machine that is a runtimetest.Runtime: an agent's calls are
-// those of the contract, each of which is one call of the outside.
+// A memory is a Machine over a runtimetest.Runtime. Each call of runtime.Runtime is one
+// call to the outside.
 type memory struct {
 	rt *runtimetest.Runtime
 
 	listing sync.Mutex    // held during a list, which does not block
-	age     time.Duration // of its answer
+	age     time.Duration // of the list
 
 	mu  sync.Mutex
-	cpu map[string]int64 // that containers have, by ID
+	cpu map[string]int64 // CPU of containers in thousandths, by container ID
 }
 
-// Memory makes the Machine that a Config without one has: a runtimetest.Runtime
-// with the back-off of the kubelet.
+// Memory makes the default Machine: a runtimetest.Runtime with the initial back-off of
+// the kubelet, 10 seconds.
 func Memory(s Setup) (Machine, error) {
 	return MemoryOf(&runtimetest.Runtime{Backoff: 10 * time.Second})(s)
 }
 
-// MemoryOf returns what makes the Machine that is rt, for one run: with a
-// back-off of one's own, say. Its Observe, Inject and Behave are used by it.
+// MemoryOf returns a value for Config.Machine that uses rt, for one run: for example a
+// runtime with another back-off. The Machine sets rt's Observe, and calls its Inject
+// and Behave.
 func MemoryOf(rt *runtimetest.Runtime) func(Setup) (Machine, error) {
 	return func(s Setup) (Machine, error) { return memoryOf(rt, s) }
 }
@@ -43,7 +44,7 @@ func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
 	for image, b := range s.Images {
 		v := runtimetest.Behaviour{
 			Stubborn: b.Stubborn, StopDelay: b.StopDelay,
-			StartDelay: b.StartDelay + moment(dice(s.Seed, 5, 0, 0, image)), // no two start at one instant
+			StartDelay: b.StartDelay + latency(hash(s.Seed, 5, 0, 0, image)), // so that no two containers start at one instant
 		}
 		if b.Exits {
 			v.Exit, v.Crashes = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}, b.Times
@@ -55,7 +56,7 @@ func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
 	}
 	m.rt.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
 		if c.Method == "Pods" {
-			f.Stale = m.age // its caller holds listing
+			f.Stale = m.age // the caller of Pods holds listing
 		}
 		return f
 	})
@@ -64,9 +65,9 @@ func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
 
 func (m *memory) Connect(a *Agent) (runtime.Runtime, error) { return memoryClient{m, m.rt, a}, nil }
 
-func (m *memory) Died(*Agent) {}
+func (m *memory) AgentKilled(*Agent) {}
 
-// An error of these says that nothing of the name runs: nothing happens.
+// Exit and Hang ignore the error for a container that does not run.
 func (m *memory) Exit(uid types.UID, container string, code int32, _ bool) {
 	_ = m.rt.Exit(uid, container, code)
 }
@@ -74,7 +75,7 @@ func (m *memory) Hang(uid types.UID, container string)    { _ = m.rt.Hang(uid, c
 func (m *memory) Crash(uid types.UID)                     { m.rt.Crash(uid) }
 func (m *memory) Remove(_ context.Context, uid types.UID) { m.rt.Remove(uid) }
 
-// A memoryClient is a memory through its agent.
+// A memoryClient is the runtime of one agent.
 type memoryClient struct {
 	memory *memory
 	rt     *runtimetest.Runtime
@@ -108,9 +109,9 @@ func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtim
 }
 
 func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out runtime.SyncResult, err error) {
-	var failed error // of actions: an answer
+	var failed error // the result of SyncPod, unlike the error of a fault
 	err = c.agent.Call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
-		c.agent.Began(SyncBegan, req.Pod.UID, req.Pod, nil)
+		c.agent.RecordCall(SyncPodCalled, req.Pod.UID, req.Pod, nil)
 		out, failed = c.rt.SyncPod(ctx, req)
 		if c.resize(ctx, req.Pod) {
 			out.Actions = append(out.Actions, runtime.Action{Kind: runtime.ResizePodInPlace, Target: req.Pod.Name})
@@ -125,7 +126,7 @@ func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out
 
 func (c memoryClient) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	return c.agent.Call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
-		c.agent.Began(KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
+		c.agent.RecordCall(KillPodCalled, req.UID, req.Pod, req.GracePeriodSeconds)
 		return c.rt.KillPod(ctx, req)
 	})
 }
@@ -142,7 +143,7 @@ func (c memoryClient) CollectGarbage(ctx context.Context, policy runtime.GCPolic
 	return c.agent.Call(ctx, Call{Method: "CollectGarbage"}, func() error { return c.rt.CollectGarbage(ctx, policy) })
 }
 
-// Watch passes hints on, each after its moment.
+// Watch implements runtime.Watcher.
 func (c memoryClient) Watch(ctx context.Context, changed func(uid types.UID)) error {
-	return c.agent.Hints(ctx, c.rt.Watch, changed)
+	return c.agent.WatchEvents(ctx, c.rt.Watch, changed)
 }

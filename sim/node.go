@@ -28,74 +28,74 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A NodeConfig says what a Node is made of. The zero value is a node in memory.
+// NodeConfig configures a Node. The zero value is a node in memory.
 type NodeConfig struct {
-	// Runtime runs the pods. Nil: a runtimetest.Runtime without back-off, in
-	// which every container runs until it is stopped. Health and garbage are its
-	// own if it is a runtime.Checker and a runtime.GarbageCollector.
+	// Runtime runs the pods. If nil, a runtimetest.Runtime without back-off is used, in
+	// which every container runs until it is stopped. Its runtime.Checker and
+	// runtime.GarbageCollector are used if it implements them.
 	Runtime runtime.Runtime
 
-	// Sources of pods, by name. Nil: the pods are those of Set, Add and Delete,
-	// which do nothing else then.
+	// Sources of pods, by name. If nil, the pods are those of Set, Add and Delete;
+	// otherwise these methods have no effect on the agent.
 	Sources map[string]podsource.PodSource
 
-	// Sink takes statuses beside Status and Wait. Nil: nobody else does.
+	// Sink receives statuses before Status and Wait return them. If nil, only these do.
 	Sink status.StatusSink
 
-	// ReadyAfter returns how long after its start the probes that a container
-	// declares pass. Nil: what the Runtime's method of that name says, as that
-	// of runtimetest.Runtime does, and if it has none, at once.
+	// ReadyAfter returns the time after its start at which the declared probes of a
+	// container succeed. If nil, the Runtime's method of that name is used, as
+	// runtimetest.Runtime has one; without it, they succeed at once.
 	ReadyAfter func(c runtime.ContainerStatus) time.Duration
 
-	// Admit says which pods may run. Nil: all of them.
+	// Admit admits pods. If nil, all pods are admitted.
 	Admit podworker.Admitter
 
-	// Jitter, Hooks and Record are those of podworker; nil values are its own.
+	// Jitter, Hooks and Record are those of podworker; nil values mean its defaults.
 	Jitter func(d time.Duration) time.Duration
 	Hooks  podworker.Hooks
 	Record func(runtime.Event)
 
 	// Seed makes the node repeatable in a bubble; see "Guarantees and limits" in the
-	// package documentation. Steps between its parts, and calls of the Runtime and
+	// package documentation. Steps between its components, and calls of the Runtime and
 	// of the Sink, take up to 125 µs each, and Jitter, if nil, is drawn from Seed. If
 	// nil, steps take no time, and their order at one instant is not defined.
 	Seed *uint64
 
-	// Logger; nil discards.
+	// Logger receives the logs. If nil, they are discarded.
 	Logger *slog.Logger
 
-	// probes are run by a prober.Manager with these numbers for its spread. The zero
-	// value leaves the prober out, and ReadyAfter counts.
+	// probes are run by a prober.Manager whose random numbers are those of spread. If
+	// zero, there is no prober and ReadyAfter is used.
 	probes prober.Handlers
 	spread func() float64
 
-	// volumes, images and allocated are run with the node; nil: there are none. The
-	// images that are not in use are removed when collect is signaled.
+	// volumes, images and allocated are run with the node; nil: none. Unused images are
+	// removed when collect receives a value.
 	volumes   *volume.Manager
 	images    *imagegc.Manager
 	collect   <-chan struct{}
 	allocated *allocation.Manager
-	inbox     *podworker.Inbox // nil: one of its own
+	inbox     *podworker.Inbox // nil: a new one
 
-	pace    pace // of a simulation; nil: nothing takes time
-	later   later
-	noticed func(pleg.Event)
-	synced  func(uid types.UID) // SyncPod of the pod has returned; nil: not observed
-	follow  func(pleg.Event)    // on a goroutine of its own, as slow as it likes; nil: nobody does
+	pace       pace // of a simulation; nil: nothing takes time
+	later      later
+	onEvent    func(pleg.Event)
+	onSynced   func(uid types.UID) // SyncPod of the pod has returned; nil: not observed
+	onFollowed func(pleg.Event)    // on a goroutine of its own, which it may block; nil: there is no follower
 }
 
 // A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
 // may be called from any goroutine.
 type Node struct {
-	cfg    NodeConfig
-	ran    runonce.Guard
-	pods   *store
-	told   *status.MemorySink
-	agent  *agent.Agent
-	seeded *seeded // nil: without a seed
+	cfg      NodeConfig
+	ran      runonce.Guard
+	pods     *store
+	statuses *status.MemorySink
+	agent    *agent.Agent
+	seeded   *seeded // nil: without a seed
 
-	mu    sync.Mutex
-	ready map[string]*time.Timer // by container ID: when its probes pass
+	mu          sync.Mutex
+	readyTimers map[string]*time.Timer // by container ID: when its probes pass
 }
 
 // NewNode makes a node for cfg. It starts nothing.
@@ -106,7 +106,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	var seeds *seeded
 	if cfg.Seed != nil {
 		seeds = newSeeded(*cfg.Seed)
-		cfg.pace, cfg.later, cfg.noticed = seeds.pace, seeds.later, func(pleg.Event) {}
+		cfg.pace, cfg.later, cfg.onEvent = seeds.pace, seeds.later, func(pleg.Event) {}
 		if cfg.Jitter == nil {
 			cfg.Jitter = seeds.jitter
 		}
@@ -114,7 +114,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.pace == nil {
 		cfg.pace = func(string, types.UID) {}
 		cfg.later = func(_ string, _ types.UID, do func()) { do() }
-		cfg.noticed = func(pleg.Event) {}
+		cfg.onEvent = func(pleg.Event) {}
 	}
 	if cfg.ReadyAfter == nil {
 		if r, ok := runtime.As[interface {
@@ -125,11 +125,11 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 			cfg.ReadyAfter = func(runtime.ContainerStatus) time.Duration { return 0 }
 		}
 	}
-	n := &Node{cfg: cfg, pods: newStore(), told: new(status.MemorySink), ready: map[string]*time.Timer{}, seeded: seeds}
+	n := &Node{cfg: cfg, pods: newStore(), statuses: new(status.MemorySink), readyTimers: map[string]*time.Timer{}, seeded: seeds}
 	if cfg.Sources == nil {
 		source := storeSource{store: n.pods}
-		if seeds != nil { // pods that are added at one instant come together
-			source.look = func(_ context.Context, list func()) error {
+		if seeds != nil { // pods that are added at one instant are in the same list
+			source.list = func(_ context.Context, list func()) error {
 				seeds.pace("List", "")
 				list()
 				return nil
@@ -137,9 +137,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		}
 		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: source}
 	}
-	sinks := []status.StatusSink{n.told, n.pods}
+	sinks := []status.StatusSink{n.statuses, n.pods}
 	if cfg.Sink != nil {
-		sinks = []status.StatusSink{cfg.Sink, n.told, n.pods}
+		sinks = []status.StatusSink{cfg.Sink, n.statuses, n.pods}
 	}
 	sink := status.Tee(sinks...)
 	if seeds != nil {
@@ -152,7 +152,8 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	return n, nil
 }
 
-// newAgent returns the agent of n, with the connections between its parts paced.
+// newAgent returns the agent of n, with a latency on each connection between its
+// components.
 func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
 	c := agent.Config{
 		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
@@ -163,14 +164,14 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 				}
 				handle := c.Handle
 				c.Handle = func(e pleg.Event) {
-					cfg.noticed(e)
+					cfg.onEvent(e)
 					cfg.later("Handle", e.UID, func() { handle(e) })
 				}
 			},
 			Prober: func(c *prober.Config) { c.Schedule.Rand = cfg.spread },
 			Status: func(c *status.Config) {
 				if cfg.probes.Exec == nil {
-					c.Facts.Probes = n.probed
+					c.Facts.Probes = n.probeResults
 				}
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {
@@ -184,8 +185,8 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 				if c.Probes != nil {
 					c.Probes = pacedProbes{c.Probes, cfg.pace}
 				}
-				if cfg.synced != nil {
-					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
+				if cfg.onSynced != nil {
+					c.Runtime = observedRuntime{c.Runtime, cfg.onSynced}
 				}
 			},
 			Workers: func(c *podworker.Config) {
@@ -211,8 +212,8 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 	return agent.New(c)
 }
 
-// Run runs the agent until ctx is done, or a part of it fails. Containers keep
-// running afterwards. A second call returns an error.
+// Run runs the agent until ctx is done, then returns nil, or until a component fails.
+// Containers keep running afterwards. A second call returns an error.
 func (n *Node) Run(ctx context.Context) error {
 	if err := n.ran.Enter("sim: Node"); err != nil {
 		return err
@@ -233,28 +234,28 @@ func (n *Node) Run(ctx context.Context) error {
 		group.Go(func() error { return n.cfg.images.Run(ctx) })
 		group.Go(func() error { return n.collectImages(ctx) })
 	}
-	if n.cfg.follow != nil {
-		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
+	if n.cfg.onFollowed != nil {
+		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.onFollowed) })
 	}
 	return group.Wait()
 }
 
-// Set replaces the desired pods, with the defaults of the API server. Pods that
+// Set replaces the desired pods, applying the defaults of the API server. Pods that
 // are not among them are removed at once, as by a forced deletion. Of a pod that
-// exists, labels, annotations and the spec are taken. The error is that of
+// exists, labels, annotations and the spec are updated. The error is that of
 // [Node.Add].
 func (n *Node) Set(pods ...*v1.Pod) error {
 	for _, old := range n.pods.list(false) {
 		if !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == old.UID }) {
-			n.pods.drop(old.UID)
+			n.pods.remove(old.UID)
 		}
 	}
 	return n.Add(pods...)
 }
 
 // Add is Set without removing others. A pod whose namespace and name belong to a
-// pod with another UID is left out, as an API server rejects it; the error names
-// each of them.
+// pod with another UID is not added, as an API server rejects it; the error names each
+// such pod.
 func (n *Node) Add(pods ...*v1.Pod) error {
 	var errs []error
 	for _, pod := range pods {
@@ -262,7 +263,7 @@ func (n *Node) Add(pods ...*v1.Pod) error {
 		if n.pods.create(pod) {
 			continue
 		}
-		changed := n.pods.change(pod.UID, func(p *v1.Pod) bool {
+		changed := n.pods.update(pod.UID, func(p *v1.Pod) bool {
 			p.Labels, p.Annotations, p.Spec = pod.Labels, pod.Annotations, pod.Spec
 			return true
 		})
@@ -273,12 +274,12 @@ func (n *Node) Add(pods ...*v1.Pod) error {
 	return errors.Join(errs...)
 }
 
-// Delete asks for the end of a pod, as kubectl delete does. It is wanted no
-// longer when nothing of it is left. Nil seconds: its own grace period.
+// Delete requests the deletion of a pod, as kubectl delete does. The pod is removed
+// once the agent has cleaned it up. Nil graceSeconds means the pod's own grace period.
 func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, graceSeconds) }
 
-// Evict ends a pod for a reason of the node's own. The channel is closed when
-// nothing of it runs any more.
+// Evict kills a pod, as an eviction manager does. The channel is closed when none of the
+// pod's containers runs.
 func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
 	outcome := n.agent.Workers().Kill(uid, opts)
 	if n.seeded == nil {
@@ -294,8 +295,8 @@ func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker
 	return later
 }
 
-// Pods returns the pods that are wanted of Set, Add and Delete, with the status
-// that was told last, by name.
+// Pods returns copies of the pods of Set and Add that have not been removed, with their
+// last reported status, sorted by name.
 func (n *Node) Pods() []*v1.Pod {
 	pods := n.pods.list(false)
 	for i, pod := range pods {
@@ -304,24 +305,23 @@ func (n *Node) Pods() []*v1.Pod {
 	return pods
 }
 
-// Status returns what was last told of the pod, and whether anything was.
-func (n *Node) Status(uid types.UID) (v1.PodStatus, bool) { return n.told.Status(uid) }
+// Status returns the last reported status of the pod, and whether there is one.
+func (n *Node) Status(uid types.UID) (v1.PodStatus, bool) { return n.statuses.Status(uid) }
 
-// Wait returns the first status, from the present one on, of which want says
-// true, or an error if ctx ends before.
-func (n *Node) Wait(ctx context.Context, uid types.UID, want func(v1.PodStatus) bool) (v1.PodStatus, error) {
-	s, err := n.told.Wait(ctx, uid, want)
+// Wait blocks until the status of the pod satisfies condition, which is called with the
+// current status and each later one, and returns it. It returns an error if ctx is done.
+func (n *Node) Wait(ctx context.Context, uid types.UID, condition func(v1.PodStatus) bool) (v1.PodStatus, error) {
+	s, err := n.statuses.Wait(ctx, uid, condition)
 	if n.seeded != nil {
 		n.seeded.pace("Wait", uid) // the caller's next call is at another instant
 	}
 	return s, err
 }
 
-// States tells how the life of each pod stands, and what comes next: to explain
-// what the node does.
+// States returns the state of each pod worker, with its next action.
 func (n *Node) States() []podworker.PodState { return n.agent.Workers().States() }
 
-// Healthy returns what is wrong with the runtime, as far as the node noticed.
+// Healthy returns the failed health checks of the agent, joined; nil if it is healthy.
 func (n *Node) Healthy() error {
 	err := n.agent.PLEG().Healthy()
 	if health := n.agent.Health(); health != nil {

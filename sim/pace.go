@@ -13,21 +13,21 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A pace lets the parts of a node take a moment where one hands something to
-// another. In a bubble all that happens between two calls of the outside happens
-// at one virtual instant, and in which order is the scheduler's choice; with
-// moments that are drawn from the seed, it is the seed's.
+// A pace blocks for the latency of a step between two components. In a bubble,
+// everything between two calls to the outside happens at one virtual instant, in an
+// order that the Go scheduler chooses; with latencies derived from the seed, the seed
+// determines the order.
 type pace func(what string, uid types.UID)
 
-// A later is a pace for those who must not wait: do is done after the moment.
+// A later is a pace that does not block: it calls do after the latency.
 type later func(what string, uid types.UID, do func())
 
-// followerPause is how long a follower of pleg thinks about an event: up to 3 s.
+// followerPause returns the time that a follower of pleg takes for an event: up to 3 s.
 func followerPause(seed uint64, e pleg.Event) time.Duration {
-	return time.Duration(dice(seed, 6, 0, 0, string(e.Type), e.ContainerID, string(e.UID)) % uint64(3*time.Second))
+	return time.Duration(hash(seed, 6, 0, 0, string(e.Type), e.ContainerID, string(e.UID)) % uint64(3*time.Second))
 }
 
-// The wrappers below take their moment before each call that may wait.
+// The wrappers below call pace before each call that may block.
 
 type pacedReporter struct {
 	podworker.Reporter
@@ -49,8 +49,8 @@ func (r pacedReporter) Forget(pod *v1.Pod) {
 	r.Reporter.Forget(pod)
 }
 
-// Reconcile is the optional method of a podworker.Reporter. It takes no moment: the Loop calls it
-// with a lock held.
+// Reconcile is an optional method of a podworker.Reporter. It has no latency because the Loop calls
+// it with a lock held.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	if next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) }); ok {
 		next.Reconcile(pod)
@@ -67,8 +67,8 @@ func (a pacedAllocation) Allocate(ctx context.Context, pod *v1.Pod, observed *ru
 	return a.Allocation.Allocate(ctx, pod, observed)
 }
 
-// pacedProbes takes its moment after Add: what the prober has reported of the new probes
-// by then, it has reported before SyncPod is called.
+// pacedProbes calls pace after Add: results of the new probes that the prober has
+// reported by then are reported before SyncPod is called.
 type pacedProbes struct {
 	podworker.Probes
 	pace pace

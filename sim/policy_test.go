@@ -12,10 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// What would a node be like whose back-off begins with a second instead of ten?
-// A policy of one's own is simulated by a Machine of one's own, against the same
-// schedule, and what comes of it is counted in the trace. Laws that the policy is
-// meant to break are known by their names.
+// The effect of an initial back-off of one second instead of ten: a custom Machine
+// simulates the other policy with the same schedule, and the trace shows its effect.
+// Invariants that the policy is meant to violate are recognized by their names.
 func TestAnotherBackOffIsSimulated(t *testing.T) {
 	schedule, err := sim.Parse(`
 		0s  add web main:app=exit-1-2s_times-6
@@ -25,13 +24,13 @@ func TestAnotherBackOffIsSimulated(t *testing.T) {
 	`)
 	require.NoError(t, err)
 
-	restarts, broken, ready := map[string]int{}, map[string][]string{}, map[string]time.Duration{}
+	restarts, violated, ready := map[string]int{}, map[string][]string{}, map[string]time.Duration{}
 	for name, backoff := range map[string]time.Duration{"kubelet": 10 * time.Second, "hasty": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			report, err := sim.Run(t.Context(), sim.Config{
 				Schedule: schedule,
 				Machine:  sim.MemoryOf(&runtimetest.Runtime{Backoff: backoff}),
-				Each: func(e sim.Entry) { // a law of one's own: it would look here
+				OnEntry: func(e sim.Entry) { // a custom invariant could be checked here
 					if e.Kind == sim.Started {
 						restarts[name]++
 						ready[name] = e.At
@@ -40,12 +39,12 @@ func TestAnotherBackOffIsSimulated(t *testing.T) {
 			})
 			require.NoError(t, err)
 			for _, v := range report.Violations {
-				broken[name] = append(broken[name], v.Law)
+				violated[name] = append(violated[name], v.Invariant)
 			}
 		})
 	}
-	t.Logf("starts %v, the last one at %v; laws broken: %v", restarts, ready, broken)
-	assert.Empty(t, broken["kubelet"])
-	assert.Contains(t, broken["hasty"], "back-off", "which is the point")
-	assert.Less(t, ready["hasty"], ready["kubelet"], "it is up sooner")
+	t.Logf("starts %v, the last one at %v; violated: %v", restarts, ready, violated)
+	assert.Empty(t, violated["kubelet"])
+	assert.Contains(t, violated["hasty"], "back-off", "the policy is meant to violate it")
+	assert.Less(t, ready["hasty"], ready["kubelet"], "it is running earlier")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// declareProbes gives c the probes that b has results for.
-func (b Behaviour) declareProbes(c *v1.Container) {
+// declareProbes sets the probes of c whose results b defines.
+func (b Behavior) declareProbes(c *v1.Container) {
 	probe := func(period, failures int32) *v1.Probe {
 		return &v1.Probe{
 			ProbeHandler:  v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"probe"}}},
@@ -32,7 +32,7 @@ func (b Behaviour) declareProbes(c *v1.Container) {
 
 // passes reports whether a probe of a container with this behavior succeeds at a
 // time after its start.
-func (b Behaviour) passes(kind prober.ProbeKind, age time.Duration) bool {
+func (b Behavior) passes(kind prober.ProbeKind, age time.Duration) bool {
 	switch kind {
 	case prober.Startup:
 		return age >= b.UpAfter
@@ -43,7 +43,7 @@ func (b Behaviour) passes(kind prober.ProbeKind, age time.Duration) bool {
 	}
 }
 
-// A ProbeRun is one run of a probe, with the result that the prober received.
+// A ProbeRun is one attempt of a probe, with the result that the prober received.
 type ProbeRun struct {
 	Container   string
 	ContainerID string
@@ -51,7 +51,7 @@ type ProbeRun struct {
 	Success     bool
 }
 
-// String returns the run in a few words.
+// String returns the attempt as "kind ID result".
 func (p *ProbeRun) String() string {
 	result := "failure"
 	if p.Success {
@@ -60,7 +60,7 @@ func (p *ProbeRun) String() string {
 	return fmt.Sprintf("%s %s %s", p.Kind, p.ContainerID, result)
 }
 
-// A probeHandler runs the probes of one agent: each run is a call of the outside.
+// A probeHandler runs the probes of one agent: each attempt is a call to the outside.
 type probeHandler struct{ agent *Agent }
 
 // Probe implements prober.Handler.
@@ -69,7 +69,7 @@ func (h probeHandler) Probe(ctx context.Context, t prober.Target) (prober.Outcom
 	defer cancel()
 	outcome := prober.Outcome{Result: runtime.ProbeFailure, Output: "simulated"}
 	done := false
-	what := Call{Method: probeCall, UID: t.Pod.UID, Of: t.ContainerID + "/" + t.Kind.String()}
+	what := Call{Method: probeCall, UID: t.Pod.UID, ID: t.ContainerID + "/" + t.Kind.String()}
 	err := h.agent.call(within, what, func(kind FaultKind, _ time.Duration) error {
 		done = true
 		if h.agent.run.probe(h.agent, t, kind != Sick) {
@@ -81,51 +81,47 @@ func (h probeHandler) Probe(ctx context.Context, t prober.Target) (prober.Outcom
 	case err == nil || ctx.Err() != nil:
 		return outcome, err
 	case within.Err() == nil:
-		return prober.Outcome{}, err // it could not be run
+		return prober.Outcome{}, err // the probe could not be run
 	case !done:
 		h.agent.run.probe(h.agent, t, false)
 	}
 	return outcome, nil
 }
 
-// probe returns the result of a run of a probe, and adds it to the trace. If well
-// is false it fails.
+// probe returns the result of an attempt of a probe, and adds it to the trace. If well
+// is false, it fails. It returns false for a killed agent.
 func (r *run) probe(a *Agent, t prober.Target, well bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a.dead {
-		return false
-	}
-	c := r.truth.pod(t.Pod.UID).instance[t.ContainerID]
+	c := r.truth.pod(t.Pod.UID).instances[t.ContainerID]
 	well = well && c != nil && c.State == runtime.ContainerRunning && r.images[c.Image].passes(t.Kind, time.Since(c.StartedAt))
-	r.noteLocked(Entry{Kind: Probed, Agent: a.agent, Pod: t.Pod.Name, UID: t.Pod.UID, Object: t.Pod, Probe: &ProbeRun{
+	return r.noteLocked(Entry{Kind: Probed, Agent: a.agent, Pod: t.Pod.Name, UID: t.Pod.UID, Object: t.Pod, Probe: &ProbeRun{
 		Container: t.Container.Name, ContainerID: t.ContainerID, Kind: t.Kind, Success: well,
-	}})
-	return well
+	}}) && well
 }
 
-// A probeKey names one probe of one instance of a container.
+// A probeKey identifies one probe of one instance of a container.
 type probeKey struct {
 	id   string
 	kind prober.ProbeKind
 }
 
-// A probeTruth is the result that the runs of a probe amount to.
+// A probeTruth is the result of a probe after its attempts so far.
 type probeTruth struct {
-	agent    int // that made the last runs
-	failures int // in a row, of that agent
-	known    bool
-	success  bool      // the result, if known
-	since    time.Time // when it became so
+	agent     int // of the last attempt
+	failures  int // consecutive failures of that agent's attempts
+	hasResult bool
+	success   bool      // the result; only if hasResult
+	since     time.Time // time of the last change of the result
 }
 
-// probed adds a run to the results of a probe.
-func (p *podTruth) probed(t *truth, e *Entry) {
+// addProbeRun updates the result of a probe with an attempt.
+func (p *podTruth) addProbeRun(t *truth, e *Entry) {
 	k := probeKey{e.Probe.ContainerID, e.Probe.Kind}
-	s := p.probe[k]
+	s := p.probes[k]
 	if s == nil {
 		s = new(probeTruth)
-		p.probe[k] = s
+		p.probes[k] = s
 	}
 	if s.agent != e.Agent {
 		s.agent, s.failures = e.Agent, 0
@@ -137,17 +133,17 @@ func (p *podTruth) probed(t *truth, e *Entry) {
 	} else if c, _ := p.container(e.Probe.Container); c == nil || s.failures < int(k.kind.Probe(c).FailureThreshold) {
 		return
 	}
-	if !s.known || s.success != success {
-		s.known, s.success, s.since = true, success, t.now
+	if !s.hasResult || s.success != success {
+		s.hasResult, s.success, s.since = true, success, t.now
 	}
 	if !success && k.kind != prober.Readiness {
-		p.condemned[k.id] = e.Agent
+		p.unhealthy[k.id] = e.Agent
 	}
 }
 
-// passed reports whether the result of the probe of an instance is success, or its
-// container has no such probe.
-func (p *podTruth) passed(spec *v1.Container, id string, kind prober.ProbeKind) bool {
-	s := p.probe[probeKey{id, kind}]
-	return kind.Probe(spec) == nil || s != nil && s.known && s.success
+// probeSucceeds reports whether the result of the probe of an instance is success, or
+// its container has no such probe.
+func (p *podTruth) probeSucceeds(spec *v1.Container, id string, kind prober.ProbeKind) bool {
+	s := p.probes[probeKey{id, kind}]
+	return kind.Probe(spec) == nil || s != nil && s.hasResult && s.success
 }

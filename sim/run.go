@@ -22,49 +22,48 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Config says what is simulated. The zero value is the schedule that is drawn
+// Config configures a simulation. The zero value runs the schedule that is drawn
 // from seed 0.
 type Config struct {
-	// Seed is what chance is made of: the Schedule, if there is none, and the
-	// moments that calls take.
+	// Seed determines the Schedule, if that is nil, and the latencies of calls.
 	Seed uint64
 
-	// Schedule is what happens. Nil: Draw(Seed, Options).
+	// Schedule lists the steps. If nil, Draw(Seed, Options) is used.
 	Schedule Schedule
 
-	// Options of the Draw.
+	// Options are those of Draw.
 	Options Options
 
-	// Machine makes what runs the containers. Nil: Memory.
+	// Machine makes the Machine that runs the containers. If nil, Memory is used.
 	Machine func(Setup) (Machine, error)
 
-	// Settle is how long after the last step, and the end of the last fault, the
-	// node has to come to rest. Zero: 10 minutes.
+	// Settle is the time that the node has to reach its final state, after the last
+	// step and the end of the last fault. Zero means 10 minutes.
 	Settle time.Duration
 
-	// Each is called with every entry of the trace as it comes, one at a time.
-	// It must not block. Nil: nobody listens.
-	Each func(Entry)
+	// OnEntry is called with every entry of the trace when it is added, one at a time.
+	// It must not block. If nil, it is not called.
+	OnEntry func(Entry)
 }
 
-// A Report is what came of a run.
+// A Report is the result of a run.
 type Report struct {
 	Seed       uint64
 	Schedule   Schedule
 	Trace      []Entry
 	Violations []Violation
 
-	// Took is how much virtual time went by.
-	Took time.Duration
+	// Duration is the virtual time that the run took.
+	Duration time.Duration
 
-	// Agents is how many there were, one after the other.
+	// Agents is the number of agents that were started, one after the other.
 	Agents int
 }
 
-// Run simulates a node. It has to be called in a testing/synctest bubble to
-// take no time; without one, it takes as long as it says. It returns when every
-// goroutine that it started has returned. An error says that the schedule could
-// not be run, not that a law was broken.
+// Run simulates a node. It must be called in a testing/synctest bubble; otherwise it
+// takes the simulated time. It blocks until every goroutine that it started has
+// returned. It returns an error if the schedule could not be run, not if an invariant
+// was violated.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Schedule == nil {
 		cfg.Schedule = Draw(cfg.Seed, cfg.Options)
@@ -72,12 +71,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = 10 * time.Minute
 	}
-	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images(), present: map[string]bool{}}
+	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images(), presentImages: map[string]bool{}}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
 	}
 	var err error
-	if cfg.Schedule.recorded() {
+	if cfg.Schedule.needsDir() {
 		if r.dir, err = memoryDir(); err != nil {
 			return nil, fmt.Errorf("sim: %w", err)
 		}
@@ -89,23 +88,23 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: make the machine: %w", err)
 	}
-	if m, ok := r.machine.(interface{ Remembers() bool }); ok {
-		r.truth.remembers = m.Remembers()
+	if m, ok := r.machine.(interface{ KeepsRecords() bool }); ok {
+		r.truth.keepsRecords = m.KeepsRecords()
 	}
-	for _, law := range Invariants() {
-		r.judges = append(r.judges, judge{law.Name, law.lists, law.begin(r.truth)})
+	for _, inv := range Invariants() {
+		r.checks = append(r.checks, invariantCheck{inv.Name, inv.requiresCurrentLists, inv.newCheck(r.truth)})
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
-	go func() { failed <- r.agents(ctx) }()
+	go func() { failed <- r.runAgents(ctx) }()
 	err = r.steps(ctx)
 	if err == nil {
 		err = r.settle(ctx)
 	}
 	if err == nil {
-		r.rest()
+		r.checkSettled()
 	}
 	r.note(Entry{Kind: RunEnded})
 	cancel()
@@ -116,7 +115,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer r.mu.Unlock()
 	return &Report{
 		Seed: cfg.Seed, Schedule: cfg.Schedule, Trace: r.trace, Violations: r.violations,
-		Took: time.Since(r.start), Agents: r.generation,
+		Duration: time.Since(r.start), Agents: r.generation,
 	}, err
 }
 
@@ -126,72 +125,80 @@ type run struct {
 	start   time.Time
 	store   *store
 	machine Machine
-	images  map[string]Behaviour // what containers do, by image
-	dir     string               // of what agents record; empty: nothing
+	images  map[string]Behavior // behavior of containers, by image
+	dir     string              // checkpoints of the agents; empty: they have none
 
-	// mu guards the fields below. Nothing is called under it but the laws.
-	mu         sync.Mutex
-	truth      *truth
-	judges     []judge
-	trace      []Entry
-	violations []Violation
-	windows    []window
-	generation int    // of the last agent
-	agent      *Agent // that runs; nil: none does
-	node       *Node  // that agent
-	pending    *doom  // of the agent that runs
-	room       int    // for how many pods; zero: any number
+	// mu guards the fields below. Only invariant checks and OnEntry are called with mu
+	// held.
+	mu          sync.Mutex
+	truth       *truth
+	checks      []invariantCheck
+	trace       []Entry
+	violations  []Violation
+	windows     []faultWindow
+	generation  int          // number of agents so far
+	latest      *Agent       // the last agent; nil: none yet
+	agent       *Agent       // the running agent; nil: none
+	node        *Node        // of agent
+	pending     *pendingKill // of agent
+	podCapacity int          // maximum number of pods; zero: no limit
 
-	present map[string]bool // images on the node, if the machine has none of its own
+	presentImages map[string]bool // images on the node, if the machine does not manage images
 }
 
-type judge struct {
-	law   string
-	lists bool
-	check func(*Entry) string
+type invariantCheck struct {
+	name                 string
+	requiresCurrentLists bool
+	check                func(*Entry) string
 }
 
-// A doom is a Kill step that waits for its call.
-type doom struct {
+// A pendingKill is a Kill step that waits for its call.
+type pendingKill struct {
 	agent *Agent
 	step  Step
 }
 
-// note adds an entry to the trace, and holds the laws against it.
-func (r *run) note(e Entry) {
+// note adds an entry to the trace and checks the invariants. An entry of an agent that
+// has been killed, or whose context is done, is discarded: then note returns false, and
+// the caller must not apply the effect that the entry describes.
+func (r *run) note(e Entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noteLocked(e)
+	return r.noteLocked(e)
 }
 
-func (r *run) noteLocked(e Entry) {
+func (r *run) noteLocked(e Entry) bool {
+	if e.Agent > 0 && e.Kind != AgentKilled && (r.latest == nil || e.Agent != r.latest.agent || r.latest.endedLocked()) {
+		return false
+	}
 	now := time.Now()
 	e.At = now.Sub(r.start)
-	r.truth.take(&e, now)
+	r.truth.apply(&e, now)
 	if e.UID != "" && e.Pod == "" {
 		e.Pod = r.truth.pod(e.UID).name
 	}
 	r.appendLocked(e)
-	for _, j := range r.judges {
-		if what := j.check(&e); what != "" && !(j.lists && r.truth.fooled()) {
-			v := Violation{At: e.At, Law: j.law, UID: e.UID, What: what}
+	for _, j := range r.checks {
+		if what := j.check(&e); what != "" && !(j.requiresCurrentLists && r.truth.listsMayBeStale()) {
+			v := Violation{At: e.At, Invariant: j.name, UID: e.UID, Message: what}
 			r.violations = append(r.violations, v)
-			r.appendLocked(Entry{At: e.At, Kind: LawBroken, UID: e.UID, Pod: e.Pod, Broken: &v})
+			r.appendLocked(Entry{At: e.At, Kind: InvariantViolated, UID: e.UID, Pod: e.Pod, Violation: &v})
 		}
 	}
+	return true
 }
 
 func (r *run) appendLocked(e Entry) {
 	r.trace = append(r.trace, e)
-	if r.cfg.Each != nil {
-		r.cfg.Each(e)
+	if r.cfg.OnEntry != nil {
+		r.cfg.OnEntry(e)
 	}
 }
 
-// agents runs one agent after the other until ctx ends.
-func (r *run) agents(ctx context.Context) error {
+// runAgents runs one agent after the other until ctx is done.
+func (r *run) runAgents(ctx context.Context) error {
 	for ctx.Err() == nil {
-		down, err := r.live(ctx)
+		down, err := r.runAgent(ctx)
 		if err != nil {
 			return err
 		}
@@ -202,23 +209,24 @@ func (r *run) agents(ctx context.Context) error {
 	return nil
 }
 
-// live runs one agent, until it is killed or ctx ends, and returns how long it
-// is before the next one.
-func (r *run) live(ctx context.Context) (down time.Duration, err error) {
+// runAgent runs one agent until it is killed or ctx is done. It returns the time until
+// the next agent starts.
+func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	r.mu.Lock()
 	r.generation++
 	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill, collect: make(chan struct{}, 1)}
+	r.latest = a
 	r.mu.Unlock()
 
 	rt, err := r.machine.Connect(a)
 	if err != nil {
 		return 0, fmt.Errorf("sim: connect to the runtime: %w", err)
 	}
-	look := func(name string) func(ctx context.Context, list func()) error {
+	listThrough := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
-			return a.Call(ctx, Call{Method: sourceCall, Of: name}, func() error { list(); return nil })
+			return a.Call(ctx, Call{Method: sourceCall, ID: name}, func() error { list(); return nil })
 		}
 	}
 	volumes, err := r.newVolumes(a)
@@ -236,19 +244,15 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	}
 	var synced func(types.UID)
 	if images != nil {
-		synced = func(uid types.UID) {
-			if !a.ended() {
-				r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid})
-			}
-		}
+		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncPodReturned, UID: uid}) }
 	}
 	node, err := NewNode(NodeConfig{
-		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, synced: synced,
+		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, onSynced: synced,
 		pace: a.pace, later: a.later,
-		noticed: func(e pleg.Event) {
-			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
+		onEvent: func(e pleg.Event) {
+			r.note(Entry{Agent: a.agent, Kind: EventReceived, UID: e.UID, Event: &e})
 		},
-		follow: func(e pleg.Event) {
+		onFollowed: func(e pleg.Event) {
 			t := time.NewTimer(followerPause(r.cfg.Seed, e))
 			defer t.Stop()
 			select {
@@ -256,28 +260,28 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			case <-a.done:
 				return
 			}
-			r.note(Entry{Agent: a.agent, Kind: Followed, UID: e.UID, Event: &e})
+			r.note(Entry{Agent: a.agent, Kind: EventFollowed, UID: e.UID, Event: &e})
 		},
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
-			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
-			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
+			podsource.APISource:  storeSource{store: r.store, list: listThrough(podsource.APISource)},
+			podsource.FileSource: storeSource{store: r.store, static: true, list: listThrough(podsource.FileSource)},
 		},
 		Sink:   sink{r, a},
-		Admit:  &capacity{run: r, agent: a, in: map[types.UID]bool{}},
+		Admit:  &podCapacity{run: r, agent: a, admitted: map[types.UID]bool{}},
 		probes: prober.Handlers{Exec: probeHandler{a}},
 		spread: func() float64 {
-			return float64(dice(r.cfg.Seed, 7, uint64(a.agent), uint64(time.Since(r.start)))>>11) / (1 << 53)
+			return float64(hash(r.cfg.Seed, 7, uint64(a.agent), uint64(time.Since(r.start)))>>11) / (1 << 53)
 		},
 		Jitter: func(d time.Duration) time.Duration {
-			return d + d/1000*time.Duration(dice(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)
+			return d + d/1000*time.Duration(hash(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)
 		},
 	})
 	if err != nil {
 		return 0, fmt.Errorf("sim: make the node: %w", err)
 	}
 	r.mu.Lock()
-	r.noteLocked(Entry{Kind: AgentBegan, Agent: a.agent})
+	r.noteLocked(Entry{Kind: AgentStarted, Agent: a.agent})
 	r.agent, r.node = a, node
 	r.mu.Unlock()
 
@@ -295,7 +299,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	return down, nil
 }
 
-// A sink is the API as an agent tells it statuses.
+// A sink is the API server's status endpoint as one agent calls it.
 type sink struct {
 	run   *run
 	agent *Agent
@@ -303,36 +307,40 @@ type sink struct {
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	return s.call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
-		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()})
+		if !s.run.note(Entry{Kind: StatusUpdated, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()}) {
+			return context.Canceled
+		}
 		return s.run.store.UpdatePodStatus(ctx, pod, status)
 	})
 }
 
 func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	return s.call(ctx, Call{Method: "DeletePod", UID: pod.UID}, func() error {
-		s.run.note(Entry{Kind: SaidDeleted, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod})
+		if !s.run.note(Entry{Kind: DeletePodCalled, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod}) {
+			return context.Canceled
+		}
 		before, _ := s.run.store.get(pod.UID)
 		err := s.run.store.DeletePod(ctx, pod)
 		if after, _ := s.run.store.get(pod.UID); before != nil && after == nil {
-			s.run.note(Entry{Kind: Gone, Pod: pod.Name, UID: pod.UID, Object: before})
+			s.run.note(Entry{Kind: PodRemoved, Pod: pod.Name, UID: pod.UID, Object: before})
 		}
 		return err
 	})
 }
 
-// steps takes the steps at their times.
+// steps applies the steps at their times.
 func (r *run) steps(ctx context.Context) error {
 	for i, step := range r.cfg.Schedule {
 		if err := pause.For(ctx, time.Until(r.start.Add(step.At))); err != nil {
 			return err
 		}
-		r.note(Entry{Kind: StepTaken, Pod: step.Pod, UID: step.uid(), Step: &step})
-		r.take(ctx, uint64(i), step)
+		r.note(Entry{Kind: StepTaken, Pod: step.Pod, UID: step.podUID(), Step: &step})
+		r.apply(ctx, uint64(i), step)
 	}
 	return nil
 }
 
-// settle ends all faults when they are over, and gives the node time.
+// settle waits for the end of all faults, then for Config.Settle.
 func (r *run) settle(ctx context.Context) error {
 	r.mu.Lock()
 	var until time.Time
@@ -347,38 +355,38 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	r.windows = nil
-	if r.pending != nil && !r.pending.agent.dead { // who is dead has yet to see how long
+	if r.pending != nil && !r.pending.agent.dead { // runAgent still reads Down of a dead agent
 		r.pending = nil
 	}
-	r.noteLocked(Entry{Kind: FaultsOver})
+	r.noteLocked(Entry{Kind: FaultsEnded})
 	r.mu.Unlock()
 	return pause.For(ctx, r.cfg.Settle)
 }
 
-// rest holds every pod against what should have become of it.
-func (r *run) rest() {
-	r.ask()
+// checkSettled adds the entries at which the invariants of the final state are checked.
+func (r *run) checkSettled() {
+	r.checkHealth()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, uid := range slices.Sorted(maps.Keys(r.truth.pods)) {
-		r.noteLocked(Entry{Kind: Rested, UID: uid})
+		r.noteLocked(Entry{Kind: PodSettled, UID: uid})
 	}
 }
 
-// take takes one step.
-func (r *run) take(ctx context.Context, index uint64, s Step) {
-	uid := s.uid()
+// apply applies one step.
+func (r *run) apply(ctx context.Context, index uint64, s Step) {
+	uid := s.podUID()
 	switch s.Do {
 	case Add:
 		r.add(s)
 	case Change:
-		pod := r.store.change(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, s.Does.Image()) })
+		pod := r.store.update(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, s.Behavior.Image()) })
 		if pod != nil {
-			r.note(Entry{Kind: Changed, Pod: pod.Name, UID: uid, Object: pod})
+			r.note(Entry{Kind: PodChanged, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Resize:
 		if pod := r.store.resize(uid, s.Container, s.CPU); pod != nil {
-			r.note(Entry{Kind: ResizeAsked, Pod: pod.Name, UID: uid, Object: pod})
+			r.note(Entry{Kind: ResizeRequested, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Delete:
 		var grace *int64
@@ -388,13 +396,13 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		pod, gone := r.store.delete(uid, grace)
 		switch {
 		case pod != nil && gone:
-			r.note(Entry{Kind: Gone, Pod: pod.Name, UID: uid, Object: pod})
+			r.note(Entry{Kind: PodRemoved, Pod: pod.Name, UID: uid, Object: pod})
 		case pod != nil:
-			r.note(Entry{Kind: Deleting, Pod: pod.Name, UID: uid, Object: pod})
+			r.note(Entry{Kind: DeletionRequested, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Vanish:
-		if pod := r.store.drop(uid); pod != nil {
-			r.note(Entry{Kind: Gone, Pod: pod.Name, UID: uid, Object: pod})
+		if pod := r.store.remove(uid); pod != nil {
+			r.note(Entry{Kind: PodRemoved, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Exit:
 		r.machine.Exit(uid, s.Container, s.Code, false)
@@ -409,17 +417,17 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 	case Reboot:
 		r.reboot(s)
 	case Fail:
-		r.fail(uid)
+		r.markFailed(uid)
 	case Room:
 		r.mu.Lock()
-		r.room = s.Count
+		r.podCapacity = s.Count
 		r.mu.Unlock()
 	case Collect:
 		r.mu.Lock()
 		if a := r.agent; a != nil {
 			select {
 			case a.collect <- struct{}{}:
-			default: // it is going to
+			default: // a collection is due already
 			}
 		}
 		r.mu.Unlock()
@@ -428,7 +436,9 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		node, agent := r.node, r.generation
 		r.mu.Unlock()
 		if node != nil {
-			r.note(Entry{Kind: Evicted, Agent: agent, UID: uid})
+			if !r.note(Entry{Kind: Evicted, Agent: agent, UID: uid}) {
+				return
+			}
 			opts := podworker.KillOptions{Evict: true, Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: "The node was low on resource"}}
 			if s.Grace > 0 {
 				opts.GracePeriodSeconds = new(s.Grace)
@@ -437,17 +447,17 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		}
 	case Fault:
 		r.mu.Lock()
-		r.windows = append(r.windows, window{s, index, time.Now().Add(s.For)})
+		r.windows = append(r.windows, faultWindow{s, index, time.Now().Add(s.For)})
 		r.mu.Unlock()
 		if s.outage() {
-			time.AfterFunc(s.For-time.Second, r.ask) // the run goes on for longer
+			time.AfterFunc(s.For-time.Second, r.checkHealth) // the run lasts longer than the fault
 		}
 	case Kill:
 		r.mu.Lock()
 		a := r.agent
 		free := a != nil && r.pending == nil
 		if free {
-			r.pending = &doom{a, s}
+			r.pending = &pendingKill{a, s}
 		}
 		r.mu.Unlock()
 		if free && s.Count == 0 {
@@ -456,32 +466,31 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 	}
 }
 
-// add lets a pod be wanted.
+// add adds a pod to its source.
 func (r *run) add(s Step) {
-	pod := s.Shape.Pod(s.Pod, s.uid())
+	pod := s.Shape.Pod(s.Pod, s.podUID())
 	r.mu.Lock()
-	pod.Annotations = map[string]string{lifeAnnotation: strconv.Itoa(r.truth.pod(pod.UID).lives + 1)}
+	pod.Annotations = map[string]string{incarnationAnnotation: strconv.Itoa(r.truth.pod(pod.UID).incarnations + 1)}
 	r.mu.Unlock()
 	if !s.Shape.Static {
 		if r.store.create(pod) {
-			r.note(Entry{Kind: Wanted, Pod: pod.Name, UID: pod.UID, Object: pod})
+			r.note(Entry{Kind: PodAdded, Pod: pod.Name, UID: pod.UID, Object: pod})
 		}
 		return
 	}
 	if other, _ := r.store.get(pod.UID); other != nil {
-		return // the UID is taken
+		return // the UID is in use
 	}
 	for _, old := range r.store.list(true) {
 		if old.Name == pod.Name {
-			r.note(Entry{Kind: Gone, Pod: old.Name, UID: old.UID, Object: old})
+			r.note(Entry{Kind: PodRemoved, Pod: old.Name, UID: old.UID, Object: old})
 		}
 	}
 	r.store.write(pod)
-	r.note(Entry{Kind: Wanted, Pod: pod.Name, UID: pod.UID, Object: pod, Static: true})
+	r.note(Entry{Kind: PodAdded, Pod: pod.Name, UID: pod.UID, Object: pod, Static: true})
 }
 
-// setImage gives the named container the image, and reports whether that is a
-// change.
+// setImage sets the image of the named container, and reports whether it changed.
 func setImage(pod *v1.Pod, container, image string) bool {
 	c := podspec.Container(pod, container)
 	if c == nil || c.Image == image {

@@ -12,23 +12,23 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A seeded draws the durations of the steps of a Node from a seed, from the step and
-// from its time, so that they do not depend on the order of goroutines.
+// A seeded derives the latencies of the steps of a Node from a seed, the step and its
+// time, so that they do not depend on the order of goroutines.
 type seeded struct {
 	seed  uint64
 	began time.Time
-	ended chan struct{} // closed when Run ends
+	ended chan struct{} // closed when the context of Run is done
 
-	mu     sync.Mutex
-	coming map[Call]bool // steps of later that have begun
+	mu      sync.Mutex
+	pending map[Call]bool // steps of later that have started
 }
 
 func newSeeded(seed uint64) *seeded {
-	return &seeded{seed: seed, began: time.Now(), ended: make(chan struct{}), coming: map[Call]bool{}}
+	return &seeded{seed: seed, began: time.Now(), ended: make(chan struct{}), pending: map[Call]bool{}}
 }
 
 func (s *seeded) step(what string, uid types.UID) time.Duration {
-	return moment(dice(s.seed, 4, 0, uint64(time.Since(s.began)), what, string(uid))) / 16
+	return latency(hash(s.seed, 4, 0, uint64(time.Since(s.began)), what, string(uid))) / 16
 }
 
 func (s *seeded) pace(what string, uid types.UID) {
@@ -40,19 +40,19 @@ func (s *seeded) pace(what string, uid types.UID) {
 	}
 }
 
-// later has do done after a step, unless such a step for the pod has begun and will
-// do it: how many events occur at one instant makes no difference.
+// later calls do after the latency of a step, unless an equal step for the pod is
+// pending: the number of events at one instant makes no difference.
 func (s *seeded) later(what string, uid types.UID, do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := Call{Method: what, UID: uid}
-	if s.coming[c] {
+	if s.pending[c] {
 		return
 	}
-	s.coming[c] = true
+	s.pending[c] = true
 	time.AfterFunc(s.step(what, uid), func() {
 		s.mu.Lock()
-		delete(s.coming, c)
+		delete(s.pending, c)
 		s.mu.Unlock()
 		select {
 		case <-s.ended:
@@ -62,12 +62,12 @@ func (s *seeded) later(what string, uid types.UID, do func()) {
 	})
 }
 
-// jitter adds up to half of d.
+// jitter returns d plus up to half of d.
 func (s *seeded) jitter(d time.Duration) time.Duration {
-	return d + d/1000*time.Duration(dice(s.seed, 3, 0, uint64(time.Since(s.began)))%500)
+	return d + d/1000*time.Duration(hash(s.seed, 3, 0, uint64(time.Since(s.began)))%500)
 }
 
-// lister returns rt with a step before each call, and before each of its events.
+// lister returns rt with the latency of a step before each call and each event.
 func (s *seeded) lister(rt runtime.Lister) runtime.Lister {
 	paced := pacedLister{rt, s.pace}
 	if w, ok := runtime.As[runtime.Watcher](rt); ok {
@@ -101,7 +101,7 @@ func (w pacedWatcher) Watch(ctx context.Context, changed func(uid types.UID)) er
 	return w.watcher.Watch(ctx, func(uid types.UID) { w.later("Watch", uid, func() { changed(uid) }) })
 }
 
-// A pacedRuntime takes a step before each action.
+// A pacedRuntime has the latency of a step before SyncPod and KillPod.
 type pacedRuntime struct {
 	runtime.Runtime
 	pace pace
@@ -119,7 +119,7 @@ func (r pacedRuntime) KillPod(ctx context.Context, req runtime.KillRequest) erro
 	return r.Runtime.KillPod(ctx, req)
 }
 
-// A pacedStatusSink takes a step before each call.
+// A pacedStatusSink has the latency of a step before each call.
 type pacedStatusSink struct {
 	status.StatusSink
 	pace pace

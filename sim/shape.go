@@ -14,21 +14,21 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
-// A Shape is what a pod is made of, as plain data with a text of one line:
+// A Shape describes a pod as plain data, with a text of one line:
 //
 //	policy=Never grace=5 init:a=exit-0-1s side:b=run main:c=exit-3-2s/OnFailure/3:Restart
 type Shape struct {
-	// Policy is the pod's restartPolicy. Empty: Always.
+	// Policy is the pod's restartPolicy. Empty means Always.
 	Policy v1.RestartPolicy
 
-	// Grace is its terminationGracePeriodSeconds; zero: 30. Deadline is its
-	// activeDeadlineSeconds; zero: none.
+	// Grace is its terminationGracePeriodSeconds; zero means 30. Deadline is its
+	// activeDeadlineSeconds; zero means none.
 	Grace, Deadline int64
 
-	// Volumes is how many volumes it has, each used by all containers.
+	// Volumes is the number of its volumes, each of which is mounted in all containers.
 	Volumes int64
 
-	// Static: it comes from a manifest, not from the API.
+	// Static is true if the pod is from a manifest instead of the API.
 	Static bool
 
 	// Containers in the order of the spec, init containers first.
@@ -37,29 +37,30 @@ type Shape struct {
 
 // A Container of a Shape.
 type Container struct {
-	Kind ContainerKind
-	Name string
-	CPU  int64 // that it requests, in thousandths of a CPU; zero: none
-	Does Behaviour
+	Kind     ContainerKind
+	Name     string
+	CPU      int64 // request, in thousandths of a CPU; zero: none
+	Behavior Behavior
 
-	// Policy of its own, and rules for what exit codes do. Empty: the pod's.
+	// Policy is the container's restartPolicy; empty means that the pod's applies.
+	// Rules are its restartPolicyRules.
 	Policy v1.ContainerRestartPolicy
 	Rules  []Rule
 }
 
-// A Rule says what follows an exit with Code.
+// A Rule is a restart rule for exits with Code.
 type Rule struct {
 	Code   int32
 	Action v1.ContainerRestartRuleAction
 }
 
-// A ContainerKind is a part that containers play in a pod.
+// A ContainerKind is the role of a container in its pod.
 type ContainerKind string
 
 // The kinds of containers.
 const (
-	Init    ContainerKind = "init" // runs to its end before the next one starts
-	Sidecar ContainerKind = "side" // starts in its turn among them, and goes on
+	Init    ContainerKind = "init" // runs to completion before the next container starts
+	Sidecar ContainerKind = "side" // starts in the order of the init containers and keeps running
 	Main    ContainerKind = "main"
 )
 
@@ -87,13 +88,13 @@ func (s Shape) String() string {
 	return strings.Join(w, " ")
 }
 
-// String returns the container as the text of its Shape has it.
+// String returns the container's part of the text of its Shape.
 func (c Container) String() string {
 	name := c.Name
 	if c.CPU > 0 {
 		name += fmt.Sprintf(":%d", c.CPU)
 	}
-	text := fmt.Sprintf("%s:%s=%s", c.Kind, name, c.Does)
+	text := fmt.Sprintf("%s:%s=%s", c.Kind, name, c.Behavior)
 	if c.Policy != "" || len(c.Rules) > 0 {
 		text += "/" + string(c.Policy)
 	}
@@ -103,8 +104,9 @@ func (c Container) String() string {
 	return text
 }
 
-// word takes in one word of the text of a Shape, and reports whether it is one.
-func (s *Shape) word(word string) (ok bool, err error) {
+// parseWord parses one word of the text of a Shape. ok is false if the word is not part
+// of a Shape.
+func (s *Shape) parseWord(word string) (ok bool, err error) {
 	key, value, _ := strings.Cut(word, "=")
 	kind, name, isContainer := strings.Cut(key, ":")
 	switch {
@@ -116,16 +118,16 @@ func (s *Shape) word(word string) (ok bool, err error) {
 			err = errors.New("no such restart policy")
 		}
 	case key == "grace":
-		s.Grace, err = natural(value)
+		s.Grace, err = parseNatural(value)
 	case key == "deadline":
-		s.Deadline, err = natural(value)
+		s.Deadline, err = parseNatural(value)
 	case key == "volumes":
-		if s.Volumes, err = natural(value); err == nil && s.Volumes > maxVolumes {
+		if s.Volumes, err = parseNatural(value); err == nil && s.Volumes > maxVolumes {
 			err = errors.New("out of range")
 		}
 	case isContainer:
 		var c Container
-		if c, err = container(ContainerKind(kind), name, value); err == nil {
+		if c, err = parseContainer(ContainerKind(kind), name, value); err == nil {
 			s.Containers = append(s.Containers, c)
 		}
 	default:
@@ -137,7 +139,7 @@ func (s *Shape) word(word string) (ok bool, err error) {
 // maxVolumes bounds the volumes of a pod.
 const maxVolumes = 100
 
-func natural(text string) (int64, error) {
+func parseNatural(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && (n < 0 || n > 1<<31) {
 		err = errors.New("out of range")
@@ -145,7 +147,7 @@ func natural(text string) (int64, error) {
 	return n, err
 }
 
-func container(kind ContainerKind, name, text string) (Container, error) {
+func parseContainer(kind ContainerKind, name, text string) (Container, error) {
 	c := Container{Kind: kind}
 	var cpu string
 	var requests bool
@@ -156,11 +158,11 @@ func container(kind ContainerKind, name, text string) (Container, error) {
 	parts := strings.Split(text, "/")
 	var err error
 	if requests {
-		if c.CPU, err = natural(cpu); err != nil {
+		if c.CPU, err = parseNatural(cpu); err != nil {
 			return c, err
 		}
 	}
-	if c.Does, err = ParseBehaviour(parts[0]); err != nil {
+	if c.Behavior, err = ParseBehavior(parts[0]); err != nil {
 		return c, err
 	}
 	if len(parts) > 1 {
@@ -196,7 +198,7 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 		mounts = append(mounts, v1.VolumeMount{Name: name, MountPath: "/" + name})
 	}
 	for _, c := range s.Containers {
-		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Does.Image()}
+		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Behavior.Image()}
 		if c.CPU > 0 {
 			v.Resources.Requests = cpuList(c.CPU)
 		}
@@ -210,7 +212,7 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			})
 		}
 		if c.Kind != Init {
-			c.Does.declareProbes(&v)
+			c.Behavior.declareProbes(&v)
 		}
 		switch c.Kind {
 		case Sidecar:

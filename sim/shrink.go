@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// Shrink returns a smaller Schedule that fails as well: first steps are taken
-// out, in halves, quarters and so on, then the times and counts of those that
-// stay are made smaller. What it returns has failed, and none of its steps can
-// be taken out alone, unless fails was called tries times before that was known.
+// Shrink returns a smaller Schedule that fails as well. First it removes steps, in
+// halves, quarters and smaller groups, then it reduces the times and counts of the
+// remaining steps. The result has failed, and removing any single step makes it pass,
+// unless fails was called tries times before.
 //
-// fails is asked about one Schedule at a time, and is a function: whoever runs a
-// node in it uses one seed. It keeps nothing that it is given. A schedule that does
-// not fail is returned as it is.
+// fails is not called concurrently. It must be deterministic, so a fails that runs a
+// node must always use the same seed, and it must not retain the schedule. A schedule
+// that does not fail is returned unchanged.
 func Shrink(s Schedule, tries int, fails func(Schedule) bool) Schedule {
-	h := shrinking{best: slices.Clone(s), tries: tries, fails: fails}
+	h := shrinker{best: slices.Clone(s), tries: tries, fails: fails}
 	if !h.try(h.best) {
 		return s
 	}
-	h.halves()
-	for h.values() {
-		h.halves() // a smaller value may do without a step that the larger one needed
+	h.removeSteps()
+	for h.simplifySteps() {
+		h.removeSteps() // with a smaller value, another step may be removable
 	}
 	return h.best
 }
 
-// A shrinking is one Shrink under way.
-type shrinking struct {
-	best  Schedule // has failed
-	tries int      // left
+// A shrinker is the state of one Shrink.
+type shrinker struct {
+	best  Schedule // the smallest schedule that has failed
+	tries int      // remaining calls of fails
 	fails func(Schedule) bool
 }
 
-// try makes s the best so far if it fails.
-func (h *shrinking) try(s Schedule) bool {
+// try calls fails with s; if it fails, s becomes the best schedule.
+func (h *shrinker) try(s Schedule) bool {
 	if h.tries <= 0 {
 		return false
 	}
@@ -45,10 +45,10 @@ func (h *shrinking) try(s Schedule) bool {
 	return true
 }
 
-// halves takes steps out, as many at a time as it can, until none can be taken
-// out alone. The last are tried first: what follows the failure is the most
-// likely to be of no use.
-func (h *shrinking) halves() {
+// removeSteps removes steps, as many at a time as possible, until no single step can
+// be removed. The last steps are tried first, because those after the failure are most
+// likely irrelevant.
+func (h *shrinker) removeSteps() {
 	for size := max(len(h.best)/2, 1); ; size = max(size/2, 1) {
 		removed := false
 		for end := len(h.best); end > 0 && h.tries > 0; end -= size {
@@ -63,9 +63,9 @@ func (h *shrinking) halves() {
 	}
 }
 
-// values makes the steps simpler, one value at a time, and reports whether any
-// could be.
-func (h *shrinking) values() bool {
+// simplifySteps simplifies the steps, one value at a time, and reports whether it
+// changed any.
+func (h *shrinker) simplifySteps() bool {
 	some := false
 	for i := 0; i < len(h.best); i++ {
 		for again := true; again; {
@@ -86,9 +86,9 @@ func (h *shrinking) values() bool {
 	return some
 }
 
-// simplerSteps returns steps that differ from s in one value, which is simpler:
-// each is nearer to a step that nothing is simpler than, so that there is an end
-// to it. The boldest come first.
+// simplerSteps returns steps that differ from s in one value, which is simpler. The
+// largest simplifications are first. Repeated simplification terminates, because each
+// step is closer to one that cannot be simplified.
 func simplerSteps(s Step) []Step {
 	var out []Step
 	vary := func(change func(*Step)) {
@@ -117,7 +117,7 @@ func simplerSteps(s Step) []Step {
 		vary(func(v *Step) { v.After = false })
 	}
 	if s.Do == Fault && s.Percent < 100 {
-		vary(func(v *Step) { v.Percent = 100 }) // no luck in it
+		vary(func(v *Step) { v.Percent = 100 }) // without randomness
 	}
 	if s.Code > 1 || s.Code < 0 {
 		vary(func(v *Step) { v.Code = 1 })
@@ -128,13 +128,13 @@ func simplerSteps(s Step) []Step {
 	for _, shape := range simplerShapes(s.Shape) {
 		vary(func(v *Step) { v.Shape = shape })
 	}
-	for _, does := range simplerBehaviours(s.Does) {
-		vary(func(v *Step) { v.Does = does })
+	for _, does := range simplerBehaviors(s.Behavior) {
+		vary(func(v *Step) { v.Behavior = does })
 	}
 	return out
 }
 
-// smallerTimes returns shorter times than d, zero first, and coarser ones.
+// smallerTimes returns shorter durations than d, zero first, and rounded ones.
 func smallerTimes(d time.Duration) []time.Duration {
 	if d <= 0 {
 		return nil
@@ -186,50 +186,50 @@ func simplerShapes(s Shape) []Shape {
 		if c.CPU > 0 {
 			vary(func(v *Shape) { v.Containers[i].CPU = 0 })
 		}
-		for _, does := range simplerBehaviours(c.Does) {
-			vary(func(v *Shape) { v.Containers[i].Does = does })
+		for _, does := range simplerBehaviors(c.Behavior) {
+			vary(func(v *Shape) { v.Containers[i].Behavior = does })
 		}
 	}
 	return out
 }
 
-func simplerBehaviours(b Behaviour) []Behaviour {
-	if b == (Behaviour{}) {
+func simplerBehaviors(b Behavior) []Behavior {
+	if b == (Behavior{}) {
 		return nil
 	}
-	out := []Behaviour{{}}
-	vary := func(change func(*Behaviour)) {
+	out := []Behavior{{}}
+	vary := func(change func(*Behavior)) {
 		v := b
 		change(&v)
-		if v != b && v != (Behaviour{}) {
+		if v != b && v != (Behavior{}) {
 			out = append(out, v)
 		}
 	}
-	vary(func(v *Behaviour) { v.OOM = false })
-	vary(func(v *Behaviour) { v.Stubborn = false })
-	vary(func(v *Behaviour) { v.Version = 0 })
-	vary(func(v *Behaviour) { v.Times = 0 })
+	vary(func(v *Behavior) { v.OOM = false })
+	vary(func(v *Behavior) { v.Stubborn = false })
+	vary(func(v *Behavior) { v.Version = 0 })
+	vary(func(v *Behavior) { v.Times = 0 })
 	for _, d := range smallerTimes(b.StopDelay) {
-		vary(func(v *Behaviour) { v.StopDelay = d })
+		vary(func(v *Behavior) { v.StopDelay = d })
 	}
 	for _, d := range smallerTimes(b.StartDelay) {
-		vary(func(v *Behaviour) { v.StartDelay = d })
+		vary(func(v *Behavior) { v.StartDelay = d })
 	}
 	for _, d := range smallerTimes(b.ReadyAfter) {
-		vary(func(v *Behaviour) { v.ReadyAfter = d })
+		vary(func(v *Behavior) { v.ReadyAfter = d })
 	}
-	vary(func(v *Behaviour) { v.Probed = false })
+	vary(func(v *Behavior) { v.Probed = false })
 	for _, d := range smallerTimes(b.UpAfter) {
-		vary(func(v *Behaviour) { v.UpAfter = d })
+		vary(func(v *Behavior) { v.UpAfter = d })
 	}
 	for _, d := range smallerTimes(b.SickAfter) {
-		vary(func(v *Behaviour) { v.SickAfter = d })
+		vary(func(v *Behavior) { v.SickAfter = d })
 	}
 	for _, d := range smallerTimes(b.ExitAfter) {
-		vary(func(v *Behaviour) { v.ExitAfter = d })
+		vary(func(v *Behavior) { v.ExitAfter = d })
 	}
 	if b.Code > 1 || b.Code < 0 {
-		vary(func(v *Behaviour) { v.Code = 1 })
+		vary(func(v *Behavior) { v.Code = 1 })
 	}
 	return out
 }

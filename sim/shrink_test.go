@@ -105,7 +105,7 @@ func TestAPodIsShrunkToTheContainersThatMatter(t *testing.T) {
 	least := sim.Shrink(s, 1000, func(s sim.Schedule) bool {
 		for _, step := range s {
 			for _, c := range step.Shape.Containers {
-				if c.Kind == sim.Main && c.Does.Exits && c.Does.ExitAfter > time.Second {
+				if c.Kind == sim.Main && c.Behavior.Exits && c.Behavior.ExitAfter > time.Second {
 					return true
 				}
 			}

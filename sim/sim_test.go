@@ -41,13 +41,12 @@ func TestASeedIsARun(t *testing.T) {
 	}
 }
 
-func TestALawHasANameASentenceAndRules(t *testing.T) {
+func TestInvariantsHaveNamesAndDescriptions(t *testing.T) {
 	names := map[string]bool{}
-	for _, law := range sim.Invariants() {
-		assert.False(t, names[law.Name], law.Name)
-		names[law.Name] = true
-		assert.NotEmpty(t, law.Says, law.Name)
-		assert.NotEmpty(t, law.Rules, law.Name)
+	for _, inv := range sim.Invariants() {
+		assert.False(t, names[inv.Name], inv.Name)
+		names[inv.Name] = true
+		assert.NotEmpty(t, inv.Description, inv.Name)
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Schedule is all that happens to a node, in order of time. It is plain data:
-// what is left of it when steps are taken out is a Schedule again.
+// A Schedule is the sequence of steps that are applied to a node, in order of time. It
+// is plain data: a Schedule without some of its steps is a Schedule too.
 type Schedule []Step
 
-// A Step is one thing that happens at a time. Which fields count depends on Do.
-// Its text is one line:
+// A Step is one action at a time. Do determines which fields are used. Its text is one
+// line:
 //
 //	1.5s add web uid=web-1 policy=Always main:c=run
 //	3.2s exit web/c code=3
@@ -26,88 +26,90 @@ type Step struct {
 	At time.Duration // since the start
 	Do Action
 
-	// Pod by its name, which is its UID as well unless UID says another one. A
-	// step for a pod, or container, that is not there does nothing.
+	// Pod is the name of the pod, and also its UID if UID is empty. A step for a pod or
+	// container that does not exist has no effect.
 	Pod       string
 	UID       types.UID
 	Container string
 
-	Shape Shape     // Add
-	Does  Behaviour // Change: what the container does from then on
-	Code  int32     // Exit
-	CPU   int64     // Resize: thousandths
-	Grace int64     // Delete, Evict: seconds; zero: the pod's own
+	Shape    Shape    // Add
+	Behavior Behavior // Change: the new behavior of the container
+	Code     int32    // Exit
+	CPU      int64    // Resize: thousandths of a CPU
+	Grace    int64    // Delete, Evict: seconds; zero: the pod's own
 
-	// Fault: what goes wrong, with which calls, for how long and how often.
-	// Calls is the name of a method (SyncPod, UpdatePodStatus), "runtime" or
-	// "sink" for all of them, "hints", "Probe" for the runs of probes, or
-	// "SetUp" and "TearDown" of volumes.
+	// Fault: for the duration For, calls of Calls fail as Kind with a probability of
+	// Percent; Delay is that of Slow and Stale. Calls is the name of a method (SyncPod,
+	// UpdatePodStatus), "runtime" or "sink" for all their methods, "hints" for the
+	// events of the runtime, "source" for the lists of desired pods, "Probe" for the
+	// attempts of probes, or "SetUp" and "TearDown" of volumes.
 	Calls   string
 	Kind    FaultKind
 	Percent int
 	For     time.Duration
 	Delay   time.Duration
 
-	// Kill: the agent dies when it makes its Count-th call of the outside since
-	// At (zero: at once), Before or after that call has its effect, and a new
-	// one is started Down later. Room: Count is for how many pods.
+	// Kill: the agent is killed when it makes its Count-th call to the outside since At
+	// (zero: at once), after that call has had its effect if After is true, otherwise
+	// before, and a new agent is started Down later. Reboot: Down as well. Room: Count
+	// is the maximum number of pods.
 	Count int
 	After bool
 	Down  time.Duration
 }
 
-// An Action is what a Step does.
+// An Action is the kind of a Step.
 type Action string
 
 // The actions.
 const (
-	Add    Action = "add"    // the pod is wanted from now on; a manifest takes the place of one with its name
-	Change Action = "change" // its container is to be another
-	Resize Action = "resize" // its container requests another amount of CPU; not of a manifest
-	Delete Action = "delete" // the API is asked to delete it: it gets a deletionTimestamp; a manifest goes
-	Vanish Action = "vanish" // it goes from its source at once, as by a forced deletion
+	Add    Action = "add"    // the pod is added to its source; a manifest replaces one with its name
+	Change Action = "change" // the image of a container changes
+	Resize Action = "resize" // the CPU request of a container changes; not of a static pod
+	Delete Action = "delete" // the pod is deleted through the API and gets a deletionTimestamp; a manifest is removed
+	Vanish Action = "vanish" // the pod is removed from its source at once, as by a forced deletion
 
 	Exit   Action = "exit"   // a container exits
-	OOM    Action = "oom"    // a container is killed for its memory
+	OOM    Action = "oom"    // a container is killed because of its memory
 	Hang   Action = "hang"   // a container ignores TERM from now on, and does not exit by itself
-	Crash  Action = "crash"  // the sandbox is lost, and its containers with it
-	Remove Action = "remove" // an operator removes all of the pod from the runtime
-	Reboot Action = "reboot" // the machine is started again, Down later the agent: all that ran has died
-	Fail   Action = "fail"   // while no agent runs, somebody else tells the API that the pod has failed
-	Room   Action = "room"   // the node has room for Count pods from now on; zero: for any number
+	Crash  Action = "crash"  // the sandbox and all containers of the pod stop
+	Remove Action = "remove" // an operator removes the sandboxes and containers of the pod from the runtime
+	Reboot Action = "reboot" // all containers stop and the agent is killed; the next one starts Down later
+	Fail   Action = "fail"   // another client sets the phase of the pod to Failed; only while no agent runs
+	Room   Action = "room"   // the node admits at most Count pods from now on; zero: no limit
 
-	Collect Action = "collect" // the agent removes all images that are not in use
+	Collect Action = "collect" // the agent removes all unused images
 
-	Evict Action = "evict" // the agent itself ends the pod, which counts as failed
-	Fault Action = "fault" // calls go wrong for a while
-	Kill  Action = "kill"  // the agent is killed, and started again
+	Evict Action = "evict" // the agent evicts the pod
+	Fault Action = "fault" // calls fail for a while
+	Kill  Action = "kill"  // the agent is killed and started again
 )
 
 var actions = []Action{Add, Change, Resize, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
 
-// A FaultKind is what goes wrong with a call.
+// A FaultKind is the effect of a fault on a call.
 type FaultKind string
 
 // The kinds of faults.
 const (
-	Error FaultKind = "error" // it fails and does nothing
-	Lost  FaultKind = "lost"  // it does what it should, and the answer is lost; hints don't come
-	Slow  FaultKind = "slow"  // it takes Delay longer; hints come later
-	Hung  FaultKind = "hung"  // it does not come back until it is given up
-	Stale FaultKind = "stale" // a list of all there is shows what there was Delay ago
+	Error FaultKind = "error" // the call fails without effect
+	Lost  FaultKind = "lost"  // the call has its effect and its response is lost; an event is dropped
+	Slow  FaultKind = "slow"  // the call or event is late by Delay
+	Hung  FaultKind = "hung"  // the call blocks until its context is done, for 121 seconds at most
+	Stale FaultKind = "stale" // a list of all pods returns the state of Delay ago
 
-	// Of the sink alone:
-	Conflict FaultKind = "conflict" // it fails, since somebody has changed the object: a label of it
-	Missing  FaultKind = "missing"  // it fails if the API does not know the pod, where it should say nothing
+	// Only of the sink:
+	Conflict FaultKind = "conflict" // the call fails because another client has changed a label of the object
+	Missing  FaultKind = "missing"  // the call fails if the pod does not exist, where it should succeed
 
-	// Of probes alone:
-	Sick FaultKind = "sick" // the probe fails, although the container is well
+	// Only of probes:
+	Sick FaultKind = "sick" // the probe fails although the container is healthy
 )
 
 var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing, Sick}
 
-// uid returns the UID of the step's pod.
-func (s Step) uid() types.UID {
+// podUID returns the UID of the step's pod.
+func (s Step) podUID() types.UID {
 	if s.UID != "" {
 		return s.UID
 	}
@@ -162,7 +164,7 @@ func (s Step) String() string {
 			w = append(w, shape)
 		}
 	case Change:
-		key("does", s.Does.String())
+		key("does", s.Behavior.String())
 	case Resize:
 		key("cpu", strconv.FormatInt(s.CPU, 10))
 	case Exit:
@@ -175,7 +177,7 @@ func (s Step) String() string {
 	return strings.Join(w, " ")
 }
 
-// String returns the text of s, a line for each step.
+// String returns the text of s, one line per step.
 func (s Schedule) String() string {
 	var b strings.Builder
 	for _, step := range s {
@@ -185,9 +187,9 @@ func (s Schedule) String() string {
 	return b.String()
 }
 
-// Parse reads the text of a Schedule: a line for each step, empty lines and
-// those that begin with # left out. The steps are put in order of time. An error
-// names the line.
+// Parse parses the text of a Schedule: one line per step. Empty lines and lines that
+// begin with # are ignored. The steps are sorted by time. An error contains the line
+// number.
 func Parse(text string) (Schedule, error) {
 	var out Schedule
 	for i, line := range strings.Split(text, "\n") {
@@ -205,16 +207,16 @@ func Parse(text string) (Schedule, error) {
 	return out, nil
 }
 
-// ParseStep reads the text of one Step.
+// ParseStep parses the text of one Step.
 func ParseStep(line string) (Step, error) {
 	words := strings.Fields(line)
 	if len(words) < 2 {
-		return Step{}, fmt.Errorf("sim: step %q: it has no time and action", line)
+		return Step{}, fmt.Errorf("sim: step %q: no time and action", line)
 	}
 	var s Step
 	var err error
 	if s.At, err = time.ParseDuration(words[0]); err != nil || s.At < 0 {
-		return Step{}, fmt.Errorf("sim: step %q: %q is no time since the start", line, words[0])
+		return Step{}, fmt.Errorf("sim: step %q: invalid time since the start %q", line, words[0])
 	}
 	s.Do = Action(words[1])
 	if !slices.Contains(actions, s.Do) {
@@ -223,7 +225,7 @@ func ParseStep(line string) (Step, error) {
 	words = words[2:]
 	if s.Do != Kill && s.Do != Reboot && s.Do != Room && s.Do != Collect {
 		if len(words) == 0 {
-			return Step{}, fmt.Errorf("sim: step %q: it does not say whom it concerns", line)
+			return Step{}, fmt.Errorf("sim: step %q: no pod or calls", line)
 		}
 		if s.Do == Fault {
 			s.Calls, s.Percent = words[0], 100
@@ -233,16 +235,16 @@ func ParseStep(line string) (Step, error) {
 		words = words[1:]
 	}
 	for _, word := range words {
-		if err := s.word(word); err != nil {
+		if err := s.parseWord(word); err != nil {
 			return Step{}, fmt.Errorf("sim: step %q: %q: %w", line, word, err)
 		}
 	}
-	return s, s.check(line)
+	return s, s.validate(line)
 }
 
-func (s *Step) word(word string) (err error) {
+func (s *Step) parseWord(word string) (err error) {
 	if s.Do == Add {
-		if ok, err := s.Shape.word(word); ok {
+		if ok, err := s.Shape.parseWord(word); ok {
 			return err
 		}
 	}
@@ -251,15 +253,15 @@ func (s *Step) word(word string) (err error) {
 	case "uid":
 		s.UID = types.UID(value)
 	case "does":
-		s.Does, err = ParseBehaviour(value)
+		s.Behavior, err = ParseBehavior(value)
 	case "code":
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)
 		s.Code = int32(n)
 	case "cpu":
-		s.CPU, err = natural(value)
+		s.CPU, err = parseNatural(value)
 	case "grace":
-		s.Grace, err = natural(value)
+		s.Grace, err = parseNatural(value)
 	case "kind":
 		s.Kind = FaultKind(value)
 	case "percent":
@@ -273,7 +275,7 @@ func (s *Step) word(word string) (err error) {
 	case "when":
 		s.After = value == "after"
 		if !s.After && value != "before" {
-			err = errors.New(`neither "before" nor "after"`)
+			err = errors.New(`must be "before" or "after"`)
 		}
 	case "down":
 		s.Down, err = time.ParseDuration(value)
@@ -283,35 +285,35 @@ func (s *Step) word(word string) (err error) {
 	return err
 }
 
-// check finds what a step lacks.
-func (s Step) check(line string) error {
+// validate returns an error if a field of the step is missing or out of range.
+func (s Step) validate(line string) error {
 	fail := func(why string) error { return fmt.Errorf("sim: step %q: %s", line, why) }
 	switch {
 	case s.Do == Fault && !slices.Contains(faultKinds, s.Kind):
 		return fail(fmt.Sprintf("no such kind of fault: %q", s.Kind))
 	case s.Do == Fault && (s.Percent < 0 || s.Percent > 100):
-		return fail("percent is not 0 … 100")
+		return fail("percent is not between 0 and 100")
 	case s.Do == Fault && s.Kind == Stale && s.Delay <= 0:
-		return fail("it does not say how old lists are: delay")
+		return fail("no delay: the age of stale lists")
 	case s.For < 0 || s.Delay < 0 || s.Down < 0 || s.Count < 0:
 		return fail("a number is negative")
 	case s.Do == Add && len(s.Shape.Containers) == 0:
 		return fail("the pod has no containers")
 	case slices.Contains([]Action{Change, Resize, Exit, OOM, Hang}, s.Do) && s.Container == "":
-		return fail("it names no container: pod/container")
+		return fail("no container: must be pod/container")
 	}
 	return nil
 }
 
-// images returns what containers do, by the images of all steps.
-func (s Schedule) images() map[string]Behaviour {
-	out := map[string]Behaviour{}
+// images returns the behavior of the containers of all steps, by image.
+func (s Schedule) images() map[string]Behavior {
+	out := map[string]Behavior{}
 	for _, step := range s {
 		if step.Do == Change {
-			out[step.Does.Image()] = step.Does
+			out[step.Behavior.Image()] = step.Behavior
 		}
 		for _, c := range step.Shape.Containers {
-			out[c.Does.Image()] = c.Does
+			out[c.Behavior.Image()] = c.Behavior
 		}
 	}
 	return out

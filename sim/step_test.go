@@ -19,29 +19,29 @@ func TestASchedulesTextIsTheSchedule(t *testing.T) {
 	}
 }
 
-func TestAScheduleThatMakesNoSenseIsRefused(t *testing.T) {
+func TestParseRejectsInvalidSchedules(t *testing.T) {
 	for text, want := range map[string]string{
-		"1s":                                               "it has no time and action",
-		"soon add web main:c=run":                          `"soon" is no time since the start`,
+		"1s":                                               "no time and action",
+		"soon add web main:c=run":                          `invalid time since the start "soon"`,
 		"1s dance web":                                     "no such action",
-		"1s add":                                           "it does not say whom it concerns",
+		"1s add":                                           "no pod or calls",
 		"1s add web":                                       "the pod has no containers",
 		"1s add web policy=Often main:c=run":               "no such restart policy",
-		"1s add web main:c=sleep":                          `neither "run" nor "exit-<code>-<time>"`,
+		"1s add web main:c=sleep":                          `must begin with "run" or "exit-<code>-<time>"`,
 		"1s add web main:c=run_ready-1us":                  "is not a number of milliseconds",
 		"1s add web boss:c=run":                            "containers are init, side or main",
-		"1s exit web code=1":                               "it names no container",
+		"1s exit web code=1":                               "no container",
 		"1s fault Pods kind=rude":                          `no such kind of fault: "rude"`,
-		"1s fault Pods kind=lost percent=101":              "percent is not 0 … 100",
-		"1s fault Pods kind=stale":                         "it does not say how old lists are",
+		"1s fault Pods kind=lost percent=101":              "percent is not between 0 and 100",
+		"1s fault Pods kind=stale":                         "no delay",
 		"1s room pods=many":                                "invalid syntax",
-		"1s add web main:c=exit-1-2s_times-0":              "it exits once or more",
-		"1s kill when=later":                               `neither "before" nor "after"`,
+		"1s add web main:c=exit-1-2s_times-0":              "must be at least 1",
+		"1s kill when=later":                               `must be "before" or "after"`,
 		"1s kill calls=-1":                                 "a number is negative",
 		"1s add web main:c=run colour=green":               "unknown word",
 		"1s add web volumes=101 main:c=run":                "out of range",
 		"1s add web main:c:much=run":                       "invalid syntax",
-		"1s resize web cpu=100":                            "it names no container",
+		"1s resize web cpu=100":                            "no container",
 		"1s add web main:c=run_up-1us":                     "is not a number of milliseconds",
 		"1s add web grace=-1 main:c=run":                   "out of range",
 		"\n# why\n\n1s add web main:c=run/Never/x:Restart": "line 4",
@@ -51,14 +51,14 @@ func TestAScheduleThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 }
 
-func TestABehavioursTextIsTheBehaviour(t *testing.T) {
-	b := sim.Behaviour{
+func TestBehaviorTextRoundTrips(t *testing.T) {
+	b := sim.Behavior{
 		Exits: true, Code: 137, ExitAfter: 90 * time.Minute, OOM: true, Stubborn: true,
 		StopDelay: 1500 * time.Millisecond, StartDelay: time.Hour, ReadyAfter: 90 * time.Second, Times: 2, Version: 3,
 		UpAfter: time.Second, SickAfter: 2 * time.Second, Probed: true,
 	}
 	assert.Equal(t, "exit-137-1h30m_oom_times-2_stubborn_stop-1500ms_start-1h_ready-1m30s_up-1s_sick-2s_probed_v3", b.String())
-	again, err := sim.ParseBehaviour(b.Image())
+	again, err := sim.ParseBehavior(b.Image())
 	require.NoError(t, err)
 	assert.Equal(t, b, again)
 }

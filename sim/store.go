@@ -12,37 +12,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A store has the pods that are wanted, as an API server and a directory of
-// manifests have them, and takes the statuses of those of the API. It outlives
-// agents. Pods in it are never changed in place.
+// A store contains the desired pods, those of an API server and those of a directory of
+// manifests, and stores the statuses of the API pods. It outlives agents. Pods in it
+// are never modified in place.
 type store struct {
 	mu        sync.Mutex
 	objects   map[types.UID]*v1.Pod // of the API; no two have one name
 	names     map[string]bool       // of objects
 	manifests map[string]*v1.Pod    // by name
-	watching  map[chan struct{}]struct{}
+	watchers  map[chan struct{}]struct{}
 }
 
 func newStore() *store {
-	return &store{objects: map[types.UID]*v1.Pod{}, names: map[string]bool{}, manifests: map[string]*v1.Pod{}, watching: map[chan struct{}]struct{}{}}
+	return &store{objects: map[types.UID]*v1.Pod{}, names: map[string]bool{}, manifests: map[string]*v1.Pod{}, watchers: map[chan struct{}]struct{}{}}
 }
 
-// watch returns a channel that gets a signal with every change, until stop.
+// watch returns a channel that receives a value at once and after every change, until
+// stop is called.
 func (s *store) watch() (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	c <- struct{}{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watching[c] = struct{}{}
+	s.watchers[c] = struct{}{}
 	return c, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.watching, c)
+		delete(s.watchers, c)
 	}
 }
 
 func (s *store) changedLocked() {
-	for c := range s.watching {
+	for c := range s.watchers {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -50,7 +51,7 @@ func (s *store) changedLocked() {
 	}
 }
 
-// list returns the pods of the API or of the manifests, by name.
+// list returns the pods of the API or of the manifests, sorted by name.
 func (s *store) list(static bool) []*v1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +73,7 @@ func (s *store) list(static bool) []*v1.Pod {
 
 func fullName(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// create adds a pod to the API, and reports whether it did: a name, and a UID,
-// is taken once.
+// create adds a pod to the API. It returns false if the name or the UID is in use.
 func (s *store) create(pod *v1.Pod) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *store) create(pod *v1.Pod) bool {
 	return true
 }
 
-// write puts a manifest in the place of the one of its name.
+// write adds a manifest, replacing one with the same name.
 func (s *store) write(pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *store) write(pod *v1.Pod) {
 	s.changedLocked()
 }
 
-// get returns the wanted pod of that UID, and whether it is static.
+// get returns the pod with the UID, and whether it is static; nil: there is none.
 func (s *store) get(uid types.UID) (pod *v1.Pod, static bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,9 +115,9 @@ func (s *store) getLocked(uid types.UID) (pod *v1.Pod, static bool) {
 	return nil, false
 }
 
-// change replaces a wanted pod by a changed copy, and returns that; nil: there
-// is none, or change refused.
-func (s *store) change(uid types.UID, change func(*v1.Pod) bool) *v1.Pod {
+// update replaces a pod by a modified copy and returns the copy. It returns nil if there
+// is no such pod or change returned false.
+func (s *store) update(uid types.UID, change func(*v1.Pod) bool) *v1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pod, static := s.getLocked(uid)
@@ -137,8 +137,8 @@ func (s *store) change(uid types.UID, change func(*v1.Pod) bool) *v1.Pod {
 	return pod
 }
 
-// drop takes the pod away, and returns it; nil: there was none.
-func (s *store) drop(uid types.UID) *v1.Pod {
+// remove removes the pod and returns it; nil: there was none.
+func (s *store) remove(uid types.UID) *v1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pod, static := s.getLocked(uid)
@@ -155,14 +155,14 @@ func (s *store) drop(uid types.UID) *v1.Pod {
 	return pod
 }
 
-// delete asks for the deletion of a pod, as a DELETE of the API does: it gets a
-// deletionTimestamp, and a later one may only shorten its grace. A manifest goes
-// at once. It returns the pod as it is then, and whether it is gone.
+// delete requests the deletion of a pod, as a DELETE request does: it sets the
+// deletionTimestamp, and a later request may only shorten the grace period. A manifest
+// is removed at once. It returns the pod after the change, and whether it was removed.
 func (s *store) delete(uid types.UID, grace *int64) (pod *v1.Pod, gone bool) {
 	if _, static := s.get(uid); static {
-		return s.drop(uid), true
+		return s.remove(uid), true
 	}
-	pod = s.change(uid, func(pod *v1.Pod) bool {
+	pod = s.update(uid, func(pod *v1.Pod) bool {
 		if grace == nil {
 			grace = pod.Spec.TerminationGracePeriodSeconds
 		}
@@ -179,32 +179,32 @@ func (s *store) delete(uid types.UID, grace *int64) (pod *v1.Pod, gone bool) {
 	return pod, false
 }
 
-// currentLocked returns the object that an agent means by pod; nil: there is none. One
-// that has come to be since under the same UID is another: an API would have
-// given it another UID, and refuse what is meant for the first by the
-// precondition (st-66, st-67).
+// currentLocked returns the object that an agent refers to as pod; nil: there is none.
+// A later pod with the same UID is another object: an API server would have given it
+// another UID, and would reject the request because of its UID precondition (rules
+// st-66, st-67). The caller must hold mu.
 func (s *store) currentLocked(pod *v1.Pod) *v1.Pod {
 	old := s.objects[pod.UID]
-	if old == nil || old.Annotations[lifeAnnotation] != pod.Annotations[lifeAnnotation] {
+	if old == nil || old.Annotations[incarnationAnnotation] != pod.Annotations[incarnationAnnotation] {
 		return nil
 	}
 	return old
 }
 
-// UpdatePodStatus implements status.StatusSink. The status of a pod that is not
-// there is thrown away.
+// UpdatePodStatus implements status.StatusSink. The status of a pod that does not exist
+// is discarded.
 func (s *store) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.currentLocked(pod); old != nil {
 		updated := old.DeepCopy()
 		updated.Status = status
-		s.objects[pod.UID] = updated // no news for an agent: the status is its own
+		s.objects[pod.UID] = updated // watchers get no signal: the agent wrote the status itself
 	}
 	return nil
 }
 
-// DeletePod implements status.StatusSink: a pod that is being deleted goes.
+// DeletePod implements status.StatusSink. It removes a pod that has a deletionTimestamp.
 func (s *store) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,8 +221,9 @@ type storeSource struct {
 	store  *store
 	static bool
 
-	// look takes a look at the store; a test of faults does so elsewhere.
-	look func(ctx context.Context, list func()) error
+	// list calls its argument, which lists the store, possibly with latency and faults.
+	// If nil, the store is listed directly.
+	list func(ctx context.Context, list func()) error
 }
 
 // Run implements podsource.PodSource.
@@ -237,9 +238,9 @@ func (s storeSource) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		}
 		var pods []*v1.Pod
 		list := func() { pods = s.store.list(s.static) }
-		if s.look == nil {
+		if s.list == nil {
 			list()
-		} else if err := s.look(ctx, list); err != nil {
+		} else if err := s.list(ctx, list); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

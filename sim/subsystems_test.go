@@ -10,7 +10,7 @@ import (
 )
 
 // kinds returns how often entries of each kind are in the trace of a schedule, in which
-// no law is broken.
+// no invariant is violated.
 func kinds(t *testing.T, text string) map[sim.EntryKind]int {
 	t.Helper()
 	schedule, err := sim.Parse(text)
@@ -49,6 +49,6 @@ func TestAnImageIsRemovedWhenItIsNotInUse(t *testing.T) {
 
 func TestAResizeIsCarriedOutWhenThereIsRoom(t *testing.T) {
 	counts := kinds(t, "0s add a main:c:3000=run\n1s add b main:c:500=run\n9s resize b/c cpu=2000\n60s kill down=5s\n90s delete a")
-	assert.Equal(t, 3, counts[sim.Granted], "of b after the end of a, as its agent was started again")
+	assert.Equal(t, 3, counts[sim.ResourcesAllocated], "of b after the end of a, as its agent was started again")
 	assert.Equal(t, 3, counts[sim.Resized])
 }

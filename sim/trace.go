@@ -12,94 +12,100 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Entry is one thing that happened in a run: a line of its trace. Which
-// fields are set depends on Kind.
+// An Entry is one line of the trace of a run. Kind determines which fields are set.
 type Entry struct {
-	// At is when, since the start of the run. Of entries of one time, the order
-	// is that in which they happened.
+	// At is the time since the start of the run. Entries of the same time are in the
+	// order in which they happened.
 	At time.Duration
 
-	// Agent tells which agent did it, the first is 1. Zero: none did.
+	// Agent is the number of the agent that caused the entry, starting at 1. Zero means
+	// none.
 	Agent int
 
 	Kind EntryKind
 
-	// Pod by name and UID, if it concerns one.
+	// Pod and UID are the name and UID of the affected pod; empty: none.
 	Pod string
 	UID types.UID
 
-	Step      *Step                    // StepTaken
-	Static    bool                     // Wanted: it comes from a manifest
-	CPU       int64                    // Resized: thousandths that the container has now
-	Object    *v1.Pod                  // Wanted, Changed, ResizeAsked, Deleting, Gone: as it is then, or was last; Said, SaidDeleted, SyncBegan, KillBegan: as the agent knows it
-	Container *runtime.ContainerStatus // Started, Exited, Removed
+	Step   *Step // StepTaken
+	Static bool  // PodAdded: the pod is from a manifest
+	CPU    int64 // Resized: the container's CPU, in thousandths
+
+	// Object is the pod after the change, or the last one (PodAdded, PodChanged,
+	// ResizeRequested, DeletionRequested, MarkedFailed, PodRemoved), or the pod with which
+	// the agent made the call (StatusUpdated, DeletePodCalled, SyncPodCalled,
+	// KillPodCalled, ResourcesAllocated, Probed).
+	Object *v1.Pod
+
+	Container *runtime.ContainerStatus // Created, Started, Exited, Removed
 	Sandbox   *runtime.SandboxStatus   // SandboxReady, SandboxStopped, SandboxRemoved
-	Status    *v1.PodStatus            // Said
-	Event     *pleg.Event              // Noticed
+	Status    *v1.PodStatus            // StatusUpdated
+	Event     *pleg.Event              // EventReceived, EventFollowed
 	Call      string                   // Called: the method; Resized: the ID of the container
-	Grace     *int64                   // Called: of a KillPod, in seconds
-	Err       string                   // Called: what it failed with, if it did
+	Grace     *int64                   // KillPodCalled: the grace period in seconds; nil: the pod's own
+	Err       string                   // Called: the error; HealthChecked: the error, empty if healthy
 	Image     string                   // ImageRemoved: its name
 	Volume    string                   // Mounted, Unmounted: its name in the pod
 	Probe     *ProbeRun                // Probed
-	Broken    *Violation               // LawBroken
+	Violation *Violation               // InvariantViolated
 }
 
-// An EntryKind says what happened.
+// An EntryKind is the kind of an Entry.
 type EntryKind string
 
 // The kinds of entries.
 const (
-	StepTaken  EntryKind = "step"        // a step of the schedule was taken
-	AgentBegan EntryKind = "agent-began" // an agent was started
-	AgentDied  EntryKind = "agent-died"  // it was killed
-	FaultsOver EntryKind = "faults-over" // from here on nothing goes wrong any more
-	Rested     EntryKind = "rested"      // the end has come, for one pod
-	RunEnded   EntryKind = "run-ended"
+	StepTaken    EntryKind = "step"          // a step of the schedule was applied
+	AgentStarted EntryKind = "agent-started" // an agent was started
+	AgentKilled  EntryKind = "agent-killed"  // the agent was killed
+	FaultsEnded  EntryKind = "faults-ended"  // there are no faults from here on
+	PodSettled   EntryKind = "pod-settled"   // the final state of one pod
+	RunEnded     EntryKind = "run-ended"
 
-	Wanted      EntryKind = "wanted"       // a source wants a pod that it did not want
-	Changed     EntryKind = "changed"      // it wants it otherwise
-	ResizeAsked EntryKind = "resize-asked" // it wants it with other resources
-	Deleting    EntryKind = "deleting"     // it wants it deleted
-	Failed      EntryKind = "failed"       // somebody else told the API that it has failed
-	Evicted     EntryKind = "evicted"      // an agent was told to end it
-	Gone        EntryKind = "gone"         // it does not know it any more
+	PodAdded          EntryKind = "pod-added"          // the pod was added to its source
+	PodChanged        EntryKind = "pod-changed"        // its spec changed in the source
+	ResizeRequested   EntryKind = "resize-requested"   // its resource requests changed in the source
+	DeletionRequested EntryKind = "deletion-requested" // it got a deletionTimestamp
+	MarkedFailed      EntryKind = "marked-failed"      // another client set its phase to Failed
+	Evicted           EntryKind = "evicted"            // an agent was instructed to evict it
+	PodRemoved        EntryKind = "pod-removed"        // it was removed from its source
 
-	Created        EntryKind = "created" // a container was made, and does not run yet
-	Started        EntryKind = "started" // a container runs: the truth, seen by nobody yet
+	Created        EntryKind = "created" // a container was created and not started
+	Started        EntryKind = "started" // a container was started, according to the runtime
 	Exited         EntryKind = "exited"
 	Removed        EntryKind = "removed"
 	SandboxReady   EntryKind = "sandbox-ready"
 	SandboxStopped EntryKind = "sandbox-stopped"
 	SandboxRemoved EntryKind = "sandbox-removed"
 
-	Called      EntryKind = "called"       // an agent called the outside, which has answered; of SyncPod, PodStatus and lists only failures
-	KillBegan   EntryKind = "kill-began"   // KillPod was called, with Grace
-	SyncBegan   EntryKind = "sync-began"   // SyncPod was called
-	SyncEnded   EntryKind = "sync-ended"   // it has returned, to an agent that runs; in runs with images
-	Noticed     EntryKind = "noticed"      // pleg told an agent of a change
-	Said        EntryKind = "said"         // the sink took a status
-	SaidDeleted EntryKind = "said-deleted" // the sink was told that nothing of the pod is left
+	Called          EntryKind = "called"            // a call to the outside failed because of a fault
+	KillPodCalled   EntryKind = "kill-pod"          // KillPod was called with Grace
+	SyncPodCalled   EntryKind = "sync-pod"          // SyncPod was called
+	SyncPodReturned EntryKind = "sync-pod-returned" // SyncPod has returned to a running agent; only in runs that remove images
+	EventReceived   EntryKind = "event-received"    // pleg passed an event to an agent
+	StatusUpdated   EntryKind = "status-updated"    // UpdatePodStatus of the sink was called
+	DeletePodCalled EntryKind = "delete-pod"        // DeletePod of the sink was called
 
-	Followed  EntryKind = "followed" // somebody who follows pleg, and is slow, was told
-	Mounted   EntryKind = "mounted"  // a volume of the pod is set up
-	Unmounted EntryKind = "unmounted"
+	EventFollowed EntryKind = "event-followed" // pleg passed an event to a slow follower
+	Mounted       EntryKind = "mounted"        // a volume of the pod was set up
+	Unmounted     EntryKind = "unmounted"
 
-	Granted EntryKind = "granted" // an agent allocated resources to the pod, which are those of Object
-	Resized EntryKind = "resized" // the runtime gave a container CPU
+	ResourcesAllocated EntryKind = "resources-allocated" // an agent allocated the resources of Object
+	Resized            EntryKind = "resized"             // the runtime set the CPU of a container
 
-	ImageRemoved EntryKind = "image-removed" // from the node
+	ImageRemoved EntryKind = "image-removed" // an image was removed from the node
 
-	Probed EntryKind = "probed" // a probe of an agent had this result
-	Asked  EntryKind = "asked"  // the agent was asked how it is; Err is its answer
+	Probed        EntryKind = "probed"         // a probe of an agent returned a result
+	HealthChecked EntryKind = "health-checked" // the agent's health was checked
 
-	LawBroken EntryKind = "law-broken"
+	InvariantViolated EntryKind = "invariant-violated"
 )
 
-// String returns the entry in one line, without its end.
+// String returns the entry as one line, without a line break.
 func (e Entry) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-14v %-15s", e.At, e.Kind)
+	fmt.Fprintf(&b, "%-14v %-18s", e.At, e.Kind)
 	if e.Agent > 0 {
 		fmt.Fprintf(&b, " agent-%d", e.Agent)
 	}
@@ -120,11 +126,11 @@ func (e Entry) String() string {
 	case e.Sandbox != nil:
 		fmt.Fprintf(&b, " %s", e.Sandbox.ID)
 	case e.Status != nil:
-		fmt.Fprintf(&b, " %s", summary(e.Status))
+		fmt.Fprintf(&b, " %s", statusSummary(e.Status))
 	case e.Event != nil:
 		fmt.Fprintf(&b, " %s %s", e.Event.Type, e.Event.ContainerID)
-	case e.Kind == Granted:
-		fmt.Fprintf(&b, " %s", cpuOf(e.Object))
+	case e.Kind == ResourcesAllocated:
+		fmt.Fprintf(&b, " %s", cpuRequests(e.Object))
 	case e.Kind == Resized:
 		fmt.Fprintf(&b, " %s cpu=%d", e.Call, e.CPU)
 	case e.Image != "":
@@ -133,8 +139,8 @@ func (e Entry) String() string {
 		fmt.Fprintf(&b, " %s", e.Volume)
 	case e.Probe != nil:
 		fmt.Fprintf(&b, " %s", e.Probe)
-	case e.Broken != nil:
-		fmt.Fprintf(&b, " %s", e.Broken)
+	case e.Violation != nil:
+		fmt.Fprintf(&b, " %s", e.Violation)
 	case e.Call != "":
 		fmt.Fprintf(&b, " %s", e.Call)
 	}
@@ -147,8 +153,8 @@ func (e Entry) String() string {
 	return b.String()
 }
 
-// summary returns a status in a few words.
-func summary(s *v1.PodStatus) string {
+// statusSummary returns the phase, reason, readiness and container states of a status.
+func statusSummary(s *v1.PodStatus) string {
 	w := []string{string(s.Phase)}
 	if s.Reason != "" {
 		w = append(w, s.Reason)

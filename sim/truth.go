@@ -13,99 +13,100 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A truth is what is so at one moment of a run, known to the laws and to no
-// agent. It is made of the entries of the trace.
+// A truth is the ground truth at one moment of a run. It is derived from the entries of
+// the trace; invariants use it, agents have no access to it.
 type truth struct {
-	now  time.Time
-	lies time.Time // until when agents may believe a list that was too old
-	pods map[types.UID]*podTruth
+	now        time.Time
+	staleUntil time.Time // until then, agents may act on a stale list
+	pods       map[types.UID]*podTruth
 
-	// remembers tells that the runtime keeps a record of what is removed from it.
-	remembers bool
+	// keepsRecords is the result of Machine.KeepsRecords: restart counts and results
+	// survive the removal of containers.
+	keepsRecords bool
 }
 
-// A podTruth is what is so of one UID.
+// A podTruth is the ground truth about the pods with one UID.
 type podTruth struct {
 	uid  types.UID
 	name string
 
-	// wanted is what its source has, nil if nothing; spec what it had last.
-	wanted, spec *v1.Pod
-	static       bool
-	lives        int  // how many times it began to be wanted
-	changed      bool // its spec was, at any time
+	// desired is the pod in its source, nil if there is none; spec is the last one.
+	desired, spec *v1.Pod
+	static        bool
+	incarnations  int  // number of times that the pod was added
+	specChanged   bool // ever
 
-	said    *v1.PodStatus // in this life
-	failed  bool          // somebody else said that it has, in this life
-	removed bool          // an operator removed what the runtime had of it, at any time
-	evicted int           // by this agent; zero: by none
+	status            *v1.PodStatus // the last reported one, in this incarnation
+	markedFailed      bool          // by another client, in this incarnation
+	containersRemoved bool          // by an operator, ever
+	evictedBy         int           // the agent; zero: none
 
-	instance map[string]*runtime.ContainerStatus // by ID; those that have not been removed
-	sandbox  map[string]*runtime.SandboxStatus
-	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
-	touched  time.Time                           // when something of it last changed, in the runtime or its source
+	instances    map[string]*runtime.ContainerStatus // by ID; without removed ones
+	sandboxes    map[string]*runtime.SandboxStatus   // by ID; without removed ones
+	allInstances map[string]*runtime.ContainerStatus // by ID; with the last state of removed ones
+	lastChange   time.Time                           // of anything in the runtime or the source
 
-	syncing   *v1.Pod                  // what SyncPod is working on; nil: it is not, or nobody notes its end
-	granted   *v1.Pod                  // with the resources that were allocated to it last; nil: none were
-	grants    map[string]bool          // all that ever were, as cpuOf has them
-	cpu       map[string]int64         // that containers have, by ID
-	mounted   map[string]bool          // volumes by name
-	probe     map[probeKey]*probeTruth // of instances that have been probed
-	condemned map[string]int           // by the ID of an instance whose liveness or startup probe has failed: the agent that knows
+	syncing     *v1.Pod                  // the argument of the running SyncPod; nil: none, or its end is not recorded
+	allocated   *v1.Pod                  // with the last allocated resources; nil: none
+	allocations map[string]bool          // all allocations, as text of cpuRequests
+	cpu         map[string]int64         // thousandths, by container ID
+	mounted     map[string]bool          // volumes by name
+	probes      map[probeKey]*probeTruth // of instances that have been probed
+	unhealthy   map[string]int           // instances whose liveness or startup probe has failed: the agent that probed
 
-	synced  int      // life in which it was synced last
-	killing *killing // the last one; nil: there was none
+	syncedIncarnation int   // of the last SyncPod
+	lastKill          *kill // nil: none
 }
 
-// A killing is a KillPod that has begun.
-type killing struct {
-	agent, life int
-	at          time.Time
-	grace       *int64
+// A kill is a call of KillPod.
+type kill struct {
+	agent, incarnation int
+	at                 time.Time
+	grace              *int64
 }
 
 func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
 
-// lifeAnnotation of a wanted pod counts how many times its UID began to be
-// wanted. What an agent says and does of a pod may come late, when it is wanted
-// anew already: this tells which life it is meant for.
-const lifeAnnotation = "sim.kubeparts.io/life"
+// incarnationAnnotation of a pod is the number of times that a pod with its UID was
+// added. An agent's calls may be late, when the next pod with the same UID exists
+// already; the annotation associates them with the right one.
+const incarnationAnnotation = "sim.kubeparts.io/incarnation"
 
-// life returns which of its lives a pod was in as the agent knows it; zero: the
-// agent knows it from the runtime only.
-func life(e *Entry) int {
+// incarnation returns the incarnation of the pod that an agent called with; zero: the
+// runtime is the agent's only source of the pod.
+func incarnation(e *Entry) int {
 	if e.Object == nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(e.Object.Annotations[lifeAnnotation]) // what was always there has one
+	n, _ := strconv.Atoi(e.Object.Annotations[incarnationAnnotation]) // add sets it on every pod
 	return n
 }
 
-// pod returns what is so of a UID, made if need be.
+// pod returns the podTruth of a UID. It creates one if there is none.
 func (t *truth) pod(uid types.UID) *podTruth {
 	p := t.pods[uid]
 	if p == nil {
 		p = &podTruth{
-			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
-			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, grants: map[string]bool{}, cpu: map[string]int64{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
+			uid: uid, instances: map[string]*runtime.ContainerStatus{}, sandboxes: map[string]*runtime.SandboxStatus{},
+			allInstances: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, allocations: map[string]bool{}, cpu: map[string]int64{}, probes: map[probeKey]*probeTruth{}, unhealthy: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
 	return p
 }
 
-// fooled reports whether an agent may believe what a stale list has told: that a
-// pod has gone is all in it that is not looked at again (pleg-18). The next list
-// may be minutes away.
-func (t *truth) fooled() bool { return t.now.Before(t.lies) }
+// listsMayBeStale reports whether an agent may act on a stale list. A pod that is
+// missing in a list is treated as removed without an inspection (rule pleg-18), until
+// the next list, which may be minutes later.
+func (t *truth) listsMayBeStale() bool { return t.now.Before(t.staleUntil) }
 
-// take makes an entry part of the truth.
-func (t *truth) take(e *Entry, now time.Time) {
+// apply updates the truth with an entry.
+func (t *truth) apply(e *Entry, now time.Time) {
 	t.now = now
-	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.fooled()) { // any other puts off the next good list
-		t.lies = latest(t.lies, now.Add(e.Step.For+e.Step.Delay+hangs+6*time.Minute))
+	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.listsMayBeStale()) { // any other fault delays the next current list
+		t.staleUntil = latest(t.staleUntil, now.Add(e.Step.For+e.Step.Delay+hangDuration+6*time.Minute))
 	}
-	if e.Kind == AgentDied || e.Kind == AgentBegan {
+	if e.Kind == AgentKilled || e.Kind == AgentStarted {
 		for _, p := range t.pods {
 			p.syncing = nil
 		}
@@ -119,74 +120,74 @@ func (t *truth) take(e *Entry, now time.Time) {
 	}
 	switch e.Kind {
 	case StepTaken:
-		p.removed = p.removed || e.Step.Do == Remove
-	case Wanted:
-		p.wanted, p.static = e.Object, e.Static
-		p.lives++
-		p.said, p.failed = nil, false
-	case Granted:
-		p.granted = e.Object
-		p.grants[cpuOf(e.Object)] = true
+		p.containersRemoved = p.containersRemoved || e.Step.Do == Remove
+	case PodAdded:
+		p.desired, p.static = e.Object, e.Static
+		p.incarnations++
+		p.status, p.markedFailed = nil, false
+	case ResourcesAllocated:
+		p.allocated = e.Object
+		p.allocations[cpuRequests(e.Object)] = true
 	case Resized:
 		p.cpu[e.Call] = e.CPU
-	case Changed, ResizeAsked, Deleting, Failed:
-		p.wanted = e.Object
-		p.changed = p.changed || e.Kind == Changed
-		if e.Kind == Failed {
-			p.said, p.failed = &e.Object.Status, true
+	case PodChanged, ResizeRequested, DeletionRequested, MarkedFailed:
+		p.desired = e.Object
+		p.specChanged = p.specChanged || e.Kind == PodChanged
+		if e.Kind == MarkedFailed {
+			p.status, p.markedFailed = &e.Object.Status, true
 		}
-	case Gone:
-		p.wanted = nil
+	case PodRemoved:
+		p.desired = nil
 	case Created, Started, Exited:
-		p.instance[e.Container.ID] = e.Container
-		p.ever[e.Container.ID] = e.Container
+		p.instances[e.Container.ID] = e.Container
+		p.allInstances[e.Container.ID] = e.Container
 	case Removed:
-		delete(p.instance, e.Container.ID)
+		delete(p.instances, e.Container.ID)
 	case SandboxReady, SandboxStopped:
-		p.sandbox[e.Sandbox.ID] = e.Sandbox
+		p.sandboxes[e.Sandbox.ID] = e.Sandbox
 	case SandboxRemoved:
-		delete(p.sandbox, e.Sandbox.ID)
-	case Said:
-		if life(e) == p.lives {
-			p.said = e.Status
+		delete(p.sandboxes, e.Sandbox.ID)
+	case StatusUpdated:
+		if incarnation(e) == p.incarnations {
+			p.status = e.Status
 		}
-	case SyncBegan:
-		p.synced, p.syncing = life(e), e.Object
-	case SyncEnded:
+	case SyncPodCalled:
+		p.syncedIncarnation, p.syncing = incarnation(e), e.Object
+	case SyncPodReturned:
 		p.syncing = nil
 	case Mounted:
 		p.mounted[e.Volume] = true
 	case Unmounted:
 		delete(p.mounted, e.Volume)
 	case Probed:
-		p.probed(t, e)
+		p.addProbeRun(t, e)
 	case Evicted:
-		p.evicted = e.Agent
-	case KillBegan:
-		p.killing = &killing{agent: e.Agent, life: life(e), at: now, grace: e.Grace}
+		p.evictedBy = e.Agent
+	case KillPodCalled:
+		p.lastKill = &kill{agent: e.Agent, incarnation: incarnation(e), at: now, grace: e.Grace}
 	}
-	if p.wanted != nil {
-		p.spec = p.wanted
+	if p.desired != nil {
+		p.spec = p.desired
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != SyncEnded && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested && e.Kind != Probed {
-		p.touched = now
+	if e.Kind != StatusUpdated && e.Kind != Called && e.Kind != SyncPodCalled && e.Kind != SyncPodReturned && e.Kind != EventReceived && e.Kind != EventFollowed && e.Kind != PodSettled && e.Kind != Probed {
+		p.lastChange = now
 	}
 }
 
-// running returns the instances that run, by ID.
+// running returns the running instances, sorted by ID.
 func (p *podTruth) running() (out []*runtime.ContainerStatus) {
-	for _, id := range slices.Sorted(maps.Keys(p.instance)) {
-		if c := p.instance[id]; c.State == runtime.ContainerRunning {
+	for _, id := range slices.Sorted(maps.Keys(p.instances)) {
+		if c := p.instances[id]; c.State == runtime.ContainerRunning {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// newest returns the instance of the named container that was created last, of
-// those that there are; nil: there is none.
+// newest returns the newest existing instance of the named container; nil: there is
+// none.
 func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
-	for _, c := range p.instance {
+	for _, c := range p.instances {
 		if c.Name == name && c.State != runtime.ContainerCreated && (newest == nil || c.RestartCount > newest.RestartCount || c.RestartCount == newest.RestartCount && c.CreatedAt.After(newest.CreatedAt)) {
 			newest = c
 		}
@@ -194,10 +195,10 @@ func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
 	return newest
 }
 
-// before returns the instance of the same container and sandbox that came before
-// c, if it has not been removed.
-func (p *podTruth) before(c *runtime.ContainerStatus) (before *runtime.ContainerStatus) {
-	for _, o := range p.instance {
+// previous returns the newest other instance of the same container and sandbox; nil:
+// there is none.
+func (p *podTruth) previous(c *runtime.ContainerStatus) (before *runtime.ContainerStatus) {
+	for _, o := range p.instances {
 		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.ID != c.ID && o.State != runtime.ContainerCreated && (before == nil || o.CreatedAt.After(before.CreatedAt)) {
 			before = o
 		}
@@ -205,9 +206,9 @@ func (p *podTruth) before(c *runtime.ContainerStatus) (before *runtime.Container
 	return before
 }
 
-// ready returns the IDs of the sandboxes that are ready.
-func (p *podTruth) ready() (out []string) {
-	for id, sb := range p.sandbox {
+// readySandboxes returns the IDs of the ready sandboxes, sorted.
+func (p *podTruth) readySandboxes() (out []string) {
+	for id, sb := range p.sandboxes {
 		if sb.State == runtime.SandboxReady {
 			out = append(out, id)
 		}
@@ -217,7 +218,7 @@ func (p *podTruth) ready() (out []string) {
 }
 
 // container returns the named container of the spec, and whether it is an init
-// container. Nil: the spec has none.
+// container. It returns nil if the spec has none of that name.
 func (p *podTruth) container(name string) (c *v1.Container, init bool) {
 	if p.spec == nil {
 		return nil, false
@@ -235,16 +236,17 @@ func (p *podTruth) container(name string) (c *v1.Container, init bool) {
 	return nil, false
 }
 
-// over reports whether all regular containers of the pod have exited for good.
-func (p *podTruth) over() bool {
+// terminated reports whether all regular containers of the pod have terminated and will
+// not restart.
+func (p *podTruth) terminated() bool {
 	return p.spec != nil && !slices.ContainsFunc(p.spec.Spec.Containers, func(c v1.Container) bool {
 		n := p.newest(c.Name)
 		return n == nil || !p.final(n)
 	})
 }
 
-// final reports whether an instance has exited for good by the restart policy
-// of its pod and container.
+// final reports whether an instance has exited and will not be restarted according to
+// the restart policy of its pod and container.
 func (p *podTruth) final(c *runtime.ContainerStatus) bool {
 	spec, init := p.container(c.Name)
 	if spec == nil || c.State != runtime.ContainerExited {

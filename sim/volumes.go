@@ -15,15 +15,15 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// recorded reports whether agents write records for pods of this schedule.
-func (s Schedule) recorded() bool { return s.hasVolumes() || s.hasCPU() }
+// needsDir reports whether agents write checkpoints for pods of this schedule.
+func (s Schedule) needsDir() bool { return s.hasVolumes() || s.hasCPU() }
 
 func (s Schedule) hasVolumes() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Shape.Volumes > 0 })
 }
 
-// memoryDir creates a directory for records, in memory if the system has a place for
-// that: runs are much slower if they wait for a disk.
+// memoryDir creates a directory for checkpoints, in memory if the system has /dev/shm:
+// runs that wait for a disk are much slower.
 func memoryDir() (string, error) {
 	if dir, err := os.MkdirTemp("/dev/shm", "sim"); err == nil {
 		return dir, nil
@@ -46,8 +46,8 @@ func (r *run) newVolumes(a *Agent) (*volume.Manager, error) {
 	return m, nil
 }
 
-// A volumePlugin sets up the volumes of one agent. What is mounted outlives the
-// agent, and is part of the truth.
+// A volumePlugin sets up the volumes of one agent. Mounts outlive the agent; they are
+// recorded in the trace.
 type volumePlugin struct{ agent *Agent }
 
 // Name implements volume.Plugin.
@@ -58,8 +58,10 @@ func (volumePlugin) CanSupport(spec *volume.Spec) bool { return spec.Volume != n
 
 // SetUp implements volume.Plugin.
 func (p volumePlugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
-	err := p.agent.Call(ctx, Call{Method: setUpCall, UID: req.PodUID, Of: req.Name}, func() error {
-		p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Mounted, UID: req.PodUID, Volume: req.Name})
+	err := p.agent.Call(ctx, Call{Method: setUpCall, UID: req.PodUID, ID: req.Name}, func() error {
+		if !p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Mounted, UID: req.PodUID, Volume: req.Name}) {
+			return context.Canceled
+		}
 		return nil
 	})
 	return volume.SetUpResult{Volume: runtime.Volume{Path: req.Dir()}}, err
@@ -67,13 +69,16 @@ func (p volumePlugin) SetUp(ctx context.Context, req volume.Request) (volume.Set
 
 // TearDown implements volume.Plugin.
 func (p volumePlugin) TearDown(ctx context.Context, at volume.Place) error {
-	return p.agent.Call(ctx, Call{Method: tearDownCall, UID: at.PodUID, Of: at.Name}, func() error {
-		p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Unmounted, UID: at.PodUID, Volume: at.Name})
+	return p.agent.Call(ctx, Call{Method: tearDownCall, UID: at.PodUID, ID: at.Name}, func() error {
+		if !p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Unmounted, UID: at.PodUID, Volume: at.Name}) {
+			return context.Canceled
+		}
 		return nil
 	})
 }
 
-// Construct implements volume.Plugin: the records are all that is on disk.
+// ConstructSpec implements volume.Plugin. It is not supported: only the checkpoints are
+// on disk.
 func (volumePlugin) ConstructSpec(volume.Place) (*volume.Spec, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -8,10 +8,10 @@ import (
 
 // k8s.io/mount-utils brings a few packages, node affinity one.
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "volume", Max: 300, House: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
+	deptest.Closure{Package: "volume", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
 }
 
 // What is for tests may know of tests, and nothing else of ours.
 func TestImportsOfTheTestPackage(t *testing.T) {
-	deptest.Closure{Package: "volume/volumetest", Max: 300, House: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"}, Allow: []string{"testing"}}.Check(t)
+	deptest.Closure{Package: "volume/volumetest", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"}, Allow: []string{"testing"}}.Check(t)
 }

@@ -81,8 +81,8 @@ func TestADeviceThatCannotBeStaged(t *testing.T) {
 	})
 }
 
-// vol-14 … vol-18, vol-25: nobody here attaches; a volume that has to be is
-// reported as in use, waited for, and then mounted.
+// vol-14 … vol-18, vol-25: the node does not attach; a volume that requires it is
+// reported as in use, and mounted when it is attached.
 func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// A mount that hangs in the kernel can't be called off. It holds nobody but its
-// pod, and Run not for ever; a later Manager finds the volume and finishes.
+// A mount that hangs in the kernel cannot be canceled. It delays only its pod, and Run
+// only for a limited time; a later Manager finds the volume and completes the operation.
 func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}

@@ -262,7 +262,7 @@ func volumePod(s *volumeStage) *v1.Pod {
 
 // Each kind of volume is mounted in a real container, and read from inside: modes,
 // owners, content, what is read-only, sub-paths, propagation, and what changes.
-// In the end nothing is left but what was somebody else's.
+// In the end only files of others remain.
 func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	lab.Need(t, "containerd")
 	s := newVolumeStage(t)
@@ -331,7 +331,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	t.Logf("the change was seen within %v", time.Since(begun))
 	assert.Equal(t, "blue", sh("cat /color"))
 
-	// A container that comes back has the same, and a subPath anew.
+	// A restarted container has the same volumes, and new mounts of its sub-paths.
 	points := func() (below []string) {
 		list, err := mount.New("").List()
 		require.NoError(t, err)

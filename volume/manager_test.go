@@ -49,8 +49,8 @@ func TestAVolumeThatNobodyUsesIsNotMounted(t *testing.T) {
 	})
 }
 
-// while everything is as wanted, nobody wakes up (vol-3 is an event here,
-// and not each 100 ms).
+// While the actual state is the desired one, nothing runs (vol-3 is an event here
+// instead of a poll every 100 ms).
 func TestAnIdleManagerSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)

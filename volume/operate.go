@@ -265,7 +265,7 @@ func (m *Manager) outcome(info OperationInfo, pod *v1.Pod, s step, at Place, cal
 			m.event(pod, v1.EventTypeNormal, "SuccessfulMountVolume", fmt.Sprintf("MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", info.Volume, at.Dir()))
 		}
 	case s == tearDown || s == unstage:
-		m.log.Warn("Failed to unmount volume, will retry", "volumeName", info.Volume, "plugin", info.Plugin, "podUID", info.PodUID, "step", string(s), "err", info.Err)
+		m.log.Warn("Failed to unmount volume; will retry", "volumeName", info.Volume, "plugin", info.Plugin, "podUID", info.PodUID, "step", string(s), "err", info.Err)
 	default:
 		m.failedEvent(pod, s, info.Volume, at.Block, info.Err)
 	}

@@ -144,7 +144,7 @@ func (m *Manager) logOrphan(uid types.UID, err error) {
 	}
 	m.mu.Unlock()
 	if !quiet {
-		m.log.Error("Failed to remove the directory of an orphaned pod, will retry", "podUID", uid, "err", err)
+		m.log.Error("Failed to remove the directory of an orphaned pod; will retry", "podUID", uid, "err", err)
 	}
 }
 

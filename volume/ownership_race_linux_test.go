@@ -30,8 +30,8 @@ func TestOwnThatEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// whoever fills a volume chooses the names in it, and with no names can he
-// make the agent hold a descriptor for each level.
+// A pod chooses the names in its volume; no names make the agent hold a descriptor for
+// each level.
 func TestATreeThatIsDeepAndFullOfDecoysIsRemovedWithFewDescriptors(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "v")
 	require.NoError(t, os.Mkdir(root, 0o755))

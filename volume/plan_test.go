@@ -81,7 +81,7 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// Section 6.1: 500 ms, doubled, at most 2m2s; another step begins anew.
+// Section 6.1: 500 ms, doubled, at most 2m2s; another step starts over.
 func TestBackoff(t *testing.T) {
 	now := time.Now()
 	var f failure

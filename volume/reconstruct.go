@@ -18,7 +18,7 @@ func (m *Manager) reconstruct() {
 		m.reconstructDevices()
 		entries, err := os.ReadDir(filepath.Join(m.cfg.RootDir, "pods"))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			m.log.Error("Failed to list pod directories, their volumes are unknown", "err", err)
+			m.log.Error("Failed to list pod directories; their volumes are unknown", "err", err)
 		}
 		for _, e := range entries {
 			if e.IsDir() {
@@ -32,14 +32,14 @@ func (m *Manager) reconstruct() {
 func (m *Manager) reconstructDevices() {
 	records, errs := readCheckpoints(m.deviceCheckpointsDir())
 	for _, err := range errs {
-		m.log.Warn("Failed to read the checkpoint of a staged volume, it is not unstaged", "err", err)
+		m.log.Warn("Failed to read the checkpoint of a staged volume; it is not unstaged", "err", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range records {
 		p := m.cfg.plugin(r.Plugin)
 		if _, ok := p.(Stager); !ok || r.Device == "" || !p.CanSupport(r.Spec) {
-			m.log.Warn("Staged volume has no plugin, it is not unstaged", "volumeName", r.Device, "plugin", r.Plugin)
+			m.log.Warn("Staged volume has no plugin; it is not unstaged", "volumeName", r.Device, "plugin", r.Plugin)
 			continue
 		}
 		d := m.world.addDevice(r.Device, p, r.Spec)
@@ -52,18 +52,18 @@ func (m *Manager) reconstructPod(uid types.UID) {
 	podDir := Place{RootDir: m.cfg.RootDir, PodUID: uid}.PodDir()
 	records, errs := readCheckpoints(checkpointsDir(podDir))
 	for _, err := range errs {
-		m.log.Warn("Failed to read the checkpoint of a volume, constructing its spec from disk", "podUID", uid, "err", err)
+		m.log.Warn("Failed to read the checkpoint of a volume; constructing its spec from disk", "podUID", uid, "err", err)
 	}
 	checkpointed := map[Place]bool{}
 	for _, r := range records {
 		at := r.Place
 		at.RootDir = m.cfg.RootDir
 		if at.PodUID != uid || at.check() != nil {
-			m.log.Warn("Checkpoint belongs to another pod, ignored", "podUID", uid, "volumeName", at.String())
+			m.log.Warn("Checkpoint belongs to another pod; ignored", "podUID", uid, "volumeName", at.String())
 			continue
 		}
 		if p := m.cfg.plugin(at.Plugin); p != nil && !p.CanSupport(r.Spec) {
-			m.log.Warn("Checkpoint is not supported by its plugin, constructing the spec from disk", "podUID", uid, "volumeName", at.String())
+			m.log.Warn("Checkpoint is not supported by its plugin; constructing the spec from disk", "podUID", uid, "volumeName", at.String())
 			continue
 		}
 		checkpointed[at] = true

@@ -69,8 +69,8 @@ func TestAfterARestartVolumesAreKnown(t *testing.T) {
 	})
 }
 
-// vol-32, vol-34: without records the plugin is asked; what nobody knows is
-// cleaned from outside, when its pod is known to be gone.
+// vol-32, vol-34: without checkpoints the plugin reconstructs volumes; directories of
+// unknown kinds are cleaned when their pod has been deleted.
 func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 	for name, unknown := range map[string]bool{"constructed": false, "force-cleaned": true} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAfterARestartDevicesAreKnown(t *testing.T) {
 	})
 }
 
-// vol-36 … vol-38: what is left of pods that nobody knows.
+// vol-36 … vol-38: directories of unknown pods.
 func TestOrphanedDirectories(t *testing.T) {
 	const local, foreign = "kubernetes.io~empty-dir", "example.com~nfs"
 	for name, c := range map[string]struct {

@@ -161,8 +161,8 @@ func stressAgent(root, round string) {
 }
 
 // 200 pods with 5 volumes each come and go, and the agent is killed in the middle
-// of it, again and again: in the end nothing is mounted, no directory is left, and
-// what somebody has bound into a volume is all there.
+// of it, repeatedly: in the end nothing is mounted, no directory remains, and the files
+// that were bound into a volume are complete.
 func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	lab.Need(t, "linux", "root")
 	base := t.TempDir()
@@ -201,7 +201,7 @@ func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	total := 0
 	for round := range 8 {
 		total += run(seed+uint64(round), 10+random.IntN(150))
-		// Somebody binds what is dear to them into a volume.
+		// A directory of the host is bound into a volume.
 		dirs, err := filepath.Glob(filepath.Join(root, "pods/*/volumes/kubernetes.io~empty-dir/disk"))
 		require.NoError(t, err)
 		if len(dirs) > 0 {

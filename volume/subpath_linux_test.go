@@ -103,7 +103,7 @@ func below(t *testing.T, m volume.Mounter, dir string) (paths []string) {
 	return paths
 }
 
-// vol-70: somebody swaps a directory for a link out of the volume, all the time.
+// vol-70: a directory is constantly swapped for a link out of the volume.
 func TestSubPathsWhileDirectoriesAreSwappedForLinks(t *testing.T) {
 	real := needMounts(t)
 	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })

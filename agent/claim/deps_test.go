@@ -9,6 +9,6 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent/claim", Max: 120,
-		House: []string{"internal/dirlock", "internal/untrusted", "internal/yamljson"},
+		Module: []string{"internal/dirlock", "internal/untrusted", "internal/yamljson"},
 	}.Check(t)
 }

@@ -9,7 +9,7 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent/statuspage", Max: 450,
-		House: []string{
+		Module: []string{
 			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint",
 			"internal/pause", "internal/podhttp", "internal/podspec", "internal/quiet",
 			"internal/runonce", "internal/singleflight", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource",

@@ -181,10 +181,10 @@ func TestWhatIsReadBackIsWhatWasSet(t *testing.T) {
 		assert.EqualValues(t, 4<<20, read.HugePages[2<<20])
 		assert.Empty(t, cgroups.Drift(read, f.AsRead(all)))
 		read.Pids, read.HugePages[2<<20] = new(int64(cgroups.Unlimited)), 0
-		assert.Equal(t, []cgroups.Change{{What: "pids", Has: -1, Wanted: 100}, {What: "hugepages 2MB", Has: 0, Wanted: 4 << 20}},
+		assert.Equal(t, []cgroups.Change{{Resource: "pids", Actual: -1, Desired: 100}, {Resource: "hugepages 2MB", Actual: 0, Desired: 4 << 20}},
 			cgroups.Drift(read, f.AsRead(all)))
 	}
-	assert.Equal(t, "pids is -1, not 100", cgroups.Change{What: "pids", Has: -1, Wanted: 100}.String())
+	assert.Equal(t, "pids is -1, not 100", cgroups.Change{Resource: "pids", Actual: -1, Desired: 100}.String())
 }
 
 // golden gives the files of a cgroup, in the form that kernels have them.

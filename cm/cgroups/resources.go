@@ -83,12 +83,14 @@ func (r Resources) String() string {
 
 // A Change is a value that differs from the desired one.
 type Change struct {
-	What        string // "memory", "hugepages 2MB"
-	Has, Wanted int64  // Unlimited: no limit; Has is 0 if it can't be told
+	Resource        string // "memory", "hugepages 2MB"
+	Actual, Desired int64  // Unlimited: no limit; Has is 0 if it can't be told
 }
 
 // String returns a text such as "memory is 100, not 200".
-func (c Change) String() string { return fmt.Sprintf("%s is %d, not %d", c.What, c.Has, c.Wanted) }
+func (c Change) String() string {
+	return fmt.Sprintf("%s is %d, not %d", c.Resource, c.Actual, c.Desired)
+}
 
 // Drift returns the values in which a cgroup differs from its desired resources; both are
 // in the form of [Facts].AsRead. Values that are nil in either of them are ignored.
@@ -97,12 +99,12 @@ func Drift(has, wanted Resources) []Change {
 	for i, want := range wanted.fields() {
 		is := has.fields()[i]
 		if *want != nil && *is != nil && **want != **is {
-			out = append(out, Change{What: fieldNames[i], Has: **is, Wanted: **want})
+			out = append(out, Change{Resource: fieldNames[i], Actual: **is, Desired: **want})
 		}
 	}
 	for _, size := range slices.Sorted(maps.Keys(wanted.HugePages)) {
 		if is, ok := has.HugePages[size]; ok && is != wanted.HugePages[size] {
-			out = append(out, Change{What: "hugepages " + PageSizeName(size), Has: is, Wanted: wanted.HugePages[size]})
+			out = append(out, Change{Resource: "hugepages " + PageSizeName(size), Actual: is, Desired: wanted.HugePages[size]})
 		}
 	}
 	return out

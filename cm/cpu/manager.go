@@ -333,7 +333,7 @@ func (m *Manager) free(uid types.UID) bool {
 	delete(next.Assigned, uid)
 	if err := m.replaceLocked(next); err != nil {
 		// The allocation is restored at the next start and released then.
-		m.cfg.Logger.Error("Failed to save checkpoint after releasing CPUs, will save with the next change", "podUID", uid, "err", err)
+		m.cfg.Logger.Error("Failed to save checkpoint after releasing CPUs; will save with the next change", "podUID", uid, "err", err)
 		m.state = next
 		m.state.Shared = pool(m.cfg.Machine, m.cfg.Options, m.reserved).Difference(next.given())
 	}

@@ -436,8 +436,8 @@ func TestContainersAreToldTheirCPUs(t *testing.T) {
 	})
 }
 
-// without a policy what an earlier one has pinned runs on any CPU again; an
-// agent that ends before all are told tells them when it is started anew.
+// Without a policy, containers that an earlier policy has pinned run on any CPU again; an
+// agent that stops before all are updated updates them after its restart.
 func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
@@ -468,7 +468,7 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorContains(t, m.Reconcile(t.Context()), `container "c0" of pod s: it hangs`)
 		assert.Contains(t, string(store.Record), `"static"`, "not all are told yet")
-		m, err = cpu.Open(cfg) // the agent is started anew
+		m, err = cpu.Open(cfg) // the agent restarts
 		require.NoError(t, err)
 		fail = nil
 		ctx, cancel := context.WithCancel(t.Context())

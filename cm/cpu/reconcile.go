@@ -60,7 +60,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		case <-m.changed:
 		}
 		if err := m.Reconcile(ctx); err != nil && ctx.Err() == nil {
-			m.cfg.Logger.Warn("Failed to apply the CPUs of containers, will retry", "err", err)
+			m.cfg.Logger.Warn("Failed to apply the CPUs of containers; will retry", "err", err)
 		}
 	}
 	<-ctx.Done()

@@ -239,8 +239,8 @@ func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	require.EqualError(t, d.allocate(pod("a", 1)), "previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/widget")
 }
 
-// a pod waits for a plugin that nobody has heard of yet; with RefuseLate it is
-// let pass, and gets its devices when its container is made (dev-7).
+// A pod waits for a plugin that has not registered yet; with RefuseLate it is admitted,
+// and gets its devices when its container is created (dev-7).
 func TestALatePluginIsWaitedFor(t *testing.T) {
 	d := newDesk(t, device.Config{})
 	require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device example.com/widget")

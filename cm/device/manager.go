@@ -188,7 +188,7 @@ func (m *Manager) Fresh() bool { return m.fresh }
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
 	for c := range podspec.Containers(pod) {
-		if len(m.wants(c)) > 0 {
+		if len(m.requestedDevices(c)) > 0 {
 			return true
 		}
 	}
@@ -197,7 +197,7 @@ func (m *Manager) Concerns(pod *v1.Pod) bool {
 
 // wants returns the number of devices by resource in the limits of a container. With
 // RefuseLate it omits resources that no plugin offers or has offered.
-func (m *Manager) wants(c *v1.Container) map[string]int {
+func (m *Manager) requestedDevices(c *v1.Container) map[string]int {
 	all := m.asks(c)
 	if len(all) == 0 || !m.cfg.RefuseLate {
 		return all
@@ -254,9 +254,9 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	var wants map[string]int
 	if c != nil {
-		wants = m.wants(c)
+		wants = m.requestedDevices(c)
 	} else {
-		wants = m.podWants(pod)
+		wants = m.podRequestedDevices(pod)
 	}
 	if len(wants) == 0 {
 		return nil
@@ -328,11 +328,11 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container, name string) map[
 
 // podWants returns the maximum number of devices by resource that the containers of a pod
 // have at the same time.
-func (m *Manager) podWants(pod *v1.Pod) map[string]int {
+func (m *Manager) podRequestedDevices(pod *v1.Pod) map[string]int {
 	sum, peak := map[string]int{}, map[string]int{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		for name, n := range m.wants(c) {
+		for name, n := range m.requestedDevices(c) {
 			peak[name] = max(peak[name], sum[name]+n)
 			if !podspec.RunsToCompletion(pod, c.Name) {
 				sum[name] += n
@@ -340,7 +340,7 @@ func (m *Manager) podWants(pod *v1.Pod) map[string]int {
 		}
 	}
 	for i := range pod.Spec.Containers {
-		for name, n := range m.wants(&pod.Spec.Containers[i]) {
+		for name, n := range m.requestedDevices(&pod.Spec.Containers[i]) {
 			sum[name] += n
 		}
 	}

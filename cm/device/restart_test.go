@@ -52,7 +52,7 @@ func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
 	assert.Empty(t, gone)
 }
 
-// dev-9, dev-10, dev-11: the agent is started anew.
+// dev-9, dev-10, dev-11: the agent restarts.
 func TestTheAgentIsStartedAnew(t *testing.T) {
 	dir := sockets(t)
 	d := newDesk(t, device.Config{Dir: dir})
@@ -81,8 +81,8 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, [][]string{{"1"}}, p.Allocated())
 }
 
-// dev-10: the node was started anew. Nothing runs; pods that had devices wait for
-// their plugin, which is asked again, and get what there is now.
+// dev-10: the node was rebooted. Nothing runs; pods that had devices wait for their
+// plugin, and devices are allocated again from those that exist now.
 func TestTheNodeIsStartedAnew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after []string // the devices of the plugin after it

@@ -42,7 +42,7 @@ func (m *Manager) save() {
 		err := m.write(version, nil)
 		<-m.disk
 		if err != nil {
-			m.cfg.Logger.Error("Failed to save checkpoint of devices, will retry", "err", err)
+			m.cfg.Logger.Error("Failed to save checkpoint of devices; will retry", "err", err)
 			return
 		}
 	}

@@ -176,7 +176,7 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 		return // another plugin has registered
 	}
 	if ctx.Err() == nil {
-		m.cfg.Logger.Warn("Device plugin disconnected, its devices are unhealthy until it registers again", "resource", p.resource, "endpoint", p.endpoint, "err", why)
+		m.cfg.Logger.Warn("Device plugin disconnected; its devices are unhealthy until it registers again", "resource", p.resource, "endpoint", p.endpoint, "err", why)
 	}
 	m.changed(p.resource)
 	m.save()

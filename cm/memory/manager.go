@@ -367,7 +367,7 @@ func (m *Manager) Free(uid types.UID) {
 	delete(next, uid)
 	if err := m.replaceLocked(next); err != nil {
 		// The allocation is restored at the next start and released then.
-		m.cfg.Logger.Error("Failed to save checkpoint after releasing memory, will save with the next change", "podUID", uid, "err", err)
+		m.cfg.Logger.Error("Failed to save checkpoint after releasing memory; will save with the next change", "podUID", uid, "err", err)
 		m.state.Assigned = next
 		m.state.Nodes, _ = replay(m.empty, next)
 	}

@@ -98,7 +98,7 @@ func TestReservedMemoryHasToAddUp(t *testing.T) {
 	require.EqualError(t, err, `memory: unknown policy: "BestEffort"`)
 }
 
-// mem-3: for whom.
+// mem-3: the containers that get exclusive memory.
 func TestWhoGetsMemoryOfItsOwn(t *testing.T) {
 	burstable := pod("b", container("c", "1Gi"))
 	burstable.Spec.Containers[0].Resources.Requests = nil

@@ -94,7 +94,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if w.cfg.Counters == nil {
 		return fmt.Errorf("oom: open the kernel's log: %w", err)
 	}
-	w.cfg.Logger.Warn("Failed to open the kernel log, reading the counters of cgroups instead", "err", err)
+	w.cfg.Logger.Warn("Failed to open the kernel log; reading the counters of cgroups instead", "err", err)
 	return w.count(ctx)
 }
 
@@ -111,7 +111,7 @@ func (w *Watcher) read(ctx context.Context, log io.ReadCloser) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, ErrLost):
-			w.cfg.Logger.Warn("Records of the kernel log were lost, OOM kills may be missing")
+			w.cfg.Logger.Warn("Records of the kernel log were lost; OOM kills may be missing")
 			p = Parser{}
 			continue
 		case err != nil:
@@ -145,7 +145,7 @@ func (w *Watcher) count(ctx context.Context) error {
 	for {
 		now, err := w.cfg.Counters()
 		if err != nil {
-			w.cfg.Logger.Warn("Failed to read the counters of cgroups, will retry", "err", err)
+			w.cfg.Logger.Warn("Failed to read the counters of cgroups; will retry", "err", err)
 		} else {
 			if last != nil {
 				for _, k := range newKills(last, now) {

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/state", Max: 100, House: []string{"internal/checkpoint"}}.Check(t)
+	deptest.Closure{Package: "cm/state", Max: 100, Module: []string{"internal/checkpoint"}}.Check(t)
 }

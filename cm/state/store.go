@@ -136,7 +136,7 @@ func Restore[T any](s Store, decode func([]byte) (T, error), refuse func(T, erro
 	if err == nil {
 		return checkpoint, true, nil
 	}
-	log.Error("Failed to read checkpoint, moving it aside and rebuilding the state", "checkpoint", fmt.Sprint(s), "err", err)
+	log.Error("Failed to read checkpoint; moving it aside and rebuilding the state", "checkpoint", fmt.Sprint(s), "err", err)
 	if err := s.Keep(); err != nil {
 		return none, true, fmt.Errorf("move checkpoint aside: %w", err)
 	}
@@ -147,7 +147,7 @@ func Restore[T any](s Store, decode func([]byte) (T, error), refuse func(T, erro
 // restored one was usable, and Replace logs that and moves it aside.
 func Replace(s Store, checkpoint []byte, used bool, log *slog.Logger) error {
 	if used {
-		log.Warn("Repaired checkpoint, moving the previous one aside", "checkpoint", fmt.Sprint(s))
+		log.Warn("Repaired checkpoint; moving the previous one aside", "checkpoint", fmt.Sprint(s))
 		if err := s.Keep(); err != nil {
 			return fmt.Errorf("move checkpoint aside: %w", err)
 		}

@@ -80,7 +80,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if got, err := c.renew(ctx, 0); err == nil && got.err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("Failed to collect all stats, will retry", "err", got.err)
+			c.cfg.Logger.Warn("Failed to collect all stats; will retry", "err", got.err)
 		}
 		select {
 		case <-ctx.Done():

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/stats", Max: 300, House: []string{"cm/cgroups", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm/stats", Max: 300, Module: []string{"cm/cgroups", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
 }

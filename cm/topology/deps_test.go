@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/topology", Max: 330, House: []string{"internal/podspec", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm/topology", Max: 330, Module: []string{"internal/podspec", "runtime"}}.Check(t)
 }

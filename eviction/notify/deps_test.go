@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "eviction/notify", Max: 120, House: []string{"internal/runonce"}}.Check(t)
+	deptest.Closure{Package: "eviction/notify", Max: 120, Module: []string{"internal/runonce"}}.Check(t)
 }

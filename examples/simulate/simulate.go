@@ -64,11 +64,11 @@ func simulate(ctx context.Context, o options, out io.Writer) (ok bool, err error
 
 // writeSummary writes the last status of each pod and the violations.
 func writeSummary(out io.Writer, seed uint64, report *sim.Report) {
-	fmt.Fprintf(out, "\n%v of virtual time\n", report.Took.Round(time.Second))
+	fmt.Fprintf(out, "\n%v of virtual time\n", report.Duration.Round(time.Second))
 	last := map[string]*v1.PodStatus{}
 	var pods []string // in the order of their first status
 	for _, e := range report.Trace {
-		if e.Kind != sim.Said {
+		if e.Kind != sim.StatusUpdated {
 			continue
 		}
 		if last[string(e.UID)] == nil {

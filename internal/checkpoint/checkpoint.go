@@ -1,5 +1,5 @@
-// Package checkpoint keeps small records in files that are either whole or not
-// there: JSON with a checksum, replaced in one step.
+// Package checkpoint stores small records in files that are either complete or missing:
+// JSON with a checksum, replaced atomically.
 package checkpoint
 
 import (
@@ -14,22 +14,22 @@ import (
 	"runtime"
 )
 
-// Temporary is the ending of the file in which a record is prepared. One that
-// is left over means that a write was cut short; the next write takes its
-// place, and nobody needs to read it.
+// Temporary is the suffix of the file to which a record is written before it is renamed.
+// Such a file remains after an interrupted write; the next write replaces it, and it must
+// not be read.
 const Temporary = ".tmp"
 
 // MaxSize is the largest file of [Write] and [Read], in bytes.
 const MaxSize = 16 << 20
 
-// ErrCorrupt says that a file is there and is not what Write made of a value:
-// it was cut short, changed by hand, or belongs to something else.
+// ErrCorrupt is the error for a file that Write did not write: it is truncated, was
+// edited, or belongs to another program.
 var ErrCorrupt = errors.New("corrupt record")
 
 // ErrTooLarge is the error for a record that exceeds the limit.
 var ErrTooLarge = errors.New("record too large")
 
-// envelope is what a file holds.
+// envelope is the content of a file.
 type envelope struct {
 	// Checksum is the CRC-32C of the bytes of Data, in hexadecimal.
 	Checksum string `json:"checksum"`
@@ -43,17 +43,15 @@ func checksum(data []byte) string {
 	return fmt.Sprintf("%08x", crc32.Checksum(data, castagnoli))
 }
 
-// Write makes the file at path hold v. Whoever reads it, and whatever happens
-// meanwhile (a crash, a power cut, a full disk), finds the old record or the
-// new one in full: it is written beside, synced, and put in place by a rename,
-// which is synced too. The directory has to exist. The file is readable by its
-// owner alone.
+// Write stores v in the file at path. Readers find the complete old record or the complete
+// new one, also after a crash, a power failure or on a full disk: the record is written to
+// a temporary file, synced, and renamed, and the rename is synced. The directory must
+// exist. Only the owner can read the file.
 //
-// A record that would exceed MaxSize is not written: the old one stays, and the error
-// is [ErrTooLarge].
+// A record that would exceed MaxSize is not written: the old one remains, and the error is
+// [ErrTooLarge].
 //
-// Calls for different files may be made at once, those for one file may not.
-// Errors name the file.
+// Write must not be called concurrently for the same file. Errors name the file.
 func Write(path string, v any) error { return WriteMax(path, v, MaxSize) }
 
 // WriteMax is Write for files of at most maxSize bytes, which ReadMax reads with the
@@ -76,9 +74,8 @@ func WriteMax(path string, v any, maxSize int) error {
 	return nil
 }
 
-// Replace is Write for records whose form is somebody else's: the file has
-// these bytes, and these permissions whatever the umask. Errors are those of
-// the operating system.
+// Replace is Write for files with another format: the file has these bytes, and these
+// permissions regardless of the umask. Errors are those of the operating system.
 func Replace(path string, data []byte, perm fs.FileMode) error {
 	temp := path + Temporary
 	err := writeSynced(temp, data, perm)
@@ -92,13 +89,12 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Read fills v, a pointer, with the record at path. Without a file the error is
-// fs.ErrNotExist, with one that Write has not made it is [ErrCorrupt], with one of
-// more than MaxSize bytes [ErrTooLarge]; v is not to be used then. Errors name the file.
+// Read decodes the record at path into v, a pointer. It returns fs.ErrNotExist if there is
+// no file, [ErrCorrupt] if Write did not write it, and [ErrTooLarge] if it has more than
+// MaxSize bytes; v must not be used then. Errors name the file.
 //
-// Fields of the record that v does not have are ignored, and fields that the
-// record does not have stay as they are: an older program reads the records of
-// a newer one, and the other way round.
+// Fields of the record that v does not have are ignored, and fields that the record does
+// not have are left unchanged, so that older and newer programs read each other's records.
 func Read(path string, v any) error { return ReadMax(path, v, MaxSize) }
 
 // ReadMax is Read for files of at most maxSize bytes.
@@ -115,10 +111,10 @@ func ReadMax(path string, v any, maxSize int) error {
 		return fmt.Errorf("checkpoint: read %s: %w: %w", path, ErrCorrupt, err)
 	}
 	if e.Data == nil || e.Checksum == "" {
-		return fmt.Errorf("checkpoint: read %s: %w: it lacks data or checksum", path, ErrCorrupt)
+		return fmt.Errorf("checkpoint: read %s: %w: data or checksum is missing", path, ErrCorrupt)
 	}
 	if got := checksum(e.Data); got != e.Checksum {
-		return fmt.Errorf("checkpoint: read %s: %w: checksum is %s and should be %s", path, ErrCorrupt, got, e.Checksum)
+		return fmt.Errorf("checkpoint: read %s: %w: checksum is %s, expected %s", path, ErrCorrupt, got, e.Checksum)
 	}
 	if err := json.Unmarshal(e.Data, v); err != nil {
 		return fmt.Errorf("checkpoint: read %s: %w: %w", path, ErrCorrupt, err)
@@ -150,8 +146,7 @@ func writeSynced(path string, data []byte, perm fs.FileMode) error {
 	return os.Chmod(path, perm)
 }
 
-// syncDir makes a rename in dir last. Windows has no such call, and does not
-// need it.
+// syncDir makes a rename in dir durable. Windows has no such call and does not require it.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -102,8 +102,8 @@ func TestAFailedWriteKeepsTheOldRecord(t *testing.T) {
 	require.NoError(t, checkpoint.Write(path, record{Name: "old"}))
 	err := checkpoint.Write(path, func() {})
 	require.ErrorContains(t, err, path)
-	// What was left over of a write that was cut short is in nobody's way,
-	// unless it cannot be replaced.
+	// The temporary file of an interrupted write is replaced; an error is returned if
+	// that is not possible.
 	require.NoError(t, os.WriteFile(path+checkpoint.Temporary, []byte("half of a rec"), 0o600))
 	require.NoError(t, checkpoint.Write(path, record{Name: "new"}))
 	require.NoError(t, os.MkdirAll(filepath.Join(path+checkpoint.Temporary, "full"), 0o700))

@@ -30,12 +30,12 @@ type Closure struct {
 	// as `go list -deps` counts. docs/packages.md has it.
 	Max int
 
-	// House lists the packages of the repository in its closure, without itself. A
+	// Module lists the packages of the repository in its closure, without itself. A
 	// package that is not in the closure is a failure as well.
-	House []string
+	Module []string
 
-	// AnyHouse disables the comparison with House, for packages that assemble the others.
-	AnyHouse bool
+	// AnyModule disables the comparison with Module, for packages that assemble the others.
+	AnyModule bool
 
 	// Allow lists the entries of never that this package may import.
 	Allow []string
@@ -64,11 +64,11 @@ func (c Closure) Check(t *testing.T) {
 			}
 		}
 	}
-	if c.AnyHouse {
+	if c.AnyModule {
 		return
 	}
 	slices.Sort(house)
-	want := slices.Sorted(slices.Values(c.House))
+	want := slices.Sorted(slices.Values(c.Module))
 	if !slices.Equal(house, want) {
 		t.Errorf("%s imports the packages %v of the repository; its test lists %v", c.Package, house, want)
 	}

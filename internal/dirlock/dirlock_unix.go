@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockTimeout covers the moment in which a child of a killed agent, forked and
-// about to execute something else, still holds the lock's descriptor.
+// lockTimeout is longer than a child of a killed agent holds the lock's descriptor between
+// fork and exec.
 const lockTimeout = time.Second
 
-// A Lock is held by the one agent that uses something. The kernel lets go of it when
-// the agent ends, however that happens.
+// A Lock is held by one process. The kernel releases it when the process exits for any
+// reason.
 type Lock struct{ file *os.File }
 
-// Take takes the lock of a file, which is made. An error that is ErrHeld names the
-// process that has it.
+// Take locks a file, which it creates if it does not exist. An error that wraps ErrHeld
+// names the process that holds the lock.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -42,14 +42,15 @@ func Take(path string) (*Lock, error) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	// For people; nothing depends on it.
+	// For the error of other processes only.
 	if err := f.Truncate(0); err == nil {
 		fmt.Fprintln(f, os.Getpid())
 	}
 	return &Lock{file: f}, nil
 }
 
-// Release lets go also if a child being forked right now holds a copy.
+// Release unlocks the file even if a child that is being forked holds a copy of the
+// descriptor.
 func (l *Lock) Release() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

@@ -1,8 +1,7 @@
-// Package dirlock keeps a second agent from what one uses: a state directory, a CRI
-// runtime.
+// Package dirlock locks a state directory or a CRI runtime for one agent.
 package dirlock
 
 import "errors"
 
-// ErrHeld is that somebody else has the lock.
+// ErrHeld is the error if another process holds the lock.
 var ErrHeld = errors.New("another agent uses it")

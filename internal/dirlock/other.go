@@ -8,13 +8,13 @@ import (
 	"runtime"
 )
 
-// A Lock is there on Linux and darwin only.
+// A Lock is supported on Linux and darwin only.
 type Lock struct{}
 
-// Take says that there are none here, with an error that is errors.ErrUnsupported.
+// Take returns an error that wraps errors.ErrUnsupported.
 func Take(string) (*Lock, error) {
 	return nil, fmt.Errorf("not supported on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// Release has nothing to let go.
+// Release does nothing.
 func (*Lock) Release() error { return nil }

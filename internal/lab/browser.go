@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// A Browser is a Chromium without a window. The zero value shows pages as they are
-// on a desk, in light colours.
+// A Browser is a headless Chromium. The zero value renders pages as on a desktop, in
+// light colors.
 type Browser struct {
-	Width, Height int  // of its window; zero: 1280 by 1600
-	Dark          bool // its user prefers dark colours
+	Width, Height int  // of the window; zero: 1280 by 1600
+	Dark          bool // the page is rendered with prefers-color-scheme: dark
 
-	// After is how much time passes for a page before it is looked at, in which
-	// its scripts work; none of it is waited. Zero: 1 second.
+	// After is the virtual time for which the scripts of a page run before it is
+	// rendered; it takes no real time. Zero means 1 second.
 	After time.Duration
 }
 
-// patience is how long a browser may take for a page on a busy machine, and tries
-// how often one is started: now and then one does not come up.
+// The timeout of a browser for one page on a busy machine, and the number of tries:
+// sometimes a browser does not start.
 const (
 	browserPatience = 90 * time.Second
 	browserTries    = 3
 )
 
-// DOM returns the document that a page has become, as HTML.
+// DOM returns the document of a page after its scripts have run, as HTML.
 func (b Browser) DOM(t testing.TB, url string) string {
 	t.Helper()
 	return string(b.run(t, func(string) string { return "--dump-dom" }, url, func(string, []byte) error { return nil }))
 }
 
-// Screenshot returns what of the page the window shows.
+// Screenshot returns an image of the part of the page that fits in the window.
 func (b Browser) Screenshot(t testing.TB, url string) (picture image.Image) {
 	t.Helper()
 	b.run(t, func(dir string) string { return "--screenshot=" + filepath.Join(dir, "page.png") }, url, func(dir string, _ []byte) error {
@@ -51,7 +51,7 @@ func (b Browser) Screenshot(t testing.TB, url string) (picture image.Image) {
 	return picture
 }
 
-// run has a browser look at a page, and returns what it printed.
+// run loads a page in a browser and returns its output.
 func (b Browser) run(t testing.TB, what func(dir string) string, url string, done func(dir string, out []byte) error) []byte {
 	t.Helper()
 	Need(t, "chromium")
@@ -68,8 +68,8 @@ func (b Browser) run(t testing.TB, what func(dir string) string, url string, don
 }
 
 func (b Browser) once(ctx context.Context, what func(dir string) string, url string, done func(dir string, out []byte) error) ([]byte, error) {
-	// Not a directory of the test's, which would fail if processes of the browser
-	// that are on their way out still write to it.
+	// Not t.TempDir, whose cleanup fails if terminating processes of the browser still
+	// write to the directory.
 	dir, err := os.MkdirTemp("", "browser")
 	if err != nil {
 		return nil, err

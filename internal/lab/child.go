@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// A child is a program of the lab, which can be ended and started again. Its output goes to a file.
+// A child is a program of the lab that can be killed and restarted. Its output is written
+// to a file.
 type child struct {
 	name   string
 	binary string
 	args   []string
-	env    []string // beside the lab's own
+	env    []string // in addition to the lab's own
 	log    string
 
 	cmd    *exec.Cmd
@@ -40,7 +41,7 @@ func (c *child) start() error {
 	c.cmd, c.exited = cmd, exited
 	go func() {
 		defer close(exited)
-		cmd.Wait() // how it ended shows in its log
+		cmd.Wait() // the error is in its log
 	}()
 	return nil
 }
@@ -57,7 +58,7 @@ func (c *child) running() bool {
 	}
 }
 
-// kill ends it at once, and returns when it is gone.
+// kill kills the program and waits until it has exited.
 func (c *child) kill() error {
 	if !c.running() {
 		return nil
@@ -69,8 +70,8 @@ func (c *child) kill() error {
 	return nil
 }
 
-// await calls check until it returns nil. It gives up when the child exits or
-// ctx ends, with check's last error.
+// await calls check until it returns nil. It returns check's last error when the child
+// exits or ctx is done.
 func (c *child) await(ctx context.Context, what string, check func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -89,7 +90,7 @@ func (c *child) await(ctx context.Context, what string, check func(context.Conte
 	}
 }
 
-// tail returns the last lines of what it wrote, over all its starts.
+// tail returns the last lines of the output of all starts.
 func (c *child) tail(lines int) string {
 	data, err := os.ReadFile(c.log)
 	if err != nil {

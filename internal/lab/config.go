@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// layout is where a daemon keeps its things. All of it lies below dir, so that
-// a path below dir tells what is ours.
+// layout describes the files of a daemon. All of them are below dir, so that processes
+// and mounts of the daemon are identified by a path below dir.
 type layout struct {
 	dir    string // absolute, short: sockets below it must fit 108 bytes
-	bridge string // the link's name, which is the CNI network's as well
+	bridge string // the name of the link and of the CNI network
 	subnet string // of the bridge, such as 10.88.7.0/24
 	cniBin string // the network plugins
 }
@@ -28,13 +28,13 @@ func (l layout) bridgeFile() string { return filepath.Join(l.dir, "bridge") }
 func (l layout) logFile() string    { return filepath.Join(l.dir, "containerd.log") }
 
 // config returns containerd's configuration for a version such as "1.6.20".
-// Root, state and socket are not in it: they are flags, which all versions
-// read alike.
+// Root, state and socket are not in it: they are flags, which are the same in all
+// versions.
 //
-// What is set, and why: restrict_oom_score_adj, or else a sandbox cannot start
-// where CAP_SYS_RESOURCE is missing; a runc root and a directory of network
-// namespaces of our own, because the defaults are shared with every other
-// containerd of the machine; NRI off, whose socket is shared too.
+// It sets restrict_oom_score_adj, because otherwise a sandbox cannot start without
+// CAP_SYS_RESOURCE; a private runc root and directory of network namespaces, because
+// the defaults are shared with every other containerd of the machine; and it disables
+// NRI, whose socket is shared too.
 func (l layout) config(version string) (string, error) {
 	major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
 	if err != nil {
@@ -80,7 +80,7 @@ imports = []
 `, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts()), nil
 }
 
-// mirror has a registry asked for the images of other ones.
+// mirror configures a registry as mirror of other registries.
 func (l layout) mirror(url string, hosts []string) error {
 	for _, host := range hosts {
 		dir := filepath.Join(l.hosts(), host)
@@ -95,9 +95,9 @@ func (l layout) mirror(url string, hosts []string) error {
 	return nil
 }
 
-// conflist returns the CNI network: a bridge that the host is on as well, so
-// that tests reach pods at their own addresses, and host ports. Nothing is
-// masqueraded: pods have no way out of the machine.
+// conflist returns the configuration of the CNI network: a bridge that the host is
+// connected to, so that tests reach pods at their own addresses and host ports. There is
+// no masquerading: pods cannot reach other machines.
 func (l layout) conflist() ([]byte, error) {
 	return json.MarshalIndent(object{
 		"cniVersion": "0.4.0",

@@ -20,32 +20,32 @@ import (
 // sweepDead goes by it.
 const dirPrefix = "kubeparts-lab-"
 
-// ContainerdConfig says which containerd to start; the zero value is right for
-// nearly all tests.
+// ContainerdConfig configures a containerd. The zero value is sufficient for nearly all
+// tests.
 type ContainerdConfig struct {
 	// Binary is the daemon; its shim and ctr are in the same directory. Empty
-	// means what KUBEPARTS_CONTAINERD says, or else the one in PATH. 1.6 and
-	// later, 2.x included.
+	// means the one of KUBEPARTS_CONTAINERD, or else the one in PATH. Versions 1.6 and
+	// later are supported, including 2.x.
 	Binary string
 
-	// Images are imported besides Busybox and Pause.
+	// Images are imported in addition to Busybox and Pause.
 	Images []Image
 
-	// Mirror is the URL of a registry that is asked for all images whose names begin
-	// with one of these hosts, such as [Registry]'s. 2.x only.
+	// Mirror is the URL of a registry that serves all images whose names begin with one of
+	// these hosts, such as that of a [Registry]. 2.x only.
 	Mirror      string
 	MirrorHosts []string
 
-	// RootMiB gives the daemon a file system of its own of that size for its root,
-	// where images and writable layers are, so that a test can fill it. 0: it has
-	// the machine's.
+	// RootMiB is the size of a separate file system for the daemon's root, which contains
+	// images and writable layers, so that a test can fill it. Zero means the file system
+	// of the machine.
 	RootMiB int
 }
 
 // Containerd starts a containerd that belongs to this test, waits until its
-// CRI says that runtime and network are ready, and imports the images. The
-// test's cleanup removes all of it. A test on a machine that cannot is skipped
-// or failed as Need does.
+// CRI reports runtime and network as ready, and imports the images. The test's cleanup
+// removes all of it. If the machine lacks a requirement, the test is skipped or fails as
+// with Need.
 func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	t.Helper()
 	Need(t, "containerd")
@@ -53,8 +53,7 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 		t.Logf("lab: sweep after tests that were killed: %v", err)
 	}
 	d := &Daemon{t: t}
-	// Registered first and the directory last to go: whatever follows may
-	// fail half-way.
+	// Registered first, so that it also cleans up after a failure of the following steps.
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
 	d.must("make a directory", err)
 	d.layout.dir = dir
@@ -76,8 +75,8 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	return d
 }
 
-// smallDisk mounts a file system in memory on a new directory. The cleanup finds it
-// among what is mounted below the daemon's.
+// smallDisk mounts a file system in memory on a new directory. The cleanup unmounts
+// everything below the daemon's directory.
 func smallDisk(dir string, mib int) error {
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return err
@@ -92,7 +91,7 @@ func smallDisk(dir string, mib int) error {
 // Root is the directory where the daemon keeps images and writable layers.
 func (d *Daemon) Root() string { return d.layout.root() }
 
-// prepare does all that comes before the first start.
+// prepare prepares the first start.
 func (d *Daemon) prepare(binary string) (err error) {
 	if binary, err = containerdBinary(binary); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (d *Daemon) prepare(binary string) (err error) {
 	d.child = child{
 		name: "containerd", binary: binary, log: d.layout.logFile(),
 		args: []string{"--config", d.layout.configFile(), "--root", d.layout.root(), "--state", d.layout.state(), "--address", d.layout.socket()},
-		// The shim is looked for in PATH: the daemon's own has to come first.
+		// The shim is searched in PATH: the daemon's own must be first.
 		env: []string{"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")},
 	}
 	if d.Version, err = versionOf(binary); err != nil {
@@ -128,8 +127,8 @@ func (d *Daemon) prepare(binary string) (err error) {
 	)
 }
 
-// versionOf asks a containerd binary; it prints its module's path, its version
-// and perhaps a commit: "1.6.20~ds1", "v2.4.2", "2.4.2+unknown".
+// versionOf returns the version of a containerd binary, which prints its module path, its
+// version and possibly a commit: "1.6.20~ds1", "v2.4.2", "2.4.2+unknown".
 func versionOf(binary string) (string, error) {
 	out, err := exec.Command(binary, "--version").Output()
 	if err != nil {
@@ -150,9 +149,9 @@ func parseVersion(line string) (string, error) {
 	return version, nil
 }
 
-// takeBridge makes a network link whose number nobody else has, which gives a
-// subnet that nobody else has: the kernel refuses a second link of one name,
-// whichever process asks. The name is left in note for whoever cleans up.
+// takeBridge creates a network link with an unused number, which determines an unused
+// subnet: the kernel rejects a second link with the same name. The name is written to
+// note for the cleanup.
 func takeBridge(note string) (name, subnet string, err error) {
 	for i := range 256 {
 		n := (os.Getpid() + i) % 256
@@ -168,7 +167,7 @@ func takeBridge(note string) (name, subnet string, err error) {
 	return "", "", errors.New("all 256 bridges of the lab exist; delete links kplab0 to kplab255 that no test uses")
 }
 
-// Import gives the daemon an image, and returns when its CRI knows it.
+// Import imports an image, and blocks until the CRI lists it.
 func (d *Daemon) Import(img Image) {
 	d.t.Helper()
 	d.must("import "+img.Ref, d.importImage(img))
@@ -188,7 +187,7 @@ func (d *Daemon) importImage(img Image) error {
 	if err != nil {
 		return fmt.Errorf("%s images import: %w: %s", ctr, err, out)
 	}
-	// The CRI learns of it by an event.
+	// The CRI plugin gets it by an event.
 	return d.await("image "+img.Ref, func(ctx context.Context) error { return known(ctx, d.Endpoint, img.Ref) })
 }
 

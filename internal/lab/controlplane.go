@@ -19,38 +19,37 @@ import (
 	"time"
 )
 
-// BootstrapToken is what a machine that is no node yet shows: it may ask for a
-// certificate, and no more.
+// BootstrapToken authenticates a machine that is not a node yet. It only permits
+// certificate requests.
 const BootstrapToken = "kublab." + "0123456789abcdef"
 
-// ControlPlaneConfig says what control plane to start; the zero value will do.
+// ControlPlaneConfig configures a control plane. The zero value is valid.
 type ControlPlaneConfig struct {
-	// NodeMonitorGrace is how long a node may say nothing before it counts as
-	// not ready; 0 means 20 s. A node speaks every 10 s.
+	// NodeMonitorGrace is the time after the last heartbeat at which a node becomes not
+	// ready; zero means 20 s. A node sends a heartbeat every 10 s.
 	NodeMonitorGrace time.Duration
 
-	// Bare leaves the controllers and the scheduler away, as an envtest does:
-	// nothing happens but what the test does, and pods need no service account.
+	// Bare omits the controllers and the scheduler, as envtest does: only the test changes
+	// objects, and pods need no service account.
 	Bare bool
 
-	// APIServer are further arguments of kube-apiserver.
+	// APIServer are additional arguments of kube-apiserver.
 	APIServer []string
 }
 
 // A ControlPlane is a Kubernetes without nodes: etcd, kube-apiserver,
-// kube-controller-manager and kube-scheduler, on a loopback address of their own.
-// Nodes are held to what nodes may do (the Node authorizer, NodeRestriction). Its
-// methods fail the test when they cannot do their work; call them on the test's
-// own goroutine.
+// kube-controller-manager and kube-scheduler, on a separate loopback address. Nodes have
+// only the permissions of nodes (Node authorizer, NodeRestriction). Its methods fail the
+// test on errors; they must be called on the test's goroutine.
 type ControlPlane struct {
-	// URL is where the API server listens. It stays the same over restarts.
+	// URL is that of the API server. It does not change over restarts.
 	URL string
 
-	// Etcd is where the store listens, for tests that need what nobody may do over
-	// the API: to forget history, to have been written by another clock.
+	// Etcd is the URL of etcd, for tests of changes that the API does not permit: to
+	// compact the history, or to write with another clock.
 	Etcd string
 
-	// Kubeconfig is the file of somebody who may do everything.
+	// Kubeconfig is the kubeconfig file of an administrator.
 	Kubeconfig string
 
 	t      testing.TB
@@ -63,9 +62,9 @@ type ControlPlane struct {
 }
 
 // NewControlPlane starts a control plane that belongs to this test, and waits
-// until its API server is ready and nodes may ask for certificates. The test's
-// cleanup removes all of it. A test on a machine that cannot is skipped or failed
-// as Need does.
+// until its API server is ready and nodes may request certificates. The test's cleanup
+// removes all of it. If the machine lacks a requirement, the test is skipped or fails as
+// with Need.
 func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
 	t.Helper()
 	Need(t, "kubernetes")
@@ -81,7 +80,7 @@ func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
 	for _, p := range slices.Backward(c.parts()) {
 		c.must("start "+p.name, p.start())
 		if p == c.api {
-			// The others would try again, but say so in their logs.
+			// The others would retry, but log that.
 			c.must("start", c.awaitAPI())
 		}
 	}
@@ -89,7 +88,7 @@ func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
 	return c
 }
 
-// prepare makes the certificates, the files and the commands.
+// prepare creates the certificates, the files and the commands.
 func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	assets, err := kubernetesDir()
 	if err != nil {
@@ -162,15 +161,15 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	}
 	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+c.Etcd, "--advertise-client-urls="+c.Etcd,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn",
-		// What it has is thrown away: no need to wait for a disk that is busy.
+		// The data is temporary: no need to wait for a busy disk.
 		"--unsafe-no-fsync")
 	c.api = c.child("kube-apiserver", filepath.Join(assets, "kube-apiserver"), append([]string{
 		"--etcd-servers=" + c.Etcd, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
-		// The address is a loopback one, which may not be that of a service.
+		// A service must not have a loopback address, such as this one.
 		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
-		// As it asks nodes, for kubectl exec and logs.
+		// For requests to nodes, for kubectl exec and logs.
 		"--kubelet-client-certificate=" + c.file("kubelets.crt"), "--kubelet-client-key=" + c.file("kubelets.key"), "--kubelet-preferred-address-types=InternalIP",
-		// As it hands requests on to APIs of others, such as a metrics-server's.
+		// For requests that are forwarded to other APIs, such as that of a metrics-server.
 		"--requestheader-client-ca-file=" + c.file("ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + c.file("front.crt"), "--proxy-client-key-file=" + c.file("front.key"),
@@ -189,7 +188,7 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"), "--use-service-account-credentials=true",
 		"--cluster-signing-cert-file="+c.file("ca.crt"), "--cluster-signing-key-file="+c.file("ca.key"),
 		"--node-monitor-period=1s", "--node-monitor-grace-period="+grace.String(),
-		// What follows a stop of the API server should not take long.
+		// The controllers should continue soon after a restart of the API server.
 		"--kube-api-qps=200", "--kube-api-burst=400")
 	c.scheduler = c.child("kube-scheduler", filepath.Join(assets, "kube-scheduler"),
 		"--kubeconfig="+scheduler, "--bind-address="+c.ip.String(), "--secure-port="+ports["scheduler"], "--leader-elect=false")
@@ -202,7 +201,7 @@ func (c *ControlPlane) child(name, binary string, args ...string) *child {
 	return &child{name: name, binary: binary, args: args, log: c.file(name + ".log")}
 }
 
-// write makes the kubeconfig file of a user, and returns its path.
+// write writes the kubeconfig file of a user, and returns its path.
 func (c *ControlPlane) write(name, user string, groups ...string) (string, error) {
 	who, err := c.ca.client(user, groups...)
 	if err != nil {
@@ -220,7 +219,8 @@ func (c *ControlPlane) writeConfig(name string, who pair, token string) (string,
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// NodeKubeconfig makes the file of a node that has been let in.
+// NodeKubeconfig writes the kubeconfig file of a node that has joined, and returns its
+// path.
 func (c *ControlPlane) NodeKubeconfig(node string) string {
 	c.t.Helper()
 	path, err := c.write("node-"+node, "system:node:"+node, "system:nodes")
@@ -228,20 +228,20 @@ func (c *ControlPlane) NodeKubeconfig(node string) string {
 	return path
 }
 
-// NodeCertificate makes a certificate of a node that has been let in, an hour ago,
-// and its key, as PEM: what is left of it is for as long as life.
-func (c *ControlPlane) NodeCertificate(node string, life time.Duration) []byte {
+// NodeCertificate returns a certificate of a node that joined an hour ago, and its key, as
+// PEM. validity is the remaining time until it expires.
+func (c *ControlPlane) NodeCertificate(node string, validity time.Duration) []byte {
 	c.t.Helper()
 	template := certificate(pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	template.NotAfter = time.Now().Add(life)
+	template.NotAfter = time.Now().Add(validity)
 	made, err := c.ca.sign(template)
 	c.must("make a node's certificate", err)
 	return slices.Concat(made.cert, made.key)
 }
 
-// UserKubeconfig makes the file of somebody in these groups; what they may do is
-// up to the roles that the test gives them.
+// UserKubeconfig writes the kubeconfig file of a user in groups, and returns its path. The
+// test must grant the permissions.
 func (c *ControlPlane) UserKubeconfig(user string, groups ...string) string {
 	c.t.Helper()
 	path, err := c.write("user-"+user, user, groups...)
@@ -249,7 +249,8 @@ func (c *ControlPlane) UserKubeconfig(user string, groups ...string) string {
 	return path
 }
 
-// BootstrapKubeconfig makes the file of a machine that has BootstrapToken only.
+// BootstrapKubeconfig writes the kubeconfig file of a machine that only has
+// BootstrapToken, and returns its path.
 func (c *ControlPlane) BootstrapKubeconfig() string {
 	c.t.Helper()
 	path, err := c.writeConfig("bootstrap", pair{}, BootstrapToken)
@@ -257,18 +258,18 @@ func (c *ControlPlane) BootstrapKubeconfig() string {
 	return path
 }
 
-// CA is the certificate that the API server's is signed by, and clients' are.
+// CA returns the certificate that signs those of the API server and of clients.
 func (c *ControlPlane) CA() []byte { return bytes.Clone(c.ca.pem) }
 
-// StopAPI ends the API server at once. Everything else goes on.
+// StopAPI kills the API server. The other components keep running.
 func (c *ControlPlane) StopAPI() {
 	c.t.Helper()
 	c.must("stop the API server", c.api.kill())
 }
 
 // StartAPI starts the API server after a StopAPI, and waits until it is ready. The
-// controller manager and the scheduler are started anew: by themselves they may
-// take a minute to find it again, for which no test should have to wait.
+// controller manager and the scheduler are restarted, because they may take a minute to
+// reconnect by themselves.
 func (c *ControlPlane) StartAPI() {
 	c.t.Helper()
 	if c.api.running() {
@@ -290,7 +291,7 @@ func (c *ControlPlane) RestartAPI() {
 	c.StartAPI()
 }
 
-// StopControllers ends the controller manager: nobody reacts to anything.
+// StopControllers kills the controller manager.
 func (c *ControlPlane) StopControllers() {
 	c.t.Helper()
 	c.must("stop the controller manager", c.controllers.kill())
@@ -302,8 +303,8 @@ func (c *ControlPlane) StartControllers() {
 	c.must("start the controller manager", c.controllers.start())
 }
 
-// Post creates an object by the path of its kind, as JSON, with all rights. That
-// it is there already is as good.
+// Post creates an object from JSON at the path of its kind, as administrator. An object
+// that already exists is not an error.
 func (c *ControlPlane) Post(path string, object any) {
 	c.t.Helper()
 	c.must("create an object at "+path, c.post(c.t.Context(), path, object))
@@ -348,8 +349,8 @@ func (c *ControlPlane) dial() error {
 	return nil
 }
 
-// startPatience is how long a control plane may take to start where the compiler
-// has all the machine.
+// startPatience is the timeout of the start of a control plane on a machine that is busy
+// with compiling.
 const startPatience = 3 * time.Minute
 
 func (c *ControlPlane) awaitAPI() error {
@@ -373,8 +374,8 @@ func (c *ControlPlane) awaitAPI() error {
 	})
 }
 
-// allowBootstrap makes BootstrapToken good, and lets the controller manager
-// approve what nodes ask for: their first certificate and the following ones.
+// allowBootstrap makes BootstrapToken valid, and lets the controller manager approve the
+// certificate requests of nodes: the first one and renewals.
 func (c *ControlPlane) allowBootstrap() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
 	defer cancel()
@@ -408,7 +409,7 @@ func (c *ControlPlane) allowBootstrap() error {
 	return nil
 }
 
-// Log returns the last lines of each part's log.
+// Log returns the last lines of the log of each component.
 func (c *ControlPlane) Log(lines int) string {
 	var out bytes.Buffer
 	for _, p := range c.parts() {
@@ -417,7 +418,7 @@ func (c *ControlPlane) Log(lines int) string {
 	return out.String()
 }
 
-// parts are those that were made so far.
+// parts returns the components created so far.
 func (c *ControlPlane) parts() []*child {
 	var parts []*child
 	for _, p := range []*child{c.metrics, c.scheduler, c.controllers, c.api, c.etcd} {

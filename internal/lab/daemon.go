@@ -12,16 +12,16 @@ import (
 	cri "k8s.io/cri-client/pkg"
 )
 
-// patience is how long a daemon may take to answer, on a busy machine.
+// patience is the timeout of calls to a daemon on a busy machine.
 const patience = time.Minute
 
-// A Daemon is a private containerd. Its methods fail the test when they cannot
-// do their work; call them on the test's own goroutine.
+// A Daemon is a private containerd. Its methods fail the test on errors; they must be
+// called on the test's goroutine.
 type Daemon struct {
 	// Endpoint is the CRI socket: "unix:///tmp/...".
 	Endpoint string
 
-	// Version is what the binary says of itself, without a "v": "1.6.20".
+	// Version is the version that the binary prints, without a "v": "1.6.20".
 	Version string
 
 	t      testing.TB
@@ -46,15 +46,15 @@ func (d *Daemon) start() error {
 	return d.await("CRI readiness", func(ctx context.Context) error { return ready(ctx, d.Endpoint) })
 }
 
-// await calls check until it returns nil. It gives up when the daemon exits or
-// patience ends, with check's last error.
+// await calls check until it returns nil. It returns check's last error when the daemon
+// exits or after patience.
 func (d *Daemon) await(what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), patience)
 	defer cancel()
 	return d.child.await(ctx, what, check)
 }
 
-// dial connects to the runtime service; what it returns has to be closed.
+// dial connects to the runtime service. The caller must close it.
 func dial(ctx context.Context, endpoint string) (internalapi.RuntimeService, error) {
 	return cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(10 * time.Second).Build(ctx)
 }
@@ -78,10 +78,10 @@ func ready(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// Running says whether the daemon's process exists; a paused one does.
+// Running reports whether the daemon's process exists, also while it is paused.
 func (d *Daemon) Running() bool { return d.child.running() }
 
-// PID is the daemon's process, 0 while none runs.
+// PID returns the process ID of the daemon; 0: it does not run.
 func (d *Daemon) PID() int {
 	if !d.Running() {
 		return 0
@@ -89,8 +89,8 @@ func (d *Daemon) PID() int {
 	return d.child.cmd.Process.Pid
 }
 
-// Kill ends the daemon with SIGKILL, paused or not, and returns when it is
-// gone. Its shims and containers live on, as they do when a daemon crashes.
+// Kill sends SIGKILL to the daemon, paused or not, and waits until it has exited. Its
+// shims and containers keep running, as after a crash.
 func (d *Daemon) Kill() {
 	d.t.Helper()
 	d.must("kill", d.child.kill())
@@ -104,7 +104,7 @@ func (d *Daemon) Restart() {
 }
 
 // Pause stops the daemon with SIGSTOP: its socket accepts connections that
-// nobody answers, as when a daemon hangs. Containers run on.
+// get no response, as when a daemon hangs. Containers keep running.
 func (d *Daemon) Pause() {
 	d.t.Helper()
 	if !d.Running() {
@@ -122,11 +122,11 @@ func (d *Daemon) Resume() {
 	d.must("resume", resume(d.child.cmd.Process))
 }
 
-// Log returns the last lines of what the daemon wrote, over all its starts.
+// Log returns the last lines of the daemon's output, of all its starts.
 func (d *Daemon) Log(lines int) string { return d.child.tail(lines) }
 
-// must fails the test with the end of the daemon's log. It is not used in
-// cleanups, which have to go on.
+// must fails the test with the end of the daemon's log. It must not be used in cleanups,
+// which have to continue after an error.
 func (d *Daemon) must(act string, err error) {
 	d.t.Helper()
 	if err != nil {
@@ -134,9 +134,8 @@ func (d *Daemon) must(act string, err error) {
 	}
 }
 
-// cleanup first asks the daemon, if it still runs, to take its pods down, so
-// that the network plugins undo what they did; then it sweeps, which needs
-// nobody's cooperation.
+// cleanup first removes the pods through the daemon if it still runs, so that the network
+// plugins release their resources. Then it sweeps, which works without the daemon.
 func (d *Daemon) cleanup() {
 	if d.t.Failed() {
 		d.t.Logf("lab: the end of containerd's log:\n%s", d.Log(40))
@@ -171,6 +170,6 @@ func removePods(ctx context.Context, endpoint string) error {
 	return errors.Join(errs...)
 }
 
-// Dir is the directory that everything of the daemon is in; its shims and
-// containers have it in their arguments or mounts.
+// Dir returns the directory of all files of the daemon. Its shims and containers have it in
+// their arguments or mounts.
 func (d *Daemon) Dir() string { return d.layout.dir }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Directory makes a directory of the test's own, which goes with all that is
-// mounted in it, and all processes that have it in their arguments, when the test
-// ends; or, if the test is killed, when the lab is used again.
+// Directory creates a directory for the test. When the test ends, it is removed together
+// with all mounts in it and all processes that have it in their arguments; if the test is
+// killed, at the next use of the lab.
 func Directory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))

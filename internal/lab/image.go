@@ -18,20 +18,20 @@ import (
 	"strings"
 )
 
-// The images that every daemon of the lab has. No registry serves them under
-// these names; see [Registry].
+// The images that every daemon of the lab has. No registry serves them with these names;
+// see [Registry].
 const (
 	Busybox = "kubeparts.test/busybox:1"
 	Pause   = "kubeparts.test/pause:1"
 )
 
-// An Image is a container image small enough to be written out by a test.
+// An Image is a container image that a test defines completely.
 type Image struct {
 	// Ref is its full name with a tag: "kubeparts.test/web:1".
 	Ref string
 
-	// Files are the image's one layer, in the order given; a directory has to
-	// come before what is in it.
+	// Files are the image's only layer, in this order; a directory must precede its
+	// contents.
 	Files []File
 
 	// Entrypoint, Cmd, Env and User are the image's defaults; all may be empty.
@@ -73,8 +73,8 @@ func (img Image) WriteArchive(w io.Writer) error {
 	})
 }
 
-// A Manifest is an image as a registry has it. The manifest names config and layer by
-// their digests.
+// A Manifest is an image in the format of a registry. The manifest refers to config and
+// layer by their digests.
 type Manifest struct {
 	Manifest, Config, Layer []byte
 }
@@ -82,7 +82,7 @@ type Manifest struct {
 // ManifestType is the media type of a [Manifest].
 const ManifestType = "application/vnd.docker.distribution.manifest.v2+json"
 
-// Manifest returns what a registry has of the image.
+// Manifest returns the image in the format of a registry.
 func (img Image) Manifest() (m Manifest, err error) {
 	if m.Config, m.Layer, err = img.blobs(); err != nil {
 		return m, err
@@ -104,7 +104,7 @@ func (img Image) Manifest() (m Manifest, err error) {
 	return m, err
 }
 
-// blobs returns what the image consists of.
+// blobs returns the config and the layer of the image.
 func (img Image) blobs() (config, layer []byte, err error) {
 	if layer, err = img.layer(); err != nil {
 		return nil, nil, err
@@ -129,8 +129,7 @@ func (img Image) layer() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// writeTar leaves all times at zero, so that the digest depends on the files
-// alone.
+// writeTar sets all times to zero, so that the digest depends only on the files.
 func writeTar(w io.Writer, files []File) error {
 	tw := tar.NewWriter(w)
 	for _, f := range files {
@@ -156,7 +155,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// busybox finds one that needs no shared library, since the image has none.
+// busybox finds a statically linked busybox, because the image has no shared libraries.
 func busybox() (string, error) {
 	bin, err := exec.LookPath("busybox")
 	if err != nil {
@@ -173,8 +172,8 @@ func busybox() (string, error) {
 	return bin, nil
 }
 
-// BusyboxImage has a link in /bin for each of busybox's applets, and the few
-// directories and files that programs expect.
+// BusyboxImage returns an image with a link in /bin for each of busybox's applets, and the
+// few directories and files that programs expect.
 func BusyboxImage() (Image, error) {
 	bin, err := busybox()
 	if err != nil {
@@ -209,8 +208,8 @@ func BusyboxImage() (Image, error) {
 	return img, nil
 }
 
-// PauseImage compiles the program of the package pause, in dir. The Go build cache
-// makes that cheap from the second time on.
+// PauseImage compiles the program of the package pause in dir and returns an image of it.
+// With the Go build cache this is fast from the second time on.
 func PauseImage(dir string) (Image, error) {
 	bin := filepath.Join(dir, "pause")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "github.com/kubeparts/kubeparts/internal/lab/pause")

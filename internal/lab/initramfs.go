@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// An archive is an initramfs in the making: a cpio in the format that the kernel
-// unpacks.
+// An archive writes an initramfs: a cpio archive in the format that the kernel unpacks.
 type archive struct {
 	bytes.Buffer
 	files int
@@ -17,10 +16,10 @@ const (
 	cpioDir  = 0o040755
 	cpioFile = 0o100755
 	cpioText = 0o100644
-	cpioLink = 0o120777 // of which the content is what it leads to
+	cpioLink = 0o120777 // the content is the target
 )
 
-// add appends a file or, without content, what mode says.
+// add appends a file of type and permissions mode.
 func (a *archive) add(name string, mode int, content []byte) {
 	a.files++
 	// Magic, inode, mode, uid, gid, links, mtime, size, device and its like (4),
@@ -33,7 +32,7 @@ func (a *archive) add(name string, mode int, content []byte) {
 	a.pad()
 }
 
-// dirs adds a directory and those above it, unless they are made.
+// dirs adds a directory and its parents, unless they have been added.
 func (a *archive) dirs(made map[string]bool, name string) {
 	if name == "." || made[name] {
 		return
@@ -49,7 +48,7 @@ func (a *archive) end() []byte {
 	return a.Bytes()
 }
 
-// pad fills up to a multiple of four bytes.
+// pad writes zeros up to a multiple of four bytes.
 func (a *archive) pad() {
 	for a.Len()%4 != 0 {
 		a.WriteByte(0)

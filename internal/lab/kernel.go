@@ -19,8 +19,8 @@ const insideKernel = "KUBEPARTS_INSIDE_KERNEL"
 // InsideKernel reports whether this test runs in the machine of [Kernel].
 func InsideKernel() bool { return os.Getenv(insideKernel) != "" }
 
-// NeedHere is [Need] for a test that asks no daemon for anything: it runs where the
-// integration tests do, and in the emulated machine.
+// NeedHere is [Need] for a test that uses no daemon: it runs where the integration tests
+// do, and in the emulated machine.
 func NeedHere(t testing.TB, names ...string) {
 	t.Helper()
 	if !InsideKernel() {
@@ -28,8 +28,8 @@ func NeedHere(t testing.TB, names ...string) {
 	}
 }
 
-// boot is the machine's first process. It runs each suite, and says what came of it
-// in a line of its own.
+// boot is the machine's first process. It runs each suite, and prints its result on a
+// separate line.
 const boot = `#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -48,8 +48,8 @@ poweroff -f
 `
 
 // Kernel boots an emulated machine that has cgroup v2 with all controllers, and
-// runs there, as root, the tests with Integration in their names of the packages
-// given. Each is a subtest of t with its output. Nothing of the machine is left.
+// runs there, as root, the tests of the packages with Integration in their names. Each is
+// a subtest of t with its output. The machine is removed at the end.
 //
 // The kernel is the file that KUBEPARTS_KERNEL names, or the one that .ci/run keeps
 // in its cache.
@@ -109,7 +109,7 @@ func buildSuites(t *testing.T, dir string, packages []string) map[string]string 
 	return suites
 }
 
-// judge makes a subtest of each suite. The console is shown where one failed.
+// judge runs a subtest for each suite. If one failed, it logs the console.
 func judge(t *testing.T, said, console string, packages []string) {
 	t.Helper()
 	for _, pkg := range packages {
@@ -123,13 +123,13 @@ func judge(t *testing.T, said, console string, packages []string) {
 	}
 }
 
-// emulate boots the machine, and returns what it wrote to its console.
+// emulate boots the machine and returns its console output.
 func emulate(ctx context.Context, initrd, parameters string, options ...string) (said string, err error) {
 	kernel, err := kernelImage()
 	if err != nil {
 		return "", err
 	}
-	// tcg: a machine in a cloud seldom lends its hardware on.
+	// tcg, because machines in a cloud seldom have nested virtualization.
 	vm := exec.CommandContext(ctx, "qemu-system-x86_64", append([]string{"-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2", "-nographic", "-no-reboot",
 		"-kernel", kernel, "-initrd", initrd, "-append", strings.TrimSpace("console=ttyS0 quiet panic=-1 psi=1 " + parameters), "-nic", "none"}, options...)...)
 	vm.WaitDelay = 10 * time.Second
@@ -162,7 +162,7 @@ func suiteName(pkg string) string {
 	return strings.Trim(strings.NewReplacer("/", "-", ".", "").Replace(pkg), "-")
 }
 
-// kernelImage is the kernel to boot.
+// kernelImage returns the path of the kernel.
 func kernelImage() (string, error) {
 	if path := os.Getenv("KUBEPARTS_KERNEL"); path != "" {
 		_, err := os.Stat(path)

@@ -2,8 +2,8 @@ package lab
 
 import "encoding/json"
 
-// kubeconfig returns the file by which a client finds the API server at url and
-// says who it is: by a certificate, or by a token if there is one. JSON is YAML.
+// kubeconfig returns a kubeconfig file, in JSON, for the API server at url. The client
+// authenticates with a token if it is not empty, otherwise with a certificate.
 func kubeconfig(url string, ca []byte, who pair, token string) ([]byte, error) {
 	user := object{"client-certificate-data": who.cert, "client-key-data": who.key}
 	if token != "" {

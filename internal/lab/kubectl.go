@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// lookKubectl finds the client of the control plane's version, which is beside it.
+// lookKubectl finds the kubectl of the control plane's version, in the same directory.
 func lookKubectl() (string, error) {
 	dir, err := assetsDir()
 	if err != nil {
@@ -24,13 +24,12 @@ func kubectlInstalled() error {
 	return err
 }
 
-// A Kubectl is the client that people have, as somebody who has a kubeconfig file.
-// It may be used by many tests at once.
+// A Kubectl runs kubectl with a kubeconfig file. Safe for concurrent use.
 type Kubectl struct{ binary, kubeconfig, home string }
 
-// NewKubectl finds the kubectl that belongs to the control plane. What it caches,
-// and what it might read of a person's, is in a directory of the test's own. A test
-// on a machine that has none is skipped or failed as Need does.
+// NewKubectl finds the kubectl that belongs to the control plane. Its cache and its home
+// directory are in a directory of the test. If the machine has no kubectl, the test is
+// skipped or fails as with Need.
 func NewKubectl(t testing.TB, kubeconfig string) *Kubectl {
 	t.Helper()
 	Need(t, "kubectl")
@@ -41,8 +40,8 @@ func NewKubectl(t testing.TB, kubeconfig string) *Kubectl {
 	return &Kubectl{binary: binary, kubeconfig: kubeconfig, home: t.TempDir()}
 }
 
-// Command returns a kubectl that has not been started. It is killed when ctx ends.
-// Further environment, such as KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false, can be
+// Command returns a kubectl that has not been started. It is killed when ctx is done.
+// Additional environment, such as KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false, can be
 // appended to its Env.
 func (k *Kubectl) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, k.binary, args...)

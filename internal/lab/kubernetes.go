@@ -13,8 +13,8 @@ import (
 // tools/kubernetes, where KUBEBUILDER_ASSETS does not name another.
 const KubernetesVersion = "v1.36.3"
 
-// kubernetesDir is where the programs of the control plane are: what
-// KUBEBUILDER_ASSETS says, as with envtest, or the cache that .ci/run fills.
+// kubernetesDir returns the directory of the control plane's programs: that of
+// KUBEBUILDER_ASSETS, as with envtest, or the cache that .ci/run fills.
 func kubernetesDir() (string, error) {
 	dir, err := assetsDir()
 	if err != nil {
@@ -36,7 +36,7 @@ func assetsDir() (string, error) {
 	return filepath.Join(cache, "kubernetes-"+KubernetesVersion), err
 }
 
-// CacheDir is what .ci/run fills.
+// CacheDir returns the directory that .ci/run fills.
 func CacheDir() (string, error) {
 	if cache := os.Getenv("KUBEPARTS_CACHE"); cache != "" {
 		return cache, nil
@@ -50,7 +50,7 @@ func kubernetesInstalled() error {
 	return err
 }
 
-// lookEtcd finds etcd beside the control plane, as envtest has it, or in PATH.
+// lookEtcd finds etcd in the directory of the control plane, as with envtest, or in PATH.
 func lookEtcd() (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		if path, err := exec.LookPath(filepath.Join(dir, "etcd")); err == nil {
@@ -65,13 +65,13 @@ func etcdInstalled() error {
 	return err
 }
 
-// ownLoopback is an address that no other process's lab has, so that ports which
-// are free stay so: Linux has all of 127.0.0.0/8 on the loopback link.
+// ownLoopback returns a loopback address that the lab of no other process uses, so that
+// free ports stay free: on Linux all of 127.0.0.0/8 is on the loopback link.
 func ownLoopback(pid int) net.IP {
 	return net.IPv4(127, byte(128|pid>>16&0x7f), byte(pid>>8), byte(pid))
 }
 
-// freePort returns a port of ip that nobody listens on.
+// freePort returns an unused port of ip.
 func freePort(ip net.IP) (string, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip})
 	if err != nil {

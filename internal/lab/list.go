@@ -13,19 +13,19 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A Listing is everything that a runtime has, as an outsider sees it: tests
-// compare it with what the code under test says it did.
+// A Listing contains all sandboxes and containers of a runtime, listed without the code
+// under test: tests compare it with the results of that code.
 type Listing struct {
 	Sandboxes  []*runtimeapi.PodSandbox
 	Containers []*runtimeapi.Container
 
-	// Crictl is the output of `crictl pods` and `crictl ps --all`, where that
-	// program is in PATH; empty otherwise. For people to read.
+	// Crictl is the output of `crictl pods` and `crictl ps --all` if that program is in
+	// PATH, otherwise empty. It is for test logs.
 	Crictl string
 }
 
-// List asks the runtime at endpoint, through a connection of its own and by
-// the bare CRI, for all its sandboxes and containers in whatever state.
+// List lists all sandboxes and containers of the runtime at endpoint, in any state,
+// through a separate CRI connection.
 func List(ctx context.Context, endpoint string) (Listing, error) {
 	rt, err := dial(ctx, endpoint)
 	if err != nil {
@@ -59,7 +59,7 @@ func crictl(ctx context.Context, endpoint string) string {
 	return all.String()
 }
 
-// String is two tables, newest last, with crictl's after them.
+// String returns two tables, newest last, followed by crictl's.
 func (l Listing) String() string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

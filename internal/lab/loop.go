@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// LoopDevice makes a block device of a new file of so many bytes, which is detached when
-// the test ends. It needs root.
+// LoopDevice creates a block device from a new file with a size in bytes. It is detached
+// when the test ends. It requires root.
 func LoopDevice(t testing.TB, file string, size int64) string {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -30,10 +30,10 @@ func metricsServerInstalled() error {
 	return err
 }
 
-// MetricsServer starts the one that kubectl top and autoscalers ask, which reads
-// /metrics/resource of every node as somebody who may do that and no more, and waits
-// until the API server hands requests on to it. It ends with the control plane. A test
-// on a machine that has none is skipped or failed as Need does.
+// MetricsServer starts a metrics-server, which serves kubectl top and autoscalers. It reads
+// /metrics/resource of every node, with no other permissions. MetricsServer blocks until
+// the API server forwards requests to it. It is stopped with the control plane. If the
+// machine has no metrics-server, the test is skipped or fails as with Need.
 func (c *ControlPlane) MetricsServer() {
 	c.t.Helper()
 	Need(c.t, "metrics-server")
@@ -68,9 +68,9 @@ func (c *ControlPlane) startMetricsServer(ctx context.Context) error {
 	}
 	c.metrics = c.child("metrics-server", binary, "--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config,
 		"--bind-address="+c.ip.String(), "--secure-port="+port, "--cert-dir="+c.file("metrics-server"),
-		// Nodes of tests sign their certificates themselves.
+		// Nodes of tests have self-signed certificates.
 		"--kubelet-insecure-tls", "--kubelet-preferred-address-types=InternalIP", "--kubelet-use-node-status-port",
-		// Figures are a window of two looks old; the shortest there may be.
+		// Metrics are computed from two scrapes; this is the minimum resolution.
 		"--metric-resolution=10s", "--kubelet-request-timeout=9s")
 	if err := os.MkdirAll(c.file("metrics-server"), 0o700); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (c *ControlPlane) startMetricsServer(ctx context.Context) error {
 	})
 }
 
-// get asks for something, with all rights.
+// get requests a path as administrator.
 func (c *ControlPlane) get(ctx context.Context, path string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, nil)
 	if err != nil {
@@ -103,17 +103,17 @@ func (c *ControlPlane) get(ctx context.Context, path string) error {
 	return err
 }
 
-// An object is one of an API, as JSON.
+// An object is an API object as JSON.
 type object = map[string]any
 
-// A placed object is one that is created at a path.
+// A placed object is an object and the path at which it is created.
 type placed struct {
 	path   string
 	object object
 }
 
-// metricsObjects are what a metrics-server is installed with: where it is, and what it
-// may do. A service has no loopback address, but may have the name of one.
+// metricsObjects are the objects of a metrics-server: its address and its permissions. A
+// service cannot have a loopback address, but an external name that resolves to one.
 func metricsObjects(user, host string, port int) []placed {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 	subjects := []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}}

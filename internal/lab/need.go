@@ -13,30 +13,30 @@ import (
 	"testing"
 )
 
-// A need is one thing that tests ask of a machine.
+// A need is a requirement of tests.
 type need struct {
-	// check returns nil where the machine has it.
+	// check returns nil if the machine satisfies the requirement.
 	check func() error
 
-	// get says in words how to come by it.
+	// get describes how to satisfy it.
 	get string
 
-	// with names other needs without which this one is of no use.
+	// with are the names of other requirements that it depends on.
 	with []string
 }
 
-// needs are the names that Need knows.
+// needs are the requirements by name.
 var needs = map[string]need{
 	"linux": {check: linux, get: "run the test on Linux"},
 	"root":  {check: root, get: "run the test as root"},
 	"containerd": {
 		check: containerdInstalled,
-		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr beside it",
+		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr in the same directory",
 		with:  []string{"linux", "root", "runc", "cni", "ip", "busybox"},
 	},
 	"kubernetes": {
 		check: kubernetesInstalled,
-		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler in the same directory",
 		with:  []string{"linux", "etcd"},
 	},
 	"kubectl": {
@@ -57,24 +57,23 @@ var needs = map[string]need{
 	"w3m":            {check: inPath("w3m"), get: "apt-get install w3m"},
 }
 
-// Need skips the test unless the machine has everything named; the reason says
-// what is missing and how to get it. Where the environment has KUBEPARTS_CI=1
-// the test fails instead: what may be skipped in CI is not tested anywhere.
-// Elsewhere a machine that could is not asked to, unless KUBEPARTS_CONTAINERD
-// names a daemon: the unit tests touch no real component.
+// Need skips the test unless the machine satisfies all named requirements. The reason
+// contains the missing ones and how to install them. If KUBEPARTS_CI=1, the test fails
+// instead, because a test that is skipped in CI runs nowhere. Otherwise the test is also
+// skipped unless KUBEPARTS_CONTAINERD is set: unit tests must not use real components.
 func Need(t testing.TB, names ...string) {
 	t.Helper()
 	ci := os.Getenv("KUBEPARTS_CI") == "1"
-	_, asked := t.(*program) // by a person
-	if !ci && !asked && os.Getenv("KUBEPARTS_CONTAINERD") == "" {
-		t.Skip("lab: an integration test; set KUBEPARTS_CONTAINERD=/usr/bin/containerd to run it")
+	_, isProgram := t.(*program) // started by a user
+	if !ci && !isProgram && os.Getenv("KUBEPARTS_CONTAINERD") == "" {
+		t.Skip("lab: integration test; set KUBEPARTS_CONTAINERD=/usr/bin/containerd to run it")
 	}
 	missing, err := gaps(needs, names)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case len(missing) > 0 && asked:
-		t.Fatalf("this machine lacks:\n%s", strings.Join(missing, "\n"))
+	case len(missing) > 0 && isProgram:
+		t.Fatalf("missing on this machine:\n%s", strings.Join(missing, "\n"))
 	case len(missing) > 0 && ci:
 		t.Fatalf("lab: KUBEPARTS_CI=1 forbids to skip, and this machine lacks:\n%s", strings.Join(missing, "\n"))
 	case len(missing) > 0:
@@ -82,21 +81,21 @@ func Need(t testing.TB, names ...string) {
 	}
 }
 
-// gaps returns a line for each of names, and of what they need in turn, that
-// the machine lacks. An unknown name is an error: a typing mistake must not
-// skip a test for ever.
-func gaps(known map[string]need, names []string) ([]string, error) {
+// gaps returns a line for each named requirement, and each one that it depends on, that
+// the machine does not satisfy. An unknown name is an error, because a misspelled name
+// would skip the test everywhere.
+func gaps(needs map[string]need, names []string) ([]string, error) {
 	var lines []string
-	seen := map[string]bool{}
+	checked := map[string]bool{}
 	for queue := slices.Clone(names); len(queue) > 0; queue = queue[1:] {
 		name := queue[0]
-		if seen[name] {
+		if checked[name] {
 			continue
 		}
-		seen[name] = true
-		n, ok := known[name]
+		checked[name] = true
+		n, ok := needs[name]
 		if !ok {
-			return nil, fmt.Errorf("lab: need %q is not known; there are %v", name, slices.Sorted(maps.Keys(known)))
+			return nil, fmt.Errorf("lab: unknown need %q, must be one of %v", name, slices.Sorted(maps.Keys(needs)))
 		}
 		if err := n.check(); err != nil {
 			lines = append(lines, fmt.Sprintf("  %s: %v (%s)", name, err, n.get))
@@ -127,8 +126,8 @@ func inPath(name string) func() error {
 	}
 }
 
-// containerdBinary is the daemon that tests run: binary, or else what
-// KUBEPARTS_CONTAINERD says, or else the one in PATH.
+// containerdBinary returns the path of the daemon: binary, or else the one of
+// KUBEPARTS_CONTAINERD, or else the one in PATH.
 func containerdBinary(binary string) (string, error) {
 	if binary == "" {
 		binary = os.Getenv("KUBEPARTS_CONTAINERD")
@@ -143,8 +142,8 @@ func containerdBinary(binary string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// containerdInstalled asks for the daemon's companions in its own directory,
-// because a shim or a ctr of another version would be tested unawares.
+// containerdInstalled requires the shim and ctr in the daemon's own directory, because
+// otherwise those of another version would be tested.
 func containerdInstalled() error {
 	path, err := containerdBinary("")
 	if err != nil {
@@ -158,9 +157,9 @@ func containerdInstalled() error {
 	return nil
 }
 
-// FindContainerd is where a program that nobody has told of a daemon may find one: what
-// KUBEPARTS_CONTAINERD names, what .ci/run has built, or the one in PATH. Whether it is
-// there, Need checks.
+// FindContainerd returns the default containerd of a program: the one of
+// KUBEPARTS_CONTAINERD, the one that .ci/run has built, or the one in PATH. Need checks
+// that it exists.
 func FindContainerd() string {
 	if named := os.Getenv("KUBEPARTS_CONTAINERD"); named != "" {
 		return named
@@ -173,8 +172,8 @@ func FindContainerd() string {
 	return "containerd"
 }
 
-// cniDir is where the network plugins are: Debian's package has one place, the
-// plugins' own releases another.
+// cniDir returns the directory of the network plugins: Debian's package and the releases
+// of the plugins use different ones.
 func cniDir() (string, error) {
 	for _, dir := range []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"} {
 		if _, err := os.Stat(filepath.Join(dir, "bridge")); err == nil {

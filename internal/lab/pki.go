@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// An authority signs the certificates of one control plane: one for everything,
-// which a test needs no more than.
+// An authority signs all certificates of one control plane; a test needs only one.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -24,8 +23,8 @@ type authority struct {
 // A pair is a certificate with its key, both as PEM.
 type pair struct{ cert, key []byte }
 
-// newAuthority makes one. Its certificates hold for a day: longer than any test,
-// and too short to be of use to anybody who finds one.
+// newAuthority creates an authority. Its certificates are valid for a day: longer than any
+// test, and too short for misuse.
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -45,14 +44,14 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
 }
 
-// client makes the certificate of a user, who is in groups.
+// client creates the certificate of a user in groups.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-// server makes the certificate of a server at these names and addresses.
+// server creates the certificate of a server with names and addresses.
 func (a *authority) server(names []string, ips ...net.IP) (pair, error) {
 	template := certificate(pkix.Name{CommonName: names[0]})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -94,7 +93,7 @@ func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// accountKeys are what tokens of service accounts are signed with and checked by.
+// accountKeys returns the key pair for the tokens of service accounts.
 func accountKeys() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Program runs f with what the lab takes for a test, so that a program can start
-// real components: a demonstration, a measurement. They are gone when it returns.
-// What the lab logs goes to w, and what would fail the test, or skip it, is the
-// error. f may return early when ctx ends; nobody makes it.
+// Program runs f with a testing.TB, so that a program that is not a test can start real
+// components, for a demonstration or a measurement. They are removed before it returns.
+// Logs are written to w. A failure or skip is returned as the error. f should return when
+// ctx is done.
 func Program(ctx context.Context, w io.Writer, f func(t testing.TB) error) (err error) {
 	p := &program{ctx: ctx, w: w}
 	defer func() { err = errors.Join(err, p.err) }()
@@ -22,14 +22,14 @@ func Program(ctx context.Context, w io.Writer, f func(t testing.TB) error) (err 
 	return f(p)
 }
 
-// A program is the test that is none. testing.TB cannot be implemented outside
-// package testing: what is not here is nil, and not for the lab to use.
+// A program is the testing.TB of Program. testing.TB cannot be implemented outside
+// package testing: the embedded one is nil, and the lab must not use its other methods.
 type program struct {
 	testing.TB
 	ctx      context.Context
 	w        io.Writer
 	cleanups []func()
-	err      error // what failed so far
+	err      error // first failure
 }
 
 // stop is the panic that ends f.

@@ -30,6 +30,6 @@ func TestAProgramHasALabLikeATest(t *testing.T) {
 	assert.EqualError(t, Program(t.Context(), &out, func(testing.TB) error { return errors.New("mine") }), "mine")
 	assert.NoError(t, Program(t.Context(), &out, func(t testing.TB) error { Need(t); return nil }))
 	err = Program(t.Context(), &out, func(t testing.TB) error { Need(t, "moon"); return nil })
-	assert.ErrorContains(t, err, `need "moon" is not known`)
+	assert.ErrorContains(t, err, `unknown need "moon"`)
 	assert.PanicsWithValue(t, "a bug", func() { _ = Program(t.Context(), &out, func(testing.TB) error { panic("a bug") }) })
 }

@@ -11,15 +11,14 @@ import (
 	"testing"
 )
 
-// RegistryPassword is that of every user of a [Registry].
+// RegistryPassword is the password of every user of a [Registry].
 const RegistryPassword = "open sesame"
 
-// A Registry serves images over plain HTTP, on an address of the loopback
-// interface: runtimes take those for insecure ones without being told. It is
-// what a pull needs of the OCI distribution API, and no more; images are put in
-// by its methods.
+// A Registry serves images over plain HTTP on a loopback address, which runtimes accept
+// without configuration. It implements only the part of the OCI distribution API that
+// pulls use; images are added with its methods.
 type Registry struct {
-	// Host begins the names of its images: "127.0.0.1:40123".
+	// Host is the prefix of the names of its images: "127.0.0.1:40123".
 	Host string
 
 	t testing.TB
@@ -33,7 +32,7 @@ type Registry struct {
 }
 
 type repository struct {
-	users []string // who may pull; none: everybody
+	users []string // users that may pull; none: no authentication
 	blobs map[string]blob
 	tags  map[string]string // to digests
 }
@@ -43,7 +42,7 @@ type blob struct {
 	data      []byte
 }
 
-// NewRegistry starts an empty registry, which the test's cleanup ends.
+// NewRegistry starts an empty registry, which the test's cleanup stops.
 func NewRegistry(t testing.TB) *Registry {
 	t.Helper()
 	r := &Registry{t: t, repos: map[string]*repository{}, held: make(chan struct{})}
@@ -57,22 +56,21 @@ func NewRegistry(t testing.TB) *Registry {
 	return r
 }
 
-// PushBusybox puts an image of busybox in, under a name such as "team/tool:1",
-// and returns its full name. It differs from all others in its file /name, or
-// else a daemon would have it already. Only the given users may pull from its
-// repository; if there are none, everybody may.
+// PushBusybox adds an image of busybox with a name such as "team/tool:1", and returns its
+// full name. The image has a file /name that differs from those of other images, because
+// otherwise a daemon would have the layer already. Only the given users may pull from its
+// repository; if there are none, no authentication is required.
 func (r *Registry) PushBusybox(name string, users ...string) string {
 	r.t.Helper()
 	return r.Push(r.busybox(name), name, users...)
 }
 
-// PushLargeBusybox is PushBusybox with a file /data of so many bytes that cannot be
-// compressed.
+// PushLargeBusybox is PushBusybox with a file /data of size incompressible bytes.
 func (r *Registry) PushLargeBusybox(name string, size int) string {
 	r.t.Helper()
 	img := r.busybox(name)
 	data := make([]byte, size)
-	_, _ = rand.Read(data) // it never fails
+	_, _ = rand.Read(data) // never fails
 	img.Files = append(img.Files, File{Path: "data", Mode: 0o644, Data: data})
 	return r.Push(img, name)
 }
@@ -87,7 +85,7 @@ func (r *Registry) busybox(name string) Image {
 	return img
 }
 
-// Push puts any image in; its own Ref does not count.
+// Push adds an image; its Ref is ignored.
 func (r *Registry) Push(img Image, name string, users ...string) string {
 	r.t.Helper()
 	m, err := img.Manifest()
@@ -111,15 +109,14 @@ func (r *Registry) Push(img Image, name string, users ...string) string {
 	return r.Host + "/" + name
 }
 
-// Hold lets pulls get as far as the image's content, and no further until
-// Release.
+// Hold blocks pulls at the download of the image's content until Release.
 func (r *Registry) Hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = make(chan struct{})
 }
 
-// Release ends a Hold. Without one it does nothing.
+// Release ends a Hold. Without a Hold it does nothing.
 func (r *Registry) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +127,8 @@ func (r *Registry) Release() {
 	}
 }
 
-// Asked returns who asked for a tag since the last call, as "user path:tag
-// status". Runtimes ask without a user first.
+// Asked returns the requests for tags since the last call, as "user path:tag status".
+// Runtimes try without a user first.
 func (r *Registry) Asked() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,11 +174,11 @@ func (r *Registry) serve(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Length", fmt.Sprint(len(found.data)))
 	w.Header().Set("Docker-Content-Digest", "sha256:"+digest(found.data))
 	if req.Method == http.MethodGet {
-		w.Write(found.data) // who hung up does not want it
+		w.Write(found.data) // an error means that the client has disconnected
 	}
 }
 
-// find looks for a manifest or blob as the user.
+// find returns the manifest or blob if the user may pull it.
 func (r *Registry) find(path, kind, ref, user, password string) (status int, found blob, held chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// suspend returns when every thread of p stands still: the signal alone only asks
-// for that, and a thread that runs meanwhile may still answer a call.
+// suspend stops p and waits until every thread has stopped: after the signal, a running
+// thread may still respond to a call.
 func suspend(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -41,12 +41,12 @@ func stopped(pid int) (bool, error) {
 	for _, path := range threads {
 		stat, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // the thread has ended
+			continue // the thread has exited
 		}
 		if err != nil {
 			return false, err
 		}
-		// "pid (name) state …"; the name may hold anything.
+		// "pid (name) state …"; the name may contain any character.
 		_, after, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
 		if !strings.HasPrefix(after, "T") && !strings.HasPrefix(after, "t") {
 			return false, nil
@@ -56,8 +56,8 @@ func stopped(pid int) (bool, error) {
 }
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
-// sweepDead sweeps the directories below tmp whose tests no longer live: a
-// test binary that is killed, by its own timeout for one, runs no cleanup.
+// sweepDead sweeps the directories below tmp whose test processes have exited: a test
+// binary that is killed, for example by its timeout, runs no cleanup.
 func sweepDead(tmp string) error {
 	dirs, err := filepath.Glob(filepath.Join(tmp, dirPrefix+"*"))
 	if err != nil {
@@ -77,9 +77,9 @@ func alive(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// sweep removes a daemon's directory and everything that hangs on it: it is
-// enough to know the directory, it needs no live daemon, and it may be called
-// twice. It goes on after an error, and returns them all.
+// sweep removes a daemon's directory and all its processes, mounts and network resources.
+// It works without a running daemon and may be called twice. It continues after an error
+// and returns all errors.
 func sweep(dir string) error {
 	errs := []error{endProcesses(dir)}
 	bridge, _ := os.ReadFile(layout{dir: dir}.bridgeFile())
@@ -97,8 +97,8 @@ func sweep(dir string) error {
 	return errors.Join(append(errs, os.RemoveAll(dir))...)
 }
 
-// endProcesses kills by process ID what processes finds, until it finds none:
-// one that was about to fork has had children by the second look.
+// endProcesses kills the processes of the daemon until there are none: a killed process
+// may have forked since they were listed.
 func endProcesses(dir string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -118,9 +118,9 @@ func endProcesses(dir string) error {
 	}
 }
 
-// processes finds those that belong to the daemon in dir. The daemon, its
-// shims and runc have the directory in their arguments; a container's
-// processes have their root file system in it, whoever their parent is.
+// processes returns the processes of the daemon in dir. The daemon, its shims and runc
+// have the directory in their arguments; the processes of containers have their root file
+// system in it.
 func processes(dir string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -132,7 +132,7 @@ func processes(dir string) ([]int, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// One that exits meanwhile, or a zombie, reads as empty.
+		// Empty for a zombie, or a process that exits meanwhile.
 		args, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if strings.Contains(string(args), dir+"/") || rootIsIn(filepath.Join("/proc", e.Name(), "mountinfo"), dir) {
 			pids = append(pids, pid)
@@ -141,9 +141,9 @@ func processes(dir string) ([]int, error) {
 	return pids, nil
 }
 
-// rootIsIn says whether the process mounts on / something from dir: an overlay
-// names its directories in the options, a bind mount in the root field. Mounts
-// elsewhere say nothing, every process of the host sees those.
+// rootIsIn reports whether the root file system of the process is from dir: an overlay has
+// its directories in the options, a bind mount in the root field. Other mounts are
+// ignored, because every process of the host has them.
 func rootIsIn(mountinfo, dir string) bool {
 	data, _ := os.ReadFile(mountinfo)
 	for line := range strings.Lines(string(data)) {
@@ -169,8 +169,8 @@ func mounts(dir string) ([]string, error) {
 	return points, nil
 }
 
-// removeNetwork deletes the bridge and what the CNI plugins keep elsewhere in
-// the network's name: cached results and host port rules.
+// removeNetwork deletes the bridge, and the cached results and host port rules of the CNI
+// plugins for the network.
 func removeNetwork(name string) error {
 	var errs []error
 	if _, err := os.Stat("/sys/class/net/" + name); err == nil {
@@ -187,8 +187,8 @@ func removeNetwork(name string) error {
 
 var hostPortChain = regexp.MustCompile(`CNI-DN-[0-9a-f]+`)
 
-// removeHostPorts deletes the rules that portmap made for one network, whose
-// name it leaves in their comments. A daemon that took its pods down has none.
+// removeHostPorts deletes the rules that portmap created for one network; their comments
+// contain its name. There are none if the daemon removed its pods.
 func removeHostPorts(network string) error {
 	const parent = "CNI-HOSTPORT-DNAT"
 	out, err := exec.Command("iptables", "-w", "-t", "nat", "-n", "--line-numbers", "-L", parent).Output()
@@ -212,8 +212,8 @@ func removeHostPorts(network string) error {
 
 var shimSocket = regexp.MustCompile(`unix://(/run/containerd/s/[0-9a-f]+)`)
 
-// removeTraces removes what shims that were killed leave outside the
-// directory: their sockets, whose place is fixed, and the containers' cgroups.
+// removeTraces removes the files of killed shims outside the directory: their sockets,
+// which have a fixed path, and the cgroups of the containers.
 func removeTraces(l layout) error {
 	bundles, _ := filepath.Glob(filepath.Join(l.state(), "io.containerd.runtime.v2.task/k8s.io/*"))
 	if len(bundles) == 0 {
@@ -245,7 +245,8 @@ func removeTraces(l layout) error {
 	return errors.Join(append(errs, walk)...)
 }
 
-// removeCgroup waits for the kernel to let go of processes that just died.
+// removeCgroup removes a cgroup. It retries until the kernel has released the processes
+// that were killed before.
 func removeCgroup(path string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -20,8 +20,7 @@ const insideSystemd = "KUBEPARTS_INSIDE_SYSTEMD"
 // InsideSystemd reports whether this test runs in the machine of [Systemd].
 func InsideSystemd() bool { return os.Getenv(insideSystemd) != "" }
 
-// NeedSystemd skips a test that runs in the machine of [Systemd] and nowhere else: a
-// test that calls that boots one.
+// NeedSystemd skips a test unless it runs in the machine of [Systemd].
 func NeedSystemd(t testing.TB) {
 	t.Helper()
 	if !InsideSystemd() {
@@ -30,8 +29,8 @@ func NeedSystemd(t testing.TB) {
 }
 
 // Systemd is [Kernel] on a machine whose first process is this machine's systemd, with
-// the bus of the system and logind: it runs the tests of the packages whose names match
-// the pattern, as the service suites.service.
+// the system bus and logind. It runs the tests of the packages whose names match the
+// pattern as the service suites.service.
 func Systemd(t *testing.T, pattern string, packages ...string) {
 	t.Helper()
 	if InsideKernel() {
@@ -75,8 +74,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// What the suites say has a line of its own, which neither kernel nor systemd write
-	// to.
+	// The suites write to a separate serial line, without messages of the kernel and systemd.
 	line := filepath.Join(dir, "suites.txt")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
@@ -89,7 +87,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	judge(t, strings.ReplaceAll(string(said), "\r", ""), console, packages)
 }
 
-// systemdConfig are the files that a machine of [Systemd] is configured with.
+// systemdConfig are the configuration files of a machine of [Systemd].
 func systemdConfig(pattern string) map[string]string {
 	unit := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 	const alone = "DefaultDependencies=no"
@@ -113,8 +111,8 @@ func systemdConfig(pattern string) map[string]string {
 		"etc/systemd/system/systemd-logind.service": unit("[Unit]", "Requires=dbus.socket", "After=dbus.socket", "[Service]", "Type=dbus", "BusName=org.freedesktop.login1",
 			"ExecStart=/usr/lib/systemd/systemd-logind", "Restart=always", "RestartSec=0",
 			"RuntimeDirectory=systemd/sessions systemd/seats systemd/users systemd/inhibit systemd/shutdown", "RuntimeDirectoryPreserve=yes"),
-		// A shutdown waits for it, and stops nothing meanwhile: what it finds out is to be
-		// heard. It stops the machine itself at its end.
+		// A shutdown waits for the service and stops no unit before, so that the results are
+		// printed. At its end the service stops the machine.
 		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Wants=basic.target", "After=basic.target systemd-logind.service",
 			"[Service]", "Type=oneshot", "ExecStart=/bin/busybox sh /suites.sh", "StandardInput=null", "StandardOutput=tty", "StandardError=tty", "TTYPath=/dev/ttyS1",
 			"TimeoutStartSec=infinity", "Delegate=no"),
@@ -133,7 +131,7 @@ poweroff -f
 	}
 }
 
-// systemdPrograms are what [Systemd] takes of this machine.
+// systemdPrograms are the programs of this machine that [Systemd] uses.
 var systemdPrograms = []string{"/usr/lib/systemd/systemd", "/usr/lib/systemd/systemd-logind", "/usr/bin/systemctl", "/usr/bin/dbus-daemon"}
 
 func systemdThere() error {
@@ -162,7 +160,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// linked adds a program or library, and what it is linked with.
+// linked adds a program or library and the libraries that it is linked with.
 func linked(files map[string]string, path string) error {
 	name := strings.TrimPrefix(path, "/")
 	if !strings.HasPrefix(name, "usr/") {

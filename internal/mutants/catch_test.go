@@ -17,14 +17,14 @@ import (
 	"github.com/kubeparts/kubeparts/internal/mutants"
 )
 
-// most is how many seeds the simulation has to catch a mutant in.
+// most is the number of seeds within which the simulation must catch a mutant.
 const most = "2000"
 
-// broke is what TestSeeds of package sim says of a seed: its number and the laws.
-var broke = regexp.MustCompile(`seed (\d+) broke (?:the law )?([a-z, -]+[a-z])`)
+// violated matches the failure of TestSeeds of package sim: the seed and the invariants.
+var violated = regexp.MustCompile(`seed (\d+) violated (?:invariant )?([a-z, -]+[a-z])`)
 
 // simulate builds the tests of a package that has seeds, with an overlay or
-// without, and runs seeds until one breaks a law.
+// without, and runs seeds until one violates an invariant.
 func simulate(t *testing.T, in, overlay string) (out string, err error) {
 	t.Helper()
 	suite := filepath.Join(t.TempDir(), "sim.test")
@@ -32,7 +32,7 @@ func simulate(t *testing.T, in, overlay string) (out string, err error) {
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	begun := time.Now()
+	start := time.Now()
 	build := exec.Command("go", append(args, "./"+in)...)
 	build.Dir = root
 	text, err := build.CombinedOutput()
@@ -44,12 +44,12 @@ func simulate(t *testing.T, in, overlay string) (out string, err error) {
 	}
 	run.Dir = filepath.Join(root, filepath.FromSlash(in))
 	text, err = run.CombinedOutput()
-	t.Logf("built in %v, ran for %v", built.Sub(begun).Round(100*time.Millisecond), time.Since(built).Round(100*time.Millisecond))
+	t.Logf("built in %v, ran for %v", built.Sub(start).Round(100*time.Millisecond), time.Since(built).Round(100*time.Millisecond))
 	return string(text), err
 }
 
-// TestTheSimulationCatches, and finds nothing where nothing is (in sim/simcri, the
-// step simulate shows that).
+// Each mutant is caught, and the unchanged code violates no invariant (the CI step
+// simulate checks that for sim/simcri).
 func TestTheSimulationCatches(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		out, err := simulate(t, "sim", "")
@@ -66,15 +66,15 @@ func TestTheSimulationCatches(t *testing.T) {
 				return
 			}
 			out, err := simulate(t, m.In, mutated)
-			require.Error(t, err, "no seed of %s breaks a law: %s\n%s", most, m.Why, out)
-			found := broke.FindStringSubmatch(out)
-			if !assert.NotNil(t, found, "it failed, but not by a law:\n%s", last(out, 60)) {
+			require.Error(t, err, "no seed of %s violates an invariant: %s\n%s", most, m.Why, out)
+			found := violated.FindStringSubmatch(out)
+			if !assert.NotNil(t, found, "it failed without a violation:\n%s", last(out, 60)) {
 				return
 			}
-			laws := strings.Split(found[2], ", ")
+			names := strings.Split(found[2], ", ")
 			t.Logf("seed %s: %s", found[1], found[2])
-			assert.True(t, slices.ContainsFunc(m.Laws, func(law string) bool { return slices.Contains(laws, law) }),
-				"%v should have caught it, and did not:\n%s", m.Laws, last(out, 60))
+			assert.True(t, slices.ContainsFunc(m.Invariants, func(name string) bool { return slices.Contains(names, name) }),
+				"none of %v caught it:\n%s", m.Invariants, last(out, 60))
 		})
 	}
 }

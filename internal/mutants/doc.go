@@ -1,50 +1,48 @@
-// Package mutants shows that the simulation finds bugs: each file in testdata
-// is one that somebody could have made, and a test plants it and demands that
-// the simulation finds it.
+// Package mutants checks that the simulation finds bugs: each file in testdata is a
+// plausible bug, and a test plants it and requires that the simulation finds it.
 //
 // # What it decides
 //
-// A mutant says which text of which file is replaced by which, the laws of
-// package sim that must catch it (one of them is enough), and why it is a bug
-// worth finding:
+// A mutant specifies the text of a file that is replaced, the invariants of package
+// sim of which at least one must be violated, and why it is a bug:
 //
 //	file: pleg/record.go
 //	in: sim/simcri
-//	law: a-law, or-another
+//	invariant: an-invariant, or-another
 //	why: An event that is dropped leaves a pod as it was.
 //	--- find
-//	the text, which the file has exactly once
+//	the text, which must occur exactly once in the file
 //	--- replace
 //	the text in its place
 //
-// The simulation runs the seeds of package sim, over its memory, unless "in" names
-// sim/simcri, which is the engine over a CRI runtime. With "in: agent", "test" in
-// place of "law" names a unit test of package agent that must fail: for bugs of the
-// wiring that change nothing that the invariants observe.
+// The seeds are those of package sim with its default Machine, or of sim/simcri if "in"
+// is that package. With "in: agent", "test" instead of "invariant" is a unit test of
+// package agent that must fail, for bugs of the wiring that the invariants cannot
+// observe.
 //
-// The code that is shipped knows nothing of it: mutants are applied by the
-// -overlay of the go command.
+// Mutants are applied with the -overlay flag of the go command; the code itself does not
+// change.
 //
 // # Usage
 //
-//	go test ./internal/mutants                 # do they still fit the code?
+//	go test ./internal/mutants                 # does each mutant match the code?
 //	go test -tags mutants ./internal/mutants   # does the simulation catch each?
 //	go test -tags mutants -run /NAME ./internal/mutants
 //
 // # Concurrency
 //
-// Mutants are values. The tests build and run one at a time: the simulation
-// takes all the cores that there are.
+// Mutants are values. The tests build and run one at a time, because the simulation
+// uses all processors.
 //
 // # Guarantees and limits
 //
-// A mutant that is caught shows that one bug of its kind would be; it does not
-// show that every one would. One that is not caught is a gap in the laws or in
-// the schedules of package sim, and is mended there.
+// A caught mutant shows that the simulation detects one bug of its kind, not all of
+// them. A mutant that is not caught is a gap in the invariants or schedules of package
+// sim, which must be closed there.
 //
 // # Differences from the kubelet
 //
-// It has nothing of the kind.
+// The kubelet has no counterpart.
 //
 // # Testing
 //

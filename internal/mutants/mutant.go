@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// A Mutant is a bug to be planted.
+// A Mutant is a bug that can be planted in the code.
 type Mutant struct {
-	Name  string   // of its file, without .txt
-	File  string   // which it changes, relative to the module, with slashes
-	Laws  []string // one of which has to catch it
-	Tests []string // with In: agent, one of which has to fail
-	In    string   // the package, below the module, whose seeds or tests have to: sim, sim/simcri, or agent
-	Why   string   // it is a bug: a sentence
+	Name       string   // of its file, without .txt
+	File       string   // the changed file, relative to the module, with slashes
+	Invariants []string // at least one must be violated
+	Tests      []string // if In is agent, at least one must fail
+	In         string   // the package whose seeds or tests must catch it: sim, sim/simcri or agent
+	Why        string   // one sentence: why it is a bug
 
 	Find, Replace string
 }
 
-// Load reads the mutants of a directory, by name.
+// Load reads the mutants of a directory, sorted by name.
 func Load(dir fs.FS) ([]Mutant, error) {
 	names, err := fs.Glob(dir, "*.txt")
 	if err != nil {
@@ -43,7 +43,7 @@ func Load(dir fs.FS) ([]Mutant, error) {
 	return out, nil
 }
 
-// Parse reads a mutant, whose name is not in its text.
+// Parse parses the text of a mutant. It does not set Name.
 func Parse(text string) (Mutant, error) {
 	m := Mutant{In: "sim"}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -55,7 +55,7 @@ func Parse(text string) (Mutant, error) {
 	if !found {
 		return m, errors.New(`no line "--- replace"`)
 	}
-	m.Find, m.Replace = strings.TrimSuffix(m.Find, "\n"), strings.TrimSuffix(m.Replace, "\n") // it may be part of a line
+	m.Find, m.Replace = strings.TrimSuffix(m.Find, "\n"), strings.TrimSuffix(m.Replace, "\n") // the text may be part of a line
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		value = strings.TrimSpace(value)
@@ -63,9 +63,9 @@ func Parse(text string) (Mutant, error) {
 		case "":
 		case "file":
 			m.File = value
-		case "law":
-			for law := range strings.SplitSeq(value, ",") {
-				m.Laws = append(m.Laws, strings.TrimSpace(law))
+		case "invariant":
+			for name := range strings.SplitSeq(value, ",") {
+				m.Invariants = append(m.Invariants, strings.TrimSpace(name))
 			}
 		case "test":
 			for test := range strings.SplitSeq(value, ",") {
@@ -76,31 +76,31 @@ func Parse(text string) (Mutant, error) {
 		case "why":
 			m.Why = value
 		default:
-			return m, fmt.Errorf("line %q: neither file, in, law, test nor why", strings.TrimSpace(line))
+			return m, fmt.Errorf("line %q: must be file, in, invariant, test or why", strings.TrimSpace(line))
 		}
 	}
 	switch {
 	case m.File == "":
-		return m, errors.New("it names no file")
+		return m, errors.New("no file")
 	case m.In != "sim" && m.In != "sim/simcri" && m.In != "agent":
-		return m, fmt.Errorf("there are no seeds in %q", m.In)
-	case m.In == "agent" && (len(m.Tests) == 0 || len(m.Laws) > 0):
-		return m, errors.New("it names no test, or a law")
-	case m.In != "agent" && (len(m.Laws) == 0 || slices.Contains(m.Laws, "") || len(m.Tests) > 0):
-		return m, errors.New("it names no law, or a test")
+		return m, fmt.Errorf("no seeds in %q", m.In)
+	case m.In == "agent" && (len(m.Tests) == 0 || len(m.Invariants) > 0):
+		return m, errors.New("no test, or an invariant")
+	case m.In != "agent" && (len(m.Invariants) == 0 || slices.Contains(m.Invariants, "") || len(m.Tests) > 0):
+		return m, errors.New("no invariant, or a test")
 	case m.Why == "":
-		return m, errors.New("it does not say why")
+		return m, errors.New("no why")
 	case strings.TrimSpace(m.Find) == "" || m.Find == m.Replace:
-		return m, errors.New("it changes nothing")
+		return m, errors.New("changes nothing")
 	}
 	return m, nil
 }
 
-// Apply plants the bug in the source of its file. It is an error if the text is
-// not there exactly once: then the code has changed, and so must the mutant.
+// Apply returns the source of its file with the bug. It returns an error unless the
+// text occurs exactly once; then the mutant must be adapted to the code.
 func (m Mutant) Apply(source string) (string, error) {
 	if n := strings.Count(source, m.Find); n != 1 {
-		return "", fmt.Errorf("mutants: %s: its text is in %s %d times, not once: has the code changed?\n%s", m.Name, m.File, n, m.Find)
+		return "", fmt.Errorf("mutants: %s: its text occurs in %s %d times, not once: adapt the mutant to the code\n%s", m.Name, m.File, n, m.Find)
 	}
 	return strings.Replace(source, m.Find, m.Replace, 1), nil
 }

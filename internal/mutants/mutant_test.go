@@ -65,9 +65,9 @@ func build(t *testing.T, sources map[string]string) (string, error) {
 }
 
 func TestEachMutantFitsTheCode(t *testing.T) {
-	laws := map[string]bool{}
-	for _, law := range sim.Invariants() {
-		laws[law.Name] = true
+	names := map[string]bool{}
+	for _, inv := range sim.Invariants() {
+		names[inv.Name] = true
 	}
 	sources := map[string]string{} // of all of them together, where they don't exclude each other
 	var alone []map[string]string
@@ -78,8 +78,8 @@ func TestEachMutantFitsTheCode(t *testing.T) {
 			continue
 		}
 		alone = append(alone, map[string]string{m.File: after})
-		for _, law := range m.Laws {
-			assert.True(t, laws[law], "%s: there is no law %s", m.Name, law)
+		for _, name := range m.Invariants {
+			assert.True(t, names[name], "%s: no invariant %s", m.Name, name)
 		}
 		if sources[m.File] == "" {
 			sources[m.File] = before
@@ -88,7 +88,7 @@ func TestEachMutantFitsTheCode(t *testing.T) {
 		require.NoError(t, err, "two mutants of one place: change one of them")
 		sources[m.File] = both
 	}
-	// One build for all; who is to blame is asked when it fails.
+	// One build for all; each is built separately only if that fails.
 	if _, err := build(t, sources); err != nil {
 		for _, one := range alone {
 			out, err := build(t, one)
@@ -98,14 +98,14 @@ func TestEachMutantFitsTheCode(t *testing.T) {
 	}
 }
 
-func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
-	good := "file: a.go\nlaw: x, y\nwhy: because\n--- find\none\n--- replace\ntwo\n"
+func TestParseRejectsIncompleteMutants(t *testing.T) {
+	good := "file: a.go\ninvariant: x, y\nwhy: because\n--- find\none\n--- replace\ntwo\n"
 	m, err := mutants.Parse(good)
 	require.NoError(t, err)
-	assert.Equal(t, mutants.Mutant{File: "a.go", In: "sim", Laws: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
+	assert.Equal(t, mutants.Mutant{File: "a.go", In: "sim", Invariants: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
 	for cut, want := range map[string]string{
 		"file: a.go\n":       "no file",
-		"law: x, y\n":        "no law",
+		"invariant: x, y\n":        "no invariant",
 		"why: because\n":     "why",
 		"--- find\n":         "--- find",
 		"--- replace\ntwo\n": "--- replace",
@@ -122,7 +122,7 @@ func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "no test")
 	_, err = mutants.Parse("test: TestX\n" + good)
 	assert.ErrorContains(t, err, "or a test")
-	m, err = mutants.Parse(strings.Replace("in: agent\n"+good, "law: x, y", "test: TestX", 1))
+	m, err = mutants.Parse(strings.Replace("in: agent\n"+good, "invariant: x, y", "test: TestX", 1))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"TestX"}, m.Tests)
 	m, err = mutants.Parse("in: sim/simcri\n" + good)
@@ -130,7 +130,7 @@ func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
 	assert.Equal(t, "sim/simcri", m.In)
 }
 
-func TestAMutantWhoseTextIsNotThereOnceIsRefused(t *testing.T) {
+func TestApplyRequiresExactlyOneMatch(t *testing.T) {
 	m := mutants.Mutant{Name: "m", File: "a.go", Find: "x", Replace: "y"}
 	after, err := m.Apply("axa")
 	require.NoError(t, err)

@@ -53,19 +53,19 @@ func (s *Script) Diff(got *Script) string {
 	var b strings.Builder
 	after := got.Commands()
 	for i, c := range s.Commands() {
-		if i >= len(after) || slices.Equal(c.Want, after[i].Want) {
+		if i >= len(after) || slices.Equal(c.Expected, after[i].Expected) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s:%d: %s\n", c.file, c.line, strings.Join(c.Words, " "))
 		same := 0
-		for same < len(c.Want) && same < len(after[i].Want) && c.Want[same] == after[i].Want[same] {
-			fmt.Fprintf(&b, "\t  > %s\n", c.Want[same])
+		for same < len(c.Expected) && same < len(after[i].Expected) && c.Expected[same] == after[i].Expected[same] {
+			fmt.Fprintf(&b, "\t  > %s\n", c.Expected[same])
 			same++
 		}
-		for _, l := range c.Want[same:] {
+		for _, l := range c.Expected[same:] {
 			fmt.Fprintf(&b, "\t- > %s\n", l)
 		}
-		for _, l := range after[i].Want[same:] {
+		for _, l := range after[i].Expected[same:] {
 			fmt.Fprintf(&b, "\t+ > %s\n", l)
 		}
 	}

@@ -30,7 +30,7 @@ type Command struct {
 	Words []string
 
 	// Want is what the script expects, one string per line.
-	Want []string
+	Expected []string
 
 	file string
 	line int
@@ -54,7 +54,7 @@ func Parse(file, text string) (*Script, error) {
 				return nil, fmt.Errorf("%s:%d: an expectation that no command comes before", file, number)
 			}
 			want := strings.TrimPrefix(strings.TrimPrefix(text, ">"), " ")
-			last.Want = append(last.Want, want)
+			last.Expected = append(last.Expected, want)
 			above := &s.lines[len(s.lines)-1]
 			above.leads = append(above.leads, want)
 			continue
@@ -153,7 +153,7 @@ func (s *Script) Play(do func(*Command) (led []string, err error)) (*Script, err
 				played.leads = append(played.leads, strings.TrimRight(lead, " "))
 			}
 			c := *l.command
-			c.Want = played.leads
+			c.Expected = played.leads
 			played.command = &c
 		}
 		out.lines = append(out.lines, played)

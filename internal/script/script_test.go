@@ -41,7 +41,7 @@ func TestAScriptIsPlayedCommandByCommand(t *testing.T) {
 
 func TestAnExpectationBelowACommentBelongsToTheCommandAbove(t *testing.T) {
 	s := mustParse(t, "say a\n# why\n> a\n")
-	assert.Equal(t, []string{"a"}, s.Commands()[0].Want)
+	assert.Equal(t, []string{"a"}, s.Commands()[0].Expected)
 	assert.Equal(t, "say a\n# why\n> a\n", s.String())
 	played, err := s.Play(func(*script.Command) ([]string, error) { return []string{"a"}, nil })
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err, "what was written is read again")
 		require.Equal(t, s.String(), again.String())
 		require.Len(t, again.Commands(), len(s.Commands()))
-		played, err := s.Play(func(c *script.Command) ([]string, error) { return c.Want, nil })
+		played, err := s.Play(func(c *script.Command) ([]string, error) { return c.Expected, nil })
 		require.NoError(t, err)
 		for i, c := range played.Commands() {
 			require.Equal(t, s.Commands()[i].Words, c.Words)

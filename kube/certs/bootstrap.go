@@ -60,7 +60,7 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 		if err == nil || errors.As(err, &denied) {
 			return err
 		}
-		cfg.Logger.Warn("Failed to request client certificate; retrying", "node", cfg.NodeName, "err", err)
+		cfg.Logger.Warn("Failed to request client certificate; will retry", "node", cfg.NodeName, "err", err)
 		if pause.For(ctx, wait) != nil {
 			return errors.Join(ctx.Err(), err)
 		}

@@ -8,5 +8,5 @@ import (
 
 // It is about client-go's clients, which is what weighs here.
 func TestImportsAreClientGo(t *testing.T) {
-	deptest.Closure{Package: "kube/certs", Max: 610, House: []string{"kube/internal/pause"}, Allow: []string{"k8s.io/client-go"}}.Check(t)
+	deptest.Closure{Package: "kube/certs", Max: 610, Module: []string{"kube/internal/pause"}, Allow: []string{"k8s.io/client-go"}}.Check(t)
 }

@@ -96,7 +96,7 @@ func (r *Rotation) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			r.cfg.Logger.Warn("Failed to renew client certificate; retrying", "expires", r.Expires(), "err", err)
+			r.cfg.Logger.Warn("Failed to renew client certificate; will retry", "expires", r.Expires(), "err", err)
 			if pause.For(ctx, wait) != nil {
 				return nil
 			}

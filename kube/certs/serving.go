@@ -145,7 +145,7 @@ func (s *Serving) sync(ctx context.Context) time.Duration {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			s.files.Logger.Warn("Failed to request serving certificate; retrying", "err", err)
+			s.files.Logger.Warn("Failed to request serving certificate; will retry", "err", err)
 			if s.cfg.Renewed != nil {
 				s.cfg.Renewed(err)
 			}

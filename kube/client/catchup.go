@@ -124,7 +124,7 @@ func (s *Statuses) catchUp(ctx context.Context, e *podStatus) {
 	}
 	e.failures++
 	e.notUntil = time.Now().Add(backoff(time.Second, time.Minute, e.failures))
-	s.cfg.Logger.Warn("Failed to write status of mirror pod; retrying", "pod", e.pod.Namespace+"/"+e.pod.Name, "podUID", e.pod.UID, "err", err)
+	s.cfg.Logger.Warn("Failed to write status of mirror pod; will retry", "pod", e.pod.Namespace+"/"+e.pod.Name, "podUID", e.pod.UID, "err", err)
 }
 
 // wake causes Run to call catchUpAll.

@@ -13,7 +13,7 @@ func TestWhatTheClientWeighs(t *testing.T) {
 	deptest.Closure{
 		Package: "kube/client",
 		Max:     600,
-		House:   []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "status"},
+		Module:   []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "status"},
 		Allow:   []string{"k8s.io/client-go"},
 	}.Check(t)
 }

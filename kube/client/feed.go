@@ -81,7 +81,7 @@ func (f *Feed) Pods() ([]*v1.Pod, bool) {
 }
 
 func (f *Feed) failed(err error) {
-	f.cfg.Logger.Warn("Failed to watch pods; the last pods remain; retrying", "err", err)
+	f.cfg.Logger.Warn("Failed to watch pods; the last pods remain; will retry", "err", err)
 	if f.cfg.Hooks.Failed != nil {
 		f.cfg.Hooks.Failed(err)
 	}

@@ -139,7 +139,7 @@ func (p *Pods) deliver(ctx context.Context, set func(pods []*v1.Pod)) error {
 }
 
 func (p *Pods) failed(err error) {
-	p.cfg.Logger.Warn("Failed to watch pods; the last pods remain; retrying", "node", p.cfg.NodeName, "err", err)
+	p.cfg.Logger.Warn("Failed to watch pods; the last pods remain; will retry", "node", p.cfg.NodeName, "err", err)
 	if p.cfg.Hooks.Failed != nil {
 		p.cfg.Hooks.Failed(err)
 	}

@@ -190,7 +190,7 @@ func (e *entry) failed(err error) {
 	e.changedLocked()
 	e.o.mu.Unlock()
 	if isNew {
-		e.o.cfg.Logger.Warn("Failed to watch object; it may be missing or outdated; retrying", "kind", e.kind, "object", e.namespace+"/"+e.name, "err", err)
+		e.o.cfg.Logger.Warn("Failed to watch object; it may be missing or outdated; will retry", "kind", e.kind, "object", e.namespace+"/"+e.name, "err", err)
 	}
 }
 

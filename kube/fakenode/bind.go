@@ -148,7 +148,7 @@ func (b *binder) pass(ctx context.Context) (remaining bool) {
 	})
 	nodes, err := b.nodes(ctx)
 	if err != nil {
-		b.of.cfg.Logger.Warn("Failed to list nodes; no pod is bound; retrying", "err", err)
+		b.of.cfg.Logger.Warn("Failed to list nodes; no pod is bound; will retry", "err", err)
 		return true
 	}
 	for _, pod := range waiting {
@@ -160,7 +160,7 @@ func (b *binder) pass(ctx context.Context) (remaining bool) {
 		}
 		if err := b.bind(ctx, pod, to); err != nil {
 			if ctx.Err() == nil {
-				b.of.cfg.Logger.Warn("Failed to bind pod; retrying", "pod", pod.Namespace+"/"+pod.Name, "node", to, "err", err)
+				b.of.cfg.Logger.Warn("Failed to bind pod; will retry", "pod", pod.Namespace+"/"+pod.Name, "node", to, "err", err)
 			}
 			remaining = true
 			continue

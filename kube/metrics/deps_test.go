@@ -18,9 +18,9 @@ var base = []string{
 
 // No gRPC and no client-go: these are for packages remote and cluster.
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "kube/metrics", Max: 375, House: base}.Check(t)
+	deptest.Closure{Package: "kube/metrics", Max: 375, Module: base}.Check(t)
 	// Four more than runtime/cri needed before it used x/time/rate and k8s.io/kubelet's credential provider types.
-	deptest.Closure{Package: "kube/metrics/remote", Max: 478, House: slices.Concat(base, []string{
+	deptest.Closure{Package: "kube/metrics/remote", Max: 478, Module: slices.Concat(base, []string{
 		"cm/device", "cm/podresources", "internal/quiet", "internal/singleflight", "kube/metrics", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images",
 		"runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "volume/csi", "volume/token",
 	})}.Check(t)

@@ -93,7 +93,7 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, cr
 			// The node is being deleted, which may wait for finalizers.
 		} else {
 			n.renewedHook(ctx, err)
-			n.cfg.Logger.Warn("Failed to create node lease; retrying", "node", n.cfg.Spec.Name, "err", err)
+			n.cfg.Logger.Warn("Failed to create node lease; will retry", "node", n.cfg.Spec.Name, "err", err)
 		}
 		if pause.For(ctx, wait) != nil {
 			return nil, false

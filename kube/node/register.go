@@ -135,7 +135,7 @@ func (n *Node) register(ctx context.Context, started time.Time) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		n.cfg.Logger.Warn("Failed to register node; retrying", "node", n.cfg.Spec.Name, "err", err)
+		n.cfg.Logger.Warn("Failed to register node; will retry", "node", n.cfg.Spec.Name, "err", err)
 	}
 }
 

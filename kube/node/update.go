@@ -44,7 +44,7 @@ func (p *statusUpdate) run(ctx context.Context) {
 			p.n.unreachable() // rule ns-6
 		}
 	}
-	p.n.cfg.Logger.Error("Failed to update node status; retrying in the next period", "attempts", attempts, "err", err)
+	p.n.cfg.Logger.Error("Failed to update node status; will retry in the next period", "attempts", attempts, "err", err)
 }
 
 func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error) {

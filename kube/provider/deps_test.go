@@ -8,7 +8,7 @@ import (
 
 // It needs neither client-go nor virtual-kubelet.
 func TestImportsAreFew(t *testing.T) {
-	deptest.Closure{Package: "kube/provider", Max: 320, House: []string{
+	deptest.Closure{Package: "kube/provider", Max: 320, Module: []string{
 		"agent", "allocation", "internal/checkpoint", "internal/pause", "internal/podhttp", "internal/podspec",
 		"internal/runonce", "internal/untrusted", "internal/yamljson", "kube/internal/podlog", "pleg", "podenv", "podsource",
 		"podsource/manifest", "podworker", "prober", "runtime", "runtime/cri/logread", "status",

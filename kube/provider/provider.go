@@ -149,7 +149,7 @@ func (p *Provider) Run(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		p.log.Warn("Failed to list pods for adoption, retrying", "err", err)
+		p.log.Warn("Failed to list pods for adoption; will retry", "err", err)
 		select {
 		case <-time.After(listRetry):
 		case <-ctx.Done():
@@ -160,7 +160,7 @@ func (p *Provider) Run(ctx context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for uid, pod := range p.earlier {
-			p.log.Warn("Running pod was not passed by virtual-kubelet, terminating", "pod", pod.Namespace+"/"+pod.Name, "podUID", uid)
+			p.log.Warn("Running pod was not passed by virtual-kubelet; terminating", "pod", pod.Namespace+"/"+pod.Name, "podUID", uid)
 		}
 		clear(p.earlier)
 		p.publishLocked()

@@ -10,6 +10,6 @@ import (
 // serve them, which drags in client-go's transports; no clients of the API server.
 func TestImportsAreFew(t *testing.T) {
 	deptest.Closure{
-		Package: "kube/server", Max: 400, House: []string{"internal/gate", "internal/pause", "internal/untrusted", "kube/auth", "kube/internal/podlog", "runtime", "runtime/cri/logread", "runtime/cri/streamserver"}, Allow: []string{"k8s.io/client-go"},
+		Package: "kube/server", Max: 400, Module: []string{"internal/gate", "internal/pause", "internal/untrusted", "kube/auth", "kube/internal/podlog", "runtime", "runtime/cri/logread", "runtime/cri/streamserver"}, Allow: []string{"k8s.io/client-go"},
 	}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "prober/grpcprobe", Max: 400, House: []string{"internal/checkpoint", "internal/podspec", "internal/podhttp", "internal/runonce", "internal/untrusted", "podenv", "prober", "runtime"}}.Check(t)
+	deptest.Closure{Package: "prober/grpcprobe", Max: 400, Module: []string{"internal/checkpoint", "internal/podspec", "internal/podhttp", "internal/runonce", "internal/untrusted", "podenv", "prober", "runtime"}}.Check(t)
 }

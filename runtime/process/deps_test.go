@@ -9,5 +9,5 @@ import (
 // The CRI's messages import gRPC; of this repository only the types of streams and
 // the directory lock are needed.
 func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "runtime/process", Max: 400, House: []string{"internal/dirlock", "runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/process", Max: 400, Module: []string{"internal/dirlock", "runtime"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "shutdown/logind", Max: 300, House: []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "shutdown"}}.Check(t)
+	deptest.Closure{Package: "shutdown/logind", Max: 300, Module: []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "shutdown"}}.Check(t)
 }

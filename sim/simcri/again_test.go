@@ -12,7 +12,7 @@ import (
 )
 
 // The engine has it on record that a container has exited for good: that an
-// operator removes it does not begin it anew (rt-42, st-50), also for the agent
+// operator removes it does not start it again (rt-42, st-50), also for the agent
 // after it.
 func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) {
 	schedule, err := sim.Parse(`
@@ -23,7 +23,7 @@ func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) {
 	dir := memoryDir(t)
 	var report *sim.Report
 	synctest.Test(t, func(t *testing.T) {
-		report, err = sim.Run(t.Context(), sim.Config{Schedule: schedule, Machine: simcri.In(dir)})
+		report, err = sim.Run(t.Context(), sim.Config{Schedule: schedule, Machine: simcri.MachineIn(dir)})
 		require.NoError(t, err)
 	})
 	assert.Empty(t, report.Violations)

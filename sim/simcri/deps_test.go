@@ -10,7 +10,7 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "sim/simcri", Max: 450,
-		House: []string{
+		Module: []string{
 			"admission", "agent", "allocation", "cm/cgroups", "imagegc", "internal/checkpoint", "internal/pause", "internal/podfields",
 			"internal/podhttp", "internal/podspec", "internal/quiet", "internal/runonce", "internal/singleflight", "internal/untrusted",
 			"internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri",

@@ -1,31 +1,31 @@
-// Package simcri simulates the whole runtime side of the house: package sim's
-// schedules and laws over the engine of runtime/cri, and that over a CRI runtime
-// in memory, runtime/cri/fakecri.
+// Package simcri simulates the complete runtime side: the schedules and invariants of
+// package sim with the engine of runtime/cri over a CRI runtime in memory,
+// runtime/cri/fakecri.
 //
 // # What it decides
 //
-// Nothing: it is a sim.Machine. Each agent has an engine of its own; each call
-// that this makes of the CRI is one of the outside, with its moment, its faults,
-// and the agent's death before or after it. The next agent has what the one
-// before it had in its state directory at that instant.
+// Nothing: it is a sim.Machine. Each agent has its own engine. Each call of the CRI is a
+// call to the outside, with its latency and faults, and the agent may be killed before or
+// after it. The next agent gets a copy of the state directory at the instant of the kill.
 //
 // # Usage
 //
-//	sim.Run(ctx, sim.Config{Seed: 7, Machine: simcri.In(t.TempDir())})
+//	sim.Run(ctx, sim.Config{Seed: 7, Machine: simcri.MachineIn(t.TempDir())})
 //
 // Fault steps name methods of the CRI (StartContainer, ListContainers), or
 // "runtime" for all of them.
 //
 // # Concurrency
 //
-// A Machine is one run's, and so is its directory.
+// A Machine and its directory must be used for one run only. Runs are independent of
+// each other.
 //
 // # Guarantees and limits
 //
-// An engine waits for the disk with each record that it writes, in real time:
-// directories in memory (/dev/shm) make runs several times faster.
+// An engine waits in real time for the disk with each checkpoint: directories in memory
+// (/dev/shm) make runs several times faster.
 //
-// Images are there at once.
+// Image pulls take no time.
 //
 // # Differences from the kubelet
 //
@@ -33,9 +33,9 @@
 //
 // # Testing
 //
-// As package sim: 20 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
+// As package sim, with 20 seeds; KUBEPARTS_SIM_SEEDS is another number.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API may change in any release.
 package simcri

@@ -17,32 +17,31 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// name of the runtime, which begins container IDs.
+// name is the name of the runtime, the prefix of container IDs.
 const name = "fakecri"
 
-// A machine is a CRI runtime in memory. Each agent that connects to it has an
-// engine of its own, over a state directory of its own: a copy of what the agent
-// before it had there when it died.
+// A machine is a CRI runtime in memory. Each agent that connects to it has its own
+// engine and state directory, which is a copy of the previous agent's directory at the
+// instant when that was killed.
 type machine struct {
 	fake  *fakecri.Runtime
 	setup sim.Setup
 	dir   string
 
 	listing sync.Mutex    // held during a list, which does not block
-	age     time.Duration // of its answer
+	age     time.Duration // of the list
 
 	mu         sync.Mutex                         // guards the fields below
-	agents     int                                // that have connected
-	saved      bool                               // the directory of the last one was copied when it died
-	uids       map[string]types.UID               // of the pods of containers and sandboxes, by ID
-	containers map[string]runtime.ContainerStatus // as they were last, by bare ID
+	agents     int                                // number of agents so far
+	saved      bool                               // the directory of the last agent was copied when it was killed
+	uids       map[string]types.UID               // pod UIDs by ID of container or sandbox
+	containers map[string]runtime.ContainerStatus // last states by ID without prefix
 	sandboxes  map[string]runtime.SandboxStatus
 }
 
-// In returns what makes machines (for sim.Config.Machine) whose agents keep
-// their state in dir, which has to be there: each machine in a new directory
-// under it, which stays.
-func In(dir string) func(sim.Setup) (sim.Machine, error) {
+// MachineIn returns a value for sim.Config.Machine. The agents of each machine have their
+// state in a new subdirectory of dir, which must exist. The subdirectory is not removed.
+func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 	return func(s sim.Setup) (sim.Machine, error) {
 		dir, err := os.MkdirTemp(dir, "run")
 		if err != nil {
@@ -54,13 +53,13 @@ func In(dir string) func(sim.Setup) (sim.Machine, error) {
 		}
 		images := map[string]fakecri.Behaviour{}
 		for image, b := range s.Images {
-			images[image] = behaviour(b)
+			images[image] = behavior(b)
 		}
 		m.fake, err = fakecri.New(fakecri.Config{
 			Name: name, Seed: s.Seed, Observe: m.observe, Behaviours: fakecri.Behaviours{Images: images},
 			Faults: func(c fakecri.Call) (f fakecri.Fault) {
 				if c.Method == "ListContainers" || c.Method == "ListPodSandbox" {
-					f.Stale = m.age // its caller holds listing
+					f.Stale = m.age // the caller of the list holds listing
 				}
 				return f
 			},
@@ -72,9 +71,9 @@ func In(dir string) func(sim.Setup) (sim.Machine, error) {
 	}
 }
 
-// behaviour returns what fakecri calls it. A start that takes no time is one
-// whose moment the call has.
-func behaviour(b sim.Behaviour) fakecri.Behaviour {
+// behavior converts b for fakecri. A start without StartDelay takes the latency of its
+// call.
+func behavior(b sim.Behavior) fakecri.Behaviour {
 	f := fakecri.Behaviour{IgnoreTerm: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay}
 	if b.Exits {
 		f.RunFor, f.ExitCode, f.OOM, f.Crashes = b.ExitAfter, b.Code, b.OOM, b.Times
@@ -85,8 +84,9 @@ func behaviour(b sim.Behaviour) fakecri.Behaviour {
 	return f
 }
 
-// Remembers implements sim.Machine: an engine has a journal.
-func (m *machine) Remembers() bool { return true }
+// KeepsRecords returns true: the engine checkpoints restart counts and results; see
+// sim.Machine.
+func (m *machine) KeepsRecords() bool { return true }
 
 func (m *machine) stateDir(agent int) string {
 	return filepath.Join(m.dir, fmt.Sprint("agent-", agent))
@@ -116,21 +116,20 @@ func (m *machine) Connect(a *sim.Agent) (runtime.Runtime, error) {
 	return &engine{rt, a}, nil
 }
 
-// Died implements sim.Machine: what the agent had written is kept for the next
-// one as it is now.
-func (m *machine) Died(*sim.Agent) {
+// AgentKilled implements sim.Machine. It copies the state directory for the next agent.
+func (m *machine) AgentKilled(*sim.Agent) {
 	m.mu.Lock()
 	n := m.agents
 	m.mu.Unlock()
 	if err := os.CopyFS(m.stateDir(n+1), os.DirFS(m.stateDir(n))); err != nil {
-		return // the next agent begins with what there is
+		return // the next agent starts with the files copied so far
 	}
 	m.mu.Lock()
 	m.saved = true
 	m.mu.Unlock()
 }
 
-// Exit implements sim.Machine. An error says that nothing of the name runs.
+// Exit implements sim.Machine. An error means that there is no such running container.
 func (m *machine) Exit(uid types.UID, container string, code int32, oom bool) {
 	if oom {
 		_ = m.fake.OOM(string(uid), container)
@@ -139,14 +138,14 @@ func (m *machine) Exit(uid types.UID, container string, code int32, oom bool) {
 	_ = m.fake.Exit(string(uid), container, code)
 }
 
-// Hang implements sim.Machine. An error says that nothing of the name runs.
+// Hang implements sim.Machine. An error means that there is no such running container.
 func (m *machine) Hang(uid types.UID, container string) { _ = m.fake.Hang(string(uid), container) }
 
 // Crash implements sim.Machine.
 func (m *machine) Crash(uid types.UID) {
 	for _, c := range m.fake.Containers(string(uid)) {
 		if c.State == fakecri.Running {
-			_ = m.fake.Kill(c.Pod, c.Name) // it may have ended meanwhile
+			_ = m.fake.Kill(c.Pod, c.Name) // it may have exited meanwhile
 		}
 	}
 	_ = m.fake.KillSandbox(string(uid)) // there may be none
@@ -156,29 +155,29 @@ func (m *machine) Crash(uid types.UID) {
 func (m *machine) Remove(ctx context.Context, uid types.UID) {
 	for _, sb := range m.fake.Sandboxes(string(uid)) {
 		err := m.fake.StopPodSandbox(ctx, sb.ID)
-		_ = errors.Join(err, m.fake.RemovePodSandbox(ctx, sb.ID)) // nothing of it can fail but with ctx
+		_ = errors.Join(err, m.fake.RemovePodSandbox(ctx, sb.ID)) // fails only if ctx is done
 	}
 }
 
-// An engine is a cri.Runtime that says when a sync and a kill begins, and whose
-// hints are those of a simulation.
+// An engine is a cri.Runtime that records its calls of SyncPod and KillPod, and passes
+// its events through the simulation.
 type engine struct {
 	*cri.Runtime
 	agent *sim.Agent
 }
 
 func (e *engine) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-	e.agent.Moment("SyncPod", req.Pod.UID)
-	e.agent.Began(sim.SyncBegan, req.Pod.UID, req.Pod, nil)
+	e.agent.Pause("SyncPod", req.Pod.UID)
+	e.agent.RecordCall(sim.SyncPodCalled, req.Pod.UID, req.Pod, nil)
 	return e.Runtime.SyncPod(ctx, req)
 }
 
 func (e *engine) KillPod(ctx context.Context, req runtime.KillRequest) error {
-	e.agent.Moment("KillPod", req.UID)
-	e.agent.Began(sim.KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
+	e.agent.Pause("KillPod", req.UID)
+	e.agent.RecordCall(sim.KillPodCalled, req.UID, req.Pod, req.GracePeriodSeconds)
 	return e.Runtime.KillPod(ctx, req)
 }
 
 func (e *engine) Watch(ctx context.Context, changed func(uid types.UID)) error {
-	return e.agent.Hints(ctx, e.Runtime.Watch, changed)
+	return e.agent.WatchEvents(ctx, e.Runtime.Watch, changed)
 }

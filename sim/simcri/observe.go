@@ -8,7 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// observe tells the simulation of a change, in the words of package runtime.
+// observe reports a change to the simulation, converted to the types of package runtime.
 func (m *machine) observe(c fakecri.Change) {
 	f := sim.Fact{UID: types.UID(c.Pod), Removed: c.To == fakecri.Absent}
 	m.mu.Lock()

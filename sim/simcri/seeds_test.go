@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 0, "how many seeds TestSeeds goes through")
-	on    = flag.Bool("on", false, "whether TestSeeds goes on after a seed that fails")
+	seeds = flag.Uint64("seeds", 0, "number of seeds that TestSeeds runs")
+	on    = flag.Bool("on", false, "whether TestSeeds continues after a seed that fails")
 )
 
-// TestSeeds ends with the first seed that breaks a law. It is for people, and for
-// package internal/mutants, as that of package sim.
+// TestSeeds stops at the first seed that violates an invariant. It is for manual runs
+// and for package internal/mutants, as that of package sim.
 func TestSeeds(t *testing.T) {
 	if *seeds == 0 {
-		t.Skip("-seeds says how many")
+		t.Skip("-seeds is not set")
 	}
 	var next atomic.Uint64
 	var failed atomic.Bool
@@ -30,15 +30,15 @@ func TestSeeds(t *testing.T) {
 					return
 				}
 				r := runSeed(t, seed)
-				var laws []string
+				var violated []string
 				for _, v := range r.Violations {
-					if !slices.Contains(laws, v.Law) {
-						laws = append(laws, v.Law)
+					if !slices.Contains(violated, v.Invariant) {
+						violated = append(violated, v.Invariant)
 					}
 				}
-				if len(laws) > 0 {
+				if len(violated) > 0 {
 					failed.Store(true)
-					t.Errorf("seed %d broke %s\n%s", seed, strings.Join(laws, ", "), r.Violations[0])
+					t.Errorf("seed %d violated %s\n%s", seed, strings.Join(violated, ", "), r.Violations[0])
 				}
 			}
 		})

@@ -32,7 +32,7 @@ func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
 	dir, err := os.MkdirTemp(memoryDir(t), "")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		report, err = sim.Run(t.Context(), sim.Config{Seed: seed, Machine: simcri.In(dir)})
+		report, err = sim.Run(t.Context(), sim.Config{Seed: seed, Machine: simcri.MachineIn(dir)})
 		require.NoError(t, err, "seed %d", seed)
 	})
 	require.NoError(t, os.RemoveAll(dir))
@@ -45,7 +45,7 @@ func TestNoLawIsBrokenByTheEngine(t *testing.T) {
 	seedrun.Each(t, 20, func(t *testing.T, seed uint64) {
 		dir, err := os.MkdirTemp(dir, "seed")
 		require.NoError(t, err)
-		sim.Check(t, sim.Config{Seed: seed, Machine: simcri.In(dir)})
+		sim.Check(t, sim.Config{Seed: seed, Machine: simcri.MachineIn(dir)})
 		require.NoError(t, os.RemoveAll(dir))
 	})
 }

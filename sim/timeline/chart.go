@@ -10,29 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// Widths of a chart in columns: of the names at its left, and the least of what
-// is at their right.
+// Widths of a chart in columns: of the names on the left, and the minimum of the plot.
 const (
 	nameWidth = 24
 	leastPlot = 20
 )
 
-// letters of a chart; what is rarer than the rest is drawn over it. Plain ASCII,
-// so that a log shows it too.
-var letters = map[What]byte{
+// letters of a chart, in ASCII so that logs can contain it. Events are drawn over states.
+var letters = map[Kind]byte{
 	Waiting: '.', BackOff: '~', Running: '-', Ready: '=', PodReady: '=',
-	Exited: 'x', Succeeded: 'o', Gone: '|', Kill: 'K', Probe: '!', Fault: 'F', Agent: 'A',
-	Condition: 0, // in the list; a chart has no room for them
+	Exited: 'x', Succeeded: 'o', Deleted: '|', Kill: 'K', Probe: '!', Fault: 'F', Agent: 'A',
+	Condition: 0, // only in the list
 }
 
 var legend = []string{
 	"- runs  = ready  . waits  ~ backs off  x failed  o succeeded",
-	"K killed  ! probe failed  F fault  A agent  | gone  * note",
+	"K killed  ! probe failed  F fault  A agent  | deleted  * note",
 }
 
-// WriteChart draws the timeline in text, this many columns wide (at least 44):
-// a lane for each pod's phase, one below it for each of its containers, and an
-// axis. What happens within one column falls into one letter.
+// WriteChart writes the timeline as a text chart of width columns, at least 44: a row
+// for each pod with its phase, below it one for each of its containers, and a time
+// axis. Marks within one column are drawn as one letter.
 func (t Timeline) WriteChart(w io.Writer, width int) error {
 	rows, from, until := t.lanes()
 	c := chart{from: from, length: until.Sub(from), columns: max(width-nameWidth, leastPlot)}
@@ -42,12 +40,12 @@ func (t Timeline) WriteChart(w io.Writer, width int) error {
 		case l.pod == "" && l.container == "":
 			c.row(out, "node", c.lane(l))
 		case l.container == "":
-			c.row(out, cut(l.pod, nameWidth-1), c.phases(l))
+			c.row(out, truncateLeft(l.pod, nameWidth-1), c.phases(l))
 			if len(l.ready) > 0 {
 				c.row(out, "  ready", c.lane(&lane{spans: l.ready}))
 			}
 		default:
-			c.row(out, "  "+cut(l.container, nameWidth-3), c.lane(l))
+			c.row(out, "  "+truncateLeft(l.container, nameWidth-3), c.lane(l))
 		}
 	}
 	c.axis(out)
@@ -57,7 +55,7 @@ func (t Timeline) WriteChart(w io.Writer, width int) error {
 	return out.Flush()
 }
 
-// WriteList writes the marks, one a line: when, of whom, what.
+// WriteList writes the marks, one per line: time, pod and container, description.
 func (t Timeline) WriteList(w io.Writer) error {
 	marks, from, until := t.ordered()
 	out := bufio.NewWriter(w)
@@ -65,24 +63,25 @@ func (t Timeline) WriteList(w io.Writer) error {
 		if m.At.Before(from) || m.At.After(until) {
 			continue
 		}
-		who := m.Pod
+		object := m.Pod
 		if m.Container != "" {
-			who += " " + m.Container
+			object += " " + m.Container
 		}
-		fmt.Fprintf(out, "%10s  %-*s %s\n", elapsed(m.At.Sub(from)), nameWidth, clean(cmp.Or(who, "node"), 60), m.words())
+		fmt.Fprintf(out, "%10s  %-*s %s\n", elapsed(m.At.Sub(from)), nameWidth, sanitize(cmp.Or(object, "node"), 60), m.description())
 	}
 	return out.Flush()
 }
 
-// cut is clean, with the end of what is too long kept: names of pods differ there.
-func cut(s string, n int) string {
+// truncateLeft is sanitize, but cuts the beginning of a long text: the names of pods
+// differ at their ends.
+func truncateLeft(s string, n int) string {
 	if over := utf8.RuneCountInString(s) - n; over > 0 {
 		s = "…" + string([]rune(s)[over+1:])
 	}
-	return clean(s, n+1)
+	return sanitize(s, n+1)
 }
 
-// A chart turns times into columns.
+// A chart maps times to columns.
 type chart struct {
 	from    time.Time
 	length  time.Duration
@@ -93,7 +92,7 @@ func (c chart) row(w io.Writer, name, plot string) {
 	fmt.Fprintf(w, "%s%s%s\n", name, strings.Repeat(" ", max(nameWidth-utf8.RuneCountInString(name), 0)), strings.TrimRight(plot, " "))
 }
 
-// column of a time; the last one is the end's own.
+// column returns the column of a time. Only the end of the timeline is in the last one.
 func (c chart) column(at time.Time) int {
 	if c.length <= 0 {
 		return 0
@@ -101,13 +100,13 @@ func (c chart) column(at time.Time) int {
 	return int(float64(at.Sub(c.from)) / float64(c.length) * float64(c.columns-1))
 }
 
-// lane draws states, then moments over them. An exit is a moment: what comes
-// after it is blank until something begins.
+// lane draws the states, then the events over them. The time after an exit is blank
+// until the next state.
 func (c chart) lane(l *lane) string {
 	cells := []byte(strings.Repeat(" ", c.columns))
 	for _, s := range l.spans {
-		letter := letters[s.what]
-		if s.what == Exited || s.what == Succeeded {
+		letter := letters[s.kind]
+		if s.kind == Exited || s.kind == Succeeded {
 			letter = ' '
 		}
 		for i := c.column(s.from); i <= c.column(s.until); i++ {
@@ -115,8 +114,8 @@ func (c chart) lane(l *lane) string {
 		}
 	}
 	for _, m := range l.moments {
-		letter, known := letters[m.What]
-		if !known {
+		letter, exists := letters[m.Kind]
+		if !exists {
 			letter = '*'
 		}
 		if letter != 0 {
@@ -126,7 +125,7 @@ func (c chart) lane(l *lane) string {
 	return string(cells)
 }
 
-// phases draws the pod's lane: each phase with its name, as far as it fits.
+// phases draws the row of a pod: each phase with its name, as far as it fits.
 func (c chart) phases(l *lane) string {
 	cells := []rune(strings.Repeat(" ", c.columns))
 	for i, s := range l.spans {
@@ -136,7 +135,7 @@ func (c chart) phases(l *lane) string {
 		} else if s.until.Before(c.from.Add(c.length)) {
 			next = c.column(s.until)
 		}
-		name := []rune(clean(s.text, 20))
+		name := []rune(sanitize(s.text, 20))
 		for at := first; at < next; at++ {
 			switch i := at - first; {
 			case i < len(name):
@@ -149,16 +148,16 @@ func (c chart) phases(l *lane) string {
 		}
 	}
 	for _, m := range l.moments {
-		if letter, known := letters[m.What]; letter != 0 {
+		if letter, exists := letters[m.Kind]; letter != 0 {
 			cells[c.column(m.At)] = rune(letter)
-		} else if !known {
+		} else if !exists {
 			cells[c.column(m.At)] = '*'
 		}
 	}
 	return string(cells)
 }
 
-// axis draws the time since the beginning.
+// axis draws the time axis, relative to the start.
 func (c chart) axis(w io.Writer) {
 	line, labels := []byte(strings.Repeat("-", c.columns)), []byte(strings.Repeat(" ", c.columns+8))
 	step := tick(c.length, max(c.columns/10, 1))

@@ -1,52 +1,52 @@
-// Package timeline shows people what happened to pods: as a chart in text, as a
-// list, as an SVG picture.
+// Package timeline draws the history of pods: as a chart in text, as a list and as an
+// SVG image.
 //
 // # What it decides
 //
-// How a life of a pod is drawn: a lane for each pod with its phase and its
-// readiness, one below it for each of its containers, with bars while they
-// wait, back off, run and are ready, and with signs for exits, kills, failed
-// probes and faults. It does not decide what happened: a [Timeline] is neutral
-// marks, of a simulation or of a real node.
+// It decides how the lifecycle of a pod is drawn: a row for each pod with its phase and
+// its readiness, below it one for each of its containers, with bars while they wait, are
+// in back-off, run and are ready, and with symbols for exits, kills, failed probes and
+// faults. The events come from the caller: a [Timeline] consists of marks, of a
+// simulation or of a real node.
 //
 // # Usage
 //
-// A [Recorder] is a status.StatusSink which makes marks of what it is told:
+// A [Recorder] is a status.StatusSink that derives marks from the statuses it receives:
 //
-//	seen := new(timeline.Recorder)
-//	statuses, err := status.New(status.Config{Sink: status.Tee(sink, seen)})
+//	recorder := new(timeline.Recorder)
+//	statuses, err := status.New(status.Config{Sink: status.Tee(sink, recorder)})
 //	…
-//	seen.Add(timeline.Mark{What: timeline.Fault, Text: "the runtime hangs"})
-//	err = seen.Timeline().Of("default/web").WriteSVG(file)
+//	recorder.Add(timeline.Mark{Kind: timeline.Fault, Text: "the runtime hangs"})
+//	err = recorder.Timeline().ForPod("default/web").WriteSVG(file)
 //
-// Marks may as well be made by hand.
+// A caller may also create the marks itself.
 //
 // # Concurrency
 //
-// A Timeline is a value; its methods change nothing. A Recorder may be used from
-// many goroutines at once.
+// A Timeline is a value; its methods do not modify it. A Recorder is safe for concurrent
+// use.
 //
 // # Guarantees and limits
 //
-// The same marks give the same bytes. Names and words are escaped: nothing that
-// somebody called a pod becomes an element of the picture or a command to a
-// terminal. What begins and ends within one column of a chart is one letter;
-// the picture has it all. Everything is kept in memory, and each mark is
-// drawn: take [Timeline.Of] one pod, or set bounds, where there are very many.
+// Equal marks give equal output. Names and texts are escaped: the name of a pod cannot
+// become an element of the image or a control sequence of a terminal. Marks within one
+// column of a chart are one letter; the image contains all of them. All marks are in
+// memory and are drawn: if there are very many, draw one pod with [Timeline.ForPod], or
+// set the bounds.
 //
-// What a status does not tell a Recorder does not know: a container that ran
-// and ended twice between two statuses is drawn once.
+// A Recorder only gets the contents of statuses: a container that started and exited
+// twice between two statuses is drawn once.
 //
 // # Differences from the kubelet
 //
-// It has nothing of the kind.
+// The kubelet has no counterpart.
 //
 // # Testing
 //
-// Golden files in testdata, hostile names among them; run the test with -update
-// to write them anew, and look at the pictures.
+// The output is compared with golden files in testdata, also for hostile names. Run the
+// test with -update to rewrite them, and inspect the images.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API may change in any release.
 package timeline

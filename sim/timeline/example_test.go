@@ -14,13 +14,13 @@ func ExampleTimeline_WriteChart() {
 	after := func(d time.Duration) time.Time { return start.Add(d) }
 	pod, main := "default/job", "main"
 	line := timeline.Timeline{Marks: []timeline.Mark{
-		{At: start, Pod: pod, What: timeline.Phase, Text: "Running"},
-		{At: start, Pod: pod, Container: main, What: timeline.Running},
-		{At: after(4 * time.Second), Pod: pod, Container: main, What: timeline.Exited, Text: "exit code 1"},
-		{At: after(4 * time.Second), Pod: pod, Container: main, What: timeline.BackOff, Text: "CrashLoopBackOff"},
-		{At: after(14 * time.Second), Pod: pod, Container: main, What: timeline.Running, Text: "restart 1"},
-		{At: after(20 * time.Second), Pod: pod, Container: main, What: timeline.Succeeded},
-		{At: after(20 * time.Second), Pod: pod, What: timeline.Phase, Text: "Succeeded"},
+		{At: start, Pod: pod, Kind: timeline.Phase, Text: "Running"},
+		{At: start, Pod: pod, Container: main, Kind: timeline.Running},
+		{At: after(4 * time.Second), Pod: pod, Container: main, Kind: timeline.Exited, Text: "exit code 1"},
+		{At: after(4 * time.Second), Pod: pod, Container: main, Kind: timeline.BackOff, Text: "CrashLoopBackOff"},
+		{At: after(14 * time.Second), Pod: pod, Container: main, Kind: timeline.Running, Text: "restart 1"},
+		{At: after(20 * time.Second), Pod: pod, Container: main, Kind: timeline.Succeeded},
+		{At: after(20 * time.Second), Pod: pod, Kind: timeline.Phase, Text: "Succeeded"},
 	}, Until: after(30 * time.Second)}
 	if err := line.WriteChart(os.Stdout, 70); err != nil {
 		log.Fatal(err)
@@ -31,5 +31,5 @@ func ExampleTimeline_WriteChart() {
 	//                         +--------------+--------------+--------------+
 	//                         0s             10s            20s            30s
 	//                         - runs  = ready  . waits  ~ backs off  x failed  o succeeded
-	//                         K killed  ! probe failed  F fault  A agent  | gone  * note
+	//                         K killed  ! probe failed  F fault  A agent  | deleted  * note
 }

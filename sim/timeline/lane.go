@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// A lane is one row of a picture: a container, a pod (its phase), or the node.
+// A lane is one row of a drawing: a container, a pod (its phase), or the node.
 type lane struct {
 	pod, container string
 	spans          []span
-	ready          []span // of the pod's lane: while condition Ready is true
-	moments        []Mark // of no length; exits count too
+	ready          []span // only of a pod: the times at which condition Ready is true
+	moments        []Mark // events without a duration, and exits
 }
 
-// A span is a state and how long it lasted.
+// A span is a state with its begin and end.
 type span struct {
 	from, until time.Time
-	what        What
+	kind        Kind
 	text        string
 }
 
-// lanes returns the rows: the node first if anything is said of it, then each
-// pod followed by its containers, all in the order of their first marks. Spans
-// and moments lie within the bounds.
+// lanes returns the rows: first the node if it has marks, then each pod followed by its
+// containers, in the order of their first marks. Spans and moments are within the
+// bounds.
 func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 	marks, from, until := t.ordered()
-	// The lanes of each pod, its own first; the node is the pod without a name.
+	// The lanes by pod, its own first; the node is the pod with an empty name.
 	lanes, pods := map[string][]*lane{}, []string{}
-	known := map[[2]string]*lane{}
+	byName := map[[2]string]*lane{}
 	find := func(pod, container string) *lane {
 		name := [2]string{pod, container}
-		if l := known[name]; l != nil {
+		if l := byName[name]; l != nil {
 			return l
 		}
 		if len(lanes[pod]) == 0 {
 			pods = append(pods, pod)
 		}
 		l := &lane{pod: pod, container: container}
-		known[name] = l
+		byName[name] = l
 		lanes[pod] = append(lanes[pod], l)
 		return l
 	}
@@ -46,8 +46,8 @@ func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 			find(m.Pod, "")
 		}
 		find(m.Pod, m.Container).add(m)
-		if m.What == Gone && m.Container == "" {
-			for _, l := range lanes[m.Pod] { // its containers went along
+		if m.Kind == Deleted && m.Container == "" {
+			for _, l := range lanes[m.Pod] { // the containers were removed with it
 				l.spans = end(l.spans, m.At)
 			}
 		}
@@ -59,16 +59,16 @@ func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 		}
 	}
 	for _, l := range rows {
-		l.spans = within(l.spans, from, until)
-		l.ready = within(l.ready, from, until)
+		l.spans = clip(l.spans, from, until)
+		l.ready = clip(l.ready, from, until)
 		l.moments = slices.DeleteFunc(l.moments, func(m Mark) bool { return m.At.Before(from) || m.At.After(until) })
 	}
 	return rows, from, until
 }
 
-// add takes in the next mark of the lane.
+// add adds the next mark to the lane.
 func (l *lane) add(m Mark) {
-	switch m.What {
+	switch m.Kind {
 	case Waiting, BackOff, Running, Ready, Phase:
 		l.spans = begin(l.spans, m)
 	case Exited, Succeeded:
@@ -78,7 +78,7 @@ func (l *lane) add(m Mark) {
 		l.ready = begin(l.ready, m)
 	case Unready:
 		l.ready = end(l.ready, m.At)
-	case Gone:
+	case Deleted:
 		l.spans, l.ready = end(l.spans, m.At), end(l.ready, m.At)
 		l.moments = append(l.moments, m)
 	default:
@@ -86,15 +86,15 @@ func (l *lane) add(m Mark) {
 	}
 }
 
-// begin ends the span that lasts and begins the mark's. The same again goes on.
+// begin ends the open span and begins that of the mark, unless both are equal.
 func begin(spans []span, m Mark) []span {
-	if n := len(spans); n > 0 && spans[n-1].until.IsZero() && spans[n-1].what == m.What && spans[n-1].text == m.Text {
+	if n := len(spans); n > 0 && spans[n-1].until.IsZero() && spans[n-1].kind == m.Kind && spans[n-1].text == m.Text {
 		return spans
 	}
-	return append(end(spans, m.At), span{from: m.At, what: m.What, text: m.Text})
+	return append(end(spans, m.At), span{from: m.At, kind: m.Kind, text: m.Text})
 }
 
-// end ends the span that lasts, if one does. A zero end says that it does.
+// end ends the open span, if there is one. An open span has a zero until.
 func end(spans []span, at time.Time) []span {
 	if n := len(spans); n > 0 && spans[n-1].until.IsZero() {
 		spans[n-1].until = at
@@ -102,8 +102,8 @@ func end(spans []span, at time.Time) []span {
 	return spans
 }
 
-// within cuts spans to the bounds and leaves out those that lie outside.
-func within(spans []span, from, until time.Time) []span {
+// clip clips spans to the bounds and removes those outside.
+func clip(spans []span, from, until time.Time) []span {
 	var out []span
 	for _, s := range spans {
 		if s.until.IsZero() || s.until.After(until) {
@@ -119,7 +119,7 @@ func within(spans []span, from, until time.Time) []span {
 	return out
 }
 
-// steps that people count time in; the axis has ticks of one of these.
+// steps are the distances that ticks of the axis may have.
 var steps = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
 	50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
@@ -129,7 +129,7 @@ var steps = []time.Duration{
 	2 * 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour,
 }
 
-// tick returns the least step of which at most n fit into d.
+// tick returns the smallest step that fits at most n times into d.
 func tick(d time.Duration, n int) time.Duration {
 	for _, s := range steps {
 		if d <= s*time.Duration(n) {

@@ -5,82 +5,81 @@ import (
 	"time"
 )
 
-// A Timeline is what happened to pods, to be shown to people: as a chart in
-// text, as a list, as an SVG picture. It is made of neutral marks, so that it
-// shows a simulated pod and one of a real node alike: fill it by hand, or have
-// a [Recorder] make it of the statuses that a node reports.
+// A Timeline is a history of pods that can be written as a chart in text, as a list and
+// as an SVG image. Its marks are the same for simulated pods and those of a real node.
+// The caller creates them, or a [Recorder] derives them from the statuses that a node
+// reports.
 type Timeline struct {
-	// Marks in any order; those of one instant are shown in the order given.
+	// Marks in any order; those of one instant are drawn in the given order.
 	Marks []Mark
 
-	// From and Until bound what is shown. Zero: the first mark and the last
-	// one. What lasts beyond Until is cut there.
+	// From and Until are the bounds of the drawing. Zero means the first and the last
+	// mark. A state that lasts beyond Until is cut there.
 	From, Until time.Time
 }
 
-// A Mark is one thing that happened at one time.
+// A Mark is one event in a Timeline.
 type Mark struct {
 	At        time.Time
-	Pod       string // namespace/name, or whatever names it
+	Pod       string // namespace/name, or another name; empty: the node
 	Container string // empty: the pod itself
-	What      What
-	Text      string // details in words: a reason, an exit code, a phase; see What
+	Kind      Kind
+	Text      string // details: a reason, an exit code, a phase; see Kind
 }
 
-// What kind of thing a [Mark] is. Those of the first group begin a state which
-// lasts until the next one of that lane, those of the second are moments. Any
-// other value, the empty one too, is a moment that is shown as a note.
-type What string
+// Kind is the kind of a [Mark]. Kinds of the first group begin a state that lasts until
+// the next one of the same pod or container; those of the second group have no
+// duration. Any other value, also the empty one, is drawn as a note.
+type Kind string
 
-// States: a container's first, then the pod's.
+// States: first those of containers, then those of pods.
 const (
-	Waiting   What = "waiting"   // Text: the reason (ContainerCreating)
-	BackOff   What = "back-off"  // Text: the reason (CrashLoopBackOff, ImagePullBackOff)
-	Running   What = "running"   // and not ready
-	Ready     What = "ready"     // running and ready
-	Exited    What = "exited"    // Text: how (exit code 1, Error)
-	Succeeded What = "succeeded" // exited with 0
+	Waiting   Kind = "waiting"   // Text: the reason (ContainerCreating)
+	BackOff   Kind = "back-off"  // Text: the reason (CrashLoopBackOff, ImagePullBackOff)
+	Running   Kind = "running"   // and not ready
+	Ready     Kind = "ready"     // running and ready
+	Exited    Kind = "exited"    // Text: exit code and reason (exit code 1, Error)
+	Succeeded Kind = "succeeded" // exited with 0
 
-	Phase    What = "phase"   // Text: the phase (Pending)
-	PodReady What = "ready+"  // condition Ready became true
-	Unready  What = "ready-"  // and false again
-	Gone     What = "deleted" // nothing is left of the pod
+	Phase    Kind = "phase"   // Text: the phase (Pending)
+	PodReady Kind = "ready+"  // condition Ready became true
+	Unready  Kind = "ready-"  // condition Ready became false
+	Deleted  Kind = "deleted" // the pod was deleted, after its cleanup
 )
 
-// Moments.
+// Events without a duration.
 const (
-	Kill      What = "kill"      // was asked to stop; Text: why
-	Probe     What = "probe"     // a probe failed; Text: which
-	Condition What = "condition" // of the pod changed; Text: Initialized=True
-	Fault     What = "fault"     // something was made to fail; Text: what
-	Agent     What = "agent"     // the agent was killed, or started again
-	Note      What = "note"
+	Kill      Kind = "kill"      // a stop was requested; Text: the reason
+	Probe     Kind = "probe"     // a probe failed; Text: which one
+	Condition Kind = "condition" // a condition of the pod changed; Text: Initialized=True
+	Fault     Kind = "fault"     // a fault was injected; Text: its description
+	Agent     Kind = "agent"     // the agent was killed or started
+	Note      Kind = "note"
 )
 
-// Of returns the part of the timeline that is of one pod, and of the node as a
-// whole (marks that name no pod). Its bounds are those of the whole, so that
-// the pictures of two pods can be laid side by side.
-func (t Timeline) Of(pod string) Timeline {
+// ForPod returns the marks of one pod and of the node as a whole (marks without a pod).
+// The bounds are those of t, so that the drawings of two pods are comparable.
+func (t Timeline) ForPod(pod string) Timeline {
 	marks, from, until := t.ordered()
 	marks = slices.DeleteFunc(marks, func(m Mark) bool { return m.Pod != pod && m.Pod != "" })
 	return Timeline{Marks: marks, From: from, Until: until}
 }
 
-// Pods returns the pods it is about, in the order of their first marks.
+// Pods returns the names of the pods, in the order of their first marks.
 func (t Timeline) Pods() []string {
 	var pods []string
-	seen := map[string]bool{"": true}
+	listed := map[string]bool{"": true}
 	marks, _, _ := t.ordered()
 	for _, m := range marks {
-		if !seen[m.Pod] {
-			seen[m.Pod] = true
+		if !listed[m.Pod] {
+			listed[m.Pod] = true
 			pods = append(pods, m.Pod)
 		}
 	}
 	return pods
 }
 
-// ordered returns the marks by time, and the bounds.
+// ordered returns the marks sorted by time, and the bounds.
 func (t Timeline) ordered() (marks []Mark, from, until time.Time) {
 	marks = slices.SortedStableFunc(slices.Values(t.Marks), func(a, b Mark) int { return a.At.Compare(b.At) })
 	from, until = t.From, t.Until

@@ -31,51 +31,51 @@ func at(seconds float64) time.Time {
 	return epoch.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// aday is what a pod may go through: an init container, a crash with back-off,
-// a failed probe, a fault, a restart of the agent, its end.
+// aday is a history with an init container, a crash with back-off,
+// a failed probe, a fault, a restart of the agent, and the termination.
 var aday = timeline.Timeline{Marks: []timeline.Mark{
-	{At: at(0), Pod: "shop/web", What: timeline.Phase, Text: "Pending"},
-	{At: at(0), Pod: "shop/web", Container: "setup", What: timeline.Waiting, Text: "PodInitializing"},
-	{At: at(1), Pod: "shop/web", Container: "setup", What: timeline.Running},
-	{At: at(1), Pod: "shop/web", Container: "app", What: timeline.Waiting, Text: "PodInitializing"},
-	{At: at(12), Pod: "shop/web", Container: "setup", What: timeline.Succeeded, Text: "exit code 0, Completed"},
-	{At: at(12), Pod: "shop/web", What: timeline.Condition, Text: "Initialized=True"},
-	{At: at(13), Pod: "shop/web", Container: "app", What: timeline.Running},
-	{At: at(13), Pod: "shop/web", What: timeline.Phase, Text: "Running"},
-	{At: at(20), Pod: "shop/web", Container: "app", What: timeline.Ready},
-	{At: at(20), Pod: "shop/web", What: timeline.PodReady},
-	{At: at(45), Pod: "shop/web", Container: "app", What: timeline.Exited, Text: "exit code 3, Error"},
-	{At: at(45), Pod: "shop/web", What: timeline.Unready, Text: "ContainersNotReady"},
-	{At: at(45.5), Pod: "shop/web", Container: "app", What: timeline.BackOff, Text: "CrashLoopBackOff"},
-	{At: at(55), Pod: "shop/web", Container: "app", What: timeline.Running, Text: "restart 1"},
-	{At: at(58), What: timeline.Fault, Text: "PodStatus answers an error"},
-	{At: at(62), What: timeline.Agent, Text: "killed"},
-	{At: at(66), What: timeline.Agent, Text: "started"},
-	{At: at(70), Pod: "shop/web", Container: "app", What: timeline.Ready},
-	{At: at(70), Pod: "shop/web", What: timeline.PodReady},
-	{At: at(80), Pod: "shop/web", Container: "app", What: timeline.Probe, Text: "liveness: connection refused"},
-	{At: at(85), Pod: "shop/web", Container: "app", What: timeline.Note, Text: "an operator looked at it"},
-	{At: at(90), Pod: "shop/web", What: timeline.Kill, Text: "deletion asked for"},
-	{At: at(91), Pod: "shop/web", Container: "app", What: timeline.Kill, Text: "TERM"},
-	{At: at(100), Pod: "shop/web", Container: "app", What: timeline.Exited, Text: "exit code 143, Error"},
-	{At: at(100), Pod: "shop/web", What: timeline.Unready},
-	{At: at(101), Pod: "shop/web", What: timeline.Phase, Text: "Failed"},
-	{At: at(102), Pod: "shop/web", What: timeline.Gone},
-	{At: at(30), Pod: "shop/job", What: timeline.Phase, Text: "Pending"},
-	{At: at(31), Pod: "shop/job", Container: "main", What: timeline.Running},
-	{At: at(31), Pod: "shop/job", What: timeline.Phase, Text: "Running"},
-	{At: at(75), Pod: "shop/job", Container: "main", What: timeline.Succeeded},
-	{At: at(75), Pod: "shop/job", What: timeline.Phase, Text: "Succeeded"},
+	{At: at(0), Pod: "shop/web", Kind: timeline.Phase, Text: "Pending"},
+	{At: at(0), Pod: "shop/web", Container: "setup", Kind: timeline.Waiting, Text: "PodInitializing"},
+	{At: at(1), Pod: "shop/web", Container: "setup", Kind: timeline.Running},
+	{At: at(1), Pod: "shop/web", Container: "app", Kind: timeline.Waiting, Text: "PodInitializing"},
+	{At: at(12), Pod: "shop/web", Container: "setup", Kind: timeline.Succeeded, Text: "exit code 0, Completed"},
+	{At: at(12), Pod: "shop/web", Kind: timeline.Condition, Text: "Initialized=True"},
+	{At: at(13), Pod: "shop/web", Container: "app", Kind: timeline.Running},
+	{At: at(13), Pod: "shop/web", Kind: timeline.Phase, Text: "Running"},
+	{At: at(20), Pod: "shop/web", Container: "app", Kind: timeline.Ready},
+	{At: at(20), Pod: "shop/web", Kind: timeline.PodReady},
+	{At: at(45), Pod: "shop/web", Container: "app", Kind: timeline.Exited, Text: "exit code 3, Error"},
+	{At: at(45), Pod: "shop/web", Kind: timeline.Unready, Text: "ContainersNotReady"},
+	{At: at(45.5), Pod: "shop/web", Container: "app", Kind: timeline.BackOff, Text: "CrashLoopBackOff"},
+	{At: at(55), Pod: "shop/web", Container: "app", Kind: timeline.Running, Text: "restart 1"},
+	{At: at(58), Kind: timeline.Fault, Text: "PodStatus answers an error"},
+	{At: at(62), Kind: timeline.Agent, Text: "killed"},
+	{At: at(66), Kind: timeline.Agent, Text: "started"},
+	{At: at(70), Pod: "shop/web", Container: "app", Kind: timeline.Ready},
+	{At: at(70), Pod: "shop/web", Kind: timeline.PodReady},
+	{At: at(80), Pod: "shop/web", Container: "app", Kind: timeline.Probe, Text: "liveness: connection refused"},
+	{At: at(85), Pod: "shop/web", Container: "app", Kind: timeline.Note, Text: "an operator inspected it"},
+	{At: at(90), Pod: "shop/web", Kind: timeline.Kill, Text: "deletion requested"},
+	{At: at(91), Pod: "shop/web", Container: "app", Kind: timeline.Kill, Text: "TERM"},
+	{At: at(100), Pod: "shop/web", Container: "app", Kind: timeline.Exited, Text: "exit code 143, Error"},
+	{At: at(100), Pod: "shop/web", Kind: timeline.Unready},
+	{At: at(101), Pod: "shop/web", Kind: timeline.Phase, Text: "Failed"},
+	{At: at(102), Pod: "shop/web", Kind: timeline.Deleted},
+	{At: at(30), Pod: "shop/job", Kind: timeline.Phase, Text: "Pending"},
+	{At: at(31), Pod: "shop/job", Container: "main", Kind: timeline.Running},
+	{At: at(31), Pod: "shop/job", Kind: timeline.Phase, Text: "Running"},
+	{At: at(75), Pod: "shop/job", Container: "main", Kind: timeline.Succeeded},
+	{At: at(75), Pod: "shop/job", Kind: timeline.Phase, Text: "Succeeded"},
 }, Until: at(120)}
 
-// hostile has names and words that nobody should have let in.
+// hostile has invalid names and texts.
 var hostile = timeline.Timeline{Marks: []timeline.Mark{
-	{At: at(0), Pod: `"/><script>alert(1)</script>`, What: timeline.Phase, Text: "Pending & <b>bold</b>"},
-	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", What: timeline.Running},
-	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", What: "</title>", Text: "\xff\xfe"},
-	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", What: timeline.Phase, Text: "Running" + strings.Repeat("!", 1000)},
-	{At: at(3), Container: "of nobody", What: timeline.Waiting, Text: `'"<>&`},
-	{At: at(9), What: timeline.Note, Text: "line\nbreak"},
+	{At: at(0), Pod: `"/><script>alert(1)</script>`, Kind: timeline.Phase, Text: "Pending & <b>bold</b>"},
+	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", Kind: timeline.Running},
+	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: "</title>", Text: "\xff\xfe"},
+	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: timeline.Phase, Text: "Running" + strings.Repeat("!", 1000)},
+	{At: at(3), Container: "of nobody", Kind: timeline.Waiting, Text: `'"<>&`},
+	{At: at(9), Kind: timeline.Note, Text: "line\nbreak"},
 }}
 
 func written(t *testing.T, write func(io.Writer) error) string {
@@ -85,8 +85,8 @@ func written(t *testing.T, write func(io.Writer) error) string {
 	return b.String()
 }
 
-func TestATimelineIsShownAsItWas(t *testing.T) {
-	for name, line := range map[string]timeline.Timeline{"day": aday, "hostile": hostile, "pod": aday.Of("shop/job"), "nothing": {}} {
+func TestGoldenFiles(t *testing.T) {
+	for name, line := range map[string]timeline.Timeline{"day": aday, "hostile": hostile, "pod": aday.ForPod("shop/job"), "nothing": {}} {
 		for kind, text := range map[string]string{
 			".txt": written(t, func(w io.Writer) error { return line.WriteChart(w, 100) }) + "\n" + written(t, line.WriteList),
 			".svg": written(t, line.WriteSVG),
@@ -146,12 +146,12 @@ func TestBoundsCutWhatIsShown(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(list), "\n"), 2)
 	assert.Contains(t, list, "9s  shop/web app             running: restart 1\n")
 	chart := written(t, func(w io.Writer) error { return part.WriteChart(w, 80) })
-	assert.Contains(t, chart, "~~~---", "what began before goes on")
+	assert.Contains(t, chart, "~~~---", "states that began earlier are drawn")
 }
 
 func TestOfKeepsTheNodeAndTheBounds(t *testing.T) {
 	assert.Equal(t, []string{"shop/web", "shop/job"}, aday.Pods())
-	job := aday.Of("shop/job")
+	job := aday.ForPod("shop/job")
 	assert.Equal(t, at(0), job.From)
 	assert.Equal(t, at(120), job.Until)
 	assert.Len(t, job.Marks, 5+3, "faults and agents concern it too")
@@ -165,7 +165,7 @@ func running(id string, since time.Time, restarts int32, ready bool) v1.Containe
 	}
 }
 
-func TestARecorderTellsStatusesAsMarks(t *testing.T) {
+func TestRecorderDerivesMarksFromStatuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		after := func(s int) metav1.Time { return metav1.NewTime(start.Add(time.Duration(s) * time.Second)) }
@@ -191,7 +191,7 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
 		again.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ContainerID: "2", Reason: "Completed", StartedAt: after(20), FinishedAt: after(21)}
 		tell(31, v1.PodRunning, v1.ConditionFalse, again)
 		time.Sleep(time.Second)
-		r.Add(timeline.Mark{What: timeline.Fault, Text: "the sink fails"})
+		r.Add(timeline.Mark{Kind: timeline.Fault, Text: "the sink fails"})
 		pod.DeletionTimestamp = new(after(40))
 		tell(40, v1.PodFailed, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "3", RestartCount: 2, State: v1.ContainerState{
 			Terminated: &v1.ContainerStateTerminated{ContainerID: "3", ExitCode: 143, Reason: "Error", StartedAt: after(30), FinishedAt: after(39)}}})
@@ -218,9 +218,9 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
        30s  shop/web app             running: restart 2
        32s  node                     fault: the sink fails
        39s  shop/web app             exited: exit code 143, Error
-       40s  shop/web                 kill: deletion asked for
+       40s  shop/web                 kill: deletion requested
        40s  shop/web                 phase: Failed
-       41s  shop/web                 nothing left
+       41s  shop/web                 deleted
 `, "\n"), written(t, line.WriteList))
 	})
 }
@@ -228,7 +228,7 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
 // A mark without a time lies centuries before the others.
 func TestAMarkWithoutATimeIsDrawnToo(t *testing.T) {
 	line := timeline.Timeline{Marks: []timeline.Mark{
-		{Pod: "a/b", Container: "c", What: timeline.Running}, {At: at(0), Pod: "a/b", Container: "c", What: timeline.Exited},
+		{Pod: "a/b", Container: "c", Kind: timeline.Running}, {At: at(0), Pod: "a/b", Container: "c", Kind: timeline.Exited},
 	}}
 	assert.Less(t, len(written(t, line.WriteSVG)), 10_000)
 	assert.Less(t, len(written(t, func(w io.Writer) error { return line.WriteChart(w, 100) })), 2000)
@@ -237,7 +237,7 @@ func TestAMarkWithoutATimeIsDrawnToo(t *testing.T) {
 func TestVeryManyPodsAreDrawnInTime(t *testing.T) {
 	var line timeline.Timeline
 	for i := range 50_000 {
-		line.Marks = append(line.Marks, timeline.Mark{At: at(float64(i)), Pod: fmt.Sprint("p/", i%5000), Container: "c", What: timeline.Running, Text: fmt.Sprint(i)})
+		line.Marks = append(line.Marks, timeline.Mark{At: at(float64(i)), Pod: fmt.Sprint("p/", i%5000), Container: "c", Kind: timeline.Running, Text: fmt.Sprint(i)})
 	}
 	begun := time.Now()
 	assert.Len(t, line.Pods(), 5000)

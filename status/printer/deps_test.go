@@ -9,7 +9,7 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "status/printer", Max: 300,
-		House: []string{
+		Module: []string{
 			"internal/checkpoint", "internal/podspec", "internal/runonce", "internal/terminal", "runtime", "status",
 		},
 	}.Check(t)

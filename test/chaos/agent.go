@@ -133,10 +133,10 @@ func (a *agent) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// said reports whether the log of the agents contains text.
-func (a *agent) said(what string) bool {
+// logContains reports whether the log of the agents contains text.
+func (a *agent) logContains(text string) bool {
 	data, _ := os.ReadFile(a.log)
-	return strings.Contains(string(data), what)
+	return strings.Contains(string(data), text)
 }
 
 // freeAddr returns an unused loopback address.

@@ -70,7 +70,7 @@ func TestRoundsAreListed(t *testing.T) {
 	for _, k := range kinds {
 		assert.Contains(t, all, k.name)
 	}
-	for _, l := range laws {
+	for _, l := range invariants {
 		assert.Contains(t, all, l.name)
 	}
 	assert.Regexp(t, `(?m)^round 3: `, list("--draw=3", "--seed=7"))

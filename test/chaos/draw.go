@@ -160,7 +160,7 @@ func (d *drawer) fault(kind string) step {
 func (d *drawer) target() string {
 	var best []string
 	for _, name := range d.living {
-		if !shapeNamed(d.shape[name]).lives {
+		if !shapeNamed(d.shape[name]).longRunning {
 			continue
 		}
 		if len(best) > 0 && d.touched[name] < d.touched[best[0]] {

@@ -192,11 +192,11 @@ func (w *world) records() (files []string, err error) {
 
 // sandbox returns the sandbox of the affected pod.
 func (w *world) sandbox(s step) (box, error) {
-	pod := w.judge.named(s.target)
+	pod := w.judge.podNamed(s.target)
 	if pod == nil {
 		return box{}, fmt.Errorf("pod %q does not exist", s.target)
 	}
-	seen, err := w.look(w.quietly(w.ctx))
+	seen, err := w.observe(w.quietly(w.ctx))
 	if err != nil {
 		return box{}, err
 	}
@@ -214,7 +214,7 @@ func (w *world) containers(s step) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := w.look(w.quietly(w.ctx))
+	seen, err := w.observe(w.quietly(w.ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (w *world) regroup(s step, uid string) {
 	began := time.Now()
 	bound := 3 * time.Minute
 	err := until(w.ctx, bound, func() error {
-		switch pod := w.judge.named(s.target); {
+		switch pod := w.judge.podNamed(s.target); {
 		case pod == nil || pod.DeletionTimestamp != nil:
 			return nil
 		case len(groupsNamed(w.groups(), func(name string) bool { return name == "pod"+uid })) == 0:

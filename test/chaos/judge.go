@@ -9,15 +9,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A judge checks the laws on observations. Its methods are safe for concurrent use.
+// A judge checks the invariants on observations. Its methods are safe for concurrent use.
 type judge struct {
-	now func() time.Time
-	cry func(violation) // called with each violation, unless nil
+	now         func() time.Time
+	onViolation func(violation) // called with each violation, unless nil
 
 	mu         sync.Mutex
-	pods       map[string]*life // by UID
-	names      map[string]*life // the newest pod of each name
-	checked    map[string]int   // by law
+	pods       map[string]*podHistory // by UID
+	names      map[string]*podHistory // the newest pod of each name
+	checked    map[string]int         // by invariant
 	violations []violation
 	tolerated  map[string]int  // defects of other programs, by description
 	told       map[string]bool // counted by tolerateOnce
@@ -25,34 +25,34 @@ type judge struct {
 	context    string          // the current action, for violations
 }
 
-// A violation is a violated law.
+// A violation is a violated invariant.
 type violation struct {
-	at     time.Time
-	law    string
-	pod    string // its name, or empty
-	what   string
-	during string
+	at        time.Time
+	invariant string
+	pod       string // its name, or empty
+	message   string
+	during    string
 }
 
 func (v violation) String() string {
-	return fmt.Sprintf("%s: %s: %s (%s)", v.law, v.pod, v.what, v.during)
+	return fmt.Sprintf("%s: %s: %s (%s)", v.invariant, v.pod, v.message, v.during)
 }
 
-// A life is the state of one pod.
-type life struct {
+// A podHistory is the observed state of one pod.
+type podHistory struct {
 	name, uid string
 	shape     *shape
 
-	last    *v1.Pod   // as observed last in the API
-	asked   bool      // its deletion was requested
-	toldAt  time.Time // of the deletion
-	gone    bool      // deleted from the API
-	over    time.Time
-	counts  map[string]int32  // reported restarts, by container
-	shown   map[string]string // the instance reported last, by container
-	touched bool              // a fault affected it, and it has not recovered
-	healing int               // number of faults whose effects outlast their rounds
-	disturb int               // number of faults that affected it
+	last              *v1.Pod   // as observed last in the API
+	deletionRequested bool      // its deletion was requested
+	toldAt            time.Time // of the deletion
+	deleted           bool      // deleted from the API
+	terminalSince     time.Time
+	counts            map[string]int32  // reported restarts, by container
+	shown             map[string]string // the instance reported last, by container
+	touched           bool              // a fault affected it, and it has not recovered
+	healing           int               // number of faults whose effects outlast their rounds
+	disturb           int               // number of faults that affected it
 
 	instances map[string]*instance
 	highest   map[string]uint32 // attempts, by container
@@ -79,7 +79,7 @@ type box struct {
 
 func newJudge() *judge {
 	return &judge{
-		now: time.Now, pods: map[string]*life{}, names: map[string]*life{}, checked: map[string]int{}, tolerated: map[string]int{}, told: map[string]bool{},
+		now: time.Now, pods: map[string]*podHistory{}, names: map[string]*podHistory{}, checked: map[string]int{}, tolerated: map[string]int{}, told: map[string]bool{},
 	}
 }
 
@@ -126,7 +126,7 @@ func (j *judge) tolerateOnce(what, of string) {
 	}
 }
 
-// check checks a law on an observation.
+// check checks an invariant on an observation.
 func (j *judge) check(name string, holds bool, pod, format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -138,12 +138,12 @@ func (j *judge) checkLocked(name string, holds bool, pod, format string, args ..
 	if holds {
 		return
 	}
-	v := violation{at: j.now(), law: name, pod: pod, what: fmt.Sprintf(format, args...), during: j.context}
-	same := func(o violation) bool { return o.law == v.law && o.pod == v.pod && o.what == v.what }
+	v := violation{at: j.now(), invariant: name, pod: pod, message: fmt.Sprintf(format, args...), during: j.context}
+	same := func(o violation) bool { return o.invariant == v.invariant && o.pod == v.pod && o.message == v.message }
 	if !slices.ContainsFunc(j.violations, same) { // one that persists is reported once
 		j.violations = append(j.violations, v)
-		if j.cry != nil {
-			j.cry(v)
+		if j.onViolation != nil {
+			j.onViolation(v)
 		}
 	}
 }
@@ -165,10 +165,10 @@ func (j *judge) total() (n int) {
 	return n
 }
 
-func (j *judge) lifeLocked(uid string) *life {
+func (j *judge) historyLocked(uid string) *podHistory {
 	l := j.pods[uid]
 	if l == nil {
-		l = &life{uid: uid, counts: map[string]int32{}, shown: map[string]string{}, instances: map[string]*instance{}, highest: map[string]uint32{}}
+		l = &podHistory{uid: uid, counts: map[string]int32{}, shown: map[string]string{}, instances: map[string]*instance{}, highest: map[string]uint32{}}
 		j.pods[uid] = l
 	}
 	return l
@@ -189,7 +189,7 @@ func (j *judge) touch(name string) {
 func (j *judge) heals(uid string, by int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lifeLocked(uid).healing += by
+	j.historyLocked(uid).healing += by
 }
 
 // deleting records that the deletion of the pod of that name is about to be requested.
@@ -197,7 +197,7 @@ func (j *judge) deleting(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if l := j.names[name]; l != nil {
-		l.asked = true
+		l.deletionRequested = true
 	}
 }
 
@@ -211,10 +211,10 @@ func (j *judge) settled() {
 }
 
 // named returns the newest pod of that name in the API, nil if there is none.
-func (j *judge) named(name string) *v1.Pod {
+func (j *judge) podNamed(name string) *v1.Pod {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if l := j.names[name]; l != nil && !l.gone {
+	if l := j.names[name]; l != nil && !l.deleted {
 		return l.last
 	}
 	return nil
@@ -225,16 +225,16 @@ func (j *judge) known(uid string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.pods[uid]
-	return l != nil && l.last != nil && !l.gone
+	return l != nil && l.last != nil && !l.deleted
 }
 
 // there returns the UIDs of all pods in the API.
-func (j *judge) there() []string {
+func (j *judge) existing() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var uids []string
 	for uid, l := range j.pods {
-		if l.last != nil && !l.gone {
+		if l.last != nil && !l.deleted {
 			uids = append(uids, uid)
 		}
 	}
@@ -242,7 +242,7 @@ func (j *judge) there() []string {
 }
 
 // was returns the name of a pod, or its UID if it has none.
-func (j *judge) was(uid string) string {
+func (j *judge) podName(uid string) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if l := j.pods[uid]; l != nil && l.name != "" {
@@ -258,7 +258,7 @@ func (j *judge) count() string {
 	phases := map[v1.PodPhase]int{}
 	total, going := 0, 0
 	for _, l := range j.pods {
-		if l.last == nil || l.gone {
+		if l.last == nil || l.deleted {
 			continue
 		}
 		total++

@@ -22,7 +22,7 @@ func (j *judge) runtime(boxes []box, list []instance) {
 	}
 	ready := map[string]string{}
 	for _, b := range boxes {
-		l := j.lifeLocked(b.uid)
+		l := j.historyLocked(b.uid)
 		if l.name == "" {
 			l.name = b.name
 		}
@@ -49,17 +49,17 @@ func (j *judge) runtime(boxes []box, list []instance) {
 
 // instance processes an instance of the list.
 func (j *judge) instance(is instance) {
-	l := j.lifeLocked(is.uid)
+	l := j.historyLocked(is.uid)
 	known := l.instances[is.id]
 	if known == nil {
 		highest, others := l.highest[is.container]
-		j.checkLocked(attemptsGrow, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
+		j.checkLocked(restartCountIncreases, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
 		l.highest[is.container] = max(highest, is.attempt)
 		known = &is
 		l.instances[is.id] = known
 	}
-	if !l.over.IsZero() {
-		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
+	if !l.terminalSince.IsZero() {
+		j.checkLocked(terminalNeverRestarts, is.created.Before(l.terminalSince), l.name, "%s attempt %d was created after phase %s was reported", is.container, is.attempt, l.last.Status.Phase)
 	}
 	if is.running {
 		known.running, known.ran = true, true
@@ -72,11 +72,11 @@ func (j *judge) instance(is instance) {
 
 // endedLocked records that an instance is not running any more. An instance that was never
 // observed running may not have started: an interrupted start is not a disturbance.
-func (j *judge) endedLocked(l *life, is *instance, how string) {
-	if l.shape == nil || !l.shape.lives || is.container == "init" || !is.ran {
+func (j *judge) endedLocked(l *podHistory, is *instance, how string) {
+	if l.shape == nil || !l.shape.longRunning || is.container == "init" || !is.ran {
 		return
 	}
-	excused := l.touched || l.healing > 0 || l.asked || l.gone || l.last == nil
+	excused := l.touched || l.healing > 0 || l.deletionRequested || l.deleted || l.last == nil
 	j.checkLocked(undisturbed, excused, l.name, "%s attempt %d %s with %d", is.container, is.attempt, how, is.code)
 }
 
@@ -85,7 +85,7 @@ func (j *judge) exits(list []instance) (ids []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, is := range list {
-		known := j.lifeLocked(is.uid).instances[is.id]
+		known := j.historyLocked(is.uid).instances[is.id]
 		if is.exited && (known == nil || !known.exited) {
 			ids = append(ids, is.id)
 		}
@@ -93,11 +93,11 @@ func (j *judge) exits(list []instance) (ids []string) {
 	return ids
 }
 
-// knows reports whether the exit of an instance was observed.
-func (j *judge) knows(uid, id string) bool {
+// observedExit reports whether the exit of an instance was observed.
+func (j *judge) observedExit(uid, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	known := j.lifeLocked(uid).instances[id]
+	known := j.historyLocked(uid).instances[id]
 	return known != nil && known.exited
 }
 
@@ -122,6 +122,6 @@ func (j *judge) processes(list []process) {
 			pids = append(pids, p.pid)
 		}
 		slices.Sort(pids)
-		j.check(oneInstance, len(instances) <= 1, j.was(c.uid), "processes %v are of different instances of %s", pids, c.name)
+		j.check(oneInstance, len(instances) <= 1, j.podName(c.uid), "processes %v are of different instances of %s", pids, c.name)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (j *judge) status(pod *v1.Pod) (ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	l := j.lifeLocked(string(pod.UID))
+	l := j.historyLocked(string(pod.UID))
 	before := l.last
 	l.last, l.name, l.shape = pod, pod.Name, shapeNamed(pod.Labels["shape"])
 	j.names[pod.Name] = l
@@ -28,7 +28,7 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 		was, is := before.Status.Phase, pod.Status.Phase
 		// A pod that loses its sandbox runs its init containers again and is pending meanwhile.
 		back := rank(is) < rank(was) && l.disturb == 0
-		j.checkLocked(staysOver, !back && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
+		j.checkLocked(terminalPhaseFinal, !back && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
 	}
 	for _, c := range containers(pod) {
 		j.container(l, c)
@@ -37,21 +37,21 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 		return false
 	}
 	j.checkLocked(notReady, !ready(pod), l.name, "%s and Ready", pod.Status.Phase)
-	if ended = l.over.IsZero(); ended {
-		l.over = j.now()
+	if ended = l.terminalSince.IsZero(); ended {
+		l.terminalSince = j.now()
 	}
 	return ended
 }
 
 // container processes the status of a container.
-func (j *judge) container(l *life, c v1.ContainerStatus) {
+func (j *judge) container(l *podHistory, c v1.ContainerStatus) {
 	count, told := l.counts[c.Name]
-	j.checkLocked(restartsGrow, !told || c.RestartCount >= count, l.name, "%s went from %d to %d", c.Name, count, c.RestartCount)
+	j.checkLocked(reportedRestartCount, !told || c.RestartCount >= count, l.name, "%s went from %d to %d", c.Name, count, c.RestartCount)
 	l.counts[c.Name] = max(count, c.RestartCount)
 
 	is, was := l.instances[bareID(c.ContainerID)], l.instances[l.shown[c.Name]]
 	if is != nil && was != nil {
-		j.checkLocked(instForward, !is.created.Before(was.created), l.name, "%s shows attempt %d after attempt %d", c.Name, is.attempt, was.attempt)
+		j.checkLocked(reportedInstanceNewer, !is.created.Before(was.created), l.name, "%s shows attempt %d after attempt %d", c.Name, is.attempt, was.attempt)
 	}
 	if is != nil {
 		l.shown[c.Name] = is.id
@@ -62,7 +62,7 @@ func (j *judge) container(l *life, c v1.ContainerStatus) {
 			continue
 		}
 		if of := l.instances[bareID(end.ContainerID)]; of != nil && of.exited {
-			j.checkLocked(trueResults, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was told", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
+			j.checkLocked(exitCodesCorrect, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was reported", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
 		}
 	}
 }
@@ -72,17 +72,17 @@ func (j *judge) removed(uid string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.pods[uid]
-	if l == nil || l.gone || l.last == nil {
+	if l == nil || l.deleted || l.last == nil {
 		return
 	}
-	l.gone = true
+	l.deleted = true
 	j.graceLocked(l)
 }
 
 // graceLocked compares the last status of a pod with the behavior of its shape on TERM. It
 // applies to pods that no fault affected and whose main container had time to install its
 // signal handler.
-func (j *judge) graceLocked(l *life) {
+func (j *judge) graceLocked(l *podHistory) {
 	pod := l.last
 	if l.shape == nil || l.shape.stopped < 0 || l.disturb > 0 || l.toldAt.IsZero() {
 		return
@@ -102,11 +102,11 @@ func (j *judge) graceLocked(l *life) {
 	if end.StartedAt.IsZero() || l.toldAt.Sub(end.StartedAt.Time) < 3*time.Second {
 		return // its signal handler may not have been installed
 	}
-	j.checkLocked(graceGiven, end.ExitCode == l.shape.stopped, l.name, "it has %d s, needs less, and was ended with %d (%s)", l.shape.grace, end.ExitCode, end.Reason)
+	j.checkLocked(gracePeriodGiven, end.ExitCode == l.shape.stopped, l.name, "it has %d s, needs less, and was ended with %d (%s)", l.shape.grace, end.ExitCode, end.Reason)
 	if l.shape.stopped == 137 {
 		had := end.FinishedAt.Sub(l.toldAt)
 		least := time.Duration(l.shape.grace-2) * time.Second // both are whole seconds
-		j.checkLocked(graceGiven, had >= least, l.name, "it has %d s, and was killed after %v", l.shape.grace, had)
+		j.checkLocked(gracePeriodGiven, had >= least, l.name, "it has %d s, and was killed after %v", l.shape.grace, had)
 	}
 }
 

@@ -52,7 +52,7 @@ func exited(id string, attempt uint32, code int32) instance {
 	return is
 }
 
-// Each story breaks the law that it is named for, and no other; or none.
+// Each history violates the invariant that it is named after, and no other; or none.
 func TestTheJudgeKnowsTheLaws(t *testing.T) {
 	list := func(j *judge, all ...instance) { j.runtime([]box{{id: "s", uid: "u", ready: true}}, all) }
 	for name, story := range map[string]struct {
@@ -75,25 +75,25 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 		"two sandboxes, one of them dead": {"", func(j *judge) {
 			j.runtime([]box{{id: "s", uid: "u"}, {id: "t", uid: "u", ready: true}}, nil)
 		}},
-		"an attempt comes again": {attemptsGrow, func(j *judge) { list(j, exited("a", 1, 0)); list(j, runs("b", 1)) }},
-		"restarts are forgotten": {restartsGrow, func(j *judge) {
+		"an attempt comes again": {restartCountIncreases, func(j *judge) { list(j, exited("a", 1, 0)); list(j, runs("b", 1)) }},
+		"restarts are forgotten": {reportedRestartCount, func(j *judge) {
 			j.status(told("crasher", v1.PodRunning, 2, "a"))
 			j.status(told("crasher", v1.PodRunning, 1, "a"))
 		}},
-		"it was running, and is pending": {staysOver, func(j *judge) {
+		"it was running, and is pending": {terminalPhaseFinal, func(j *judge) {
 			j.status(told("steady", v1.PodRunning, 0, "a"))
 			j.status(told("steady", v1.PodPending, 0, "a"))
 		}},
-		"it had failed, and has succeeded": {staysOver, func(j *judge) {
+		"it had failed, and has succeeded": {terminalPhaseFinal, func(j *judge) {
 			j.status(ended("failure", v1.PodFailed, "a", 4))
 			j.status(ended("failure", v1.PodSucceeded, "a", 4))
 		}},
-		"an earlier instance is shown": {instForward, func(j *judge) {
+		"an earlier instance is shown": {reportedInstanceNewer, func(j *judge) {
 			list(j, exited("a", 0, 3), runs("b", 1))
 			j.status(told("crasher", v1.PodRunning, 1, "b"))
 			j.status(told("crasher", v1.PodRunning, 1, "a"))
 		}},
-		"one is made of a pod that has ended": {overIsOver, func(j *judge) {
+		"one is made of a pod that has ended": {terminalNeverRestarts, func(j *judge) {
 			j.status(ended("failure", v1.PodFailed, "a", 4))
 			later := runs("b", 1)
 			later.created = noon.Add(2 * time.Hour)
@@ -104,7 +104,7 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 			j.status(pod)
 		}},
-		"another exit code": {trueResults, func(j *judge) {
+		"another exit code": {exitCodesCorrect, func(j *judge) {
 			list(j, exited("a", 0, 4))
 			j.status(ended("failure", v1.PodFailed, "a", 0))
 		}},
@@ -146,7 +146,7 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(again)
 			j.removed("u")
 		}},
-		"its exit is unknown": {graceGiven, func(j *judge) {
+		"its exit is unknown": {gracePeriodGiven, func(j *judge) {
 			pod := deleted("steady", 255, time.Second)
 			pod.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
 			j.status(pod)
@@ -159,23 +159,23 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(pod)
 			j.removed("u")
 		}},
-		"it has no time to end":        {graceGiven, func(j *judge) { j.status(deleted("graceful", 137, time.Second)); j.removed("u") }},
-		"it is killed before its time": {graceGiven, func(j *judge) { j.status(deleted("stubborn", 137, time.Second)); j.removed("u") }},
+		"it has no time to end":        {gracePeriodGiven, func(j *judge) { j.status(deleted("graceful", 137, time.Second)); j.removed("u") }},
+		"it is killed before its time": {gracePeriodGiven, func(j *judge) { j.status(deleted("stubborn", 137, time.Second)); j.removed("u") }},
 		"it is killed in time":         {"", func(j *judge) { j.status(deleted("stubborn", 137, 4*time.Second)); j.removed("u") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJudge()
 			j.now = func() time.Time { return noon.Add(time.Hour) }
 			story.tell(j)
-			var laws []string
+			var names []string
 			for _, v := range j.broken() {
-				laws = append(laws, v.law)
+				names = append(names, v.invariant)
 			}
 			if story.broken == "" {
 				assert.Empty(t, j.broken())
 				return
 			}
-			assert.Equal(t, []string{story.broken}, laws)
+			assert.Equal(t, []string{story.broken}, names)
 		})
 	}
 }
@@ -183,7 +183,7 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 func TestAViolationThatLastsIsToldOnce(t *testing.T) {
 	j := newJudge()
 	for range 3 {
-		j.check(logsRead, false, "web", "no file")
+		j.check(logsReadable, false, "web", "no file")
 	}
 	assert.Len(t, j.broken(), 1)
 	assert.Equal(t, 3, j.total())

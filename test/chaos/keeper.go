@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A keeper restarts the agent when it terminates, as systemd does, unless it was killed.
-type keeper struct {
+// An agentKeeper restarts the agent when it terminates, as systemd does, unless it was killed.
+type agentKeeper struct {
 	agent
 	judge *judge
 
@@ -18,7 +18,7 @@ type keeper struct {
 }
 
 // begin runs the agent until end is called or ctx is done.
-func (k *keeper) begin(ctx context.Context) {
+func (k *agentKeeper) begin(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(ctx)
 	k.done = make(chan struct{})
 	go func() {
@@ -34,7 +34,7 @@ func (k *keeper) begin(ctx context.Context) {
 }
 
 // once starts the agent, unless it must stay dead, and returns when it has terminated.
-func (k *keeper) once(ctx context.Context) {
+func (k *agentKeeper) once(ctx context.Context) {
 	k.mu.Lock()
 	if k.dead {
 		k.mu.Unlock()
@@ -62,12 +62,12 @@ func (k *keeper) once(ctx context.Context) {
 	dead := k.dead
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentStays, dead, "", "the agent ended by itself: %s", k.tail(3))
+		k.judge.check(agentKeepsRunning, dead, "", "the agent terminated by itself: %s", k.tail(3))
 	}
 }
 
 // kill kills the agent until revive is called.
-func (k *keeper) kill() error {
+func (k *agentKeeper) kill() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead = true
@@ -75,14 +75,14 @@ func (k *keeper) kill() error {
 }
 
 // revive allows the agent to be restarted.
-func (k *keeper) revive() {
+func (k *agentKeeper) revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead = false
 }
 
 // end stops the agent with SIGINT and does not restart it.
-func (k *keeper) end() error {
+func (k *agentKeeper) end() error {
 	k.mu.Lock()
 	k.dead = true
 	err := k.interrupt()
@@ -93,7 +93,7 @@ func (k *keeper) end() error {
 }
 
 // pid returns the agent's process ID, zero if it is not running.
-func (k *keeper) pid() int {
+func (k *agentKeeper) pid() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.running() {

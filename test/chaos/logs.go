@@ -53,16 +53,16 @@ func number(fields []string) (int, error) {
 	}
 	n, ok := strings.CutPrefix(fields[3], "line ")
 	if !ok {
-		return 0, errors.New("not what was written")
+		return 0, errors.New("not a line of the test")
 	}
 	return strconv.Atoi(n)
 }
 
-// readLogs checks the law of logs on all running containers. If containerd was killed
+// readLogs checks logsReadable on all running containers. If containerd was killed
 // meanwhile, lines are lost that it had read and not written.
 func (w *world) readLogs(wanted []string) {
 	for _, name := range wanted {
-		pod := w.judge.named(name)
+		pod := w.judge.podNamed(name)
 		if pod == nil {
 			continue
 		}
@@ -71,17 +71,17 @@ func (w *world) readLogs(wanted []string) {
 				continue
 			}
 			data, err := os.ReadFile(w.logFile(pod, c))
-			if errors.Is(err, fs.ErrNotExist) && w.judge.named(name) != pod {
+			if errors.Is(err, fs.ErrNotExist) && w.judge.podNamed(name) != pod {
 				continue // replaced meanwhile
 			}
-			w.judge.check(logsRead, err == nil, name, "the log of %s: %v", c.Name, err)
+			w.judge.check(logsReadable, err == nil, name, "the log of %s: %v", c.Name, err)
 			if err != nil || shapeNamed(pod.Labels["shape"]).name != "talker" {
 				continue
 			}
 			r := readLog(string(data))
 			excused := w.judge.lost(c.State.Running.StartedAt.Time)
-			w.judge.check(logsRead, r.err == nil, name, "%v", r.err)
-			w.judge.check(logsRead, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
+			w.judge.check(logsReadable, r.err == nil, name, "%v", r.err)
+			w.judge.check(logsReadable, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
 			if excused && r.torn+r.gaps > 0 {
 				w.judge.tolerateOnce("a containerd that is killed loses lines of logs that it had read and not written", name+c.ContainerID)
 			}

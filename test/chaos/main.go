@@ -72,7 +72,7 @@ func list(out io.Writer) {
 		fmt.Fprintf(out, "  %-22s %s\n", k.name, k.says)
 	}
 	fmt.Fprintln(out, "\nInvariants:")
-	for _, l := range laws {
-		fmt.Fprintf(out, "  %-24s %s\n", l.name, l.says)
+	for _, l := range invariants {
+		fmt.Fprintf(out, "  %-24s %s\n", l.name, l.description)
 	}
 }

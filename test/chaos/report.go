@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// versionsOf names what the run is made of.
+// versionsOf returns the versions of the components.
 func (w *world) versionsOf(ctx context.Context) []string {
 	versions := []string{"containerd " + w.daemon.Version, "Kubernetes " + strings.TrimPrefix(lab.KubernetesVersion, "v")}
 	if v, err := w.cri.Version(ctx, ""); err == nil {
@@ -70,14 +70,14 @@ func quantile(sorted []time.Duration, percent int) time.Duration {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// summary prints the recoveries and the laws as tables.
+// summary prints the recoveries and the invariants as tables.
 func (r result) summary(out io.Writer) {
 	fmt.Fprintf(out, "\n%-22s %6s %9s %9s\n", "fault", "rounds", "p50", "p99")
 	for _, rec := range r.recoveries() {
 		fmt.Fprintf(out, "%-22s %6d %9s %9s\n", rec.kind, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
 	}
-	fmt.Fprintf(out, "\n%-24s %8s %10s\n", "law", "checked", "violations")
-	for _, l := range laws {
+	fmt.Fprintf(out, "\n%-24s %8s %10s\n", "invariant", "checked", "violations")
+	for _, l := range invariants {
 		fmt.Fprintf(out, "%-24s %8d %10d\n", l.name, r.judge.checked[l.name], r.violations(l.name))
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
@@ -86,9 +86,9 @@ func (r result) summary(out io.Writer) {
 	fmt.Fprintln(out)
 }
 
-func (r result) violations(law string) (n int) {
+func (r result) violations(name string) (n int) {
 	for _, v := range r.judge.broken() {
-		if v.law == law {
+		if v.invariant == name {
 			n++
 		}
 	}
@@ -124,8 +124,8 @@ func (r result) markdown() string {
 	}
 	p("\n## Invariants\n")
 	p("| invariant | description | checked | violations |\n|---|---|---|---|")
-	for _, l := range laws {
-		p("| %s | %s | %d | %d |", l.name, l.says, r.judge.checked[l.name], r.violations(l.name))
+	for _, l := range invariants {
+		p("| %s | %s | %d | %d |", l.name, l.description, r.judge.checked[l.name], r.violations(l.name))
 	}
 	if broken := r.judge.broken(); len(broken) > 0 {
 		p("\n### Violations\n")

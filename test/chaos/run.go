@@ -41,9 +41,9 @@ type outcome struct {
 // result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
-	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
-	err = lab.Program(ctx, sayWriter(say), func(t testing.TB) error {
-		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newHand(), say: say}
+	res.judge.onViolation = func(v violation) { say("VIOLATION of %s", v) }
+	err = lab.Program(ctx, printWriter(say), func(t testing.TB) error {
+		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, operator: newOperator(), say: say}
 		return r.all()
 	})
 	res.took = time.Since(res.began)
@@ -53,11 +53,11 @@ func run(ctx context.Context, o options, say func(string, ...any)) (res result, 
 	return res, err
 }
 
-// A sayWriter prints what is written to it.
-type sayWriter func(string, ...any)
+// A printWriter is an io.Writer that prints each write as one line.
+type printWriter func(string, ...any)
 
-func (say sayWriter) Write(p []byte) (int, error) {
-	say("%s", strings.TrimSpace(string(p)))
+func (print printWriter) Write(p []byte) (int, error) {
+	print("%s", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
 
@@ -71,11 +71,11 @@ func withoutCanceled(err error) error {
 // A runner drives the rounds of one run.
 type runner struct {
 	*world
-	options options
-	result  *result
-	hand    *hand
-	say     func(string, ...any)
-	wanted  []string // desired pods
+	options  options
+	result   *result
+	operator *operator
+	say      func(string, ...any)
+	desired  []string // desired pods
 
 	mu  sync.Mutex
 	now string // the current action, for progress lines
@@ -86,14 +86,14 @@ func (r *runner) all() error {
 	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
 	var watchers sync.WaitGroup
 	defer func() { cancel(); watchers.Wait(); r.healing.Wait(); r.result.later = r.later }()
-	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.tell} {
+	for _, f := range []func(context.Context){r.watchAPI, r.observeLoop, r.printProgress} {
 		watchers.Go(func() { f(ctx) })
 	}
-	watchers.Go(func() { r.hand.work(ctx, r.world) })
+	watchers.Go(func() { r.operator.work(ctx, r.world) })
 
 	r.doing("waiting for the node")
 	if err := r.prepare(ctx); err != nil {
-		return fmt.Errorf("the node does not get ready: %w; the agent said:\n%s", err, r.agent.tail(10))
+		return fmt.Errorf("the node does not become ready: %w; log of the agent:\n%s", err, r.agent.tail(10))
 	}
 	r.result.versions = r.versionsOf(ctx)
 	d := r.options.drawer()
@@ -136,8 +136,8 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	for _, s := range round.steps {
 		acts = append(acts, act{s.at, func() error {
 			if s.fault == "" {
-				r.hand.do(s)
-				r.want(s)
+				r.operator.do(s)
+				r.setDesired(s)
 				return nil
 			}
 			if s.target != "" {
@@ -173,24 +173,24 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	return out, r.recover(ctx, &out)
 }
 
-// want updates the list of desired pods.
-func (r *runner) want(s step) {
+// setDesired updates the list of desired pods.
+func (r *runner) setDesired(s step) {
 	if s.make != "" {
-		r.wanted = append(r.wanted, s.make)
+		r.desired = append(r.desired, s.make)
 	}
-	r.wanted = slices.DeleteFunc(r.wanted, func(name string) bool { return name == s.delete })
+	r.desired = slices.DeleteFunc(r.desired, func(name string) bool { return name == s.delete })
 }
 
 // recover waits until nothing is wrong, at most for the bound.
 func (r *runner) recover(ctx context.Context, out *outcome) error {
 	since := time.Now()
 	r.doing("round %d: %s is over, waiting for all to be well", out.round.n, out.round.kind())
-	if err := r.hand.empty(ctx); err != nil {
+	if err := r.operator.empty(ctx); err != nil {
 		return err
 	}
 	var wrong []string
 	err := until(ctx, r.options.bound, func() error {
-		if wrong = r.wrong(ctx, r.wanted); len(wrong) > 0 {
+		if wrong = r.differences(ctx, r.desired); len(wrong) > 0 {
 			r.doing("round %d: %s is over; %d things are not well yet: %s", out.round.n, out.round.kind(), len(wrong), cut(wrong[0], 100))
 			return errors.New(wrong[0])
 		}
@@ -214,7 +214,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 	about := fmt.Sprintf("round %d", out.round.n)
 	r.judge.check(converges, len(unlike) == 0, about, "not within %v: %s", r.options.bound, strings.Join(unlike, "; "))
 	r.judge.check(nothingLeft, len(left) == 0, about, "not within %v: %s", r.options.bound, strings.Join(left, "; "))
-	r.readLogs(r.wanted)
+	r.readLogs(r.desired)
 	r.judge.settled()
 	return nil
 }
@@ -227,10 +227,10 @@ func (r *runner) clear(ctx context.Context) error {
 	r.doing("deleting all pods")
 	r.judge.during("all pods are deleted")
 	begun := time.Now()
-	for _, name := range slices.Clone(r.wanted) {
+	for _, name := range slices.Clone(r.desired) {
 		s := step{delete: name}
-		r.hand.do(s)
-		r.want(s)
+		r.operator.do(s)
+		r.setDesired(s)
 	}
 	out := outcome{began: begun}
 	if err := r.recover(ctx, &out); err != nil {
@@ -238,7 +238,7 @@ func (r *runner) clear(ctx context.Context) error {
 	}
 	var logs []string
 	err := until(ctx, r.options.bound, func() error {
-		if logs = r.leftLogs(); len(logs) > 0 {
+		if logs = r.remainingLogs(); len(logs) > 0 {
 			return errors.New(logs[0])
 		}
 		return nil
@@ -263,8 +263,8 @@ func cut(s string, n int) string {
 	return s
 }
 
-// tell prints a line every few seconds until ctx is done.
-func (r *runner) tell(ctx context.Context) {
+// printProgress prints a line every few seconds until ctx is done.
+func (r *runner) printProgress(ctx context.Context) {
 	for tick := time.NewTicker(5 * time.Second); ; {
 		select {
 		case <-ctx.Done():

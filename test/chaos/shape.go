@@ -15,8 +15,8 @@ type shape struct {
 	name   string
 	weight int // relative frequency
 
-	// lives is set if its regular containers run until the pod is deleted.
-	lives bool
+	// longRunning is set if its regular containers run until the pod is deleted.
+	longRunning bool
 
 	// ends is the exit code of a pod that runs once, or -1.
 	ends int32
@@ -32,21 +32,21 @@ type shape struct {
 const untilTerm = "trap 'exit 0' TERM; sleep 100000 & wait"
 
 var shapes = []shape{{
-	name: "steady", weight: 5, lives: true, ends: -1, stopped: 0, grace: 10,
+	name: "steady", weight: 5, longRunning: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) { script(s, untilTerm) },
 }, {
-	name: "talker", weight: 4, lives: true, ends: -1, stopped: 0, grace: 10,
+	name: "talker", weight: 4, longRunning: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) {
 		script(s, "trap 'exit 0' TERM; i=0; while :; do echo line $i; i=$((i+1)); sleep 0.3; done")
 	},
 }, {
-	name: "graceful", weight: 2, lives: true, ends: -1, stopped: 7, grace: 20,
+	name: "graceful", weight: 2, longRunning: true, ends: -1, stopped: 7, grace: 20,
 	spec: func(s *v1.PodSpec) { script(s, "trap 'sleep 3; exit 7' TERM; sleep 100000 & wait") },
 }, {
-	name: "stubborn", weight: 2, lives: true, ends: -1, stopped: 137, grace: 4,
+	name: "stubborn", weight: 2, longRunning: true, ends: -1, stopped: 137, grace: 4,
 	spec: func(s *v1.PodSpec) { script(s, "trap '' TERM; while :; do sleep 1; done") },
 }, {
-	name: "group", weight: 3, lives: true, ends: -1, stopped: 0, grace: 10,
+	name: "group", weight: 3, longRunning: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) {
 		script(s, untilTerm)
 		always := v1.ContainerRestartPolicyAlways
@@ -58,7 +58,7 @@ var shapes = []shape{{
 		share(s, v1.Volume{Name: "shared"})
 	},
 }, {
-	name: "probed", weight: 3, lives: true, ends: -1, stopped: 0, grace: 10,
+	name: "probed", weight: 3, longRunning: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) {
 		script(s, "touch /tmp/well; "+untilTerm)
 		probe := v1.Probe{
@@ -69,7 +69,7 @@ var shapes = []shape{{
 		s.Containers[0].ReadinessProbe, s.Containers[0].LivenessProbe = &probe, &liveness
 	},
 }, {
-	name: "volumes", weight: 3, lives: true, ends: -1, stopped: 0, grace: 10,
+	name: "volumes", weight: 3, longRunning: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) {
 		// The content of the volume shows that the volume was kept.
 		script(s, "echo $CHAOS_UID >> /shared/starts; [ -f /config/key ] && [ -f /pod/name ] && grep -q $CHAOS_UID /shared/starts || exit 9; "+untilTerm)

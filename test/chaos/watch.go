@@ -32,11 +32,11 @@ func (w *world) watchOnce(ctx context.Context) error {
 	there := map[string]bool{}
 	for i := range list.Items {
 		there[string(list.Items[i].UID)] = true
-		w.sawPod(&list.Items[i])
+		w.podObserved(&list.Items[i])
 	}
-	for _, uid := range w.judge.there() {
+	for _, uid := range w.judge.existing() {
 		if !there[uid] {
-			w.sawNoPod(uid)
+			w.podDeleted(uid)
 		}
 	}
 	events, err := w.api.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -50,29 +50,29 @@ func (w *world) watchOnce(ctx context.Context) error {
 		case !ok:
 			return errors.New("the watch has ended")
 		case e.Type == watch.Deleted:
-			w.sawPod(pod)
-			w.sawNoPod(string(pod.UID))
+			w.podObserved(pod)
+			w.podDeleted(string(pod.UID))
 		default:
-			w.sawPod(pod)
+			w.podObserved(pod)
 		}
 	}
 	return nil
 }
 
-// sawPod passes a pod to the judge. If its phase is terminal, its processes are checked at this
+// podObserved passes a pod to the judge. If its phase is terminal, its processes are checked at this
 // moment.
-func (w *world) sawPod(pod *v1.Pod) {
+func (w *world) podObserved(pod *v1.Pod) {
 	if !w.judge.status(pod) {
 		return
 	}
 	pids := w.of(string(pod.UID))
-	w.judge.check(terminalEnd, len(pids) == 0, pod.Name, "%s was told, and processes %v live", pod.Status.Phase, pids)
+	w.judge.check(terminalMeansStopped, len(pids) == 0, pod.Name, "phase %s was reported, and processes %v exist", pod.Status.Phase, pids)
 }
 
-func (w *world) sawNoPod(uid string) {
+func (w *world) podDeleted(uid string) {
 	w.judge.removed(uid)
 	pids := w.of(uid)
-	w.judge.check(goneIsGone, len(pids) == 0, w.judge.was(uid), "processes %v live", pids)
+	w.judge.check(deletedAfterCleanup, len(pids) == 0, w.judge.podName(uid), "processes %v exist", pids)
 }
 
 // of returns the processes of a pod.

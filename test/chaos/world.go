@@ -42,7 +42,7 @@ type world struct {
 	daemon  *lab.Daemon
 	control *lab.ControlPlane
 	socket  *proxy
-	agent   *keeper
+	agent   *agentKeeper
 	judge   *judge
 
 	api kubernetes.Interface // as cluster administrator
@@ -102,7 +102,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	t.Cleanup(func() { w.must("remove cgroups", removeGroups(w.groups())) })
 	addr, err := freeAddr()
 	w.must("find a port", err)
-	w.agent = &keeper{judge: j, agent: agent{
+	w.agent = &agentKeeper{judge: j, agent: agent{
 		binary: binary, addr: addr, log: w.agentLog(),
 		args: []string{
 			"--container-runtime-endpoint=unix://" + w.socket.path, "--root-dir=" + w.root(), "--pod-logs-dir=" + w.logs(), "--hostname-override=" + nodeName,

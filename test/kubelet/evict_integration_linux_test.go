@@ -206,8 +206,8 @@ func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7,
 	})
 }
 
-// Images fill their disk, which is not the node's: those go that no pod has, nobody
-// is evicted, and who comes after that has room. A disk that others fill is told of.
+// Images fill their disk, which is not the node's: unused images are removed, no pod is
+// evicted, and later pods start. A disk that is filled by others is reported.
 func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19
 	t.Parallel()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "volume/csi", Max: 403, House: []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume", "volume/token"}}.Check(t)
+	deptest.Closure{Package: "volume/csi", Max: 403, Module: []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume", "volume/token"}}.Check(t)
 }

@@ -66,7 +66,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 	}
 	// A remount cannot change the option noswap.
 	if err := t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, "remount"), nil); err != nil && t.Logger != nil {
-		t.Logger.Warn("Failed to resize tmpfs, it keeps its size", "dir", dir, "size", size, "err", err)
+		t.Logger.Warn("Failed to resize tmpfs; it keeps its size", "dir", dir, "size", size, "err", err)
 	}
 	return nil
 }

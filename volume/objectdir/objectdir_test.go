@@ -26,7 +26,7 @@ func put(t *testing.T, content string, path ...string) {
 	t.Helper()
 	name := filepath.Join(path...)
 	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-	temp := filepath.Join(filepath.Dir(name), "..new") // so that nobody reads a half
+	temp := filepath.Join(filepath.Dir(name), "..new") // so that no reader gets a half
 	require.NoError(t, os.WriteFile(temp, []byte(content), 0o600))
 	require.NoError(t, os.Rename(temp, name))
 }

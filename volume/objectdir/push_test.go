@@ -19,9 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// a change of the source's is seen in the volume, of a pod that nobody syncs. How
-// fast is logged; on a machine with nothing else to do it is a settle, 100 ms, and a
-// little. A pod that waits for an object gets its volume when the object comes.
+// A change of the source reaches the volume without a sync of the pod. The delay is
+// logged; on an idle machine it is little more than the settling time of 100 ms. A pod
+// that waits for an object gets its volume when the object is created.
 func TestAChangeIsPushedIntoTheVolume(t *testing.T) {
 	dir, root, mounter := t.TempDir(), t.TempDir(), new(volumetest.Mounter)
 	var manager *volume.Manager

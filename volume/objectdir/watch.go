@@ -23,7 +23,7 @@ func (d *Dir) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.cfg.Logger.Warn("Failed to watch directory, polling it", "path", d.cfg.Dir, "err", err)
+		d.cfg.Logger.Warn("Failed to watch directory; polling it", "path", d.cfg.Dir, "err", err)
 		watcher = &fsnotify.Watcher{} // its nil channels block
 	} else {
 		defer watcher.Close()

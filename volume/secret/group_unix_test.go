@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// vol-65: the group may read, and what it may is no reason to write the volume anew.
+// vol-65: the group may read, and its permission does not cause a rewrite of the volume.
 func TestAGroupReadsTheFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")

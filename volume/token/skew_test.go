@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// vol-56: by the clock of a node that is ahead a new token may be due for another at
-// once, or over. Nobody asks for the next without a pause all the same.
+// vol-56: with a clock that is ahead, a new token may be due for renewal immediately, or
+// expired. Requests are nevertheless not repeated without a pause.
 func TestATokenOfTheFutureIsNotAskedForAllTheTime(t *testing.T) {
 	for name, life := range map[string]time.Duration{"due": time.Minute, "over": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{
-		Package: "volume/volumetest", Max: 330, House: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"},
+		Package: "volume/volumetest", Max: 330, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"},
 		Allow: []string{"testing", "github.com/stretchr/testify"}, // it is for tests
 	}.Check(t)
 }

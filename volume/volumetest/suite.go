@@ -58,13 +58,13 @@ func TestPlugin(t *testing.T, s Suite) {
 		name string
 		run  func(*trial)
 	}{
-		{"ItKnowsItsOwn", (*trial).knowsItsOwn},
+		{"ItKnowsItsOwn", (*trial).supportsOwnVolumes},
 		{"SetUpIsIdempotent", (*trial).idempotent},
 		{"RestartAfterSetUp", (*trial).restarted},
-		{"RestartInTheMiddleOfSetUp", (*trial).halfSetUp},
-		{"RestartInTheMiddleOfTearDown", (*trial).halfTornDown},
+		{"RestartInTheMiddleOfSetUp", (*trial).interruptedSetUp},
+		{"RestartInTheMiddleOfTearDown", (*trial).interruptedTearDown},
 		{"MountsThatFail", (*trial).mountsFail},
-		{"CalledOff", (*trial).calledOff},
+		{"CalledOff", (*trial).canceled},
 		{"TearDownOfNothing", (*trial).tearDownNothing},
 		{"ManyPods", (*trial).manyPods},
 	} {
@@ -158,7 +158,7 @@ func (t *trial) gone(req volume.Request) {
 	}
 }
 
-func (t *trial) knowsItsOwn() {
+func (t *trial) supportsOwnVolumes() {
 	if t.p.Name() == "" || t.p.Name() != t.s.New(t.root).Name() {
 		t.Errorf("the name %q is empty, or another one after a restart", t.p.Name())
 	}
@@ -223,7 +223,7 @@ func (t *trial) restarted() {
 
 // halfSetUp takes away, piece by piece, what SetUp made last: so it looks when an
 // agent was killed before it had made it.
-func (t *trial) halfSetUp() {
+func (t *trial) interruptedSetUp() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		t.setUp(req)
@@ -243,7 +243,7 @@ func (t *trial) halfSetUp() {
 }
 
 // halfTornDown does the same, and then lets TearDown have it.
-func (t *trial) halfTornDown() {
+func (t *trial) interruptedTearDown() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		t.setUp(req)
@@ -317,7 +317,7 @@ func (t *trial) mountsFail() {
 }
 
 // calledOff ends the context of SetUp early.
-func (t *trial) calledOff() {
+func (t *trial) canceled() {
 	for n := range 10 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*50*time.Microsecond)

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/cgroups/host", Max: 200, House: []string{"cm/cgroups"}}.Check(t)
+	deptest.Closure{Package: "cm/cgroups/host", Max: 200, Module: []string{"cm/cgroups"}}.Check(t)
 }

@@ -116,8 +116,7 @@ func needCgroupfs(t *testing.T) {
 	}
 }
 
-// needRealCgroups returns the machine's tree and a place in it that nobody else
-// has.
+// needRealCgroups returns the machine's tree and an unused name in it.
 func needRealCgroups(t *testing.T) (*host.Tree, cgroups.Name) {
 	t.Helper()
 	lab.NeedHere(t, "root")

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/topology/topologytest", Max: 330, House: []string{"cm/topology", "internal/podspec", "runtime"}, Allow: []string{"testing"}}.Check(t)
+	deptest.Closure{Package: "cm/topology/topologytest", Max: 330, Module: []string{"cm/topology", "internal/podspec", "runtime"}, Allow: []string{"testing"}}.Check(t)
 }

@@ -386,8 +386,8 @@ func readLogTable(t *testing.T, text string) (head string, rows []*logMessage) {
 }
 
 // pairLogTexts gives messages the texts of the rows, and returns the rows without a
-// message. A row whose message was reworded is paired with the most similar new message of
-// its package.
+// message. The row of a message that was reworded is paired with the most similar new
+// message of its package: check the texts after that.
 func pairLogTexts(messages, rows []*logMessage) (stale []*logMessage) {
 	take := func(m, row *logMessage) { m.meaning, m.action = row.meaning, row.action }
 	for _, row := range rows {
@@ -398,20 +398,21 @@ func pairLogTexts(messages, rows []*logMessage) (stale []*logMessage) {
 		}
 		take(messages[i], row)
 	}
-	for _, m := range messages {
-		if m.meaning != "" || m.action != "" {
-			continue
-		}
-		best, most := -1, 0.3
-		for i, row := range stale {
-			if s := similarity(m, row); row.pkg == m.pkg && s > most {
-				best, most = i, s
+	for {
+		var to *logMessage
+		from, most := -1, 0.1
+		for _, m := range messages {
+			for i, row := range stale {
+				if s := similarity(m, row); row.pkg == m.pkg && m.meaning+m.action == "" && s > most {
+					to, from, most = m, i, s
+				}
 			}
 		}
-		if best >= 0 {
-			take(m, stale[best])
-			stale = slices.Delete(stale, best, best+1)
+		if to == nil {
+			break
 		}
+		take(to, stale[from])
+		stale = slices.Delete(stale, from, from+1)
 	}
 	return stale
 }

@@ -8,7 +8,7 @@ import (
 
 // What it counts is client-go, and the server of a node.
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "kube/metrics/cluster", Max: 700, House: []string{
+	deptest.Closure{Package: "kube/metrics/cluster", Max: 700, Module: []string{
 		"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc", "internal/checkpoint",
 		"internal/gate", "internal/pause", "internal/podhttp", "internal/podspec",
 		"internal/runonce", "internal/untrusted", "internal/yamljson", "kube/auth", "kube/client", "kube/internal/pause", "kube/internal/podlog",

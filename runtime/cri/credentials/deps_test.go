@@ -10,6 +10,6 @@ func TestImportsStayLight(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/cri/credentials",
 		Max:     300,
-		House:   []string{"internal/singleflight"},
+		Module:  []string{"internal/singleflight"},
 	}.Check(t)
 }

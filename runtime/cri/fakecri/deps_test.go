@@ -9,5 +9,5 @@ import (
 // The CRI's messages import gRPC; of this repository only the types of streams are
 // needed. Serving on a socket is a package of its own.
 func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/fakecri", Max: 400, House: []string{"runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/fakecri", Max: 400, Module: []string{"runtime"}}.Check(t)
 }

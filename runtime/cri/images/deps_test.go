@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/images", Max: 400, House: []string{"internal/checkpoint", "internal/quiet", "internal/singleflight"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/images", Max: 400, Module: []string{"internal/checkpoint", "internal/quiet", "internal/singleflight"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/logread", Max: 300, House: []string{"internal/pause", "internal/untrusted"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/logread", Max: 300, Module: []string{"internal/pause", "internal/untrusted"}}.Check(t)
 }

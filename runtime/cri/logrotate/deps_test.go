@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/logrotate", Max: 300, House: []string{"internal/pause", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/logrotate", Max: 300, Module: []string{"internal/pause", "internal/runonce", "internal/untrusted", "runtime"}}.Check(t)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/podconfig", Max: 400, House: []string{
+	deptest.Closure{Package: "runtime/cri/podconfig", Max: 400, Module: []string{
 		"cm/cgroups", "internal/podspec", "internal/untrusted", "podenv", "runtime", "runtime/cri/plan",
 	}}.Check(t)
 }

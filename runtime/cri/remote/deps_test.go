@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/remote", Max: 400, House: []string{"internal/quiet"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/remote", Max: 400, Module: []string{"internal/quiet"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/streaming", Max: 300, House: []string{"runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/streaming", Max: 300, Module: []string{"runtime"}}.Check(t)
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/streamserver", Max: 300, House: []string{"internal/gate", "runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/streamserver", Max: 300, Module: []string{"internal/gate", "runtime"}}.Check(t)
 }

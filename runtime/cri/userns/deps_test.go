@@ -7,5 +7,5 @@ import (
 )
 
 func TestImportsStayLight(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/userns", Max: 300, House: []string{"internal/checkpoint"}}.Check(t)
+	deptest.Closure{Package: "runtime/cri/userns", Max: 300, Module: []string{"internal/checkpoint"}}.Check(t)
 }

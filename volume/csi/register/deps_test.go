@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "volume/csi/register", Max: 400, House: []string{"internal/runonce"}}.Check(t)
+	deptest.Closure{Package: "volume/csi/register", Max: 400, Module: []string{"internal/runonce"}}.Check(t)
 }

@@ -187,7 +187,7 @@ func (w *Watcher) try(ctx context.Context, path string, s *socket) {
 	s.wait = min(max(2*s.wait, firstRetry), lastRetry)
 	s.retryAt = time.Now().Add(s.wait)
 	if ctx.Err() == nil {
-		w.cfg.Logger.Warn("Failed to register plugin, will retry", "socket", path, "err", err, "retry", s.wait)
+		w.cfg.Logger.Warn("Failed to register plugin; will retry", "socket", path, "err", err, "retry", s.wait)
 	}
 }
 

@@ -23,21 +23,21 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.cfg.Logger.Warn("Failed to watch plugin directory, polling it", "dir", w.cfg.Dir, "err", err)
+		w.cfg.Logger.Warn("Failed to watch plugin directory; polling it", "dir", w.cfg.Dir, "err", err)
 		watcher = new(fsnotify.Watcher) // its nil channels block
 	} else {
 		defer watcher.Close()
 	}
 	for {
 		if mkdir := os.MkdirAll(w.cfg.Dir, 0o750); mkdir != nil {
-			w.cfg.Logger.Warn("Failed to create plugin directory, will retry", "dir", w.cfg.Dir, "err", mkdir)
+			w.cfg.Logger.Warn("Failed to create plugin directory; will retry", "dir", w.cfg.Dir, "err", mkdir)
 		}
 		if err == nil {
 			w.watch(watcher) // before the read, so that no change is missed
 		}
 		retryAt, lookErr := w.Scan(ctx)
 		if lookErr != nil {
-			w.cfg.Logger.Warn("Failed to read plugin directory, will retry", "dir", w.cfg.Dir, "err", lookErr)
+			w.cfg.Logger.Warn("Failed to read plugin directory; will retry", "dir", w.cfg.Dir, "err", lookErr)
 		}
 		next := w.cfg.Period
 		if !retryAt.IsZero() {
