@@ -59,7 +59,7 @@ func TestAsOfNil(t *testing.T) {
 	_, ok = runtime.As[runtime.Watcher](runtime.Runtime(nil))
 	assert.False(t, ok)
 	_, ok = runtime.As[runtime.Watcher](&wrapper{})
-	assert.False(t, ok, "it unwraps to nil")
+	assert.False(t, ok, "Unwrap returns nil")
 }
 
 func TestAsReturnsWhenAWrapperUnwrapsToItself(t *testing.T) {

@@ -70,12 +70,12 @@ func TestContainerIsTheNewestOfItsName(t *testing.T) { // rt-10
 		{ID: "m://2", Name: "job"},
 		{ID: "m://1", Name: "web", State: runtime.ContainerRunning},
 	}}
-	assert.Equal(t, "m://3", s.Container("web").ID, "whatever its state")
+	assert.Equal(t, "m://3", s.Container("web").ID, "in any state")
 	assert.Equal(t, "m://2", s.Container("job").ID)
 	assert.Nil(t, s.Container("db"))
 	assert.Nil(t, new(runtime.PodStatus).Container("web"))
 	s.Container("job").Image = "changed"
-	assert.Equal(t, "changed", s.Containers[1].Image, "it points into the status")
+	assert.Equal(t, "changed", s.Containers[1].Image, "the result points into the status")
 }
 
 func TestBriefIsWhatAListShows(t *testing.T) {

@@ -47,7 +47,7 @@ func TestErrSpeaksInTheWordsOfTheKubelet(t *testing.T) { // rt-74
 				return
 			}
 			require.EqualError(t, err, tc.want)
-			assert.ErrorIs(t, err, refused, "the cause can be found")
+			assert.ErrorIs(t, err, refused, "errors.Is finds the cause")
 			assert.NotErrorIs(t, err, fs.ErrNotExist)
 		})
 	}
@@ -62,8 +62,8 @@ func TestErrGivesTheFailedActionBack(t *testing.T) {
 	assert.Same(t, fs.ErrNotExist, errors.Unwrap(action))
 }
 
-// The names of actions are the kubelet's (rt-73): the words of its errors are
-// made of them.
+// The names of actions are the kubelet's (rt-73), and are part of its error
+// messages.
 func TestActionsHaveTheNamesOfTheKubelet(t *testing.T) {
 	for kind, want := range map[runtime.ActionKind]string{
 		runtime.StartContainer: "StartContainer", runtime.KillContainer: "KillContainer", runtime.InitContainer: "InitContainer",

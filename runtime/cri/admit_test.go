@@ -33,7 +33,7 @@ func TestAdmitRejectsSettingsThatTheNodeDoesNotHonor(t *testing.T) { // se-3, se
 		fail   error
 		want   string
 	}{
-		"a plain pod asks nothing of the runtime": {new(v1.Pod), podconfig.Node{}, nil, down, ""},
+		"a plain pod does not depend on the runtime": {new(v1.Pod), podconfig.Node{}, nil, down, ""},
 		"a safe sysctl":         {sysctl("net.ipv4.tcp_rmem"), modern, nil, down, ""},
 		"safe on newer kernels": {sysctl("net.ipv4.tcp_rmem"), podconfig.Node{}, nil, nil, "SysctlForbidden"},
 		"an allowed sysctl":     {sysctl("net.core.somaxconn"), modern, nil, nil, ""},

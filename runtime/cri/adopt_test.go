@@ -30,7 +30,7 @@ const (
 	leavingUID types.UID = "0c9be0a4-1f8e-4a55-8c6b-7d6f1d9b3e10"
 )
 
-// shopPod is what pod shop was made from.
+// shopPod returns the spec that pod shop was created from.
 func shopPod() *v1.Pod {
 	c := func(name, image string) v1.Container {
 		return v1.Container{
@@ -57,7 +57,7 @@ func shopPod() *v1.Pod {
 	}
 }
 
-// kubeletMade returns a fake that is in the state of the dump.
+// kubeletMade returns a fake with the sandboxes and containers of the dump.
 func kubeletMade(t *testing.T) *fakeCRI {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "kubelet-1.36.json"))
@@ -103,7 +103,7 @@ func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 		res := syncs(t, rt, shopPod())
 		assert.Empty(t, res.Actions)
 		assert.True(t, res.RetryAt.IsZero())
-		assert.Empty(t, f.did(), "nothing is done to it")
+		assert.Empty(t, f.did(), "the pod is not changed")
 		assert.Empty(t, seen.take())
 
 		st, err := rt.PodStatus(t.Context(), shopUID)
@@ -172,7 +172,7 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 			"Normal Killing spec.containers{test_container}: Stopping container test_container",
 			"Normal Killing spec.containers{foo}: Stopping container foo",
 		}, seen.take())
-		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is left alone")
+		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is not changed")
 
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: leavingUID}))
 		assert.Equal(t, []int64{5}, f.stops("foo"), "the deletion grace period in the annotations")
@@ -183,7 +183,7 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 // Conversely, the labels and annotations that this engine writes on a pod are
 // identical to those that a kubelet wrote on the same pod, and stored under the
 // same keys (4.2).
-func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
+func TestLabelsAndAnnotationsAreTheKubelets(t *testing.T) {
 	theirs := kubeletMade(t)
 	f := newFake()
 	f.has("bar:latest", "foo/image:v1")
@@ -220,7 +220,7 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 // Containers can be created in a sandbox that another agent created, whatever
 // namespace options it has: containerd 2 compares a container with the sandbox
 // configuration in the call, which this engine sends.
-func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
+func TestContainersInASandboxOfAnotherAgent(t *testing.T) {
 	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
 	for _, spoken := range []bool{false, true} {
 		for _, options := range []*runtimeapi.NamespaceOption{nil, {}, {UsernsOptions: node}} {

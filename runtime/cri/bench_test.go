@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A slowCRI takes its time for each call that making a pod needs.
+// A slowCRI delays each call that is needed to create a pod.
 type slowCRI struct {
 	*fakeCRI
 	latency time.Duration

@@ -33,7 +33,7 @@ func (c *called) note(i cri.CallInfo) {
 	c.list = append(c.list, i)
 }
 
-// operations returns those since the last time, in order.
+// operations returns the operations since the last call, in order.
 func (c *called) operations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func TestEachCallIsReported(t *testing.T) { // rt-152
 	assert.ErrorIs(t, seen.list[0].Err, boom)
 }
 
-// A hanging runtime answers no call, but does obey contexts, as gRPC does.
+// A hanging runtime blocks in every call until the context is done, as gRPC does.
 type hanging struct {
 	internalapi.RuntimeService
 	internalapi.ImageManagerService
@@ -117,11 +117,11 @@ func TestACallThatHangsIsGivenUp(t *testing.T) {
 			_, err := rt.Pods(ctx)
 			return err
 		}, time.Second},
-		"a command has its own time": {rt, func(ctx context.Context, rt *cri.Runtime) error {
+		"a command has its own timeout": {rt, func(ctx context.Context, rt *cri.Runtime) error {
 			_, err := rt.Exec(ctx, "x", []string{"x"}, 10*time.Second)
 			return err
 		}, 2*time.Minute + 10*time.Second},
-		"a checkpoint, too": {short, func(ctx context.Context, rt *cri.Runtime) error {
+		"a checkpoint has its own timeout": {short, func(ctx context.Context, rt *cri.Runtime) error {
 			return rt.Checkpoint(ctx, "x", "/c.tar", 1500*time.Millisecond)
 		}, 3 * time.Second},
 	} {
@@ -130,7 +130,7 @@ func TestACallThatHangsIsGivenUp(t *testing.T) {
 				begun := time.Now()
 				err := tc.call(t.Context(), tc.rt)
 				require.ErrorIs(t, err, runtime.ErrUnavailable)
-				require.NotErrorIs(t, err, context.DeadlineExceeded, "it was not the caller's")
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's context is not done")
 				assert.Equal(t, tc.takes, time.Since(begun))
 
 				// The caller's context ends first, and its error is distinguishable.
@@ -146,7 +146,7 @@ func TestACallThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// A pull takes as long as it takes, and a command without timeout too (rt-148).
+// A pull, and a command without a timeout, have no deadline (rt-148).
 func TestSomeCallsHaveNoDeadlineOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -187,9 +187,9 @@ func TestErrorsHaveAClass(t *testing.T) {
 			rt, err := cri.New(cri.Config{Name: "fake", Runtime: failingRuntime{err: tc.err}, Images: hanging{}})
 			require.NoError(t, err)
 			err = rt.ReopenLog(t.Context(), "fake://c1")
-			require.EqualError(t, err, "cri: reopen the log of container fake://c1: "+tc.err.Error(), "the words are the runtime's")
+			require.EqualError(t, err, "cri: reopen the log of container fake://c1: "+tc.err.Error(), "the runtime's message is kept")
 			require.ErrorIs(t, err, tc.err)
-			assert.Equal(t, status.Code(tc.err), status.Code(err), "the code can be had still")
+			assert.Equal(t, status.Code(tc.err), status.Code(err), "the code is preserved")
 			for _, class := range []error{runtime.ErrNotFound, runtime.ErrUnsupported, runtime.ErrUnavailable} {
 				assert.Equal(t, class == tc.class, errors.Is(err, class), class)
 			}
@@ -216,7 +216,7 @@ func TestACommandThatTimesOut(t *testing.T) { // rt-149
 		require.ErrorContains(t, err, `command timed out: ["sleep" "9"] did not end within 3s`)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		// As the client of a socket words it.
+		// The error of a client of a socket.
 		f.exec = func(context.Context, string, []string) error {
 			return errors.New(`command timed out: "sleep 9" timed out after 3s`)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// hangs is a call of a CRI runtime that does not come back by itself.
+// hangs blocks until ctx is done, as a call of a CRI runtime does.
 func hangs(ctx context.Context) error {
 	<-ctx.Done()
 	return status.FromContextError(ctx.Err()).Err()
@@ -59,10 +59,10 @@ func (s *slowpoke) StartContainer(ctx context.Context, id string) error {
 	return err
 }
 
-// Whatever a sync of a pod is waiting for, a deletion ends the waiting, and the
-// pod is stopped (lq-8). A call that makes or starts something
-// has five seconds more, or else the runtime may lose the thread.
-func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
+// A deletion cancels every call that a sync of the pod waits for, and the pod is
+// stopped (lq-8). A call that creates or starts something may take five more seconds,
+// so that its result is not lost.
+func TestADeletionCancelsASync(t *testing.T) {
 	const unlimited = 1e12 // seconds
 	for _, tc := range []struct {
 		name   string
@@ -86,7 +86,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: unlimited}}}
 		}, 0},
 		{"a sandbox", "RunPodSandbox", nil, 5 * time.Second},
-		{"a container that is made", "CreateContainer", nil, 5 * time.Second},
+		{"a container that is created", "CreateContainer", nil, 5 * time.Second},
 		{"a container that is started", "StartContainer", nil, 5 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 	}
 }
 
-// The same at the level of an agent: the worker of a pod that is deleted calls
-// off the sync that it is in.
+// The same at the level of an agent: the worker of a deleted pod cancels the sync that
+// is in progress.
 func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -162,7 +162,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 	})
 }
 
-// looks are the Statuses of an agent without a pleg.
+// looks is the status cache of an agent without a pleg.
 type looks struct{ rt *cri.Runtime }
 
 func (l looks) Get(uid types.UID) (*runtime.PodStatus, error) {
@@ -173,9 +173,9 @@ func (l looks) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*r
 	return l.rt.PodStatus(ctx, uid)
 }
 
-// A stop that is called off comes back at once, whatever it is in: a hook, the
-// wait for a turn, or the grace of a container.
-func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
+// A canceled stop returns at once from every step: a hook, the wait for a turn, and
+// the grace period of a container.
+func TestACanceledStopReturnsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*fakeCRI, *v1.Pod)
 		dies   []string // late
@@ -210,7 +210,7 @@ func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
 				require.ErrorIs(t, rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}), context.DeadlineExceeded)
 				assert.Equal(t, 7*time.Second, time.Since(begun))
 
-				// And again, with less patience: bounded by that, whatever hangs.
+				// A second stop with a shorter grace period is bounded by that.
 				begun = time.Now()
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(3))}))
 				assert.LessOrEqual(t, time.Since(begun), 5*time.Second)
@@ -220,8 +220,8 @@ func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever hooks, turns and containers take: all of it is over two seconds after
-// the grace period at the latest, and what needs less takes less.
+// Whatever the durations of hooks, turns and containers are, a termination takes at
+// most two seconds longer than the grace period, and not longer than its steps.
 func TestATerminationHasOneDeadline(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

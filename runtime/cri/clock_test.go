@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// What ended before the clock was set back has times in the future. It is not
-// newer for that: the back-off goes by the instance that was made last.
+// A container that exited before the clock was set back has times in the future. The
+// back-off follows the instance that was created last, not the newest times.
 func TestACrashLoopIsBackedOffFromAfterTheClockWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -50,7 +50,7 @@ func TestCollectGarbage(t *testing.T) {
 		{"rt-131 an unknown container is stopped first", func(f *fakeCRI) {
 			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer web", "RemoveContainer log"}, ""},
-		{"rt-131 and stays if that fails", func(f *fakeCRI) {
+		{"rt-131 and kept if that fails", func(f *fakeCRI) {
 			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 			f.before = failing(1, "StopContainer", errors.New("shim is deaf"))
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer log"}, "shim is deaf"},
@@ -58,7 +58,7 @@ func TestCollectGarbage(t *testing.T) {
 			f.held("a", "s1", 0, 0)
 			f.holds("a", "s2", 1, 1)
 		}, runtime.GCPolicy{}, []string{"StopPodSandbox s1", "RemovePodSandbox s1"}, ""},
-		{"rt-133 the newest of a pod that lives stays", func(f *fakeCRI) {
+		{"rt-133 the newest sandbox of a live pod is kept", func(f *fakeCRI) {
 			f.held("a", "s1", 0, 0)
 			f.held("b", "s2", 0, 0)
 		}, removed("b"), []string{"StopPodSandbox s2", "RemovePodSandbox s2"}, ""},
@@ -148,16 +148,16 @@ func TestOrderOfAContainersRemoval(t *testing.T) {
 	f.exits("web", 0)
 	require.NoError(t, os.MkdirAll(logs+"/1.log.d/full", 0o755)) // can't be removed as a file
 	require.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-	assert.Len(t, f.containers(), 1, "its log is still there")
+	assert.Len(t, f.containers(), 1, "its log could not be removed")
 	require.NoError(t, os.RemoveAll(logs+"/1.log.d"))
 	f.before = nil
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 	assert.Empty(t, f.containers())
 }
 
-// Directories of logs go with their pods, those of an old layout too, and no
-// others (rt-134).
-func TestWhichLogDirectoriesGo(t *testing.T) {
+// The log directories of removed pods are removed, also those of an older layout; other
+// directories are kept (rt-134).
+func TestLogDirectoriesOfRemovedPodsAreRemoved(t *testing.T) {
 	f := newFake()
 	w := &twister{fakeCRI: f}
 	rt, _, dir := w.over(t)
@@ -177,7 +177,7 @@ func TestWhichLogDirectoriesGo(t *testing.T) {
 }
 
 // The checkpoint of a pod is removed with the pod, and not before (rt-137).
-func TestRecordsGoWithTheirPods(t *testing.T) {
+func TestCheckpointsAreRemovedWithTheirPods(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	w := &twister{fakeCRI: f}
@@ -195,5 +195,5 @@ func TestRecordsGoWithTheirPods(t *testing.T) {
 	assert.NoFileExists(t, record("u-1"))
 	assert.FileExists(t, record("u-2"))
 	syncs(t, rt, pod)
-	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "nor is it remembered")
+	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "the restart count is not cached either")
 }

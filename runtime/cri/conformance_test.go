@@ -109,7 +109,7 @@ func (a *agency) loseSandbox(t *testing.T, rt runtime.Runtime, uid types.UID) er
 	return nil
 }
 
-// equip gives a suite what an agency can do for it.
+// equip sets the backend of a suite.
 func (a *agency) equip(s *runtimetest.Suite) {
 	s.Backend = runtimetest.Backend{Reopen: a.reopen, LoseSandbox: a.loseSandbox, Calls: a.calls}
 	s.Parallel = 8

@@ -66,7 +66,7 @@ func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 	assert.Equal(t, []string{"1.1.1.1", "1.1.1.2", "1.1.1.3"}, f.sandboxes()[0].Config.DnsConfig.Servers)
 	f.exits("a", 1)
 	syncs(t, rt, pod)
-	assert.Empty(t, told(), "once for each sandbox")
+	assert.Empty(t, told(), "reported once per sandbox")
 }
 
 func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19, dn-6

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// A pod of two steps runs as plain processes: each SyncPod does what can be done
-// now. The program's main must begin with process.Supervise.
+// A pod of two steps runs as plain processes: each SyncPod performs the actions that
+// are possible now. The program's main must begin with process.Supervise.
 func ExampleRuntime_SyncPod() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

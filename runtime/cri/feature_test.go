@@ -54,8 +54,8 @@ func TestFeaturesAreReadFromTheRuntime(t *testing.T) {
 		says *runtimeapi.StatusResponse
 		want runtime.Features
 	}{
-		"nothing":    {nil, runtime.Features{}},
-		"an old one": {&runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{}}, runtime.Features{}},
+		"nothing":        {nil, runtime.Features{}},
+		"an old runtime": {&runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{}}, runtime.Features{}},
 		"handlers": {&runtimeapi.StatusResponse{RuntimeHandlers: []*runtimeapi.RuntimeHandler{
 			{Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true}},
 			{Name: "vm", Features: &runtimeapi.RuntimeHandlerFeatures{UserNamespaces: true}}, {Name: "old"}, nil,
@@ -109,7 +109,7 @@ func TestCheckpointsCountInWholeSeconds(t *testing.T) {
 	assert.Equal(t, "/c.tar", a.checkpoint.Location)
 	assert.EqualValues(t, 2, a.checkpoint.Timeout)
 	require.NoError(t, rt.Checkpoint(t.Context(), "fake://c1", "/c.tar", 0))
-	assert.EqualValues(t, 0, a.checkpoint.Timeout, "the runtime's own")
+	assert.EqualValues(t, 0, a.checkpoint.Timeout, "the runtime's default")
 	require.ErrorContains(t, rt.Checkpoint(t.Context(), "c1", "c.tar", 0), "not an absolute path")
 	require.ErrorContains(t, rt.Checkpoint(t.Context(), "c1", "/c.tar", -1), "negative")
 	a.fail = status.Error(codes.Unimplemented, "not compiled in")

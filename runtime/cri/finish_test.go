@@ -18,10 +18,10 @@ func TestFinishLetsACallEndByItself(t *testing.T) {
 		assert.Equal(t, "value", patient.Value(key{}))
 		cancel()
 		time.Sleep(finishTime - 1)
-		assert.NoError(t, patient.Err(), "the call has time")
+		assert.NoError(t, patient.Err(), "the call may finish")
 		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
-		assert.ErrorIs(t, patient.Err(), context.Canceled, "but not for ever")
+		assert.ErrorIs(t, patient.Err(), context.Canceled, "the time is limited")
 		done()
 
 		early, done := finishContext(t.Context())

@@ -46,7 +46,7 @@ func dump(t *testing.T, lines string) []*runtime.Pod {
 	return pods
 }
 
-func TestWhichDeadContainersGo(t *testing.T) {
+func TestDeadContainersToRemove(t *testing.T) {
 	now := epoch.Add(time.Hour)
 	gone := func(uid types.UID) bool { return uid == "gone" }
 	for _, tc := range []struct {
@@ -56,17 +56,17 @@ func TestWhichDeadContainersGo(t *testing.T) {
 		want   string
 	}{
 		{"the newest of each is kept rt-130", "a web:1:exited web:2:exited web:3:exited log:1:exited", runtime.GCPolicy{MaxPerContainer: 1}, "web1 web2"},
-		{"what runs is not dead", "a web:1:exited web:2:exited web:3:running", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
+		{"running containers are kept", "a web:1:exited web:2:exited web:3:running", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
 		{"two are kept cg-3", "a web:1:exited web:2:exited web:3:exited", runtime.GCPolicy{MaxPerContainer: 2}, "web1"},
 		{"none is kept", "a web:1:exited web:3:running", runtime.GCPolicy{}, "web1"},
 		{"all are kept", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1}, ""},
-		{"the young are spared rt-128", "a web:1:exited web:55:exited web:59:exited", runtime.GCPolicy{MinAge: 10 * time.Minute}, "web1"},
-		{"an unknown state is dead enough rt-131", "a web:1:unknown web:2:exited", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
-		{"one is about to be started", "a web:1:exited web:2:created", runtime.GCPolicy{}, "web1"},
+		{"young ones are kept rt-128", "a web:1:exited web:55:exited web:59:exited", runtime.GCPolicy{MinAge: 10 * time.Minute}, "web1"},
+		{"containers in state unknown are removed rt-131", "a web:1:unknown web:2:exited", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
+		{"a created one is about to start", "a web:1:exited web:2:created", runtime.GCPolicy{}, "web1"},
 		{"one was superseded", "a web:1:created web:2:running", runtime.GCPolicy{}, "web1"},
-		{"removed pods keep nothing rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Removed: gone}, "web1 web2"},
-		{"of one that has ended, too, if room is needed cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Terminated: gone}, "web1 web2"},
-		{"the node's limit takes shares first cg-4", "a web:1:exited\nb log:2:exited log:3:exited log:4:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "log2 log3"},
+		{"everything of removed pods is removed rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Removed: gone}, "web1 web2"},
+		{"of terminated pods, too, if the limit requires it cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Terminated: gone}, "web1 web2"},
+		{"the node's limit is divided first cg-4", "a web:1:exited\nb log:2:exited log:3:exited log:4:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "log2 log3"},
 		{"and then the oldest", "a web:1:exited\nb log:2:exited\nc db:3:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 2}, "web1"},
 		{"no limit", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: -1}, ""},
 	} {
@@ -120,7 +120,7 @@ func TestCollectingKeepsItsLimits(t *testing.T) {
 				case pod.UID == "0":
 					t.Fatalf("%s of a removed pod stays", c.ID)
 				case c.State != runtime.ContainerCreated:
-					require.False(t, lost[c.Name], "an older one stays and a newer went")
+					require.False(t, lost[c.Name], "an older instance was kept and a newer one removed")
 					kept[c.Name]++
 					total++
 				}
@@ -133,7 +133,7 @@ func TestCollectingKeepsItsLimits(t *testing.T) {
 	}
 }
 
-func TestWhichDeadSandboxesGo(t *testing.T) {
+func TestDeadSandboxesToRemove(t *testing.T) {
 	pods := []*runtime.Pod{
 		{UID: "lives", Sandboxes: []runtime.Sandbox{
 			{ID: "s4", State: runtime.SandboxReady}, {ID: "s3"}, {ID: "s2"}, {ID: "s1"},
@@ -147,7 +147,7 @@ func TestWhichDeadSandboxesGo(t *testing.T) {
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy), "cg-11")
 }
 
-func TestDeadLinksGo(t *testing.T) {
+func TestDeadLinksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	r := &Runtime{cfg: Config{Dirs: Dirs{ContainerLogs: dir}}}
 	log := filepath.Join(t.TempDir(), "0.log")
@@ -190,7 +190,7 @@ func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) {
 	s.retain([]string{"a", "c"})
 	assert.False(t, s.due("a", now))
 	s.tried("a", false, now)
-	assert.True(t, s.due("a", now), "it is gone")
+	assert.True(t, s.due("a", now), "the back-off was dropped")
 	s.tried("b", true, now)
 	s.retain(nil)
 	assert.Empty(t, s.all)

@@ -122,6 +122,6 @@ func golden(t *testing.T, name string, got proto.Message, hide *strings.Replacer
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test -update writes it")
+	require.NoError(t, err, "run go test -update")
 	assert.Equal(t, string(want), text)
 }

@@ -41,7 +41,7 @@ func TestATraceCoversTheSync(t *testing.T) {
 		pod := podOf(web)
 		syncs(t, rt, pod)
 		syncs(t, rt, pod)
-		require.Len(t, traces, 1, "a sync that does nothing has no trace")
+		require.Len(t, traces, 1, "a sync without actions has no trace")
 		tr := traces[0]
 		assert.Equal(t, 10*time.Second, tr.End.Sub(tr.Begin))
 		took, at := map[string]time.Duration{}, tr.Begin
@@ -68,7 +68,7 @@ func TestSyncedIsCalledForEverySync(t *testing.T) {
 		pod := podOf(container("web"))
 		syncs(t, rt, pod)
 		syncs(t, rt, pod)
-		require.Len(t, told, 2, "also of a sync that does nothing")
+		require.Len(t, told, 2, "also for a sync without actions")
 		assert.Equal(t, "create a sandbox, attempt 0\nstart container web: it has not run yet", told[0].Plan.String())
 		assert.Equal(t, pod, told[0].Pod)
 		assert.Len(t, told[0].Result.Actions, 2)
@@ -160,7 +160,7 @@ func TestAnUnknownContainerIDIsNotInEvents(t *testing.T) { // rt-80
 	rt, seen := f.engine(t, cri.Config{})
 	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
 	require.Error(t, err)
-	assert.Contains(t, seen.take(), "Warning Failed spec.containers{web}: Error: mount for web: sha256:"+id+" and "+id[:40], "a digest stays")
+	assert.Contains(t, seen.take(), "Warning Failed spec.containers{web}: Error: mount for web: sha256:"+id+" and "+id[:40], "digests are kept")
 }
 
 // The status of an exited container is read from the runtime only once, however
@@ -186,7 +186,7 @@ func TestAnExitedContainerIsReadOnce(t *testing.T) {
 		again := look()
 		first.ObservedAt, again.ObservedAt = time.Time{}, time.Time{}
 		assert.Equal(t, first, again)
-		assert.Equal(t, []string{"PodSandboxStatus", "ContainerStatus"}, f.read()[2:], "of web alone")
+		assert.Equal(t, []string{"PodSandboxStatus", "ContainerStatus"}, f.read()[2:], "only for web")
 		require.NoError(t, f.RemoveContainer(t.Context(), f.newest("db").ID))
 		assert.Len(t, look().Containers, 1)
 	})

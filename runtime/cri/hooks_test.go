@@ -43,13 +43,13 @@ func TestHTTPHooks(t *testing.T) {
 		return err
 	}
 
-	require.NoError(t, ask(v1.HTTPGetAction{Path: "/bye?a=1", Port: intstr.FromString("http")}), "any answer is a success (rt-101)")
+	require.NoError(t, ask(v1.HTTPGetAction{Path: "/bye?a=1", Port: intstr.FromString("http")}), "any response is a success (rt-101)")
 	assert.Equal(t, "/bye?a=1", got.URL.String())
 	assert.Equal(t, "shop", got.Host)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
 	assert.Equal(t, "kube-lifecycle/1.36", got.UserAgent())
 
-	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(secure))}), "nothing is verified (rt-100)")
+	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(secure))}), "the certificate is not verified (rt-100)")
 	assert.NotNil(t, got.TLS)
 	assert.False(t, insecure)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
@@ -107,7 +107,7 @@ func TestAHookIsRedirectedOnlyWithinItsHost(t *testing.T) {
 	assert.Equal(t, 10, requests)
 }
 
-// A response without an end does not keep a hook.
+// An endless response does not block a hook.
 func TestTheResponseToAHookIsBounded(t *testing.T) {
 	ended := make(chan struct{})
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func TestAHookIsSentByTheProtocolItAsksFor(t *testing.T) { // KEP-5999
 	assert.Equal(t, []string{"HTTP/1.1"}, got)
 	require.NoError(t, ask(two, v1.HTTPProtocolHTTP2, v1.URISchemeHTTP))
 	assert.Equal(t, []string{"HTTP/2.0"}, got)
-	require.Error(t, ask(one, v1.HTTPProtocolHTTP2, v1.URISchemeHTTP), "it is not asked again in another way")
+	require.Error(t, ask(one, v1.HTTPProtocolHTTP2, v1.URISchemeHTTP), "the request is not repeated with another protocol")
 	require.EqualError(t, ask(two, v1.HTTPProtocolHTTP2, v1.URISchemeHTTPS), "httpGet: protocol HTTP2 does not go with scheme HTTPS")
 	require.EqualError(t, ask(one, "HTTP3", ""), `httpGet: unknown protocol "HTTP3"`)
 }

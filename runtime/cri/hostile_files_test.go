@@ -18,10 +18,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// Paths are the runtime's word. Those of a log and of a message are read, which
-// must neither wait nor take the memory, and are removed only where they are the
-// pod's.
-func TestAContainersFilesMayBeAnything(t *testing.T) {
+// Paths come from the runtime. Reading the files of logs and messages must neither block
+// nor use unbounded memory, and they are removed only from the pod's own directories.
+func TestPathsOfTheRuntimeAreNotTrusted(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("paths of a Linux node")
 	}
@@ -73,8 +72,8 @@ func TestAContainersFilesMayBeAnything(t *testing.T) {
 	}
 }
 
-// IDs are the runtime's as well. They name links to logs.
-func TestAnIDThatLeadsElsewhere(t *testing.T) {
+// IDs come from the runtime as well, and are part of the names of links to logs.
+func TestAnIDWithPathElements(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	w := &twister{fakeCRI: f}

@@ -38,7 +38,7 @@ type babbler struct {
 	touched []string // IDs that were stopped or removed
 }
 
-// byte returns the next byte; when there are no more, zero for ever.
+// byte returns the next byte, and zero after the last.
 func (b *babbler) byte() byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +52,7 @@ func (b *babbler) byte() byte {
 
 func anyOf[T any](b *babbler, of ...T) T { return of[int(b.byte())%len(of)] }
 
-// fails returns nil more often than not.
+// fails returns a random error, but nil in most cases.
 func (b *babbler) fails(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (b *babbler) labels(uid string) map[string]string {
 	return l
 }
 
-// owner returns whose an ID is: IDs begin with it.
+// owner returns the UID of the pod that an ID belongs to, which is its prefix.
 func owner(id string) string {
 	uid, _, _ := strings.Cut(id, "/")
 	return strings.TrimPrefix(uid, "foreign")
@@ -249,7 +249,7 @@ func FuzzHostileRuntime(f *testing.F) {
 	f.Fuzz(babble)
 }
 
-// babble lives through one life of a pod on a babbler.
+// babble runs a whole pod lifecycle on a babbler.
 func babble(t *testing.T, data []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A recorder keeps the requests that make sandboxes and containers.
+// A recorder stores the requests that create sandboxes and containers.
 type recorder struct {
 	internalapi.RuntimeService
 	sandboxes  []*runtimeapi.PodSandboxConfig
@@ -135,7 +135,7 @@ func syncHostile(t *testing.T, pod *v1.Pod, size int) {
 		return err
 	}))
 	inside := func(path string) {
-		assert.True(t, path == "" || strings.HasPrefix(filepath.Clean(path), dir+"/"), "the path %q is not the agent's", path)
+		assert.True(t, path == "" || strings.HasPrefix(filepath.Clean(path), dir+"/"), "the path %q is outside of the agent's directories", path)
 	}
 	for _, s := range requests.sandboxes {
 		inside(s.GetLogDirectory())

@@ -72,7 +72,7 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		twist func(*twister)
 		want  string // of PodStatus, SyncPod and KillPod; "" is success
 	}{
-		{"nothing of it", func(*twister) {}, ""},
+		{"unchanged responses", func(*twister) {}, ""},
 		{"nil among the containers", func(w *twister) {
 			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container {
 				return append(l, nil, &runtimeapi.Container{})
@@ -89,7 +89,7 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		}, ""},
 		{"a container without an ID", each(func(c *runtimeapi.Container) { c.Id = "" }), "cri: list containers: sandbox or container without ID"},
 		{"a sandbox without an ID", eachSandbox(func(s *runtimeapi.PodSandbox) { s.Id = "" }), "cri: list sandboxes: sandbox or container without ID"},
-		{"states from nowhere", func(w *twister) {
+		{"unknown states", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.State = -7 })(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.State = 99 })(w)
 			status(func(s *runtimeapi.ContainerStatus) { s.State = math.MaxInt32 })(w)
@@ -111,37 +111,37 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 		{"no metadata of a container", status(func(s *runtimeapi.ContainerStatus) { s.Metadata = nil }), noContainer},
 		{"the status of another container", status(func(s *runtimeapi.ContainerStatus) { s.Id = "foreign-runs" }),
 			`status of container WEB: runtime returned the status of "foreign-runs"`},
-		{"addresses that are none", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+		{"invalid addresses", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil, {Ip: "not one"}}}
 		}), ""},
 		{"no network, no namespaces, no labels", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network, s.Linux, s.Labels = nil, nil, nil
 		}), ""},
-		{"a container of nil", status(func(s *runtimeapi.ContainerStatus) {
+		{"a container with nil fields", status(func(s *runtimeapi.ContainerStatus) {
 			s.Labels, s.Annotations, s.Resources = nil, nil, nil
 			s.Mounts = []*runtimeapi.Mount{nil, {}}
 		}), ""},
-		{"a container of no image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
+		{"a container without an image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
 		{"annotations without values", status(func(s *runtimeapi.ContainerStatus) {
 			for k := range s.Annotations {
 				s.Annotations[k] = "{\xff["
 			}
 		}), ""},
-		{"times before time", func(w *twister) {
+		{"minimum times", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MinInt64 })(w)
 			status(func(s *runtimeapi.ContainerStatus) {
 				s.CreatedAt, s.StartedAt, s.FinishedAt = -1, math.MinInt64, math.MinInt64
 			})(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = -1 })(w)
 		}, ""},
-		{"times after time", func(w *twister) {
+		{"maximum times", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MaxInt64 })(w)
 			status(func(s *runtimeapi.ContainerStatus) {
 				s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 			})(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = math.MaxInt64 })(w)
 		}, ""},
-		{"attempts beyond all", func(w *twister) {
+		{"maximum attempts", func(w *twister) {
 			each(func(c *runtimeapi.Container) {
 				c.Metadata = &runtimeapi.ContainerMetadata{Name: "web", Attempt: math.MaxUint32}
 			})(w)
@@ -215,8 +215,8 @@ func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
 	assert.NotContains(t, strings.Join(f.did(), "\n"), "StartContainer")
 }
 
-// Two sandboxes of one pod that are ready are one too many: which one would its
-// containers be in? Both go, and one comes (4.4).
+// If a pod has two ready sandboxes, it is not defined which one its containers belong
+// to: both are stopped, and a new one is created (4.4).
 func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -237,11 +237,11 @@ func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	}
 	assert.Equal(t, 1, ready)
 	assert.Equal(t, 1, f.atOnce["web"])
-	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+	require.Empty(t, syncs(t, rt, pod).Actions, "nothing left to do")
 	untouched(t)
 }
 
-// A runtime that does not filter its lists shows each pod all the others.
+// A runtime that ignores filters returns the containers of all pods in each list.
 func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -268,25 +268,25 @@ func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	assert.True(t, is(st, "web", runtime.ContainerRunning))
 	assert.Len(t, st.Containers, 1)
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
-	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "what runs is not garbage")
+	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "running containers are not garbage")
 	foreign(t)
 }
 
-// An instance that ended in a time to come, or more often than can be counted,
-// is followed by another one all the same.
-func TestAbsurdHistoriesEndNowhere(t *testing.T) {
+// A container whose last instance has absurd times or an absurd restart count is
+// restarted nevertheless.
+func TestAContainerWithAnAbsurdHistoryIsRestarted(t *testing.T) {
 	for name, change := range map[string]func(*runtimeapi.ContainerStatus){
 		"in the year 2262": func(s *runtimeapi.ContainerStatus) {
 			s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 		},
 		"before the epoch": func(s *runtimeapi.ContainerStatus) { s.StartedAt, s.FinishedAt = -5, math.MinInt64 },
-		"beyond counting": func(s *runtimeapi.ContainerStatus) {
+		"maximum restart count": func(s *runtimeapi.ContainerStatus) {
 			s.Annotations["io.kubernetes.container.restartCount"] = "2147483647"
 		},
-		"uncountable": func(s *runtimeapi.ContainerStatus) {
+		"overflowing restart count": func(s *runtimeapi.ContainerStatus) {
 			s.Annotations["io.kubernetes.container.restartCount"] = "99999999999999999999"
 		},
-		"fewer times than never": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
+		"negative restart count": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 }
 
 // The output of a hook is truncated in messages and events.
-func TestAHookThatPrintsWithoutEnd(t *testing.T) {
+func TestTheOutputOfAHookIsTruncated(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	flood := bytes.Repeat([]byte("\xffx"), 50<<20)

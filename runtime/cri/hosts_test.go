@@ -24,7 +24,7 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "10.0.0.7\tweb\n")
 
-	// The containers that have it keep it as it is while another one starts.
+	// The file is not rewritten when another container starts.
 	then := time.Now().Add(-time.Hour).Truncate(time.Second)
 	require.NoError(t, os.Chtimes(path, then, then))
 	_, err = r.writeHosts(pod, []string{"10.0.0.7"})
@@ -33,7 +33,7 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 	require.NoError(t, err)
 	assert.True(t, info.ModTime().Equal(then), "it was written again")
 
-	// It is put right for each container, whatever became of it.
+	// The file is rewritten before each start if it was changed.
 	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 	require.NoError(t, os.Chmod(path, 0o600))
 	_, err = r.writeHosts(pod, []string{"10.0.0.8"})

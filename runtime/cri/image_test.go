@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// vault has secrets by name, and nothing else.
+// vault is a set of secrets by name.
 type vault map[string]*v1.Secret
 
 func (vault) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
@@ -91,8 +91,8 @@ func TestAMissingImageVolumeFailsOnlyTheContainersThatMountIt(t *testing.T) { //
 	assert.Equal(t, id, m.Image.Image)
 	assert.Equal(t, "v1", m.ImageSubPath)
 
-	// Where nothing is to be started, nothing is asked: the kubelet looks for
-	// such images at every sync (img-16).
+	// If no container has to start, the runtime is not called. The kubelet looks up such
+	// images in every sync (img-16).
 	f.did()
 	syncs(t, rt, pod)
 	assert.Empty(t, f.did())

@@ -75,7 +75,7 @@ func TestImagesAreListedWithTheirUse(t *testing.T) { // ig-4, ig-7, ig-19
 	_, err = rt.Images(t.Context())
 	require.ErrorContains(t, err, "disk full")
 
-	// One whose status cannot be had may have anything mounted, if it runs.
+	// ImageUses fails if the status of a running container is unknown.
 	sh.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
 		if r.Status.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
 			return r

@@ -15,7 +15,7 @@ func ephemeral(name, target, text string) v1.EphemeralContainer {
 	return v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon(script(name, text)), TargetContainerName: target}
 }
 
-// ephemeralOnContainerd: a container that is added to a pod that runs (rt-45,
+// ephemeralOnContainerd checks containers that are added to a running pod (rt-45,
 // rt-84).
 func ephemeralOnContainerd(t *testing.T, s *stage) {
 	a := s.actor(t, script("web", serves), script("log", serves))
@@ -51,7 +51,7 @@ func ephemeralOnContainerd(t *testing.T, s *stage) {
 		a.sync(nil)
 	}
 	last := a.status()
-	assert.EqualValues(t, 0, last.Container("debug").RestartCount, "it is never started again")
+	assert.EqualValues(t, 0, last.Container("debug").RestartCount, "it is not restarted")
 	for _, name := range []string{"web", "log"} {
 		assert.Equal(t, st.Container(name).ID, last.Container(name).ID)
 	}

@@ -18,8 +18,8 @@ func execHook(script string) *v1.LifecycleHandler {
 	return &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}}
 }
 
-// hooksOnContainerd: what hooks do to a container, and to the time it takes to
-// stop (section 4.12).
+// hooksOnContainerd checks the effects of hooks on a container and on the duration of
+// its stop (section 4.12).
 func hooksOnContainerd(t *testing.T, s *stage) {
 	t.Run("postStart runs in the container rt-99", func(t *testing.T) {
 		t.Parallel()
@@ -41,7 +41,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, runtime.StartContainer, failed.Kind)
 		assert.Contains(t, failed.Message, "out of luck")
 		st := a.until("stopped", func(st *runtime.PodStatus) bool { return is(st, "web", runtime.ContainerExited) })
-		assert.EqualValues(t, 0, st.Container("web").ExitCode, "it had its TERM")
+		assert.EqualValues(t, 0, st.Container("web").ExitCode, "the container received TERM")
 		assert.Equal(t, []int64{2}, a.graces(st.Container("web")))
 		seen := a.events()
 		assert.Contains(t, seen, "Warning FailedPostStartHook spec.containers{web}: PostStartHook failed")
@@ -57,7 +57,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a.runs()
 		a.waitsForLine("web", "up\n")
 		c := a.kill().Container("web")
-		assert.EqualValues(t, 137, c.ExitCode, "it did not mind TERM")
+		assert.EqualValues(t, 137, c.ExitCode, "the container ignores TERM")
 		assert.Equal(t, "up\nhooked\n", a.log("web", 0))
 		graces := a.graces(c)
 		require.Len(t, graces, 1)
@@ -80,7 +80,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		assert.LessOrEqual(t, graces[0], int64(29))
 	})
 
-	t.Run("a hook asks a server of the container rt-100", func(t *testing.T) {
+	t.Run("a hook requests a server of the container rt-100", func(t *testing.T) {
 		t.Parallel()
 		web := script("web", "mkdir /www; httpd -f -vv -p 8080 -h /www & trap 'exit 0' TERM; "+
 			"until wget -q -O- http://127.0.0.1:8080/ready 2>&1 | grep -q 404; do sleep 0.1; done; echo up; while true; do sleep 0.1; done")
@@ -93,7 +93,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		a.kill()
 		assert.Contains(t, a.log("web", 0), "/bye")
 		for _, e := range a.events() {
-			assert.NotContains(t, e, "FailedPreStopHook", "404 is an answer (rt-101)")
+			assert.NotContains(t, e, "FailedPreStopHook", "404 is a success (rt-101)")
 		}
 	})
 
@@ -119,7 +119,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		begun := time.Now()
 		c := a.kill().Container("web")
 		assert.Equal(t, runtime.ContainerExited, c.State)
-		assert.Less(t, time.Since(begun), time.Minute, "and not a thousand seconds")
+		assert.Less(t, time.Since(begun), time.Minute, "the hook is cut off")
 		graces := a.graces(c)
 		require.Len(t, graces, 1)
 		assert.LessOrEqual(t, graces[0], int64(2), "the hook took the grace, and TERM has the least there is")

@@ -47,14 +47,14 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 			require.Len(t, web, 3)
 			require.Len(t, log, 3)
 			for i, ns := range kinds {
-				assert.Equal(t, strings.Contains(tc.host, ns), web[i] == host[ns], "the machine's %s", ns)
-				assert.Equal(t, strings.Contains(tc.shared, ns), web[i] == log[i], "one %s in the pod", ns)
+				assert.Equal(t, strings.Contains(tc.host, ns), web[i] == host[ns], "the %s namespace of the host", ns)
+				assert.Equal(t, strings.Contains(tc.shared, ns), web[i] == log[i], "shared %s namespace", ns)
 			}
 			if strings.Contains(tc.host, "net") {
 				assert.Empty(t, a.status().IPs, "the node's addresses are not the pod's own")
 				assert.True(t, a.status().Sandboxes[0].HostNetwork)
 				a.sync(nil)
-				assert.Len(t, a.status().Sandboxes, 1, "no reason for another one")
+				assert.Len(t, a.status().Sandboxes, 1, "the sandbox is not replaced")
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, before, readFile(t, file), "the machine keeps its own")
 	})
 
-	t.Run("a sysctl that does not exist keeps the sandbox from being made", func(t *testing.T) {
+	t.Run("a sysctl that does not exist fails the sandbox", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.ipv4.no_such_thing", Value: "1"}}

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// probesOnContainerd: the handlers of package prober, against containers of a
-// real runtime.
+// probesOnContainerd checks the handlers of package prober with containers of a real
+// runtime.
 func probesOnContainerd(t *testing.T, s *stage) {
 	target := func(a *actor, probe v1.ProbeHandler) prober.Target {
 		st := a.status()
@@ -56,7 +56,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 		require.Error(t, err)
 	})
 
-	t.Run("100 commands out of time leave no process prober-37 prober-39", func(t *testing.T) {
+	t.Run("100 commands that time out leave no process prober-37 prober-39", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.runs()

@@ -51,7 +51,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		}
 	})
 
-	t.Run("a container beyond its memory is killed", func(t *testing.T) {
+	t.Run("a container over its memory limit is killed", func(t *testing.T) {
 		t.Parallel()
 		web := script("web", "x=0123456789abcdef; while true; do x=$x$x; done")
 		web.Resources = v1.ResourceRequirements{Limits: resources("", "16Mi")}
@@ -61,8 +61,8 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, "OOMKilled", st.Container("web").Reason)
 	})
 
-	// The lab's containerd gives no container less than it has itself
-	// (restrict_oom_score_adj), which the first case allows for.
+	// The lab's containerd does not lower the OOM score of a container below its own
+	// (restrict_oom_score_adj); the first case allows for that.
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	require.NoError(t, err)
 	floor, err := strconv.Atoi(strings.TrimSpace(string(own)))
@@ -107,7 +107,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		}, 20*time.Second, 50*time.Millisecond)
 		a.kill()
 		_, err := client.Get(url)
-		require.Error(t, err, "the port goes with the pod")
+		require.Error(t, err, "the port is released with the pod")
 	})
 
 	t.Run("a resize of a container that runs", func(t *testing.T) {
@@ -130,7 +130,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, "64Mi", after.Resources.Limits.Memory().String())
 		assert.Equal(t, "400m", after.Resources.Limits.Cpu().String())
 		a.sync(nil)
-		assert.Equal(t, before.ID, a.status().Container("web").ID, "at rest")
+		assert.Equal(t, before.ID, a.status().Container("web").ID, "the container is not replaced")
 		require.Empty(t, a.failures)
 	})
 }

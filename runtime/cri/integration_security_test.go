@@ -49,7 +49,7 @@ func securityOnContainerd(t *testing.T, s *stage) {
 		}
 		a.ends()
 		assert.Equal(t, "1000\n2000\n2000 3000 4000\nSeccomp:\t2\n", sortedGroups(t, a.log("web", 0)))
-		assert.Equal(t, "1001\n2002\n2002 3000 4000\nSeccomp:\t0\n", sortedGroups(t, a.log("own", 0)), "its own context comes first")
+		assert.Equal(t, "1001\n2002\n2002 3000 4000\nSeccomp:\t0\n", sortedGroups(t, a.log("own", 0)), "the container's security context takes precedence")
 	})
 
 	t.Run("root is refused se-5", func(t *testing.T) {
@@ -73,7 +73,7 @@ func securityOnContainerd(t *testing.T, s *stage) {
 			assert.Equal(t, message, failed.Message)
 			assert.Contains(t, a.events(), "Warning Failed spec.containers{"+name+"}: Error: "+message)
 		}
-		assert.Empty(t, a.status().Containers, "none was made")
+		assert.Empty(t, a.status().Containers, "no container was created")
 	})
 }
 

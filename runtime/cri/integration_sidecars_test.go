@@ -30,7 +30,7 @@ func tracer(name string) string {
 	return "trap 'echo " + name + " stops >> /v/trace; exit 0' TERM; echo " + name + " >> /v/trace; while true; do sleep 0.1; done"
 }
 
-// sidecarsOnContainerd: in which order the containers of a pod begin and end
+// sidecarsOnContainerd checks the order in which the containers of a pod start and stop
 // (sections 4.8 and 4.14).
 func sidecarsOnContainerd(t *testing.T, s *stage) {
 	t.Run("begin in order and end in reverse rt-61, rt-116", func(t *testing.T) {
@@ -54,7 +54,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 		lines := strings.Fields(strings.ReplaceAll(readFile(t, trace), " stops", "-stops"))
 		require.Len(t, lines, 8)
 		assert.Equal(t, []string{"first", "net", "second"}, lines[:3])
-		assert.ElementsMatch(t, []string{"proxy", "web"}, lines[3:5], "a sidecar has begun when it runs, whatever it does then")
+		assert.ElementsMatch(t, []string{"proxy", "web"}, lines[3:5], "a running sidecar counts as started")
 		assert.Equal(t, []string{"web-stops", "proxy-stops", "net-stops"}, lines[5:])
 		for _, name := range []string{"web", "proxy", "net"} {
 			assert.EqualValues(t, 0, st.Container(name).ExitCode, name)
@@ -131,7 +131,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 		assert.False(t, st.Container("then").StartedAt.Before(st.Container("setup").FinishedAt))
 	})
 
-	t.Run("a pod that may not try again is stopped rt-64", func(t *testing.T) {
+	t.Run("a pod that may not retry is stopped rt-64", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", serves))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
@@ -144,7 +144,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 			a.sync(nil)
 		}
 		st = a.status()
-		assert.False(t, st.Running(), "and stays stopped")
+		assert.False(t, st.Running(), "the pod is not restarted")
 		assert.Nil(t, st.Container("then"))
 		assert.Nil(t, st.Container("web"))
 		assert.EqualValues(t, 0, st.Container("setup").RestartCount)

@@ -23,7 +23,7 @@ import (
 // A container that makes its /etc/hosts 8 TiB and its termination message 10 GiB
 // restarts like any other and costs the agent no memory; and a log that became a
 // FIFO, or 10 GiB, neither blocks the pod's status nor fills the memory.
-func TestIntegrationFilesThatAContainerSpoilsCostNothing(t *testing.T) {
+func TestIntegrationSpoiledFilesOfContainers(t *testing.T) {
 	rt, _, _, dir := onContainerd(t)
 	data := t.TempDir()
 	web := script("web", `if [ -e /data/spoiled ]; then stat -c %s /etc/hosts > /data/size; `+untilTERM+`; fi
@@ -59,12 +59,12 @@ exit 1`)
 	ended := func() runtime.ContainerStatus { return messageOf(t, rt, pod.UID) }
 	assert.Len(t, ended().Message, 4096, "the end of 10 GiB")
 
-	// From now on the message is the end of the log.
+	// From here on, the message is read from the end of the log.
 	require.NoError(t, os.Truncate(filepath.Join(dir, "root", "pods", string(pod.UID), "containers", "web", "00000000"), 0))
 	log := filepath.Join(dir, "pods", "prod_web_"+string(pod.UID), "web", "0.log")
 	require.NoError(t, os.Remove(log))
 	require.NoError(t, os.Rename(cri.Mkfifo(t, t.TempDir()), log))
-	assert.Empty(t, ended().Message, "a FIFO has none")
+	assert.Empty(t, ended().Message, "no message is read from a FIFO")
 	require.NoError(t, os.Remove(log))
 	end := []byte("\n2026-01-01T00:00:00Z stdout F the end\n")
 	require.NoError(t, os.WriteFile(log, nil, 0o640))
@@ -82,7 +82,7 @@ exit 1`)
 	assert.NoDirExists(t, filepath.Dir(filepath.Dir(log)))
 }
 
-// messageOf returns the instance that has ended, and fails if that takes long.
+// messageOf returns the status of the exited container, and fails if PodStatus blocks.
 func messageOf(t *testing.T, rt *cri.Runtime, uid types.UID) runtime.ContainerStatus {
 	t.Helper()
 	got := make(chan runtime.ContainerStatus, 1)
@@ -101,15 +101,15 @@ func messageOf(t *testing.T, rt *cri.Runtime, uid types.UID) runtime.ContainerSt
 	}()
 	select {
 	case c, ok := <-got:
-		require.True(t, ok, "there is no instance that has ended")
+		require.True(t, ok, "no exited container")
 		return c
 	case <-time.After(time.Minute):
-		require.FailNow(t, "the pod's status is blocked")
+		require.FailNow(t, "PodStatus blocks")
 		return runtime.ContainerStatus{}
 	}
 }
 
-// memory is what this process uses, in bytes.
+// memory is the memory usage of this process, in bytes.
 type memory struct{ heap, resident int64 }
 
 // memoryOf starts the measurement of the peak.

@@ -48,7 +48,7 @@ func TestIntegrationThePodSpec(t *testing.T) {
 	}
 }
 
-// A stage is an engine on a containerd that many pods run on at the same time.
+// A stage is an engine on a containerd for many concurrent pods.
 type stage struct {
 	rt     *cri.Runtime
 	daemon *lab.Daemon
@@ -86,8 +86,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// stopCalls remembers how long each container was given to stop. The graces that
-// the engine asked for are facts; how long a busy machine took is not.
+// stopCalls records the timeouts of StopContainer calls, which, unlike durations, do not
+// depend on the load of the machine.
 type stopCalls struct {
 	internalapi.RuntimeService
 
@@ -105,7 +105,7 @@ func (c *stopCalls) StopContainer(ctx context.Context, id string, timeout int64)
 	return c.RuntimeService.StopContainer(ctx, id, timeout)
 }
 
-// An actor is a pod on the stage, that an agent of one pod drives.
+// An actor is a pod on the stage with its own agent.
 type actor struct {
 	*stage
 	t       *testing.T
@@ -113,7 +113,7 @@ type actor struct {
 	volumes map[string]runtime.Volume
 	probes  *runtime.ProbeResults
 
-	// failures are the actions that failed, but for back-off, in order.
+	// failures are the failed actions in order, except back-offs.
 	failures []runtime.Action
 }
 
@@ -134,8 +134,8 @@ func (s *stage) actor(t *testing.T, containers ...v1.Container) *actor {
 	return a
 }
 
-// volume gives every container of the pod the same directory, at /v, and returns
-// where it is on the machine.
+// volume mounts one directory into every container of the pod, at /v, and returns its
+// path on the host.
 func (a *actor) volume() string {
 	dir := a.t.TempDir()
 	require.NoError(a.t, os.Chmod(dir, 0o777))
@@ -149,7 +149,7 @@ func (a *actor) volume() string {
 	return dir
 }
 
-// sync makes one step, and notes what failed in it unless that is a back-off.
+// sync runs one SyncPod, and adds its failures except back-offs to failures.
 func (a *actor) sync(st *runtime.PodStatus) {
 	a.t.Helper()
 	res, err := a.rt.SyncPod(a.t.Context(), runtime.SyncRequest{Pod: a.pod, Status: st, Volumes: a.volumes, Probes: a.probes})
@@ -244,7 +244,7 @@ func (a *actor) graces(c *runtime.ContainerStatus) []int64 {
 	return slices.Clone(a.calls.graces[id])
 }
 
-// log returns what an instance of a container wrote, without the CRI's format.
+// log returns the output of an instance of a container, without the CRI's format.
 func (a *actor) log(container string, attempt int) string {
 	a.t.Helper()
 	path := filepath.Join(a.dir, "pods", fmt.Sprintf("%s_%s_%s", a.pod.Namespace, a.pod.Name, a.pod.UID), container, strconv.Itoa(attempt)+".log")
@@ -261,8 +261,8 @@ func (a *actor) log(container string, attempt int) string {
 	return b.String()
 }
 
-// waitsForLine waits until the first instance of a running container has written the line;
-// a running container may not have written its first line yet.
+// waitsForLine waits until the first instance of a running container has written the
+// line; a running container may not have written its first line yet.
 func (a *actor) waitsForLine(container, line string) {
 	a.t.Helper()
 	end := time.Now().Add(time.Minute)

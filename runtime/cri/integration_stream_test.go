@@ -38,7 +38,7 @@ func onContainerdRunning(t *testing.T, containers ...v1.Container) (*runtimeUnde
 	return &runtimeUnderTest{rt, st}, pod
 }
 
-// allPowers are those that these tests use.
+// allPowers are the optional interfaces that these tests use.
 type allPowers interface {
 	runtime.Execer
 	runtime.StreamExecer
@@ -182,7 +182,7 @@ func TestIntegrationExecAttachPortForwardOnContainerd(t *testing.T) {
 	})
 }
 
-func TestIntegrationPowersOnContainerd(t *testing.T) {
+func TestIntegrationOptionalInterfacesOnContainerd(t *testing.T) {
 	rt, pod := onContainerdRunning(t, script("web", "while true; do echo line; sleep 0.1; done"))
 
 	t.Run("stats", func(t *testing.T) {

@@ -65,7 +65,7 @@ func script(name, text string) v1.Container {
 	return c
 }
 
-func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
+func TestIntegrationPodLifecycleOnContainerd(t *testing.T) {
 	rt, daemon, seen, dir := onContainerd(t)
 	data := t.TempDir()
 	mount := []v1.VolumeMount{{Name: "data", MountPath: "/data", SubPath: "made"}}
@@ -103,7 +103,7 @@ func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
 	require.Len(t, crashes, 3)
 	wait := crashes[0].StartedAt.Sub(crashes[1].FinishedAt)
 	assert.GreaterOrEqual(t, wait, 2*time.Second, "the second restart is backed off from")
-	assert.EqualValues(t, 0, st.Container("web").RestartCount, "the other container is left alone")
+	assert.EqualValues(t, 0, st.Container("web").RestartCount, "the other container is not changed")
 	assert.True(t, st.Container("setup").FinishedAt.Before(st.Container("web").StartedAt))
 	assert.Contains(t, seen.take(), fmt.Sprintf("Warning BackOff spec.containers{crash}: Back-off restarting failed container crash in pod web_prod(%s)", pod.UID))
 
@@ -145,8 +145,8 @@ func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
 	assert.Equal(t, []string{filepath.Join(dir, "root", "pods")}, left, "no logs, no links")
 }
 
-// A daemon that is slow to answer is asked again, and the pod has one container
-// in the end.
+// A call that times out because the daemon is slow is repeated, and the pod has exactly
+// one container afterwards.
 func TestIntegrationADaemonThatHangsMakesNoSecondContainer(t *testing.T) {
 	patient, daemon, _, dir := onContainerd(t)
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{Timeout: time.Second})

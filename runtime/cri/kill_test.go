@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// up brings all of the pod up, its init containers included.
+// up syncs the pod until all its containers run; init containers exit successfully.
 func up(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
 	t.Helper()
 	f.has("img:1")
@@ -62,8 +62,8 @@ func TestSidecarsAreStoppedAfterTheOthersAndInReverse(t *testing.T) {
 	})
 }
 
-// All that a container may do at its end has one deadline: hook, turn and TERM
-// together take no more than the grace period and the least that TERM is given.
+// The steps of stopping a container have one deadline: hook, turn and TERM together
+// take at most the grace period plus the minimum time after TERM.
 func TestTheGracePeriodIsSpentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -79,7 +79,7 @@ func TestTheGracePeriodIsSpentOnce(t *testing.T) {
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		assert.Equal(t, []int64{18}, f.stops("web")) // rt-105
 		assert.Equal(t, 30*time.Second, f.newest("web").Ended.Sub(begun))
-		assert.Equal(t, []int64{2}, f.stops("proxy"), "its grace ran out while it waited (rt-118)")
+		assert.Equal(t, []int64{2}, f.stops("proxy"), "its grace period ended while it waited (rt-118)")
 		assert.Equal(t, 32*time.Second, time.Since(begun))
 	})
 }
@@ -97,7 +97,7 @@ func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 		{"override beats both rt-110", new(int64(5)), new(int64(7)), new(int64(3)), 3, true},
 		{"one rt-113 lq-34", nil, nil, new(int64(1)), 1, true},
 		{"none: no hook rt-105 lq-34", nil, new(int64(7)), new(int64(0)), 0, false},
-		{"less than none", nil, new(int64(-7)), nil, 0, false},
+		{"negative", nil, new(int64(-7)), nil, 0, false},
 		{"without end", nil, new(int64(math.MaxInt64)), nil, math.MaxInt32, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAContainerThatTheSpecHasNoMoreIsStoppedByItsAnnotations(t *testing.T) {
 		pod.Spec.TerminationGracePeriodSeconds = new(int64(9))
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		assert.Equal(t, []string{"old bye"}, ran)
-		assert.Equal(t, []int64{9}, f.stops("old"), "in the time that the pod has now")
+		assert.Equal(t, []int64{9}, f.stops("old"), "the current grace period of the pod")
 		assert.Empty(t, f.running())
 	})
 }
@@ -201,7 +201,7 @@ func TestAHookThatHangsIsCutOffWithItsGrace(t *testing.T) {
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		require.Equal(t, 30*time.Second, time.Since(begun))
 		require.Equal(t, []int64{2}, f.stops("web"))
-		require.Len(t, seen.take(), 1, "a time-out has no event (rt-105)")
+		require.Len(t, seen.take(), 1, "a timeout has no event (rt-105)")
 
 		syncs(t, rt, pod)
 		seen.take()
@@ -222,7 +222,7 @@ func TestAContainerWhosePostStartFailsIsStopped(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
 	assert.Empty(t, f.running())
-	assert.Equal(t, []int64{30}, f.stops("web"), "with the usual grace")
+	assert.Equal(t, []int64{30}, f.stops("web"), "the pod's grace period")
 	assert.Equal(t, []string{ // rt-103
 		"Warning FailedPostStartHook spec.containers{web}: PostStartHook failed",
 		"Normal Killing spec.containers{web}: FailedPostStartHook",
@@ -236,7 +236,7 @@ func TestAContainerThatCannotBeStoppedDoesNotKeepTheSandbox(t *testing.T) {
 	up(t, f, rt, pod)
 	f.before = failing(9, "StopContainer", errors.New("shim is deaf"))
 	require.ErrorContains(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}), "shim is deaf")
-	assert.Empty(t, f.running(), "stopping the sandbox ended it (rt-122)")
+	assert.Empty(t, f.running(), "stopping the sandbox killed it (rt-122)")
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 }
 
@@ -269,9 +269,9 @@ func TestKillPodWaitsUntilTheStopIsListed(t *testing.T) {
 	})
 }
 
-// The same when a sandbox is replaced: two that look ready would have the new one
-// and all that runs in it killed by the next sync.
-func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
+// The same when a sandbox is replaced: if two sandboxes appeared ready, the next sync
+// would stop the new one with its containers.
+func TestAnOldSandboxIsListedAsNotReadyBeforeTheNextIsCreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		rt, _ := f.engine(t, cri.Config{Runtime: late{f}})
@@ -288,11 +288,11 @@ func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
 		assert.Equal(t, runtime.SandboxNotReady, st.Sandboxes[1].State)
 		again, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.NoError(t, err)
-		assert.Empty(t, again.Actions, "the new one is fine")
+		assert.Empty(t, again.Actions, "the new sandbox is kept")
 	})
 }
 
-// late answers StopPodSandbox a second before it takes effect.
+// late returns from StopPodSandbox a second before it takes effect.
 type late struct{ *fakeCRI }
 
 func (l late) StopPodSandbox(ctx context.Context, id string) error {
@@ -301,14 +301,14 @@ func (l late) StopPodSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// A liar stops nothing.
+// A liar reports stops as successful, but stops nothing.
 type liar struct{ *fakeCRI }
 
 func (liar) StopContainer(context.Context, string, int64) error { return nil }
 func (liar) StopPodSandbox(context.Context, string) error       { return nil }
 
-// Two copies of one container, as an agent may find them (lq-12), are both
-// waited for.
+// If two copies of one container run, as an agent may find them (lq-12), the stop waits
+// for both.
 func TestTwoCopiesOfAContainerAreBothStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -340,5 +340,5 @@ func TestAStoppedPodIsForgotten(t *testing.T) {
 		up(t, f, rt, pod)
 	}
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "a"}))
-	assert.Equal(t, []string{"web"}, f.running(), "the other pod is left alone")
+	assert.Equal(t, []string{"web"}, f.running(), "the other pod is not changed")
 }

@@ -16,9 +16,9 @@ import (
 
 var listEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// found are the statuses of a sandbox of pod uid, made so many minutes after the
-// epoch, and of containers in it: "web/1 exited" is the instance of web that is
-// the second one, and is made a minute later than the one before it.
+// found returns the statuses of a sandbox of pod uid, created the given number of
+// minutes after the epoch, and of its containers: "web/1 exited" is an exited instance
+// of web with attempt 1; each was created a minute after the previous one.
 func found(uid, id string, attempt uint32, minute int, containers ...string) (*runtimeapi.PodSandboxStatus, []*runtimeapi.ContainerStatus) {
 	at := listEpoch.Add(time.Duration(minute) * time.Minute)
 	labels := map[string]string{
@@ -51,15 +51,14 @@ func (f *fakeCRI) holds(uid, id string, attempt uint32, minute int, containers .
 	f.put(s, list...)
 }
 
-// held is holds for a sandbox that is down.
+// held is holds for a sandbox that is not ready.
 func (f *fakeCRI) held(uid, id string, attempt uint32, minute int, containers ...string) {
 	s, list := found(uid, id, attempt, minute, containers...)
 	s.State = runtimeapi.PodSandboxState_SANDBOX_NOTREADY
 	f.put(s, list...)
 }
 
-// shown are pods in words: "a: s1 s0 | web web", everything in the order of the
-// list.
+// shown formats pods as "a: s1 s0 | web web", in the order of the list.
 func shown(pods []*runtime.Pod) string {
 	var lines []string
 	for _, p := range pods {
@@ -148,8 +147,8 @@ func TestAListContainsStates(t *testing.T) {
 	assert.Equal(t, runtime.SandboxReady, pods[0].Sandboxes[1].State)
 }
 
-// So that static pods of a changed manifest can be ended while the API server is
-// away.
+// The source of a pod is listed, so that static pods of a changed manifest can be
+// terminated while the API server is not reachable.
 func TestAListContainsTheSourceOfAPod(t *testing.T) {
 	f := newFake()
 	s, _ := found("a", "s0", 0, 0)
@@ -202,7 +201,7 @@ func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
 	}{
 		{"rt-8 the primary one first", network("10.0.0.7", "fd00::7", "10.0.0.8"), false, []string{"10.0.0.7", "fd00::7", "10.0.0.8"}},
 		{"rt-8 of the newest sandbox if it is ready", network("10.0.0.7"), true, nil},
-		{"rt-8 one that is none drops all", network("10.0.0.7", "fd00::7", "localhost"), false, nil},
+		{"rt-8 an invalid address drops all", network("10.0.0.7", "fd00::7", "localhost"), false, nil},
 		{"rt-8 also the primary one", network("10.0.0.777", "fd00::7"), false, nil},
 		{"rt-8 no primary one", network("", "fd00::7"), false, nil},
 		{"rt-8 no network", nil, false, nil},

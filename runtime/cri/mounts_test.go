@@ -39,7 +39,7 @@ func TestSubPathsStayInTheVolume(t *testing.T) {
 	}
 	entries, err := os.ReadDir(outside)
 	require.NoError(t, err)
-	assert.Empty(t, entries, "nothing was made outside")
+	assert.Empty(t, entries, "no file was created outside")
 }
 
 func TestVolumeMounts(t *testing.T) {

@@ -12,17 +12,17 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-func TestAPodWhoseNamesLeadElsewhereIsRefused(t *testing.T) { // rt-17, rt-85, rt-124, rt-134
+func TestAPodWithPathsAsNamesIsRejected(t *testing.T) { // rt-17, rt-85, rt-124, rt-134
 	for name, change := range map[string]func(*v1.Pod){
-		"UID that goes up":            func(p *v1.Pod) { p.UID = ".." },
-		"UID that is a path":          func(p *v1.Pod) { p.UID = "a/../../b" },
-		"UID that is absolute":        func(p *v1.Pod) { p.UID = "/etc" },
-		"UID that reads as another's": func(p *v1.Pod) { p.UID = "a_b" },
-		"UID with a NUL":              func(p *v1.Pod) { p.UID = "a\x00b" },
-		"name":                        func(p *v1.Pod) { p.Name = "../../x" },
-		"namespace":                   func(p *v1.Pod) { p.Namespace = "../x" },
-		"container":                   func(p *v1.Pod) { p.Spec.Containers[0].Name = "../../../x" },
-		"init container":              func(p *v1.Pod) { p.Spec.InitContainers = []v1.Container{container("..")} },
+		"UID with ..":                        func(p *v1.Pod) { p.UID = ".." },
+		"UID that is a path":                 func(p *v1.Pod) { p.UID = "a/../../b" },
+		"UID that is absolute":               func(p *v1.Pod) { p.UID = "/etc" },
+		"UID that resolves to another pod's": func(p *v1.Pod) { p.UID = "a_b" },
+		"UID with a NUL":                     func(p *v1.Pod) { p.UID = "a\x00b" },
+		"name":                               func(p *v1.Pod) { p.Name = "../../x" },
+		"namespace":                          func(p *v1.Pod) { p.Namespace = "../x" },
+		"container":                          func(p *v1.Pod) { p.Spec.Containers[0].Name = "../../../x" },
+		"init container":                     func(p *v1.Pod) { p.Spec.InitContainers = []v1.Container{container("..")} },
 		"ephemeral container": func(p *v1.Pod) {
 			p.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: `a\b`}}}
 		},
@@ -39,10 +39,10 @@ func TestAPodWhoseNamesLeadElsewhereIsRefused(t *testing.T) { // rt-17, rt-85, r
 			change(pod)
 			_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.ErrorContains(t, err, "is not valid in a path")
-			assert.Empty(t, f.did(), "nothing is asked of the runtime")
+			assert.Empty(t, f.did(), "the runtime is not called")
 			made, err := os.ReadDir(dir)
 			require.NoError(t, err)
-			assert.Empty(t, made, "nor is a directory made")
+			assert.Empty(t, made, "no directory is created")
 		})
 	}
 }

@@ -96,7 +96,7 @@ func TestAContainerWaitsForItsObjects(t *testing.T) { // pe-1, pe-6, pe-11
 	}
 }
 
-// silent is a cluster that doesn't answer for secrets.
+// silent is a cluster that does not respond to requests for secrets.
 type silent struct {
 	cluster
 	asked func()
@@ -108,7 +108,7 @@ func (s silent) Secret(ctx context.Context, _, _ string) (*v1.Secret, error) {
 	return nil, ctx.Err()
 }
 
-func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) {
+func TestAMissingObjectDoesNotDelayADeletion(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 // Logs of earlier attempts whose containers are gone determine the number of the
 // next instance, but do not count as crashes: after a reboot, no container waits
 // longer than after its first start.
-func TestAttemptsOfWhichOnlyLogsAreLeftDelayNothing(t *testing.T) {
+func TestAttemptsWithoutContainersAreNotCrashes(t *testing.T) {
 	for name, restart := range map[string]bool{"the agent stays": false, "the agent restarts": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAttemptsOfWhichOnlyLogsAreLeftDelayNothing(t *testing.T) {
 					rt, _ = next()
 				}
 				syncs(t, rt, pod)
-				assert.EqualValues(t, 4, f.newest("web").Config.Metadata.Attempt, "the first exit is followed by a start at once")
+				assert.EqualValues(t, 4, f.newest("web").Config.Metadata.Attempt, "no delay after the first exit")
 				f.exits("web", 1)
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 				require.ErrorContains(t, err, "back-off 10s restarting failed container=web")

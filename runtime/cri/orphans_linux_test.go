@@ -14,7 +14,7 @@ import (
 
 // The directories of a removed pod are removed without anything that is mounted
 // below them, also not by another program.
-func TestWhatIsMountedBelowAPodsDirectoriesIsNotRemoved(t *testing.T) {
+func TestMountsBelowAPodsDirectoriesAreNotRemoved(t *testing.T) {
 	f := newFake()
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
@@ -35,7 +35,7 @@ func TestWhatIsMountedBelowAPodsDirectoriesIsNotRemoved(t *testing.T) {
 	}
 	require.ErrorContains(t, rt.CollectGarbage(t.Context(), removed("u-1")), "something is mounted there")
 	assert.FileExists(t, canary)
-	assert.NoFileExists(t, messages+"/web/00000000", "what this package made")
+	assert.NoFileExists(t, messages+"/web/00000000", "a file of this package")
 
 	require.NoError(t, unix.Unmount(messages+"/bound", 0))
 	require.NoError(t, unix.Unmount(logs+"/bound", 0))

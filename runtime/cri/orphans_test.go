@@ -14,7 +14,7 @@ import (
 // Of a removed pod's directory, only the entries that this package makes are
 // removed, and the directory itself if it is empty then: without a volume manager
 // no directory is left, and the entries of others are not touched.
-func TestOfAPodsDirectoryOnlyWhatIsOursIsRemoved(t *testing.T) {
+func TestOnlyOwnFilesOfAPodsDirectoryAreRemoved(t *testing.T) {
 	for name, tc := range map[string]struct{ files, left []string }{
 		"only ours": {
 			files: []string{"etc-hosts", "runtime.json", "runtime.json.tmp", "containers/web/00000000", "containers/web/00000001", "containers/log/0000ffff"},

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// agents are engines that come one after the other on one machine.
+// agents returns a function that opens engines one after the other on one machine.
 func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *events) {
 	dir := t.TempDir()
 	return func() (*cri.Runtime, *events) {
@@ -112,7 +112,7 @@ func TestAPostStartHookThatFailsAfterARestartStopsItsContainer(t *testing.T) { /
 	assert.Empty(t, f.running())
 }
 
-func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) {
+func TestRestartCountsContinueWithoutContainers(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	next := agents(t, f, cri.Config{})
@@ -174,7 +174,7 @@ func TestAllocatedResourcesAreExact(t *testing.T) { // rt-13, al-1, al-21
 	assert.True(t, got.Requests.Cpu().Equal(resource.MustParse("333m")))
 	assert.True(t, got.Requests.Memory().Equal(resource.MustParse("7Mi")))
 	assert.True(t, got.Limits.Cpu().Equal(resource.MustParse("1500m")))
-	assert.Len(t, got.Requests, 2, "what can't be resized is not kept")
+	assert.Len(t, got.Requests, 2, "resources that cannot be resized are not stored")
 }
 
 func TestACorruptCheckpointIsIgnored(t *testing.T) {

@@ -123,8 +123,8 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		cfg   cri.Config
 		want  string
 	}{
-		"not from a handler that can't": {"", cri.Config{Providers: cri.Providers{UserNamespaces: ids}}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
-		"not without a provider":        {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: Providers.UserNamespaces is nil"},
+		"not with a handler without support": {"", cri.Config{Providers: cri.Providers{UserNamespaces: ids}}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
+		"not without a provider":             {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: Providers.UserNamespaces is nil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &handlersCRI{fakeCRI: newFake()}

@@ -22,7 +22,7 @@ func greeting(name string) v1.Container {
 	return c
 }
 
-// unhooked brings up a pod whose postStart hooks were all called off.
+// unhooked starts the containers of a pod and cancels their postStart hooks.
 func unhooked(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
 	t.Helper()
 	for range pod.Spec.Containers {
@@ -48,7 +48,7 @@ func TestAContainerThatIsBeingStoppedGetsNoHook(t *testing.T) { // lq-14, rt-30
 
 		pod.Spec.Containers[0].Image = "img:2"
 		syncs(t, rt, pod)
-		assert.Equal(t, []string{"StopContainer web", "ImageStatus img:2", "CreateContainer web", "StartContainer web", "ExecSync web"}, f.did(), "only the new instance has its hook run")
+		assert.Equal(t, []string{"StopContainer web", "ImageStatus img:2", "CreateContainer web", "StartContainer web", "ExecSync web"}, f.did(), "only the hook of the new instance runs")
 	})
 }
 
@@ -68,14 +68,14 @@ func TestUnfinishedHooksRunInTheOrderOfTheSpec(t *testing.T) { // lq-14, rt-70
 			}
 			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.Error(t, err)
-			require.Len(t, f.running(), 4, "each hook has failed, and nothing could be stopped")
+			require.Len(t, f.running(), 4, "each hook failed, and no container could be stopped")
 			f.exec, f.before = nil, nil
 			f.did()
 
 			syncs(t, rt, pod)
 			assert.Equal(t, []string{"ExecSync d", "ExecSync b", "ExecSync c", "ExecSync a"}, f.did())
 			syncs(t, rt, pod)
-			assert.Empty(t, f.did(), "once they have succeeded, that is all")
+			assert.Empty(t, f.did(), "successful hooks do not run again")
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// An eventful runtime has the events that a fakeCRI has not.
+// An eventful runtime implements GetContainerEvents with stream.
 type eventful struct {
 	*fakeCRI
 	stream func(ctx context.Context, events chan<- *runtimeapi.ContainerEventResponse) error
@@ -68,7 +68,7 @@ func TestWatchReturnsTheErrorOfTheStream(t *testing.T) {
 	}
 }
 
-// exitError is how the services of the CRI report an exit code.
+// exitError is an error with an exit code, as the services of the CRI return it.
 type exitError struct{ code int }
 
 func (e exitError) Error() string   { return "it failed" }
@@ -87,7 +87,7 @@ func TestExecDistinguishesAnExitFromAFailure(t *testing.T) {
 	require.ErrorContains(t, err, "command timed out")
 }
 
-// The CRI has whole seconds only, and 0 is none.
+// The CRI's timeout is in whole seconds, and 0 means no timeout.
 func TestExecKeepsAFractionOfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -101,7 +101,7 @@ func TestExecKeepsAFractionOfASecond(t *testing.T) {
 	})
 }
 
-// reporting is a runtime with conditions.
+// reporting is a runtime with the given conditions.
 type reporting struct {
 	*fakeCRI
 	conditions []*runtimeapi.RuntimeCondition
@@ -133,7 +133,7 @@ func TestGarbageOfARemovedPodGoesWithItsFiles(t *testing.T) {
 	syncs(t, rt, pod)
 	policy := runtime.GCPolicy{MaxPerContainer: 1, Removed: func(uid types.UID) bool { return uid == pod.UID }}
 	require.NoError(t, rt.CollectGarbage(t.Context(), policy))
-	require.Equal(t, []string{"web"}, f.running(), "what runs is not garbage")
+	require.Equal(t, []string{"web"}, f.running(), "running containers are not garbage")
 
 	logs, mounts := f.sandboxes()[0].Config.LogDirectory, f.newest("web").Config.Mounts
 	require.DirExists(t, logs)

@@ -130,7 +130,7 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	assert.Empty(t, pulling)
 }
 
-// a pull that takes for ever does not hold up a deletion.
+// A pull that does not end does not delay a deletion.
 func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	rt, registry, client, _, _ := pulls(t)
 	image := registry.PushBusybox("slow:1")
@@ -152,7 +152,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	there, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageSpec{Image: image}, false)
 	require.NoError(t, err)
-	assert.Nil(t, there.GetImage(), "containerd gave up too")
+	assert.Nil(t, there.GetImage(), "containerd canceled the pull")
 
 	registry.Release()
 	pod = one("quick", image, v1.PullIfNotPresent)
@@ -184,7 +184,7 @@ func TestIntegrationPodsShareAPull(t *testing.T) {
 	assert.NoError(t, info.Err)
 	assert.Equal(t, results[0].Image.Size, info.Size)
 
-	// A volume is an image like any other (img-16).
+	// An image of a volume is pulled like any other (img-16).
 	pod := one("volumes", image, "")
 	pod.Spec.Volumes = []v1.Volume{
 		{Name: "tools", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: image, PullPolicy: v1.PullNever}}},

@@ -157,11 +157,11 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 		{name: "no devices", cfg: cri.Config{Providers: cri.Providers{Managers: &managers{fail: "prepare"}}}, waits: "CreatePodSandboxError", events: []string{
 			"Warning FailedPrepareDynamicResources : Failed to prepare dynamic resources: no CPU is free",
 		}},
-		{name: "a sandbox nothing is known of rt-25", over: func(f *fakeCRI) internalapi.RuntimeService { return blind{f} },
+		{name: "a sandbox without a status rt-25", over: func(f *fakeCRI) internalapi.RuntimeService { return blind{f} },
 			act: func(t *testing.T, rt *cri.Runtime, f *fakeCRI, pod *v1.Pod) runtime.SyncResult {
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 				require.Error(t, err)
-				assert.Empty(t, f.containers(), "nothing goes into it")
+				assert.Empty(t, f.containers(), "no container is created in it")
 				return res
 			}, waits: "ConfigPodSandboxError", events: []string{"Warning FailedPodSandBoxStatus : Unable to get pod sandbox status: no such netns"}},
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// resizing is a fake that takes new resources.
+// resizing is a fake that supports updates of resources.
 type resizing struct {
 	*fakeCRI
 	used    uint64
@@ -98,7 +98,7 @@ func TestARunningContainerIsResized(t *testing.T) { // al-16, al-17, al-21
 		assert.True(t, c.Resources.Limits.Memory().Equal(*want.Resources.Limits.Memory()), c.Name)
 		assert.True(t, c.Resources.Requests.Cpu().Equal(*want.Resources.Requests.Cpu()), c.Name)
 	}
-	assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
+	assert.Empty(t, syncs(t, rt, pod).Actions, "a completed resize is not repeated")
 	assert.Equal(t, []string{"db", "web"}, f.running())
 }
 
@@ -114,10 +114,10 @@ func TestMemoryInUseIsNotTakenAway(t *testing.T) { // al-18, al-20
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	require.ErrorContains(t, err, `cannot decrease memory limits: attempting to set container \"web\" memory limit (67108864) below current usage (104857600)`)
 	assert.Equal(t, runtime.ResizePodInPlace, res.Actions[0].Kind)
-	assert.Empty(t, f.did(), "nothing of it is done")
+	assert.Empty(t, f.did(), "no part of the resize is applied")
 	f.used = 10 << 20
 	syncs(t, rt, pod)
-	assert.Contains(t, f.did(), "Update web shares=102 quota=20000 memory=64", "it is tried again")
+	assert.Contains(t, f.did(), "Update web shares=102 quota=20000 memory=64", "the resize is retried")
 }
 
 func TestAResizeThatTheRuntimeRefusesIsTriedAgain(t *testing.T) { // al-20
@@ -152,7 +152,7 @@ func TestAResizeThatRequiresARestart(t *testing.T) { // al-15
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
-// On cgroup v1 a container cannot start with a quota that is more than its pod's.
+// On cgroup v1 a container cannot start with a higher quota than its pod's.
 func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, al-16, cm-43
 	for _, tc := range []struct {
 		name   string
@@ -193,7 +193,7 @@ func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, a
 				return strings.HasPrefix(call, "UpdatePod ") || strings.HasPrefix(call, "ImageStatus ")
 			})
 			assert.Equal(t, tc.wanted, did)
-			assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
+			assert.Empty(t, syncs(t, rt, pod).Actions, "a completed resize is not repeated")
 		})
 	}
 }
@@ -218,7 +218,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	assert.Equal(t, []string{"pod limit: cpu 100m/1 to 100m/2"}, cgroup)
 	assert.Equal(t, []string{"UpdatePod shares=102 quota=200000 memory=0", "Update web shares=102 quota=200000 memory=0"}, f.did(),
 		"a container without a limit has the pod's")
-	assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
+	assert.Empty(t, syncs(t, rt, pod).Actions, "a completed resize is not repeated")
 }
 
 // A pod that another agent created, without a checkpoint, is compared with the
@@ -259,10 +259,10 @@ func TestARuntimeThatCantResizeIsAskedOnce(t *testing.T) { // al-20
 	}
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
-	assert.Equal(t, "200m", st.Containers[0].Resources.Limits.Cpu().String(), "nor is it taken for done")
+	assert.Equal(t, "200m", st.Containers[0].Resources.Limits.Cpu().String(), "the resize is not complete")
 }
 
-// A owning gives the container web CPUs of its own.
+// An owning is a resource manager that gives the container web exclusive CPUs.
 type owning struct{ managers }
 
 func (*owning) ExclusiveCPUs(*v1.Pod) []string { return []string{"web"} }
@@ -276,7 +276,7 @@ func TestContainersWithExclusiveCPUsHaveNoQuota(t *testing.T) {
 	assert.EqualValues(t, -1, f.newest("web").Config.Linux.Resources.CpuQuota)
 	assert.EqualValues(t, 50_000, f.newest("db").Config.Linux.Resources.CpuQuota)
 	f.did()
-	assert.Empty(t, syncs(t, rt, pod).Actions, "the missing quota is no resize")
+	assert.Empty(t, syncs(t, rt, pod).Actions, "a missing quota is not a change")
 
 	pod = pod.DeepCopy()
 	pod.Spec.Containers[0] = sized("web", "2", "128Mi", "2", "128Mi")

@@ -27,7 +27,7 @@ func demanding(name string) v1.Container {
 	return c
 }
 
-func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, rt-143
+func TestRestartAllContainersInTheSandbox(t *testing.T) { // rt-138, rt-140, rt-141, rt-143
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -47,7 +47,7 @@ func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, r
 		f.did()
 		seen.take()
 
-		// What fails on the way is taken up again, and the reason goes last.
+		// A failed removal is retried, and the trigger is removed last.
 		f.before = failing(1, "RemoveContainer", errors.New("busy"))
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.Error(t, err)
@@ -119,10 +119,10 @@ func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
 	assert.Equal(t, []string{"proxy", "web"}, f.running())
 }
 
-// A container that makes its pod start over, again and again, is backed off like
-// any that crashes, also by an agent that was started since; the others are not
+// A container that repeatedly restarts its pod is backed off like one that crashes, also
+// after a restart of the agent; the other containers are not
 // (rt-88 … rt-94, lq-29).
-func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
+func TestRestartingAllContainersIsBackedOff(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
@@ -136,14 +136,14 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 				time.Sleep(time.Second)
 				f.exits("boss", 42)
 				begun := time.Now()
-				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "it is not over")
+				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "another sync is required")
 				require.Empty(t, f.containers())
 				if restarted {
 					rt, seen = next()
 				}
 				seen.take()
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-				assert.Contains(t, f.running(), "web", "it did nothing")
+				assert.Contains(t, f.running(), "web", "web is not backed off")
 				if round > 0 {
 					require.Error(t, err)
 					assert.Equal(t, "CrashLoopBackOff", res.Actions[len(res.Actions)-1].Reason)
@@ -167,13 +167,13 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 			syncs(t, rt, pod)
 			rt.ResetBackoff(pod, "boss")
 			syncs(t, rt, pod)
-			assert.Equal(t, []string{"boss", "web"}, f.running(), "it was forgiven")
+			assert.Equal(t, []string{"boss", "web"}, f.running(), "the back-off was reset")
 		})
 	}
 }
 
-// An agent that dies between creating and starting an ephemeral container leaves
-// it its one run, also while init is not done (rt-45, lq-13).
+// If an agent dies between creating and starting an ephemeral container, the next one
+// starts it, also during initialization (rt-45, lq-13).
 func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -194,15 +194,15 @@ func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	}
 	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
-	require.Equal(t, []string{"setup"}, f.running(), "made and not started")
+	require.Equal(t, []string{"setup"}, f.running(), "created, not started")
 	f.observe = nil
 
 	rt, _ = next()
 	f.did()
 	syncs(t, rt, pod)
-	assert.Equal(t, []string{"StartContainer debug"}, f.did(), "no second one")
+	assert.Equal(t, []string{"StartContainer debug"}, f.did(), "no second instance")
 	f.exits("debug", 1)
 	f.exits("setup", 0)
 	syncs(t, rt, pod)
-	assert.Equal(t, []string{"web"}, f.running(), "it had its run")
+	assert.Equal(t, []string{"web"}, f.running(), "it runs once")
 }

@@ -32,11 +32,11 @@ func TestTheSandboxImageIsReadFromTheRuntime(t *testing.T) { // ig-19
 		info map[string]string
 		want string
 	}{
-		"containerd 1.6":   {map[string]string{"config": `{"containerd": {}, "sandboxImage": "registry.k8s.io/pause:3.6"}`, "golang": `"go1.19"`}, "registry.k8s.io/pause:3.6"},
-		"containerd 2":     {map[string]string{"config": `{"containerd": {}, "ignoreImageDefinedVolumes": false}`}, ""},
-		"another language": {map[string]string{"config": "[crio]\npause_image = \"pause\"\n"}, ""},
-		"another type":     {map[string]string{"config": `{"sandboxImage": ["a"]}`}, ""},
-		"nothing":          {nil, ""},
+		"containerd 1.6": {map[string]string{"config": `{"containerd": {}, "sandboxImage": "registry.k8s.io/pause:3.6"}`, "golang": `"go1.19"`}, "registry.k8s.io/pause:3.6"},
+		"containerd 2":   {map[string]string{"config": `{"containerd": {}, "ignoreImageDefinedVolumes": false}`}, ""},
+		"not JSON":       {map[string]string{"config": "[crio]\npause_image = \"pause\"\n"}, ""},
+		"another type":   {map[string]string{"config": `{"sandboxImage": ["a"]}`}, ""},
+		"nothing":        {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()

@@ -23,8 +23,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// Containers are started one after the other: a pull and a postStart hook hold
-// up those after them (rt-70).
+// Containers are started sequentially: a pull and a postStart hook delay the containers
+// after them (rt-70).
 func TestStartsAreOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -44,7 +44,7 @@ func TestStartsAreOneAfterTheOther(t *testing.T) {
 
 // The addresses in a container's environment are those of the sandbox that was
 // created for it, or of the existing one (rt-72).
-func TestContainersKnowTheAddressesOfTheirSandbox(t *testing.T) {
+func TestContainersHaveTheAddressesOfTheirSandbox(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, _ := f.engine(t, cri.Config{})
@@ -67,7 +67,7 @@ func TestContainersKnowTheAddressesOfTheirSandbox(t *testing.T) {
 	assert.Len(t, f.containers(), 1+1)
 }
 
-// Directories of logs are there before the runtime is to write to them.
+// Log directories are created before the runtime writes to them.
 func TestLogDirectoriesAreMadeFirst(t *testing.T) { // rt-17, rt-85
 	f := newFake()
 	f.has("img:1")
@@ -96,7 +96,7 @@ func TestLogDirectoriesAreMadeFirst(t *testing.T) { // rt-17, rt-85
 	assert.NoDirExists(t, dir+"/links", "no link to a log that does not exist (rt-86)")
 }
 
-// No file for a last word is no reason not to run (rt-124).
+// A container starts even if its termination message file cannot be created (rt-124).
 func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
@@ -106,7 +106,7 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	web.TerminationMessagePath = "/dev/termination-log"
 	pod := podOf(web)
 	require.NoError(t, os.MkdirAll(dir+"/root/pods/u-1", 0o755))
-	require.NoError(t, os.WriteFile(dir+"/root/pods/u-1/containers", nil, 0o644), "in the place of the directory")
+	require.NoError(t, os.WriteFile(dir+"/root/pods/u-1/containers", nil, 0o644), "a file instead of the directory")
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"web"}, f.running())
 	for _, m := range f.newest("web").Config.Mounts {
@@ -123,8 +123,8 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	assert.Contains(t, paths, "/dev/termination-log")
 }
 
-// A start that failed is not left lying: the instance is started, and no other
-// attempt is counted. The kubelet creates another one (rt-82).
+// After a failed start, the same instance is started again and the attempt does not
+// change. The kubelet creates another one (rt-82).
 func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		attempts  []uint32
@@ -152,7 +152,7 @@ func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 	}
 }
 
-// execs is a fakeCRI that notes how long commands may take.
+// execs is a fakeCRI that records the timeouts of commands.
 type execs struct {
 	*fakeCRI
 	timeouts []time.Duration
@@ -234,7 +234,7 @@ func TestAHookOfAnUnknownTypeFails(t *testing.T) {
 	}
 }
 
-// A server that has no TLS is asked without, which has an event (rt-100).
+// A request to a server without TLS is repeated over HTTP, with an event (rt-100).
 func TestAHookThatFallsBackToHTTPIsReported(t *testing.T) {
 	asked := 0
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -261,9 +261,9 @@ func TestAHookThatFallsBackToHTTPIsReported(t *testing.T) {
 		"request to HTTPS lifecycle hook of container web got HTTP response, retry with HTTP succeeded", seen.take()[3])
 }
 
-// While a postStart hook hangs, the container is seen to run, with the pod's
-// addresses: only what comes after the hook waits.
-func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
+// While a postStart hook hangs, the container is reported as running, with the pod's
+// addresses: only the steps after the hook wait.
+func TestAPodIsReportedAsRunningWhileItsHookHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -285,7 +285,7 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 		assert.Equal(t, []string{"10.0.0.1", "fd00::7"}, st.IPs)
 		deleted()
 		require.ErrorIs(t, <-done, context.Canceled)
-		assert.Equal(t, []string{"web"}, f.running(), "it is for the kill to stop it")
+		assert.Equal(t, []string{"web"}, f.running(), "the kill stops the container")
 	})
 }
 
@@ -307,7 +307,7 @@ func TestAPostStartHookMayHaveADeadline(t *testing.T) {
 				begun := time.Now()
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(web, container("db"))})
 				require.Error(t, err)
-				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not called off")
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not canceled")
 				assert.Equal(t, 20*time.Second, time.Since(begun))
 				assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
 				assert.Contains(t, res.Actions[1].Message, "the hook timed out after 20s: ")

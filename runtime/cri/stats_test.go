@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// counting is a runtime with stats.
+// counting is a runtime with the given stats.
 type counting struct {
 	*fakeCRI
 	pods       []*runtimeapi.PodSandboxStats
@@ -73,7 +73,7 @@ func TestStatsDistinguishZeroFromUnknown(t *testing.T) {
 	assert.Equal(t, plain, *s)
 
 	_, err = counting{fakeCRI: newFake()}.engine(t).ContainerStats(t.Context(), "fake://c1")
-	require.ErrorIs(t, err, runtime.ErrNotFound, "an answer without stats")
+	require.ErrorIs(t, err, runtime.ErrNotFound, "a response without stats")
 }
 
 func TestStatsOfPodsAreOneCall(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A line is when something happened in a termination, and what.
+// A line is an event of a termination with its time.
 type line struct {
 	at   time.Duration
 	what string
 }
 
-// story notes the events, hooks and stops of an engine over f from now on.
+// story records the events, hooks and stops of an engine over f.
 func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []line) {
 	t.Helper()
 	var mu sync.Mutex
@@ -68,8 +68,8 @@ func when(lines []line, what string) float64 {
 	return -1
 }
 
-// Event, hook, turn, TERM: in that order, and the hook's time is off the grace
-// (rt-112).
+// The steps are the event, the hook, the turn and TERM, in that order; the hook's time
+// is subtracted from the grace period (rt-112).
 func TestTheStepsOfAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -99,7 +99,7 @@ func TestTheStepsOfAStop(t *testing.T) {
 		assert.Less(t, index(lines, "Killing spec.containers{web}"), index(lines, "ExecSync web"))
 		assert.Equal(t, "StopPodSandbox web/0", lines[len(lines)-1].what)
 		assert.Equal(t, []int64{27}, f.stops("web"))
-		assert.Equal(t, []int64{23}, f.stops("proxy"), "its own hook and its wait are off its grace (rt-118)")
+		assert.Equal(t, []int64{23}, f.stops("proxy"), "its hook and its wait are subtracted from the grace period (rt-118)")
 	})
 }
 
@@ -113,7 +113,7 @@ func index(lines []line, what string) int {
 }
 
 // The duration of a hook is subtracted from the grace period in whole seconds (rt-105).
-func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
+func TestHooksAreSubtractedInWholeSeconds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hook time.Duration
 		want int64
@@ -140,7 +140,7 @@ func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
 	}
 }
 
-// When the TERM of each container is due, in seconds from the kill.
+// The time of each container's TERM, in seconds from the kill.
 func TestTurnsOfAStop(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -150,12 +150,12 @@ func TestTurnsOfAStop(t *testing.T) {
 		turns map[string]float64 // -1: never
 		takes time.Duration
 	}{
-		{"rt-114 all at once", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
+		{"rt-114 all concurrently", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
 			for _, name := range []string{"web", "db", "log"} {
 				f.dies(name, 5*time.Second)
 			}
 		}, map[string]float64{"web": 0, "db": 0, "log": 0}, 5 * time.Second},
-		{"rt-115 an init container that is no sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
+		{"rt-115 an init container that is not a sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
 			f.dies("web", 5*time.Second)
 		}, map[string]float64{"web": 0, "setup": -1}, 5 * time.Second},
 		{"rt-116 later sidecars before earlier ones", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
@@ -218,13 +218,13 @@ func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 		lines := told()
 		assert.Equal(t, 0., when(lines, "StopContainer web"))
 		assert.Equal(t, 30., when(lines, "StopContainer proxy"))
-		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped all the same (rt-122)")
+		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped nevertheless (rt-122)")
 		assert.Equal(t, []int64{2}, f.stops("proxy"))
 	})
 }
 
-// A runtime that is away for a part of the grace is asked until it is back: a TERM
-// comes late, but before the end of the sandbox, which would be a KILL.
+// If the runtime is unavailable for a part of the grace period, the stop is retried: TERM
+// is sent late, but before the sandbox is stopped, which kills the containers.
 func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -251,7 +251,7 @@ func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T
 	})
 }
 
-// One that stays away is not asked for longer than the grace is.
+// The stop is not retried after the end of the grace period.
 func TestARuntimeThatStaysAwayIsNotAskedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -298,7 +298,7 @@ func TestKillPodStopsEverySandbox(t *testing.T) {
 	require.Len(t, stops, 4)
 	assert.ElementsMatch(t, []string{"StopContainer web", "StopContainer db"}, stops[:2])
 	assert.Equal(t, []string{"StopPodSandbox s1", "StopPodSandbox s0"}, stops[2:])
-	assert.Equal(t, []string{"web"}, f.running(), "the other pod's")
+	assert.Equal(t, []string{"web"}, f.running(), "the other pod's container")
 }
 
 // A sandbox that cannot be stopped fails the step that stops it, with this message
@@ -312,14 +312,14 @@ func TestASandboxThatCannotBeStoppedIsReported(t *testing.T) {
 	f.before = failing(1, "StopPodSandbox", status.Error(codes.Unknown, "no such network"))
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
-	require.Len(t, res.Actions, 1, "no other sandbox is made")
+	require.Len(t, res.Actions, 1, "no other sandbox is created")
 	assert.Equal(t, runtime.KillPodSandbox, res.Actions[0].Kind)
 	assert.Equal(t, "KillPodSandboxError", res.Actions[0].Reason)
 	assert.Len(t, f.sandboxes(), 1)
 }
 
-// preStop is for a stop. It is not run when the container ended by itself, nor
-// when its pod starts over (rt-106).
+// preStop does not run for a container that exited by itself, or when all containers of
+// its pod are restarted (rt-106).
 func TestWhenPreStopIsNotRun(t *testing.T) {
 	for name, end := range map[string]func(*fakeCRI){
 		"rt-106 it exited by itself": func(f *fakeCRI) { f.exits("web", 1) },
@@ -346,8 +346,8 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 	}
 }
 
-// A container that the spec has no longer is stopped with the pod's grace: the
-// kubelet would leave it running, as an error (rt-107).
+// A container that was removed from the spec is stopped with the pod's grace period. The
+// kubelet leaves it running and returns an error (rt-107).
 func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

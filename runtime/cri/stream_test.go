@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// serving is a runtime with a streaming server.
+// serving is a runtime with a server of streams.
 type serving struct {
 	*fakeCRI
 	url  string
@@ -43,7 +43,7 @@ func (s *serving) PortForward(_ context.Context, req *runtimeapi.PortForwardRequ
 	return &runtimeapi.PortForwardResponse{Url: s.url}, s.fail
 }
 
-// streamer notes where it was to connect.
+// streamer records the URLs that it connects to.
 type streamer struct{ to []string }
 
 func (s *streamer) Exec(_ context.Context, u *url.URL, _ runtime.Streams) (int32, error) {
@@ -102,10 +102,10 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	assert.Equal(t, "forward "+f.sandboxes()[0].ID+"[80 443]", s.last)
 	_, err = rt.ExecURL(t.Context(), "fake://c9", []string{"x"}, runtime.StreamOptions{Stdout: true, Stderr: true, TTY: true})
 	require.NoError(t, err)
-	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr with a terminal is not asked for")
+	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr is not requested with a terminal")
 }
 
-func TestStreamsThatCannotBe(t *testing.T) {
+func TestStreamsThatFail(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
@@ -155,7 +155,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "no pod UID")
 }
 
-// A runtime in this program needs no server.
+// A runtime in this process needs no server.
 type local struct{ *fakeCRI }
 
 func (local) StreamExec(_ context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
@@ -171,7 +171,7 @@ func (local) StreamPortForward(_ context.Context, sandbox string, port int32, _ 
 	return fmt.Errorf("%s:%d: %w", sandbox, port, errors.ErrUnsupported)
 }
 
-func TestStreamsOfARuntimeInThisProgramAreInHand(t *testing.T) {
+func TestStreamsOfALocalRuntime(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})

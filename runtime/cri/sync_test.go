@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// container returns a container whose image is present in no fake.
+// container returns a container with an image that is not present by default.
 func container(name string) v1.Container {
 	return v1.Container{Name: name, Image: "img:1", ImagePullPolicy: v1.PullIfNotPresent}
 }
@@ -46,7 +46,7 @@ func podOf(containers ...v1.Container) *v1.Pod {
 	}
 }
 
-// syncs calls SyncPod with a fresh look, and requires success.
+// syncs calls SyncPod with a current status, and requires success.
 func syncs(t *testing.T, rt *cri.Runtime, pod *v1.Pod) runtime.SyncResult {
 	t.Helper()
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -92,19 +92,19 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, []string{"proxy"}, f.running())
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"log", "proxy", "web"}, f.running())
-	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+	require.Empty(t, syncs(t, rt, pod).Actions, "nothing left to do")
 
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	require.Empty(t, f.running())
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
-	assert.Len(t, st.Containers, 4, "exits stay readable")
+	assert.Len(t, st.Containers, 4, "exited containers are kept")
 	assert.False(t, st.Running())
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "unknown"}))
 }
 
-// Whatever call loses its answer or has none, at most one instance of the
-// container runs at any time, and in the end one does.
+// Whichever call fails or loses its response, at most one instance of the container runs
+// at any time, and afterwards exactly one does.
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	for _, op := range []string{"RunPodSandbox", "CreateContainer", "StartContainer"} {
 		for _, lost := range []bool{true, false} {
@@ -125,9 +125,9 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 					}
 					assert.Equal(t, []string{"web"}, f.running())
 					assert.Equal(t, 1, f.atOnce["web"])
-					assert.Len(t, f.containers(), 1, "nothing is made twice")
+					assert.Len(t, f.containers(), 1, "nothing is created twice")
 					assert.Len(t, f.sandboxes(), 1)
-					assert.Zero(t, f.containers()[0].Config.Metadata.Attempt, "it is no restart")
+					assert.Zero(t, f.containers()[0].Config.Metadata.Attempt, "the attempt does not change")
 					assert.Empty(t, syncs(t, rt, pod).Actions)
 				})
 			}
@@ -135,7 +135,7 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	}
 }
 
-// The answer may be lost, and the look after it come too early to see the
+// The response of a create is lost, and the status was read before the create took
 // effect.
 func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	f := newFake()
@@ -157,8 +157,8 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	assert.Equal(t, []string{"web"}, f.running())
 	assert.Len(t, f.containers(), 1)
 
-	// And again, now that it runs: the caller should know, and if not it is
-	// no reason to start another.
+	// With a stale status, SyncPod must not start a second instance of a running
+	// container.
 	_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
 	assert.Equal(t, 1, f.atOnce["web"])
 	assert.Len(t, f.containers(), 1)
@@ -306,7 +306,7 @@ func TestPullsAreBackedOffFrom(t *testing.T) {
 			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.ErrorContains(t, err, "ErrImagePull")
 			require.Contains(t, f.did(), "PullImage img:1")
-			// The image may come by another way before the back-off ends.
+			// The image may become present before the back-off ends.
 			require.Equal(t, time.Now().Add(min(delay, 10*time.Second)), res.RetryAt)
 			seen.take()
 
@@ -327,7 +327,7 @@ func TestPullsAreBackedOffFrom(t *testing.T) {
 	})
 }
 
-func TestAFailureThatMayBeMendedIsNotHeldUpByABackoff(t *testing.T) {
+func TestARecoverableFailureIsNotDelayedByABackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.has("img:1")
@@ -354,7 +354,7 @@ func TestAFailureThatMayBeMendedIsNotHeldUpByABackoff(t *testing.T) {
 	})
 }
 
-func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
+func TestPullsAreSerializedAndCanBeCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pulling, most := 0, 0
@@ -392,7 +392,7 @@ func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, most)
 
-		// A pull that was called off is no failure, and nothing backs off.
+		// A canceled pull is not a failure, and there is no back-off.
 		f.pull = nil
 		pod := podOf(container("web"))
 		pod.UID = "a"
@@ -432,9 +432,9 @@ func TestAnotherImageReplacesTheContainer(t *testing.T) {
 	assert.Contains(t, seen.take(), "Normal Killing spec.containers{web}: Container web definition changed, will be restarted") // rt-30
 }
 
-// The numbers of instances that were collected are found in the log directory
+// The numbers of instances that were collected are read from the log directory
 // (rt-75).
-func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
+func TestRestartCountsContinueFromTheLogs(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()

@@ -42,7 +42,7 @@ func TestTerminationMessages(t *testing.T) {
 		{"the end of a long file rt-125", long, "File", 0, "Completed", "", strings.Repeat("x", 4093) + "end"},
 		{"no log unless asked for", empty, "File", 1, "Error", "", ""},
 		{"the log rt-126", empty, "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
-		{"the log where there is no file", filepath.Join(dir, "none"), "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
+		{"the log without a file", filepath.Join(dir, "none"), "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
 		{"the file comes first", message, "FallbackToLogsOnError", 1, "Error", "", "out of luck"},
 		{"success needs no explanation", empty, "FallbackToLogsOnError", 0, "Completed", "", ""},
 		{"it never ran", empty, "FallbackToLogsOnError", 128, "ContainerCannotRun", "no such file", "no such file"},
@@ -58,9 +58,9 @@ func TestTerminationMessages(t *testing.T) {
 	}
 }
 
-// A container can make its message file as large as it likes, and a log may have
-// been replaced: neither fills the agent's memory nor blocks it.
-func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
+// A container can write a message file of any size, and its log may have been replaced:
+// reading them needs little memory and does not block.
+func TestHugeMessagesAndLogsNeedLittleMemory(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")
 	}

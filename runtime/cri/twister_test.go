@@ -119,7 +119,7 @@ func (w *twister) over(t *testing.T) (*cri.Runtime, *events, string) {
 	return rt, seen, dir
 }
 
-// A life is all that an agent does with a pod.
+// A life has the errors of the calls of one pod lifecycle.
 type life struct{ pods, status, sync, kill, collect error }
 
 func (w *twister) life(t *testing.T, rt *cri.Runtime, pod *v1.Pod) life {

@@ -12,7 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// unresizable answers UpdatePodSandboxResources.
+// unresizable returns an error from UpdatePodSandboxResources.
 type unresizable struct {
 	internalapi.RuntimeService
 	internalapi.ImageManagerService

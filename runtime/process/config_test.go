@@ -132,7 +132,7 @@ func TestRootCanBeAnyUser(t *testing.T) {
 		RunAsUser: &runtimeapi.Int64Value{Value: 54321}, RunAsGroup: &runtimeapi.Int64Value{Value: 54322},
 		SupplementalGroups: []int64{54323}, NoNewPrivs: true,
 	}}
-	// The state directory lies in one of the test's that only root enters.
+	// Let other users enter the parents of the state directory.
 	for dir := n.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		require.NoError(t, os.Chmod(dir, 0o711))
 	}
@@ -173,7 +173,7 @@ func TestStartFailsWithoutACallOfSupervise(t *testing.T) {
 			require.ErrorContains(t, err, want)
 			assert.Equal(t, runtimeapi.ContainerState_CONTAINER_CREATED, n.status(id).GetState(), "nothing was done")
 			require.NoError(t, os.Unsetenv("TEST_FORGETFUL"))
-			require.NoError(t, n.StartContainer(t.Context(), id), "so it can be tried again")
+			require.NoError(t, n.StartContainer(t.Context(), id), "the start can be retried")
 		})
 	}
 }

@@ -53,7 +53,7 @@ func TestAStopThatIsCutShortCanBeHurried(t *testing.T) {
 	slow := make(chan error, 1)
 	go func() { slow <- n.StopContainer(t.Context(), id, 1000) }()
 	require.NoError(t, n.StopContainer(t.Context(), id, 0))
-	require.NoError(t, <-slow, "both see the end")
+	require.NoError(t, <-slow, "both stops return")
 	assert.EqualValues(t, 137, n.status(id).GetExitCode())
 }
 

@@ -58,7 +58,7 @@ func TestAContainerIsCreatedRunsExitsAndIsRemoved(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, left, dir)
 	}
-	assert.FileExists(t, filepath.Join(n.logs, "web", "app", "0.log"), "logs are the caller's")
+	assert.FileExists(t, filepath.Join(n.logs, "web", "app", "0.log"), "logs belong to the caller")
 }
 
 func TestExitCodesAndReasons(t *testing.T) {
@@ -116,7 +116,7 @@ func TestStopSendsTERMAndKillsTheGroupAfterTheTimeout(t *testing.T) {
 		require.NoError(t, n.StopContainer(t.Context(), id, 1))
 		assert.GreaterOrEqual(t, time.Since(begin), time.Second)
 		assert.EqualValues(t, 137, n.status(id).GetExitCode())
-		assert.ErrorIs(t, syscall.Kill(child, 0), syscall.ESRCH, "the group goes with its leader")
+		assert.ErrorIs(t, syscall.Kill(child, 0), syscall.ESRCH, "the process group is killed with its leader")
 	})
 	t.Run("zero kills at once", func(t *testing.T) {
 		id := n.start(s, sh("now", `trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done`))

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// TestMain gives this binary, as Supervise asks of each that uses the package,
-// the second role of a supervisor; and, for tests of an agent that is killed,
-// the third of an agent.
+// TestMain runs the supervisor in this binary, as Supervise requires of every program
+// that uses the package; and the agent, for tests in which it is
+// killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("TEST_FORGETFUL") != "" {
 		forgetful()
@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// A supervisor built with -race would stay for a second after its end.
+	// By default, a supervisor built with -race sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 
-// forgetful is the main of a program that does not call Supervise.
+// forgetful is the main function of a program that does not call Supervise.
 func forgetful() {
 	switch os.Getenv("TEST_FORGETFUL") {
 	case "end":

@@ -22,8 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// prober-37, prober-39: a probe whose time is up leaves nothing behind, whatever it
-// has started.
+// prober-37, prober-39: a probe that times out leaves no process behind, including its
+// children.
 func TestAHundredProbesOutOfTimeLeaveNoProcess(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))

@@ -33,12 +33,12 @@ func TestAProcessIsIdentifiedByItsStartTime(t *testing.T) {
 	start, err := processStart(os.Getpid())
 	require.NoError(t, err)
 	assert.True(t, is(identity{PID: os.Getpid(), Start: start}))
-	assert.False(t, is(identity{PID: os.Getpid(), Start: start + "0"}), "the number was used again")
+	assert.False(t, is(identity{PID: os.Getpid(), Start: start + "0"}), "the PID was reused")
 	assert.False(t, is(identity{PID: os.Getpid()}))
 	assert.False(t, is(identity{PID: unknownPID, Start: start}))
 	ok, err := signalProcess(identity{PID: os.Getpid(), Start: "other"}, 9)
 	require.NoError(t, err)
-	assert.False(t, ok, "a stranger is not signalled")
+	assert.False(t, ok, "another process is not signaled")
 }
 
 func TestUsageFollowsParentsNotSessions(t *testing.T) {

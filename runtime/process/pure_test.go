@@ -121,8 +121,8 @@ func roundTrip[T record](t *testing.T, data []byte) {
 	require.Equal(t, string(first), string(second))
 }
 
-// FuzzSplit: however a stream arrives, its pieces are the same, are short
-// enough, and put together are the stream.
+// FuzzSplit checks that the entries of a stream do not depend on the sizes of its reads,
+// that they are short enough, and that together they are the stream.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("a\nb\n\nc"), uint16(1))
 	f.Add(bytes.Repeat([]byte("x"), maxLogLine), uint16(7))
@@ -157,7 +157,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// A full disk must not stop a container.
+// A full disk must not block a container.
 func TestALogThatCannotBeWrittenIsReadOn(t *testing.T) {
 	full := errors.New("disk full")
 	once := full
@@ -169,7 +169,7 @@ func TestALogThatCannotBeWrittenIsReadOn(t *testing.T) {
 	assert.Contains(t, got.String(), "two")
 }
 
-// fails writes but for the first time.
+// fails is a file whose first write fails.
 type fails struct {
 	*bytes.Buffer
 	err *error

@@ -55,7 +55,7 @@ func agent(dir string) error {
 	}
 }
 
-// runAgent starts this binary as an agent, whose end comes by kill -9.
+// runAgent starts this binary as an agent, which tests end with SIGKILL.
 func runAgent(t *testing.T, dir, work, count, script string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	self, err := os.Executable()
@@ -126,8 +126,8 @@ func TestAContainerOutlivesAKilledAgent(t *testing.T) {
 	assert.EqualValues(t, 143, n.status(id).GetExitCode(), "sh and sleep die of TERM")
 }
 
-// The law that matters: whenever an agent is killed, each process that runs is
-// a running container of the next agent, and no container ever ran twice.
+// Whenever an agent is killed, each running process is a running container of the next
+// agent, and no container has run twice.
 func TestAKillAtAnyTimeLeavesNoUnlistedContainer(t *testing.T) {
 	n := newNode(t)
 	seed := uint64(time.Now().UnixNano())
@@ -218,7 +218,7 @@ func TestAContainerWhoseSupervisorIsKilledExitsWithAReason(t *testing.T) {
 	assert.Equal(t, before, n.status(id).GetFinishedAt(), "the same after a restart")
 }
 
-// running: it exists and is no zombie that waits for a lazy init.
+// running reports whether the process exists and is not a zombie.
 func running(pid int) bool {
 	if goruntime.GOOS == "linux" {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -264,7 +264,7 @@ func TestACorruptRecordIsNamedAndHarmsNoOther(t *testing.T) {
 	assert.Contains(t, st.GetMessage(), badExit+".json")
 	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, n.status(badProcess).GetState())
 	if linux {
-		require.NoError(t, n.StopContainer(t.Context(), badProcess, 5), "found by its mark")
+		require.NoError(t, n.StopContainer(t.Context(), badProcess, 5), "found by the container ID in its environment")
 		assert.EqualValues(t, 137, n.status(badProcess).GetExitCode())
 	}
 	resp, err := n.Status(t.Context(), true)

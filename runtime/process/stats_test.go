@@ -31,7 +31,7 @@ func TestStatsCountTheWholeTree(t *testing.T) {
 
 	list, err := n.ListContainerStats(ctx, nil)
 	require.NoError(t, err)
-	assert.Len(t, list, 1, "the running ones")
+	assert.Len(t, list, 1, "running containers only")
 	pod, err := n.PodSandboxStats(ctx, s)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, pod.GetLinux().GetProcess().GetProcessCount().GetValue())

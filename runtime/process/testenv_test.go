@@ -45,7 +45,7 @@ func (n *node) open(cfg process.Config) {
 	n.Runtime = rt
 }
 
-// clear leaves nothing running, whatever the test did.
+// clear stops all processes of the test.
 func (n *node) clear() {
 	ctx := context.WithoutCancel(n.t.Context())
 	if _, err := n.Status(ctx, false); err != nil {
@@ -70,7 +70,7 @@ func (n *node) sandbox(name string) string {
 	return id
 }
 
-// sh is a container that runs a shell script.
+// sh returns a container that runs a shell script.
 func sh(name, script string) *runtimeapi.ContainerConfig {
 	return &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: name},
@@ -96,7 +96,7 @@ func (n *node) status(id string) *runtimeapi.ContainerStatus {
 	return resp.GetStatus()
 }
 
-// pid of the main process, or with key "supervisorPid" of its supervisor.
+// pid returns the PID of the main process, or with key "supervisorPid" of its supervisor.
 func (n *node) pid(id, key string) int {
 	n.t.Helper()
 	resp, err := n.ContainerStatus(n.t.Context(), id, true)
@@ -106,10 +106,10 @@ func (n *node) pid(id, key string) int {
 	return pid
 }
 
-// patience is for what takes no time on a machine that has nothing else to do.
+// patience is the timeout for operations that are fast on an idle machine.
 const patience = 90 * time.Second
 
-// eventually asks on this goroutine and starts none, for tests that count them.
+// eventually polls ok in this goroutine and starts none, for tests that count goroutines.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); <-time.After(2 * time.Millisecond) {

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A broken runtime is one in memory which does some things its own way.
+// A broken runtime is the runtime in memory with some methods replaced.
 type broken struct {
 	*full
 	over    chan struct{} // closed when the check is over
@@ -145,9 +145,9 @@ var errBroken = errors.New("broken on purpose")
 
 const control = "nothing is broken"
 
-// Failures that are expected cannot be had in the process that expects them:
-// the test runs itself again, in a process where all the broken runtimes go
-// through the suite, and reads what that printed.
+// A test cannot expect the failure of its own subtests: the test runs itself in another
+// process, in which the broken runtimes run the suite, and checks the output of
+// that.
 func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 	const child = "RUNTIMETEST_BROKEN"
 	if os.Getenv(child) != "" {

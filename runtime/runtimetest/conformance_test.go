@@ -27,7 +27,7 @@ Rules (rt-, pleg-, lq- …) are those of [rules](rules/index.md), which have the
 
 `
 
-// docs/conformance.md has every check, as it is.
+// docs/conformance.md lists every check.
 func TestConformanceDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(conformanceHead)
@@ -54,7 +54,7 @@ func TestEachCheckIsComplete(t *testing.T) {
 	name := regexp.MustCompile(`^([A-Z][a-zA-Z]*)$`)
 	for _, c := range runtimetest.Checks() {
 		assert.Regexp(t, name, c.Name)
-		assert.False(t, seen[c.Name], "%s is there twice", c.Name)
+		assert.False(t, seen[c.Name], "duplicate check %s", c.Name)
 		seen[c.Name] = true
 		assert.True(t, strings.HasSuffix(c.Promise, "."), "%s: a sentence ends in a full stop", c.Name)
 		for what, text := range map[string]string{"promise": c.Promise, "contract": c.Contract, "cause": c.Cause} {

@@ -36,5 +36,5 @@ func TestBehaviourMayDependOnThePod(t *testing.T) {
 	assert.Len(t, s.Containers, 1)
 	s, err = rt.PodStatus(t.Context(), "bad")
 	require.NoError(t, err)
-	assert.Empty(t, s.Containers, "what Decide does not care about is Behave's")
+	assert.Empty(t, s.Containers, "the behaviour of Decide takes precedence")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// Package testing is in the suite's signature.
+// The signature of the suite requires package testing.
 func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/runtimetest",

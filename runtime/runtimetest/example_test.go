@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A test makes containers exit and looks at what comes of it.
+// A test makes containers exit and inspects the pod afterwards.
 func Example() {
 	ctx := context.Background()
 	rt := new(runtimetest.Runtime)
@@ -70,8 +70,8 @@ func ExampleRuntime_Inject() {
 	// 0 actions the second time
 }
 
-// The checks that a runtime without powers and a suite without options are held
-// to.
+// The checks that run for a runtime without optional interfaces and a suite without
+// options.
 func ExampleChecks() {
 	plain := 0
 	for _, c := range runtimetest.Checks() {

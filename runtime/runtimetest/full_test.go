@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// A full runtime is one in memory with all the powers that there are, each as
-// small as the contract lets it be, for what breaks them.
+// A full runtime is the runtime in memory with minimal implementations of all optional
+// interfaces, for the runtimes that violate their contracts.
 type full struct {
 	*runtimetest.Runtime
 	dir string // of logs
@@ -58,7 +58,7 @@ func (f *full) find(ctx context.Context, id string) (*runtime.ContainerStatus, t
 	return nil, "", errGone
 }
 
-// Calls are those of its backend, which is the runtime in memory.
+// Calls returns the number of calls of its backend, which is the runtime in memory.
 func (f *full) Calls() int { return int(f.calls.Load()) }
 
 func (f *full) Pods(ctx context.Context) ([]*runtime.Pod, error) {
@@ -66,7 +66,7 @@ func (f *full) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	return f.Runtime.Pods(ctx)
 }
 
-// PodStatus shows log paths and termination messages, too.
+// PodStatus adds log paths and termination messages.
 func (f *full) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	f.calls.Add(1)
 	s, err := f.Runtime.PodStatus(ctx, uid)
@@ -167,7 +167,7 @@ func (f *full) Attach(ctx context.Context, id string, s runtime.Streams) error {
 	}
 }
 
-// PortForward greets on the port that the container's image names.
+// PortForward writes a greeting on the port that the container's image names.
 func (f *full) PortForward(ctx context.Context, uid types.UID, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	s, err := f.Runtime.PodStatus(ctx, uid)

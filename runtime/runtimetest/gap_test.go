@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Gaps are played in a process of their own, because some of them fail.
+// Gaps are checked in a process of their own, because some of them fail.
 func TestGapsAreVerified(t *testing.T) {
 	const child = "RUNTIMETEST_GAPS"
 	if os.Getenv(child) != "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Pod p has three dead and one running instance of web and two dead ones of
-// job; pod q two dead of web and its sandbox is dead, too. Each is a minute
-// younger than the one before, in this order: p/web 0-3, p/job 0-1, q/web 0-1.
+// Pod p has three exited and one running instance of web and two exited ones of job; pod
+// q has two exited ones of web and a stopped sandbox. Each was created a minute after
+// the previous one, in this order: p/web 0-3, p/job 0-1, q/web 0-1.
 func garbage(t *testing.T) *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
 	for _, dead := range []string{"p web", "p web", "p web", "p web", "p job", "p job", "q web", "q web"} {
@@ -50,7 +50,7 @@ func TestCollectGarbage(t *testing.T) {
 		{"in all: more than there are", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 50}, "p: job1 job0 web3 web2 web1 web0; q: web1 web0"},
 		{"of a removed pod (rt-129, rt-133)", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0"},
 		{"of a removed pod that runs", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("p")}, "p: web3; q: web1 web0"},
-		{"of a removed pod, the young", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
+		{"of a removed pod, young ones are kept", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Whatever happens to a pod, SyncPod comes to an end soon (inv-16), no
-// container runs twice, and restart counts never go back (inv-10).
+// For random events, repeated SyncPod calls soon have nothing to do (inv-16), no
+// container runs twice, and restart counts do not decrease (inv-10).
 func TestInvariantsHoldAtRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

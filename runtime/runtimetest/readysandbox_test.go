@@ -42,7 +42,7 @@ func TestASandboxThatStaysReadyAfterAKillIsNamed(t *testing.T) {
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime { return newBroken(t, keepSandboxes) }, s)
 }
 
-// keepSandboxes shows the newest sandbox of a killed pod as ready.
+// keepSandboxes reports the newest sandbox of a killed pod as ready.
 func keepSandboxes(b *broken, rt *runtimetest.Runtime) {
 	var mu sync.Mutex
 	killed := map[types.UID]bool{}

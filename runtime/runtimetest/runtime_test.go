@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// newPod returns a pod with these regular containers, each of the image of its
-// name.
+// newPod returns a pod with these regular containers, whose images are their
+// names.
 func newPod(uid types.UID, containers ...string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: string(uid), Namespace: "default", UID: uid}}
 	for _, name := range containers {
@@ -102,7 +102,7 @@ func TestNamesCountBeforeImages(t *testing.T) {
 	require.Len(t, res.Actions, 3)
 	assert.NoError(t, res.Actions[1].Err)
 	s := mustLook(t, rt, "p")
-	require.Len(t, s.Containers, 1, "what cannot be started leaves nothing")
+	require.Len(t, s.Containers, 1, "a failed start leaves no container")
 	assert.Equal(t, "named", s.Containers[0].Name)
 }
 
@@ -170,7 +170,7 @@ func TestRemoveLeavesNothingAndEndsAKillThatWaits(t *testing.T) {
 	})
 }
 
-// An agent of old may start a container while another one kills the pod.
+// An earlier agent may start a container while another one kills the pod.
 func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
@@ -199,7 +199,7 @@ func in(s *runtime.PodStatus, name string, state runtime.ContainerState) bool {
 	return c != nil && c.State == state
 }
 
-// inv-11: TERM reaches a sidecar when every regular container has ended.
+// inv-11: a sidecar receives TERM when every regular container has exited.
 func TestSidecarsAreStoppedAfterTheRestLastOneFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
@@ -266,7 +266,7 @@ func TestAnEndlessGracePeriodIsNoShortOne(t *testing.T) {
 		defer cancel()
 		err := rt.KillPod(ctx, runtime.KillRequest{UID: "p", GracePeriodSeconds: new(int64(math.MaxInt64))})
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "p", GracePeriodSeconds: new(int64(-1))}), "as zero")
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "p", GracePeriodSeconds: new(int64(-1))}), "negative means zero")
 		assert.Equal(t, int32(137), mustLook(t, rt, "p").Container("web").ExitCode)
 	})
 }
@@ -296,7 +296,7 @@ func TestFaultsApplyToTheirCalls(t *testing.T) {
 		{"a delay beyond the context", runtimetest.Fault{Delay: time.Hour}, context.DeadlineExceeded, time.Minute, false},
 		{"a hang", runtimetest.Fault{Hang: true}, context.DeadlineExceeded, time.Minute, false},
 		{"a lost answer", runtimetest.Fault{Lost: true, Err: boom}, boom, 0, true},
-		{"an answer that hangs", runtimetest.Fault{Lost: true, Hang: true}, context.DeadlineExceeded, time.Minute, true},
+		{"a response that hangs", runtimetest.Fault{Lost: true, Hang: true}, context.DeadlineExceeded, time.Minute, true},
 		{"a late answer", runtimetest.Fault{Lost: true, Delay: time.Second}, nil, time.Second, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestFaultsApplyToTheirCalls(t *testing.T) {
 
 				rt.Inject(nil)
 				mustSync(t, rt, newPod("p", "web"))
-				assert.Len(t, mustLook(t, rt, "p").Containers, 1, "never a second one")
+				assert.Len(t, mustLook(t, rt, "p").Containers, 1, "no second instance")
 			})
 		})
 	}

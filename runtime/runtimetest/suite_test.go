@@ -111,9 +111,9 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 	}, s)
 }
 
-// One runtime for all promises, and the machine's clock: as it is for runtimes
-// that cannot live in a bubble. Grace periods take whole seconds and are left
-// to the other tests.
+// One runtime for all checks, in real time, as for runtimes that cannot run in a synctest
+// bubble. Grace periods take whole seconds and are covered by
+// other tests.
 func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
 	s := bareSuite()

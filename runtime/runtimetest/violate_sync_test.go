@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// edited has SyncPod and KillPod take another pod than the one they are given.
+// edited passes a modified pod to SyncPod and KillPod.
 func edited(edit func(pod *v1.Pod)) func(b *broken, rt *runtimetest.Runtime) {
 	return func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -25,7 +25,7 @@ func edited(edit func(pod *v1.Pod)) func(b *broken, rt *runtimetest.Runtime) {
 	}
 }
 
-// afterwards does something once SyncPod has succeeded.
+// afterwards calls do after each successful SyncPod.
 func afterwards(do func(rt *runtimetest.Runtime, pod *v1.Pod, s *runtime.PodStatus)) func(b *broken, rt *runtimetest.Runtime) {
 	return func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
@@ -57,7 +57,7 @@ func forgetful(_ *testing.T, rt runtime.Runtime) runtime.Runtime {
 	return b
 }
 
-// syncViolations break promises on what SyncPod and KillPod do.
+// syncViolations break promises of SyncPod and KillPod.
 var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"SyncErrorJoinsActionErrors": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
 
-// A plugin of three lines: it reads the request and does not look at it. A real
-// one would trade the node's identity, or the token in the request, for a
+// A plugin of three lines that ignores the request. A real plugin exchanges the node's
+// identity, or the token in the request, for a
 // password.
 const shellPlugin = `#!/bin/sh
 cat >/dev/null
@@ -33,7 +33,7 @@ providers:
   env: [{name: LOGIN, value: node}]
 `
 
-// A plugin is asked once for all images of its registry.
+// A plugin runs once for all images of its registry.
 func ExamplePlugins() {
 	dir, err := os.MkdirTemp("", "plugins")
 	if err != nil {

@@ -21,7 +21,7 @@ func write(t *testing.T, path, data string) {
 	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 }
 
-// config is a config.json that gives reg.io a user.
+// config returns a config.json with a user of reg.io.
 func config(user string) string { return `{"auths":{"reg.io":{"username":"` + user + `"}}}` }
 
 func TestDefaultPaths(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTheFirstFileThatCanBeReadCounts(t *testing.T) {
 	write(t, paths[0], config("y"))
 	got, err = lookup()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"y"}, got, "it was changed")
+	assert.Equal(t, []string{"y"}, got, "the file was changed")
 
 	creds, err := files.Lookup(t.Context(), "reg.io/app", nil)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestTheFirstFileThatCanBeReadCounts(t *testing.T) {
 	require.NoError(t, os.Remove(paths[0]))
 	got, err = lookup()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"b"}, got, "it is gone")
+	assert.Equal(t, []string{"b"}, got, "the file was removed")
 }
 
 func TestFilesThatAreNoFiles(t *testing.T) {

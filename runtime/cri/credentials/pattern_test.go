@@ -21,32 +21,32 @@ func TestPatternsMatchImages(t *testing.T) {
 		{"another host", "reg.io", "reg.com/app", false},
 		{"a tag is not looked at", "reg.io", "reg.io/app:1.2", true},
 		{"a digest is not looked at", "reg.io", "reg.io/app@sha256:" + strings.Repeat("a", 64), true},
-		{"a host that begins alike", "reg.io", "reg.io.evil.com/app", false},
-		{"a host that ends alike", "reg.io", "my.reg.io/app", false},
+		{"a host with the same prefix", "reg.io", "reg.io.evil.com/app", false},
+		{"a host with the same suffix", "reg.io", "my.reg.io/app", false},
 
-		{"* is for one label", "*.reg.io", "eu.reg.io/app", true},
+		{"* matches one label", "*.reg.io", "eu.reg.io/app", true},
 		{"* is not for no label", "*.reg.io", "reg.io/app", false},
 		{"* is not for two labels", "*.reg.io", "a.eu.reg.io/app", false},
 		{"two * are for two labels", "*.*.reg.io", "a.eu.reg.io/app", true},
 		{"* in the middle", "k8s.*.io", "k8s.gcr.io/app", true},
 		{"* at the end", "k8s.*", "k8s.io/app", true},
 		{"* for part of a label", "app*.k8s.io", "app1.k8s.io/app", true},
-		{"* for part of a label never reaches over a dot", "app*.io", "app1.k8s.io/app", false},
-		{"* may stand for nothing in a label", "app*.k8s.io", "app.k8s.io/app", true},
-		{"* alone is for hosts of one label", "*", "localhost/app", true},
-		{"* alone is not for all", "*", "reg.io/app", false},
-		{"? is for one character", "reg?.io", "reg1.io/app", true},
-		{"? is not for none", "reg?.io", "reg.io/app", false},
+		{"* for part of a label does not match a dot", "app*.io", "app1.k8s.io/app", false},
+		{"* may match an empty part of a label", "app*.k8s.io", "app.k8s.io/app", true},
+		{"* alone matches hosts of one label", "*", "localhost/app", true},
+		{"* alone does not match all hosts", "*", "reg.io/app", false},
+		{"? matches one character", "reg?.io", "reg1.io/app", true},
+		{"? does not match an empty string", "reg?.io", "reg.io/app", false},
 		{"? never is a dot", "reg?io", "reg.io/app", false},
 		{"a class of characters", "reg-[a-c].io", "reg-b.io/app", true},
-		{"a character not of the class", "reg-[a-c].io", "reg-d.io/app", false},
+		{"a character not in the class", "reg-[a-c].io", "reg-d.io/app", false},
 		{"a class at the begin", "[a-z]eg.io", "reg.io/app", true},
-		{"a class that is turned around", "[^a-q]eg.io", "reg.io/app", true},
+		{"a negated class", "[^a-q]eg.io", "reg.io/app", true},
 
 		{"the same port", "reg.io:5000", "reg.io:5000/app", true},
 		{"another port", "reg.io:5000", "reg.io:5001/app", false},
 		{"no port is not any port", "reg.io", "reg.io:5000/app", false},
-		{"a port is not none", "reg.io:443", "reg.io/app", false},
+		{"a port does not match no port", "reg.io:443", "reg.io/app", false},
 		{"a glob and a port", "*.reg.io:5000", "eu.reg.io:5000/app", true},
 		{"localhost", "localhost:5000", "localhost:5000/app", true},
 		{"an address", "10.0.0.1:5000", "10.0.0.1:5000/app", true},
@@ -56,7 +56,7 @@ func TestPatternsMatchImages(t *testing.T) {
 
 		{"a path is a prefix", "reg.io/team", "reg.io/team/app", true},
 		{"a path is the image", "reg.io/team/app", "reg.io/team/app:1", true},
-		{"a path is a prefix of the text, not of whole names", "reg.io/team", "reg.io/teamwork/app", true},
+		{"a path is a string prefix, not a prefix of path elements", "reg.io/team", "reg.io/teamwork/app", true},
 		{"a path with a slash is for whole names", "reg.io/team/", "reg.io/teamwork/app", false},
 		{"another path", "reg.io/team", "reg.io/other/app", false},
 		{"a longer path", "reg.io/team/app/x", "reg.io/team/app", false},
@@ -71,16 +71,16 @@ func TestPatternsMatchImages(t *testing.T) {
 		{"/v2/ with a slash and a path stays a path", "reg.io/v2/team", "reg.io/other/app", false},
 		{"/v2 without a slash is a path", "reg.io/v2", "reg.io/app", false},
 
-		{"an image without registry is of docker.io", "docker.io", "nginx", true},
-		{"an image of a user of docker.io", "docker.io", "bob/app", true},
+		{"an image without a registry is at docker.io", "docker.io", "nginx", true},
+		{"an image of a user at docker.io", "docker.io", "bob/app", true},
 		{"what docker login writes", "https://index.docker.io/v1/", "nginx:1.27", true},
 		{"index.docker.io is docker.io", "index.docker.io", "docker.io/library/nginx", true},
 		{"docker.io is index.docker.io", "docker.io", "index.docker.io/bob/app", true},
 		{"library is part of the path", "docker.io/library", "nginx", true},
 		{"a path at docker.io", "index.docker.io/bob", "bob/app", true},
 		{"another path at docker.io", "index.docker.io/bob", "alice/app", false},
-		{"docker.io is no registry of others", "docker.io", "quay.io/bob/app", false},
-		{"other hosts of docker.io are others", "registry-1.docker.io", "nginx", false},
+		{"docker.io does not match images of other registries", "docker.io", "quay.io/bob/app", false},
+		{"other hosts of docker.io do not match", "registry-1.docker.io", "nginx", false},
 		{"a glob matches docker.io", "*.io", "nginx", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -129,15 +129,15 @@ func FuzzMatch(f *testing.F) {
 			return
 		}
 		named, err := reference.ParseNormalizedNamed(image)
-		require.NoError(t, err, "Match took an image that is none")
+		require.NoError(t, err, "Match accepted an invalid image")
 		host := reference.Domain(named)
 
-		// The host of an image is a pattern for it, with or without the things
-		// that are not looked at.
+		// The host of an image matches the image, with or without the parts of a pattern that
+		// are ignored.
 		for _, own := range []string{host, "https://" + host + "/v2/", named.Name()} {
 			ok, err := credentials.Match(own, image)
 			require.NoError(t, err)
-			// A repository that begins with v1 or v2 reads as the version.
+			// A repository that begins with v1 or v2 is parsed as the API version.
 			if rest := strings.TrimPrefix(own, host); rest == "" || !strings.HasPrefix(rest, "/v") {
 				require.True(t, ok, "%s for %s", own, image)
 			}
@@ -145,7 +145,7 @@ func FuzzMatch(f *testing.F) {
 		if !got {
 			return
 		}
-		// What matches has the same number of dots and the same port.
+		// A matching pattern has the same number of dots and the same port.
 		key := strings.TrimPrefix(strings.TrimPrefix(pattern, "https://"), "http://")
 		key, _, _ = strings.Cut(key, "/")
 		if strings.HasPrefix(key, "[") || strings.HasPrefix(host, "[") {

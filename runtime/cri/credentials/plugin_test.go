@@ -38,8 +38,8 @@ type pluginRequest struct {
 	Annotations map[string]string `json:"serviceAccountAnnotations"`
 }
 
-// actAsPlugin is a whole credential provider plugin: it reads a request, and
-// answers with a user and a password for the registry of the image.
+// actAsPlugin implements a credential provider plugin: it reads a request, and responds
+// with a user and a password for the registry of the image.
 func actAsPlugin(mode string) int {
 	question, err := io.ReadAll(os.Stdin)
 	if err != nil {

@@ -142,10 +142,10 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 		{"another kind", `raw:{"kind":"hunter2","apiVersion":"credentialprovider.kubelet.k8s.io/v1"}`, "kind is not CredentialProviderResponse"},
 		{"another version", `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1beta1"}`, "apiVersion is not credentialprovider.kubelet.k8s.io/v1, the version of the request"},
 		{"an unknown field", response(`"cacheKeyType":"Image","hunter2":1`), "has an unknown or repeated field"},
-		{"a field in other letters", response(`"cachekeytype":"Image"`), "has an unknown or repeated field"},
+		{"a field in different case", response(`"cachekeytype":"Image"`), "has an unknown or repeated field"},
 		{"a repeated field", response(`"cacheKeyType":"Image","cacheKeyType":"Image"`), "has an unknown or repeated field"},
 		{"a field of a wrong type", response(`"cacheKeyType":"Image","auth":"hunter2"`), "a field has the wrong type"},
-		{"a duration that is none", response(`"cacheKeyType":"Image","cacheDuration":"hunter2"`), "a field has the wrong type"},
+		{"an invalid duration", response(`"cacheKeyType":"Image","cacheDuration":"hunter2"`), "a field has the wrong type"},
 		{"no cache key", response(`"auth":{}`), "cacheKeyType is not Image, Registry or Global"},
 		{"another cache key", response(`"cacheKeyType":"hunter2"`), "cacheKeyType is not Image, Registry or Global"},
 	} {
@@ -313,12 +313,12 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		says   string
 		asked  []string // the token of each run
 	}{
-		{name: "it gets a token of the pod", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", "web")}, asked: []string{"hunter2-a-registry"}},
-		{name: "an answer by token is for that pod", source: &tokens{account: with},
+		{name: "the plugin receives a token of the pod", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", "web")}, asked: []string{"hunter2-a-registry"}},
+		{name: "a response per token is cached for that pod", source: &tokens{account: with},
 			pods: []*v1.Pod{pod("a", "web"), pod("a", "web"), pod("b", "web")}, asked: []string{"hunter2-a-registry", "hunter2-b-registry"}},
 		{name: "a new token causes a new run", source: &tokens{account: with, fresh: true},
 			pods: []*v1.Pod{pod("a", "web"), pod("a", "web")}, asked: []string{"hunter2-a-registry-1", "hunter2-a-registry-2"}},
-		{name: "an answer by service account is for its pods", source: &tokens{account: with},
+		{name: "a response per service account is cached for its pods", source: &tokens{account: with},
 			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
 				a.CacheType = kubeletconfig.ServiceAccountServiceAccountTokenCacheType
 			},

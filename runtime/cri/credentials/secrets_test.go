@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
 
-// secret is a pull secret of the namespace shop.
+// secret returns a pull secret of the namespace shop.
 func secret(name string, kind v1.SecretType, key, data string) v1.Secret {
 	return v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
@@ -49,7 +49,7 @@ func TestDockerConfigsAreRead(t *testing.T) {
 		{"auth without padding", `{"auth":"` + strings.TrimRight(auth("bob", "pww"), "=") + `"}`, credentials.Credential{Username: "bob", Password: "pww"}},
 		{"auth with a colon in the password", `{"auth":"` + auth("bob", "p:w") + `"}`, credentials.Credential{Username: "bob", Password: "p:w"}},
 		{"user and password", `{"username":"bob","password":"pw","email":"b@x"}`, credentials.Credential{Username: "bob", Password: "pw", Email: "b@x"}},
-		{"auth goes first", `{"username":"eve","password":"no","auth":"` + auth("bob", "pw") + `"}`, credentials.Credential{Username: "bob", Password: "pw"}},
+		{"auth takes precedence", `{"username":"eve","password":"no","auth":"` + auth("bob", "pw") + `"}`, credentials.Credential{Username: "bob", Password: "pw"}},
 		{"identity token", `{"auth":"` + auth("bob", "") + `","identitytoken":"idt"}`, credentials.Credential{IdentityToken: "idt"}},
 		{"identity token and a password", `{"auth":"` + auth("bob", "pw") + `","identitytoken":"idt"}`, credentials.Credential{Username: "bob", Password: "pw", IdentityToken: "idt"}},
 		{"registry token", `{"registrytoken":"rt"}`, credentials.Credential{RegistryToken: "rt"}},
@@ -134,7 +134,7 @@ func TestAPullSecretThatCannotBeReadHidesNoOther(t *testing.T) {
 		{"auth is not base64", jsonSecret("bad", `{"auths":{"reg.io":{"auth":"hunter2!"}}}`), `key .dockerconfigjson: "reg.io": auth is not base64(username:password)`},
 		{"auth without colon", jsonSecret("bad", `{"auths":{"reg.io":{"auth":"`+base64.StdEncoding.EncodeToString([]byte("hunter2"))+`"}}}`), `key .dockerconfigjson: "reg.io": auth is not base64(username:password)`},
 		{"a password of a wrong type", jsonSecret("bad", `{"auths":{"reg.io":{"password":{"hunter2":1}}}}`), `key .dockerconfigjson: "reg.io": field password has the wrong type`},
-		{"a key that is no registry", jsonSecret("bad", `{"auths":{"reg io":{"password":"hunter2"}}}`), `key .dockerconfigjson: key "reg io" has a space or control character`},
+		{"a key that is not a registry", jsonSecret("bad", `{"auths":{"reg io":{"password":"hunter2"}}}`), `key .dockerconfigjson: key "reg io" has a space or control character`},
 		{"a key with a password", jsonSecret("bad", `{"auths":{"https://bob:hunter2@reg.io":{}}}`), `key .dockerconfigjson: key with an @ is not a registry`},
 		{"another type", secret("bad", v1.SecretTypeOpaque, v1.DockerConfigJsonKey, `hunter2`), `type "Opaque" is not a pull secret type`},
 		{"the key is missing", jsonSecret("bad", ``), `key .dockerconfigjson is missing or empty`},

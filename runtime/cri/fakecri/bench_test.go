@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// pods is how many a simulated cluster has on one machine.
+// pods is the number of pods of a simulated cluster on one machine.
 const pods = 10_000
 
 func newRuntime(tb testing.TB, cfg fakecri.Config) *fakecri.Runtime {
@@ -23,7 +23,7 @@ func newRuntime(tb testing.TB, cfg fakecri.Config) *fakecri.Runtime {
 	return r
 }
 
-// live takes a pod with one container from its beginning until it runs.
+// live creates a pod and starts its container.
 func live(tb testing.TB, r *fakecri.Runtime, uid string) (sandbox, container string) {
 	ctx, pod, cfg := tb.Context(), podConfig(uid), containerConfig(uid, "web")
 	sandbox, err := r.RunPodSandbox(ctx, pod, "")
@@ -36,7 +36,7 @@ func live(tb testing.TB, r *fakecri.Runtime, uid string) (sandbox, container str
 	return sandbox, container
 }
 
-// die takes it to its end.
+// die stops and removes the container and its pod.
 func die(tb testing.TB, r *fakecri.Runtime, sandbox, container string) {
 	ctx := tb.Context()
 	require.NoError(tb, r.StopContainer(ctx, container, 30))
@@ -85,7 +85,7 @@ func BenchmarkPod(b *testing.B) {
 	}
 }
 
-// BenchmarkRelist is one look at everything.
+// BenchmarkRelist lists all sandboxes and containers.
 func BenchmarkRelist(b *testing.B) {
 	for _, n := range []int{110, pods} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -106,7 +106,7 @@ func BenchmarkRelist(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is how much a pod with one running container takes.
+// BenchmarkMemory measures the memory usage of a pod with one running container.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		before := heap()
@@ -137,7 +137,7 @@ func TestManyPodsAreLight(t *testing.T) {
 		}
 		synctest.Wait()
 		require.LessOrEqual(t, goruntime.NumGoroutine(), routines)
-		require.Less(t, (heap()-before)/pods, uint64(20<<10), "bytes a pod")
+		require.Less(t, (heap()-before)/pods, uint64(20<<10), "bytes per pod")
 		time.Sleep(time.Hour + time.Second)
 		for _, c := range r.Containers("") {
 			require.Equal(t, fakecri.Exited, c.State)

@@ -48,7 +48,7 @@ func TestIntegrationTheScriptHasTheResponsesOfContainerd(t *testing.T) {
 	t.Logf("%d calls to containerd %s", len(played), daemon.Version)
 }
 
-// in16 is what containerd 1.6 does otherwise.
+// in16 are the differences of containerd 1.6.
 var in16 = known{
 	"create x in=a nometa":                    {why: "it crashes"},
 	"create x in=a nil":                       {why: "it crashes"},
@@ -80,7 +80,7 @@ var in16 = known{
 	"list-pod-stats (3)":                     {"Unknown", "a sandbox that is not ready failed the whole list"},
 }
 
-// removeCgroup removes what containerd leaves of a parent of pods, in all
+// removeCgroup removes the cgroups that containerd leaves below a parent of pods, in all
 // hierarchies.
 func removeCgroup(t *testing.T, name string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/" + name, "/sys/fs/cgroup/*/" + name} {

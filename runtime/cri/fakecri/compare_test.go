@@ -43,7 +43,7 @@ type step struct {
 	now     string // the state of everything after it; empty: as before
 }
 
-// code is the part of an answer that is compared: results, or the error's code.
+// code returns the compared part of a response: the result, or the error's code.
 func (s step) code() string {
 	if strings.HasPrefix(s.answer, "OK") {
 		return s.answer
@@ -96,7 +96,7 @@ func writeScript(t testing.TB, steps []step, rest []string) {
 	require.NoError(t, os.WriteFile(callsFile, out.Bytes(), 0o644))
 }
 
-// A subject is a runtime that the script is played to.
+// A subject is a runtime that runs the script.
 type subject struct {
 	runtime   internalapi.RuntimeService
 	images    internalapi.ImageManagerService
@@ -166,7 +166,7 @@ func (s *subject) named(text string) string {
 	return hexes.ReplaceAllString(strings.ReplaceAll(text, s.logs, "logs"), "(id)")
 }
 
-// hexes are IDs that have no name: of what could not be made, and shortened ones.
+// hexes matches IDs without a name: those of failed creations, and shortened ones.
 var hexes = regexp.MustCompile(`\b([0-9a-f]{64}|[0-9a-f]{8})\b`)
 
 // learn gives an ID a name.
@@ -196,7 +196,7 @@ func (s *subject) id(word string) string {
 	return id
 }
 
-// state is the state of everything, as other clients see it.
+// state returns the state of all sandboxes and containers, as clients list it.
 func (s *subject) state(ctx context.Context, t testing.TB) string {
 	t.Helper()
 	sandboxes, err := s.runtime.ListPodSandbox(ctx, nil)
@@ -253,13 +253,13 @@ func (s *subject) await(ctx context.Context, t testing.TB, want string) {
 	}
 }
 
-// known are differences that there are, by the key of the call, with the reason.
+// known are expected differences and their reasons, by the key of the call.
 type known map[string]difference
 
-// An answer that is empty means that the call is not made.
+// If answer is empty, the call is skipped.
 type difference struct{ answer, why string }
 
-// without leaves out the calls that are not made.
+// without returns the script without the skipped calls.
 func (k known) without(script []step) []step {
 	return slices.DeleteFunc(slices.Clone(script), func(s step) bool {
 		d, ok := k[s.key]
@@ -267,8 +267,8 @@ func (k known) without(script []step) []step {
 	})
 }
 
-// differences compares what two runtimes did, call by call. Differences that are
-// known and not there are differences as well.
+// differences compares the responses of two runtimes, call by call. It also reports
+// expected differences that do not occur.
 func differences(want, got []step, but known) []string {
 	var diffs []string
 	var wantNow, gotNow string

@@ -15,7 +15,7 @@ import (
 
 const busybox = "kubeparts.test/busybox:1"
 
-// commands are what containers do in a real runtime, by their names.
+// commands are the containers' commands in a real runtime, by name.
 var commands = map[string][]string{
 	"long":      {"sh", "-c", "trap 'exit 143' TERM; while :; do sleep 0.02; done"},
 	"stubborn":  {"sh", "-c", "trap '' TERM; while :; do sleep 0.02; done"},
@@ -24,17 +24,17 @@ var commands = map[string][]string{
 	"nocommand": {"/no/such/command"},
 }
 
-// execs are what commands of the script are in a real container.
+// execs are the commands of the script in a real container.
 var execs = map[string][]string{
 	"fail 7": {"sh", "-c", "exit 7"},
 	"hang":   {"sleep", "100"},
 	"flood":  {"head", "-c", "17825792", "/dev/zero"},
 }
 
-// words of a call, after its verb.
+// words are the arguments of a call, after its verb.
 type words []string
 
-// value of the word key=.
+// value returns the value of the argument key=.
 func (w words) value(key string) string {
 	for _, word := range w {
 		if v, ok := strings.CutPrefix(word, key+"="); ok {
@@ -44,7 +44,7 @@ func (w words) value(key string) string {
 	return ""
 }
 
-// labels are all words label=k:v.
+// labels returns the labels of all arguments label=k:v.
 func (w words) labels() map[string]string {
 	var m map[string]string
 	for _, word := range w {
@@ -66,7 +66,7 @@ func (w words) number(key string) int64 {
 	return n
 }
 
-// arg is the n-th word that is no key=value, with IDs for names.
+// arg returns the n-th argument without a key, with IDs instead of names.
 func (s *subject) arg(w words, n int) string {
 	if n >= len(w) {
 		return ""
@@ -355,7 +355,7 @@ func names[T any](s *subject, list []T, id func(T) string) string {
 	return strings.Join(all, " ")
 }
 
-// command is the command that words of the script stand for.
+// command returns the command that the arguments stand for.
 func command(w []string) []string {
 	if cmd, ok := execs[strings.Join(w, " ")]; ok {
 		return cmd
@@ -379,7 +379,7 @@ func containerOf(st *runtimeapi.ContainerStats) string {
 	return st.GetAttributes().GetId() + figures(st)
 }
 
-// figures are which of them there are.
+// figures returns the names of the measurements that are set.
 func figures(st *runtimeapi.ContainerStats) string {
 	var all []string
 	for _, f := range []struct {

@@ -41,7 +41,7 @@ func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) 
 	}
 }
 
-// scriptedFake is a fake whose containers do what commands do.
+// scriptedFake returns a fake whose containers behave like the commands.
 func scriptedFake(t *testing.T) *fakecri.Runtime {
 	t.Helper()
 	fake, err := fakecri.New(fakecri.Config{

@@ -35,8 +35,8 @@ func image(name string) v1.Container {
 	return v1.Container{Image: "fake.test/" + name + ":1", ImagePullPolicy: v1.PullIfNotPresent}
 }
 
-// shellOf answers "print <text> <code>", "print-err <text> <code>", "block",
-// "echo" and "size".
+// shellOf implements the commands "print <text> <code>", "print-err <text> <code>",
+// "block", "echo" and "size".
 func shellOf(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
 	out := s.Stdout
 	switch cmd[0] {
@@ -68,7 +68,7 @@ func shellOf(ctx context.Context, cmd []string, s runtime.Streams) (int32, error
 	return int32(code), err
 }
 
-// cast are the behaviours of the suite's containers, by their images.
+// cast returns the behaviours of the suite's containers, by image.
 func cast() map[string]fakecri.Behaviour {
 	images := map[string]fakecri.Behaviour{
 		"fake.test/stubborn:1": {IgnoreTerm: true},
@@ -99,7 +99,7 @@ type engine struct {
 	called *atomic.Int64
 }
 
-// over returns the engine over the services of cfg, behind which is fake.
+// over returns the engine over the services of cfg, which are those of fake.
 func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 	t.Helper()
 	dir, called := t.TempDir(), new(atomic.Int64)
@@ -117,7 +117,7 @@ func newFakeOf(t *testing.T) *fakecri.Runtime {
 	return fake
 }
 
-// suiteOf is everything that the fake can play.
+// suiteOf returns the suite with everything that the fake supports.
 func suiteOf() runtimetest.Suite {
 	return runtimetest.Suite{
 		Containers: runtimetest.Containers{
@@ -166,9 +166,9 @@ func TestTheEngineOverItKeepsTheContract(t *testing.T) {
 	}, suite)
 }
 
-// The same over a socket, as other programs see the fake, in real time: without
-// what takes whole grace periods, and without the gap, which takes its time to
-// be seen.
+// The same over a socket in real time, as other programs use the fake. Checks that take
+// whole grace periods are left out, and so is the known gap, which fails only after a
+// timeout.
 func TestTheEngineOverItsSocketKeepsTheContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds of real time")

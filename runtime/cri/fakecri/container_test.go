@@ -124,8 +124,8 @@ func TestNothingIsCreatedOrStartedInASandboxThatIsNotReady(t *testing.T) {
 	})
 }
 
-// TestErrorsHaveTheCodesOfContainerd has what containerd 2.4.2 was seen to
-// answer.
+// TestErrorsHaveTheCodesOfContainerd contains the codes that containerd 2.4.2
+// returned.
 func TestErrorsHaveTheCodesOfContainerd(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		running, sandbox := n.started()
@@ -203,8 +203,8 @@ func TestAContainerWithAnotherUserNamespaceThanItsSandboxIsRefused(t *testing.T)
 		hasCode(n, codes.Unknown, err)
 		assert.ErrorContains(n, err, "user namespace")
 
-		// What counts is the sandbox's configuration that comes with the call, as
-		// with containerd, and not the one that it was run with.
+		// The sandbox configuration in the call is compared, as in containerd, and not the one
+		// that the sandbox was created from.
 		in := podConfig("a")
 		in.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
 			NamespaceOptions: cfg.Linux.SecurityContext.NamespaceOptions,
@@ -226,7 +226,7 @@ func TestResourcesThatAreSetChange(t *testing.T) {
 		assert.EqualValues(n, 200, res.CpuShares)
 		assert.EqualValues(n, 20_000, res.CpuQuota)
 		assert.EqualValues(n, 1<<20, res.MemoryLimitInBytes, "unset fields are not changed")
-		assert.EqualValues(n, 100, before.Resources.Linux.CpuShares, "an answer that was given stays")
+		assert.EqualValues(n, 100, before.Resources.Linux.CpuShares, "earlier responses are not changed")
 	})
 }
 

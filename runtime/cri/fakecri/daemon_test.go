@@ -21,7 +21,7 @@ func TestContainersGoOnWithoutTheDaemon(t *testing.T) {
 		hasCode(n, codes.Unavailable, err)
 		_, err = n.ListContainers(n.ctx, nil)
 		hasCode(n, codes.Unavailable, err)
-		assert.Equal(n, fakecri.Running, n.Containers("a")[0].State, "a test sees the truth")
+		assert.Equal(n, fakecri.Running, n.Containers("a")[0].State, "Containers works without the daemon")
 		time.Sleep(time.Minute)
 		n.Up()
 		n.exited(id, 3, "Error", 50*time.Second)

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// probe returns the status of a GET over a way to connect.
+// probe returns the status of a GET request over a connection of dial.
 func probe(dial func(context.Context, string, string) (net.Conn, error), addr string) (int, error) {
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + addr + "/healthz")
@@ -130,7 +130,7 @@ func TestListeningInABubbleIsRefused(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// On the real clock, as there are real listeners.
+// In real time, because there are real listeners.
 func TestEndpointsReallyListen(t *testing.T) {
 	before := runtime.NumGoroutine()
 	cfg := does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{
@@ -167,7 +167,7 @@ func TestEndpointsReallyListen(t *testing.T) {
 	require.NoError(t, n.StartContainer(n.ctx, short))
 	require.Eventually(t, func() bool { _, ok = n.Endpoint("a", "short", 0); return !ok }, 90*time.Second, time.Millisecond)
 
-	// One that cannot listen runs all the same.
+	// A container that cannot listen runs nevertheless.
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	taken := podConfig("b")
@@ -186,6 +186,6 @@ func TestEndpointsReallyListen(t *testing.T) {
 	assert.Error(t, err, "it was closed")
 	require.NoError(t, conn.Close())
 	require.NoError(t, n.StopPodSandbox(n.ctx, other))
-	// One more is what Eventually asks from.
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 90*time.Second, time.Millisecond, "goroutines are left")
+	// Eventually itself uses one more goroutine.
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 90*time.Second, time.Millisecond, "leaked goroutines")
 }

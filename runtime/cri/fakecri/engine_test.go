@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// An annotation is all that a test writes, on a pod that it has an agent run.
+// A test only has to set an annotation on a pod that an agent runs.
 func TestTheEngineRunsTheBehaviourOfAnAnnotation(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

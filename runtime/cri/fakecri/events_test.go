@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// watch reads events until ctx ends, and hands over the stream's error.
+// watch reads events until ctx is done, and sends the stream's error.
 func (n *node) watch(ctx context.Context, seen *[]string) <-chan error {
 	events, ready, ended := make(chan *runtimeapi.ContainerEventResponse), make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -41,7 +41,7 @@ func line(e *runtimeapi.ContainerEventResponse) string {
 	return text
 }
 
-// TestEventsOfALifecycle has what containerd 2.4.2 was seen to send.
+// TestEventsOfALifecycle contains the events that containerd 2.4.2 sent.
 func TestEventsOfALifecycle(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		ctx, cancel := context.WithCancel(n.ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// A pod lives, crashes and is looked at. Any client of the CRI would see the
+// A pod runs, crashes and is inspected. Every client of the CRI observes the
 // same.
 func Example() {
 	ctx := context.Background()
@@ -71,7 +71,7 @@ func ExampleRandom() {
 	// start 5 is lost: false
 }
 
-// A node in a file: what its containers and images are like, and what goes wrong.
+// A script file describes containers and images, and injects faults.
 func ExampleParseScript() {
 	script, err := fakecri.ParseScript([]byte(`
 containers:

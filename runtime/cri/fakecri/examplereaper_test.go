@@ -35,7 +35,7 @@ func reap(ctx context.Context, svc internalapi.RuntimeService) error {
 	return nil
 }
 
-// A controller is tested against pods that are ready, crash and are gone.
+// A controller is tested with pods that are ready, crash and are removed.
 func Example_controller() {
 	ctx := context.Background()
 	web := fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}

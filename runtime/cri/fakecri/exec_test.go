@@ -52,8 +52,8 @@ func TestCommandsAreAnsweredByTheFirstRuleThatFits(t *testing.T) {
 	})
 }
 
-// The time of a command is over, its caller gives up, its container ends, the
-// daemon goes down: four different ends.
+// A command ends with its timeout, its caller's context, its container, or the
+// daemon.
 func TestACommandEndsInManyWays(t *testing.T) {
 	hang := func(ctx context.Context, _ []string, _ runtime.Streams) (int32, error) {
 		<-ctx.Done()

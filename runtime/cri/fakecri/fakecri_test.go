@@ -32,7 +32,7 @@ func on(t *testing.T, cfg fakecri.Config, test func(n *node)) {
 	})
 }
 
-// does is the configuration of a runtime on which the container "web" does this.
+// does returns the configuration of a runtime whose containers "web" have behaviour b.
 func does(b fakecri.Behaviour) fakecri.Config {
 	return fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": b}}}
 }
@@ -76,7 +76,7 @@ func (n *node) created(sandbox, uid, name string, attempt uint32) string {
 	return id
 }
 
-// started returns a container web of pod a that runs, and its sandbox.
+// started starts a container web of pod a, and returns its ID and its sandbox.
 func (n *node) started() (id, sandbox string) {
 	n.Helper()
 	sandbox = n.sandbox("a")
@@ -92,7 +92,7 @@ func (n *node) look(id string) *runtimeapi.ContainerStatus {
 	return resp.Status
 }
 
-// exited checks how a container ended, and when.
+// exited checks the exit code, reason and time of an exited container.
 func (n *node) exited(id string, code int32, reason string, ago time.Duration) {
 	n.Helper()
 	st := n.look(id)

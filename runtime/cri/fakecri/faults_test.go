@@ -17,7 +17,7 @@ import (
 
 var errBroken = status.Error(codes.Internal, "broken")
 
-// onStart is a runtime with a fault of StartContainer.
+// onStart returns the configuration of a runtime with a fault of StartContainer.
 func onStart(f fakecri.Fault) fakecri.Config {
 	return fakecri.Config{Faults: fakecri.On(fakecri.Always(f), "StartContainer")}
 }
@@ -103,7 +103,7 @@ func TestAFaultReceivesTheObjectOfACall(t *testing.T) {
 	})
 }
 
-// calls asks faults about n calls, and returns the numbers of those hit.
+// calls evaluates faults for n calls, and returns the numbers of those with a fault.
 func calls(faults func(fakecri.Call) fakecri.Fault, n int, method, pod string) []int {
 	var hit []int
 	for i := range n {

@@ -36,7 +36,7 @@ func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
 	})
 }
 
-func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
+func TestAbsurdTimesAreAccepted(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
 		id, _ := n.started()
 		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, math.MaxInt64)
@@ -44,8 +44,8 @@ func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
 		assert.Equal(n, "done", string(out))
 		ctx, cancel := context.WithTimeout(n.ctx, 24*time.Hour)
 		defer cancel()
-		require.Error(n, n.StopContainer(ctx, id, math.MaxInt64), "it waits until it is called off")
-		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "which is at once")
+		require.Error(n, n.StopContainer(ctx, id, math.MaxInt64), "the stop waits until it is canceled")
+		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "a negative timeout kills at once")
 		n.exited(id, 137, "Error", 0)
 	})
 	for name, b := range map[string]fakecri.Behaviour{
@@ -66,7 +66,7 @@ func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
 	}
 }
 
-// A pod with very many containers can be removed in a moment.
+// Removing a pod with very many containers is fast.
 func TestAPodOfVeryManyContainersCanBeRemoved(t *testing.T) {
 	n := &node{t, newRuntime(t, fakecri.Config{}), t.Context()} // on the real clock
 	sandbox := n.sandbox("a")

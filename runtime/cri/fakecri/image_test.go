@@ -19,7 +19,7 @@ import (
 
 func spec(name string) *runtimeapi.ImageSpec { return &runtimeapi.ImageSpec{Image: name} }
 
-// are is the configuration of a runtime on which images are like this.
+// are returns the configuration of a runtime with these images.
 func are(images map[string]fakecri.ImageBehaviour) fakecri.Config {
 	return fakecri.Config{Images: images}
 }
@@ -40,7 +40,7 @@ func (n *node) image(name string) *runtimeapi.Image {
 	return resp.Image
 }
 
-// took runs a func and returns how long it took.
+// took runs f and returns its duration.
 func took(f func()) time.Duration {
 	start := time.Now()
 	f()
@@ -74,7 +74,7 @@ func TestAnImageHasTheNamesThatContainerdGivesIt(t *testing.T) {
 				assert.Equal(n, id, n.image(same).GetId(), "%s is %s", same, test.name)
 			}
 		}
-		assert.Equal(n, n.image("app@"+digest).Id, n.image("tagged@"+digest).Id, "a digest is of one image")
+		assert.Equal(n, n.image("app@"+digest).Id, n.image("tagged@"+digest).Id, "a digest identifies one image")
 		assert.NotEqual(n, n.image("busybox").Id, n.image("busybox:1.36").Id)
 		list, err := n.ListImages(n.ctx, nil)
 		require.NoError(n, err)
@@ -87,7 +87,7 @@ func TestTheSameNameIsTheSameImageEverywhere(t *testing.T) {
 	for range 2 {
 		on(t, fakecri.Config{}, func(n *node) {
 			id := n.pull("busybox")
-			assert.Equal(n, id, n.pull(n.image("busybox").RepoDigests[0]), "by its digest it is the same")
+			assert.Equal(n, id, n.pull(n.image("busybox").RepoDigests[0]), "the digest identifies the same image")
 			ids = append(ids, id)
 		})
 	}
@@ -130,7 +130,7 @@ func TestAnImageHasTheFieldsOfItsBehaviour(t *testing.T) {
 		assert.True(n, img.Pinned)
 
 		n.pull("app:1")
-		assert.EqualValues(n, 120, n.image("app:1").Size, "no tag is any tag")
+		assert.EqualValues(n, 120, n.image("app:1").Size, "a name without a tag matches every tag")
 		n.pull("app:2")
 		assert.Equal(n, "nobody", n.image("app:2").Username)
 		assert.Nil(n, n.image("app:2").Uid)
@@ -217,7 +217,7 @@ func TestPullsFailByTheirBehaviour(t *testing.T) {
 			var err error
 			assert.Equal(n, time.Second, took(func() { _, err = n.PullImage(n.ctx, spec("never"), nil, nil) }))
 			require.Equal(n, codes.Unknown, status.Code(err))
-			assert.Equal(n, "RegistryUnavailable: no route", status.Convert(err).Message(), "as it is, since its beginning counts (img-9)")
+			assert.Equal(n, "RegistryUnavailable: no route", status.Convert(err).Message(), "unchanged: the prefix determines the reason (img-9)")
 		}
 		for i := range 2 {
 			_, err := n.PullImage(n.ctx, spec("third"), nil, nil)
@@ -305,7 +305,7 @@ func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
 	})
 }
 
-func TestAStaleListOfImagesIsThatOfThePast(t *testing.T) {
+func TestListsOfImagesCanBeStale(t *testing.T) {
 	stale := time.Duration(0)
 	on(t, fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
 		if c.Method == "ListImages" {
@@ -335,7 +335,7 @@ func TestAStaleListOfImagesIsThatOfThePast(t *testing.T) {
 	})
 }
 
-func TestAnImageThatCannotBeIsAnErrorOfNew(t *testing.T) {
+func TestNewRejectsInvalidImages(t *testing.T) {
 	for want, images := range map[string]map[string]fakecri.ImageBehaviour{
 		"images.Busybox: invalid reference format":                  {"Busybox": {}},
 		"images.a.pullTime: -1ns is negative":                       {"a": {PullTime: -1}},

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// next are the states into which each one can go.
+// next are the permitted transitions of each state.
 var next = map[fakecri.State][]fakecri.State{
 	fakecri.Absent:   {fakecri.Ready, fakecri.Created},
 	fakecri.Ready:    {fakecri.NotReady},
@@ -26,7 +26,7 @@ var next = map[fakecri.State][]fakecri.State{
 	fakecri.Exited:   {fakecri.Absent},
 }
 
-// A lawyer watches the changes of a runtime.
+// A lawyer checks the changes of a runtime.
 type lawyer struct {
 	t       testing.TB
 	state   map[string]fakecri.State
@@ -39,7 +39,7 @@ func (l *lawyer) observe(c fakecri.Change) {
 	l.state[c.ID] = c.To
 	name := fmt.Sprintf("%s/%s/%d", c.Pod, c.Container, c.Attempt)
 	if c.From == fakecri.Absent {
-		assert.Empty(l.t, l.running[name], "a name is one object's")
+		assert.Empty(l.t, l.running[name], "a name is used once")
 		l.running[name] = c.ID
 	}
 	if c.To == fakecri.Absent {
@@ -47,8 +47,8 @@ func (l *lawyer) observe(c fakecri.Change) {
 	}
 }
 
-// Whatever callers do, and whatever goes wrong meanwhile, states follow the
-// rules, names are unique, and all can be removed in the end.
+// For random calls and faults, the transitions of states are valid, names are unique,
+// and everything can be removed at the end.
 func TestRandomCallsKeepTheLaws(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -26,22 +26,22 @@ func TestListsAreFiltered(t *testing.T) {
 			filter *runtimeapi.ContainerFilter
 			want   []string
 		}{
-			"no filter":            {nil, []string{web, job, other}},
-			"an empty one":         {&runtimeapi.ContainerFilter{}, []string{web, job, other}},
-			"by ID":                {&runtimeapi.ContainerFilter{Id: job}, []string{job}},
-			"by its beginning":     {&runtimeapi.ContainerFilter{Id: job[:12]}, []string{job}},
-			"by an unknown ID":     {&runtimeapi.ContainerFilter{Id: "00ff00ff"}, nil},
-			"by the sandbox's":     {&runtimeapi.ContainerFilter{Id: sandboxA}, nil},
-			"by sandbox":           {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA}, []string{web, job}},
-			"by its beginning too": {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA[:12]}, []string{web, job}},
-			"by unknown sandbox":   {&runtimeapi.ContainerFilter{PodSandboxId: "00ff00ff"}, nil},
-			"by state":             {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_EXITED}}, []string{other}},
-			"by state created":     {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{}}, []string{job}},
-			"by pod":               {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web, job}},
-			"by unknown pod":       {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "c")}, nil},
-			"by another label":     {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.container.name", "web")}, []string{web, other}},
-			"by all at once":       {&runtimeapi.ContainerFilter{Id: web[:12], PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web}},
-			"that contradict":      {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "b")}, nil},
+			"no filter":                  {nil, []string{web, job, other}},
+			"empty filter":               {&runtimeapi.ContainerFilter{}, []string{web, job, other}},
+			"by ID":                      {&runtimeapi.ContainerFilter{Id: job}, []string{job}},
+			"by its prefix":              {&runtimeapi.ContainerFilter{Id: job[:12]}, []string{job}},
+			"by an unknown ID":           {&runtimeapi.ContainerFilter{Id: "00ff00ff"}, nil},
+			"by the sandbox's":           {&runtimeapi.ContainerFilter{Id: sandboxA}, nil},
+			"by sandbox":                 {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA}, []string{web, job}},
+			"by the prefix of a sandbox": {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA[:12]}, []string{web, job}},
+			"by unknown sandbox":         {&runtimeapi.ContainerFilter{PodSandboxId: "00ff00ff"}, nil},
+			"by state":                   {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_EXITED}}, []string{other}},
+			"by state created":           {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{}}, []string{job}},
+			"by pod":                     {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web, job}},
+			"by unknown pod":             {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.pod.uid", "c")}, nil},
+			"by another label":           {&runtimeapi.ContainerFilter{LabelSelector: label("io.kubernetes.container.name", "web")}, []string{web, other}},
+			"by all of them":             {&runtimeapi.ContainerFilter{Id: web[:12], PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{web}},
+			"by contradicting filters":   {&runtimeapi.ContainerFilter{PodSandboxId: sandboxA, LabelSelector: label("io.kubernetes.pod.uid", "b")}, nil},
 		} {
 			list, err := n.ListContainers(n.ctx, c.filter)
 			require.NoError(n, err)
@@ -57,7 +57,7 @@ func TestListsAreFiltered(t *testing.T) {
 		}{
 			"no filter":        {nil, []string{sandboxA, sandboxB}},
 			"by ID":            {&runtimeapi.PodSandboxFilter{Id: sandboxB}, []string{sandboxB}},
-			"by its beginning": {&runtimeapi.PodSandboxFilter{Id: sandboxB[:12]}, []string{sandboxB}},
+			"by its prefix":    {&runtimeapi.PodSandboxFilter{Id: sandboxB[:12]}, []string{sandboxB}},
 			"by state":         {&runtimeapi.PodSandboxFilter{State: &runtimeapi.PodSandboxStateValue{State: runtimeapi.PodSandboxState_SANDBOX_NOTREADY}}, []string{sandboxB}},
 			"by pod":           {&runtimeapi.PodSandboxFilter{LabelSelector: label("io.kubernetes.pod.uid", "a")}, []string{sandboxA}},
 			"by a label":       {&runtimeapi.PodSandboxFilter{LabelSelector: label("app", "shop")}, []string{sandboxA, sandboxB}},
@@ -86,7 +86,7 @@ func TestAWrongLabelIsFound(t *testing.T) {
 	})
 }
 
-func TestAnIDThatTwoBeginWithIsNone(t *testing.T) {
+func TestAnAmbiguousIDPrefixIsNotFound(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		begins := map[byte]string{}
 		for i := range 17 { // two of them begin with the same digit

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// logging runs a test in which the container web of pod a prints lines, with the
-// path of its log.
+// logging runs a test with a container web of pod a that prints lines, and with the path
+// of its log.
 func logging(t *testing.T, b fakecri.Behaviour, test func(n *node, id, path string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestALogThatWasMovedGoesOnInANewFile(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		assert.NoFileExists(n, path, "the file is not created before it is reopened")
 		require.NoError(n, n.ReopenContainerLog(n.ctx, id))
-		assert.Len(n, n.log(path), 3, "nothing is lost meanwhile")
+		assert.Len(n, n.log(path), 3, "no line is lost")
 		time.Sleep(2 * time.Second)
 		assert.Equal(n, []string{
 			"2000-01-01T00:00:02.000000000Z stdout F 3", "2000-01-01T00:00:03.000000000Z stdout F 4", "2000-01-01T00:00:04.000000000Z stdout F 5",
@@ -177,7 +177,7 @@ func TestWithoutWriteLogsNoFileIsTouched(t *testing.T) {
 }
 
 func TestALogWaitsForTheNextLineOnly(t *testing.T) {
-	// Were there a goroutine or a file for each, 3000 of them would show.
+	// Waiting for a line needs neither a goroutine nor an open file per container.
 	dir := t.TempDir()
 	cfg := does(fakecri.Behaviour{Logs: []fakecri.LogLine{{Text: "x"}, {Text: "y", After: time.Hour}}})
 	cfg.WriteLogs = true

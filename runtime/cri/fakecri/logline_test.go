@@ -15,7 +15,7 @@ import (
 )
 
 // Skipping lines and printing them lead to the same position.
-func TestSkippingLinesIsPrintingThem(t *testing.T) {
+func TestSkippingLinesMatchesPrintingThem(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -83,9 +83,9 @@ func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 		}()
 		start = time.Now()
 		require.NoError(t, r.follow(ctx, c, emit))
-		assert.Equal(t, []string{"499ms 3 true", "1.499s 4 true", "2.499s 5 true"}, lines, "the last as it ends")
+		assert.Equal(t, []string{"499ms 3 true", "1.499s 4 true", "2.499s 5 true"}, lines, "the last line at the exit")
 		lines = nil
 		require.NoError(t, r.follow(ctx, c, emit))
-		assert.Empty(t, lines, "it has ended")
+		assert.Empty(t, lines, "the container has exited")
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// leftBehind are the statuses of a pod that some other agent made.
+// leftBehind returns the statuses of a pod of another agent.
 func leftBehind() (*runtimeapi.PodSandboxStatus, []*runtimeapi.ContainerStatus) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano()
 	labels := map[string]string{"io.kubernetes.pod.uid": "u"}
@@ -67,10 +67,10 @@ func TestPutObjectsBehaveLikeOthers(t *testing.T) {
 		begun := time.Now()
 		require.NoError(n, n.StopContainer(n.ctx, "c1", 10))
 		assert.Equal(n, 2*time.Second, time.Since(begun))
-		require.NoError(n, n.StopContainer(n.ctx, "c3", 10), "it does not run")
+		require.NoError(n, n.StopContainer(n.ctx, "c3", 10), "the container does not run")
 		require.NoError(n, n.RemovePodSandbox(n.ctx, "s1"))
 		assert.Empty(n, n.Containers(""))
-		require.NoError(n, n.Put(sandbox, containers...), "its IDs and names are free again")
+		require.NoError(n, n.Put(sandbox, containers...), "its IDs and names can be used again")
 	})
 }
 

@@ -43,7 +43,7 @@ func TestASandboxLives(t *testing.T) {
 		_, err = n.PodSandboxStatus(n.ctx, id, false)
 		hasCode(n, codes.NotFound, err)
 		assert.Empty(n, n.Sandboxes(""))
-		assert.NotEqual(n, id, n.sandbox("a"), "the name is free again, the ID is not")
+		assert.NotEqual(n, id, n.sandbox("a"), "the name can be used again, the ID cannot")
 	})
 }
 
@@ -80,7 +80,7 @@ func TestASandboxOnTheHostsNetworkHasNoAddress(t *testing.T) {
 	})
 }
 
-func TestASandboxThatCannotBeRunIsRefused(t *testing.T) {
+func TestInvalidSandboxesAreRejected(t *testing.T) {
 	on(t, fakecri.Config{Handlers: []string{"sandboxed"}}, func(n *node) {
 		first := n.sandbox("a")
 		_, err := n.RunPodSandbox(n.ctx, podConfig("a"), "")

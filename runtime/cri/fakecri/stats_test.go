@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// busy uses half a core, and memory that grows by 100 bytes a second for ten
+// busy uses half a core, and memory that grows by 100 bytes per second for ten
 // seconds.
 var busy = fakecri.Behaviour{
 	CPU:    level(0.5),
@@ -37,7 +37,7 @@ func TestUsageFollowsTheCurves(t *testing.T) {
 		for _, v := range []*runtimeapi.UInt64Value{st.Memory.WorkingSetBytes, st.Memory.UsageBytes, st.Memory.RssBytes} {
 			assert.EqualValues(n, 400, v.Value)
 		}
-		assert.EqualValues(n, 1<<20-400, st.Memory.AvailableBytes.Value, "of its limit")
+		assert.EqualValues(n, 1<<20-400, st.Memory.AvailableBytes.Value, "relative to its limit")
 		assert.EqualValues(n, 5000, st.WritableLayer.UsedBytes.Value)
 		assert.EqualValues(n, 1, st.WritableLayer.InodesUsed.Value)
 		assert.Nil(n, st.Cpu.Psi)

@@ -25,9 +25,9 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 		"takes too long":           {fakecri.Behaviour{StopDelay: time.Minute}, 30, 30 * time.Second, 137},
 		"ignores TERM":             {fakecri.Behaviour{IgnoreTerm: true}, 30, 30 * time.Second, 137},
 		"gets no grace":            {fakecri.Behaviour{}, 0, 0, 137},
-		"gets less than none":      {fakecri.Behaviour{}, -5, 0, 137},
+		"negative timeout":         {fakecri.Behaviour{}, -5, 0, 137},
 		"ends by itself meanwhile": {fakecri.Behaviour{IgnoreTerm: true, RunFor: 10 * time.Second, ExitCode: 3}, 30, 10 * time.Second, 3},
-		"gets more than there is":  {fakecri.Behaviour{StopDelay: time.Hour}, 1 << 62, time.Hour, 143},
+		"maximum timeout":          {fakecri.Behaviour{StopDelay: time.Hour}, 1 << 62, time.Hour, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, does(c.does), func(n *node) {
@@ -41,7 +41,7 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 	}
 }
 
-func TestOfStopsThatOverlapTheShorterCounts(t *testing.T) {
+func TestTheShorterOfOverlappingStopsApplies(t *testing.T) {
 	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
 		id, _ := n.started()
 		begun := time.Now()

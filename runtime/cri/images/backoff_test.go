@@ -51,19 +51,19 @@ func TestABackoffEnds(t *testing.T) {
 		want string // of the request after that
 	}{
 		"not by itself":              {then: func(*images.Manager, *credentials) {}, want: "ImagePullBackOff"},
-		"img-7 it is the pod's own":  {pod: "other", want: "ErrImagePull"},
+		"img-7 it is per pod":        {pod: "other", want: "ErrImagePull"},
 		"by image and pod":           {then: func(m *images.Manager, _ *credentials) { m.ResetBackoff("uid-web", image) }, want: "ErrImagePull"},
 		"by pod":                     {then: func(m *images.Manager, _ *credentials) { m.ResetBackoff("uid-web", "") }, want: "ErrImagePull"},
 		"by image":                   {then: func(m *images.Manager, _ *credentials) { m.ResetBackoff("", image) }, want: "ErrImagePull"},
 		"not by another pod":         {then: func(m *images.Manager, _ *credentials) { m.ResetBackoff("uid-other", "") }, want: "ImagePullBackOff"},
 		"not by another image":       {then: func(m *images.Manager, _ *credentials) { m.ResetBackoff("", "img:2") }, want: "ImagePullBackOff"},
-		"when the pod goes":          {then: func(m *images.Manager, _ *credentials) { m.Forget("uid-web") }, want: "ErrImagePull"},
+		"when the pod is removed":    {then: func(m *images.Manager, _ *credentials) { m.Forget("uid-web") }, want: "ErrImagePull"},
 		"lq-17 a new secret":         {then: func(_ *images.Manager, c *credentials) { c.set("web", secret("a", "eve", "2")) }, want: "ErrImagePull"},
 		"lq-17 another secret":       {then: func(_ *images.Manager, c *credentials) { c.set("web", secret("b", "eve", "1")) }, want: "ErrImagePull"},
 		"lq-17 another kind":         {then: func(_ *images.Manager, c *credentials) { c.set("web", account("a", "token-2")) }, want: "ErrImagePull"},
 		"lq-17 lookup fails":         {then: func(_ *images.Manager, c *credentials) { c.set("web"); c.err = errors.New("no API server") }, want: "ImagePullBackOff"},
 		"img-8 after the first 10 s": {then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ErrImagePull"},
-		"a delay of one's own":       {cfg: images.Config{Backoff: images.Backoff{Initial: time.Minute}}, then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ImagePullBackOff"},
+		"a configured delay":         {cfg: images.Config{Backoff: images.Backoff{Initial: time.Minute}}, then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ImagePullBackOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestABackoffEnds(t *testing.T) {
 	}
 }
 
-// Tokens that are renewed all the time do not undo the back-off (lq-17).
+// Renewing a token does not reset the back-off (lq-17).
 func TestARenewedTokenDoesNotEndTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		creds := new(credentials)
@@ -124,7 +124,7 @@ func TestOldFailuresAreForgotten(t *testing.T) {
 	})
 }
 
-// Two containers of a pod that wait for one image have one failure.
+// Two containers of a pod that wait for one image share one failure.
 func TestOneSharedFailureIsOneStepOfTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{takes: time.Second}

@@ -188,7 +188,7 @@ func TestACredentialPrintsWithoutItsContent(t *testing.T) {
 		fmt.Sprintf("%+v", []images.Credential{secret("a", "ann", "1"), account("s", "tok"), nodeWide("bob")}))
 }
 
-// Every wait ends when its context does (lq-8, img-17), without a trace.
+// Every wait ends with its context (lq-8, img-17), and leaves no state behind.
 func TestACanceledCallReturnsAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*fakeService, *credentials, *images.Config){
 		"looking":            func(f *fakeService, _ *credentials, _ *images.Config) { f.block = make(chan struct{}) },
@@ -216,7 +216,7 @@ func TestACanceledCallReturnsAtOnce(t *testing.T) {
 				for _, e := range seen.take() {
 					assert.NotContains(t, e, "Warning")
 				}
-				// There is no back-off from it.
+				// A canceled call does not count as a failure.
 				synctest.Wait()
 				f.block, f.takes, creds.takes = nil, 0, 0
 				_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("web"), Image: "img:1"})

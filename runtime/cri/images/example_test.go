@@ -54,8 +54,8 @@ func Example() {
 	// nosy waits: ErrImagePull reg.example/app:1: "" is unauthorized
 }
 
-// secrets are those of pods by name; an agent takes them from where it keeps
-// them.
+// secrets are the credentials of pods by name. An agent reads them from the API
+// server.
 type secrets map[string][]images.Credential
 
 func (s secrets) Lookup(_ context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {

@@ -1,6 +1,6 @@
 package images
 
-// Failures is how many failed pulls are remembered.
+// Failures returns the number of failed pulls that the manager keeps.
 func (m *Manager) Failures() int {
 	m.backoff.mu.Lock()
 	defer m.backoff.mu.Unlock()

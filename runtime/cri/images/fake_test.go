@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// A fakeService is the image service of a CRI runtime, with a registry behind
-// it: an image exists there if someone may pull it.
+// A fakeService is the image service of a CRI runtime, with a registry: an image exists
+// in the registry if a user may pull it.
 type fakeService struct {
 	internalapi.ImageManagerService
 
@@ -117,14 +117,14 @@ func (f *fakeService) pulled() []string {
 	return pulls
 }
 
-// under returns how many pulls are under way, and were at most.
+// under returns the current and the maximum number of concurrent pulls.
 func (f *fakeService) under() (now, most int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.running, f.most
 }
 
-// credentials are those of pods, by name.
+// credentials are the credentials of pods, by name.
 type credentials struct {
 	mu    sync.Mutex
 	of    map[string][]images.Credential
@@ -156,7 +156,7 @@ func (c *credentials) set(pod string, creds ...images.Credential) {
 	c.of[pod] = creds
 }
 
-// secret is a credential of a user in a secret; its content has a hash.
+// secret returns the credential of a user from a secret with the given content hash.
 func secret(name, user, hash string) images.Credential {
 	return images.Credential{
 		Auth: &runtimeapi.AuthConfig{Username: user, Password: "pw"}, Hash: hash,
@@ -193,7 +193,7 @@ func (e *events) take() []string {
 	return list
 }
 
-// of returns a request of pod, whose events go to e.
+// of returns a request for pod that sends its events to e.
 func (e *events) of(pod *v1.Pod, image string, policy v1.PullPolicy) images.Request {
 	return images.Request{Pod: pod, Image: image, PullPolicy: policy, Event: func(eventType, reason, message string) {
 		e.mu.Lock()
@@ -209,7 +209,7 @@ func newManager(t *testing.T, cfg images.Config) *images.Manager {
 	return m
 }
 
-// why is the reason of an error, "" of none.
+// why returns the reason of an error, or "" for nil.
 func why(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// Whatever is in a record, an answer can be given.
+// Whatever a record contains, the image is granted or rejected with ErrImageNeverPull.
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"sha256:img:1","credentialMapping":{"img":{"kubernetesSecrets":[{"uid":"u"}]}}}`, `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"img:1"}`)
 	f.Add(`{"credentialMapping":{"img":null,"":{"kubernetesSecrets":null}}}`, "")
@@ -30,7 +30,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// Whatever a pod or an allowlist calls an image.
+// Any names of images in a pod and in an allowlist are handled: as InvalidImageName, or
+// as an absent image.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{"img", "a/b:c@d", "[::1]:5000/x", "@", ":", "*/*", "docker.io/*"} {
 		f.Add(name, name)

@@ -59,7 +59,7 @@ func TestPullsTakeTurns(t *testing.T) {
 	}
 }
 
-// A wait shows in the event (img-11).
+// The event of a pull includes the waiting time (img-11).
 func TestTheEventContainsTheWaitingTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, seen := registry(2), new(events)
@@ -158,7 +158,7 @@ func TestASharedPullEndsWithItsLastCaller(t *testing.T) {
 		assert.Equal(t, 0, now, "the last caller has left")
 		assert.Len(t, f.pulled(), 1)
 
-		// And the turn is free again.
+		// The slot is free again.
 		f.takes = time.Second
 		_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("c"), Image: "img:1"})
 		require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestAllImagesOfAPodArePulledAtOnce(t *testing.T) {
 		assert.Equal(t, []string{"sha256:img:1", "ErrImagePull", "sha256:img:2", "sha256:img:3", "ErrImageNeverPull", "sha256:img:1"}, got)
 		assert.Len(t, f.pulled(), 3)
 
-		// What comes later finds them.
+		// Later requests find the images present.
 		_, err := m.Ensure(t.Context(), images.Request{Pod: pod, Image: "img:2"})
 		require.NoError(t, err)
 		_, err = m.Ensure(t.Context(), images.Request{Pod: pod, Image: "absent:1"})
@@ -341,7 +341,7 @@ func TestImagesThatAreVolumes(t *testing.T) {
 	})
 }
 
-// Whatever comes at once, no goroutine and no token is left over.
+// After many concurrent requests, no goroutine and no token is leaked.
 func TestAStormOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := registry(3)

@@ -82,16 +82,16 @@ func TestPullsAreRecorded(t *testing.T) {
 			return list
 		}
 		b := `{"uid":"uid-b","namespace":"prod","name":"b","credentialHash":"2"}`
-		assert.Equal(t, record(4, `"kubernetesSecrets":[`+b+`]`), lookRef(), "the one that worked, and no intent any more")
+		assert.Equal(t, record(4, `"kubernetesSecrets":[`+b+`]`), lookRef(), "the credential that worked, and no intent")
 		pull(secret("b", "bob", "2"))
 		assert.Equal(t, record(6, `"kubernetesSecrets":[`+b+`]`), lookRef(), "again")
 		pull(account("s", "tok"))
 		s := `{"uid":"uid-s","namespace":"prod","name":"s"}`
 		assert.Equal(t, record(8, `"kubernetesSecrets":[`+b+`],"kubernetesServiceAccounts":[`+s+`]`), lookRef())
 		pull(nodeWide("ann"))
-		assert.Equal(t, record(10, `"nodePodsAccessible":true`), lookRef(), "everybody's, whatever else there was")
+		assert.Equal(t, record(10, `"nodePodsAccessible":true`), lookRef(), "accessible to every pod")
 		pull(secret("b", "bob", "2"))
-		assert.Equal(t, record(12, `"nodePodsAccessible":true`), lookRef(), "and stays that")
+		assert.Equal(t, record(12, `"nodePodsAccessible":true`), lookRef(), "still accessible to every pod")
 	})
 }
 
@@ -123,7 +123,7 @@ func TestRecordsAfterAPull(t *testing.T) {
 			require.EqualError(t, err, "connection lost")
 			f.loses = false
 		}},
-		"it was called off": {intent: true, pulled: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {
+		"it was canceled": {intent: true, pulled: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {
 			f.takes = time.Minute
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -133,7 +133,7 @@ func TestRecordsAfterAPull(t *testing.T) {
 			f.takes = 0
 			f.has(img) // the runtime had it already
 		}},
-		"it was called off before its turn": {pull: func(t *testing.T, f *fakeService, m *images.Manager) {
+		"it was canceled before it started": {pull: func(t *testing.T, f *fakeService, m *images.Manager) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, err := m.Ensure(ctx, images.Request{Pod: podOf("a"), Image: img, PullPolicy: v1.PullAlways})
@@ -166,8 +166,8 @@ func TestRecordsAfterAPull(t *testing.T) {
 	}
 }
 
-// An agent that died between intent and success: the image came by its doing,
-// whatever name it is asked for by.
+// After a crash between intent and success, the image counts as pulled by the agent,
+// under every name.
 func TestAnIntentThatIsLeftOverIsSettled(t *testing.T) {
 	dir := t.TempDir()
 	file := put(t, `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"img:1"}`, dir, "pulling", fileName("img:1"))
@@ -185,7 +185,7 @@ func TestAnIntentThatIsLeftOverIsSettled(t *testing.T) {
 		}
 		assert.NoFileExists(t, file)
 		assert.FileExists(t, filepath.Join(dir, "pulled", fileName("sha256:img:1")))
-		assert.FileExists(t, absent, "a runtime may still go on with it")
+		assert.FileExists(t, absent, "the runtime may still be pulling it")
 		assert.NoFileExists(t, long)
 	})
 }
@@ -196,16 +196,16 @@ func TestAFileThatCannotBeReadIsNamedAndFailsSafe(t *testing.T) {
 		content string
 		ok      bool
 	}{
-		"the kubelet's":          {good, true},
-		"of an older version":    {strings.Replace(good, "v1beta1", "v1alpha1", 1), true},
-		"fields of a newer one":  {strings.Replace(good, `"imageRef"`, `"news":[1],"imageRef"`, 1), true},
-		"empty":                  {"", false},
-		"cut off":                {good[:60], false},
-		"of another kind":        {strings.Replace(good, "ImagePulledRecord", "Pod", 1), false},
-		"of another group":       {strings.Replace(good, "kubelet.config.k8s.io", "example.com", 1), false},
-		"of another image":       {strings.Replace(good, "sha256:img:1", "sha256:img:2", 1), false},
-		"something else in it":   {`["a"]`, false},
-		"a field of other shape": {strings.Replace(good, "true", `"yes"`, 1), false},
+		"the kubelet's":           {good, true},
+		"of an older version":     {strings.Replace(good, "v1beta1", "v1alpha1", 1), true},
+		"fields of a newer one":   {strings.Replace(good, `"imageRef"`, `"news":[1],"imageRef"`, 1), true},
+		"empty":                   {"", false},
+		"cut off":                 {good[:60], false},
+		"of another kind":         {strings.Replace(good, "ImagePulledRecord", "Pod", 1), false},
+		"of another group":        {strings.Replace(good, "kubelet.config.k8s.io", "example.com", 1), false},
+		"of another image":        {strings.Replace(good, "sha256:img:1", "sha256:img:2", 1), false},
+		"other content":           {`["a"]`, false},
+		"a field of another type": {strings.Replace(good, "true", `"yes"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -221,7 +221,7 @@ func TestAFileThatCannotBeReadIsNamedAndFailsSafe(t *testing.T) {
 			assert.Equal(t, !tc.ok, strings.Contains(log.String(), file))
 			assert.Contains(t, log.String(), intent)
 			assert.NotContains(t, log.String(), ".tmp")
-			// A pull puts it right.
+			// A pull repairs the record.
 			_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: "img:1"})
 			require.NoError(t, err)
 			data, err := os.ReadFile(file)
@@ -276,8 +276,8 @@ func TestRecordsOfRemovedImagesArePruned(t *testing.T) {
 	require.NoError(t, newManager(t, images.Config{Service: new(fakeService), Dir: dir + "/none"}).Prune(nil, time.Now()))
 }
 
-// However many secrets hold one credential, a record does not grow for ever
-// without pulls.
+// The size of a record is bounded, however many secrets contain the same credential,
+// even without pulls.
 func TestARecordHasABound(t *testing.T) {
 	dir := t.TempDir()
 	f := &fakeService{may: map[string][]string{"img:1": {"ann"}}}

@@ -31,10 +31,10 @@ func TestAPresentImageMayRequireAPull(t *testing.T) {
 		creds  []images.Credential
 		pulls  bool
 	}{
-		"NeverVerify private":                       {policy: images.NeverVerify, how: private},
-		"NeverVerify preloaded":                     {policy: images.NeverVerify, how: preloaded},
-		"the default is NeverVerifyPreloadedImages": {how: preloaded},
-		"and asks for what we pulled":               {how: private, pulls: true},
+		"NeverVerify private":                           {policy: images.NeverVerify, how: private},
+		"NeverVerify preloaded":                         {policy: images.NeverVerify, how: preloaded},
+		"the default is NeverVerifyPreloadedImages":     {how: preloaded},
+		"which verifies images that the manager pulled": {how: private, pulls: true},
 		"preloaded":                                 {policy: images.NeverVerifyPreloadedImages, how: preloaded},
 		"public":                                    {policy: images.NeverVerifyPreloadedImages, how: public},
 		"by the node":                               {policy: images.NeverVerifyPreloadedImages, how: node},
@@ -43,10 +43,10 @@ func TestAPresentImageMayRequireAPull(t *testing.T) {
 		"the same secret with new content":          {how: private, creds: []images.Credential{secret("a", "ann", "9")}},
 		"the same content in another secret":        {how: private, creds: []images.Credential{secret("c", "ann", "1")}},
 		"another secret":                            {how: private, creds: []images.Credential{bob}, pulls: true},
-		"no hash is like no other":                  {how: private, creds: []images.Credential{secret("c", "ann", "")}, pulls: true},
+		"credentials without a hash never match":    {how: private, creds: []images.Credential{secret("c", "ann", "")}, pulls: true},
 		"the node's are not the secret's":           {how: private, creds: []images.Credential{nodeWide("ann")}, pulls: true},
 		"the same service account":                  {how: accounts, creds: []images.Credential{account("s", "ann")}},
-		"its token is another one":                  {how: accounts, creds: []images.Credential{account("s", "token")}},
+		"another token of the service account":      {how: accounts, creds: []images.Credential{account("s", "token")}},
 		"another service account":                   {how: accounts, creds: []images.Credential{account("z", "ann")}, pulls: true},
 		"a secret of that name":                     {how: accounts, creds: []images.Credential{secret("s", "ann", "1")}, pulls: true},
 		"AlwaysVerify preloaded":                    {policy: images.AlwaysVerify, how: preloaded, pulls: true},
@@ -57,7 +57,7 @@ func TestAPresentImageMayRequireAPull(t *testing.T) {
 		"allowlist: below it":                       {policy: images.NeverVerifyAllowlistedImages, allow: []string{"reg.example/org/*"}, how: preloaded},
 		"allowlist: the registry":                   {policy: images.NeverVerifyAllowlistedImages, allow: []string{"reg.example/*"}, how: preloaded},
 		"allowlist: another one":                    {policy: images.NeverVerifyAllowlistedImages, allow: []string{"reg.example/or/*", "reg.example/org/ap", "app"}, how: preloaded, pulls: true},
-		"allowlist: pulled by us all the same":      {policy: images.NeverVerifyAllowlistedImages, allow: []string{"reg.example/*"}, how: private, pulls: true},
+		"allowlist: although pulled by the manager": {policy: images.NeverVerifyAllowlistedImages, allow: []string{"reg.example/*"}, how: private, pulls: true},
 		"allowlist: a short name":                   {policy: images.NeverVerifyAllowlistedImages, allow: []string{"busybox"}, image: "docker.io/library/busybox:1", how: preloaded},
 		"allowlist: a long name":                    {policy: images.NeverVerifyAllowlistedImages, allow: []string{"docker.io/library/busybox"}, image: "busybox", how: preloaded},
 		"allowlist: all of docker.io":               {policy: images.NeverVerifyAllowlistedImages, allow: []string{"docker.io/*"}, image: "org/app", how: preloaded},
@@ -110,7 +110,7 @@ func TestAPresentImageMayRequireAPull(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, tc.pulls, len(f.pulled()) == 1)
 
-				// Now the pod may have it without.
+				// The pod's credentials are verified now, and the image is not pulled again.
 				_, err = newManager(t, cfg).Ensure(t.Context(), images.Request{Pod: podOf("second"), Image: tc.image, PullPolicy: v1.PullNever})
 				require.NoError(t, err)
 			})
@@ -138,8 +138,8 @@ func TestAPullThatIsForcedMayBeRefused(t *testing.T) {
 	})
 }
 
-// One name's record does not open the image under another: the registry may
-// guard them differently.
+// The record of one name does not grant access to the image under another name: the
+// registry may protect them differently.
 func TestTheSameImageUnderAnotherNameIsVerified(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestTheSameImageUnderAnotherNameIsVerified(t *testing.T) {
 		f.local["reg.example/img:1"], f.local["docker.io/library/img:1"] = f.local["img:1"], f.local["img:1"]
 		_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("b"), Image: "reg.example/img:1"})
 		require.Equal(t, "ErrImagePull", why(t, err))
-		// Another spelling is no other name.
+		// Another spelling of the name is the same name.
 		_, err = m.Ensure(t.Context(), images.Request{Pod: podOf("b"), Image: "docker.io/library/img:1"})
 		require.NoError(t, err)
 	})

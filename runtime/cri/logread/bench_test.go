@@ -89,7 +89,7 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-// The last lines of a log, however long that is.
+// BenchmarkTail reads the last lines of a log of 64 MiB.
 func BenchmarkTail(b *testing.B) {
 	l := big(b)
 	r, err := logread.New(logread.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// impatient ends when it was asked so often.
+// impatient is a context that is canceled after three calls of Err.
 type impatient struct {
 	context.Context
 	asked atomic.Int32
@@ -36,5 +36,5 @@ func TestATailEndsWithItsContext(t *testing.T) {
 	ctx := &impatient{Context: t.Context()}
 	err = reader.Read(ctx, logread.Request{Path: path, Tail: new(int64(1)), Stream: logread.Stderr}, new(bytes.Buffer))
 	assert.ErrorIs(t, err, context.Canceled)
-	assert.Less(t, ctx.asked.Load(), int32(8), "it did not look on")
+	assert.Less(t, ctx.asked.Load(), int32(8), "reading stopped")
 }

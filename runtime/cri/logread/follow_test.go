@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 )
 
-// A container is a runtime of one container, which writes lines that are numbered.
+// A container is a runtime of one container, which writes numbered lines.
 type container struct {
 	t    *testing.T
 	path string
@@ -84,7 +84,7 @@ func (c *container) rotator(files int) *logrotate.Rotator {
 	return r
 }
 
-// brief is quiet, and has little patience.
+// brief is quiet with short intervals.
 var brief = logread.Config{Watch: quiet.Watch, Recheck: 15 * time.Millisecond, Settle: 4 * time.Millisecond}
 
 // An output collects the output of a client. It can be slow.
@@ -116,7 +116,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// has waits until the output is this.
+// has waits until the output equals want.
 func (o *output) has(t *testing.T, want string) {
 	t.Helper()
 	for range 9_000 { // 90 seconds, true or virtual ones
@@ -256,14 +256,14 @@ func TestAFollowEndsAtItsLimit(t *testing.T) { // la-9
 	})
 }
 
-// no line is lost and none comes twice, whatever happens to the files.
+// No line is lost or read twice while the files are rotated and compressed.
 func TestAFollowAcrossAHundredRotations(t *testing.T) {
 	for name, c := range map[string]struct {
 		files int
 		slow  bool
 	}{
-		"a client that keeps up":         {files: 5},
-		"one that is behind all of them": {files: 200, slow: true},
+		"a client that keeps up":                {files: 5},
+		"a client that is behind all rotations": {files: 200, slow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestAFollowAcrossRotationsWhileManyWrite(t *testing.T) {
 	assert.True(t, o.String() == numbered(0, c.lines), "%d lines were written", c.lines)
 }
 
-// A file that is compressed while it is read, or after it was, is known again.
+// A file that is compressed while or after it is read is not read again.
 func TestACompressedFileIsRecognized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newContainer(t), &output{gate: make(chan struct{})}

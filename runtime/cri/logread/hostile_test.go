@@ -27,7 +27,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// allocated returns how many bytes f allocates, all of them together.
+// allocated returns the total number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -141,7 +141,7 @@ func TestARotatedFileThatIsNotOneIsLeftOut(t *testing.T) {
 	assert.Equal(t, numbered(0, 1), l.must(logread.Config{}, logread.Request{Tail: new(int64(5))}))
 }
 
-// The size of a log is its container's to choose: reading its end does not depend on it.
+// The cost of reading the end of a log does not depend on its size, which the container determines.
 func TestTheEndOfAHugeLogCostsLittle(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")

@@ -42,19 +42,19 @@ func TestALineIsParsed(t *testing.T) { // la-6
 		})
 	}
 	for name, text := range map[string]string{
-		"empty":              "",
-		"text":               "hello world",
-		"a time alone":       "2026-11-21T10:00:00Z",
-		"no such time":       "2026-13-21T10:00:00Z stdout F x",
-		"nothing as a time":  "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00.5Z stdout F x",
-		"no such stream":     "2026-11-21T10:00:00Z stdxxx F x",
-		"no stream":          "2026-11-21T10:00:00Z F x",
-		"no tag":             "2026-11-21T10:00:00Z stdout ",
-		"a tag alone":        "2026-11-21T10:00:00Z stdout F",
-		"no JSON":            `{"log":"hel`,
-		"JSON without time":  `{"log":"x\n","stream":"stdout"}`,
-		"JSON of no stream":  `{"log":"x\n","stream":"","time":"2026-11-21T10:00:00.1Z"}`,
-		"JSON of wrong type": `{"log":1,"stream":"stdout","time":"2026-11-21T10:00:00.1Z"}`,
+		"empty":                 "",
+		"text":                  "hello world",
+		"a time alone":          "2026-11-21T10:00:00Z",
+		"no such time":          "2026-13-21T10:00:00Z stdout F x",
+		"an empty time":         "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00.5Z stdout F x",
+		"no such stream":        "2026-11-21T10:00:00Z stdxxx F x",
+		"no stream":             "2026-11-21T10:00:00Z F x",
+		"no tag":                "2026-11-21T10:00:00Z stdout ",
+		"a tag alone":           "2026-11-21T10:00:00Z stdout F",
+		"no JSON":               `{"log":"hel`,
+		"JSON without time":     `{"log":"x\n","stream":"stdout"}`,
+		"JSON without a stream": `{"log":"x\n","stream":"","time":"2026-11-21T10:00:00.1Z"}`,
+		"JSON of wrong type":    `{"log":1,"stream":"stdout","time":"2026-11-21T10:00:00.1Z"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := logread.Parse([]byte(text))

@@ -15,15 +15,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// epoch is when the first line was written.
+// epoch is the time of the first line.
 var epoch = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// entry is a line of a file, written so many seconds after epoch.
+// entry returns a line of a file, written the given number of seconds after epoch.
 func entry(second int, stream, tag, content string) string {
 	return epoch.Add(time.Duration(second)*time.Second).Format(time.RFC3339Nano) + " " + stream + " " + tag + " " + content + "\n"
 }
 
-// A log is the files of one.
+// A log is the set of files of one log.
 type log struct {
 	t    testing.TB
 	path string
@@ -55,7 +55,7 @@ func zipped(t testing.TB, data []byte) []byte {
 	return buf.Bytes()
 }
 
-// read reads all that req asks for.
+// read returns the output for req.
 func (l *log) read(cfg logread.Config, req logread.Request) (string, error) {
 	l.t.Helper()
 	r, err := logread.New(cfg)
@@ -73,7 +73,7 @@ func (l *log) must(cfg logread.Config, req logread.Request) string {
 	return out
 }
 
-// lines are numbered from a to b, without b.
+// numbered returns the lines with the numbers from a to b-1.
 func numbered(a, b int) string {
 	var s strings.Builder
 	for i := a; i < b; i++ {
@@ -82,7 +82,7 @@ func numbered(a, b int) string {
 	return s.String()
 }
 
-// entries are a file with the lines numbered from a to b, without b.
+// entries returns a file with the lines numbered from a to b-1.
 func entries(a, b int) []byte {
 	var s strings.Builder
 	for i := a; i < b; i++ {

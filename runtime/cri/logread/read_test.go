@@ -37,22 +37,22 @@ func TestRequestsOfAFile(t *testing.T) {
 		"la-7: a line of that time is not":                                      {req: logread.Request{Since: epoch.Add(1 * time.Second)}, want: "one\ntwo three four\nfive\n"},
 		"la-7: a part of a second counts":                                       {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6300 * time.Millisecond)}, want: ""},
 		"la-7: whatever the zone":                                               {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6200 * time.Millisecond).In(time.FixedZone("", -7200))}, want: "six\n"},
-		"la-7: a line is as old as its beginning":                               {req: logread.Request{Since: epoch.Add(3 * time.Second)}, want: "five\n"},
-		"la-7: pieces have their own age":                                       {req: logread.Request{Since: epoch.Add(3 * time.Second)}, physical: true, want: "three four\nfive\n"},
-		"la-8: the time stands at the beginning of a line":                      {req: logread.Request{Timestamps: true, Stream: logread.Stdout}, want: "2026-11-21T10:00:00.000000000Z zero\n2026-11-21T10:00:02.000000000Z two three four\n"},
+		"la-7: the age of a line is that of its first entry":                    {req: logread.Request{Since: epoch.Add(3 * time.Second)}, want: "five\n"},
+		"la-7: entries have their own age":                                      {req: logread.Request{Since: epoch.Add(3 * time.Second)}, physical: true, want: "three four\nfive\n"},
+		"la-8: the time precedes the line":                                      {req: logread.Request{Timestamps: true, Stream: logread.Stdout}, want: "2026-11-21T10:00:00.000000000Z zero\n2026-11-21T10:00:02.000000000Z two three four\n"},
 		"la-8: the time keeps its zone":                                         {lines: []string{zone}, req: logread.Request{Timestamps: true}, want: "2026-11-21T11:00:06.250000000+01:00 six\n"},
 		"la-9: the limit cuts a line":                                           {req: logread.Request{Limit: new(int64(7))}, want: "zero\non"},
 		"la-9: the time counts as well":                                         {req: logread.Request{Limit: new(int64(34)), Timestamps: true}, want: "2026-11-21T10:00:00.000000000Z zer"},
 		"la-9: a limit of 0":                                                    {req: logread.Request{Limit: new(int64(0))}, want: ""},
-		"la-9: more than there is":                                              {req: logread.Request{Limit: new(int64(1000))}, want: "zero\none\ntwo three four\nfive\n"},
+		"la-9: a limit above the size":                                          {req: logread.Request{Limit: new(int64(1000))}, want: "zero\none\ntwo three four\nfive\n"},
 		"la-10: pieces are lines":                                               {req: logread.Request{Tail: new(int64(3))}, physical: true, want: "three four\nfive\n"},
 		"pieces are not lines":                                                  {req: logread.Request{Tail: new(int64(3))}, want: "one\ntwo three four\nfive\n"},
-		"of the stream that is asked for":                                       {req: logread.Request{Tail: new(int64(1)), Stream: logread.Stdout}, want: "two three four\n"},
+		"of the requested stream":                                               {req: logread.Request{Tail: new(int64(1)), Stream: logread.Stdout}, want: "two three four\n"},
 		"no line":                                                               {req: logread.Request{Tail: new(int64(0))}, want: ""},
 		"more lines than there are":                                             {req: logread.Request{Tail: new(int64(100))}, want: "zero\none\ntwo three four\nfive\n"},
-		"la-11: lines that are too old are of the tail":                         {req: logread.Request{Tail: new(int64(2)), Since: epoch.Add(3 * time.Second)}, want: "five\n"},
+		"la-11: lines that are too old count in the tail":                       {req: logread.Request{Tail: new(int64(2)), Since: epoch.Add(3 * time.Second)}, want: "five\n"},
 		"la-13: a last line without an end":                                     {lines: []string{lines[0], strings.TrimSuffix(lines[1], "\n")}, want: "zero\none"},
-		"la-13: and it is of the tail":                                          {lines: []string{lines[0], strings.TrimSuffix(lines[1], "\n")}, req: logread.Request{Tail: new(int64(1))}, want: "one"},
+		"la-13: and it counts in the tail":                                      {lines: []string{lines[0], strings.TrimSuffix(lines[1], "\n")}, req: logread.Request{Tail: new(int64(1))}, want: "one"},
 		"la-6: an invalid line is skipped":                                      {lines: []string{"hello\n", lines[0], "\n", "\x00\x00\n", lines[5]}, want: "zero\nfive\n"},
 		"la-6: an invalid line does not count in the tail":                      {lines: []string{lines[0], lines[5], "\n", "\x00\x00\n"}, req: logread.Request{Tail: new(int64(1))}, want: "five\n"},
 		"la-10: an invalid line counts in the tail":                             {lines: []string{lines[0], lines[5], "\x00\x00\n"}, req: logread.Request{Tail: new(int64(2))}, physical: true, want: "five\n"},
@@ -106,7 +106,7 @@ func TestALogMayBeALink(t *testing.T) {
 	assert.Equal(t, "old\nnew\n", l.must(logread.Config{}, logread.Request{}))
 }
 
-// A failing writer fails after so many bytes.
+// A failing writer fails after a number of bytes.
 type failing struct {
 	left int
 	err  error

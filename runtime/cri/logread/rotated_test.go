@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
-// rotatedLog has nine lines, in files of three.
+// rotatedLog returns a log of nine lines, in files of three.
 func rotatedLog(t *testing.T) *log {
 	l := newLog(t, string(entries(6, 9)))
 	l.file("0.log.20261121-100000.gz", entries(0, 3))
@@ -36,20 +36,20 @@ func TestAllFilesOfALogAreOneStream(t *testing.T) {
 		req  logread.Request
 		want string
 	}{
-		"all":                              {want: numbered(0, 9)},
-		"the last":                         {req: logread.Request{Tail: new(int64(2))}, want: numbered(7, 9)},
-		"all of the live one":              {req: logread.Request{Tail: new(int64(3))}, want: numbered(6, 9)},
-		"some of one that was rotated":     {req: logread.Request{Tail: new(int64(5))}, want: numbered(4, 9)},
-		"some of one that is compressed":   {req: logread.Request{Tail: new(int64(8))}, want: numbered(1, 9)},
-		"more than there are":              {req: logread.Request{Tail: new(int64(10))}, want: numbered(0, 9)},
-		"since":                            {req: logread.Request{Since: epoch.Add(2 * time.Second)}, want: numbered(2, 9)},
-		"a limit":                          {req: logread.Request{Limit: new(int64(8))}, want: "line 0\nl"},
-		"la-14: the live one as is":        {cfg: logread.Config{LiveOnly: true}, want: numbered(6, 9)},
-		"la-14: its last":                  {cfg: logread.Config{LiveOnly: true}, req: logread.Request{Tail: new(int64(8))}, want: numbered(6, 9)},
-		"pieces as lines":                  {cfg: logread.Config{PhysicalLines: true}, req: logread.Request{Tail: new(int64(8))}, want: numbered(1, 9)},
-		"one stream, which has no line":    {req: logread.Request{Tail: new(int64(8)), Stream: logread.Stderr}, want: ""},
-		"tail and since":                   {req: logread.Request{Tail: new(int64(5)), Since: epoch.Add(8 * time.Second)}, want: numbered(8, 9)},
-		"tail that since has nothing from": {req: logread.Request{Tail: new(int64(5)), Since: epoch.Add(time.Hour)}, want: ""},
+		"all":                                 {want: numbered(0, 9)},
+		"the last":                            {req: logread.Request{Tail: new(int64(2))}, want: numbered(7, 9)},
+		"all of the live one":                 {req: logread.Request{Tail: new(int64(3))}, want: numbered(6, 9)},
+		"part of a rotated one":               {req: logread.Request{Tail: new(int64(5))}, want: numbered(4, 9)},
+		"part of a compressed one":            {req: logread.Request{Tail: new(int64(8))}, want: numbered(1, 9)},
+		"more than there are":                 {req: logread.Request{Tail: new(int64(10))}, want: numbered(0, 9)},
+		"since":                               {req: logread.Request{Since: epoch.Add(2 * time.Second)}, want: numbered(2, 9)},
+		"a limit":                             {req: logread.Request{Limit: new(int64(8))}, want: "line 0\nl"},
+		"la-14: the live one as is":           {cfg: logread.Config{LiveOnly: true}, want: numbered(6, 9)},
+		"la-14: its last":                     {cfg: logread.Config{LiveOnly: true}, req: logread.Request{Tail: new(int64(8))}, want: numbered(6, 9)},
+		"pieces as lines":                     {cfg: logread.Config{PhysicalLines: true}, req: logread.Request{Tail: new(int64(8))}, want: numbered(1, 9)},
+		"one stream, which has no line":       {req: logread.Request{Tail: new(int64(8)), Stream: logread.Stderr}, want: ""},
+		"tail and since":                      {req: logread.Request{Tail: new(int64(5)), Since: epoch.Add(8 * time.Second)}, want: numbered(8, 9)},
+		"no line of the tail since that time": {req: logread.Request{Tail: new(int64(5)), Since: epoch.Add(time.Hour)}, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, rotatedLog(t).must(c.cfg, c.req))
@@ -84,7 +84,7 @@ func TestFilesThatAreTooOldAreNotOpened(t *testing.T) {
 	assert.Empty(t, l.must(logread.Config{}, logread.Request{Since: epoch.Add(time.Hour), Gap: gap}))
 }
 
-// A model is a log as a list of pieces, and what should be read of it.
+// A model is a log as a list of entries, with the expected results of reading it.
 type model []modelLine
 
 type modelLine struct {

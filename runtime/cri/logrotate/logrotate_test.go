@@ -99,7 +99,7 @@ func (f *fake) files(t *testing.T) (names []string) {
 	return names
 }
 
-// text returns all that the log's files have, in order.
+// text returns the contents of the log's files, in order.
 func (f *fake) text(t *testing.T) string {
 	names := f.files(t)
 	slices.SortFunc(names, func(a, b string) int { // the live one last
@@ -150,7 +150,7 @@ func TestALogThatIsFullIsRotated(t *testing.T) { // lg-1, lg-5, lg-6, lg-7
 	require.NoError(t, err)
 	f.write("123456789")
 	require.NoError(t, r.Pass(t.Context()))
-	assert.Equal(t, []string{"0.log"}, f.files(t), "there is room")
+	assert.Equal(t, []string{"0.log"}, f.files(t), "the log is below its maximum size")
 	f.write("0")
 	require.NoError(t, r.Pass(t.Context()))
 	files := f.files(t)
@@ -162,11 +162,11 @@ func TestALogThatIsFullIsRotated(t *testing.T) { // lg-1, lg-5, lg-6, lg-7
 		require.NoError(t, r.Pass(t.Context()))
 	}
 	files = f.files(t)
-	require.Len(t, files, 4, "the live one and three")
+	require.Len(t, files, 4, "the live file and three others")
 	assert.Equal(t, []bool{false, true, true, false}, []bool{
 		strings.HasSuffix(files[0], ".gz"), strings.HasSuffix(files[1], ".gz"), strings.HasSuffix(files[2], ".gz"), strings.HasSuffix(files[3], ".gz"),
 	})
-	assert.Equal(t, "2.........3.........4.........", f.text(t), "the oldest went")
+	assert.Equal(t, "2.........3.........4.........", f.text(t), "the oldest was removed")
 	f.write("live")
 	assert.Equal(t, "2.........3.........4.........live", f.text(t))
 }
@@ -219,7 +219,7 @@ func TestLogsThatAreInspected(t *testing.T) { // lg-2, lg-3, lg-4
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.NoError(t, off.Run(ctx))
-	assert.Equal(t, []string{"0.log"}, f.files(t), "it is switched off")
+	assert.Equal(t, []string{"0.log"}, f.files(t), "rotation is disabled")
 
 	require.NoError(t, os.Remove(f.path))
 	require.NoError(t, r.Pass(t.Context()))
@@ -299,7 +299,7 @@ func TestRunTriesAgain(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// An ending is a runtime whose container ends while a new log is asked for, if ends.
+// An ending is a runtime whose ReopenLog fails; if ends is set, the container exits.
 type ending struct {
 	*fake
 	ends bool
@@ -335,8 +335,8 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	}
 }
 
-// BenchmarkOvershoot: a writer of 50 MB/s; how far are logs beyond their size when
-// they are rotated?
+// BenchmarkOvershoot measures by how much logs exceed their maximum size before they are
+// rotated, with a writer of 50 MB/s.
 func BenchmarkOvershoot(b *testing.B) {
 	f := &fake{path: filepath.Join(b.TempDir(), "0.log"), state: runtime.ContainerRunning}
 	require.NoError(b, f.ReopenLog(b.Context(), "c"))

@@ -24,7 +24,7 @@ func TestInspectionInterval(t *testing.T) {
 		"at 5 GB/s":                    {time.Millisecond, 0, 5 * mb, 2 * time.Millisecond, false},
 		"idle":                         {time.Second, mb, mb, 90 * time.Millisecond, true},
 		"a line now and then":          {time.Second, mb, mb + 100, 89999 * time.Microsecond, true},
-		"it was cut":                   {time.Second, 9 * mb, 5 * mb, 500 * time.Millisecond, false},
+		"it was truncated":             {time.Second, 9 * mb, 5 * mb, 500 * time.Millisecond, false},
 		"a clock that was set back":    {-time.Second, 0, 5 * mb, 50 * time.Millisecond, false},
 		"a slow one in a small period": {time.Second, 0, 2 * mb, 2 * time.Second, false},
 	} {
@@ -43,7 +43,7 @@ func TestInspectionInterval(t *testing.T) {
 	assert.False(t, listen)
 }
 
-// A log that would take centuries to fill is not looked at without a pause.
+// A log that does not fill in the foreseeable future is inspected at the maximum interval.
 func TestALogThatIsNeverFullRests(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, max := range []int64{64 << 30, 1 << 40, 1<<63 - 1} {

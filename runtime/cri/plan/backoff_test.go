@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// crash ends the running instance of web after a run, waits until the plan
-// starts it again, starts it, and returns the delay in between.
+// crash exits the running instance of web after run, waits until the plan starts it
+// again, starts it, and returns the delay.
 func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
 	t.Helper()
 	inst := s.status.Container("web")
@@ -30,9 +30,9 @@ func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
 	p := s.plan()
 	require.Len(t, p.Start, 1)
 	if p.Start[0].InBackoff() {
-		require.False(t, p.Empty(), "a start that is put off is still in the plan")
+		require.False(t, p.Empty(), "a delayed start is part of the plan")
 		s.now = p.RetryAt().Add(-time.Nanosecond)
-		require.True(t, s.plan().Start[0].InBackoff(), "not due a moment before")
+		require.True(t, s.plan().Start[0].InBackoff(), "not due 1 ns earlier")
 		s.now = p.RetryAt()
 		p = s.plan()
 	}
@@ -61,7 +61,7 @@ func TestBackoffIsForContainersOfAllKinds(t *testing.T) { // rt-88
 		"start i#3(Exited) at 20": "init i\ncontainer web\nsandbox s0\nhas i#2 " + crashed,
 		"start s#3(Exited) at 20": "init s policy=Always\ncontainer web\nsandbox s0\nhas web#0 running\nhas s#2 " + crashed,
 		"start c#3(Exited) at 20": "container c\nsandbox s0\nhas c#2 " + crashed,
-		// From the newest exit, though a newer instance is of no use.
+		// The delay counts from the newest exit, even if a newer instance is in state unknown.
 		"kill u-3(UnknownState); start u#4(UnknownState) at 20": "container u\nsandbox s0\nhas u#2 " + crashed + "\nhas u#3 unknown",
 	} {
 		p := newScene(t, text).plan()
@@ -147,7 +147,7 @@ func TestBackoffConfig(t *testing.T) {
 	s = newScene(t, running)
 	s.backoff = nil
 	assert.Zero(t, s.crash(t, time.Second))
-	assert.Zero(t, s.crash(t, time.Second), "no table, no delay")
+	assert.Zero(t, s.crash(t, time.Second), "no delay without a table")
 	s.backoff.Forget(s.pod.UID)
 }
 
@@ -163,7 +163,7 @@ func TestBackoffConfigIsChecked(t *testing.T) {
 	}
 }
 
-// with gives the scene a table with other measures.
+// with gives the scene a back-off table with the given config.
 func (s *scene) with(t *testing.T, cfg plan.BackoffConfig) *scene {
 	t.Helper()
 	var err error
@@ -209,7 +209,7 @@ func TestBackoffMayExemptSuccess(t *testing.T) { // rt-95
 	p := s.plan()
 	require.Equal(t, "start web#4(Exited)", brief(p), "a success is not delayed")
 	s.apply(p)
-	assert.Zero(t, s.crash(t, time.Second), "and the sequence begins again")
+	assert.Zero(t, s.crash(t, time.Second), "the sequence starts from the beginning")
 	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
 
 	for name, text := range map[string]string{
@@ -302,7 +302,7 @@ func TestBackoffIsReset(t *testing.T) {
 	assert.Equal(t, "start web#10(Exited)", brief(s.plan()))
 }
 
-func TestBackoffHearsOfOneStartTwice(t *testing.T) {
+func TestBackoffCountsAStartOnce(t *testing.T) {
 	s := newScene(t, running)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
@@ -346,7 +346,7 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 		{"second", `has web#1 exited=1 ran=-5..0`, "start web#2(Exited) at 10"},
 		{"fourth", `has web#3 exited=1 ran=-5..0`, "start web#4(Exited) at 40"},
 		{"many", `has web#1000000 exited=1 ran=-5..0`, "start web#1000001(Exited) at 300"},
-		{"it is over already", `has web#3 exited=1 ran=-50..-40`, "start web#4(Exited)"},
+		{"the back-off has ended", `has web#3 exited=1 ran=-50..-40`, "start web#4(Exited)"},
 		{"after a long run", `has web#9 exited=1 ran=-605..-4`, "start web#10(Exited)"},
 		{"after a crash after a long run", `
 			has web#8 exited=1 ran=-800..-10
@@ -362,8 +362,8 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 	}
 }
 
-// The derived delay is the one the lost table had, if the runtime still holds
-// every instance; and never shorter if it holds the last one only.
+// If the runtime still has every instance, the derived delay equals that of the lost
+// table; if it has only the last instance, the derived delay is not shorter.
 func TestBackoffDerivesMissingEntries(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A pod of three containers, as it is nearly always (all is well), and while
-// one of them is in back-off.
+// A pod of three containers, with nothing to do, and with one container in
+// back-off.
 func BenchmarkCompute(b *testing.B) {
 	const setup = `
 		init setup
@@ -43,8 +43,8 @@ func BenchmarkCompute(b *testing.B) {
 	}
 }
 
-// A node of 1,000 pods with nothing to do, with probes and resources known.
-// One b.Loop is one plan for each.
+// A node of 1,000 pods with nothing to do, with probe results and resources. One
+// iteration of b.Loop computes a plan for each.
 func BenchmarkThousandPodsWithNothingToDo(b *testing.B) {
 	inputs := quietPods(b, 1000)
 	b.ReportAllocs()

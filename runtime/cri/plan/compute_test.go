@@ -8,8 +8,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A row is a scene and the plan it gives, in brief; its name begins with the
-// rules it shows.
+// A row is a scene and its plan as brief formats it; the name begins with the rules
+// that the row tests.
 type row struct{ name, scene, want string }
 
 func check(t *testing.T, rows []row) {
@@ -73,7 +73,7 @@ func TestRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running made=nginx:0`,
 			"kill web-0(DefinitionChanged); start web#1(DefinitionChanged)"},
-		{"rt-30 an unknown hash proves nothing", `
+		{"rt-30 an unknown hash is no change", `
 			container web
 			sandbox s0
 			has web#0 running nohash`,
@@ -92,7 +92,7 @@ func TestRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 unknown`,
 			"kill web-0(UnknownState); start web#1(UnknownState)"},
-		{"rt-47 an older unknown one may run, too", `
+		{"rt-47 an older unknown one may be running", `
 			container web
 			sandbox s0
 			has web#0 unknown
@@ -104,7 +104,7 @@ func TestRegularContainers(t *testing.T) {
 			has web#0 unknown
 			sandbox s1 attempt=1`,
 			"start web#1(NewSandbox)"},
-		{"rt-50 all have exited for good", `
+		{"rt-50 all have terminated", `
 			pod Never
 			container web
 			sandbox s0
@@ -170,13 +170,13 @@ func TestSeveralInstances(t *testing.T) {
 			has web#0 running
 			has web#1 running made=nginx:0`,
 			"kill web-1(Duplicate)"},
-		{"lq-12 none is right: all go, one comes", `
+		{"lq-12 no copy matches: all are stopped, one is started", `
 			container web
 			sandbox s0
 			has web#0 running made=nginx:0
 			has web#1 running made=nginx:0`,
 			"kill web-0(Duplicate); kill web-1(DefinitionChanged); start web#2(DefinitionChanged)"},
-		{"a copy in a former sandbox goes", `
+		{"a copy in a former sandbox is stopped", `
 			container web
 			sandbox s0 notready
 			has web#0 running
@@ -211,7 +211,7 @@ func TestSeveralInstances(t *testing.T) {
 			has web#0 created
 			sandbox s1 attempt=1`,
 			"start web#1(NewSandbox)"},
-		{"lq-13 not an attempt that was overtaken", `
+		{"lq-13 not a superseded attempt", `
 			container web
 			sandbox s0
 			has web#1 exited=1 ran=-900..-800
@@ -273,7 +273,7 @@ func TestEphemeralContainers(t *testing.T) {
 			ephemeral debug
 			sandbox s0`,
 			"start debug#0(New); start setup#0(New)"},
-		{"rt-45 init that waits in back-off does not hold it up", `
+		{"rt-45 it does not wait for an init container in back-off", `
 			init setup
 			container web
 			ephemeral debug
@@ -308,7 +308,7 @@ func TestEphemeralContainers(t *testing.T) {
 
 func TestDeletedPodsAreNotStarted(t *testing.T) {
 	check(t, []row{
-		{"rt-31 nothing was made yet", `
+		{"rt-31 nothing created yet", `
 			pod deleted
 			container web`,
 			"nothing"},
@@ -318,7 +318,7 @@ func TestDeletedPodsAreNotStarted(t *testing.T) {
 			sandbox s0 notready
 			has web#0 running`,
 			"killpod(SandboxChanged)"},
-		{"rt-31 what exits stays", `
+		{"rt-31 exited containers are not restarted", `
 			pod deleted
 			container web
 			container log
@@ -333,7 +333,7 @@ func TestDeletedPodsAreNotStarted(t *testing.T) {
 			sandbox s0
 			has setup#0 running`,
 			"nothing"},
-		{"rt-50 nothing is left but sidecars", `
+		{"rt-50 only sidecars are running", `
 			pod deleted
 			init proxy policy=Always
 			container web

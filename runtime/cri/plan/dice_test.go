@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// dice makes choices from bytes, so that the same laws can be checked with
-// random bytes and with those a fuzzer makes up. Out of bytes it throws 0.
+// dice makes choices from bytes, so that the same invariants can be checked with random
+// and with fuzzed bytes. It returns 0 after the last byte.
 type dice struct{ bytes []byte }
 
 func (d *dice) n(sides int) int {
@@ -46,7 +46,7 @@ func randomPod(t testing.TB, d *dice) *scene {
 					},
 				}
 				if d.n(2) == 0 {
-					// In only: a pod that starts over at each success never rests.
+					// Only operator In: a pod that restarts after each success never settles.
 					rule.Action, rule.ExitCodes.Operator = v1.ContainerRestartRuleActionRestartAllContainers, v1.ContainerRestartRuleOnExitCodesOpIn
 				}
 				c.RestartPolicyRules = append(c.RestartPolicyRules, rule)
@@ -117,8 +117,8 @@ func (s *scene) randomProbes(d *dice) {
 	}
 }
 
-// randomScene returns a pod and a runtime that holds anything of it, sensible
-// or not.
+// randomScene returns a pod and a random state of the runtime, consistent or
+// not.
 func randomScene(t testing.TB, d *dice) *scene {
 	s := randomPod(t, d)
 	if d.n(8) == 0 {
@@ -128,7 +128,7 @@ func randomScene(t testing.TB, d *dice) *scene {
 	for i, id := range []string{"s0", "s1", "s2"}[:d.n(4)] {
 		ids = append(ids, id, id)
 		sb := runtime.SandboxStatus{ID: id, Attempt: uint32(i), NetworkReported: d.n(2) == 0}
-		// The newest is fine more often than not, so that the rest is seen.
+		// The newest sandbox is ready in most cases, so that the other branches are covered.
 		sb.State = pick(d, runtime.SandboxReady, runtime.SandboxReady, runtime.SandboxNotReady, runtime.SandboxUnknown)
 		sb.HostNetwork = d.n(8) == 1
 		if d.n(8) != 1 {
@@ -154,7 +154,7 @@ func randomScene(t testing.TB, d *dice) *scene {
 			s.status.Containers = append(s.status.Containers, inst)
 		}
 	}
-	// A runtime whose clock was set may list them in any order.
+	// If the clock was set, a runtime may list them in any order.
 	for i := range s.status.Containers {
 		j := d.n(i + 1)
 		s.status.Containers[i], s.status.Containers[j] = s.status.Containers[j], s.status.Containers[i]
@@ -170,8 +170,8 @@ func randomScene(t testing.TB, d *dice) *scene {
 	return s
 }
 
-// sort puts the instances in an order that can be true: those of newer
-// sandboxes first.
+// sort sorts the instances in a possible order: those of newer sandboxes
+// first.
 func (s *scene) sort() {
 	age := func(inst runtime.ContainerStatus) int {
 		i := slices.IndexFunc(s.status.Sandboxes, func(sb runtime.SandboxStatus) bool { return sb.ID == inst.SandboxID })

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A pod in the middle of its life: init is done, web runs an old image, and the
-// log shipper has crashed for the third time.
+// The init containers have succeeded, web runs an outdated image, and the log shipper
+// has crashed for the third time.
 func ExampleCompute() {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},
@@ -53,8 +53,8 @@ func ExampleCompute() {
 	// start container log, restart 3: it exited with 1, restart policy Always; not before 2026-01-01T12:00:20Z (back-off 20s)
 }
 
-// The same for probes and resources: the sidecar is up, web hangs, and cache is
-// to get more memory while it runs.
+// The sidecar has started, web fails its liveness probe, and the memory limit of cache
+// is raised in place.
 func ExampleCompute_probesAndResize() {
 	amount := func(memory string) v1.ResourceRequirements {
 		return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}}
@@ -102,7 +102,7 @@ func ExampleCompute_probesAndResize() {
 	// LivenessProbe 5
 }
 
-// A plan is data as well as words.
+// A plan is data that can be inspected and marshaled.
 func ExamplePlan() {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},

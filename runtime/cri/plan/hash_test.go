@@ -41,7 +41,7 @@ func TestHashLooksAtNameAndImageOnly(t *testing.T) {
 	assert.NotEqual(t, h, plan.Hash(&more))
 }
 
-// The value as it is defined: a hash of the printed bytes of a JSON document.
+// The hash is defined as a hash of the printed bytes of a JSON document.
 func FuzzHash(f *testing.F) {
 	for _, seed := range []string{"", "nginx:1", "a<b>&c", "\"\\\n\t\x00\x7f", "größe", "\u2028\u2029", "\xff\xfe"} {
 		f.Add(seed, "web")

@@ -38,7 +38,7 @@ func TestInitContainers(t *testing.T) {
 			has proxy#0 exited=1` + old + `
 			has web#0 exited=1` + old,
 			"start proxy#1(Exited); start web#1(Exited)"},
-		{"rt-56 a sidecar behind the front that was never made", `
+		{"rt-56 an earlier sidecar that was never created", `
 			init proxy policy=Always
 			init setup
 			container web
@@ -51,7 +51,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running`,
 			"start proxy#0(New)"},
-		{"rt-55 the furthest decides, whatever became of those before", `
+		{"rt-55 the last one with a status determines the progress", `
 			pod Never
 			init a
 			init b
@@ -106,7 +106,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has proxy#0 running`,
 			"start setup#0(New)"},
-		{"rt-62 sidecar of another definition, after initialisation", `
+		{"rt-62 sidecar of another definition, after initialization", `
 			init proxy policy=Always
 			container web
 			sandbox s0
@@ -151,7 +151,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has setup#0 exited=3` + old,
 			"start setup#1(Exited)"},
-		{"rt-64 out of memory is a failure whatever the code", `
+		{"rt-64 out of memory is a failure with any code", `
 			pod OnFailure
 			init setup
 			container web
@@ -203,7 +203,7 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has setup#0 unknown`,
 			"kill setup-0(UnknownState); start setup#1(UnknownState)"},
-		{"rt-67 nothing seen", `
+		{"rt-67 no status", `
 			init a
 			init b
 			container web

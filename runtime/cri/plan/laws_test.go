@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// checkPlan checks what holds of any one plan, and returns it.
+// checkPlan checks the invariants of every plan, and returns the plan.
 func checkPlan(t testing.TB, s *scene) plan.Plan {
 	t.Helper()
 	pod, status, probes, counts := s.pod.DeepCopy(), cloneStatus(s.status), cloneProbes(s.probes), maps.Clone(s.counts)
@@ -52,7 +52,7 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		require.False(t, p.CreateSandbox, "rt-31")
 	}
 	if len(p.Start) > 0 {
-		require.True(t, p.CreateSandbox != (p.SandboxID != ""), "there is a sandbox, or one is made")
+		require.True(t, p.CreateSandbox != (p.SandboxID != ""), "either a sandbox exists or one is created")
 	}
 	started := make(map[string]bool)
 	for _, st := range p.Start {
@@ -101,8 +101,8 @@ func checkJSON(t testing.TB, p plan.Plan) {
 	require.Equal(t, p.String(), back.String())
 }
 
-// checkRemovals checks that a pod that starts over does nothing else, once and
-// whole.
+// checkRemovals checks that a restart of all containers does nothing else, and removes
+// each instance once.
 func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	if len(p.Remove) == 0 {
@@ -123,13 +123,13 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 		require.False(t, r.Trigger && (state != runtime.ContainerExited || r.Ended == nil))
 		require.True(t, r.Ended == nil || r.Ended == s.instance(r.ID) && state == runtime.ContainerExited)
 	}
-	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the reason goes last")
+	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the trigger is removed last")
 	for _, inst := range s.status.Containers {
 		if inst.Name != "e0" {
-			require.True(t, removed[inst.ID], "rt-140: %s stays", inst.ID)
+			require.True(t, removed[inst.ID], "rt-140: %s is not removed", inst.ID)
 		}
 	}
-	// Cut short anywhere, the rest is removed next.
+	// If it is interrupted at any step, the next plan removes the rest.
 	for n := range p.Remove {
 		cut := *s
 		status := cloneStatus(s.status)
@@ -142,8 +142,8 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// checkResizes checks that only what runs and stays is resized, and only if
-// that changes anything.
+// checkResizes checks that only running containers that are kept are resized, and only
+// if their resources change.
 func checkResizes(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	seen := make(map[string]bool)
@@ -158,7 +158,7 @@ func checkResizes(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// checkRest carries plans out, with init containers that succeed, until there
+// checkRest applies plans, with init containers that succeed, until there
 // is nothing to do (inv-16).
 func checkRest(t testing.TB, s *scene) {
 	t.Helper()
@@ -203,8 +203,8 @@ func checkRest(t testing.TB, s *scene) {
 	}
 }
 
-// passProbes lets the startup probe of all that runs and has no result yet
-// succeed, and reports whether there was any.
+// passProbes sets the startup probe of every running instance without a result to
+// success, and reports whether there was any.
 func (s *scene) passProbes() (any bool) {
 	if s.probes == nil {
 		return false
@@ -233,8 +233,8 @@ func (s *scene) checkCopies(t testing.TB, said ...string) {
 	}
 }
 
-// over reports whether every regular container has exited for good in the
-// newest sandbox.
+// over reports whether every regular container of the newest sandbox has terminated and
+// will not restart.
 func (s *scene) over() bool {
 	for i := range s.pod.Spec.Containers {
 		c := &s.pod.Spec.Containers[i]
@@ -265,10 +265,10 @@ func (s *scene) untidy() bool {
 	return false
 }
 
-// checkOrder checks that what p starts for the first time in its sandbox had to
-// wait for nothing: each init container before it has succeeded or, a sidecar,
-// has been started in that sandbox. It holds where nothing but plans starts
-// containers.
+// checkOrder checks that p starts a container for the first time in its sandbox only if
+// each init container before it has succeeded or, if it is a sidecar, has been started
+// in that sandbox. It requires that containers are started by plans
+// only.
 func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 	t.Helper()
 	inSandbox := func(name string) *runtime.ContainerStatus {
@@ -291,7 +291,7 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 			inst := inSandbox(before.Name)
 			require.NotNil(t, inst, "%s starts before %s", st.Name, before.Name)
 			if podspec.IsSidecar(before) {
-				// The instance that passed may have crashed since (rt-57).
+				// The instance that succeeded may have crashed since (rt-57).
 				require.True(t, s.passed[before.Name+p.SandboxID], "%s starts before %s has", st.Name, before.Name)
 			} else {
 				require.True(t, inst.State == runtime.ContainerExited && inst.ExitCode == 0, "%s starts before %s is done", st.Name, before.Name)
@@ -300,7 +300,7 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 	}
 }
 
-// live runs a pod from its beginning through anything that can happen to it.
+// live runs a pod from its creation through random changes and failures.
 func live(t testing.TB, d *dice, steps int) {
 	t.Helper()
 	s := randomPod(t, d)
@@ -373,7 +373,7 @@ func TestLawsHoldOfRandomPods(t *testing.T) {
 	}
 }
 
-// laws checks everything with the choices in data.
+// laws checks all invariants with the choices in data.
 func laws(t testing.TB, data []byte) {
 	defer func() {
 		if t.Failed() {

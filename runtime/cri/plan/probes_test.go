@@ -26,7 +26,7 @@ func TestProbesOfRegularContainers(t *testing.T) {
 			has web#0 running
 			probed`,
 			"nothing"},
-		{"rt-48 all is well", `
+		{"rt-48 all probes succeeded", `
 			container web startup liveness
 			sandbox s0
 			has web#0 running live started`,
@@ -61,7 +61,7 @@ func TestProbesOfRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running stuck`,
 			"kill web-0(StartupProbe); start web#1(StartupProbe)"},
-		{"rt-37 the container's own policy goes first", `
+		{"rt-37 the container's own policy takes precedence", `
 			pod Never
 			container web liveness policy=OnFailure
 			container log liveness policy=Never
@@ -87,7 +87,7 @@ func TestProbesOfRegularContainers(t *testing.T) {
 			has web#0 running dead
 			has app#0 running`,
 			"kill web-0(LivenessProbe)"},
-		{"rt-50 the last one is stopped in its own way, before the pod", `
+		{"rt-50 the last one is stopped by itself before the pod", `
 			pod Never
 			init proxy policy=Always
 			container web liveness=7
@@ -114,7 +114,7 @@ func TestProbesOfRegularContainers(t *testing.T) {
 			has web#0 running dead
 			has log#0 running stuck`,
 			"kill web-0(LivenessProbe) in 15s; kill log-0(StartupProbe) in 600s; start web#1(LivenessProbe); start log#1(StartupProbe)"},
-		{"lq-12 of two copies the one that is well stays", `
+		{"lq-12 of two copies the healthy one is kept", `
 			container web liveness
 			sandbox s0
 			has web#0 running live
@@ -225,7 +225,7 @@ func TestProbesOfSidecars(t *testing.T) {
 			has proxy#0 running dead cpu=1
 			has web#0 running`,
 			"kill proxy-0(LivenessProbe); start proxy#1(LivenessProbe)"},
-		{"#136969 one that crashed or starts up holds up no restart", `
+		{"#136969 a crashed or starting one does not delay a restart", `
 			init proxy policy=Always startup
 			init cache policy=Always startup
 			container web
@@ -235,7 +235,7 @@ func TestProbesOfSidecars(t *testing.T) {
 			has web#0 exited=1 ran=-900..-800
 			probed`,
 			"start proxy#1(Exited); start web#1(Exited)"},
-		{"#120247 after a reboot init runs again, and its results are gone", `
+		{"#120247 after a reboot init runs again, without earlier results", `
 			init proxy policy=Always startup
 			container web
 			sandbox s0 notready

@@ -50,7 +50,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=100m/200m memory=64Mi/128Mi`,
 			"resize web-0(cpu request from 100m to 1, cpu limit from 200m to 2, memory request from 64Mi to 1Gi, memory limit from 128Mi to 2Gi)"},
-		{"al-14 the same amount in other words", `
+		{"al-14 the same amount in another format", `
 			container web cpu=1/2 memory=1Gi
 			sandbox s0
 			has web#0 running cpu=1000m/2000m memory=1024Mi`,
@@ -85,12 +85,12 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=100m memory=64Mi`,
 			"resize web-0(cpu limit from none to 200m, memory limit from none to 128Mi)"},
-		{"al-19 a limit that is gone stays", `
+		{"al-19 a removed limit is kept", `
 			container web cpu=100m memory=64Mi
 			sandbox s0
 			has web#0 running cpu=100m/200m memory=64Mi/128Mi`,
 			"nothing"},
-		{"al-19 also as the measure of the request", `
+		{"al-19 also without a request", `
 			container web
 			sandbox s0
 			has web#0 running cpu=/200m`,
@@ -115,7 +115,7 @@ func TestResize(t *testing.T) {
 			sandbox s0
 			has web#0 running cpu=500m memory=2Gi`,
 			"kill web-0(Resize); start web#1(Resize)"},
-		{"al-15 whatever the policy, like another image", `
+		{"al-15 with any policy, like another image", `
 			pod Never
 			container web cpu=1 onresize=cpu
 			sandbox s0
@@ -246,7 +246,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 		{"more", limit("2"), limit("1"), "cpu limit from 1 to 2"},
 		{"unknown", limit("2"), nil, ""},
 		{"nothing asked for", nil, limit("1"), ""},
-		{"al-19 a limit goes away", &v1.ResourceRequirements{}, limit("1"), ""},
+		{"al-19 a limit is removed", &v1.ResourceRequirements{}, limit("1"), ""},
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: tc.wants}}
 		p := plan.Compute(plan.Input{Pod: pod, Status: running, History: plan.History{PodResources: tc.given}})
@@ -265,5 +265,5 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 	running.Containers[0].State = runtime.ContainerExited
 	p := plan.Compute(plan.Input{Pod: pod, Status: running, History: plan.History{PodResources: limit("1")}})
 	assert.True(t, p.KillPod)
-	assert.Nil(t, p.ResizePod, "it is over")
+	assert.Nil(t, p.ResizePod, "the pod has terminated")
 }

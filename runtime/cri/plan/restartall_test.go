@@ -66,7 +66,7 @@ func TestRestartAll(t *testing.T) {
 			has log#0 running
 			has web#0 exited=42`,
 			"stop and remove log-0; remove setup-0; remove trigger web-0; remove trigger proxy-0"},
-		{"rt-140 older instances, the trigger after all of its name", `
+		{"rt-140 older instances, the trigger last", `
 			container web` + rule + `
 			container log
 			sandbox s0 notready
@@ -106,7 +106,7 @@ func TestRestartAll(t *testing.T) {
 			has proxy#0 exited=42
 			has web#0 running`,
 			"stop and remove web-0; remove trigger proxy-0"},
-		{"rt-138 a sidecar that went down with its pod is none", `
+		{"rt-138 a sidecar that was stopped with its pod is not a trigger", `
 			pod OnFailure
 			init proxy policy=Always rule=RestartAllContainers:In:137
 			container job
@@ -114,7 +114,7 @@ func TestRestartAll(t *testing.T) {
 			has proxy#0 exited=137
 			has job#0 exited=0`,
 			"killpod(Completed)"},
-		{"rt-138 nor one that went down with its sandbox", `
+		{"rt-138 nor one that was stopped with its sandbox", `
 			pod OnFailure
 			init proxy policy=Always rule=RestartAllContainers:In:137
 			container job
@@ -153,7 +153,7 @@ func TestRestartAll(t *testing.T) {
 			has log#0 exited=1 ran=-900..-800
 			has web#0 running`,
 			"killpod(SandboxChanged); sandbox 1; start log#1(NewSandbox)"},
-		{"rt-138 one that runs again is none", `
+		{"rt-138 one that runs again is not a trigger", `
 			container web` + rule + `
 			sandbox s0
 			has web#1 exited=42
@@ -167,7 +167,7 @@ func TestRestartAll(t *testing.T) {
 			has log#0 running
 			has web#0 exited=42`,
 			"nothing"},
-		{"rt-143 all are gone: init from the first, counts go on", `
+		{"rt-143 all are removed: init from the first, counts continue", `
 			init setup
 			container web` + rule + `
 			sandbox s0
@@ -189,7 +189,7 @@ func TestRestartAllOnlyWhereItIsHonoured(t *testing.T) { // rt-33
 			has log#0 running
 			has web#0 exited=42 ran=-900..-800`)
 		s.ignore = true
-		assert.Equal(t, want, brief(s.plan()), "the rule is passed over, policy %s decides", policy)
+		assert.Equal(t, want, brief(s.plan()), "the rule is ignored, policy %s applies", policy)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestCountsAndAttemptsContinueFromTheHistory(t *testing.T) { // rt-75
 			sandbox s0
 			record web=6
 			has web#4 exited=1 ran=-900..-800`, "start web#7(Exited)"},
-		{"lq-13 an attempt that the record has overtaken is not resumed", `
+		{"lq-13 an attempt older than the history is not resumed", `
 			container web
 			sandbox s0
 			record web=6

@@ -60,7 +60,7 @@ func TestSandbox(t *testing.T) {
 			sandbox s0 notready
 			has web#0 running in=s0`,
 			"killpod(SandboxChanged)"},
-		{"rt-41 once more, when it is down", `
+		{"rt-41 also after the container has exited", `
 			pod Never
 			container web
 			sandbox s0 notready
@@ -77,7 +77,7 @@ func TestSandbox(t *testing.T) {
 			container web
 			sandbox s0 notready`,
 			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
-		{"rt-41 a container with a policy of its own keeps the pod going", `
+		{"rt-41 a container with its own policy continues the pod", `
 			pod Never
 			container web
 			container sync policy=Always
@@ -100,14 +100,14 @@ func TestSandbox(t *testing.T) {
 			has web#0 exited=0
 			has sync#0 exited=3 ran=-900..-800`,
 			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
-		{"rt-39 whatever runs in it", `
+		{"rt-39 although containers run in it", `
 			init proxy policy=Always
 			container web
 			sandbox s0 notready
 			has proxy#0 running
 			has web#0 running`,
 			"killpod(SandboxChanged); sandbox 1; start proxy#1(NewSandbox)"},
-		{"rt-42 what succeeded under OnFailure is left out", `
+		{"rt-42 succeeded containers with OnFailure are omitted", `
 			pod OnFailure
 			container web
 			container job
@@ -125,7 +125,7 @@ func TestSandbox(t *testing.T) {
 			sandbox s1 attempt=1
 			has web#1 running`,
 			"nothing"},
-		{"rt-42 the container's own policy goes first", `
+		{"rt-42 the container's own policy takes precedence", `
 			pod Always
 			container web
 			container job policy=OnFailure
@@ -183,7 +183,7 @@ func TestANewSandboxHasAReasonAndAnAttempt(t *testing.T) { // rt-26, spec 4.4
 		sandbox s0 attempt=3 notready`).plan()
 	assert.True(t, p.KillPod && p.CreateSandbox)
 	assert.Equal(t, uint32(4), p.Attempt)
-	assert.Equal(t, "sandbox s0 is not ready", p.Changed, "the occasion for the event SandboxChanged")
+	assert.Equal(t, "sandbox s0 is not ready", p.Changed, "the reason for the event SandboxChanged")
 
 	p = newScene(t, `container web`).plan()
 	assert.Empty(t, p.Changed, "the first sandbox is no change")

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// epoch is the second 0 of every scene.
+// epoch is the time 0 of every scene.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A scene is a pod with its status in the runtime, and is itself a runtime that
@@ -80,7 +80,7 @@ func (s *scene) forget(t testing.TB) {
 	require.NoError(t, err)
 }
 
-// add takes one line of a scene.
+// add parses one line of a scene.
 func (s *scene) add(words []string) error {
 	opts := make(map[string]string)
 	for _, w := range words[1:] {
@@ -187,7 +187,7 @@ func sceneProbe(opts map[string]string, which string) *v1.Probe {
 	return p
 }
 
-// sceneResources returns the amounts in the words; nil if there are none.
+// sceneResources returns the amounts in opts, or nil if there are none.
 func sceneResources(opts map[string]string) *v1.ResourceRequirements {
 	var r *v1.ResourceRequirements
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -209,7 +209,7 @@ func sceneResources(opts map[string]string) *v1.ResourceRequirements {
 	return r
 }
 
-// probed returns the results, and makes sure that there are some.
+// probed returns the probe results, and creates them if there are none.
 func (s *scene) probed() *runtime.ProbeResults {
 	if s.probes == nil {
 		s.probes = &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{}, Startup: map[string]runtime.ProbeResult{}}
@@ -327,7 +327,7 @@ func (s *scene) input() plan.Input {
 
 func (s *scene) plan() plan.Plan { return plan.Compute(s.input()) }
 
-// computeChecked returns the plan of in, made twice.
+// computeChecked returns the plan of in, and checks that a second call returns the same.
 func computeChecked(t testing.TB, in plan.Input) plan.Plan {
 	t.Helper()
 	p := plan.Compute(in)
@@ -335,8 +335,8 @@ func computeChecked(t testing.TB, in plan.Input) plan.Plan {
 	return p
 }
 
-// apply carries a plan out as a runtime without faults does. Starts that are
-// put off are left out.
+// apply executes a plan as a runtime without faults does. Starts in back-off are
+// skipped.
 func (s *scene) apply(p plan.Plan) {
 	if p.KillPod {
 		for i := range s.status.Containers {
@@ -402,14 +402,14 @@ func (s *scene) stop(inst *runtime.ContainerStatus) {
 	}
 }
 
-// remove takes an instance out of the runtime, and writes its count down.
+// remove removes an instance from the runtime and records its restart count.
 func (s *scene) remove(id string) {
 	inst := s.instance(id)
 	s.record(inst.Name, inst.RestartCount)
 	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
 }
 
-// note puts on record how an instance ended that is removed.
+// note records the exit of a removed instance.
 func (s *scene) note(r plan.Removal) {
 	if s.ended = maps.Clone(s.ended); s.ended == nil {
 		s.ended = make(map[string]*runtime.ContainerStatus)
@@ -422,7 +422,7 @@ func (s *scene) note(r plan.Removal) {
 	s.ended[r.Name] = &was
 }
 
-// record writes down that an instance with that restart count has been.
+// record adds the restart count of an instance to the history.
 func (s *scene) record(name string, count int32) {
 	if s.counts == nil {
 		s.counts = make(map[string]int32)
@@ -434,7 +434,7 @@ func (s *scene) exit(inst *runtime.ContainerStatus, code int32) {
 	inst.State, inst.ExitCode, inst.FinishedAt = runtime.ContainerExited, code, s.now
 }
 
-// brief returns the data of a plan on one line.
+// brief formats a plan as one line.
 func brief(p plan.Plan) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

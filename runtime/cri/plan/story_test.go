@@ -19,19 +19,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
 
-// TestStories plays the files of testdata. A story is the lines of a scene and
-// of what happens to it; the plans that are asked for follow, indented:
+// TestStories runs the scenarios in testdata. A scenario has the lines of a scene and of
+// the events after it; the plans of plan and sync follow them, indented:
 //
-//	plan               what would be done
-//	sync               the same, and does it
+//	plan               prints the plan
+//	sync               prints the plan and applies it
 //	exit web 1         the running instance exits
 //	lose web           the runtime loses track of it
-//	reboot             everything has exited, with its sandbox
+//	reboot             all containers have exited, the sandbox is not ready
 //	wait 10s           time passes
 //	image web nginx:2  the spec changes
-//	resize web cpu=2   so does this: the container's resources
+//	resize web cpu=2   the container's resources change
 //	probe web dead     a result of the running instance: live, dead, started, stuck
-//	delete             so does this
+//	delete             the pod gets a deletion timestamp
 //	agent              the agent is restarted, with an empty back-off table
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -52,7 +52,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// play returns the story with the plans as they are now.
+// play returns the scenario with the plans that are computed now.
 func play(t *testing.T, story string) string {
 	t.Helper()
 	s := newScene(t, "")
@@ -81,7 +81,7 @@ func play(t *testing.T, story string) string {
 	return out.String()
 }
 
-// happen lets something happen to the pod, or adds a line to the scene.
+// happen applies an event to the pod, or adds a line to the scene.
 func (s *scene) happen(t *testing.T, words []string) error {
 	switch words[0] {
 	case "exit", "lose":

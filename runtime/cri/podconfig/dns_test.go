@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// showDNS returns a configuration as it would be written: servers / searches /
+// showDNS formats a configuration as servers / searches /
 // options.
 func showDNS(c *runtimeapi.DNSConfig) string {
 	return strings.Join([]string{strings.Join(c.Servers, " "), strings.Join(c.Searches, " "), strings.Join(c.Options, " ")}, " / ")
@@ -111,7 +111,7 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 			assert.Equal(t, tc.want, got.Warnings)
 			got, err = podconfig.DNS{}.ForPod(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
-			assert.Empty(t, got.Warnings, "without a cluster nothing is missing")
+			assert.Empty(t, got.Warnings, "no warnings without a cluster domain")
 		})
 	}
 }

@@ -33,12 +33,12 @@ func ExampleContainer() {
 	sc := config.Linux.SecurityContext
 	fmt.Println(config.Command, "as", sc.RunAsUser.Value, "seccomp", sc.Seccomp.ProfileType)
 
-	shop.User = podconfig.User{Name: "nobody"}
+	shop.User = podconfig.User{Name: "www-data"}
 	_, err = podconfig.Container(in, shop)
 	fmt.Println(err)
 	// Output:
 	// [/bin/shop --in=Riga] as 65532 seccomp RuntimeDefault
-	// container has runAsNonRoot and image has non-numeric user (nobody), cannot verify user is non-root (pod: "web_prod(u-1)", container: shop)
+	// container has runAsNonRoot and image has non-numeric user (www-data), cannot verify user is non-root (pod: "web_prod(u-1)", container: shop)
 }
 
 func ExampleSysctls_Admit() {

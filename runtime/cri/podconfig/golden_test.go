@@ -122,7 +122,7 @@ func TestRequestsOfPods(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(file)
-			require.NoError(t, err, "go test -update writes it")
+			require.NoError(t, err, "run go test -update")
 			assert.Equal(t, string(want), got)
 		})
 	}
@@ -149,8 +149,8 @@ func TestEachCaseProvesItsFields(t *testing.T) {
 	}
 }
 
-// clear sets the field to zero wherever the value has it, and reports whether it
-// was set anywhere.
+// clear sets every occurrence of the field in v to zero, and reports whether one
+// was set.
 func clear(v reflect.Value, key string) bool {
 	found := false
 	switch v.Kind() {
@@ -177,8 +177,8 @@ func clear(v reflect.Value, key string) bool {
 	return found
 }
 
-// keyOf returns how docs/pod-fields.md names a field. The fields of ephemeral
-// containers are those of all containers.
+// keyOf returns the key of a field in docs/pod-fields.md. The fields of ephemeral
+// containers have the keys of all containers.
 func keyOf(of reflect.Type, f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return strings.Replace(of.Name(), "EphemeralContainerCommon", "Container", 1) + "." + name
@@ -247,7 +247,7 @@ func (gc goldenCase) request(t *testing.T) string {
 	return text.String()
 }
 
-// instance resolves what an engine would.
+// instance resolves the container's environment and volumes as an engine does.
 func (gc goldenCase) instance(c *v1.Container) (podconfig.ContainerInput, error) {
 	given := gc.facts.Containers[c.Name]
 	inst := podconfig.ContainerInput{
@@ -308,7 +308,7 @@ func answer(m proto.Message, err error) any {
 	return plain(m.ProtoReflect())
 }
 
-// plain returns a message as JSON takes it.
+// plain converts a message for JSON encoding.
 func plain(m protoreflect.Message) map[string]any {
 	out := map[string]any{}
 	fields := m.Descriptor().Fields()
@@ -350,7 +350,7 @@ func plain(m protoreflect.Message) map[string]any {
 	return out
 }
 
-// standardPaths would fill each file.
+// standardPaths are the default paths, which are left out of the golden files.
 var standardPaths = map[string][]any{
 	"masked_paths": {
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",

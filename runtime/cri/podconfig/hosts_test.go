@@ -51,7 +51,7 @@ func TestPodsThatHaveAHostsFile(t *testing.T) { // pe-14
 		{"pe-14 a pod with addresses", v1.PodSpec{}, &v1.Container{}, ips, true},
 		{"pe-14 none yet", v1.PodSpec{}, &v1.Container{}, nil, false},
 		{"pe-14 the host's network", v1.PodSpec{HostNetwork: true}, &v1.Container{}, nil, true},
-		{"pe-14 a volume in its place", v1.PodSpec{HostNetwork: true}, mounted("/etc/hosts"), ips, false},
+		{"pe-14 a volume at its path", v1.PodSpec{HostNetwork: true}, mounted("/etc/hosts"), ips, false},
 		{"pe-14 exactly there", v1.PodSpec{}, mounted("/etc/hosts/"), ips, true},
 		{"pe-14 around it", v1.PodSpec{}, mounted("/etc"), ips, true},
 	} {

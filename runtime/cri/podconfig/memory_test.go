@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The pods of these tables have one container with these requests and limits.
+// podWith returns a pod of one container with these requests and limits.
 func podWith(requests, limits v1.ResourceList) *v1.Pod {
 	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
 		Name: "c", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits},
@@ -36,7 +36,7 @@ func TestPodLevelLimits(t *testing.T) {
 		{"bounds a container without cm-33", nil, list("2", "1Gi"), 2048, 200000, 1 << 30},
 		{"not one with its own cm-33", list("1", "512Mi"), list("2", "1Gi"), 1024, 100000, 512 << 20},
 		{"each on its own cm-33", list("1", ""), list("2", "1Gi"), 1024, 100000, 1 << 30},
-		{"a limit of zero is none cm-33", list("0", "0"), list("2", "1Gi"), 2048, 200000, 1 << 30},
+		{"a limit of zero is no limit cm-33", list("0", "0"), list("2", "1Gi"), 2048, 200000, 1 << 30},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := pod(tc.own, tc.whole)
@@ -79,7 +79,7 @@ func TestScoresWithResourcesOfThePod(t *testing.T) { // cm-36
 			{Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)},
 		},
 	}}
-	// 3Gi are left over, 1Gi for each of a, b and the sidecar s.
+	// The remaining 3Gi are shared by a, b and the sidecar s.
 	for c, want := range map[*v1.Container]int64{
 		&pod.Spec.Containers[0]: 750, &pod.Spec.Containers[1]: 875, &pod.Spec.InitContainers[1]: 875, &pod.Spec.InitContainers[0]: 500,
 	} {
@@ -118,15 +118,15 @@ func TestMemoryQoS(t *testing.T) {
 	}{
 		{"off", off, list("", "100Mi"), list("", "200Mi"), nil},
 		{"cgroup v1", v1cgroup, list("", "100Mi"), list("", "200Mi"), nil},
-		{"nine tenths of the way to the limit cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
+		{"nine tenths between request and limit cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
 		{"to the node's allocatable memory cm-38", qos(MemoryQoS{}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
 		{"to the machine's memory", memoryOnly, list("", "100Mi"), nil, map[string]string{"memory.high": "1897922560"}},
-		{"half the way cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "157286400"}},
+		{"half between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "157286400"}},
 		{"whole pages cm-38", qos(MemoryQoS{PageSize: 65536}), list("", "100Mi"), list("", "150000001"), map[string]string{"memory.high": "145424384"}},
 		{"best effort cm-38", qos(MemoryQoS{}), nil, nil, map[string]string{"memory.high": "943718400"}},
 		{"request and limit are the same cm-38", qos(MemoryQoS{}), all, all, nil},
 		{"not above the request cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "104858600"), nil},
-		{"nothing is kept cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, nil},
+		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, nil},
 		{"for guaranteed pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), all, all, map[string]string{"memory.min": "104857600"}},
 		{"for burstable pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.low": "104857600"}},
 		{"for all, as before 1.36 cm-38", qos(MemoryQoS{Reserve: ReserveAll}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.min": "104857600"}},
@@ -180,7 +180,7 @@ func TestSwap(t *testing.T) {
 		{"best effort cm-41", node(2, true), podWith(nil, nil), "0", 0},
 		{"burstable, of no memory cm-41", node(2, true), podWith(list("1", ""), nil), "0", 0},
 		{"its limit is its request cm-41", node(2, true), podWith(list("", "1Gi"), list("", "1Gi")), "0", 0},
-		{"more than there is cm-42", node(2, true), podWith(list("", "4Gi"), nil), "0", 0},
+		{"more than the capacity cm-42", node(2, true), podWith(list("", "4Gi"), nil), "0", 0},
 		{"of an unknown amount of memory", unknown, burst, "0", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestMountsThatAreAddedAreMappedToo(t *testing.T) { // se-20
 		return config
 	}
 	for _, m := range made().Mounts[:2] {
-		assert.Empty(t, m.UidMappings, "its users are the machine's")
+		assert.Empty(t, m.UidMappings, "the pod has no user namespace")
 	}
 	pod.Spec.HostUsers = new(false)
 	ids := []*runtimeapi.IDMapping{{HostId: 131072, Length: 65536}}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// list reads a resource list from CPU and memory; "" leaves one out.
+// list returns a resource list of CPU and memory; "" omits one.
 func list(cpu, memory string) v1.ResourceList {
 	l := v1.ResourceList{}
 	if cpu != "" {
@@ -64,11 +64,11 @@ func TestOOMScores(t *testing.T) {
 		{"guaranteed", one(all), nil, capacity, -997},
 		{"critical", critical, nil, capacity, -997},
 		{"a quarter of the memory", one(with(list("", "1Gi"), nil)), nil, capacity, 750},
-		{"nearly nothing is not 1000", one(with(list("1", ""), nil)), nil, capacity, 999},
+		{"a small request is not 1000", one(with(list("1", ""), nil)), nil, capacity, 999},
 		{"everything is not guaranteed", one(with(list("", "4Gi"), nil)), nil, capacity, 3},
-		{"more than there is", one(with(list("", "400Ei"), nil)), nil, capacity, 3},
+		{"more than the capacity", one(with(list("", "400Ei"), nil)), nil, capacity, 3},
 		{"unknown capacity", one(with(list("", "1Gi"), nil)), nil, 0, 999},
-		{"a sidecar of it cm-36", withSidecar, &withSidecar.Spec.InitContainers[0], capacity, 750},
+		{"a sidecar of the pod cm-36", withSidecar, &withSidecar.Spec.InitContainers[0], capacity, 750},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.c == nil {

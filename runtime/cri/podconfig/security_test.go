@@ -26,7 +26,7 @@ func TestTheUserOfAContainer(t *testing.T) {
 		{"root is refused se-5", uid(6), uid(0), true, User{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},
 		{"an image of root", nil, nil, true, User{UID: uid(0)}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
 		{"an image without a user", nil, nil, true, User{}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
-		{"a name proves nothing rt-83", nil, nil, true, User{Name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
+		{"a user name cannot be verified rt-83", nil, nil, true, User{Name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
 		{"a uid does", nil, nil, true, User{UID: uid(5)}, "uid 5"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,5 +122,5 @@ func TestSignals(t *testing.T) {
 	}
 	assert.Equal(t, v1.Signal("SIGRTMIN+3"), StopSignalOf(runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3))
 	assert.Empty(t, StopSignalOf(runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT))
-	assert.Empty(t, StopSignalOf(4711), "what no CRI has")
+	assert.Empty(t, StopSignalOf(4711), "an unknown signal")
 }

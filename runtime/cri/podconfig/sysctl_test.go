@@ -33,7 +33,7 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 		{"safe everywhere se-14", "", nil, "net.ipv4.tcp_syncookies", v1.PodSpec{}, ""},
 		{"safe in shared memory se-14", "", nil, "kernel.shm_rmid_forced", v1.PodSpec{}, ""},
 		{"ports se-14", "", nil, "net.ipv4.ip_local_port_range", v1.PodSpec{}, ""},
-		{"groups that may ping se-14", "", nil, "net.ipv4.ping_group_range", v1.PodSpec{}, ""},
+		{"ping_group_range se-14", "", nil, "net.ipv4.ping_group_range", v1.PodSpec{}, ""},
 		{"low ports se-14", "", nil, "net.ipv4.ip_unprivileged_port_start", v1.PodSpec{}, ""},
 		{"reserved ports since 3.16 se-14", "3.16.0", nil, "net.ipv4.ip_local_reserved_ports", v1.PodSpec{}, ""},
 		{"not before se-14", "3.15.10", nil, "net.ipv4.ip_local_reserved_ports", v1.PodSpec{}, `forbidden sysctl: "net.ipv4.ip_local_reserved_ports" not allowlisted`},
@@ -46,8 +46,8 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 		{"of an unknown kernel se-14", "", nil, "net.ipv4.tcp_wmem", v1.PodSpec{}, `forbidden sysctl: "net.ipv4.tcp_wmem" not allowlisted`},
 		{"unsafe se-16", "6.1", nil, "net.core.somaxconn", v1.PodSpec{}, `forbidden sysctl: "net.core.somaxconn" not allowlisted`},
 		{"unsafe but allowed se-15", "6.1", []string{"net.core.somaxconn"}, "net.core.somaxconn", v1.PodSpec{}, ""},
-		{"allowed by its beginning se-15", "6.1", []string{"kernel.msg*"}, "kernel.msgmax", v1.PodSpec{}, ""},
-		{"another beginning se-15", "6.1", []string{"kernel.msg*"}, "kernel.sem", v1.PodSpec{}, `forbidden sysctl: "kernel.sem" not allowlisted`},
+		{"allowed by its prefix se-15", "6.1", []string{"kernel.msg*"}, "kernel.msgmax", v1.PodSpec{}, ""},
+		{"another prefix se-15", "6.1", []string{"kernel.msg*"}, "kernel.sem", v1.PodSpec{}, `forbidden sysctl: "kernel.sem" not allowlisted`},
 		{"with slashes se-16", "6.1", []string{"net/core/*"}, "net/core/somaxconn", v1.PodSpec{}, ""},
 		{"with slashes, refused with dots se-16", "6.1", nil, "net/core/somaxconn", v1.PodSpec{}, `forbidden sysctl: "net.core.somaxconn" not allowlisted`},
 		{"of the host's network se-16", "6.1", nil, "net.ipv4.tcp_syncookies", v1.PodSpec{HostNetwork: true}, `forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled`},
@@ -68,7 +68,7 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 			}
 		})
 	}
-	assert.Nil(t, new(Sysctls).Admit(t.Context(), &v1.Pod{}), "a pod that sets none")
+	assert.Nil(t, new(Sysctls).Admit(t.Context(), &v1.Pod{}), "a pod without sysctls")
 }
 
 func TestAllowedSysctlsMustBeNamespaced(t *testing.T) { // se-15

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Where volumes are mounted, and how.
+// The mounts of volumes, with their options.
 func TestMountsOfVolumes(t *testing.T) {
 	toContainer, both, none := v1.MountPropagationHostToContainer, v1.MountPropagationBidirectional, v1.MountPropagationNone
 	enabled, possible, disabled := v1.RecursiveReadOnlyEnabled, v1.RecursiveReadOnlyIfPossible, v1.RecursiveReadOnlyDisabled
@@ -54,7 +54,7 @@ func TestMountsOfVolumes(t *testing.T) {
 			c.want.ContainerPath, c.want.HostPath = "/v", "/h"
 			require.Len(t, got.Mounts, 3)
 			assert.Equal(t, c.want.String(), got.Mounts[0].String())
-			// vol-75: these come after the volumes.
+			// vol-75: these follow the volumes.
 			assert.Equal(t, "/etc/hosts", got.Mounts[1].ContainerPath)
 			assert.Equal(t, "/dev/termination-log", got.Mounts[2].ContainerPath)
 		})

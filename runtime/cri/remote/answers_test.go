@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// rulesServer is a runtime that answers wrongly.
+// rulesServer is a runtime with invalid responses.
 type rulesServer struct {
 	server
 	version          *runtimeapi.VersionResponse // nil: the server's
@@ -135,7 +135,7 @@ func TestListsAreStreamedIfTheRuntimeCan(t *testing.T) { // rt-151
 	}{
 		{"rt-151 not asked for", false, true, 1, 0, 2},
 		{"rt-151 streamed", true, true, 2, 2, 0},
-		{"rt-151 falls back for good", true, false, 1, 1, 2},
+		{"rt-151 falls back permanently", true, false, 1, 1, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &rulesServer{streams: tc.can}

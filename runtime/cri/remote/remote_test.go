@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// A server is as much of a CRI runtime as answers what Dial asks, or nothing at
-// all.
+// A server implements the calls of a CRI runtime that Dial makes; if silent, it does not
+// respond.
 type server struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer

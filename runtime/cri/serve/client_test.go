@@ -37,8 +37,8 @@ func dial(t *testing.T, socket string, cfg remote.Config) *remote.Client {
 	return client
 }
 
-// The official client has every verb of both services answered, with lists whole
-// and in pieces, and streams at the URLs that it gets.
+// Every method of both services works with the official client, with lists as a whole
+// and streamed, and with the streams at the returned URLs.
 func TestTheOfficialClientHasEveryVerb(t *testing.T) {
 	for _, pieces := range []bool{false, true} {
 		fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"app": {
@@ -69,14 +69,14 @@ type verbs struct {
 	used   map[string]bool
 }
 
-// ok notes that a verb was tried, and that it worked.
+// ok records that a method was called, and requires success.
 func (c verbs) ok(verb string, err error) {
 	c.t.Helper()
 	c.used[verb] = true
 	require.NoError(c.t, err, verb)
 }
 
-// refused notes that a verb was tried, and that it has this code.
+// refused records that a method was called, and requires the code.
 func (c verbs) refused(verb string, code codes.Code, err error) {
 	c.t.Helper()
 	c.used[verb] = true

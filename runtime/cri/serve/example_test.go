@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
 
-// A fake runtime, for any client of the CRI.
+// Example serves a fake runtime to CRI clients.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

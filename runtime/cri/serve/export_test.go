@@ -2,5 +2,5 @@ package serve
 
 import "time"
 
-// SetCreation changes how long a client may take to open its streams.
+// SetCreation sets the time in which a client must open its streams.
 func (s *Server) SetCreation(d time.Duration) { s.creation = d }

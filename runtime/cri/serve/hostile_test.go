@@ -53,7 +53,7 @@ func TestIdleClientsDoNotDelayTheEndOfRun(t *testing.T) {
 	assert.Less(t, time.Since(begun), time.Minute)
 }
 
-// An eager runtime sends events in the moment in which it is ready to.
+// An eager runtime sends events as soon as it has called ready.
 type eager struct {
 	internalapi.RuntimeService
 }
@@ -97,7 +97,7 @@ func TestAnOverflowingTimeoutIsUnlimited(t *testing.T) {
 	}
 }
 
-// running makes a container that runs.
+// running creates and starts a container.
 func running(t *testing.T, fake *fakecri.Runtime, name string) (sandbox, id string) {
 	t.Helper()
 	image := &runtimeapi.ImageSpec{Image: "busybox"}
@@ -134,8 +134,8 @@ func TestAThousandCallsAtOnceEachHaveTheirAnswer(t *testing.T) {
 	assert.Len(t, fake.Sandboxes(""), 1000)
 }
 
-// A message may have 16 MiB in either direction. One that has more fails alone,
-// with a code, and the connection lives on.
+// A message may have 16 MiB in either direction. A larger one fails with a code, and
+// does not affect the connection.
 func TestAMessageThatIsTooLargeFailsAlone(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake})))
@@ -161,8 +161,8 @@ func TestAMessageThatIsTooLargeFailsAlone(t *testing.T) {
 	}
 }
 
-// A client that does not read its events has its stream ended, and no other call
-// waits for it.
+// The stream of a client that does not read its events is closed, and does not delay
+// other calls.
 func TestASlowEventReaderDoesNotDelayOthers(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	ended := make(chan error, 1)
@@ -271,8 +271,8 @@ func TestListenRequiresAPath(t *testing.T) {
 	}
 }
 
-// A client whose own end of a forwarded port reads nothing is let go when it
-// calls it off.
+// A client can cancel a port forward while its own connection does not read
+// data.
 func TestAForwardThatIsNotReadCanBeCanceled(t *testing.T) {
 	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
 		"web": {Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}},

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// TestMain lets the test binary be the supervisor of processes.
+// TestMain runs the supervisor of processes in the test binary.
 func TestMain(m *testing.M) {
 	if code, ok := process.Supervise(); ok {
 		os.Exit(code)

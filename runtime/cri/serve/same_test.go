@@ -28,8 +28,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
 
-// The engine does the same over a socket as without one: the same schedule, with
-// the same luck, has the same answers, errors and containers at each step.
+// The engine behaves the same over a socket as without one: with the same schedule and
+// the same faults, results, errors and containers are equal after each step.
 func TestTheEngineDoesTheSameOverASocketAsWithoutOne(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -54,8 +54,8 @@ func luck(seed uint64) fakecri.Config {
 	}
 	return fakecri.Config{
 		Seed: seed,
-		// Version is what clients begin with. How often an exited container is asked for
-		// its status is a question of time: luck that counts it would not be the same.
+		// Clients start with Version. The number of ContainerStatus calls depends on timing,
+		// so that they must not advance the sequence of random faults.
 		Faults: fakecri.If(func(c fakecri.Call) bool { return c.Method != "Version" && c.Method != "ContainerStatus" },
 			fakecri.Random(seed, 0.03, faults...)),
 		Images: map[string]fakecri.ImageBehaviour{"missing": {Absent: true}, "rare": {PullFails: 1}},
@@ -65,7 +65,7 @@ func luck(seed uint64) fakecri.Config {
 	}
 }
 
-// An engine is runtime/cri over one fake, reached in one way or another.
+// An engine is runtime/cri over a fake, directly or over a socket.
 type engine struct {
 	*testing.T
 	fake *fakecri.Runtime
@@ -78,7 +78,7 @@ func newEngine(t *testing.T, fake *fakecri.Runtime, rt internalapi.RuntimeServic
 	dir := t.TempDir()
 	e, err := cri.New(cri.Config{
 		Name: "fakecri", Runtime: rt, Images: images, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
-		// The clock is real: no back-off may end for one engine and not yet for the other.
+		// Time is real: no back-off may end during the test.
 		Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: time.Hour, Max: time.Hour}},
 		Pulls:      cri.PullConfig{Config: criimages.Config{Backoff: criimages.Backoff{Initial: time.Hour, Max: time.Hour}}},
 	})
@@ -86,7 +86,7 @@ func newEngine(t *testing.T, fake *fakecri.Runtime, rt internalapi.RuntimeServic
 	return &engine{t, fake, e, dir}
 }
 
-// step does one thing, and returns all that can be seen of it, but for times.
+// step performs one action, and returns its observable results except times.
 func (e *engine) step(what, pod, n int) string {
 	ctx, cancel := context.WithTimeout(e.Context(), 90*time.Second)
 	defer cancel()
@@ -133,7 +133,7 @@ func failure(err error) string {
 	return fmt.Sprintf("an error, unavailable: %t", errors.Is(err, runtime.ErrUnavailable))
 }
 
-// difference is the first line that differs, with those before it.
+// difference returns the first line that differs, with those before it.
 func difference(was, is string) string {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	for i := range min(len(a), len(b)) {

@@ -26,7 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
 
-// start serves until the test ends, and returns the socket.
+// start serves until the test ends, and returns the path of the socket.
 func start(t *testing.T, cfg serve.Config, change ...func(*serve.Server)) string {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
@@ -56,7 +56,7 @@ func newFake(t *testing.T, cfg fakecri.Config) *fakecri.Runtime {
 	return fake
 }
 
-// connect is a connection without the official client's interpretations.
+// connect returns a plain gRPC connection, without the official client.
 func connect(t *testing.T, socket string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -66,8 +66,8 @@ func connect(t *testing.T, socket string) *grpc.ClientConn {
 	return conn
 }
 
-// A service that answers everything with one error is how each call is seen to
-// be passed on: none may be Unimplemented because it was forgotten.
+// Every call is forwarded: with a service that returns one error for all calls, none
+// returns Unimplemented.
 func TestEveryCallOfTheCRIIsPassedOn(t *testing.T) {
 	fake := newFake(t, fakecri.Config{Faults: fakecri.Always(fakecri.Fault{Err: status.Error(codes.Aborted, "passed on")})})
 	conn := connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake}))
@@ -135,7 +135,7 @@ func TestErrorsKeepTheirCodes(t *testing.T) {
 	assert.Equal(t, "Version false", <-seen)
 }
 
-// Without images there is no service for them.
+// Without Config.Images, the image service is not registered.
 func TestServicesThatAreNotGivenAreUnimplemented(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	conn := connect(t, start(t, serve.Config{Runtime: fake}))
@@ -145,7 +145,7 @@ func TestServicesThatAreNotGivenAreUnimplemented(t *testing.T) {
 	assert.Equal(t, codes.Unimplemented, status.Code(err), "no Streams: the service's refusal stands")
 }
 
-// pod makes a sandbox.
+// pod creates a sandbox.
 func pod(t *testing.T, fake *fakecri.Runtime, uid string) string {
 	t.Helper()
 	id, err := fake.RunPodSandbox(t.Context(), sandboxOf(uid), "")
@@ -157,7 +157,7 @@ func sandboxOf(uid string) *runtimeapi.PodSandboxConfig {
 	return &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "pod", Namespace: "ns", Uid: uid}}
 }
 
-// A list that is too long for one message comes in pieces.
+// A list that exceeds one message can be streamed.
 func TestAListOfMoreThan16MiBCanBeHadInPieces(t *testing.T) {
 	fake := newFake(t, fakecri.Config{})
 	for i := range 80 {
@@ -216,7 +216,7 @@ func TestEventsAreStreamedFromTheHeaderOn(t *testing.T) {
 	assert.Equal(t, codes.Unavailable, status.Code(err), "the error of the service when it ends")
 	fake.Up()
 
-	// One whose client goes ends as well: the cleanup waits for it.
+	// A stream also ends when its client disconnects: the cleanup waits for it.
 	stream, err = client.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
 	require.NoError(t, err)
 	_, err = stream.Header()

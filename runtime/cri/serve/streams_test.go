@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
-// streams are Streams of a test's own.
+// streams implements Streams with functions.
 type streams struct {
 	exec    func(ctx context.Context, cmd []string, s runtime.Streams) (int32, error)
 	attach  func(ctx context.Context, s runtime.Streams) error
@@ -45,7 +45,7 @@ func (s streams) StreamPortForward(ctx context.Context, _ string, port int32, co
 	return s.forward(ctx, port, conn)
 }
 
-// A house has one container, and the URLs of its streams.
+// A house is a server with one container, whose stream URLs it requests.
 type house struct {
 	t                  *testing.T
 	client             runtimeapi.RuntimeServiceClient

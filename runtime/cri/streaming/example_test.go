@@ -37,7 +37,7 @@ func ExampleClient_Exec() {
 	// exit code 0
 }
 
-// shout serves a command that answers in capitals.
+// shout serves a command that prints its input in capitals.
 func shout() (*url.URL, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,7 +54,7 @@ func shout() (*url.URL, error) {
 			return
 		}
 		streams := make(chan *spdystream.Stream, 3)
-		// The next stream is opened when this one has its reply: they stay in order.
+		// The client opens the next stream after the reply to this one: the order is fixed.
 		go over.Serve(func(s *spdystream.Stream) { streams <- s; _ = s.SendReply(http.Header{}, false) })
 		outcome, stdin, stdout := <-streams, <-streams, <-streams
 		text, _ := io.ReadAll(stdin)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
-// zeros is an input without end.
+// zeros is an endless input.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
@@ -74,7 +74,7 @@ func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 			}
 			takes(f, 9)
 		}, fail: own},
-		"talks before it takes streams": {frame: func(conn net.Conn, f *spdy.Framer) {
+		"sends data before it accepts streams": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 3)
 			for range 100 {
 				if f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte("{")}) != nil {
@@ -108,7 +108,7 @@ func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[2], Data: []byte("half a li")})
 		}, fail: own},
-		"opens streams of its own, pings and goes away": {frame: func(conn net.Conn, f *spdy.Framer) {
+		"opens streams itself, pings and sends GOAWAY": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.SynStreamFrame{StreamId: 2, Headers: http.Header{"A": {"b"}}})
 			_ = f.WriteFrame(&spdy.PingFrame{Id: 2})

@@ -34,12 +34,12 @@ func serveConn(t *testing.T, serve func(conn net.Conn, req *http.Request)) *url.
 	return u
 }
 
-// switching is a server's consent to the protocol that it was asked for.
+// switching accepts the upgrade to the requested protocol.
 func switching(conn net.Conn, protocol string) {
 	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: %s\r\n\r\n", protocol)
 }
 
-// A session is a server's side of streams, by kind.
+// A session is the server's side of streams, by stream type.
 type session struct {
 	conn    *spdystream.Connection
 	streams map[string]*spdystream.Stream
@@ -92,7 +92,7 @@ func frames(t *testing.T, run func(conn net.Conn, f *spdy.Framer)) *url.URL {
 	})
 }
 
-// takes answers the first n streams, and returns their numbers.
+// takes accepts the first n streams, and returns their IDs.
 func takes(f *spdy.Framer, n int) (ids []spdy.StreamId) {
 	for len(ids) < n {
 		frame, err := f.ReadFrame()
@@ -109,5 +109,5 @@ func takes(f *spdy.Framer, n int) (ids []spdy.StreamId) {
 	return ids
 }
 
-// untilGone waits for the client to hang up.
+// untilGone waits until the client closes the connection.
 func untilGone(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// endless is a number that has no end.
+// endless is a number with endless digits.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -30,10 +30,10 @@ func TestASizeThatIsNoneIsReadToItsEndAndNotKept(t *testing.T) {
 			assert.Equal(t, runtime.TerminalSize{Width: 80, Height: 24}, <-sizes)
 		}
 		synctest.Wait()
-		assert.Greater(t, more.read, 1<<20, "the client's input waits for that")
+		assert.Greater(t, more.read, 1<<20, "the rest is read, so that the client does not block")
 		select {
 		case <-sizes:
-			assert.Fail(t, "that was no size")
+			assert.Fail(t, "an invalid size was sent")
 		default:
 		}
 	})

@@ -19,10 +19,10 @@ func TestRangesAreValidated(t *testing.T) { // se-18
 		cfg  userns.Config
 		want string // "" is valid
 	}{
-		"all there is":            {userns.Config{}, ""},
+		"the default range":       {userns.Config{}, ""},
 		"for one pod":             {userns.Config{Range: userns.Range{First: 65536, Length: 65536}, MaxPods: 1}, ""},
 		"odd start":               {userns.Config{Range: userns.Range{First: 65537, Length: 65536}}, "start 65537 is not a multiple of 65536"},
-		"the machine's own":       {userns.Config{Range: userns.Range{First: 0, Length: 65536}}, "start 0 is below 65536"},
+		"the host's IDs":          {userns.Config{Range: userns.Range{First: 0, Length: 65536}}, "start 0 is below 65536"},
 		"odd length":              {userns.Config{Range: userns.Range{First: 65536, Length: 65535}}, "length 65535 is not a multiple of 65536"},
 		"too few":                 {userns.Config{Range: userns.Range{First: 65536, Length: 65536}}, "65536 IDs are not enough for 110 pods with 65536 each"},
 		"too many":                {userns.Config{Range: userns.Range{First: 65536, Length: 1 << 32}}, "exceed the 32-bit range"},
@@ -65,7 +65,7 @@ func TestEachPodHasItsOwnIDsUntilItIsGone(t *testing.T) { // se-17, se-19
 	cfg := userns.Config{RootDir: dir, Range: userns.Range{First: 65536, Length: 2 * 65536}, MaxPods: 2}
 	a, err := userns.New(cfg)
 	require.NoError(t, err)
-	require.NoError(t, a.Load(), "no pod was here before")
+	require.NoError(t, a.Load(), "no existing pods")
 	one, err := a.Allocate("one")
 	require.NoError(t, err)
 	ids := []userns.Mapping{{HostID: 65536, ContainerID: 0, Length: 65536}}
@@ -87,7 +87,7 @@ func TestEachPodHasItsOwnIDsUntilItIsGone(t *testing.T) { // se-17, se-19
 	require.NoError(t, err)
 	assert.Equal(t, two, got)
 	require.NoError(t, again.Release("one"))
-	require.NoError(t, again.Release("one"), "once more is no error")
+	require.NoError(t, again.Release("one"), "a second Release is not an error")
 	got, err = again.Allocate("three")
 	require.NoError(t, err)
 	assert.Equal(t, one, got)
@@ -104,7 +104,7 @@ func TestARecordThatIsNotValidIsAnError(t *testing.T) { // se-19
 		"no JSON":            {"{"},
 		"no mappings":        {"{}"},
 		"groups are missing": {`{"uidMappings":[{"hostId":65536,"containerId":0,"length":65536}]}`},
-		"the machine's own":  {record(0, 65536)},
+		"the host's IDs":     {record(0, 65536)},
 		"between blocks":     {record(65537, 65536)},
 		"another length":     {record(65536, 1000)},
 		"beyond the range":   {record(65536*300, 65536)},
@@ -152,7 +152,7 @@ func TestManyPodsAtATime(t *testing.T) {
 	assert.Len(t, seen, len(got))
 }
 
-// Whatever is printed, a range that is read is one that can be checked.
+// Whatever the output is, a parsed range is within bounds and can be validated.
 func FuzzParseSubIDs(f *testing.F) {
 	f.Add("0: kubelet 65536 7208960\n")
 	f.Add("0: kubelet 4294967295 4294967295")
