@@ -149,7 +149,8 @@ func (s *spine) running(uid types.UID) bool {
 	return err == nil && st.Running()
 }
 
-// twins returns what must never be: two running instances of one container.
+// twins returns duplicates, which must never exist: two running instances of one
+// container.
 func twins(t *testing.T, rt *runtimetest.Runtime) (found []string) {
 	t.Helper()
 	pods, err := rt.Pods(t.Context())

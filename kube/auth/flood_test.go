@@ -26,7 +26,7 @@ func from(ctx context.Context, host, token string) *http.Request {
 	return r
 }
 
-// outcomes counts what came of many calls.
+// outcomes counts the results of many calls.
 type outcomes struct {
 	mu      sync.Mutex
 	refused int // with ErrTooManyReviews, without any wait

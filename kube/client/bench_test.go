@@ -182,8 +182,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryOfReflectors is the same Secrets with client-go's reflectors, one
-// for each, which is how the kubelet follows them.
+// BenchmarkMemoryOfReflectors measures the same Secrets with one client-go reflector
+// each, as in the kubelet.
 func BenchmarkMemoryOfReflectors(b *testing.B) {
 	url := otherProcess(b)
 	for i := range b.N {

@@ -72,8 +72,8 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 	}
 }
 
-// A server whose clock is two days off, in whichever direction, costs a pod nothing of
-// its grace.
+// A server whose clock is two days ahead or behind does not shorten a pod's grace
+// period.
 func clusterClocks(t *testing.T, c *cluster) {
 	m := c.newMember(t, "clocks")
 	m.runtime.Behave("polite:1", runtimetest.Behaviour{StopDelay: 2 * time.Second})
@@ -107,7 +107,7 @@ func clusterClocks(t *testing.T, c *cluster) {
 	m.bounded("clocks", begun, 4, 40)
 }
 
-// lastOf returns a pod as it was when it was deleted.
+// lastOf returns the final state of a deleted pod.
 func lastOf(t *testing.T, w watch.Interface) *v1.Pod {
 	t.Helper()
 	defer w.Stop()

@@ -88,11 +88,11 @@ func value(t *testing.T, s *shelf, name string) string {
 	return string(secret.Data["key"])
 }
 
-// watchesOf counts the watches but for that of the service kubernetes.
+// watchesOf counts the watches, except that of the service kubernetes.
 func watchesOf(api *apitest.Server) int { return api.Watches("secrets") + api.Watches("configmaps") }
 
-// With virtual-kubelet there is a cluster-wide informer for all Secrets,
-// ConfigMaps and Services.
+// virtual-kubelet has a cluster-wide informer for all Secrets, ConfigMaps and
+// Services.
 func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
@@ -467,7 +467,7 @@ func TestConfigOfObjects(t *testing.T) {
 	}
 }
 
-// An object without a name is none; all of a namespace are not read for it.
+// An object without a name does not exist; the namespace is not listed for it.
 func TestAnObjectWithoutANameIsNotRead(t *testing.T) { // oc-2
 	for _, strategy := range []client.Strategy{client.Watch, client.Cache, client.Get} {
 		t.Run(strategy.String(), func(t *testing.T) {

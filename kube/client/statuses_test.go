@@ -166,8 +166,8 @@ func TestAPodThatIsGoneIsNoError(t *testing.T) { // st-66; virtual-kubelet gets 
 	})
 }
 
-// What fails is an error that the manager repeats; none of it is lost, and none
-// of it is a hot loop.
+// A failed call is an error that the manager retries; no status is lost, and there is
+// no hot loop.
 func TestAStatusArrivesAfterTrouble(t *testing.T) { // st-68; virtual-kubelet gets this wrong
 	for name, tc := range map[string]struct {
 		fault apitest.Fault
@@ -244,7 +244,7 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// the kubelet takes 30 s.
+// The kubelet takes 30 s.
 func TestAHundredPodsDrainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pods []*v1.Pod

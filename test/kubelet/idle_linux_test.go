@@ -130,8 +130,8 @@ func longestGap(t *testing.T, file string, since time.Time) (longest time.Durati
 	return max(longest, time.Since(last)), n
 }
 
-// Connections on which nothing is sent, 20,000 to each listener, keep no pod from its start
-// and no probe from its schedule, and take little memory.
+// Idle connections, 20,000 to each listener, do not delay pod starts and probes, and
+// use little memory.
 func TestIdleConnections(t *testing.T) {
 	if os.Getenv("KUBEPARTS_FLOOD") == "" {
 		t.Skip("opens 80,000 connections; set KUBEPARTS_FLOOD=1 to run it")

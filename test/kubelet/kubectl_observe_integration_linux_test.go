@@ -46,7 +46,7 @@ func TestIntegrationClusterObserved(t *testing.T) {
 	t.Run("values of labels", d.labelsSay)
 }
 
-// worker makes a pod that works in one container, and has memory in another.
+// worker creates a pod that uses the CPU in one container, and memory in another.
 func (d desk) worker() *v1.Pod {
 	d.t.Helper()
 	s := spec("while :; do :; done")
@@ -191,8 +191,8 @@ func (d desk) labelsSay(t *testing.T) {
 	}
 }
 
-// cgroupFile finds the first of the files that there is in the container's cgroup, which
-// is called by its ID.
+// cgroupFile returns the first of the files that exists in the container's cgroup,
+// which is found by the container's ID.
 func cgroupFile(t *testing.T, id string, names ...string) (file string) {
 	t.Helper()
 	require.NotEmpty(t, id)

@@ -28,7 +28,7 @@ func (a *agent) families(path string) (map[string]*dto.MetricFamily, error) {
 	return all, nil
 }
 
-// parsed reads what Prometheus gets.
+// parsed parses the text format of Prometheus.
 func parsed(text []byte) (map[string]*dto.MetricFamily, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	return parser.TextToMetricFamilies(bytes.NewReader(text))

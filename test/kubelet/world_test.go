@@ -200,7 +200,7 @@ func records[T any](dir, file string, to *[]T) error {
 	return nil
 }
 
-// mustList is list where the runtime is known to answer.
+// mustList is list for a runtime that must respond.
 func (w *world) mustList() listing {
 	w.t.Helper()
 	l, err := w.list()
