@@ -236,7 +236,7 @@ func TestSpineReportsAHangingRuntimeAndContinues(t *testing.T) {
 		assert.ErrorContains(t, s.changes.Healthy(), "pleg was last seen active")
 
 		rt.Inject(nil)
-		time.Sleep(3 * time.Minute) // what hangs has to time out first
+		time.Sleep(3 * time.Minute) // hanging calls have to time out first
 		synctest.Wait()
 		assert.NoError(t, s.health.Runtime())
 		assert.NoError(t, s.changes.Healthy())

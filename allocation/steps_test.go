@@ -175,7 +175,7 @@ func TestNoStepSetsThePodLimitBelowItsContainers(t *testing.T) {
 				t.Fatalf("seed %d, round %d: %v to %v, %s: %v", seed, round, hasLines, grantedLines, name, steps)
 			}
 		}
-		// Where it ends: nothing is left to do, but for limits that stay.
+		// At the end no step is left, except for limits that stay.
 		if again := allocation.Steps(granted, granted, runs(up...)); len(again) > 0 {
 			t.Fatalf("seed %d, round %d: %v", seed, round, again)
 		}

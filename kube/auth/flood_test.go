@@ -156,7 +156,7 @@ func TestAReviewEndsAfterTenSeconds(t *testing.T) {
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
 		var wg sync.WaitGroup
 		begun := time.Now()
-		for range 3 { // those that share it end with it
+		for range 3 { // the calls that share it fail with it
 			wg.Go(func() {
 				_, err := a.Authenticate(bearer(t.Context(), "t-ann"))
 				assert.ErrorIs(t, err, context.DeadlineExceeded)

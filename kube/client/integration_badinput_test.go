@@ -196,15 +196,15 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 		}
 		return slices.Equal(names, []string{static.Name})
 	})
-	// A change of a pod may cost a patch, and each pod its end; the copy of the static
-	// pod is refused, and rests.
+	// A change of a pod may need a patch, and so may the end of each pod; the mirror
+	// of the static pod is rejected, and not retried.
 	m.bounded("while the namespace is deleted", begun, 10*pods, 20*pods)
 	m.tally.forget()
 	gone := time.Now()
 	time.Sleep(5 * time.Second)
 	m.bounded("in a namespace that is gone", gone, 2, 5)
 
-	// It comes again, and with another manifest, about which nothing was refused yet,
+	// It is created again, and with another manifest, which was not rejected yet,
 	// so does the copy.
 	c.namespace(t, m.node)
 	static = static.DeepCopy()

@@ -108,7 +108,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	require.NoError(t, statuses.UpdatePodStatus(ctx, pods.Pod(web.UID), runningStatus())) // as after status.Manager.Reconcile
 	assert.Empty(t, get("web").Status.Reason)
 
-	// Secrets of the node's pods may be followed, and those of others not.
+	// Secrets of the node's pods may be watched, and those of others not.
 	objects.Register(web)
 	secret, err := objects.Secret(ctx, "prod", "db")
 	require.NoError(t, err)

@@ -159,7 +159,8 @@ func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 		}
 		assert.ElementsMatch(t, want, got)
 
-		// A second pod costs nothing more, and when both are gone nothing is left.
+		// A second pod costs nothing more, and after both are removed no watch
+		// remains.
 		second := pod.DeepCopy()
 		second.UID = "second"
 		s.Register(second)
@@ -204,7 +205,8 @@ func TestAReadIsFreeAndFresh(t *testing.T) { // oc-3
 		assert.Equal(t, "three", value(t, s, "db"))
 		assert.Empty(t, s.api.Calls())
 
-		// A gap of the watch hides nothing, and makes no noise where nothing was.
+		// No change is lost in a gap of the watch, and none is reported where there
+		// was none.
 		s.api.DropWatches()
 		s.api.Compact()
 		pass(time.Minute)

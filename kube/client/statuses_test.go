@@ -83,7 +83,7 @@ func TestFieldsOfOtherWritersStay(t *testing.T) { // st-74, st-76
 		synctest.Wait()
 		next := runningStatus()
 		next.PodIP = "10.0.0.1"
-		next.Conditions = append(next.Conditions, condition("example.com/gate", v1.ConditionTrue)) // as it was when the source sent it
+		next.Conditions = append(next.Conditions, condition("example.com/gate", v1.ConditionTrue)) // as the source sent it
 		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, next))
 		got = d.api.Pod("prod", "web").Status
 		assert.Equal(t, v1.ConditionFalse, status.Condition(got.Conditions, "example.com/gate").Status)

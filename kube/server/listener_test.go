@@ -152,7 +152,7 @@ func TestAnIdleConnectionStays90Seconds(t *testing.T) {
 
 // sv-1: a request lasts four hours at most.
 func TestARequestLastsFourHoursAtMost(t *testing.T) {
-	log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as that of kubectl logs -f
+	log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as for kubectl logs -f
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, "line\n"); err != nil || http.NewResponseController(w).Flush() != nil {
 				return

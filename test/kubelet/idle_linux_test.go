@@ -161,7 +161,8 @@ func idleConnections(t *testing.T, listen string) {
 		targets = append(targets, found[1])
 	}
 	starts := 0
-	// startPods returns how long the slowest of some pods takes to run from its manifest on.
+	// startPods returns the longest time from the manifest of a pod to its running
+	// state.
 	startPods := func() (slowest time.Duration) {
 		for range 5 {
 			starts++

@@ -86,7 +86,7 @@ func agentIsKilled(t *testing.T, w *world) {
 		time.Sleep(upTo(1500 * time.Millisecond))
 		w.kill()
 
-		// What ends while the agent is dead.
+		// Containers that exit while the agent is dead.
 		var ended string
 		var from, to time.Time
 		if i := round / 4; round%4 == 1 && i < 4 {
@@ -156,7 +156,7 @@ func agentIsKilled(t *testing.T, w *world) {
 	now := lives(w.pods())
 	maps.DeleteFunc(now, func(key, _ string) bool { return before[key] == "" })
 	require.Equal(t, before, now)
-	for i := range 4 { // a second look at the same exit
+	for i := range 4 { // a second check of the same exit
 		pod := w.pods()[fmt.Sprintf("quits-%d", i)]
 		require.Equal(t, v1.PodFailed, pod.Status.Phase)
 		require.Equal(t, fmt.Sprintf("exited %d Error", 40+i), words(statuses(pod)["main"]))

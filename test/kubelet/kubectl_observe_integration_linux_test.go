@@ -199,7 +199,7 @@ func cgroupFile(t *testing.T, id string, names ...string) (file string) {
 	for _, name := range names {
 		err := filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.IsDir() || !strings.Contains(e.Name(), id) {
-				return nil // others' cgroups come and go
+				return nil // other cgroups may disappear meanwhile
 			}
 			if _, err := os.Stat(filepath.Join(path, name)); err == nil {
 				file = filepath.Join(path, name)

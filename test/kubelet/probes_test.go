@@ -57,7 +57,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 	for name, manifest := range probedPods {
 		w.put(name, manifest)
 	}
-	w.start("--v=4") // if it fails, why a container was stopped is what one asks
+	w.start("--v=4") // logs why a container was stopped
 	main := func(name string) v1.ContainerStatus {
 		if all := w.pods()[name].Status.ContainerStatuses; len(all) == 1 {
 			return all[0]

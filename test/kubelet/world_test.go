@@ -83,7 +83,7 @@ func (w *world) podLogs(pod v1.Pod) string {
 type line struct {
 	at     time.Time
 	stream string
-	full   bool // it ends here, and is not continued in the next
+	full   bool // the line ends here, and does not continue in the next entry
 	text   string
 }
 
