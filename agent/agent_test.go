@@ -200,7 +200,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 	})
 }
 
-// A removed container leaves nothing to do for its pod.
+// A removed container does not cause a sync of its pod.
 func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var synced atomic.Int32

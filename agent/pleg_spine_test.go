@@ -67,7 +67,7 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		phase(web, v1.PodRunning)
 		assert.LessOrEqual(t, seen.take()["PodStatus"], 4, "11 things were started")
 
-		// From dead to gone.
+		// From exited to removed.
 		for i := range images {
 			require.NoError(t, rt.Exit(web.UID, fmt.Sprint("c", i), 0))
 		}
@@ -76,7 +76,7 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		synctest.Wait()
 		assert.Empty(t, s.workers.States(), "sync, terminating and terminated are behind it")
 
-		// From running to its end.
+		// From running to terminated.
 		job := newTestPod("job", v1.RestartPolicyNever, "serves")
 		source.Set(job)
 		phase(job, v1.PodRunning)

@@ -149,7 +149,8 @@ func (s *spine) running(uid types.UID) bool {
 	return err == nil && st.Running()
 }
 
-// twins returns what must never be: two running instances of one container.
+// twins returns duplicates, which must never exist: two running instances of one
+// container.
 func twins(t *testing.T, rt *runtimetest.Runtime) (found []string) {
 	t.Helper()
 	pods, err := rt.Pods(t.Context())
@@ -235,7 +236,7 @@ func TestSpineReportsAHangingRuntimeAndContinues(t *testing.T) {
 		assert.ErrorContains(t, s.changes.Healthy(), "pleg was last seen active")
 
 		rt.Inject(nil)
-		time.Sleep(3 * time.Minute) // what hangs has to time out first
+		time.Sleep(3 * time.Minute) // hanging calls have to time out first
 		synctest.Wait()
 		assert.NoError(t, s.health.Runtime())
 		assert.NoError(t, s.changes.Healthy())

@@ -87,7 +87,7 @@ func (a *api) remove(name string) {
 	a.change(name, func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })
 }
 
-// away makes every call fail; nil: none.
+// away makes every call fail with err; nil ends that.
 func (a *api) away(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -385,7 +385,7 @@ func TestAPodAtRestIsNotPolledAndNoCallWaitsForTheAPI(t *testing.T) { // 6
 	})
 }
 
-// sinkOf makes a sink of what its calls do.
+// sinkOf is a sink from a function.
 type sinkOf func(ctx context.Context) error
 
 func (f sinkOf) UpdatePodStatus(ctx context.Context, _ *v1.Pod, _ v1.PodStatus) error { return f(ctx) }

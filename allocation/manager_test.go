@@ -27,7 +27,7 @@ type desk struct {
 
 	mu      sync.Mutex // for tests with a Run
 	room    int64      // in CPUs; negative: no limit
-	never   bool       // what does not fit is infeasible
+	never   bool       // a resize that does not fit is infeasible
 	notYet  bool       // sources are not ready
 	asked   []string
 	others  []*v1.Pod // at the last question

@@ -133,7 +133,7 @@ func TestRunRetriesPeriodically(t *testing.T) { // al-7
 		time.Sleep(45 * time.Second)
 		assert.Zero(t, asked(), "al-8")
 		d.mu.Lock()
-		d.notYet = false // seen at 1:00, 30 s after the first look
+		d.notYet = false // seen at 1:00, 30 s after the first try
 		d.mu.Unlock()
 		time.Sleep(30 * time.Second)
 		assert.Equal(t, 1, asked(), "30 s until ready")

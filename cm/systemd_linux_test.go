@@ -212,7 +212,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	assert.ElementsMatch(t, []string{m.PodName(g).String(), m.PodName(b).String()}, repaired)
 	assertSlices(t, tree, want, "corrected")
 
-	// Pods that are gone: what runs there ends, and systemd forgets their slices.
+	// Pods that are gone: their processes are killed, and systemd drops their slices.
 	pods, err := m.Pods()
 	require.NoError(t, err)
 	assert.Len(t, pods, 3)

@@ -95,7 +95,7 @@ func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 		assert.Contains(t, w.take()[2], "evicted hog")
 		assert.NoError(t, m.Healthy())
 
-		// And Run ends while it hangs.
+		// And Run returns while it hangs.
 		calls.Store(99)
 		time.Sleep(20 * time.Second)
 		began := time.Now()

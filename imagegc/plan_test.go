@@ -87,7 +87,7 @@ func TestDecisionsPerImage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		r      imagegc.Record
 		policy imagegc.Policy
-		since  time.Duration // that images have been looked after
+		since  time.Duration // time for which images have been tracked
 		want   string
 	}{
 		"ig-8 a candidate":                  {old, imagegc.Policy{}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},

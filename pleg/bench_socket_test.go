@@ -135,7 +135,7 @@ func BenchmarkIdleNodeOverASocket(b *testing.B) {
 				wg.Go(func() { _ = g.Run(ctx) })
 				defer wg.Wait()
 				defer stop()
-				time.Sleep(3 * time.Second) // the first look
+				time.Sleep(3 * time.Second) // the first relist
 				var cost, watched time.Duration
 				for b.Loop() {
 					before, began := cpuTime(b), time.Now()

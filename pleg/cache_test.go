@@ -126,7 +126,7 @@ func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, cache-4
 		assert.Equal(t, 2*time.Second, time.Since(began))
 		stop()
 
-		// Also if nothing runs that could answer.
+		// Also if no Run is active.
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = g.GetNewerThan(ctx, "v", time.Now())
@@ -143,7 +143,7 @@ func TestManyWaitersShareOneRead(t *testing.T) { // cache-5, cache-7
 		time.Sleep(time.Second / 2)
 		n.do(func() { n.inspectTake["u"] = 100 * time.Millisecond })
 		g.RequestRelist("u")
-		synctest.Wait() // under way: too early for the waiters
+		synctest.Wait() // in progress: too early for the waiters
 		began := time.Now()
 		woken := make(chan error)
 		for range 100 {

@@ -118,7 +118,7 @@ func TestAFixedPeriodStays(t *testing.T) {
 	})
 }
 
-func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: nothing is taken to be fresh that was not read
+func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: only statuses that were read count as fresh
 	for name, find := range map[string]func(*testing.T, *watched){
 		"by a list": func(t *testing.T, w *watched) { time.Sleep(290 * time.Second) },
 		"by a request": func(t *testing.T, w *watched) {
@@ -246,7 +246,7 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 		for i := range pods {
 			w.start(types.UID(fmt.Sprint("u", i)), "c")
 		}
-		w.RequestRelist("u39") // one that is looked at before its hint comes
+		w.RequestRelist("u39") // one that is inspected before its hint arrives
 		for i := range pods {
 			time.Sleep(100 * time.Millisecond)
 			w.hints <- types.UID(fmt.Sprint("u", i))

@@ -35,7 +35,7 @@ func TestHealthIsTheAgeOfTheLastSuccessfulList(t *testing.T) { // pleg-25
 		assert.EqualError(t, g.Healthy(), "pleg was last seen active 3m1s ago; threshold is 3m0s")
 
 		n.do(func() { n.hangLists = false })
-		time.Sleep(3 * time.Minute) // the list that hangs is given up after Threshold
+		time.Sleep(3 * time.Minute) // the hanging list is abandoned after Threshold
 		assert.NoError(t, g.Healthy())
 	})
 }

@@ -29,11 +29,11 @@ type node struct {
 	hangLists   bool
 	inspectErr  map[types.UID]error
 	inspectTake map[types.UID]time.Duration // "" is any other pod
-	hang        map[types.UID]bool          // inspections end with their context only
+	hang        map[types.UID]bool          // inspections return only when their context is done
 
 	lists       []time.Time // when each began
 	inspections map[types.UID]int
-	busy, peak  int // inspections under way, and at most
+	busy, peak  int // current and maximum number of inspections
 }
 
 func newNode() *node {

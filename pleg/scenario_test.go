@@ -39,12 +39,12 @@ func scenario(t *testing.T, seed uint64) {
 	for i := range uids {
 		uids[i] = types.UID(fmt.Sprint("u", i))
 	}
-	reused := rnd.IntN(2) == 0 // IDs come back after a removal, as with no real runtime
+	reused := rnd.IntN(2) == 0 // IDs are reused after a removal, unlike in a real runtime
 	const slowest = 700 * time.Millisecond
 	delay := func() time.Duration { return time.Duration(rnd.Int64N(int64(slowest))) }
 
-	// Half of the nodes give hints: of all that happens, or of most of it;
-	// soon, or late; and of what did not happen. Their streams break.
+	// Half of the nodes have hints: for all changes, or for most; early or late; and
+	// false ones. Their streams break.
 	cfg := pleg.Config{Runtime: n, Parallel: 1 + rnd.IntN(8), InspectTimeout: 2 * time.Second}
 	lost, late := rnd.IntN(2)*rnd.IntN(3), rnd.IntN(2) == 0
 	hint := func(types.UID) {}

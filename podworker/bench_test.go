@@ -181,7 +181,7 @@ func BenchmarkIdlePod(b *testing.B) {
 				c.Update(pod, true)
 			}
 			await(synced, n)
-			time.Sleep(20 * time.Millisecond) // the last ones come to rest
+			time.Sleep(20 * time.Millisecond) // the last ones become idle
 			goruntime.GC()
 			goruntime.ReadMemStats(&after)
 			b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/n, "heap-B/pod")

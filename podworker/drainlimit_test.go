@@ -16,7 +16,7 @@ func TestDrainIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after time.Duration // since the last pod terminated
 		grace time.Duration
-		down  time.Duration // how long the runtime has been down; 0: it is not
+		down  time.Duration // time since the runtime failed; 0: it is up
 		fails string
 	}{
 		"within the grace period":            {after: 30 * time.Second, grace: 30 * time.Second},

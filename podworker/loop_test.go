@@ -187,7 +187,7 @@ func TestAPodRemovedWhileWorkersSettleDoesNotStart(t *testing.T) {
 		loop.AddPods([]*v1.Pod{web})
 		time.Sleep(2 * time.Second)
 		loop.RemovePods([]*v1.Pod{web})
-		loop.AddPods([]*v1.Pod{web}) // starts over when it has ended
+		loop.AddPods([]*v1.Pod{web}) // starts over after it has terminated
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Empty(t, loop.Pods())

@@ -45,7 +45,7 @@ type modelPod struct {
 	lifecycle lifecycle
 
 	call      call // in flight
-	callSpec  int  // that it was given
+	callSpec  int  // the spec passed to it
 	cancelled bool
 	due       bool // queued, or will be when the call has returned
 	timer     bool // makes it due at some time
@@ -57,10 +57,10 @@ type modelPod struct {
 
 	// Of this life:
 	acked  bool  // Terminating was reached
-	grace  int64 // that the last Terminate was given; 0: there was none
+	grace  int64 // passed to the last Terminate; 0: none
 	synced int   // the spec of the last Sync
 	latest int   // the last desired spec
-	own    int   // the same, but for those that were meant for the next life
+	own    int   // the same, without specs for the time after a restart
 	back   bool  // went back from Finished to Cleaning
 	heard  bool  // the Cleanup in flight, or the last one, includes the deletion
 }
@@ -377,7 +377,7 @@ func (m model) settles() broken {
 		for i := range m.pods {
 			for _, next := range m.progress(i) {
 				if strings.HasSuffix(next.name, ": timer") && m.pods[i].lifecycle.state == Syncing {
-					continue // the resync, for ever
+					continue // the resync, forever
 				}
 				if b := next.do(&m); b != "" {
 					return b

@@ -137,7 +137,7 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 	boom := errors.New("boom")
 	for failing, want := range map[string]struct {
-		asked int // how far it got
+		asked int // number of calls made
 		event string
 	}{
 		"network":       {3, "Warning NetworkNotReady network is not ready: boom"},

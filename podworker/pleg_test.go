@@ -68,7 +68,7 @@ func Example_pleg() {
 	fmt.Println("nginx exited")
 
 	go func() {
-		for range handler.synced { // a sync may be under way
+		for range handler.synced { // a sync may be in progress
 		}
 	}()
 	stop()

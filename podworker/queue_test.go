@@ -86,7 +86,7 @@ func TestAThousandHangingPodsDoNotDelayOthers(t *testing.T) {
 		assert.LessOrEqual(t, h.most.Load(), int64(n+1))
 		assert.LessOrEqual(t, goruntime.NumGoroutine()-goroutines, n+1)
 
-		// What ends them gets through to each, and nothing is left.
+		// Their cancellation reaches each of them, and none remains.
 		for i := range n {
 			w.Remove(types.UID(fmt.Sprint("pod-", i)))
 		}

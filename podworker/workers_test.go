@@ -47,7 +47,7 @@ func (o observed) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*
 // A recorder is a Handler that checks the invariants of its calls and records the last
 // ones.
 type recorder struct {
-	work func() time.Duration // how long a call takes
+	work func() time.Duration // duration of a call
 
 	mu       sync.Mutex
 	busy     map[types.UID]bool

@@ -68,7 +68,7 @@ func TestEvents(t *testing.T) { // prober-29 … prober-33
 				}
 				assert.Equal(t, tc.runs == 3, history[0].Err)
 
-				require.Len(t, n.ran, 1) // prober-26, prober-27: what metrics are made of
+				require.Len(t, n.ran, 1) // prober-26, prober-27: the data of metrics
 				assert.Equal(t, "web Liveness", n.ran[0].Container+" "+n.ran[0].Kind.String())
 				assert.Equal(t, history[0].Result, n.ran[0].Result)
 				assert.Equal(t, tc.runs == 3, n.ran[0].Err != nil)

@@ -109,7 +109,7 @@ func TestTheRuntimeTerminatesTheCommandInTime(t *testing.T) { // prober-35 probe
 		assert.Equal(t, 3*time.Second, time.Since(begun))
 		assert.True(t, ended)
 
-		// The agent ends, and not the command's time.
+		// The agent stops; it is not the command's timeout.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = prober.Exec{Runtime: rt}.Probe(ctx, to)

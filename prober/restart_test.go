@@ -49,7 +49,7 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 					p = p.DeepCopy()
 					p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true, Started: new(true)}}
 				}
-				n.say("web", failure) // the time it is asked is not the time it is known
+				n.say("web", failure) // the time of the run is not the time of the result
 				cfg.Schedule.Rand = func() float64 { return 0.5 }
 				m, stop = n.manager(cfg)
 				defer stop()

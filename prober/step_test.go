@@ -198,7 +198,7 @@ func FuzzStep(f *testing.F) {
 		s := prober.State{}
 		instance := 0
 		for i, b := range script {
-			if b&1 == 0 { // it looks
+			if b&1 == 0 { // it observes
 				if b&0x0e == 0 {
 					instance++
 				}

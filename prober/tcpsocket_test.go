@@ -25,7 +25,7 @@ func knock(t *testing.T, to prober.Target, action v1.TCPSocketAction) prober.Out
 }
 
 func TestAPortThatIsOpenIsASuccess(t *testing.T) { // prober-55
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it accepts by itself, and never answers
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nothing responds
 	require.NoError(t, err)
 	to := targetOf(t, "http://"+l.Addr().String())
 	port := to.Probe.HTTPGet.Port

@@ -334,7 +334,7 @@ func TestAnEarlierDeadlineShortensTheRest(t *testing.T) {
 		takes    map[string]time.Duration
 		change   func(p *shutdown.Policy)
 		after    time.Duration // time of the second notice
-		deadline time.Duration // from there; 0: none
+		deadline time.Duration // relative to after; 0: none
 		kills    []string
 		took     time.Duration
 	}{

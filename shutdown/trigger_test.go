@@ -79,7 +79,7 @@ func TestAnEarlierDeadlineIsReportedOnce(t *testing.T) {
 				}
 			}))
 		})
-		time.Sleep(5 * s) // between two looks
+		time.Sleep(5 * s) // between two polls
 		for _, deadline := range []time.Duration{90 * s, 90*s - time.Millisecond, 100 * s, 50 * s} {
 			c.is(false, begun.Add(deadline))
 			time.Sleep(10 * s)

@@ -59,7 +59,7 @@ func ExampleManager() {
 	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Termination{})
 	m.Finish(pod)
 	m.Forget(pod)
-	if err := m.Flush(ctx); err != nil { // an agent has Run(ctx) going, and flushes as it ends
+	if err := m.Flush(ctx); err != nil { // an agent calls Run(ctx), and Flush when it stops
 		log.Fatal(err)
 	}
 	last, _ := sink.Status(pod.UID)

@@ -98,7 +98,7 @@ func TestAnEditDuringTheDeletionIsNotCorrected(t *testing.T) {
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp = new(metav1.Now())
 		m.Finish(pod)
-		time.Sleep(1500 * time.Millisecond) // its last status is delivered, DeletePod is under way
+		time.Sleep(1500 * time.Millisecond) // its last status is delivered, DeletePod is in progress
 		m.Reconcile(shows(pod, reported, notReady))
 		time.Sleep(time.Hour)
 		took := sink.took(pod.UID)

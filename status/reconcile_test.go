@@ -66,7 +66,7 @@ func TestAnEchoOfAnEarlierWriteIsNoEdit(t *testing.T) { // st-71
 		time.Sleep(200 * time.Millisecond)
 		second := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		time.Sleep(50 * time.Millisecond)
-		m.Reconcile(shows(pod, first, nil)) // while the second is under way
+		m.Reconcile(shows(pod, first, nil)) // while the second is in progress
 		time.Sleep(200 * time.Millisecond)
 		m.Reconcile(shows(pod, second, nil))
 		time.Sleep(time.Hour)

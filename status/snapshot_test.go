@@ -41,7 +41,7 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // virtual-kubelet #762, st-1
 	require.True(t, status.IsReady(&serving))
 	require.NoError(t, m.Flush(t.Context()))
 
-	// The agent is started again; the job's containers are gone, and no probe of
+	// The agent restarts; the job's containers are gone, and no probe of
 	// the other has a result yet.
 	m, _ = agent(t, dir, map[string]runtime.ProbeStatus{})
 	over := m.Report(job, &runtime.PodStatus{}, nil, runtime.Termination{})

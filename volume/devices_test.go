@@ -132,7 +132,7 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 				return slices.Contains(reported, name)
 			}
 		})
-		time.AfterFunc(10*time.Second, func() { // the node's status goes out
+		time.AfterFunc(10*time.Second, func() { // the node's status is written
 			assert.Zero(t, n.plugin.Count("Stage"))
 			mu.Lock()
 			reported = n.VolumesInUse()

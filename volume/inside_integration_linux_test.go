@@ -51,7 +51,7 @@ type cluster struct {
 	mu  sync.Mutex
 	cm  *v1.ConfigMap
 	dir string                          // of the local volume
-	pvs map[string]*v1.PersistentVolume // of claims of those names; the others are made up
+	pvs map[string]*v1.PersistentVolume // by the names of their claims; others are generated
 }
 
 func (c *cluster) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
@@ -114,7 +114,7 @@ type volumeStage struct {
 	dir     string
 	images  bool // the runtime mounts images
 
-	hugePages bool // the kernel has pages of 2 MiB, perhaps none to give
+	hugePages bool // the kernel has pages of 2 MiB, perhaps none free
 
 	mu     sync.Mutex
 	events []string
@@ -306,7 +306,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	if s.images {
 		checks["image (vol-60)"] = struct{ script, want string }{"ls /image/bin/busybox; touch /image/x", "/image/bin/busybox\ntouch: /image/x: Read-only file system"}
 	}
-	if s.hugePages { // a file may be as large as there are pages; none is needed to make one
+	if s.hugePages { // the size of a file is limited by the number of pages; creating it needs none
 		checks["huge pages (vol-46)"] = struct{ script, want string }{
 			"grep ' /huge hugetlbfs ' /proc/mounts | grep -c pagesize=2M; stat -c '%a %g' /huge; touch /huge/x && stat -c '%u %g' /huge/x", "1\n2775 4321\n1000 4321",
 		}

@@ -40,7 +40,7 @@ func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 		}
 		n.stop()
 		var seen found
-		n.plugin = &volumetest.Plugin{Mounter: n.mounter, Unknown: true} // it need not be asked
+		n.plugin = &volumetest.Plugin{Mounter: n.mounter, Unknown: true} // it need not be called
 		start(t, n, seen.hook)
 		synctest.Wait()
 		require.Len(t, seen, 4)
@@ -190,7 +190,7 @@ func TestOrphanedDirectories(t *testing.T) {
 					cfg.Hooks.Collected = func(c volume.CollectInfo) { rounds = append(rounds, c) }
 					cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				})
-				synctest.Wait() // it comes after the start
+				synctest.Wait() // it is added after the start
 				dir := filepath.Join(n.root, "pods/p")
 				require.NoError(t, os.MkdirAll(dir, 0o750))
 				for _, d := range c.dirs {
@@ -209,7 +209,7 @@ func TestOrphanedDirectories(t *testing.T) {
 				require.NoError(t, n.Collect(t.Context(), func(types.UID) bool { return true }))
 				assert.Empty(t, got)
 				assert.DirExists(t, dir)
-				for range 5 { // one line an hour, whatever comes
+				for range 5 { // one line an hour, whatever happens
 					require.NoError(t, n.Collect(t.Context(), nobody))
 					wait(time.Minute)
 				}

@@ -71,7 +71,7 @@ func TestTheRootIsShared(t *testing.T) {
 	_, n = propagation(t, late)
 	assert.Zero(t, n)
 
-	// Under one that is shared nothing is to be done.
+	// Below a shared mount nothing needs to be done.
 	require.NoError(t, os.Mkdir(filepath.Join(own, "below"), 0o750))
 	require.NoError(t, volume.MakeShared(filepath.Join(own, "below")))
 	_, n = propagation(t, filepath.Join(own, "below"))

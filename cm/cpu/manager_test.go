@@ -384,7 +384,7 @@ func (f *full) Save(record []byte) error {
 // cpu-8, cpu-9: running containers are updated at once, and every 10 seconds.
 func TestContainersAreUpdatedWithTheirCPUs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards what Run reads and the test writes
+		var mu sync.Mutex // guards the variables that Run reads and the test writes
 		change := func(do func()) { mu.Lock(); defer mu.Unlock(); do() }
 		running := []cpu.Container{{PodUID: "a", Name: "c0", ID: "1"}, {PodUID: "s", Name: "c0", ID: "2"}}
 		var updated []string

@@ -378,7 +378,7 @@ func TestAMisbehavingPluginIsContained(t *testing.T) {
 		d := newDesk(t, device.Config{})
 		p := d.plugin(&devicetest.Plugin{}, 1)
 		p.Set(devicetest.Device(strings.Repeat("x", 17<<20)))
-		d.has(widget, 1, 0) // as if it were gone
+		d.has(widget, 1, 0) // as after a disconnection
 	})
 	t.Run("its list has doubles and devices without a name", func(t *testing.T) {
 		d := newDesk(t, device.Config{})
@@ -393,7 +393,7 @@ func TestAMisbehavingPluginIsContained(t *testing.T) {
 		p := &devicetest.Plugin{Dir: d.dir, Resource: widget}
 		require.NoError(t, p.Register(t.Context()))
 		require.Error(t, d.Wait(pod("a", 1)))
-		require.NoError(t, p.Serve()) // it is found all the same
+		require.NoError(t, p.Serve()) // it is connected afterwards
 		t.Cleanup(p.Stop)
 		d.until("it has sent its list", func() bool { return d.Wait(pod("a", 1)) == nil })
 	})

@@ -64,7 +64,7 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 
 	d = newDesk(t, device.Config{Dir: dir})
 	assert.False(t, d.Fresh())
-	d.has(widget, 0, 0) // known, and nothing of it can be used (dev-9)
+	d.has(widget, 0, 0) // listed, without usable devices (dev-9)
 	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
 	require.Error(t, d.Wait(pod("b", 1)))
 

@@ -145,7 +145,7 @@ func TestHintsAreMerged(t *testing.T) {
 		providers []topology.Hints
 		opts      topology.Options
 		best      topology.Hint
-		single    topology.Hint // what single-numa-node makes of it; the same, if zero
+		single    topology.Hint // the result for single-numa-node; the same, if zero
 		refuse    string        // by which policies
 	}{
 		"no preference":               {m: two, providers: []topology.Hints{nil, {"x": nil}}, best: h(true, 0, 1), single: topology.Any()},

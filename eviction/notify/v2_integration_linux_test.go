@@ -163,7 +163,7 @@ func TestIntegrationTheKernelReportsTasksThatWaitForMemory(t *testing.T) { // PS
 		}
 		return 1, ok
 	}, 1)
-	for range 3 { // an event that goes astray does so by chance
+	for range 3 { // a lost event is accidental
 		l := listen(t, notify.Config{Dir: v2, Poll: time.Hour})
 		hog.more()
 		met := since(t, pressure, waited, before+150_000)
@@ -174,7 +174,7 @@ func TestIntegrationTheKernelReportsTasksThatWaitForMemory(t *testing.T) { // PS
 		hog.end()
 		hog = newHog(t)
 		hog.into(dir)
-		time.Sleep(1200 * time.Millisecond) // the window is over
+		time.Sleep(1200 * time.Millisecond) // the window has ended
 		text, err := os.ReadFile(pressure)
 		require.NoError(t, err)
 		before, _ = waited(strings.SplitN(string(text), "\n", 2)[0])

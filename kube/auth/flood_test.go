@@ -26,7 +26,7 @@ func from(ctx context.Context, host, token string) *http.Request {
 	return r
 }
 
-// outcomes counts what came of many calls.
+// outcomes counts the results of many calls.
 type outcomes struct {
 	mu      sync.Mutex
 	refused int // with ErrTooManyReviews, without any wait
@@ -156,7 +156,7 @@ func TestAReviewEndsAfterTenSeconds(t *testing.T) {
 		a := newTokens(t, auth.TokensConfig{Reviews: api})
 		var wg sync.WaitGroup
 		begun := time.Now()
-		for range 3 { // those that share it end with it
+		for range 3 { // the calls that share it fail with it
 			wg.Go(func() {
 				_, err := a.Authenticate(bearer(t.Context(), "t-ann"))
 				assert.ErrorIs(t, err, context.DeadlineExceeded)

@@ -328,7 +328,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 	})
 }
 
-// By the clock of a node that is ahead, a new certificate may be due at once.
+// With a node clock that is ahead, a new certificate may be due for renewal at once.
 func TestACertificateThatIsDueAtOnceIsNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)

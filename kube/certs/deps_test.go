@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// It is about client-go's clients, which is what weighs here.
+// Nearly all of its dependencies are client-go's clients.
 func TestImportsAreClientGo(t *testing.T) {
 	deptest.Closure{Package: "kube/certs", Max: 610, Module: []string{"kube/internal/pause"}, Allow: []string{"k8s.io/client-go"}}.Check(t)
 }

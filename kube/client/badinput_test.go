@@ -31,8 +31,8 @@ func (a *agent) perMinute(minutes int) float64 {
 	return float64(n) / float64(minutes)
 }
 
-// resting is what an agent with nothing to do may ask for in a minute: its watch again,
-// now and then.
+// resting is the permitted number of calls per minute of an idle agent: it reopens its
+// watch now and then.
 const resting = 0.5
 
 func TestPodsWithImpossibleSpecsAffectNoOthers(t *testing.T) {

@@ -148,7 +148,7 @@ func BenchmarkMemory(b *testing.B) {
 	url := otherProcess(b)
 	for i := range b.N {
 		if i > 0 {
-			break // once is enough: nothing is to be measured that was left over
+			break // one iteration: earlier garbage must not be measured
 		}
 		before, goroutines := heap(), runtime.NumGoroutine()
 		conn, err := client.ConnectTo(&rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, client.Config{QPS: -1})
@@ -182,8 +182,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryOfReflectors is the same Secrets with client-go's reflectors, one
-// for each, which is how the kubelet follows them.
+// BenchmarkMemoryOfReflectors measures the same Secrets with one client-go reflector
+// each, as in the kubelet.
 func BenchmarkMemoryOfReflectors(b *testing.B) {
 	url := otherProcess(b)
 	for i := range b.N {

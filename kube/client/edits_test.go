@@ -14,8 +14,8 @@ import (
 
 func putBack(s *v1.PodStatus) { s.Phase, s.ContainerStatuses = v1.PodPending, nil }
 
-// From the watch, through podsource.Merge and the loop, to status.Manager.Reconcile
-// and back: the only way. virtual-kubelet had none (#899).
+// The path of an edit: from the watch, through podsource.Merge and the loop, to
+// status.Manager.Reconcile and back. virtual-kubelet had none (#899).
 func TestAStatusChangedByAnotherClientIsRepaired(t *testing.T) { // st-71
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t, serving("web"))

@@ -236,7 +236,7 @@ func TestConfigOfEvents(t *testing.T) {
 	}
 }
 
-// The event that is being written when the agent ends is not lost: Flush writes it.
+// The event that is being written when the agent stops is not lost: Flush writes it.
 func TestAnEventThatIsBeingWrittenIsNotLostAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(switchboard)

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-// podOn returns a pod that is bound to a node; "": to none.
+// podOn returns a pod that is bound to a node; unbound if node is "".
 func podOn(name, node string) *v1.Pod {
 	pod := newPod(name)
 	pod.Spec.NodeName = node

@@ -72,8 +72,8 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 	}
 }
 
-// A server whose clock is two days off, in whichever direction, costs a pod nothing of
-// its grace.
+// A server whose clock is two days ahead or behind does not shorten a pod's grace
+// period.
 func clusterClocks(t *testing.T, c *cluster) {
 	m := c.newMember(t, "clocks")
 	m.runtime.Behave("polite:1", runtimetest.Behaviour{StopDelay: 2 * time.Second})
@@ -107,7 +107,7 @@ func clusterClocks(t *testing.T, c *cluster) {
 	m.bounded("clocks", begun, 4, 40)
 }
 
-// lastOf returns a pod as it was when it was deleted.
+// lastOf returns the final state of a deleted pod.
 func lastOf(t *testing.T, w watch.Interface) *v1.Pod {
 	t.Helper()
 	defer w.Stop()
@@ -196,15 +196,15 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 		}
 		return slices.Equal(names, []string{static.Name})
 	})
-	// A change of a pod may cost a patch, and each pod its end; the copy of the static
-	// pod is refused, and rests.
+	// A change of a pod may need a patch, and so may the end of each pod; the mirror
+	// of the static pod is rejected, and not retried.
 	m.bounded("while the namespace is deleted", begun, 10*pods, 20*pods)
 	m.tally.forget()
 	gone := time.Now()
 	time.Sleep(5 * time.Second)
 	m.bounded("in a namespace that is gone", gone, 2, 5)
 
-	// It comes again, and with another manifest, about which nothing was refused yet,
+	// It is created again, and with another manifest, which was not rejected yet,
 	// so does the copy.
 	c.namespace(t, m.node)
 	static = static.DeepCopy()

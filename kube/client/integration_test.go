@@ -27,8 +27,8 @@ func soon(t *testing.T, what string, holds func() bool) {
 	require.Eventually(t, holds, patience, 50*time.Millisecond, what)
 }
 
-// What package apitest only plays: a real server, which holds a node to what
-// nodes may do.
+// A real server in place of package apitest; it restricts a node to the permissions of
+// nodes.
 func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	lab.Need(t, "kubernetes")
 	plane := lab.NewControlPlane(t, lab.ControlPlaneConfig{})
@@ -108,7 +108,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	require.NoError(t, statuses.UpdatePodStatus(ctx, pods.Pod(web.UID), runningStatus())) // as after status.Manager.Reconcile
 	assert.Empty(t, get("web").Status.Reason)
 
-	// Secrets of the node's pods may be followed, and those of others not.
+	// Secrets of the node's pods may be watched, and those of others not.
 	objects.Register(web)
 	secret, err := objects.Secret(ctx, "prod", "db")
 	require.NoError(t, err)

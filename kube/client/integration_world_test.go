@@ -33,7 +33,8 @@ type cluster struct {
 	admin kubernetes.Interface
 }
 
-// A member is an agent that is a node of it, at the end of a cable that can be cut.
+// A member is an agent that is a node of the cluster, with a connection that can be
+// cut.
 type member struct {
 	*agent
 	t       *testing.T
@@ -56,7 +57,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{plane, admin.API}
 }
 
-// newMember makes a node, a namespace of the same name, and runs an agent.
+// newMember creates a node, and a namespace of the same name, and runs an agent.
 func (c *cluster) newMember(t *testing.T, name string) *member {
 	t.Helper()
 	m, owner := c.connect(t, name)
@@ -83,7 +84,7 @@ func (c *cluster) connect(t *testing.T, name string) (*member, metav1.OwnerRefer
 	return m, metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}
 }
 
-// namespace makes one, in which pods can be made.
+// namespace creates a namespace in which pods can be created.
 func (c *cluster) namespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.admin.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -149,8 +150,8 @@ func (c *cluster) compact(t *testing.T) {
 	c.store(t, "compaction", map[string]any{"revision": header["revision"], "physical": true})
 }
 
-// bounded fails if more requests than that were made: so many a second, and some
-// besides.
+// bounded fails if there were more requests than perSecond times the elapsed seconds,
+// plus besides.
 func (m *member) bounded(about string, since time.Time, perSecond float64, besides int) {
 	m.t.Helper()
 	n, took := m.tally.count(everything), time.Since(since)
@@ -160,7 +161,7 @@ func (m *member) bounded(about string, since time.Time, perSecond float64, besid
 	}
 }
 
-// edit changes an object behind the back of the API server, as another clock would
+// edit changes an object in the store without the API server, as a server with another clock would
 // have written it.
 func (c *cluster) edit(t *testing.T, key string, change func(object map[string]any)) {
 	t.Helper()
@@ -179,8 +180,9 @@ func (c *cluster) edit(t *testing.T, key string, change func(object map[string]a
 	c.store(t, "put", map[string]any{"key": []byte("/registry/" + key), "value": data})
 }
 
-// occupy has the server wait for the end of a request of the node's, past the cable,
-// until the test ends. It returns when nothing else of the node's is let in for it.
+// occupy makes the server wait for the end of a request of the node's, outside the
+// cable, until the test ends. It returns when no other request of the node is accepted
+// because of it.
 func (m *member) occupy(t *testing.T) {
 	t.Helper()
 	tlsConfig, err := rest.TLSConfigFor(m.conn.Config)
@@ -262,7 +264,7 @@ func (c *cable) carry(from net.Conn) {
 	delete(c.conns, to)
 }
 
-// note reports whether the connections may be.
+// note reports whether the connections are permitted.
 func (c *cable) note(conns ...net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -329,7 +331,7 @@ func (y *tally) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// count returns how many requests were such.
+// count returns the number of requests for which such returns true.
 func (y *tally) count(such func(asking) bool) int {
 	y.mu.Lock()
 	defer y.mu.Unlock()

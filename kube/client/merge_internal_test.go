@@ -92,7 +92,7 @@ func TestMerge(t *testing.T) { // section 7.8
 			assert.Equal(t, old, tc.old, "the inputs are not changed (lq-22)")
 			assert.Equal(t, reported, tc.reported)
 
-			// Applied, the patch gives just that, and then there is none.
+			// Applied, the patch results in that status, and the next patch is empty.
 			data, err := patch("uid-1", &tc.old, &got)
 			require.NoError(t, err)
 			if data != nil {

@@ -88,11 +88,11 @@ func value(t *testing.T, s *shelf, name string) string {
 	return string(secret.Data["key"])
 }
 
-// watchesOf counts the watches but for that of the service kubernetes.
+// watchesOf counts the watches, except that of the service kubernetes.
 func watchesOf(api *apitest.Server) int { return api.Watches("secrets") + api.Watches("configmaps") }
 
-// With virtual-kubelet there is a cluster-wide informer for all Secrets,
-// ConfigMaps and Services.
+// virtual-kubelet has a cluster-wide informer for all Secrets, ConfigMaps and
+// Services.
 func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
@@ -159,7 +159,8 @@ func TestOnlyReferencedObjectsAreRead(t *testing.T) { // oc-2
 		}
 		assert.ElementsMatch(t, want, got)
 
-		// A second pod costs nothing more, and when both are gone nothing is left.
+		// A second pod costs nothing more, and after both are removed no watch
+		// remains.
 		second := pod.DeepCopy()
 		second.UID = "second"
 		s.Register(second)
@@ -204,7 +205,8 @@ func TestAReadIsFreeAndFresh(t *testing.T) { // oc-3
 		assert.Equal(t, "three", value(t, s, "db"))
 		assert.Empty(t, s.api.Calls())
 
-		// A gap of the watch hides nothing, and makes no noise where nothing was.
+		// No change is lost in a gap of the watch, and none is reported where there
+		// was none.
 		s.api.DropWatches()
 		s.api.Compact()
 		pass(time.Minute)
@@ -467,7 +469,7 @@ func TestConfigOfObjects(t *testing.T) {
 	}
 }
 
-// An object without a name is none; all of a namespace are not read for it.
+// An object without a name does not exist; the namespace is not listed for it.
 func TestAnObjectWithoutANameIsNotRead(t *testing.T) { // oc-2
 	for _, strategy := range []client.Strategy{client.Watch, client.Cache, client.Get} {
 		t.Run(strategy.String(), func(t *testing.T) {

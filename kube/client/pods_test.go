@@ -78,7 +78,7 @@ func (s *taker) count() int {
 	return len(s.sets)
 }
 
-// running runs a part until the test ends, in its bubble.
+// running runs a component until the test ends, in its bubble.
 func running(t *testing.T, run func(context.Context) error) {
 	t.Helper()
 	stopsWithin(t, time.Second, run)

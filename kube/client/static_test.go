@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// newStatic returns a static pod, as a source makes one of a manifest.
+// newStatic returns a static pod, as a source creates one from a manifest.
 func newStatic(hash string) *v1.Pod {
 	pod := newPod("etcd-node-1")
 	pod.UID, pod.ManagedFields = "static-uid", nil

@@ -83,7 +83,7 @@ func TestFieldsOfOtherWritersStay(t *testing.T) { // st-74, st-76
 		synctest.Wait()
 		next := runningStatus()
 		next.PodIP = "10.0.0.1"
-		next.Conditions = append(next.Conditions, condition("example.com/gate", v1.ConditionTrue)) // as it was when the source sent it
+		next.Conditions = append(next.Conditions, condition("example.com/gate", v1.ConditionTrue)) // as the source sent it
 		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, next))
 		got = d.api.Pod("prod", "web").Status
 		assert.Equal(t, v1.ConditionFalse, status.Condition(got.Conditions, "example.com/gate").Status)
@@ -166,8 +166,8 @@ func TestAPodThatIsGoneIsNoError(t *testing.T) { // st-66; virtual-kubelet gets 
 	})
 }
 
-// What fails is an error that the manager repeats; none of it is lost, and none
-// of it is a hot loop.
+// A failed call is an error that the manager retries; no status is lost, and there is
+// no hot loop.
 func TestAStatusArrivesAfterTrouble(t *testing.T) { // st-68; virtual-kubelet gets this wrong
 	for name, tc := range map[string]struct {
 		fault apitest.Fault
@@ -244,7 +244,7 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// the kubelet takes 30 s.
+// The kubelet takes 30 s.
 func TestAHundredPodsDrainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pods []*v1.Pod

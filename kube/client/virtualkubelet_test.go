@@ -15,10 +15,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Two defects of virtual-kubelet are those of a client of the API server. The list of
-// all eight is in agent/virtualkubelet_test.go.
+// Two of virtual-kubelet's defects are in its use of the API server. The list of all
+// eight is in agent/virtualkubelet_test.go.
 
-// 3: a deletion that is only known because the object is missing is dropped, and the pod
+// 3: a deletion that is only detected by the missing object is dropped, and the pod
 // runs until the agent is restarted.
 func TestAPodDeletedWithoutAWatchIsTerminated(t *testing.T) {
 	for name, history := range map[string]func(*apitest.Server){

@@ -91,7 +91,7 @@ func (a *agent) record(e runtime.Event) {
 	a.events[e.Reason]++
 }
 
-// recorded returns how many events of that reason there were.
+// recorded returns the number of events with that reason.
 func (a *agent) recorded(reason string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -122,7 +122,8 @@ func TestPodsOfAnotherSchedulerAreNotBound(t *testing.T) {
 	})
 }
 
-// The API server makes nodes with this taint, and in an envtest no controller removes it.
+// The API server creates nodes with this taint, and in an envtest no controller
+// removes it.
 func TestATaintOfANewNodeGoesWhenItIsReady(t *testing.T) {
 	own := v1.Taint{Key: "only", Effect: v1.TaintEffectPreferNoSchedule}
 	nodes := []fakenode.Node{{Taints: []v1.Taint{{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}, own}}}

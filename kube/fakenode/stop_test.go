@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// A server of httptest waits in Close for open watches, as an API server does. Its
-// Close runs while the test, whose end would stop the nodes, is not over.
+// An httptest server waits in Close for open watches, as an API server does. Its Close
+// is called before the end of the test, which would stop the nodes.
 func TestStoppedNodesDoNotKeepTheirAPIServerFromStopping(t *testing.T) {
 	api := new(apitest.Server)
 	network := httptest.NewServer(api)

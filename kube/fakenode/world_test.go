@@ -67,7 +67,7 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// pod is as the API server has it; nil: it has none.
+// pod returns the API server's pod, or nil.
 func (w *world) pod(name string) *v1.Pod {
 	synctest.Wait()
 	return w.api.Pod("default", name)

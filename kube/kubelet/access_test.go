@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
-// Without an API server, what requires one is an error: the API must not be open because
-// there is no server to ask.
+// Without an API server, options that require one are errors: the API must not be open
+// because there is no server to call.
 func TestAccessOfAStandaloneKubelet(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	require.NoError(t, os.WriteFile(ca, []byte("no certificate"), 0o600))

@@ -17,7 +17,7 @@ func TestResourceManagersAndImages(t *testing.T) {
 	cfg := runnable(t, "cgroupsPerQOS: false\nenforceNodeAllocatable: [none]\n")
 	cfg.Runtime.Processes = false
 	cfg.Configuration.PodLogsDir = filepath.Join(cfg.RootDir, "logs")
-	t.Cleanup(func() { _ = syscall.Unmount(cfg.RootDir, syscall.MNT_DETACH) }) // that of volume.Share
+	t.Cleanup(func() { _ = syscall.Unmount(cfg.RootDir, syscall.MNT_DETACH) }) // the mount of volume.Share
 	manifest := `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}`
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.Configuration.StaticPodPath, "web.yaml"), []byte(manifest), 0o600))
 	k, err := New(t.Context(), cfg)

@@ -110,7 +110,7 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 	}
 	assert.Equal(t, v1.PodPhase(""), api.Pod("default", "late-n0").Status.Phase, "no node runs it")
 
-	// The next one with its root directory takes over its pods.
+	// The next one with its root directory adopts its pods.
 	container := members["n0"].runtime.Containers("")[0].ID
 	members["n0"].start(t)
 	require.Eventually(t, running("late-n0"), 20*time.Second, 10*time.Millisecond)

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// What one call of a hook costs the part that makes it.
+// The cost of one call of a hook to its caller.
 func BenchmarkHooks(b *testing.B) {
 	w := newWorld(b)
 	pod := web()

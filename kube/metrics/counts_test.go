@@ -78,7 +78,7 @@ func TestMetricsOfHooks(t *testing.T) {
 		"kubelet_runtime_operations_errors_total": { // rt-152
 			metrics.Path, []string{`kubelet_runtime_operations_errors_total{operation_type="list_containers"} 1`},
 		},
-		"kubelet_started_containers_total": { // without the one that was put off
+		"kubelet_started_containers_total": { // without the postponed one
 			metrics.Path, []string{
 				`kubelet_started_containers_total{container_type="container"} 1`, `kubelet_started_containers_total{container_type="ephemeral_container"} 1`,
 				`kubelet_started_containers_total{container_type="init_container"} 1`,

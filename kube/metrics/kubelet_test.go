@@ -119,7 +119,7 @@ func labelsOf(family *dto.MetricFamily) []string {
 	return names
 }
 
-// sameBuckets allows for how the list is rounded.
+// sameBuckets tolerates the rounding of the list.
 func sameBuckets(t *testing.T, f fact, family *dto.MetricFamily) {
 	t.Helper()
 	var has []float64

@@ -65,7 +65,7 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 				time.Sleep(time.Second)
 				w.changed(pod, running(false), running(true))
 				time.Sleep(time.Second)
-				w.changed(pod, running(true), running(false)) // it crashes, and comes back
+				w.changed(pod, running(true), running(false)) // it crashes, and restarts
 				w.changed(pod, running(false), running(true))
 			},
 			want: [3]string{"2s", "13s", "13s"}, // it was made 10 s before it was seen

@@ -23,7 +23,7 @@ func machine() v1.ResourceList {
 	}
 }
 
-// A world is a node's surroundings, whose facts a test may change.
+// A world is the environment of a node, with facts that a test can change.
 type world struct {
 	*fakeAPI
 	t *testing.T

@@ -10,8 +10,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// The cost of authentication and authorization, against the answer alone:
-// that of a node with 110 pods.
+// The cost of authentication and authorization, compared with the response alone: that
+// of a node with 110 pods.
 func BenchmarkPods(b *testing.B) {
 	var list pods
 	for range 110 {

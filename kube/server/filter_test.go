@@ -68,7 +68,7 @@ func (m may) Authorize(_ context.Context, user *auth.User, what auth.Attributes)
 // all switches everything on.
 var all = server.Debugging{Handlers: true, SystemLogs: true, NodeLogQuery: true, Profiling: true, Flags: true}
 
-// newServer makes one for everybody, which change may change.
+// newServer returns a server without access control, unless change sets it.
 func newServer(t testing.TB, change func(*server.Config)) *server.Server {
 	t.Helper()
 	cfg := server.Config{NodeName: "n1", Authenticator: auth.Anonymous{}, Authorizer: auth.AlwaysAllow{}, Pods: pods{}, Debugging: all}

@@ -152,7 +152,7 @@ func TestAnIdleConnectionStays90Seconds(t *testing.T) {
 
 // sv-1: a request lasts four hours at most.
 func TestARequestLastsFourHoursAtMost(t *testing.T) {
-	log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as that of kubectl logs -f
+	log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as for kubectl logs -f
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, "line\n"); err != nil || http.NewResponseController(w).Flush() != nil {
 				return
@@ -192,8 +192,8 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 	})
 }
 
-// 2,000 connections without a request: as many stay as may wait, those
-// that came last; all others are served meanwhile.
+// 2,000 connections without a request: the newest stay, up to the limit; all others
+// are served meanwhile.
 func TestAFloodOfUnauthenticatedClientsDisplacesNoOthers(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
@@ -314,8 +314,8 @@ func TestUnauthenticatedRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// slowAuth does not know the user "slow" before the request ends, as when the API server
-// does not answer.
+// slowAuth authenticates the user "slow" only after the request ends, as when the API
+// server does not respond.
 type slowAuth struct{ named }
 
 func (a slowAuth) Authenticate(r *http.Request) (*auth.User, error) {
@@ -326,7 +326,8 @@ func (a slowAuth) Authenticate(r *http.Request) (*auth.User, error) {
 	return a.named.Authenticate(r)
 }
 
-// A connection is a stranger until its request is authorized, however long that takes.
+// A connection counts as unauthenticated until its request is authorized, however long
+// that takes.
 func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = slowAuth{}, may{"friend": {"get nodes/pods"}}

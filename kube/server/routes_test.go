@@ -76,7 +76,7 @@ func TestDisabledHandlersRespondWithTheReason(t *testing.T) {
 	assert.Equal(t, 405, w.Code)
 }
 
-// sv-3: ping, log and what else there is; one that fails is a 500 with the list.
+// sv-3: ping, log and further checks; a failing one causes a 500 with the list.
 func TestHealthz(t *testing.T) {
 	var sick error
 	s := newServer(t, func(c *server.Config) {

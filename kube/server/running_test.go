@@ -102,7 +102,7 @@ func TestAContainerIsNotReportedTerminatedBeforeItsStart(t *testing.T) {
 		a := newRunningContainers(rt)
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = a.isRunning(t.Context(), "old") })
-		time.Sleep(20 * time.Millisecond) // in the middle of the look
+		time.Sleep(20 * time.Millisecond) // in the middle of the inspection
 		rt.set(nil, "old", "new")
 		runs, err := a.isRunning(t.Context(), "new")
 		require.NoError(t, err)

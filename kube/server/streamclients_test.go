@@ -24,7 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
-// patience is for what takes no time on a machine that has nothing else to do.
+// patience bounds waits for actions that take no time on an idle machine.
 const patience = 90 * time.Second
 
 // clients are the clients in use, by protocol.
@@ -91,7 +91,7 @@ func (s *site) exec(client, stdin string, cmd ...string) (stdout, stderr string,
 	return out.String(), errOut.String(), 0, err
 }
 
-// sizes are those of a terminal, once each.
+// sizes delivers terminal sizes, once each.
 type sizes chan remotecommand.TerminalSize
 
 func (s sizes) Next() *remotecommand.TerminalSize {
@@ -102,7 +102,7 @@ func (s sizes) Next() *remotecommand.TerminalSize {
 	return &size
 }
 
-// dialers are how port-forward begins.
+// dialers are the protocols of port-forward.
 var dialers = map[string]func(s *site, u *url.URL) (httpstream.Dialer, error){
 	"SPDY": func(s *site, u *url.URL) (httpstream.Dialer, error) {
 		transport, upgrader, err := spdy.RoundTripperFor(s.rest)

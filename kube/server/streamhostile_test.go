@@ -116,7 +116,7 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 				assert.Equal(t, "forward", <-over, client)
 				conn.Close()
 			}
-			// And at the end of the server, which waits for them.
+			// And when the server stops, which waits for them.
 			var left []func()
 			for client := range clients {
 				left = append(left, open(client, "exec"))

@@ -110,7 +110,7 @@ func TestStreamRejectionsMatchTheKubelets(t *testing.T) {
 	}
 }
 
-// Options may come as a form, too (sv-8); one that is too large is refused.
+// Options may be sent as a form, too (sv-8); one that is too large is rejected.
 func TestOptionsMayBeAForm(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, local{} })
 	const form = "Content-Type: application/x-www-form-urlencoded"
@@ -119,7 +119,7 @@ func TestOptionsMayBeAForm(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, w.Code)
 }
 
-// without is a runtime that has none of the powers.
+// without is a runtime without optional interfaces.
 type without struct{ runtime.Runtime }
 
 func (without) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
@@ -146,7 +146,7 @@ func TestUnsupportedStreamsAreNotFound(t *testing.T) {
 	assert.Equal(t, "Debug endpoints are disabled.", w.Body.String())
 }
 
-// execing is a runtime that runs commands to their end.
+// execing is a runtime that runs commands to completion.
 type execing struct {
 	local
 	t *testing.T

@@ -68,7 +68,7 @@ func everywhere(t *testing.T, p program, test func(t *testing.T, s *site, client
 
 func TestACommandHasItsStreamsAndItsCode(t *testing.T) { // sv-8, sv-9
 	everywhere(t, shell, func(t *testing.T, s *site, client string) {
-		if client != "WebSocket v4" { // in which no input has an end
+		if client != "WebSocket v4" { // which cannot signal the end of input
 			for _, in := range []string{"hello", strings.Repeat("a long one ", 100_000)} {
 				out, errOut, code, err := s.exec(client, in, "cat")
 				require.NoError(t, err)

@@ -44,8 +44,8 @@ func encrypted(b *testing.B, rt runtime.Runtime) *site {
 }
 
 // BenchmarkExec is the round trip of a command that does nothing, with its output, in
-// a CRI runtime: as the runtime has it (a URL by gRPC, and the streams there), and
-// through this server, over TLS.
+// a CRI runtime: directly (a URL by gRPC, and the streams there), and through this
+// server, over TLS.
 func BenchmarkExec(b *testing.B) {
 	for _, over := range []struct {
 		name string

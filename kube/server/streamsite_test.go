@@ -26,8 +26,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
-// A program is what runs in the container: as the streams of a CRI service, and as the
-// powers of a runtime.
+// A program is the behavior of the container: for the streams of a CRI service, and
+// for the optional interfaces of a runtime.
 type program struct {
 	exec    func(ctx context.Context, cmd []string, s runtime.Streams) (int32, error)
 	attach  func(ctx context.Context, s runtime.Streams) error
@@ -115,7 +115,7 @@ func behindSocket(t testing.TB, p program) runtime.Runtime {
 	}
 }
 
-// runtimes are those that a server may have below it, by how their streams are served.
+// runtimes are the runtimes below a server, by the way their streams are served.
 var runtimes = map[string]func(testing.TB, program) runtime.Runtime{
 	"in process": func(_ testing.TB, p program) runtime.Runtime { return local{program: p} },
 	"by the CRI": behindSocket,

@@ -61,7 +61,7 @@ type login struct {
 
 	mu    sync.Mutex // guards the fields below
 	locks []*os.File // they can be read to their end when all others are closed:
-	mine  []*os.File // those that were given out
+	mine  []*os.File // the ends handed out
 	asked []string
 	kills []string
 }

@@ -80,7 +80,7 @@ func TestALogindThatIgnoresItsConfigurationIsAnError(t *testing.T) { // sh-4
 	assert.Empty(t, asked)
 }
 
-func TestABusThatEndsIsAnError(t *testing.T) { // sh-4: the manager asks again after a second
+func TestABusThatEndsIsAnError(t *testing.T) { // sh-4: the manager retries after a second
 	t.Parallel()
 	address, end := newBus(t)
 	l := newLogin(t, address, time.Minute, false)

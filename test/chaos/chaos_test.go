@@ -86,7 +86,7 @@ func TestMissingProgramsAreListed(t *testing.T) {
 	var out bytes.Buffer
 	o, err := parseFlags([]string{"--containerd=/no/such/containerd"}, &out)
 	require.NoError(t, err)
-	t.Setenv("KUBEPARTS_CONTAINERD", "") // is set by the run, and goes with the test
+	t.Setenv("KUBEPARTS_CONTAINERD", "") // is set by the run, and restored after the test
 	require.Equal(t, 2, chaos(t.Context(), o, &out))
 	assert.Contains(t, out.String(), "failed to run")
 	assert.Contains(t, out.String(), "containerd: ")

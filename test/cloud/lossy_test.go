@@ -44,7 +44,7 @@ func lossy(t *testing.T, seed uint64) {
 	below.Fault = func(call string, _ bool) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if losing && dice.IntN(6) == 0 { // asked before and after each call
+		if losing && dice.IntN(6) == 0 { // checked before and after each call
 			return fmt.Errorf("%s: %w", call, runtime.ErrUnavailable)
 		}
 		return nil

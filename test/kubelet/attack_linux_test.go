@@ -122,7 +122,7 @@ func TestUnauthorizedClientsAreRejected(t *testing.T) {
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+a.api, nil)
 		require.NoError(t, err)
-		request.URL.Opaque = "//" + a.api + path // as it is
+		request.URL.Opaque = "//" + a.api + path // unescaped
 		answer, err := a.friend.Do(request)
 		require.NoError(t, err, path)
 		text, err := io.ReadAll(answer.Body)
@@ -139,7 +139,7 @@ func TestUnauthorizedClientsAreRejected(t *testing.T) {
 func TestPodsAreSyncedUnderAttack(t *testing.T) {
 	t.Parallel()
 	a := startAttacked(t)
-	// alive measures how long it takes until a new pod runs.
+	// alive measures the time until a new pod runs.
 	alive := func(name string) time.Duration {
 		begun := time.Now()
 		a.write(name+".yaml", manifest(name, containers(container("main", "trap 'exit 0' TERM; sleep 3600 & wait"))))
@@ -171,7 +171,7 @@ func TestPodsAreSyncedUnderAttack(t *testing.T) {
 		mu.Unlock()
 		return c
 	}
-	for range 20 { // headers without end
+	for range 20 { // endless headers
 		c := tls.Client(dial(), &tls.Config{InsecureSkipVerify: true})
 		wg.Go(func() {
 			line := "X: " + strings.Repeat("y", 8<<10) + "\r\n"

@@ -236,7 +236,7 @@ func TestTheManifestDirectoryMayDisappearAndReturn(t *testing.T) {
 		t.Skip("takes seconds of real time")
 	}
 	a := newAgent(t, "process")
-	require.NoError(t, os.Remove(a.manifests)) // it comes later
+	require.NoError(t, os.Remove(a.manifests)) // it is created later
 	a.start()
 	for range 2 {
 		a.eventually("healthz reports the missing directory", func() bool {

@@ -26,7 +26,7 @@ func (a *agent) cgroupRoot() string {
 func (a *agent) cgroupsGo() {
 	tree, err := host.New(host.Config{})
 	if err != nil || os.Geteuid() != 0 {
-		return // it made none
+		return // it created none
 	}
 	root, err := cgroups.ParseRoot(a.cgroupRoot())
 	require.NoError(a.t, err)

@@ -28,7 +28,7 @@ func small(t *testing.T, size string) string {
 	require.NoError(t, syscall.Mount("small", dir, "tmpfs", 0, "size="+size))
 	t.Cleanup(func() {
 		for range 100 { // mounts of others in it may take a moment to disappear
-			if exec.Command("umount", "--recursive", dir).Run() == nil { // the agent's root is a mount of its own
+			if exec.Command("umount", "--recursive", dir).Run() == nil { // the agent's root is a mount point below it
 				break
 			}
 			time.Sleep(50 * time.Millisecond)

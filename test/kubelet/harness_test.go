@@ -38,7 +38,7 @@ type agent struct {
 	cmd       *exec.Cmd
 	out       *output
 
-	abandoned bool // its runtime is gone: there is nothing to stop when the test ends
+	abandoned bool // its runtime is gone: the test's cleanup does not stop pods
 }
 
 // newAgent returns an agent with new directories, not started yet. Its processes are

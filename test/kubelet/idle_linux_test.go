@@ -130,8 +130,8 @@ func longestGap(t *testing.T, file string, since time.Time) (longest time.Durati
 	return max(longest, time.Since(last)), n
 }
 
-// Connections on which nothing is sent, 20,000 to each listener, keep no pod from its start
-// and no probe from its schedule, and take little memory.
+// Idle connections, 20,000 to each listener, do not delay pod starts and probes, and
+// use little memory.
 func TestIdleConnections(t *testing.T) {
 	if os.Getenv("KUBEPARTS_FLOOD") == "" {
 		t.Skip("opens 80,000 connections; set KUBEPARTS_FLOOD=1 to run it")
@@ -161,7 +161,8 @@ func idleConnections(t *testing.T, listen string) {
 		targets = append(targets, found[1])
 	}
 	starts := 0
-	// startPods returns how long the slowest of some pods takes to run from its manifest on.
+	// startPods returns the longest time from the manifest of a pod to its running
+	// state.
 	startPods := func() (slowest time.Duration) {
 		for range 5 {
 			starts++

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// issue makes a CA and a client's certificate of it.
+// issue creates a CA and a client certificate signed by it.
 func issue(t *testing.T) (caPEM []byte, client tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -36,7 +36,8 @@ func issue(t *testing.T) (caPEM []byte, client tls.Certificate) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key}
 }
 
-// overTLS is a client that shows these, and opens a connection for each request.
+// overTLS is a client with these certificates that opens a connection for each
+// request.
 func overTLS(shown ...tls.Certificate) *http.Client {
 	return &http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: shown},

@@ -30,12 +30,12 @@ func TestIntegrationAnAgentIsKilledOverContainerd(t *testing.T) {
 
 const kills = 20
 
-// quits is a pod that ends, with code, when its container is sent a USR1.
+// quits is a pod that exits with code when its container gets SIGUSR1.
 func quits(name string, code int, spec ...string) string {
 	return manifest(name, append(spec, containers(container("main", fmt.Sprintf("trap 'exit %d' USR1; trap 'exit 0' TERM; sleep 3600 & wait", code))))...)
 }
 
-// steady are the pods that run through all of it.
+// steady are the pods that run throughout the test.
 var steady = map[string]string{
 	"steady-one":     manifest("steady-one", containers(container("main", untilTerm))),
 	"steady-two":     manifest("steady-two", containers(container("a", untilTerm), container("b", untilTerm))),
@@ -86,7 +86,7 @@ func agentIsKilled(t *testing.T, w *world) {
 		time.Sleep(upTo(1500 * time.Millisecond))
 		w.kill()
 
-		// What ends while the agent is dead.
+		// Containers that exit while the agent is dead.
 		var ended string
 		var from, to time.Time
 		if i := round / 4; round%4 == 1 && i < 4 {
@@ -156,7 +156,7 @@ func agentIsKilled(t *testing.T, w *world) {
 	now := lives(w.pods())
 	maps.DeleteFunc(now, func(key, _ string) bool { return before[key] == "" })
 	require.Equal(t, before, now)
-	for i := range 4 { // a second look at the same exit
+	for i := range 4 { // a second check of the same exit
 		pod := w.pods()[fmt.Sprintf("quits-%d", i)]
 		require.Equal(t, v1.PodFailed, pod.Status.Phase)
 		require.Equal(t, fmt.Sprintf("exited %d Error", 40+i), words(statuses(pod)["main"]))
@@ -169,11 +169,11 @@ func agentIsKilled(t *testing.T, w *world) {
 	require.Equal(t, "running, after exited 51 Error, 1 restarts", words(again))
 }
 
-// refused reports whether containerd won't let go of a dead pod. When a client
-// goes away while it makes a task, containerd calls the container exited (128,
-// StartError, "context canceled") and keeps the task; from then on it refuses to
-// remove the container. The task's program does not run: no process of the
-// container is found. There is no call of the CRI that could help.
+// refused reports whether containerd refuses to remove a dead pod. When a client
+// disconnects while it creates a task, containerd reports the container as exited
+// (128, StartError, "context canceled") and keeps the task; from then on it refuses to
+// remove the container. The task's program does not run: no process of the container
+// is found. No call of the CRI solves this.
 func (w *world) refused(dead listing) bool {
 	refused := false
 	for _, c := range dead.containers {
@@ -212,7 +212,7 @@ func lives(pods map[string]v1.Pod) map[string]string {
 
 func runs(pod v1.Pod) bool { return pod.Status.Phase == v1.PodRunning }
 
-// quit makes the container of the pod end, and returns between which moments it
+// quit makes the container of the pod exit, and returns two times between which it
 // did.
 func (w *world) quit(pod string) (from, to time.Time) {
 	w.t.Helper()

@@ -73,7 +73,7 @@ func kubectlRun(d desk) {
 	assert.Subset(d.t, strings.Fields(d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}")), []string{
 		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
 	})
-	// A pod that runs to its end, in the foreground.
+	// A pod that runs to completion, in the foreground.
 	was := d.with("typed", "run", "once", "--image="+lab.Busybox, "--restart=Never", "--rm", "--stdin", "--quiet", "--command", "--", "sh", "-c", "cat; exit 7")
 	assert.Equal(d.t, 7, was.code, "%+v", was)
 	assert.Contains(d.t, was.out, "typed")

@@ -83,7 +83,7 @@ func kubectlLogsRotated(d desk) {
 	assert.Equal(d.t, 3000, strings.Count(d.ok("logs", "writer", "--tail=3000"), "\n"))
 }
 
-// A static pod is known by the name of its copy at the API server.
+// A static pod is addressed by the name of its mirror pod.
 func kubectlStatic(d desk) {
 	d.write("kept.yaml", fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: kept, namespace: %s}\nspec:\n  containers:\n"+
 		"  - {name: main, image: %q, command: [sh, -c, \"echo kept; trap 'exit 0' TERM; sleep 3600 & wait\"]}\n", d.name, lab.Busybox))

@@ -46,7 +46,7 @@ func TestIntegrationClusterObserved(t *testing.T) {
 	t.Run("values of labels", d.labelsSay)
 }
 
-// worker makes a pod that works in one container, and has memory in another.
+// worker creates a pod that uses the CPU in one container, and memory in another.
 func (d desk) worker() *v1.Pod {
 	d.t.Helper()
 	s := spec("while :; do :; done")
@@ -191,15 +191,15 @@ func (d desk) labelsSay(t *testing.T) {
 	}
 }
 
-// cgroupFile finds the first of the files that there is in the container's cgroup, which
-// is called by its ID.
+// cgroupFile returns the first of the files that exists in the container's cgroup,
+// which is found by the container's ID.
 func cgroupFile(t *testing.T, id string, names ...string) (file string) {
 	t.Helper()
 	require.NotEmpty(t, id)
 	for _, name := range names {
 		err := filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.IsDir() || !strings.Contains(e.Name(), id) {
-				return nil // others' cgroups come and go
+				return nil // other cgroups may disappear meanwhile
 			}
 			if _, err := os.Stat(filepath.Join(path, name)); err == nil {
 				file = filepath.Join(path, name)

@@ -33,7 +33,8 @@ var transports = map[string][]string{
 	"SPDY":      {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false", "KUBECTL_PORT_FORWARD_WEBSOCKETS=false"},
 }
 
-// command is a kubectl in the desk's namespace, not started yet. It ends with the test.
+// command is a kubectl in the desk's namespace, not started yet. It is killed when the
+// test ends.
 func (d desk) command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(d.t.Context(), 2*patience)
 	d.t.Cleanup(cancel)
@@ -48,7 +49,7 @@ type said struct {
 	code     int
 }
 
-// with runs kubectl with an input, and returns what came of it.
+// with runs kubectl with an input, and returns the result.
 func (d desk) with(in string, args ...string) said {
 	d.t.Helper()
 	cmd := d.command(args...)
@@ -73,7 +74,7 @@ func (d desk) ok(args ...string) string {
 	return was.out
 }
 
-// nodeReady waits for a node to come, and to be ready.
+// nodeReady waits until a node exists and is ready.
 func (d desk) nodeReady(name string) {
 	d.t.Helper()
 	for _, is := range []string{"create", "condition=Ready"} {

@@ -22,9 +22,8 @@ spec:
     lifecycle: {preStop: {sleep: {seconds: 1}}}
 `
 
-// checkListing checks how the pod shows in the runtime, to the letter: tools
-// that know the kubelet's marks go by them, and so does an agent that takes
-// over from another.
+// checkListing checks the exact labels and annotations of the pod in the runtime:
+// tools depend on the kubelet's, and so does an agent that takes over from another.
 func (w *world) checkListing(pod v1.Pod) {
 	w.t.Helper()
 	t, uid := w.t, string(pod.UID)

@@ -100,7 +100,7 @@ func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 		return strings.HasSuffix(w.lastPrinted("shared"), "\t"+machine.All().String())
 	})
 
-	// The plugin comes.
+	// The plugin starts.
 	a.eventually("the pod is known", func() bool { _, ok := a.pods()["pinned"]; return ok })
 	assert.Equal(t, v1.PodPending, a.pods()["pinned"].Status.Phase)
 	plugin := &devicetest.Plugin{Dir: sockets, Resource: "example.com/widget", OnAllocate: func(_ context.Context, ids []string) (*pluginapi.AllocateResponse, error) {

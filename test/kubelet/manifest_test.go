@@ -7,17 +7,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// The variables by which the test finds the processes of a container on the
-// machine, whatever runs it.
+// The variables by which the test finds the processes of a container on the machine,
+// whatever their parent.
 const (
 	podVar       = "STORY_POD"
 	containerVar = "STORY_CONTAINER"
 	worldVar     = "STORY_DIR" // distinguishes the pods of tests that run in parallel
 )
 
-// Scripts for sh. Process 1 of a container ignores a TERM for which it has no
-// handler, so each has one, and waits for a child: a shell runs its handlers
-// only when it has nothing in the foreground.
+// Scripts for sh. Process 1 of a container ignores a SIGTERM for which it has no
+// handler, so each has one, and waits for a child: a shell runs its handlers only
+// without a foreground process.
 const (
 	untilTerm = "trap 'echo bye; exit 0' TERM; sleep 3600 & wait"
 	stubborn  = "trap '' TERM; echo deaf; sleep 3600"
@@ -29,7 +29,7 @@ func container(name, script string, more ...string) string {
 	return entry(name, append([]string{"command: " + string(command)}, more...)...)
 }
 
-// entry is one entry of a pod's containers; fields are what else it has.
+// entry is one entry of a pod's containers; fields are its further fields.
 func entry(name string, fields ...string) string {
 	env := "env: [{name: " + containerVar + ", value: " + name + "}, {name: " + worldVar + ", value: WORLD}"
 	for _, v := range [][2]string{

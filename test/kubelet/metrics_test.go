@@ -28,7 +28,7 @@ func (a *agent) families(path string) (map[string]*dto.MetricFamily, error) {
 	return all, nil
 }
 
-// parsed reads what Prometheus gets.
+// parsed parses the text format of Prometheus.
 func parsed(text []byte) (map[string]*dto.MetricFamily, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	return parser.TextToMetricFamilies(bytes.NewReader(text))
@@ -85,7 +85,7 @@ func metricsTell(t *testing.T, w *world) {
 	wants("/metrics", "kubelet_working_pods", 1, "lifecycle", "sync", "config", "desired")
 	wants("/metrics/probes", "prober_probe_total", 1, "probe_type", "Readiness", "result", "successful", "pod", "web-node")
 	wants("/metrics/resource", "node_memory_working_set_bytes", 1)
-	if w.daemon != nil { // it takes until the next look at what pods use
+	if w.daemon != nil { // usage is reported after the next measurement
 		of := []string{"container", "main", "pod", "web-node", "namespace", "default"}
 		wants("/metrics/resource", "container_memory_working_set_bytes", 1, of...)
 		wants("/metrics/cadvisor", "container_memory_working_set_bytes", 1, of...)

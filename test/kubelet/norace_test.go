@@ -4,5 +4,5 @@ package kubelet
 
 var raceFlags []string
 
-// floodMemory is the memory in KiB that 10,000 connections may cost.
+// floodMemory is the permitted memory in KiB for 10,000 connections.
 const floodMemory = 128 << 10

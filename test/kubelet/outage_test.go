@@ -14,7 +14,7 @@ import (
 // (podworker.HealthConfig); it checks every 5 s.
 const runtimeThreshold = 30 * time.Second
 
-// hang is how long the runtime hangs.
+// hang is the duration of the runtime's hang.
 const hang = time.Minute
 
 // A runtime that dies and returns, or hangs, is reported by /healthz; pods are not

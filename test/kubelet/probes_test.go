@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What probes find out is what becomes of their containers, on each runtime.
+// The effects of probe results on containers, on each runtime.
 
 func TestProbesOnProcesses(t *testing.T) {
 	t.Parallel()
@@ -23,8 +23,8 @@ func TestIntegrationProbesOnContainerd(t *testing.T) {
 	probesHaveEffects(t, onContainerd(t))
 }
 
-// serves is a web server that takes its time to start: that of the tests for plain
-// processes, and busybox's in containers.
+// serves is a web server with a slow start: webServer for plain processes, and
+// busybox's in containers.
 const serves = `sleep 2; command -v ` + webServer + ` >/dev/null && exec ` + webServer + ` $POD_IP:8080; mkdir -p /www; echo hello >/www/index.html; exec httpd -f -p 8080 -h /www`
 
 // probedPods are pods with probes of each type and kind, once a second.
@@ -57,7 +57,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 	for name, manifest := range probedPods {
 		w.put(name, manifest)
 	}
-	w.start("--v=4") // if it fails, why a container was stopped is what one asks
+	w.start("--v=4") // logs why a container was stopped
 	main := func(name string) v1.ContainerStatus {
 		if all := w.pods()[name].Status.ContainerStatuses; len(all) == 1 {
 			return all[0]

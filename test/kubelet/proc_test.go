@@ -28,7 +28,7 @@ func (w *world) processes() map[string][]proc {
 		if err != nil {
 			continue
 		}
-		data, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ")) // nothing if it has ended, or is another user's
+		data, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ")) // empty if it has exited, or is another user's
 		env := environment(data)
 		if env[worldVar] != w.dir {
 			continue

@@ -25,7 +25,7 @@ func secondTry(code int, then string) string {
 // lastWords writes where the termination message is read from.
 const lastWords = `printf 'last words' >${KUBEPARTS_TERMINATION_LOG:-/dev/termination-log}; exit 9`
 
-// commonShapes are those that every runtime runs.
+// commonShapes are the shapes for every runtime.
 var commonShapes = []shape{
 	{"one", manifest("one", containers(container("main", untilTerm))),
 		v1.PodRunning, map[string]string{"main": "running"}},
@@ -141,7 +141,7 @@ func state(s v1.ContainerState) string {
 	return "nothing"
 }
 
-// statuses returns those of all containers of a pod, by name.
+// statuses returns the statuses of all containers of a pod, by name.
 func statuses(pod v1.Pod) map[string]v1.ContainerStatus {
 	all := map[string]v1.ContainerStatus{}
 	for _, list := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

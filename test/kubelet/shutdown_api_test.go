@@ -21,8 +21,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
-// The API server takes three seconds for each status. The machine may stop only when it
-// has the last ones, in which the pods first were not ready.
+// The API server takes three seconds for each status. The machine may stop only after
+// the final ones, and before those the pods were reported as not ready.
 func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	if testing.Short() {
 		t.Skip("takes seconds of real time")

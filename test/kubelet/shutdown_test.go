@@ -154,7 +154,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
 	w.untilLogged("the machine shuts down; pods are being terminated")
 	w.put("late", recorder("late", 0, 0))
-	w.untilLogged("the machine may shut down") // late may have been one more to end: it was just sent away
+	w.untilLogged("the machine may shut down") // late was rejected: it could have been another pod to terminate
 	assert.Equal(t, []string{"web", "dns"}, signalOrder(t, w))
 	pods := w.pods()
 	wasShutDown(t, pods["web"])

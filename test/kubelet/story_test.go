@@ -92,7 +92,7 @@ func (w *world) checkOrder(pods map[string]v1.Pod) {
 	}
 }
 
-// checkOutput checks what containers wrote, and where it is kept.
+// checkOutput checks the output of containers, and its location.
 func (w *world) checkOutput(pods map[string]v1.Pod) {
 	w.t.Helper()
 	t, env := w.t, pods["env"]
@@ -128,8 +128,8 @@ func (w *world) checkOutput(pods map[string]v1.Pod) {
 	require.Regexp(t, `no-command-node.*(CreateContainerError|RunContainerError)`, w.out.String())
 }
 
-// checkRemoval takes two manifests away, of a pod that obeys a TERM and of one
-// that ignores it.
+// checkRemoval removes two manifests, of a pod that handles SIGTERM and of one that
+// ignores it.
 func (w *world) checkRemoval(pods map[string]v1.Pod) {
 	w.t.Helper()
 	t := w.t
@@ -238,7 +238,7 @@ func (w *world) checkFirstRestart() time.Time {
 	return ended2
 }
 
-// checkBackoff checks that the next restarts came 10 s and 20 s after the end.
+// checkBackoff checks that the next restarts were 10 s and 20 s after the exit.
 func (w *world) checkBackoff(ended time.Time) {
 	w.t.Helper()
 	t := w.t

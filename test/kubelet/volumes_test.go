@@ -172,7 +172,7 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	until("csi", "^from the driver$")
 	put(configMap("bye"), "web.yaml")
 	put(secret("marlin"), "secret.yaml")
-	until("now", "^bye marlin bye hello$") // a subPath stays as it was (vol-42)
+	until("now", "^bye marlin bye hello$") // a subPath keeps its content (vol-42)
 
 	// The driver is replaced, and the agent is killed: the volume stays.
 	w.kill()

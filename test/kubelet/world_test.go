@@ -83,7 +83,7 @@ func (w *world) podLogs(pod v1.Pod) string {
 type line struct {
 	at     time.Time
 	stream string
-	full   bool // it ends here, and is not continued in the next
+	full   bool // the line ends here, and does not continue in the next entry
 	text   string
 }
 
@@ -200,7 +200,7 @@ func records[T any](dir, file string, to *[]T) error {
 	return nil
 }
 
-// mustList is list where the runtime is known to answer.
+// mustList is list for a runtime that must respond.
 func (w *world) mustList() listing {
 	w.t.Helper()
 	l, err := w.list()

@@ -134,7 +134,7 @@ func streams(ctx context.Context, from attachIO) runtime.Streams {
 	return s
 }
 
-// A call's streams, as virtual-kubelet's HTTP handler makes them.
+// A call's streams, as virtual-kubelet's HTTP handler creates them.
 type callIO struct{ out *strings.Builder }
 
 func (callIO) Stdin() io.Reader         { return nil }

@@ -78,7 +78,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		if err != nil {
-			return // the file system has limits of its own
+			return // a limit of the file system
 		}
 		for p, file := range payload {
 			got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(p)))

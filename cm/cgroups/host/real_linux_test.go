@@ -168,7 +168,7 @@ func TestIntegrationCgroupsHaveTheirSettings(t *testing.T) {
 	assert.EqualValues(t, cgroups.Unlimited, *has.CPUQuota)
 	assert.EqualValues(t, 100, *has.Pids)
 
-	// Its processes end with it, also those in cgroups below (cm-44).
+	// Its processes are killed with it, also those in cgroups below (cm-44).
 	_, output := run(t, tree, pod.Child("c1"), "sleep")
 	eventually(t, "the process is in the cgroup", func() bool {
 		s, err := tree.Stats(pod)

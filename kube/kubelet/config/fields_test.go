@@ -107,7 +107,7 @@ func goName(name string) string {
 	return name
 }
 
-// docs/configuration.md is made from the tables.
+// docs/configuration.md is generated from the tables.
 func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	var doc bytes.Buffer
 	doc.WriteString(head)

@@ -60,7 +60,7 @@ func (n tree) text() string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// texts are those of many.
+// texts returns the texts of many nodes.
 func texts(all []tree) (out []string) {
 	for _, n := range all {
 		out = append(out, n.text())

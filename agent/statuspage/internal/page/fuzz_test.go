@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Elements that pages have, and those of them that need no end.
+// The elements of pages, and those of them without an end tag.
 var (
 	elements = strings.Fields("html head meta title link script body header main footer nav section h1 h2 h3 p ul ol li dl dt dd table caption thead tbody tr th td " +
 		"a span bdi div details summary strong em b i code pre small time abbr br svg polygon polyline line figure figcaption button label input form noscript")
@@ -22,8 +22,8 @@ var (
 
 var attribute = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9:-]*$`)
 
-// wellFormed checks the text of a page as a browser's tokenizer has it: elements end in the
-// order in which they begin, and none is one that the templates do not have.
+// wellFormed checks the text of a page with a browser's tokenizer: elements are
+// properly nested, and all are the templates'.
 func wellFormed(t *testing.T, body string) {
 	t.Helper()
 	z := html.NewTokenizer(strings.NewReader(body))
