@@ -1,7 +1,7 @@
 // Package agent connects the components of kubeparts to a node agent: it runs the pods
 // that its sources specify on its runtime, and delivers their statuses to its sink.
 //
-// # What it decides
+// # Behavior
 //
 // Nothing about pods. It constructs, connects, runs and stops the components. They
 // make and document all decisions.

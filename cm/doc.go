@@ -1,7 +1,7 @@
 // Package cm manages the cgroups of a node's pods and calculates the node's allocatable
 // resources.
 //
-// # What it decides
+// # Behavior
 //
 // The cgroup of a pod and its limits ([PodName], [Policy].PodResources); the limits of
 // the QoS classes; the allocatable resources of a node ([Allocatable]) and the limits

@@ -1,7 +1,7 @@
 // Package pleg detects changes of the pods on a node: it is the pod lifecycle event generator,
 // for any [runtime.Lister].
 //
-// # What it decides
+// # Behavior
 //
 // Whether a pod differs from its last observed state, and whether that state is recent enough.
 // A [Generator] lists the runtime, each second or, while events of the runtime announce all

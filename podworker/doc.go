@@ -1,7 +1,7 @@
 // Package podworker runs one worker for each pod and applies the set of desired pods to the
 // workers.
 //
-// # What it decides
+// # Behavior
 //
 // When which method of a [Handler] is called for which pod: calls for one pod never overlap,
 // termination is irreversible, and the package determines the grace period, the order of pods

@@ -2,7 +2,7 @@
 // and in virtual time, with injected faults, and invariants that must hold in
 // spite of them.
 //
-// # What it decides
+// # Behavior
 //
 // It decides what happens to a node, and when. [Draw] derives a [Schedule] from a
 // seed. Its steps add pods of all shapes, change, delete and remove them, and add

@@ -1,7 +1,7 @@
 // Package volume mounts and unmounts the volumes of pods: file systems and block devices, in the
 // kubelet's directory layout, for containers that a runtime runs.
 //
-// # What it decides
+// # Behavior
 //
 // A [Manager] resolves the volumes of a pod (from a claim to its persistent volume), selects the
 // [Plugin] of each, and determines the next step of each volume: stage, set up, refresh, expand, tear

@@ -5,7 +5,7 @@
 // source specifies. Two agents with the same runtime, or an agent and a
 // kubelet, would therefore remove each other's pods.
 //
-// # What it decides
+// # Behavior
 //
 // Whether an agent may start: nothing else may use its root directory, its runtime, its
 // directory of pod logs or its root of pod cgroups.

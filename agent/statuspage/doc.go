@@ -1,7 +1,7 @@
 // Package statuspage serves the state of a node agent over HTTP: an HTML page for
 // users, and /healthz, /pods and /explain for programs.
 //
-// # What it decides
+// # Behavior
 //
 // How the state of an agent is presented: the order of the pods (those with failures
 // first), the redaction of values that may be secret, the length of lists and texts.

@@ -3,7 +3,7 @@
 // the machine, so it works on every operating system. Package host accesses the cgroups
 // of the machine.
 //
-// # What it decides
+// # Behavior
 //
 // A [Name] identifies a cgroup; the drivers cgroupfs and systemd spell it differently.
 // [Resources] are the desired limits; [Facts].Settings returns the values to write for

@@ -1,7 +1,7 @@
 // Package cpu allocates exclusive CPUs to containers of Guaranteed pods that request
 // whole CPUs.
 //
-// # What it decides
+// # Behavior
 //
 // [Take] selects CPUs from those that are free; the [Manager] applies it to the NUMA
 // nodes of a hint, returns hints, stores the allocations in the kubelet's checkpoint and

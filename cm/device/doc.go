@@ -1,6 +1,6 @@
 // Package device allocates the devices of device plugins, API v1beta1, to containers.
 //
-// # What it decides
+// # Behavior
 //
 // Plugins register at a socket and report their devices. [Choose] selects the devices of
 // a container. A [Manager] serves the plugins, returns topology hints, stores the

@@ -1,7 +1,7 @@
 // Package managers combines the managers of CPUs, memory and devices for a CRI runtime:
 // it admits pods and applies their allocations to the configuration of containers.
 //
-// # What it decides
+// # Behavior
 //
 // Nothing: it calls the managers and converts their results. [Managers] implements
 // Config.Managers of runtime/cri.

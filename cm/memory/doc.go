@@ -1,7 +1,7 @@
 // Package memory allocates memory and huge pages of NUMA nodes to containers of
 // Guaranteed pods.
 //
-// # What it decides
+// # Behavior
 //
 // A [Manager] selects the NUMA nodes of a container's memory, returns hints, and stores
 // the allocations in the kubelet's checkpoint. The selection is a pure function of the

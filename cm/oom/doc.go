@@ -1,6 +1,6 @@
 // Package oom reports processes that the kernel's OOM killer has killed.
 //
-// # What it decides
+// # Behavior
 //
 // Which kill a line of the kernel log describes ([Parser], pure); whether the node or a
 // cgroup was out of memory; and which kills the counters of cgroups show where the kernel

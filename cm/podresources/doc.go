@@ -1,7 +1,7 @@
 // Package podresources serves the CPUs, memory and devices of containers to monitors:
 // the pod resources API v1 at a socket.
 //
-// # What it decides
+// # Behavior
 //
 // Nothing: a [Server] queries the managers and implements List, Get and
 // GetAllocatableResources.

@@ -1,7 +1,7 @@
 // Package state stores the checkpoints of the CPU, memory and device managers, so that
 // allocations survive a restart of the agent.
 //
-// # What it decides
+// # Behavior
 //
 // A [Store] contains one checkpoint, as bytes. [File] stores it in a file that is
 // replaced atomically; [Memory] stores it for the lifetime of the process; programs may

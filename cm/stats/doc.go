@@ -1,7 +1,7 @@
 // Package stats collects the usage of a node and its pods in the types of the kubelet's
 // summary API, for evictions, /stats/summary and /metrics/resource.
 //
-// # What it decides
+// # Behavior
 //
 // The source of each value: the CRI runtime first, then the pods' cgroups for each field
 // that it does not report; /proc for the node; file systems for disks. Which of several

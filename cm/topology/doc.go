@@ -2,7 +2,7 @@
 // resources of containers to NUMA nodes. Its decisions are pure functions, so that
 // schedulers and simulators can use it on its own.
 //
-// # What it decides
+// # Behavior
 //
 // [Read] reads the machine from sysfs. Providers of CPUs, memory and devices return
 // [Hints]: the NUMA nodes from which they could allocate. [Merge] determines the nodes

@@ -3,7 +3,7 @@
 // Kubernetes control plane without nodes. All of it is removed when the test ends. The
 // package is test support; no library package imports it.
 //
-// # What it decides
+// # Behavior
 //
 // It decides whether this machine can run the test ([Need] skips it with the reason, or
 // fails if KUBEPARTS_CI=1), where the daemon's files are, and what is removed afterwards.

@@ -1,7 +1,7 @@
 // Package mutants checks that the simulation finds bugs: each file in testdata is a
 // plausible bug, and a test plants it and requires that the simulation finds it.
 //
-// # What it decides
+// # Behavior
 //
 // A mutant specifies the text of a file that is replaced, the invariants of package
 // sim of which at least one must be violated, and why it is a bug:

@@ -1,7 +1,7 @@
 // Package script runs scenario scripts: text files of commands and their expected results,
 // one per line.
 //
-// # What it decides
+// # Behavior
 //
 // It decides the format of scripts and of differences. The test that runs a script
 // implements the commands.

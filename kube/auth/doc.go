@@ -1,7 +1,7 @@
 // Package auth authenticates and authorizes requests to a node's server: by client
 // certificates, and by token and access reviews of the API server.
 //
-// # What it decides
+// # Behavior
 //
 // The user of a request: an [Authenticator] authenticates by a certificate ([Certificates])
 // or a token ([Tokens]), and a [Chain] combines several. Whether an operation is allowed:

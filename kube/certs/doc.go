@@ -1,7 +1,7 @@
 // Package certs requests and renews the certificates of a node: the client certificate for
 // the API server, and the serving certificate of the node's own server.
 //
-// # What it decides
+// # Behavior
 //
 // Whether the existing kubeconfig file is valid ([Valid]), the content of certificate
 // signing requests, when a certificate is renewed, and which one a new connection uses.

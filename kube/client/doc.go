@@ -1,7 +1,7 @@
 // Package client connects the packages of a node agent to a Kubernetes API server: sources
 // of pods, sinks of statuses and events, and the objects that pods refer to.
 //
-// # What it decides
+// # Behavior
 //
 // It makes no decisions about pods. It implements the interfaces of other packages for a
 // cluster, with few requests, without losing data while the server is unavailable, and with

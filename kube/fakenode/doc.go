@@ -1,7 +1,7 @@
 // Package fakenode runs fake nodes for the tests of controllers: an envtest has an API
 // server but no nodes, so that its pods remain Pending.
 //
-// # What it decides
+// # Behavior
 //
 // What the containers of a pod do: nothing is executed; their [Behavior] specifies when
 // they are ready, exit or fail. Without a scheduler it also binds pods, to the first node

@@ -1,7 +1,7 @@
 // Package kubelet is a complete Kubernetes node as a library: New constructs it from a
 // KubeletConfiguration, and Run runs it until its context is done.
 //
-// # What it decides
+// # Behavior
 //
 // How a KubeletConfiguration becomes the configurations of the subsystems, which of them
 // exist on this machine, and in which order they are constructed. Every decision about

@@ -2,7 +2,7 @@
 // buckets of the kubelet, so that dashboards and alerts for kubelets work. docs/metrics.md
 // lists them.
 //
-// # What it decides
+// # Behavior
 //
 // The metric of each hook of the packages, and the metrics at /metrics, /metrics/resource,
 // /metrics/cadvisor, /metrics/probes and /metrics/slis (rules st-16 to st-18). Metrics that

@@ -1,6 +1,6 @@
 // Package node registers a node with an API server and maintains its status and lease.
 //
-// # What it decides
+// # Behavior
 //
 // The initial Node object ([Spec.Object]), the update of an existing one at a restart
 // ([Spec.Reconcile]), the status (a list of [Setter]; [Facts.Setters] returns the

@@ -1,7 +1,7 @@
 // Package provider is the pod side of a virtual-kubelet provider, over any
 // runtime.Runtime.
 //
-// # What it decides
+// # Behavior
 //
 // Which pods the agent runs: those that virtual-kubelet passed to CreatePod and
 // UpdatePod, and, while a new process adopts them, those that the runtime runs already.

@@ -1,7 +1,7 @@
 // Package server serves the kubelet's HTTP API: handlers, and a listener that bounds the
 // resources of clients that are not authenticated.
 //
-// # What it decides
+// # Behavior
 //
 // [Attributes] determines the authorization attributes of a request, which [Server] passes
 // to an authenticator and an authorizer of package auth. The responses are pods, stats,

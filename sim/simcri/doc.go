@@ -2,7 +2,7 @@
 // package sim with the engine of runtime/cri over a CRI runtime in memory,
 // runtime/cri/fakecri.
 //
-// # What it decides
+// # Behavior
 //
 // Nothing: it is a sim.Machine. Each agent has its own engine. Each call of the CRI is a
 // call to the outside, with its latency and faults, and the agent may be killed before or

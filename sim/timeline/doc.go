@@ -1,7 +1,7 @@
 // Package timeline draws the history of pods: as a chart in text, as a list and as an
 // SVG image.
 //
-// # What it decides
+// # Behavior
 //
 // It decides how the lifecycle of a pod is drawn: a row for each pod with its phase and
 // its readiness, below it one for each of its containers, with bars while they wait, are

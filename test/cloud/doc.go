@@ -3,7 +3,7 @@
 // copy from, and not part of a released module. Package kube/provider connects it to
 // virtual-kubelet.
 //
-// # What it decides
+// # Behavior
 //
 // The mapping: a pod is a machine, an instance of a container is a process on it. The next
 // step of a pod (which init container, which restart and when, whether the machine can be

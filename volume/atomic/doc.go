@@ -1,7 +1,7 @@
 // Package atomic replaces a set of files in a directory atomically, as the kubelet does for volumes of
 // ConfigMaps and Secrets: readers see the old set or the new one, even if the writer is killed.
 //
-// # What it decides
+// # Behavior
 //
 // The layout of the directory. The files are in a subdirectory "..2006_01_02_15_04_05.RANDOM". The
 // symbolic link "..data" points to it, and each visible name is a symbolic link to "..data/NAME".

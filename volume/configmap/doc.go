@@ -1,6 +1,6 @@
 // Package configmap implements the volume.Plugin of configMap volumes.
 //
-// # What it decides
+// # Behavior
 //
 // The content: the files that volume/payload creates from a ConfigMap, written by volume/atomic to a
 // directory on disk and mounted read-only into containers.

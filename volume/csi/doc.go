@@ -1,6 +1,6 @@
 // Package csi implements the volume.Plugin of volumes of CSI drivers: persistent and inline ones.
 //
-// # What it decides
+// # Behavior
 //
 // Which calls are made to the driver, with which requests: NodeStageVolume once per node,
 // NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats. Drivers

@@ -1,6 +1,6 @@
 // Package downward implements the volume.Plugin of downwardAPI volumes.
 //
-// # What it decides
+// # Behavior
 //
 // The content: the files that volume/payload creates from the pod, written by volume/atomic to a tmpfs
 // and mounted read-only into containers.

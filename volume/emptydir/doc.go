@@ -1,7 +1,7 @@
 // Package emptydir implements the volume.Plugin of emptyDir volumes: directories on disk or in memory
 // that exist as long as their pod.
 //
-// # What it decides
+// # Behavior
 //
 // A volume is a directory on the node's disk, a tmpfs (medium Memory), or a
 // hugetlbfs (HugePages, HugePages-2Mi …). [Size] returns the size of a tmpfs, [PageSize] the page size

@@ -1,7 +1,7 @@
 // Package hostpath implements the volume.Plugin of hostPath volumes: files and directories of the
 // node.
 //
-// # What it decides
+// # Behavior
 //
 // Whether the file at the path has the type that the pod requests, and whether to create it. Nothing is
 // mounted: the container runtime bind-mounts the path.

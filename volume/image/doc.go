@@ -1,6 +1,6 @@
 // Package image implements the volume.Plugin of image volumes: the files of an OCI image.
 //
-// # What it decides
+// # Behavior
 //
 // Nothing: the container runtime mounts the image, which runtime/cri/images pulls before the container is
 // created. The plugin only makes the manager support the kind.

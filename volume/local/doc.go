@@ -1,7 +1,7 @@
 // Package local implements the volume.Plugin of local persistent volumes: a directory or a block
 // device of one node.
 //
-// # What it decides
+// # Behavior
 //
 // A directory is bind-mounted into the pod's directory. A device is formatted if it is empty, mounted
 // once per node and bind-mounted from there, or passed to containers as a device.

@@ -1,7 +1,7 @@
 // Package objectdir reads ConfigMaps and Secrets from files, for pods on a node without an API server
 // (kubernetes/kubernetes#27312).
 //
-// # What it decides
+// # Behavior
 //
 // Which objects a directory contains. There are two formats, which may be mixed:
 //

@@ -1,7 +1,7 @@
 // Package payload computes the files of ConfigMap, Secret, downward API and projected volumes from
 // objects and pods: paths, contents, modes, owners. volume/atomic writes them.
 //
-// # What it decides
+// # Behavior
 //
 // [ConfigMap], [Secret] and [DownwardAPI] turn one source into an
 // [atomic.Payload]; [Projected] merges several, in order. [TrustAnchors] merges certificates.

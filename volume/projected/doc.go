@@ -1,7 +1,7 @@
 // Package projected implements the volume.Plugin of projected volumes: ConfigMaps, Secrets, the
 // downward API, service account tokens and trust bundles in one directory.
 //
-// # What it decides
+// # Behavior
 //
 // The content: the files that volume/payload creates from all sources, written by volume/atomic to a
 // tmpfs and mounted read-only into containers.

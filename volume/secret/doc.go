@@ -1,6 +1,6 @@
 // Package secret implements the volume.Plugin of secret volumes.
 //
-// # What it decides
+// # Behavior
 //
 // The content: the files that volume/payload creates from a Secret, written by volume/atomic to a
 // tmpfs and mounted read-only into containers.

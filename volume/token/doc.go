@@ -1,6 +1,6 @@
 // Package token caches the service account tokens of volumes and replaces them before they expire.
 //
-// # What it decides
+// # Behavior
 //
 // When a token is requested. Callers share a token if service account, audiences, lifetime and bound
 // object are equal. A token is replaced when 20 % of its lifetime is left, or when it is 24 hours old

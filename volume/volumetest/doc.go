@@ -2,7 +2,7 @@
 // memory, a [Plugin] with faults, and [Objects]. [TestPlugin] is a conformance suite for implementations
 // of volume.Plugin.
 //
-// # What it decides
+// # Behavior
 //
 // TestPlugin checks that a plugin supports only its own volumes, is idempotent and safe for concurrent
 // use by pods, completes or reverts an interrupted SetUp after a restart, and removes everything.

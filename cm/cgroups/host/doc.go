@@ -6,7 +6,7 @@
 // pin runc below 1.3 and break the builds of programs whose other dependencies select a
 // newer one.
 //
-// # What it decides
+// # Behavior
 //
 // Which version of cgroups the machine runs and where they are mounted ([New]);
 // when a cgroup counts as there (cm-9); how its processes are ended before it is

@@ -1,7 +1,7 @@
 // Package devicetest has a device plugin for tests, which implements the
 // protocol over its socket.
 //
-// # What it decides
+// # Behavior
 //
 // A [Plugin] reports the devices that Set sets and responds as its fields specify.
 //

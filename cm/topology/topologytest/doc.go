@@ -1,7 +1,7 @@
 // Package topologytest has machines for tests: the sysfs files of machines of
 // many topologies, generated from short descriptions.
 //
-// # What it decides
+// # Behavior
 //
 // [FS] returns the files that topology.Read reads, for a description of a machine.
 // [Names] lists the included machines, and [Machine] returns one.

@@ -1,6 +1,6 @@
 // Package apitest is an in-memory Kubernetes API server for tests.
 //
-// # What it decides
+// # Behavior
 //
 // The responses of an API server: it stores typed objects, and lists, watches (including
 // watch-lists and bookmarks), patches and deletes them with preconditions and grace

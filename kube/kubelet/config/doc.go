@@ -1,7 +1,7 @@
 // Package config reads KubeletConfiguration files: it merges drop-in files, sets
 // defaults, and reports the fields that package kubelet ignores.
 //
-// # What it decides
+// # Behavior
 //
 // The effect of each field in package kubelet: whether it is honored, ignored with a
 // warning, or refused, and its default. docs/configuration.md lists them. Package config

@@ -2,7 +2,7 @@
 // to the API server, registration, and requests to the node with their authentication and
 // authorization. It is separate from package metrics, which does not depend on client-go.
 //
-// # What it decides
+// # Behavior
 //
 // The metric of the kubelet for each hook of kube/node, kube/auth, kube/certs, kube/client
 // and kube/server; docs/metrics.md lists them.

@@ -2,7 +2,7 @@
 // drivers, device plugins, and the pod resources API. It is separate from package metrics,
 // which does not depend on gRPC.
 //
-// # What it decides
+// # Behavior
 //
 // The metric of the kubelet for each hook of runtime/cri, cm/device, cm/podresources and
 // volume/csi; docs/metrics.md lists them.

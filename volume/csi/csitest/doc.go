@@ -1,7 +1,7 @@
 // Package csitest provides a CSI driver for tests that serves the CSI API on a socket and registers as
 // drivers do.
 //
-// # What it decides
+// # Behavior
 //
 // A volume is a subdirectory of the driver's directory. Publishing it mounts that directory with
 // Driver.Mounter, which is that of the host or one in memory. Calls in an order that the specification

@@ -1,7 +1,7 @@
 // Package register registers plugins that create a socket in a directory, as CSI, DRA and device plugins
 // do.
 //
-// # What it decides
+// # Behavior
 //
 // Each socket in the directory tree belongs to a plugin. The Watcher reads its type, name and versions
 // with GetInfo, calls the [Handler] of the type, and reports the result with NotifyRegistrationStatus. A

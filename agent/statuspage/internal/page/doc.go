@@ -2,7 +2,7 @@
 // HTML and SVG, rendered by the server, so that it works without JavaScript and in browsers
 // for terminals.
 //
-// # What it decides
+// # Behavior
 //
 // The presentation: the order of pods (those with problems first), the bounds of lists and
 // texts, the wording and the charts.
