@@ -25,7 +25,7 @@ func runSeed(t *testing.T, cfg sim.Config) (report *sim.Report) {
 }
 
 // inv-1 … inv-11, inv-14, inv-16 … inv-18: see Laws.
-func TestNoLawIsBrokenWhateverHappens(t *testing.T) {
+func TestInvariantsHold(t *testing.T) {
 	// CI has 10,000 (.ci/run simulate), these among them.
 	seedrun.Each(t, 40, func(t *testing.T, seed uint64) { sim.Check(t, sim.Config{Seed: seed}) })
 }

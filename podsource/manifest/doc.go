@@ -1,6 +1,6 @@
 // Package manifest decodes, defaults and validates the manifests of pods.
 //
-// # Scope
+// # Behavior
 //
 // The package determines whether a manifest is a pod that a node can run, and the values that an API
 // server would have added to it: [Decode] is strict, [Default] sets the default values, [Validate] reports

@@ -40,7 +40,7 @@ func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
 }
 
 // inv-1 … inv-11, inv-14 … inv-18, of the engine: see sim.Invariants.
-func TestNoLawIsBrokenByTheEngine(t *testing.T) {
+func TestInvariantsHoldWithTheEngine(t *testing.T) {
 	dir := memoryDir(t)
 	seedrun.Each(t, 20, func(t *testing.T, seed uint64) {
 		dir, err := os.MkdirTemp(dir, "seed")

@@ -1,6 +1,6 @@
 // Package printer prints the statuses of pods to a terminal.
 //
-// # Scope
+// # Behavior
 //
 // It decides which changes and events are of interest to a user of an agent in a terminal,
 // and how text from containers is made safe to print.
