@@ -110,7 +110,7 @@ func (h *History) Synced(i cri.SyncInfo) {
 	h.plans[uid] = p
 }
 
-// EvictionPass stores what a pass measured; it is the eviction.Hooks.Passed of an
+// EvictionPass stores the measurements of a pass; it is the eviction.Hooks.Passed of an
 // eviction.Manager.
 func (h *History) EvictionPass(i eviction.PassInfo) {
 	h.mu.Lock()

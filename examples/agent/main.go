@@ -69,7 +69,7 @@ func main() {
 	check(run(o))
 }
 
-// check ends the process if err is not nil. The hints are what the user can do.
+// check ends the process if err is not nil. The hints are actions for the user.
 func check(err error, hints ...string) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", strings.Join(append([]string{err.Error()}, hints...), "; "))

@@ -5,7 +5,7 @@
 //	go run ./examples/policy --seeds 1000
 //
 // To evaluate another ranking, add it to rankings; it is a function of values. node.go has
-// the simulated nodes and what is measured.
+// the simulated nodes and the measured values.
 package main
 
 import (

@@ -44,7 +44,7 @@ type Config struct {
 	// Containers configures access to containers: logs, streams and checkpoints.
 	Containers Containers
 
-	// Node has what the server reports about the node itself.
+	// Node is the source of the server's responses about the node itself.
 	Node Node
 
 	// Handlers serve further paths, such as /example or /example/, for authenticated
@@ -63,7 +63,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Node has what a Server reports about the node itself.
+// Node has the functions for a Server's responses about the node itself.
 type Node struct {
 	// Summary returns resource usage for /stats/summary: all of it, or CPU and memory
 	// only. With an error it may return the part that could be read.

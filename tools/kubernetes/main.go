@@ -1,7 +1,6 @@
 // Kubernetes is the control plane that the integration tests run against, and the
-// client that people have: kube-apiserver, kube-controller-manager, kube-scheduler
-// and kubectl in one program, which is built faster than four. It is what the name
-// says that it was started by:
+// client: kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in one
+// program, which is built faster than four. Its name in argv[0] selects the program:
 //
 //	go build -o kube-apiserver . && ln -s kube-apiserver kubectl
 //

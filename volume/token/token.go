@@ -183,7 +183,7 @@ func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
 }
 
 // purgeLocked deletes expired entries once per minute. A recently expired one is kept for another
-// period, because the error of a failed replacement then says that a token expired.
+// period, because the error of a failed replacement then reports that a token expired.
 func (c *Cache) purgeLocked(now time.Time) {
 	if now.Sub(c.purged) < purgePeriod {
 		return

@@ -159,7 +159,7 @@ func (s *Server) removeLocked(i id) {
 	s.tellLocked()
 }
 
-// do does what is asked for, but for watches.
+// do executes a request that is not a watch.
 func (s *Server) do(r *request) (runtime.Object, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -133,7 +133,7 @@ func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *reque
 			return
 		}
 		for _, e := range news {
-			if !out.tell(selected, e) {
+			if !out.writeEvent(selected, e) {
 				return
 			}
 		}
@@ -156,8 +156,8 @@ type eventWriter struct {
 	events  streaming.Encoder
 }
 
-// tell writes an event as it appears to a watch with a selector.
-func (w *eventWriter) tell(selected selection, e event) bool {
+// writeEvent writes an event as it appears to a watch with a selector.
+func (w *eventWriter) writeEvent(selected selection, e event) bool {
 	was, is := selected.matches(e.was), selected.matches(e.is)
 	switch {
 	case was && is:

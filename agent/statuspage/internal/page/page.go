@@ -107,7 +107,7 @@ func file(contentType string, content []byte) http.HandlerFunc {
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	n, ok := h.ask(r.Context())
 	if !ok {
-		return // the client has gone
+		return // the client closed the connection
 	}
 	h.write(w, r, http.StatusOK, viewOf(n))
 }
@@ -201,5 +201,5 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, code int, v view
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(code)
-	_, _ = w.Write(b.Bytes()) // fails only if the client has gone
+	_, _ = w.Write(b.Bytes()) // fails only if the client closed the connection
 }
