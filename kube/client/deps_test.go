@@ -13,7 +13,7 @@ func TestDependenciesOfTheClient(t *testing.T) {
 	deptest.Closure{
 		Package: "kube/client",
 		Max:     600,
-		Module:   []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "status"},
+		Module:  []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime", "status"},
 		Allow:   []string{"k8s.io/client-go"},
 	}.Check(t)
 }
