@@ -10,6 +10,6 @@ func TestClosureStaysLight(t *testing.T) {
 	deptest.Closure{
 		Package: "allocation",
 		Max:     300,
-		Module:   []string{"internal/checkpoint", "internal/podspec", "runtime"},
+		Module:  []string{"internal/checkpoint", "internal/podspec", "runtime"},
 	}.Check(t)
 }

@@ -10,6 +10,6 @@ func TestClosureStaysLight(t *testing.T) {
 	deptest.Closure{
 		Package: "status",
 		Max:     300,
-		Module:   []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime"},
+		Module:  []string{"internal/checkpoint", "internal/podspec", "internal/runonce", "runtime"},
 	}.Check(t)
 }

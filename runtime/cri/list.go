@@ -54,7 +54,9 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 		slices.SortFunc(p.Sandboxes, func(a, b runtime.Sandbox) int {
 			return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
 		})
-		newestFirst(p.Containers, func(c *runtime.Container) instanceOrder { return instanceOrder{c.Name, int64(c.Attempt), c.CreatedAt, c.ID} })
+		newestFirst(p.Containers, func(c *runtime.Container) instanceOrder {
+			return instanceOrder{c.Name, int64(c.Attempt), c.CreatedAt, c.ID}
+		})
 		pods = append(pods, p)
 	}
 	slices.SortFunc(pods, func(a, b *runtime.Pod) int {

@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/runtimetest",
 		Max:     300,
-		Module:   []string{"cm/cgroups", "internal/pause", "internal/podspec", "runtime", "runtime/cri/plan"},
+		Module:  []string{"cm/cgroups", "internal/pause", "internal/podspec", "runtime", "runtime/cri/plan"},
 		Allow:   []string{"testing"},
 	}.Check(t)
 }

@@ -10,6 +10,6 @@ func TestImportsStayLight(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/cri/plan",
 		Max:     300,
-		Module:   []string{"cm/cgroups", "internal/podspec", "runtime"},
+		Module:  []string{"cm/cgroups", "internal/podspec", "runtime"},
 	}.Check(t)
 }
