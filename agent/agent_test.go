@@ -491,7 +491,7 @@ func TestDrainReportsStatusesThatAreNotDelivered(t *testing.T) {
 func TestDrainFailsIfTheAgentStopsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behaviour{Stubborn: true})
+		rt.Behave("web", runtimetest.Behavior{Stubborn: true})
 		n := start(t, agent.Config{Runtime: rt})
 		n.source.Set(newPod("web"))
 		synctest.Wait()

@@ -112,7 +112,7 @@ func Example_sourceAndSink() {
 		return nil
 	})
 	rt := new(runtimetest.Runtime)
-	rt.Behave("batch", runtimetest.Behaviour{Exit: &runtimetest.Exit{Code: 0}})
+	rt.Behave("batch", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 0}})
 	sink := make(finishes, 1)
 	a, err := agent.New(agent.Config{
 		Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: sink,

@@ -233,12 +233,12 @@ func (s *scenarios) do(c *script.Command) error {
 		return s.runtime.Hang(uid, c.Arg(2))
 	case "slow":
 		wait, err := c.Seconds(2)
-		s.runtime.Behave(c.Arg(1), runtimetest.Behaviour{StartDelay: wait})
+		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{StartDelay: wait})
 		return err
 	case "no-image":
-		s.runtime.Behave(c.Arg(1), runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
+		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
 	case "image":
-		s.runtime.Behave(c.Arg(1), runtimetest.Behaviour{})
+		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{})
 	case "sink-away", "sink-back":
 		s.mu.Lock()
 		defer s.mu.Unlock()

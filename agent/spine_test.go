@@ -89,10 +89,10 @@ func newTestPod(name string, policy v1.RestartPolicy, images ...string) *v1.Pod 
 // newNode returns a runtime in which the name of an image selects its behavior.
 func newNode() *runtimetest.Runtime {
 	rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
-	rt.Behave("init-ok", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
-	rt.Behave("done", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 2 * time.Second}})
-	rt.Behave("fails", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 2 * time.Second, Code: 3}})
-	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
+	rt.Behave("init-ok", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
+	rt.Behave("done", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 2 * time.Second}})
+	rt.Behave("fails", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 2 * time.Second, Code: 3}})
+	rt.Behave("stubborn", runtimetest.Behavior{Stubborn: true})
 	return rt
 }
 

@@ -188,8 +188,8 @@ func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
 func TestAnObjectIsNotDeletedBeforeItsPodIsGone(t *testing.T) { // 2
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
-		rt.Behave("cannot", runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}})
-		rt.Behave("slow", runtimetest.Behaviour{StartDelay: 5 * time.Minute})
+		rt.Behave("cannot", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}})
+		rt.Behave("slow", runtimetest.Behavior{StartDelay: 5 * time.Minute})
 		s := a.provide(t, rt)
 		for name, image := range map[string]string{"waits": "cannot", "pulls": "slow", "stubborn": "stubborn", "web": "serves"} {
 			a.create(newTestPod(name, v1.RestartPolicyAlways, image))

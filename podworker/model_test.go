@@ -44,12 +44,12 @@ type modelPod struct {
 	known     bool
 	lifecycle lifecycle
 
-	call      call // in flight
-	callSpec  int  // the spec passed to it
-	cancelled bool
-	due       bool // queued, or will be when the call has returned
-	timer     bool // makes it due at some time
-	waiter    bool // the caller of a kill has not been notified
+	call     call // in flight
+	callSpec int  // the spec passed to it
+	canceled bool
+	due      bool // queued, or will be when the call has returned
+	timer    bool // makes it due at some time
+	waiter   bool // the caller of a kill has not been notified
 
 	wanted int  // index of the desired spec, or noSpec
 	ended  bool // a kill was requested since it was added
@@ -128,7 +128,7 @@ func (m *model) apply(i int, in input) (effect, broken) {
 		p.waiter = false
 	}
 	if e.cancel && p.call != callNone {
-		p.cancelled = true
+		p.canceled = true
 	}
 	if e.wake {
 		p.due, p.timer = true, false
@@ -270,7 +270,7 @@ func (m model) progress(i int) (moves []move) {
 			if p.call == callTerminate && err == nil {
 				p.runs = false
 			}
-			p.call, p.callSpec, p.cancelled = callNone, noSpec, false
+			p.call, p.callSpec, p.canceled = callNone, noSpec, false
 			_, b := m.apply(i, in)
 			p.timer = !p.due && p.lifecycle.state != Finished
 			if p.lifecycle.state == Finished {
@@ -281,7 +281,7 @@ func (m model) progress(i int) (moves []move) {
 	}
 	switch {
 	case p.call != callNone:
-		if !p.cancelled {
+		if !p.canceled {
 			returns("succeeds", false, nil)
 		}
 		if p.call == callSync {

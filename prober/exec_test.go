@@ -87,7 +87,7 @@ func TestTheRuntimeTerminatesTheCommandInTime(t *testing.T) { // prober-35 probe
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behaviour{Exec: func(ctx context.Context, _ []string) (runtime.ExecResult, error) {
+		rt.Behave("web", runtimetest.Behavior{Exec: func(ctx context.Context, _ []string) (runtime.ExecResult, error) {
 			<-ctx.Done()
 			ended = true
 			return runtime.ExecResult{}, nil

@@ -37,8 +37,8 @@ func unstable(pods []*v1.Pod) (names []string) {
 func TestUnstablePodsAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
-		rt.Behave("flaky", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 1}})
-		rt.Behave("slow", runtimetest.Behaviour{StartDelay: 20 * time.Second})
+		rt.Behave("flaky", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 1}})
+		rt.Behave("slow", runtimetest.Behavior{StartDelay: 20 * time.Second})
 		node, stop := started(t, sim.NodeConfig{Runtime: rt})
 		defer stop()
 		node.Set(small("flaky"), small("slow"))
@@ -51,7 +51,7 @@ func TestUnstablePodsAreFound(t *testing.T) {
 		time.Sleep(10 * time.Second) // it has crashed again
 		assert.Equal(t, []string{"flaky"}, unstable(node.Pods()))
 
-		rt.Behave("flaky", runtimetest.Behaviour{}) // mended
+		rt.Behave("flaky", runtimetest.Behavior{}) // mended
 		time.Sleep(time.Hour)
 		assert.Empty(t, unstable(node.Pods()))
 	})

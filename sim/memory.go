@@ -42,7 +42,7 @@ func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
 		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
 	}
 	for image, b := range s.Images {
-		v := runtimetest.Behaviour{
+		v := runtimetest.Behavior{
 			Stubborn: b.Stubborn, StopDelay: b.StopDelay,
 			StartDelay: b.StartDelay + latency(hash(s.Seed, 5, 0, 0, image)), // so that no two containers start at one instant
 		}

@@ -50,7 +50,7 @@ func simulate(t *testing.T, seed *uint64) (lines []string, evicted int) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
 		for i := range 5 {
-			rt.Behave(fmt.Sprintf("crash-%d", i), runtimetest.Behaviour{
+			rt.Behave(fmt.Sprintf("crash-%d", i), runtimetest.Behavior{
 				Exit: &runtimetest.Exit{After: time.Duration(i+1) * 7 * time.Second, Code: 1},
 			})
 		}

@@ -68,7 +68,7 @@ func TestADayOfAFullNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
 		crashes := sim.Behavior{Exits: true, Code: 1, ExitAfter: time.Hour}
-		rt.Behave(crashes.Image(), runtimetest.Behaviour{Exit: &runtimetest.Exit{After: crashes.ExitAfter, Code: 1}})
+		rt.Behave(crashes.Image(), runtimetest.Behavior{Exit: &runtimetest.Exit{After: crashes.ExitAfter, Code: 1}})
 		node, stop := started(t, sim.NodeConfig{Runtime: rt})
 		var all []*v1.Pod
 		for i := range pods {

@@ -56,8 +56,8 @@ func busyNode(t *testing.T) string {
 	crash.Spec.RestartPolicy = v1.RestartPolicyNever
 	source, rt, history := new(podsource.Memory), new(runtimetest.Runtime), new(statuspage.History)
 	source.Set(web, job, crash, newPod("gpu"))
-	rt.Behave("crash", runtimetest.Behaviour{Exit: &runtimetest.Exit{Code: 3}})
-	rt.Behave("job", runtimetest.Behaviour{Exit: new(runtimetest.Exit)})
+	rt.Behave("crash", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 3}})
+	rt.Behave("job", runtimetest.Behavior{Exit: new(runtimetest.Exit)})
 
 	mounter := new(volumetest.Mounter)
 	empty, err := emptydir.New(emptydir.Config{Mounter: mounter})
@@ -169,7 +169,7 @@ func textsOf(doc *html.Node, name string) (texts []string) {
 // A sight has the measures of a picture.
 type sight struct {
 	brightness float64 // 0 … 1
-	colours    int
+	colors     int
 }
 
 // look returns measurements of a picture, and fails the test if it is blank.
@@ -188,8 +188,8 @@ func look(t *testing.T, picture image.Image) sight {
 		}
 	}
 	s.brightness /= float64(pixels)
-	s.colours = len(seen)
-	assert.Greater(t, s.colours, 50, "text and charts have many colours")
+	s.colors = len(seen)
+	assert.Greater(t, s.colors, 50, "text and charts have many colors")
 	assert.Less(t, float64(most)/float64(pixels), 0.97, "it is not blank")
 	return s
 }

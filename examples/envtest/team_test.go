@@ -104,13 +104,13 @@ var newNodes = fakenode.Config{
 }
 
 // team creates or updates a team.
-func (w *world) team(name, replicas, image, behaviour string) {
+func (w *world) team(name, replicas, image, behavior string) {
 	w.Helper()
 	maps := w.api.CoreV1().ConfigMaps(w.space)
 	data := map[string]string{"replicas": replicas, "image": image}
 	made := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.space}, Data: data}
-	if behaviour != "" {
-		made.Annotations = map[string]string{fakenode.Annotation: behaviour}
+	if behavior != "" {
+		made.Annotations = map[string]string{fakenode.Annotation: behavior}
 	}
 	_, err := maps.Create(w.Context(), made, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

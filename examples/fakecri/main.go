@@ -3,7 +3,7 @@
 //
 // Try it, from the root of the repository; it needs no root and no cluster:
 //
-//	$ go run ./examples/fakecri --listen unix:///tmp/fakecri.sock --behaviours examples/fakecri/node.yaml -v
+//	$ go run ./examples/fakecri --listen unix:///tmp/fakecri.sock --behaviors examples/fakecri/node.yaml -v
 //	… and in another shell, with crictl:
 //	$ crictl -r unix:///tmp/fakecri.sock info
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
@@ -42,12 +42,12 @@ func main() {
 
 const usage = `fakecri is a CRI runtime in memory, in which containers behave as a file specifies.
 
-  fakecri --listen unix:///tmp/fakecri.sock [--behaviours FILE.yaml]
+  fakecri --listen unix:///tmp/fakecri.sock [--behaviors FILE.yaml]
 
 The behavior of a container is specified by its name or its image in the file, or
 by an annotation of its pod:
 
-  fakecri.kubeparts.io/behaviour: "{runFor: 1m, exitCode: 1}"
+  fakecri.kubeparts.io/behavior: "{runFor: 1m, exitCode: 1}"
 
 Without one it runs until it is stopped. Every image can be pulled. All pods are
 discarded when the program terminates.
@@ -61,13 +61,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are reported once, without usage
 	flags.Usage = func() {}
 	var (
-		listen     = flags.String("listen", "unix:///tmp/fakecri.sock", "`address` to serve the CRI at, a unix socket")
-		streams    = flags.String("streams", "127.0.0.1:0", "TCP `address` of exec, attach and port-forward; port 0 is any")
-		behaviours = flags.String("behaviours", "", "YAML `file` with the behavior of containers and images, and faults; see examples/fakecri/node.yaml")
-		seed       = flags.Uint64("seed", 1, "`number` that IDs and random faults are derived from")
-		logs       = flags.Bool("logs", true, "write the logs of containers to the paths that the client specifies")
-		endpoints  = flags.Bool("endpoints", true, "listen on the endpoints of containers at 127.0.0.1")
-		verbose    = flags.Bool("v", false, "print each call that modifies something or fails, and the first of each other method")
+		listen    = flags.String("listen", "unix:///tmp/fakecri.sock", "`address` to serve the CRI at, a unix socket")
+		streams   = flags.String("streams", "127.0.0.1:0", "TCP `address` of exec, attach and port-forward; port 0 is any")
+		behaviors = flags.String("behaviors", "", "YAML `file` with the behavior of containers and images, and faults; see examples/fakecri/node.yaml")
+		seed      = flags.Uint64("seed", 1, "`number` that IDs and random faults are derived from")
+		logs      = flags.Bool("logs", true, "write the logs of containers to the paths that the client specifies")
+		endpoints = flags.Bool("endpoints", true, "listen on the endpoints of containers at 127.0.0.1")
+		verbose   = flags.Bool("v", false, "print each call that modifies something or fails, and the first of each other method")
 	)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -81,13 +81,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
 	var script fakecri.Script
-	if *behaviours != "" {
-		data, err := os.ReadFile(*behaviours)
+	if *behaviors != "" {
+		data, err := os.ReadFile(*behaviors)
 		if err != nil {
 			return err
 		}
 		if script, err = fakecri.ParseScript(data); err != nil {
-			return fmt.Errorf("%s: %w", *behaviours, err)
+			return fmt.Errorf("%s: %w", *behaviors, err)
 		}
 	}
 	cfg := script.Config(*seed)

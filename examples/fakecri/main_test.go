@@ -78,7 +78,7 @@ func TestAPodLivesThroughTheSocket(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.yaml")
 	text := `containers: {web: {logs: [{text: "hello %d", every: 10ms}], endpoints: [{port: ` + port + `, http: true}], execRules: [{stdout: "hi"}]}}`
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	out, socket := begin(t, "--behaviours", file, "-v")
+	out, socket := begin(t, "--behaviors", file, "-v")
 	client, err := remote.Dial(t.Context(), socket, remote.Config{})
 	require.NoError(t, err)
 	defer client.Close(context.Background())
@@ -140,7 +140,7 @@ func freePort(t *testing.T) string {
 }
 
 func TestTheExampleFileIsRight(t *testing.T) {
-	begin(t, "--behaviours", "node.yaml", "--endpoints=false")
+	begin(t, "--behaviors", "node.yaml", "--endpoints=false")
 }
 
 func TestItSaysWhatIsWrong(t *testing.T) {
@@ -149,15 +149,15 @@ func TestItSaysWhatIsWrong(t *testing.T) {
 	for want, args := range map[string][]string{
 		"not a unix socket":             {"--listen", "tcp://127.0.0.1:1"},
 		`unexpected argument "now"`:     {"now"},
-		"no such file or directory":     {"--behaviours", file + ".not"},
-		file + ": fakecri: script: ":    {"--behaviours", file},
+		"no such file or directory":     {"--behaviors", file + ".not"},
+		file + ": fakecri: script: ":    {"--behaviors", file},
 		"flag provided but not defined": {"--nonsense"},
 	} {
 		assert.ErrorContains(t, run(t.Context(), args, new(output)), want)
 	}
 	out := new(output)
 	assert.ErrorIs(t, run(t.Context(), []string{"--help"}, out), flag.ErrHelp)
-	for _, want := range []string{"--behaviours FILE.yaml", "fakecri.kubeparts.io/behaviour", "-seed number"} {
+	for _, want := range []string{"--behaviors FILE.yaml", "fakecri.kubeparts.io/behavior", "-seed number"} {
 		assert.Contains(t, out.String(), want)
 	}
 }

@@ -50,7 +50,7 @@ type podController interface {
 // run creates a pod that crashes once, waits until it is ready again, and deletes it.
 func run(ctx context.Context, out io.Writer) error {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("web:1", runtimetest.Behaviour{
+	rt.Behave("web:1", runtimetest.Behavior{
 		Exit: &runtimetest.Exit{After: 300 * time.Millisecond, Code: 1}, Crashes: 1, StopDelay: 200 * time.Millisecond,
 	})
 	p, err := provider.New(provider.Config{Runtime: rt, NodeName: "virtual"})

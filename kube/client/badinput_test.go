@@ -58,7 +58,7 @@ func TestPodsWithImpossibleSpecsAffectNoOthers(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t)
-		a.runtime.Behave("none", runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "InvalidImageName", Message: "none is no image"}})
+		a.runtime.Behave("none", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "InvalidImageName", Message: "none is no image"}})
 		for name, spoil := range impossible {
 			pod := serving(name)
 			spoil(pod)
@@ -97,7 +97,7 @@ func TestAStatusThatIsTooLargeCostsNoMoreCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAgent(t)
-				a.runtime.Behave("big", runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "CreateContainerError", Message: strings.Repeat("no ", 1000)}})
+				a.runtime.Behave("big", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "CreateContainerError", Message: strings.Repeat("no ", 1000)}})
 				a.faults.set(func(c apitest.Call) apitest.Fault {
 					if c.Verb == "patch" && len(c.Body) > limit {
 						return apitest.Fault{Code: http.StatusRequestEntityTooLarge, Message: "limit is reached"}
@@ -132,7 +132,7 @@ func TestClocksThatDifferEndNoPodEarlyOrLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAgent(t)
-				a.runtime.Behave("polite", runtimetest.Behaviour{StopDelay: 20 * time.Second})
+				a.runtime.Behave("polite", runtimetest.Behavior{StopDelay: 20 * time.Second})
 				pod := serving("web")
 				pod.Spec.Containers[0].Image = "polite"
 				pod.CreationTimestamp = metav1.NewTime(time.Now().Add(skew))

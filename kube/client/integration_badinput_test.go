@@ -76,7 +76,7 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 // period.
 func clusterClocks(t *testing.T, c *cluster) {
 	m := c.newMember(t, "clocks")
-	m.runtime.Behave("polite:1", runtimetest.Behaviour{StopDelay: 2 * time.Second})
+	m.runtime.Behave("polite:1", runtimetest.Behavior{StopDelay: 2 * time.Second})
 	begun := time.Now()
 	for name, skew := range map[string]time.Duration{"ahead": 48 * time.Hour, "behind": -48 * time.Hour} {
 		when := begun.Add(skew).UTC().Format(time.RFC3339)

@@ -56,7 +56,7 @@ func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
 			synctest.Test(t, func(t *testing.T) {
 				const pods = 10
 				a := newFleet(t, pods)
-				a.runtime.Behave("polite", runtimetest.Behaviour{StopDelay: time.Second})
+				a.runtime.Behave("polite", runtimetest.Behavior{StopDelay: time.Second})
 				for round := range 5 {
 					a.faults.set(about("watch", apitest.Fault{Refuse: true}))
 					a.api.DropWatches()

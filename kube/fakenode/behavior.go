@@ -129,8 +129,8 @@ const pullDuration = time.Second
 
 // forRuntime returns the part of b that the runtime implements. since is the time since
 // the first attempt to start the container.
-func (b Behavior) forRuntime(c *v1.Container, since time.Duration) runtimetest.Behaviour {
-	out := runtimetest.Behaviour{
+func (b Behavior) forRuntime(c *v1.Container, since time.Duration) runtimetest.Behavior {
+	out := runtimetest.Behavior{
 		StartDelay: b.StartDelay, StopDelay: b.StopDelay, Stubborn: b.IgnoreTERM,
 	}
 	if e := b.Exit; e != nil {

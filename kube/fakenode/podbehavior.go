@@ -88,12 +88,12 @@ func withProbes(pod *v1.Pod) *v1.Pod {
 }
 
 // decide implements runtimetest.Runtime.Decide.
-func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behaviour, bool) {
+func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.behaviors[pod.UID]
 	if d == nil {
-		return runtimetest.Behaviour{}, false
+		return runtimetest.Behavior{}, false
 	}
 	first, retried := d.firstTry[c.Name]
 	if !retried {

@@ -39,14 +39,14 @@ func inWorld(t *testing.T, cfg fakenode.Config, test func(w *world)) {
 }
 
 // run creates a pod of one container with the behavior in text.
-func (w *world) run(name, behaviour string, edits ...func(*v1.Pod)) *v1.Pod {
+func (w *world) run(name, behavior string, edits ...func(*v1.Pod)) *v1.Pod {
 	w.t.Helper()
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: "web:1"}}},
 	}
-	if behaviour != "" {
-		pod.Annotations = map[string]string{fakenode.Annotation: behaviour}
+	if behavior != "" {
+		pod.Annotations = map[string]string{fakenode.Annotation: behavior}
 	}
 	for _, edit := range edits {
 		edit(pod)

@@ -120,7 +120,7 @@ func isNotFound(err error) bool {
 func TestADeletedPodHasItsGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web:1", runtimetest.Behaviour{StopDelay: 10 * time.Second})
+		rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
 		n := start(t, rt, web("a"))
 		defer n.stop()
 		n.after(time.Second)
@@ -159,7 +159,7 @@ func TestAPodIsReplacedUnderItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, requested := range []bool{true, false} { // DeletePod was called, or not, as after an interrupted watch
 			rt := new(runtimetest.Runtime)
-			rt.Behave("web:1", runtimetest.Behaviour{StopDelay: 10 * time.Second})
+			rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
 			n := start(t, rt, web("a"))
 			n.after(time.Second)
 			if requested {
@@ -190,7 +190,7 @@ func TestAPodIsReplacedUnderItsName(t *testing.T) {
 func TestRunningPodsAreAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web:1", runtimetest.Behaviour{StopDelay: time.Second})
+		rt.Behave("web:1", runtimetest.Behavior{StopDelay: time.Second})
 		first := start(t, rt, web("a"), named(web("old"), "old"), named(web("leaving"), "leaving"))
 		first.after(time.Second)
 		first.stop()
@@ -219,7 +219,7 @@ func TestRunningPodsAreAdopted(t *testing.T) {
 func TestFinishedPodsDoNotDelayAdoption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("job", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
+		rt.Behave("job", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
 		job := named(web("job"), "job")
 		job.Spec.RestartPolicy, job.Spec.Containers[0].Image = v1.RestartPolicyNever, "job"
 		first := start(t, rt, job)

@@ -77,7 +77,7 @@ func serving(t *testing.T, rt runtime.Runtime) *provider.Provider {
 
 func TestStreamsOfAContainer(t *testing.T) {
 	rt := streaming{Runtime: new(runtimetest.Runtime)}
-	rt.Behave("web:1", runtimetest.Behaviour{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
+	rt.Behave("web:1", runtimetest.Behavior{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
 		if cmd[0] == "false" {
 			return runtime.ExecResult{ExitCode: 7}, nil
 		}

@@ -46,7 +46,7 @@ func newFake() *fakeCRI {
 	f := &fakeCRI{graces: map[string][]int64{}, runs: map[string]int{}, atOnce: map[string]int{}}
 	mem, err := fakecri.New(fakecri.Config{
 		Name: "fake", Handlers: []string{"able", "kata"}, Faults: f.fault, Observe: f.changed,
-		Behaviours: fakecri.Behaviours{Images: map[string]fakecri.Behaviour{"*": {Exec: f.answer}}},
+		Behaviors: fakecri.Behaviors{Images: map[string]fakecri.Behavior{"*": {Exec: f.answer}}},
 	})
 	must(err)
 	f.mem, f.RuntimeService, f.ImageManagerService = mem, mem, mem

@@ -9,10 +9,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Behaviour specifies how a container runs. The zero value starts immediately,
+// A Behavior specifies how a container runs. The zero value starts immediately,
 // runs until it is stopped, and exits with 143 (128 + SIGTERM) as soon as it gets
 // SIGTERM.
-type Behaviour struct {
+type Behavior struct {
 	// Exit makes the container exit without being stopped. May be nil.
 	Exit *Exit
 
@@ -63,18 +63,18 @@ type Failure struct {
 
 // Behave sets the behavior of containers with this name, in any pod, or with
 // this image, from their next start on. A behavior set for the name takes
-// precedence over one set for the image, even if it is the zero Behaviour.
-func (r *Runtime) Behave(nameOrImage string, b Behaviour) {
+// precedence over one set for the image, even if it is the zero Behavior.
+func (r *Runtime) Behave(nameOrImage string, b Behavior) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.behaviours == nil {
-		r.behaviours = map[string]Behaviour{}
+	if r.behaviors == nil {
+		r.behaviors = map[string]Behavior{}
 	}
-	r.behaviours[nameOrImage] = b
+	r.behaviors[nameOrImage] = b
 }
 
-// behaviour returns the behavior of c if it is started now.
-func (r *Runtime) behaviour(pod *v1.Pod, c *v1.Container) Behaviour {
+// behavior returns the behavior of c if it is started now.
+func (r *Runtime) behavior(pod *v1.Pod, c *v1.Container) Behavior {
 	if r.Decide != nil {
 		if b, ok := r.Decide(pod, c); ok {
 			return b
@@ -82,23 +82,23 @@ func (r *Runtime) behaviour(pod *v1.Pod, c *v1.Container) Behaviour {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.behaviourLocked(c)
+	return r.behaviorLocked(c)
 }
 
-func (r *Runtime) behaviourLocked(c *v1.Container) Behaviour {
-	if b, ok := r.behaviours[c.Name]; ok {
+func (r *Runtime) behaviorLocked(c *v1.Container) Behavior {
+	if b, ok := r.behaviors[c.Name]; ok {
 		return b
 	}
-	return r.behaviours[c.Image]
+	return r.behaviors[c.Image]
 }
 
-// ReadyAfter returns Behaviour.ReadyAfter of an instance, for a simulated
+// ReadyAfter returns Behavior.ReadyAfter of an instance, for a simulated
 // prober. It returns 0 if the instance does not exist.
 func (r *Runtime) ReadyAfter(c runtime.ContainerStatus) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v := r.instances[c.ID]; v != nil {
-		return v.behaviour.ReadyAfter
+		return v.behavior.ReadyAfter
 	}
 	return 0
 }

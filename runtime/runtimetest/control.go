@@ -21,7 +21,7 @@ func (r *Runtime) Start(uid types.UID, container string) string {
 		sb = r.newSandboxLocked(p, false)
 	}
 	c := &v1.Container{Name: container, Image: container}
-	return r.runLocked(p, sb.ID, c, r.behaviourLocked(c)).status.ID
+	return r.runLocked(p, sb.ID, c, r.behaviorLocked(c)).status.ID
 }
 
 // Exit makes the newest running instance of the container exit with the code. It

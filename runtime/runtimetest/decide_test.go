@@ -13,14 +13,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-func TestBehaviourMayDependOnThePod(t *testing.T) {
+func TestBehaviorMayDependOnThePod(t *testing.T) {
 	rt := &runtimetest.Runtime{
-		Decide: func(pod *v1.Pod, _ *v1.Container) (runtimetest.Behaviour, bool) {
-			return runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}}, pod.Name == "bad"
+		Decide: func(pod *v1.Pod, _ *v1.Container) (runtimetest.Behavior, bool) {
+			return runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}}, pod.Name == "bad"
 		},
 		Address: func() string { return "192.0.2.1" },
 	}
-	rt.Behave("main", runtimetest.Behaviour{Exit: &runtimetest.Exit{Code: 7}})
+	rt.Behave("main", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 7}})
 	sync := func(name string) error {
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
@@ -36,5 +36,5 @@ func TestBehaviourMayDependOnThePod(t *testing.T) {
 	assert.Len(t, s.Containers, 1)
 	s, err = rt.PodStatus(t.Context(), "bad")
 	require.NoError(t, err)
-	assert.Empty(t, s.Containers, "the behaviour of Decide takes precedence")
+	assert.Empty(t, s.Containers, "the behavior of Decide takes precedence")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Exec calls the container's Behaviour.Exec. It returns an error if the
+// Exec calls the container's Behavior.Exec. It returns an error if the
 // container does not run. See [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	v := r.instance(containerID)
@@ -27,7 +27,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 			return fmt.Errorf("runtimetest: exec: container %s is not running", containerID)
 		default:
 		}
-		if v.behaviour.Exec == nil {
+		if v.behavior.Exec == nil {
 			return nil
 		}
 		ctx := ctx
@@ -37,7 +37,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 			defer cancel()
 		}
 		var err error
-		if out, err = v.behaviour.Exec(ctx, cmd); err != nil {
+		if out, err = v.behavior.Exec(ctx, cmd); err != nil {
 			return fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
 		}
 		if err := ctx.Err(); err != nil {

@@ -117,14 +117,14 @@ func (r *Runtime) term(victims []*instance, turn int) {
 	for _, v := range victims {
 		switch {
 		case v.turn != turn || v.stubborn || v.status.State != runtime.ContainerRunning:
-		case v.behaviour.StopDelay <= 0:
+		case v.behavior.StopDelay <= 0:
 			r.exitLocked(v, exitTERM, "")
 		case !v.stopping:
 			v.stopping = true
 			if v.timer != nil {
 				v.timer.Stop()
 			}
-			r.exitLaterLocked(v, v.behaviour.StopDelay, exitTERM, "")
+			r.exitLaterLocked(v, v.behavior.StopDelay, exitTERM, "")
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestInvariantsHoldAtRandom(t *testing.T) {
 
 func lawfulLife(t *testing.T, rnd *rand.Rand) {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("setup", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Millisecond}})
+	rt.Behave("setup", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Millisecond}})
 	pod := randomPod(rnd)
 	counts := map[string]int32{} // of the newest instance of each container
 	ids := map[string]bool{}     // of all instances so far

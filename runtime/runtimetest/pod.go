@@ -35,14 +35,14 @@ type pod struct {
 
 // An instance is one instance of a container.
 type instance struct {
-	pod       *pod
-	status    runtime.ContainerStatus
-	behaviour Behaviour
-	stubborn  bool          // ignores SIGTERM
-	stopping  bool          // got SIGTERM and exits after StopDelay
-	turn      int           // order of SIGTERM: 0, or higher for sidecars, the last one first
-	timer     *time.Timer   // pending exit, or nil
-	done      chan struct{} // closed on exit
+	pod      *pod
+	status   runtime.ContainerStatus
+	behavior Behavior
+	stubborn bool          // ignores SIGTERM
+	stopping bool          // got SIGTERM and exits after StopDelay
+	turn     int           // order of SIGTERM: 0, or higher for sidecars, the last one first
+	timer    *time.Timer   // pending exit, or nil
+	done     chan struct{} // closed on exit
 }
 
 func (p *pod) createdAt() time.Time {
@@ -119,11 +119,11 @@ func (r *Runtime) addressLocked() string {
 }
 
 // runLocked creates and starts an instance of c.
-func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behaviour) *instance {
+func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavior) *instance {
 	r.ids++
 	now := time.Now()
 	v := &instance{
-		pod: p, behaviour: b, stubborn: b.Stubborn, done: make(chan struct{}),
+		pod: p, behavior: b, stubborn: b.Stubborn, done: make(chan struct{}),
 		status: runtime.ContainerStatus{
 			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
 			State:        runtime.ContainerRunning,

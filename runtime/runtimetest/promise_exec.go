@@ -91,7 +91,7 @@ var execPromises = []promise{
 			time.AfterFunc(300*time.Millisecond, cancel)
 			defer cancel()
 			if _, err := t.exec(ctx, id, t.suite.Commands.Block, 0); !errors.Is(err, context.Canceled) {
-				t.Errorf("the error of an Exec whose context was cancelled is %v", err)
+				t.Errorf("the error of an Exec whose context was canceled is %v", err)
 			}
 			if _, err := t.exec(t.Context(), id, t.suite.Commands.Block, time.Second); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the error of an Exec whose timeout expired is %v", err)

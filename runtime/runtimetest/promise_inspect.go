@@ -114,9 +114,9 @@ var inspectPromises = []promise{
 			t.up(pod)
 			past, cancelPast := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 			defer cancelPast()
-			cancelled, cancel := context.WithCancel(t.Context())
+			canceled, cancel := context.WithCancel(t.Context())
 			cancel()
-			for _, ctx := range []context.Context{past, cancelled} {
+			for _, ctx := range []context.Context{past, canceled} {
 				pods, err := t.rt.Pods(ctx)
 				if err != nil && (!ended(err) || pods != nil) {
 					t.Errorf("with a context that is done, Pods returned %d pods and %v", len(pods), err)

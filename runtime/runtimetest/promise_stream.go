@@ -114,7 +114,7 @@ var streamPromises = []promise{
 			defer cancel()
 			begun := time.Now()
 			if _, err := t.stream(ctx, id, t.suite.Commands.Block, runtime.Streams{Stdin: input, Stdout: out}); !errors.Is(err, context.Canceled) {
-				t.Errorf("the error of a StreamExec whose context was cancelled is %v", err)
+				t.Errorf("the error of a StreamExec whose context was canceled is %v", err)
 			}
 			out.over.Store(true)
 			if took := time.Since(begun); took > t.suite.Timing.Timeout {
@@ -211,7 +211,7 @@ var streamPromises = []promise{
 					t.Skipf("Attach is not supported: %v", err)
 				}
 				if !errors.Is(err, context.Canceled) {
-					t.Errorf("the error of an Attach whose context was cancelled is %v", err)
+					t.Errorf("the error of an Attach whose context was canceled is %v", err)
 				}
 				if s := t.look(pod.UID); !in(s, "repeats", runtime.ContainerRunning) {
 					t.Fatalf("the container exited when Attach was canceled; the pod is\n%s", describe(s))

@@ -196,7 +196,7 @@ var syncPromises = []promise{
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := t.rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod}); !errors.Is(err, context.Canceled) {
-				t.Errorf("SyncPod with a context that was cancelled returned %v", err)
+				t.Errorf("SyncPod with a context that was canceled returned %v", err)
 			}
 		},
 	},

@@ -41,24 +41,24 @@ type Runtime struct {
 	// takes precedence over Behave; if it returns false, Behave applies. It is
 	// called for each attempt to start a container, possibly concurrently, and
 	// must not modify its arguments. If nil, Behave applies.
-	Decide func(pod *v1.Pod, c *v1.Container) (Behaviour, bool)
+	Decide func(pod *v1.Pod, c *v1.Container) (Behavior, bool)
 
 	// Address returns the IP address of a new sandbox. The Runtimes of one
 	// cluster should return disjoint addresses. It is called with the Runtime's
 	// lock held. If nil, addresses are assigned from 10.0.0.1 up.
 	Address func() string
 
-	mu         sync.Mutex
-	pods       map[types.UID]*pod
-	order      []*pod               // the values of pods, oldest first
-	instances  map[string]*instance // of all pods, by ID
-	ids        int                  // number in the last ID
-	addresses  int                  // number of the last IP
-	behaviours map[string]Behaviour
-	inject     func(Call) Fault
-	snapshots  []snapshot // earlier lists, oldest first; recorded since the first Inject
-	health     runtime.Health
-	watchers   map[*watcher]struct{}
+	mu        sync.Mutex
+	pods      map[types.UID]*pod
+	order     []*pod               // the values of pods, oldest first
+	instances map[string]*instance // of all pods, by ID
+	ids       int                  // number in the last ID
+	addresses int                  // number of the last IP
+	behaviors map[string]Behavior
+	inject    func(Call) Fault
+	snapshots []snapshot // earlier lists, oldest first; recorded since the first Inject
+	health    runtime.Health
+	watchers  map[*watcher]struct{}
 }
 
 // Pods lists every pod, newest first. See [runtime.Lister].

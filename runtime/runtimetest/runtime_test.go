@@ -74,7 +74,7 @@ func TestExitAndHangNameAContainerThatDoesNotRun(t *testing.T) {
 func TestAContainerRunsForItsTimeAndExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("job", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Minute, Code: 137, Reason: "OOMKilled"}})
+		rt.Behave("job", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Minute, Code: 137, Reason: "OOMKilled"}})
 		pod := newPod("p", "job")
 		mustSync(t, rt, pod)
 		began := time.Now()
@@ -93,8 +93,8 @@ func TestAContainerRunsForItsTimeAndExits(t *testing.T) {
 
 func TestNamesCountBeforeImages(t *testing.T) {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("image", runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
-	rt.Behave("named", runtimetest.Behaviour{})
+	rt.Behave("image", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
+	rt.Behave("named", runtimetest.Behavior{})
 	pod := newPod("p", "named", "other")
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[1].Image = "image", "image"
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -174,7 +174,7 @@ func TestRemoveLeavesNothingAndEndsAKillThatWaits(t *testing.T) {
 func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("slow", runtimetest.Behaviour{StopDelay: 2 * time.Second})
+		rt.Behave("slow", runtimetest.Behavior{StopDelay: 2 * time.Second})
 		rt.Start("p", "slow")
 		time.AfterFunc(time.Second, func() { rt.Start("p", "late") })
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "p", GracePeriodSeconds: new(int64(60))}))
@@ -182,10 +182,10 @@ func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestHangDelaysTheBehaviour(t *testing.T) {
+func TestHangDelaysTheBehavior(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
+		rt.Behave("web", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
 		rt.Start("p", "web")
 		require.NoError(t, rt.Hang("p", "web"))
 		time.Sleep(time.Hour)
@@ -204,7 +204,7 @@ func TestSidecarsAreStoppedAfterTheRestLastOneFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		for _, name := range []string{"web", "proxy", "logs"} {
-			rt.Behave(name, runtimetest.Behaviour{StopDelay: time.Second})
+			rt.Behave(name, runtimetest.Behavior{StopDelay: time.Second})
 		}
 		pod := newPod("p", "web")
 		for _, name := range []string{"logs", "proxy"} {
@@ -441,7 +441,7 @@ func TestAListCanBeStale(t *testing.T) {
 func TestAContainerCrashesSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rt runtimetest.Runtime
-		rt.Behave("c", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second, Code: 1}, Crashes: 2})
+		rt.Behave("c", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second, Code: 1}, Crashes: 2})
 		for range 5 {
 			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: newPod("u", "c")})
 			require.NoError(t, err)

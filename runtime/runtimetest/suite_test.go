@@ -22,7 +22,7 @@ func newFull(t *testing.T) runtime.Runtime { return &full{Runtime: memory(), dir
 
 func memory() *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
-	long := runtimetest.Behaviour{
+	long := runtimetest.Behavior{
 		StopDelay: time.Millisecond,
 		Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
 			switch cmd[0] {
@@ -37,9 +37,9 @@ func memory() *runtimetest.Runtime {
 	}
 	rt.Behave("long", long)
 	rt.Behave("long-2", long)
-	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
+	rt.Behave("stubborn", runtimetest.Behavior{Stubborn: true})
 	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "reports out of luck": 1} {
-		rt.Behave(image, runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
+		rt.Behave(image, runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
 	}
 	return rt
 }
@@ -105,8 +105,8 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime {
 		rt := memory()
 		rt.Backoff = 10 * time.Second
-		rt.Behave("a", runtimetest.Behaviour{StartDelay: 100 * time.Millisecond, StopDelay: time.Second})
-		rt.Behave("b", runtimetest.Behaviour{StartDelay: 200 * time.Millisecond})
+		rt.Behave("a", runtimetest.Behavior{StartDelay: 100 * time.Millisecond, StopDelay: time.Second})
+		rt.Behave("b", runtimetest.Behavior{StartDelay: 200 * time.Millisecond})
 		return rt
 	}, s)
 }

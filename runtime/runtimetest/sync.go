@@ -183,7 +183,7 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 			return fail("CreateContainerConfigError", "volume %q is not ready", m.Name)
 		}
 	}
-	b := r.behaviour(s.req.Pod, c)
+	b := r.behavior(s.req.Pod, c)
 	if b.Fail != nil {
 		return fail(b.Fail.Reason, "%s", b.Fail.Message)
 	}

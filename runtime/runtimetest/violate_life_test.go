@@ -148,7 +148,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 		}
 	},
 	"CanceledSyncLeavesNoDuplicate": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("a", runtimetest.Behaviour{StartDelay: 3 * time.Millisecond})
+		rt.Behave("a", runtimetest.Behavior{StartDelay: 3 * time.Millisecond})
 		cut := map[types.UID]bool{}
 		var mu sync.Mutex
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {

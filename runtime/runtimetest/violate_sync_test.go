@@ -223,7 +223,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 		}
 	},
 	"NothingStartsAfterKill": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("a", runtimetest.Behaviour{StartDelay: 3 * time.Millisecond})
+		rt.Behave("a", runtimetest.Behavior{StartDelay: 3 * time.Millisecond})
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			if errors.Is(err, context.DeadlineExceeded) {

@@ -51,12 +51,12 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 			setup: s, dir: dir, uids: map[string]types.UID{},
 			containers: map[string]runtime.ContainerStatus{}, sandboxes: map[string]runtime.SandboxStatus{},
 		}
-		images := map[string]fakecri.Behaviour{}
+		images := map[string]fakecri.Behavior{}
 		for image, b := range s.Images {
 			images[image] = behavior(b)
 		}
 		m.fake, err = fakecri.New(fakecri.Config{
-			Name: name, Seed: s.Seed, Observe: m.observe, Behaviours: fakecri.Behaviours{Images: images},
+			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fakecri.Behaviors{Images: images},
 			Faults: func(c fakecri.Call) (f fakecri.Fault) {
 				if c.Method == "ListContainers" || c.Method == "ListPodSandbox" {
 					f.Stale = m.age // the caller of the list holds listing
@@ -73,8 +73,8 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 
 // behavior converts b for fakecri. A start without StartDelay takes the latency of its
 // call.
-func behavior(b sim.Behavior) fakecri.Behaviour {
-	f := fakecri.Behaviour{IgnoreTerm: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay}
+func behavior(b sim.Behavior) fakecri.Behavior {
+	f := fakecri.Behavior{IgnoreTerm: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay}
 	if b.Exits {
 		f.RunFor, f.ExitCode, f.OOM, f.Crashes = b.ExitAfter, b.Code, b.OOM, b.Times
 		if b.OOM {

@@ -37,7 +37,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 			pod := api.Pod("hollow", h.pod(i).Name)
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
 			assert.Equal(t, h.nodes.Names()[i%10], pod.Spec.NodeName)
-			restarts[behaviour(i) == "run" || behaviour(i) == "flap=20s"] += pod.Status.ContainerStatuses[0].RestartCount
+			restarts[behavior(i) == "run" || behavior(i) == "flap=20s"] += pod.Status.ContainerStatuses[0].RestartCount
 		}
 		assert.Zero(t, restarts[true])
 		assert.Greater(t, restarts[false], int32(10))
@@ -49,7 +49,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 
 func TestEveryBehaviorIsValid(t *testing.T) {
 	for i := range 20 {
-		_, err := fakenode.ParseBehavior(behaviour(i))
+		_, err := fakenode.ParseBehavior(behavior(i))
 		assert.NoError(t, err)
 	}
 }

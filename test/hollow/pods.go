@@ -93,8 +93,8 @@ func (h *hollow) createPod(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// behaviour returns the behavior of pod number i.
-func behaviour(i int) string {
+// behavior returns the behavior of pod number i.
+func behavior(i int) string {
 	switch i % 20 {
 	case 0:
 		return "exit=1@30s"
@@ -111,7 +111,7 @@ func (h *hollow) pod(i int) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-%d", h.o.name, i), Namespace: h.o.name, Labels: map[string]string{"app": h.o.name},
-			Annotations: map[string]string{fakenode.Annotation: behaviour(i)},
+			Annotations: map[string]string{fakenode.Annotation: behavior(i)},
 		},
 		Spec: v1.PodSpec{
 			AutomountServiceAccountToken: new(false),

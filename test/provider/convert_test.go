@@ -149,7 +149,7 @@ func (nopCloser) Close() error { return nil }
 
 func TestACommandRunsThroughVirtualKubeletsTypes(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behaviour{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
+		c.rt.Behave("web:1", runtimetest.Behavior{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
 			return runtime.ExecResult{Stdout: []byte(strings.Join(cmd, " ")), ExitCode: int32(len(cmd) - 1)}, nil
 		}})
 		p, stop := c.start()

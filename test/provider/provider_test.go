@@ -103,8 +103,8 @@ func (c *cluster) containers(uid types.UID) (ids []string) {
 
 func TestAPodRunsIsUpdatedAndDeleted(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behaviour{StopDelay: 10 * time.Second})
-		c.rt.Behave("web:2", runtimetest.Behaviour{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:2", runtimetest.Behavior{StopDelay: 10 * time.Second})
 		_, stop := c.start()
 		defer stop()
 		created := c.create("web", "web:1")
@@ -142,7 +142,7 @@ func TestAPodRunsIsUpdatedAndDeleted(t *testing.T) {
 
 func TestACrashIsCountedAsRestart(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 3}, Crashes: 2})
+		c.rt.Behave("web:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 3}, Crashes: 2})
 		_, stop := c.start()
 		defer stop()
 		c.create("web", "web:1")
@@ -157,7 +157,7 @@ func TestACrashIsCountedAsRestart(t *testing.T) {
 
 func TestAFinishedPodIsReported(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("job:1", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Second}})
+		c.rt.Behave("job:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second}})
 		_, stop := c.start()
 		defer stop()
 		_, err := c.client.CoreV1().Pods("default").Create(t.Context(), &v1.Pod{
@@ -221,7 +221,7 @@ func TestAPodIsRecreatedWhileNoProcessRuns(t *testing.T) {
 // the last one is gone, which virtual-kubelet deletes when the grace period is over.
 func TestAPodIsRecreatedUnderItsNameWhileTheOldOneTerminates(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behaviour{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
 		_, stop := c.start()
 		defer stop()
 		old := c.create("web", "web:1")
@@ -271,7 +271,7 @@ func TestAPodThatIsRemovedFromTheAPIIsTerminated(t *testing.T) {
 		c.rt.Backoff = 10 * time.Second
 		p, stop := c.start()
 		defer stop()
-		c.rt.Behave("crash:1", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second, Code: 1}})
+		c.rt.Behave("crash:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second, Code: 1}})
 		web, crashing := c.create("web", "web:1"), c.create("crashing", "crash:1")
 		require.Equal(t, v1.PodRunning, c.after(5*time.Second, "web").Status.Phase)
 		require.NotNil(t, c.after(30*time.Second, "crashing").Status.ContainerStatuses[0].State.Waiting)

@@ -131,7 +131,7 @@ func heap() uint64 {
 func TestManyPodsAreLight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, routines := heap(), goruntime.NumGoroutine()
-		r := newRuntime(t, does(fakecri.Behaviour{RunFor: time.Hour}))
+		r := newRuntime(t, does(fakecri.Behavior{RunFor: time.Hour}))
 		for i := range pods {
 			live(t, r, fmt.Sprint(i))
 		}

@@ -45,14 +45,14 @@ func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) 
 func scriptedFake(t *testing.T) *fakecri.Runtime {
 	t.Helper()
 	fake, err := fakecri.New(fakecri.Config{
-		Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 			"long":      {Exec: shell},
 			"stubborn":  {Exec: shell, IgnoreTerm: true},
 			"exit0":     {RunFor: 5 * time.Millisecond},
 			"exit3":     {RunFor: 5 * time.Millisecond, ExitCode: 3},
 			"nocommand": {StartError: `exec: "/no/such/command": no such file or directory`},
 		}},
-		Images: map[string]fakecri.ImageBehaviour{
+		Images: map[string]fakecri.ImageBehavior{
 			busybox:                  {Present: true},
 			"kubeparts.test/pause:1": {Present: true},
 			"127.0.0.1:5000/private": {Auth: "bob:right"},

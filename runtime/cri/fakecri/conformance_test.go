@@ -29,7 +29,7 @@ import (
 
 var _ cri.LocalStreams = (*fakecri.Runtime)(nil)
 
-// image returns a container with the behaviour of its image. The name is fully
+// image returns a container with the behavior of its image. The name is fully
 // qualified, as runtimes report images by such names.
 func image(name string) v1.Container {
 	return v1.Container{Image: "fake.test/" + name + ":1", ImagePullPolicy: v1.PullIfNotPresent}
@@ -68,9 +68,9 @@ func shellOf(ctx context.Context, cmd []string, s runtime.Streams) (int32, error
 	return int32(code), err
 }
 
-// cast returns the behaviours of the suite's containers, by image.
-func cast() map[string]fakecri.Behaviour {
-	images := map[string]fakecri.Behaviour{
+// cast returns the behaviors of the suite's containers, by image.
+func cast() map[string]fakecri.Behavior {
+	images := map[string]fakecri.Behavior{
 		"fake.test/stubborn:1": {IgnoreTerm: true},
 		"fake.test/long:1":     {Exec: shellOf},
 		"fake.test/other:1":    {Exec: shellOf},
@@ -85,7 +85,7 @@ func cast() map[string]fakecri.Behaviour {
 		}},
 	}
 	for code := range int32(43) {
-		images[fmt.Sprintf("fake.test/exit-%d:1", code)] = fakecri.Behaviour{RunFor: 200 * time.Millisecond, ExitCode: code}
+		images[fmt.Sprintf("fake.test/exit-%d:1", code)] = fakecri.Behavior{RunFor: 200 * time.Millisecond, ExitCode: code}
 	}
 	return images
 }
@@ -112,7 +112,7 @@ func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 
 func newFakeOf(t *testing.T) *fakecri.Runtime {
 	t.Helper()
-	fake, err := fakecri.New(fakecri.Config{Behaviours: fakecri.Behaviours{Images: cast()}, WriteLogs: true})
+	fake, err := fakecri.New(fakecri.Config{Behaviors: fakecri.Behaviors{Images: cast()}, WriteLogs: true})
 	require.NoError(t, err)
 	return fake
 }

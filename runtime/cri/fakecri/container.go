@@ -13,12 +13,12 @@ import (
 
 // A container is one that was created and not removed. Runtime.mu guards it.
 type container struct {
-	id        string
-	reserved  string // the name by which it is
-	sandbox   *sandbox
-	config    *runtimeapi.ContainerConfig
-	behaviour *Behaviour // shared, never changed
-	image     resolved
+	id       string
+	reserved string // the name by which it is
+	sandbox  *sandbox
+	config   *runtimeapi.ContainerConfig
+	behavior *Behavior // shared, never changed
+	image    resolved
 
 	state                   runtimeapi.ContainerState
 	created, started, ended int64 // zero if it was not
@@ -28,7 +28,7 @@ type container struct {
 	starting int            // number of the start in progress; zero if none
 	termed   bool           // it received TERM
 	hung     bool           // it ignores all signals except KILL
-	linger   *time.Duration // from TERM to its exit; nil means that of its Behaviour
+	linger   *time.Duration // from TERM to its exit; nil means that of its Behavior
 	end      *time.Timer    // of its own
 	dying    *time.Timer    // of its StopDelay
 	gone     chan struct{}  // closed when it has ended; nil if there is no waiter
@@ -99,13 +99,13 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", err
 		}
-		behaviour, err := r.behaviourOf(s, config, image)
+		behavior, err := r.behaviorOf(s, config, image)
 		if err != nil {
 			return "", err
 		}
 		c := &container{
 			id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
-			behaviour: behaviour, created: now(),
+			behavior: behavior, created: now(),
 			resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
 		}
 		r.names[name] = c.id

@@ -45,16 +45,16 @@ func TestAContainerLives(t *testing.T) {
 	})
 }
 
-func TestAContainerExitsByItsBehaviour(t *testing.T) {
+func TestAContainerExitsByItsBehavior(t *testing.T) {
 	for name, c := range map[string]struct {
-		does   fakecri.Behaviour
+		does   fakecri.Behavior
 		code   int32
 		reason string
 	}{
-		"done":   {fakecri.Behaviour{}, 0, "Completed"},
-		"code":   {fakecri.Behaviour{ExitCode: 3}, 3, "Error"},
-		"signal": {fakecri.Behaviour{Signal: 11}, 139, "Error"},
-		"oom":    {fakecri.Behaviour{OOM: true}, 137, "OOMKilled"},
+		"done":   {fakecri.Behavior{}, 0, "Completed"},
+		"code":   {fakecri.Behavior{ExitCode: 3}, 3, "Error"},
+		"signal": {fakecri.Behavior{Signal: 11}, 139, "Error"},
+		"oom":    {fakecri.Behavior{OOM: true}, 137, "OOMKilled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.does.RunFor = time.Minute
@@ -70,7 +70,7 @@ func TestAContainerExitsByItsBehaviour(t *testing.T) {
 }
 
 func TestAContainerCrashesANumberOfTimes(t *testing.T) {
-	on(t, does(fakecri.Behaviour{Crashes: 2, RunFor: time.Second, ExitCode: 1}), func(n *node) {
+	on(t, does(fakecri.Behavior{Crashes: 2, RunFor: time.Second, ExitCode: 1}), func(n *node) {
 		sandbox := n.sandbox("a")
 		for i := range uint32(3) {
 			id := n.created(sandbox, "a", "web", i)
@@ -87,7 +87,7 @@ func TestAContainerCrashesANumberOfTimes(t *testing.T) {
 }
 
 func TestAStartTakesItsTime(t *testing.T) {
-	on(t, does(fakecri.Behaviour{StartDelay: 5 * time.Second}), func(n *node) {
+	on(t, does(fakecri.Behavior{StartDelay: 5 * time.Second}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		done := make(chan error, 1)
 		go func() { done <- n.StartContainer(n.ctx, id) }()
@@ -101,7 +101,7 @@ func TestAStartTakesItsTime(t *testing.T) {
 }
 
 func TestAStartThatFailsLeavesTheContainerExited(t *testing.T) {
-	on(t, does(fakecri.Behaviour{StartError: "exec: no such file"}), func(n *node) {
+	on(t, does(fakecri.Behavior{StartError: "exec: no such file"}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		err := n.StartContainer(n.ctx, id)
 		hasCode(n, codes.Unknown, err)
@@ -231,7 +231,7 @@ func TestResourcesThatAreSetChange(t *testing.T) {
 }
 
 func TestAContainerThatRunsIsKilledToBeRemoved(t *testing.T) {
-	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
+	on(t, does(fakecri.Behavior{IgnoreTerm: true}), func(n *node) {
 		id, _ := n.started()
 		require.NoError(n, n.RemoveContainer(n.ctx, id))
 		assert.Empty(n, n.Containers(""))
@@ -239,7 +239,7 @@ func TestAContainerThatRunsIsKilledToBeRemoved(t *testing.T) {
 }
 
 func TestATerminationMessageIsWritten(t *testing.T) {
-	on(t, does(fakecri.Behaviour{RunFor: time.Second, ExitCode: 1, Message: "out of luck"}), func(n *node) {
+	on(t, does(fakecri.Behavior{RunFor: time.Second, ExitCode: 1, Message: "out of luck"}), func(n *node) {
 		file := filepath.Join(n.TempDir(), "message")
 		require.NoError(n, os.WriteFile(file, nil, 0o600))
 		sandbox := n.sandbox("a")

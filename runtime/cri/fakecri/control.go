@@ -40,7 +40,7 @@ func (r *Runtime) Hang(podUID, container string) error {
 }
 
 // Linger sets the time from a later SIGTERM to the exit of the running container with
-// this name in the pod, in place of its Behaviour, as for a server that drains its
+// this name in the pod, in place of its Behavior, as for a server that drains its
 // connections. It returns an error if none runs.
 func (r *Runtime) Linger(podUID, container string, stopDelay time.Duration) error {
 	r.mu.Lock()

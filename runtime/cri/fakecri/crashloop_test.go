@@ -25,10 +25,10 @@ func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{
-			Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+			Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 				"app": {RunFor: 2 * time.Second, ExitCode: 1, Endpoints: []fakecri.Endpoint{{Port: 80}}},
 			}},
-			Images: map[string]fakecri.ImageBehaviour{"missing": {Absent: true}},
+			Images: map[string]fakecri.ImageBehavior{"missing": {Absent: true}},
 		})
 		require.NoError(t, err)
 		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})

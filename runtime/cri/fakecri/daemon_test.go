@@ -14,7 +14,7 @@ import (
 )
 
 func TestContainersGoOnWithoutTheDaemon(t *testing.T) {
-	on(t, does(fakecri.Behaviour{RunFor: 10 * time.Second, ExitCode: 3}), func(n *node) {
+	on(t, does(fakecri.Behavior{RunFor: 10 * time.Second, ExitCode: 3}), func(n *node) {
 		id, _ := n.started()
 		n.Down()
 		_, err := n.ContainerStatus(n.ctx, id, false)
@@ -29,8 +29,8 @@ func TestContainersGoOnWithoutTheDaemon(t *testing.T) {
 }
 
 func TestCallsUnderWayFailWithTheDaemon(t *testing.T) {
-	cfg := does(fakecri.Behaviour{StartDelay: time.Minute})
-	cfg.Behaviours.Containers["deaf"] = fakecri.Behaviour{IgnoreTerm: true}
+	cfg := does(fakecri.Behavior{StartDelay: time.Minute})
+	cfg.Behaviors.Containers["deaf"] = fakecri.Behavior{IgnoreTerm: true}
 	on(t, cfg, func(n *node) {
 		sandbox := n.sandbox("a")
 		slow, deaf := n.created(sandbox, "a", "web", 0), n.created(sandbox, "a", "deaf", 0)

@@ -4,7 +4,7 @@
 // containers that are created, run, exit, are stopped with SIGTERM, a grace period
 // and SIGKILL, and are removed, and images, logs, streams, statistics and events. It
 // returns the errors of a real runtime for invalid calls. It executes nothing: a
-// container behaves as specified by the [Behaviour] for its name, its image, or an
+// container behaves as specified by the [Behavior] for its name, its image, or an
 // annotation of its pod, and by the commands of a test.
 //
 // # Usage
@@ -13,7 +13,7 @@
 // CRI's Go interfaces, and can be used in place of a client:
 //
 //	fake, err := fakecri.New(fakecri.Config{
-//		Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+//		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 //			"web": {StopDelay: 3 * time.Second},
 //			"job": {RunFor: time.Minute, ExitCode: 1, Crashes: 2},
 //		}},
@@ -24,8 +24,8 @@
 // A [Script] is the same configuration in YAML. An annotation of a pod sets the
 // behavior of that pod, so that a test does not depend on the runtime:
 //
-//	fakecri.kubeparts.io/behaviour: "{runFor: 1m, exitCode: 1}"
-//	behaviour.fakecri.kubeparts.io/web: "{endpoints: [{port: 8080, http: true, readyAfter: 5s}]}"
+//	fakecri.kubeparts.io/behavior: "{runFor: 1m, exitCode: 1}"
+//	behavior.fakecri.kubeparts.io/web: "{endpoints: [{port: 8080, http: true, readyAfter: 5s}]}"
 //
 // Package runtime/cri/serve serves a Runtime on a unix socket.
 //

@@ -30,11 +30,11 @@ type serving struct {
 
 // serve opens the endpoints of a container.
 func (r *Runtime) serve(c *container) {
-	if len(c.behaviour.Endpoints) == 0 {
+	if len(c.behavior.Endpoints) == 0 {
 		return
 	}
 	s := &serving{
-		r: r, id: c.id, endpoints: c.behaviour.Endpoints, start: time.Unix(0, c.started),
+		r: r, id: c.id, endpoints: c.behavior.Endpoints, start: time.Unix(0, c.started),
 		conns: map[net.Conn]struct{}{}, listeners: map[int32]net.Listener{},
 	}
 	c.serving = s

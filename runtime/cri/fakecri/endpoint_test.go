@@ -31,8 +31,8 @@ func probe(dial func(context.Context, string, string) (net.Conn, error), addr st
 	return resp.StatusCode, errors.Join(err, resp.Body.Close())
 }
 
-func TestEndpointsAreReadyByTheirBehaviour(t *testing.T) {
-	on(t, does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{
+func TestEndpointsAreReadyByTheirBehavior(t *testing.T) {
+	on(t, does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{
 		{Port: 8080, HTTP: true, ReadyAfter: 5 * time.Second, UnreadyAfter: 20 * time.Second},
 		{Port: 5432, ReadyAfter: 10 * time.Second, UnreadyAfter: 20 * time.Second},
 	}}), func(n *node) {
@@ -83,7 +83,7 @@ func TestEndpointsAreReadyByTheirBehaviour(t *testing.T) {
 }
 
 func TestConnectionsEndWithTheirContainer(t *testing.T) {
-	on(t, does(fakecri.Behaviour{RunFor: time.Minute, Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}, {Port: 81}}}), func(n *node) {
+	on(t, does(fakecri.Behavior{RunFor: time.Minute, Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}, {Port: 81}}}), func(n *node) {
 		n.started()
 		ip := n.Sandboxes("a")[0].IP
 		// Keep-alive: two requests on one connection, which is then idle.
@@ -105,7 +105,7 @@ func TestConnectionsEndWithTheirContainer(t *testing.T) {
 }
 
 func TestPodsOnTheHostsNetworkAreAtLoopback(t *testing.T) {
-	on(t, does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}), func(n *node) {
+	on(t, does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}), func(n *node) {
 		cfg := podConfig("a")
 		cfg.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
 			NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE},
@@ -133,12 +133,12 @@ func TestListeningInABubbleIsRefused(t *testing.T) {
 // In real time, because there are real listeners.
 func TestEndpointsReallyListen(t *testing.T) {
 	before := runtime.NumGoroutine()
-	cfg := does(fakecri.Behaviour{Endpoints: []fakecri.Endpoint{
+	cfg := does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{
 		{HTTP: true},
 		{Port: 1, ReadyAfter: time.Hour},
 	}})
-	cfg.Behaviours.Containers["db"] = fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{ReadyAfter: time.Millisecond}}}
-	cfg.Behaviours.Containers["short"] = fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{UnreadyAfter: time.Millisecond}}}
+	cfg.Behaviors.Containers["db"] = fakecri.Behavior{Endpoints: []fakecri.Endpoint{{ReadyAfter: time.Millisecond}}}
+	cfg.Behaviors.Containers["short"] = fakecri.Behavior{Endpoints: []fakecri.Endpoint{{UnreadyAfter: time.Millisecond}}}
 	cfg.Listen = true
 	r, err := fakecri.New(cfg)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestEndpointsReallyListen(t *testing.T) {
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	taken := podConfig("b")
-	taken.Annotations = map[string]string{fakecri.AnnotationBehaviour: "endpoints: [{port: " + port + ", http: true}]"}
+	taken.Annotations = map[string]string{fakecri.AnnotationBehavior: "endpoints: [{port: " + port + ", http: true}]"}
 	other, err := n.RunPodSandbox(n.ctx, taken, "")
 	require.NoError(t, err)
 	otherID := n.created(other, "b", "web", 0)

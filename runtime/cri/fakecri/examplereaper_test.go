@@ -38,8 +38,8 @@ func reap(ctx context.Context, svc internalapi.RuntimeService) error {
 // A controller is tested with pods that are ready, crash and are removed.
 func Example_controller() {
 	ctx := context.Background()
-	web := fakecri.Behaviour{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}
-	fake, err := fakecri.New(fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": web}}})
+	web := fakecri.Behavior{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}
+	fake, err := fakecri.New(fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": web}}})
 	if err != nil {
 		log.Fatal(err)
 	}

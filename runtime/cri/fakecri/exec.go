@@ -21,7 +21,7 @@ import (
 // rest is discarded, as by containerd.
 const maxExecOutput = 16 << 20
 
-// ExecSync runs a command with [Behaviour].Exec or ExecRules, and returns its output, at
+// ExecSync runs a command with [Behavior].Exec or ExecRules, and returns its output, at
 // most 16 MiB each. For an exit code other than 0 the error is a utilexec.CodeExitError,
 // as from the CRI client. After a timeout above 0 it returns DeadlineExceeded. If the
 // container exits, the command is killed with 137.
@@ -132,16 +132,16 @@ func complete(s runtime.Streams) runtime.Streams {
 
 // answer runs a command as specified by the behavior of the container.
 func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runtime.Streams) (int32, error) {
-	if do := c.behaviour.Exec; do != nil {
+	if do := c.behavior.Exec; do != nil {
 		return do(ctx, slices.Clone(cmd), s)
 	}
-	i := slices.IndexFunc(c.behaviour.ExecRules, func(rule ExecRule) bool {
+	i := slices.IndexFunc(c.behavior.ExecRules, func(rule ExecRule) bool {
 		return len(rule.Command) <= len(cmd) && slices.Equal(rule.Command, cmd[:len(rule.Command)])
 	})
 	if i < 0 {
 		return 0, nil
 	}
-	rule := c.behaviour.ExecRules[i]
+	rule := c.behavior.ExecRules[i]
 	r.mu.Lock()
 	if c.ruled == nil {
 		c.ruled = map[int]int{}

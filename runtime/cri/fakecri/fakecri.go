@@ -20,13 +20,13 @@ type Config struct {
 	// statuses. If empty, it is "fakecri".
 	Name string
 
-	// Behaviours specifies how containers run.
-	Behaviours Behaviours
+	// Behaviors specifies how containers run.
+	Behaviors Behaviors
 
 	// Images specifies images by the names that pods use. A name without tag and digest
 	// matches all tags that have no entry, and "*" all images that have none. Images
-	// that do not match behave like the zero ImageBehaviour.
-	Images map[string]ImageBehaviour
+	// that do not match behave like the zero ImageBehavior.
+	Images map[string]ImageBehavior
 
 	// Handlers are the runtime handlers in addition to the default one, which has the
 	// names "" and "runc".
@@ -85,10 +85,10 @@ type Runtime struct {
 	telling     bool     // a goroutine is calling Observe
 	past        history
 	images      images
-	annotated   map[string]*Behaviour // by annotation value
+	annotated   map[string]*Behavior // by annotation value
 	byIP        map[string]*sandbox
 
-	behaviours repertoire // never changed
+	behaviors repertoire // never changed
 }
 
 var (
@@ -123,8 +123,8 @@ func New(cfg Config) (*Runtime, error) {
 		names:    map[string]string{},
 		watchers: map[*watcher]struct{}{},
 
-		behaviours: newRepertoire(cfg.Behaviours),
-		images:     newImages(cfg.Images),
+		behaviors: newRepertoire(cfg.Behaviors),
+		images:    newImages(cfg.Images),
 	}
 	r.past.kept = cfg.Faults != nil
 	if r.log == nil {

@@ -32,9 +32,9 @@ func on(t *testing.T, cfg fakecri.Config, test func(n *node)) {
 	})
 }
 
-// does returns the configuration of a runtime whose containers "web" have behaviour b.
-func does(b fakecri.Behaviour) fakecri.Config {
-	return fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": b}}}
+// does returns the configuration of a runtime whose containers "web" have behavior b.
+func does(b fakecri.Behavior) fakecri.Config {
+	return fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": b}}}
 }
 
 func podConfig(uid string) *runtimeapi.PodSandboxConfig {

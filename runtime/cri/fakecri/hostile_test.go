@@ -37,7 +37,7 @@ func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
 }
 
 func TestAbsurdTimesAreAccepted(t *testing.T) {
-	on(t, does(fakecri.Behaviour{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
+	on(t, does(fakecri.Behavior{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
 		id, _ := n.started()
 		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, math.MaxInt64)
 		require.NoError(n, err)
@@ -48,7 +48,7 @@ func TestAbsurdTimesAreAccepted(t *testing.T) {
 		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "a negative timeout kills at once")
 		n.exited(id, 137, "Error", 0)
 	})
-	for name, b := range map[string]fakecri.Behaviour{
+	for name, b := range map[string]fakecri.Behavior{
 		"startDelay: -1s is negative":               {StartDelay: -time.Second},
 		"runFor: -1ns is negative":                  {RunFor: -1},
 		"runFor: 2562047h47m16.854775807s is more":  {RunFor: math.MaxInt64},
@@ -92,14 +92,14 @@ func TestAnAnnotationOfTenMiBIsKept(t *testing.T) {
 		assert.Len(n, resp.Status.Annotations["long"], 10<<20)
 
 		cfg = podConfig("b")
-		cfg.Annotations[fakecri.AnnotationBehaviour] = "# " + strings.Repeat("x", 10<<20)
+		cfg.Annotations[fakecri.AnnotationBehavior] = "# " + strings.Repeat("x", 10<<20)
 		id, err = n.RunPodSandbox(n.ctx, cfg, "")
 		require.NoError(n, err)
 		container := containerConfig("b", "web")
 		_, err = n.PullImage(n.ctx, container.Image, nil, nil)
 		require.NoError(n, err)
 		_, err = n.CreateContainer(n.ctx, id, container, cfg)
-		assert.ErrorContains(n, err, "annotation fakecri.kubeparts.io/behaviour: behaviour: is longer than 1048576 bytes")
+		assert.ErrorContains(n, err, "annotation fakecri.kubeparts.io/behavior: behavior: is longer than 1048576 bytes")
 	})
 }
 

@@ -18,11 +18,11 @@ import (
 // images are the images on the node and the configuration of all images. Runtime.mu
 // guards them.
 type images struct {
-	said   map[string]*ImageBehaviour // by full name, see byFullName
-	here   chain[*image]              // by ID, without "sha256:"
-	byName map[string]*image          // tags and digests
-	pulls  map[string]*pull           // in progress, by full name
-	failed map[string]int             // number of failed pulls, by full name, of images with PullFails
+	said   map[string]*ImageBehavior // by full name, see byFullName
+	here   chain[*image]             // by ID, without "sha256:"
+	byName map[string]*image         // tags and digests
+	pulls  map[string]*pull          // in progress, by full name
+	failed map[string]int            // number of failed pulls, by full name, of images with PullFails
 	past   undo[*runtimeapi.Image]
 }
 
@@ -31,27 +31,27 @@ type image struct {
 	id            string
 	tags, digests []string // full names, in the order in which they were added
 	layers        []Layer  // each with a name
-	behaviour     *ImageBehaviour
+	behavior      *ImageBehavior
 	item          *runtimeapi.Image // in lists; replaced, not modified
 }
 
-// defaultLayer is the size of an image without an ImageBehaviour.
+// defaultLayer is the size of an image without an ImageBehavior.
 const defaultLayer = 1 << 20
 
-func newImages(behaviours map[string]ImageBehaviour) images {
-	said, _ := byFullName(behaviours) // the error was returned by Config.check
+func newImages(behaviors map[string]ImageBehavior) images {
+	said, _ := byFullName(behaviors) // the error was returned by Config.check
 	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
 }
 
 // of returns the behavior of an image.
-func (i *images) of(named reference.Named) *ImageBehaviour {
+func (i *images) of(named reference.Named) *ImageBehavior {
 	if b := lookup(i.said, named); b != nil {
 		return b
 	}
-	return new(ImageBehaviour)
+	return new(ImageBehavior)
 }
 
-// addPresentLocked adds the images with ImageBehaviour.Present.
+// addPresentLocked adds the images with ImageBehavior.Present.
 func (r *Runtime) addPresentLocked() {
 	for _, name := range slices.Sorted(maps.Keys(r.cfg.Images)) {
 		if named, err := parseImage(name); err == nil && r.cfg.Images[name].Present {
@@ -66,8 +66,8 @@ func (r *Runtime) addImageLocked(named reference.Named) *image {
 	id := imageID(manifest)
 	img, err := r.images.here.find(bareID(id))
 	if err != nil {
-		img = &image{id: id, behaviour: r.images.of(named)}
-		for i, l := range img.behaviour.Layers {
+		img = &image{id: id, behavior: r.images.of(named)}
+		for i, l := range img.behavior.Layers {
 			if l.Name == "" {
 				l.Name = id + "/" + strconv.Itoa(i)
 			}
@@ -88,12 +88,12 @@ func (r *Runtime) addImageLocked(named reference.Named) *image {
 	}
 	r.noteImageLocked(img)
 	img.item = &runtimeapi.Image{
-		Id: id, RepoTags: slices.Clone(img.tags), RepoDigests: slices.Clone(img.digests), Pinned: img.behaviour.Pinned,
+		Id: id, RepoTags: slices.Clone(img.tags), RepoDigests: slices.Clone(img.digests), Pinned: img.behavior.Pinned,
 	}
 	for _, l := range img.layers {
 		img.item.Size += l.Size
 	}
-	if uid, name, isUID := userOf(img.behaviour.User); isUID {
+	if uid, name, isUID := userOf(img.behavior.User); isUID {
 		img.item.Uid = &runtimeapi.Int64Value{Value: uid}
 	} else {
 		img.item.Username = name
@@ -204,7 +204,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 		}
 		resp := &runtimeapi.ImageStatusResponse{Image: img.item}
 		if verbose {
-			resp.Info = map[string]string{"info": infoOf(map[string]any{"layers": img.layers, "user": img.behaviour.User})}
+			resp.Info = map[string]string{"info": infoOf(map[string]any{"layers": img.layers, "user": img.behavior.User})}
 		}
 		return resp, nil
 	})

@@ -20,7 +20,7 @@ import (
 func spec(name string) *runtimeapi.ImageSpec { return &runtimeapi.ImageSpec{Image: name} }
 
 // are returns the configuration of a runtime with these images.
-func are(images map[string]fakecri.ImageBehaviour) fakecri.Config {
+func are(images map[string]fakecri.ImageBehavior) fakecri.Config {
 	return fakecri.Config{Images: images}
 }
 
@@ -113,8 +113,8 @@ func TestAMissingImageFailsOnlyItsContainers(t *testing.T) {
 	})
 }
 
-func TestAnImageHasTheFieldsOfItsBehaviour(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{
+func TestAnImageHasTheFieldsOfItsBehavior(t *testing.T) {
+	on(t, are(map[string]fakecri.ImageBehavior{
 		"app":   {User: "1000:1000", Layers: []fakecri.Layer{{Name: "base", Size: 100}, {Size: 20}}, Pinned: true, Present: true},
 		"app:2": {User: "nobody:nogroup"},
 		"*":     {Layers: []fakecri.Layer{{Size: 7}}},
@@ -146,7 +146,7 @@ func TestAnImageHasTheFieldsOfItsBehaviour(t *testing.T) {
 }
 
 func TestAPullTakesItsTimeOnce(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		ended := make(chan time.Duration, 3)
 		start := time.Now()
 		for i := range 3 {
@@ -167,7 +167,7 @@ func TestAPullTakesItsTimeOnce(t *testing.T) {
 }
 
 func TestACanceledPullDoesNotAffectOthers(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		one, cancel := context.WithTimeout(n.ctx, 4*time.Second)
 		defer cancel()
 		other := make(chan error, 1)
@@ -193,7 +193,7 @@ func TestACanceledPullDoesNotAffectOthers(t *testing.T) {
 }
 
 func TestAPullEndsWithTheDaemon(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		time.AfterFunc(5*time.Second, n.Down)
 		var err error
 		assert.Equal(n, 5*time.Second, took(func() { _, err = n.PullImage(n.ctx, spec("app"), nil, nil) }))
@@ -207,8 +207,8 @@ func TestAPullEndsWithTheDaemon(t *testing.T) {
 	})
 }
 
-func TestPullsFailByTheirBehaviour(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{
+func TestPullsFailByTheirBehavior(t *testing.T) {
+	on(t, are(map[string]fakecri.ImageBehavior{
 		"never": {PullError: "RegistryUnavailable: no route", PullTime: time.Second},
 		"third": {PullError: "slow down", PullFails: 2},
 		"first": {PullFails: 1},
@@ -232,7 +232,7 @@ func TestPullsFailByTheirBehaviour(t *testing.T) {
 }
 
 func TestAPrivateImageRequiresItsPassword(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehaviour{"app": {Auth: "me:secret", PullTime: time.Hour}}), func(n *node) {
+	on(t, are(map[string]fakecri.ImageBehavior{"app": {Auth: "me:secret", PullTime: time.Hour}}), func(n *node) {
 		for _, auth := range []*runtimeapi.AuthConfig{
 			nil, {}, {Username: "me"}, {Username: "me", Password: "wrong"}, {Auth: "?"}, {Auth: base64.StdEncoding.EncodeToString([]byte("me:"))},
 		} {
@@ -268,8 +268,8 @@ func TestARemovedImageGoesWithAllItsNames(t *testing.T) {
 
 func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
 	shared := fakecri.Layer{Name: "base", Size: 100 << 20}
-	cfg := does(fakecri.Behaviour{Disk: fakecri.Curve{Points: []fakecri.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}}})
-	cfg.Images = map[string]fakecri.ImageBehaviour{
+	cfg := does(fakecri.Behavior{Disk: fakecri.Curve{Points: []fakecri.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}}})
+	cfg.Images = map[string]fakecri.ImageBehavior{
 		"registry.example/web": {Layers: []fakecri.Layer{shared, {Size: 10 << 20}}},
 		"job":                  {Layers: []fakecri.Layer{shared, {Size: 1 << 20}}},
 	}
@@ -336,7 +336,7 @@ func TestListsOfImagesCanBeStale(t *testing.T) {
 }
 
 func TestNewRejectsInvalidImages(t *testing.T) {
-	for want, images := range map[string]map[string]fakecri.ImageBehaviour{
+	for want, images := range map[string]map[string]fakecri.ImageBehavior{
 		"images.Busybox: invalid reference format":                  {"Busybox": {}},
 		"images.a.pullTime: -1ns is negative":                       {"a": {PullTime: -1}},
 		"images.*.present: every image cannot be there":             {"*": {Present: true}},
@@ -347,6 +347,6 @@ func TestNewRejectsInvalidImages(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, "fakecri: Config: ")
 	}
-	_, err := fakecri.New(does(fakecri.Behaviour{RunFor: -1}))
+	_, err := fakecri.New(does(fakecri.Behavior{RunFor: -1}))
 	assert.EqualError(t, err, "fakecri: Config: containers.web.runFor: -1ns is negative")
 }

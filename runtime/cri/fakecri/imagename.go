@@ -84,7 +84,7 @@ func lookup[T any](images map[string]*T, name reference.Named) *T {
 }
 
 // checkLayers returns an error for layers with the same name and different sizes.
-func checkLayers(images map[string]ImageBehaviour) error {
+func checkLayers(images map[string]ImageBehavior) error {
 	var err error
 	sizes := map[string]uint64{}
 	for _, name := range slices.Sorted(maps.Keys(images)) {

@@ -62,7 +62,7 @@ func randomCalls(t *testing.T, seed uint64) {
 	end := time.Now().Add(10 * time.Minute)
 	r := newRuntime(t, fakecri.Config{
 		Observe: law.observe,
-		Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 			"slow": {StartDelay: time.Second, StopDelay: 3 * time.Second},
 			"deaf": {IgnoreTerm: true},
 			"job":  {RunFor: 5 * time.Second, ExitCode: 1},

@@ -52,7 +52,7 @@ func (r *Runtime) openLog(c *container) {
 	if !r.cfg.WriteLogs || path == "" {
 		return
 	}
-	l := &logFile{path: path, start: time.Unix(0, c.started), printer: printer{lines: c.behaviour.Logs}}
+	l := &logFile{path: path, start: time.Unix(0, c.started), printer: printer{lines: c.behavior.Logs}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -179,7 +179,7 @@ func (r *Runtime) follow(ctx context.Context, c *container, emit func(line strin
 		r.mu.Unlock()
 		return nil
 	}
-	gone, start, p := c.goneLocked(), time.Unix(0, c.started), printer{lines: c.behaviour.Logs}
+	gone, start, p := c.goneLocked(), time.Unix(0, c.started), printer{lines: c.behavior.Logs}
 	r.mu.Unlock()
 	p.skip(time.Since(start))
 	for {

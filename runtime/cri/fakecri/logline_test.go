@@ -49,7 +49,7 @@ func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
 
 func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := New(Config{Behaviours: Behaviours{Containers: map[string]Behaviour{"web": {
+		r, err := New(Config{Behaviors: Behaviors{Containers: map[string]Behavior{"web": {
 			RunFor: 5 * time.Second, Logs: []LogLine{{Text: "first"}, {Text: "%d", After: time.Second, Every: time.Second, Err: true}},
 		}}}})
 		require.NoError(t, err)

@@ -56,6 +56,6 @@ func (c *container) metricsLocked(now time.Time) *runtimeapi.ContainerMetrics {
 	}
 	return &runtimeapi.ContainerMetrics{ContainerId: c.id, Metrics: []*runtimeapi.Metric{
 		metric(cpuMetric, runtimeapi.MetricType_COUNTER, c.cpuLocked(now)/uint64(time.Second)),
-		metric(memoryMetric, runtimeapi.MetricType_GAUGE, whole(c.behaviour.Memory.at(c.age(now)))),
+		metric(memoryMetric, runtimeapi.MetricType_GAUGE, whole(c.behavior.Memory.at(c.age(now)))),
 	}}
 }

@@ -15,7 +15,7 @@ import (
 func TestEveryChangeIsObserved(t *testing.T) {
 	var begun time.Time
 	var seen []string
-	cfg := does(fakecri.Behaviour{RunFor: 10 * time.Second, OOM: true})
+	cfg := does(fakecri.Behavior{RunFor: 10 * time.Second, OOM: true})
 	cfg.Observe = func(c fakecri.Change) {
 		end := ""
 		if c.To == fakecri.Exited {
@@ -77,7 +77,7 @@ func TestAnObserverMayCallTheRuntime(t *testing.T) {
 func TestChangesAreReportedInOrder(t *testing.T) {
 	state := map[string]fakecri.State{}
 	count := 0
-	cfg := does(fakecri.Behaviour{RunFor: time.Second})
+	cfg := does(fakecri.Behavior{RunFor: time.Second})
 	cfg.Observe = func(c fakecri.Change) {
 		if state[c.ID] != c.From {
 			t.Errorf("%s was %v, but a change from %v to %v is reported", c.ID, state[c.ID], c.From, c.To)

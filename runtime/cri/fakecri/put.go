@@ -109,7 +109,7 @@ func (r *Runtime) putContainerLocked(s *sandbox, status *runtimeapi.ContainerSta
 		c.reserved = containerName(m, s.config.Metadata)
 	}
 	var err error
-	c.behaviour, err = r.behaviourOf(s, c.config, c.image)
+	c.behavior, err = r.behaviorOf(s, c.config, c.image)
 	return c, err
 }
 

@@ -58,7 +58,7 @@ func TestPutObjectsAreReturnedUnchanged(t *testing.T) {
 }
 
 func TestPutObjectsBehaveLikeOthers(t *testing.T) {
-	cfg := fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": {StopDelay: 2 * time.Second}}}}
+	cfg := fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": {StopDelay: 2 * time.Second}}}}
 	on(t, cfg, func(n *node) {
 		sandbox, containers := leftBehind()
 		require.NoError(n, n.Put(sandbox, containers...))
@@ -91,7 +91,7 @@ func TestInvalidPutsAreRejected(t *testing.T) {
 		assert.ErrorContains(n, n.Put(nil), "ID is empty")
 		assert.ErrorContains(n, n.Put(sandbox, containers[0], containers[0]), `container ID "c1" is taken or empty`)
 		assert.ErrorContains(n, n.Put(sandbox, &runtimeapi.ContainerStatus{}), `container ID "" is taken or empty`)
-		sandbox.Annotations = map[string]string{fakecri.AnnotationBehaviour: "{"}
+		sandbox.Annotations = map[string]string{fakecri.AnnotationBehavior: "{"}
 		assert.ErrorContains(n, n.Put(sandbox, containers[0]), "put container c1: ")
 		assert.Empty(n, n.Sandboxes(""), "nothing was put")
 		require.NoError(n, n.Put(&runtimeapi.PodSandboxStatus{Id: "bare"}, &runtimeapi.ContainerStatus{Id: "bare"}), "only IDs are set")
@@ -99,7 +99,7 @@ func TestInvalidPutsAreRejected(t *testing.T) {
 }
 
 func TestAContainerThatLingersTakesItsTimeToExit(t *testing.T) {
-	cfg := fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"web": {IgnoreTerm: true}}}}
+	cfg := fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": {IgnoreTerm: true}}}}
 	on(t, cfg, func(n *node) {
 		id, _ := n.started()
 		pod := n.Containers("")[0].Pod

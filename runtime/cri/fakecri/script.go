@@ -10,26 +10,26 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Behaviours maps names of containers, in any pod, and of images, as in Config.Images, to
+// Behaviors maps names of containers, in any pod, and of images, as in Config.Images, to
 // the behavior of containers. A container name takes precedence over an image, and an
-// annotation of the pod over both; see [AnnotationBehaviour].
-type Behaviours struct {
-	Containers map[string]Behaviour
-	Images     map[string]Behaviour
+// annotation of the pod over both; see [AnnotationBehavior].
+type Behaviors struct {
+	Containers map[string]Behavior
+	Images     map[string]Behavior
 }
 
-// Annotations of a pod with a [Behaviour] in YAML: the first for all of its containers,
+// Annotations of a pod with a [Behavior] in YAML: the first for all of its containers,
 // the second, followed by the name of a container, for this one. The second takes
 // precedence.
 const (
-	AnnotationBehaviour          = "fakecri.kubeparts.io/behaviour"
-	AnnotationContainerBehaviour = "behaviour.fakecri.kubeparts.io/"
+	AnnotationBehavior          = "fakecri.kubeparts.io/behavior"
+	AnnotationContainerBehavior = "behavior.fakecri.kubeparts.io/"
 )
 
 // A Script is a configuration in YAML. Field names are the Go names in camel case.
 // Durations are written as "90s", sizes as "64Mi" and cores as "250m"; a curve may be a
-// list of points or one number. The fields of a container are those of [Behaviour], of an
-// image those of [ImageBehaviour] and run, of a fault those of [FaultRule].
+// list of points or one number. The fields of a container are those of [Behavior], of an
+// image those of [ImageBehavior] and run, of a fault those of [FaultRule].
 // examples/fakecri/node.yaml is a longer example:
 //
 //	containers:
@@ -40,9 +40,9 @@ const (
 //	faults:
 //	  - {method: StartContainer, container: web, probability: 0.1, error: no shim, code: Unavailable}
 type Script struct {
-	// Containers is Behaviours.Containers.
-	Containers map[string]Behaviour
-	// Images is Config.Images, with Behaviours.Images in the field run.
+	// Containers is Behaviors.Containers.
+	Containers map[string]Behavior
+	// Images is Config.Images, with Behaviors.Images in the field run.
 	Images map[string]ScriptImage
 	// Faults are the fault rules. For each call the first matching rule applies.
 	Faults []FaultRule
@@ -50,23 +50,23 @@ type Script struct {
 
 // A ScriptImage is an image and the behavior of its containers.
 type ScriptImage struct {
-	ImageBehaviour
-	Run *Behaviour // may be nil
+	ImageBehavior
+	Run *Behavior // may be nil
 }
 
 // Config returns the configuration of a runtime, with random faults determined by seed.
 func (s Script) Config(seed uint64) Config {
-	cfg := Config{Seed: seed, Behaviours: Behaviours{Containers: s.Containers}}
+	cfg := Config{Seed: seed, Behaviors: Behaviors{Containers: s.Containers}}
 	for name, img := range s.Images {
 		if cfg.Images == nil {
-			cfg.Images = map[string]ImageBehaviour{}
+			cfg.Images = map[string]ImageBehavior{}
 		}
-		cfg.Images[name] = img.ImageBehaviour
+		cfg.Images[name] = img.ImageBehavior
 		if img.Run != nil {
-			if cfg.Behaviours.Images == nil {
-				cfg.Behaviours.Images = map[string]Behaviour{}
+			if cfg.Behaviors.Images == nil {
+				cfg.Behaviors.Images = map[string]Behavior{}
 			}
-			cfg.Behaviours.Images[name] = *img.Run
+			cfg.Behaviors.Images[name] = *img.Run
 		}
 	}
 	if len(s.Faults) > 0 {
@@ -88,15 +88,15 @@ func ParseScript(data []byte) (Script, error) {
 	return s, nil
 }
 
-// ParseBehaviour parses the behavior of one container in YAML, as in annotations of pods:
+// ParseBehavior parses the behavior of one container in YAML, as in annotations of pods:
 // "{runFor: 2s, exitCode: 1}".
-func ParseBehaviour(data []byte) (Behaviour, error) {
-	var b Behaviour
+func ParseBehavior(data []byte) (Behavior, error) {
+	var b Behavior
 	if err := readYAML(data, &b); err != nil {
-		return Behaviour{}, fmt.Errorf("fakecri: behaviour: %w", err)
+		return Behavior{}, fmt.Errorf("fakecri: behavior: %w", err)
 	}
 	if err := b.check(""); err != nil {
-		return Behaviour{}, fmt.Errorf("fakecri: behaviour: %w", err)
+		return Behavior{}, fmt.Errorf("fakecri: behavior: %w", err)
 	}
 	return b, nil
 }
@@ -114,10 +114,10 @@ func (s Script) check() error {
 func (cfg Config) check() error {
 	_, err := byFullName(cfg.Images)
 	if err == nil {
-		_, err = byFullName(cfg.Behaviours.Images)
+		_, err = byFullName(cfg.Behaviors.Images)
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Behaviours.Containers)) {
-		err = errors.Join(err, cfg.Behaviours.Containers[name].check(under("containers", name)))
+	for _, name := range slices.Sorted(maps.Keys(cfg.Behaviors.Containers)) {
+		err = errors.Join(err, cfg.Behaviors.Containers[name].check(under("containers", name)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Images)) {
 		at := under("images", name)
@@ -127,21 +127,21 @@ func (cfg Config) check() error {
 		}
 	}
 	err = errors.Join(err, checkLayers(cfg.Images))
-	for _, name := range slices.Sorted(maps.Keys(cfg.Behaviours.Images)) {
-		err = errors.Join(err, cfg.Behaviours.Images[name].check(under(under("images", name), "run")))
+	for _, name := range slices.Sorted(maps.Keys(cfg.Behaviors.Images)) {
+		err = errors.Join(err, cfg.Behaviors.Images[name].check(under(under("images", name), "run")))
 	}
 	return err
 }
 
-// A repertoire is Behaviours, indexed.
+// A repertoire is Behaviors, indexed.
 type repertoire struct {
-	containers map[string]*Behaviour
-	images     map[string]*Behaviour // by full name
+	containers map[string]*Behavior
+	images     map[string]*Behavior // by full name
 }
 
-func newRepertoire(b Behaviours) repertoire {
+func newRepertoire(b Behaviors) repertoire {
 	images, _ := byFullName(b.Images) // Config.check has seen the error
-	rep := repertoire{containers: make(map[string]*Behaviour, len(b.Containers)), images: images}
+	rep := repertoire{containers: make(map[string]*Behavior, len(b.Containers)), images: images}
 	for name, b := range b.Containers {
 		rep.containers[name] = &b
 	}
@@ -149,13 +149,13 @@ func newRepertoire(b Behaviours) repertoire {
 }
 
 // zero is the default behavior.
-var zero Behaviour
+var zero Behavior
 
-// behaviourOf returns the behavior of a container, which is not nil and must not be
+// behaviorOf returns the behavior of a container, which is not nil and must not be
 // modified. An invalid annotation is an error. The caller must hold r.mu.
-func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of resolved) (*Behaviour, error) {
+func (r *Runtime) behaviorOf(s *sandbox, config *runtimeapi.ContainerConfig, of resolved) (*Behavior, error) {
 	name := config.GetMetadata().GetName()
-	for _, key := range []string{AnnotationContainerBehaviour + name, AnnotationBehaviour} {
+	for _, key := range []string{AnnotationContainerBehavior + name, AnnotationBehavior} {
 		if text, ok := s.config.GetAnnotations()[key]; ok {
 			b, err := r.annotatedLocked(text)
 			if err != nil {
@@ -164,7 +164,7 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 			return b, nil
 		}
 	}
-	if b, ok := r.behaviours.containers[name]; ok {
+	if b, ok := r.behaviors.containers[name]; ok {
 		return b, nil
 	}
 	// The image is usually given by its ID, and by its name in the pod, which is more
@@ -174,7 +174,7 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 			continue
 		}
 		if named, err := parseImage(name); err == nil {
-			if b := lookup(r.behaviours.images, named); b != nil {
+			if b := lookup(r.behaviors.images, named); b != nil {
 				return b, nil
 			}
 		}
@@ -186,16 +186,16 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 const maxAnnotated = 1000
 
 // annotatedLocked parses an annotation. It is cached because many pods have the same.
-func (r *Runtime) annotatedLocked(text string) (*Behaviour, error) {
+func (r *Runtime) annotatedLocked(text string) (*Behavior, error) {
 	if b, ok := r.annotated[text]; ok {
 		return b, nil
 	}
-	b, err := ParseBehaviour([]byte(text))
+	b, err := ParseBehavior([]byte(text))
 	if err != nil {
 		return nil, err
 	}
 	if r.annotated == nil || len(r.annotated) >= maxAnnotated {
-		r.annotated = map[string]*Behaviour{}
+		r.annotated = map[string]*Behavior{}
 	}
 	r.annotated[text] = &b
 	return &b, nil

@@ -48,7 +48,7 @@ func TestAScriptIsTheSameInYAMLAndInGo(t *testing.T) {
 	s, err := fakecri.ParseScript([]byte(wholeScript))
 	require.NoError(t, err)
 	assert.Equal(t, fakecri.Script{
-		Containers: map[string]fakecri.Behaviour{
+		Containers: map[string]fakecri.Behavior{
 			"web": {
 				Logs:       []fakecri.LogLine{{Text: "hello %d", Every: time.Second}},
 				Endpoints:  []fakecri.Endpoint{{Port: 8080, HTTP: true, ReadyAfter: 5 * time.Second, UnreadyAfter: time.Minute}},
@@ -63,9 +63,9 @@ func TestAScriptIsTheSameInYAMLAndInGo(t *testing.T) {
 			"killed": {RunFor: time.Hour, Signal: 9},
 		},
 		Images: map[string]fakecri.ScriptImage{
-			"busybox": {ImageBehaviour: fakecri.ImageBehaviour{PullTime: 2 * time.Second, Layers: []fakecri.Layer{{Name: "base", Size: 4 << 20}}}, Run: &fakecri.Behaviour{RunFor: time.Second}},
-			"nginx":   {ImageBehaviour: fakecri.ImageBehaviour{PullError: "no route", PullFails: 2, Auth: "me:secret", User: "101", Present: true, Pinned: true}},
-			"*":       {ImageBehaviour: fakecri.ImageBehaviour{PullError: "not found"}},
+			"busybox": {ImageBehavior: fakecri.ImageBehavior{PullTime: 2 * time.Second, Layers: []fakecri.Layer{{Name: "base", Size: 4 << 20}}}, Run: &fakecri.Behavior{RunFor: time.Second}},
+			"nginx":   {ImageBehavior: fakecri.ImageBehavior{PullError: "no route", PullFails: 2, Auth: "me:secret", User: "101", Present: true, Pinned: true}},
+			"*":       {ImageBehavior: fakecri.ImageBehavior{PullError: "not found"}},
 		},
 		Faults: []fakecri.FaultRule{
 			{Method: "StartContainer", Container: "web", Probability: 0.1, Error: "no shim", Code: "Unavailable"},
@@ -163,12 +163,12 @@ func TestAllMistakesOfAScriptAreReported(t *testing.T) {
 	assert.EqualError(t, err, "fakecri: script: containers.a.stopDelay: -2s is negative\ncontainers.b.runFor: -1s is negative\nfaults[0].count: -1 is negative")
 }
 
-func TestABehaviourAloneIsThatOfAnAnnotation(t *testing.T) {
-	b, err := fakecri.ParseBehaviour([]byte("{runFor: 2s, exitCode: 1}"))
+func TestABehaviorAloneIsThatOfAnAnnotation(t *testing.T) {
+	b, err := fakecri.ParseBehavior([]byte("{runFor: 2s, exitCode: 1}"))
 	require.NoError(t, err)
-	assert.Equal(t, fakecri.Behaviour{RunFor: 2 * time.Second, ExitCode: 1}, b)
-	_, err = fakecri.ParseBehaviour([]byte("{runFor: 2, exitCode: 1}"))
-	assert.EqualError(t, err, `fakecri: behaviour: runFor: 2 is not a duration such as "90s"`)
+	assert.Equal(t, fakecri.Behavior{RunFor: 2 * time.Second, ExitCode: 1}, b)
+	_, err = fakecri.ParseBehavior([]byte("{runFor: 2, exitCode: 1}"))
+	assert.EqualError(t, err, `fakecri: behavior: runFor: 2 is not a duration such as "90s"`)
 }
 
 func TestRulesOfFaultsApplyInOrder(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 )
 
 // check returns the errors in a behavior, with their places.
-func (b Behaviour) check(at string) error {
+func (b Behavior) check(at string) error {
 	err := errors.Join(
 		checkTime(under(at, "startDelay"), b.StartDelay),
 		checkTime(under(at, "runFor"), b.RunFor),
@@ -107,7 +107,7 @@ func (c Curve) check(at string, most float64) error {
 	return err
 }
 
-func (i ImageBehaviour) check(at string) error {
+func (i ImageBehavior) check(at string) error {
 	err := checkTime(under(at, "pullTime"), i.PullTime)
 	if i.PullFails < 0 {
 		err = errors.Join(err, negative(under(at, "pullFails"), i.PullFails))

@@ -18,7 +18,7 @@ const (
 	codeKill       = 128 + 9
 )
 
-// StartContainer starts a created container. It takes Behaviour.StartDelay; a start that fails or
+// StartContainer starts a created container. It takes Behavior.StartDelay; a start that fails or
 // is canceled leaves the container exited.
 func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("StartContainer", containerID), func(ctx context.Context) error {
@@ -26,14 +26,14 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		if err != nil {
 			return err
 		}
-		err = pause(ctx, c.behaviour.StartDelay)
+		err = pause(ctx, c.behavior.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
 		if down(ctx) || c.starting != start { // the start was abandoned
 			return errDown
 		}
-		if err == nil && c.behaviour.StartError != "" {
-			err = refused("start container %s: %s", c.id, c.behaviour.StartError)
+		if err == nil && c.behavior.StartError != "" {
+			err = refused("start container %s: %s", c.id, c.behavior.StartError)
 		}
 		return r.startedLocked(c, err)
 	})
@@ -77,7 +77,7 @@ func (r *Runtime) startedLocked(c *container, err error) error {
 
 func (r *Runtime) runLocked(c *container) {
 	c.state, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, now()
-	b := c.behaviour
+	b := c.behavior
 	if n := c.sandbox.pod.started(c.name()); b.Crashes == 0 && b.RunFor > 0 || n <= b.Crashes {
 		c.end = time.AfterFunc(max(b.RunFor, shortest), func() { r.finish(c) })
 	}
@@ -93,7 +93,7 @@ const shortest = time.Millisecond
 
 // finish makes a container exit as specified by its behavior.
 func (r *Runtime) finish(c *container) {
-	b := c.behaviour
+	b := c.behavior
 	code, reason := b.ExitCode, reasonOf(b.ExitCode)
 	switch {
 	case b.OOM:
@@ -155,7 +155,7 @@ func (r *Runtime) endedLocked(c *container, code int32, reason, message string) 
 
 // writeMessage writes the termination message, if a file is mounted for it.
 func (r *Runtime) writeMessage(c *container) {
-	if c.behaviour.Message == "" {
+	if c.behavior.Message == "" {
 		return
 	}
 	at := c.config.GetAnnotations()["io.kubernetes.container.terminationMessagePath"]
@@ -165,7 +165,7 @@ func (r *Runtime) writeMessage(c *container) {
 		}
 		f, err := os.OpenFile(m.GetHostPath(), os.O_WRONLY|os.O_TRUNC, 0)
 		if err == nil {
-			_, err = f.WriteString(c.behaviour.Message)
+			_, err = f.WriteString(c.behavior.Message)
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {

@@ -113,7 +113,7 @@ func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRespo
 			for _, l := range c.image.layers {
 				sizes[l.Name] = l.Size
 			}
-			used += whole(c.behaviour.Disk.at(c.age(now)))
+			used += whole(c.behavior.Disk.at(c.age(now)))
 		}
 		for _, size := range sizes {
 			used += size
@@ -136,7 +136,7 @@ func (c *container) age(now time.Time) time.Duration {
 
 // cpuLocked returns the CPU time that the container has used. It does not decrease.
 func (c *container) cpuLocked(now time.Time) uint64 {
-	c.cpuUsed = max(c.cpuUsed, c.behaviour.CPU.used(c.age(now)))
+	c.cpuUsed = max(c.cpuUsed, c.behavior.CPU.used(c.age(now)))
 	return c.cpuUsed
 }
 
@@ -146,11 +146,11 @@ func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
 		Attributes: &runtimeapi.ContainerAttributes{
 			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
 		},
-		WritableLayer: fsUsage(now, whole(c.behaviour.Disk.at(age))),
+		WritableLayer: fsUsage(now, whole(c.behavior.Disk.at(age))),
 	}
 	if c.running() {
-		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
-		stats.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behavior.CPU.at(age))
+		stats.Memory = memoryUsage(now, whole(c.behavior.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
 	}
 	return stats
 }
@@ -162,8 +162,8 @@ func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 		linux.Containers = append(linux.Containers, c.statsLocked(now))
 		if c.running() {
 			used += c.cpuLocked(now)
-			cores += c.behaviour.CPU.at(c.age(now))
-			memory += whole(c.behaviour.Memory.at(c.age(now)))
+			cores += c.behavior.CPU.at(c.age(now))
+			memory += whole(c.behavior.Memory.at(c.age(now)))
 			processes++
 		}
 	}

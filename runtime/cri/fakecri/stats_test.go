@@ -14,7 +14,7 @@ import (
 
 // busy uses half a core, and memory that grows by 100 bytes per second for ten
 // seconds.
-var busy = fakecri.Behaviour{
+var busy = fakecri.Behavior{
 	CPU:    level(0.5),
 	Memory: fakecri.Curve{Points: []fakecri.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}},
 	Disk:   level(5000),
@@ -188,7 +188,7 @@ func TestStatsAreFilteredAsListsAre(t *testing.T) {
 
 func TestUsedTimeDoesNotFallWhateverTheCurve(t *testing.T) {
 	sawtooth := fakecri.Curve{Repeat: true, Points: []fakecri.Point{{Value: 3}, {At: 7 * time.Millisecond, Value: 0}, {At: 9 * time.Millisecond, Value: 1.0 / 3}}}
-	on(t, does(fakecri.Behaviour{CPU: sawtooth}), func(n *node) {
+	on(t, does(fakecri.Behavior{CPU: sawtooth}), func(n *node) {
 		id, sandbox := n.started()
 		var last, lastOfPod uint64
 		for range 1000 {

@@ -84,8 +84,8 @@ func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Con
 		return s, to, nil, nil
 	}
 	for _, c := range s.containers {
-		if c.running() && c.behaviour.Forward != nil {
-			return s, nil, c.behaviour.Forward, nil
+		if c.running() && c.behavior.Forward != nil {
+			return s, nil, c.behavior.Forward, nil
 		}
 	}
 	return s, nil, nil, nil

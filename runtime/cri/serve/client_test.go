@@ -41,7 +41,7 @@ func dial(t *testing.T, socket string, cfg remote.Config) *remote.Client {
 // and streamed, and with the streams at the returned URLs.
 func TestTheOfficialClientHasEveryVerb(t *testing.T) {
 	for _, pieces := range []bool{false, true} {
-		fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{"app": {
+		fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"app": {
 			Logs:      []fakecri.LogLine{{Text: "tick", Every: 10 * time.Millisecond}},
 			ExecRules: []fakecri.ExecRule{{Command: []string{"fail"}, Stderr: "no", ExitCode: 3}, {Stdout: "hello"}},
 			Endpoints: []fakecri.Endpoint{{Port: 8080, HTTP: true}},

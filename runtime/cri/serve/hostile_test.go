@@ -85,7 +85,7 @@ func TestEventsSentAtOnceAreAllForwarded(t *testing.T) {
 }
 
 func TestAnOverflowingTimeoutIsUnlimited(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+	fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 		"web": {ExecRules: []fakecri.ExecRule{{Takes: 500 * time.Millisecond, Stdout: "done"}}},
 	}}})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake})))
@@ -274,7 +274,7 @@ func TestListenRequiresAPath(t *testing.T) {
 // A client can cancel a port forward while its own connection does not read
 // data.
 func TestAForwardThatIsNotReadCanBeCanceled(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+	fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 		"web": {Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}},
 	}}})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})))

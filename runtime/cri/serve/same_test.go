@@ -58,8 +58,8 @@ func luck(seed uint64) fakecri.Config {
 		// so that they must not advance the sequence of random faults.
 		Faults: fakecri.If(func(c fakecri.Call) bool { return c.Method != "Version" && c.Method != "ContainerStatus" },
 			fakecri.Random(seed, 0.03, faults...)),
-		Images: map[string]fakecri.ImageBehaviour{"missing": {Absent: true}, "rare": {PullFails: 1}},
-		Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+		Images: map[string]fakecri.ImageBehavior{"missing": {Absent: true}, "rare": {PullFails: 1}},
+		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 			"broken": {StartError: "no such file"},
 		}},
 	}

@@ -27,7 +27,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // Whatever a server does, a call returns: at once after a protocol error, within Timeout
 // if the session is not set up, and otherwise with its context. No goroutine is left.
 func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
-	const own, late, cancelled = "", "no response within", "context canceled"
+	const own, late, canceled = "", "no response within", "context canceled"
 	for name, tc := range map[string]struct {
 		serve func(conn net.Conn, req *http.Request) // instead of frames
 		frame func(conn net.Conn, f *spdy.Framer)    // after the upgrade
@@ -83,16 +83,16 @@ func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 			}
 			untilGone(conn)
 		}, fail: late},
-		"has no output": {frame: func(conn net.Conn, f *spdy.Framer) { takes(f, 4); untilGone(conn) }, fail: cancelled},
+		"has no output": {frame: func(conn net.Conn, f *spdy.Framer) { takes(f, 4); untilGone(conn) }, fail: canceled},
 		"reads nothing": {frame: func(_ net.Conn, f *spdy.Framer) {
 			takes(f, 4)
 			<-time.After(500 * time.Millisecond)
-		}, fail: cancelled},
+		}, fail: canceled},
 		"sends the outcome and keeps the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte(success), Flags: spdy.DataFlagFin})
 			untilGone(conn)
-		}, fail: cancelled},
+		}, fail: canceled},
 		"sends a wrong outcome and keeps the output open": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte("?"), Flags: spdy.DataFlagFin})
@@ -103,7 +103,7 @@ func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 			go untilGone(conn)
 			for f.WriteFrame(&spdy.DataFrame{StreamId: ids[2], Data: make([]byte, 4096)}) == nil {
 			}
-		}, fail: cancelled},
+		}, fail: canceled},
 		"breaks off": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[2], Data: []byte("half a li")})
@@ -136,14 +136,14 @@ func TestAMisbehavingServerNeitherHangsNorLeaks(t *testing.T) {
 			switch tc.fail {
 			case late:
 				client.Timeout = 100 * time.Millisecond
-			case cancelled:
+			case canceled:
 				time.AfterFunc(200*time.Millisecond, cancel)
 			}
 			begun := time.Now()
 			_, err := client.Exec(ctx, u, runtime.Streams{Stdin: zeros{}, Stdout: io.Discard, Stderr: io.Discard})
 			require.Error(t, err)
 			require.ErrorContains(t, err, tc.fail)
-			if tc.fail == cancelled {
+			if tc.fail == canceled {
 				require.ErrorIs(t, err, context.Canceled)
 			}
 			assert.Less(t, time.Since(begun), 90*time.Second)

@@ -8,11 +8,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Behaviour specifies how a container runs. The zero value starts immediately, runs
+// A Behavior specifies how a container runs. The zero value starts immediately, runs
 // until it is stopped, and exits with 143 (128 + SIGTERM) as soon as it gets SIGTERM.
 //
 // All times use package time, which is virtual in a testing/synctest bubble.
-type Behaviour struct {
+type Behavior struct {
 	// StartDelay is the duration of StartContainer. If StartError is set, it then
 	// fails with this message, and the container has exited with 128
 	// (ContainerCannotRun), as in containerd.
@@ -119,9 +119,9 @@ type Point struct {
 	Value float64
 }
 
-// An ImageBehaviour specifies an image and the result of its pull. The zero value is
+// An ImageBehavior specifies an image and the result of its pull. The zero value is
 // pulled immediately and has one layer of 1 MiB.
-type ImageBehaviour struct {
+type ImageBehavior struct {
 	// Layers are the layers. Layers of the same name are shared between images.
 	Layers []Layer
 	// PullTime is the duration of a pull. If PullError is set, pulls fail with it:
