@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"time"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -39,7 +40,13 @@ func Example() {
 	go func() { stopped <- a.Run(ctx) }()
 	go func() { stopped <- statuspage.Serve(ctx, ln, handler, nil) }()
 
-	resp, err := http.Get(statuspage.Reach(ln.Addr()) + "healthz")
+	healthz := statuspage.Reach(ln.Addr()) + "healthz"
+	resp, err := http.Get(healthz)
+	for err == nil && resp.StatusCode == http.StatusServiceUnavailable { // the runtime has not been listed yet
+		_ = resp.Body.Close()
+		time.Sleep(10 * time.Millisecond)
+		resp, err = http.Get(healthz)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
