@@ -188,9 +188,11 @@ func TestAPIAndStatusPage(t *testing.T) {
 		}, 10*time.Second, 20*time.Millisecond)
 	}
 	for _, path := range []string{"/", "/healthz", "/pods", "/explain", "/metrics", "/stats/summary"} {
-		answer := httptest.NewRecorder()
-		k.StatusPage().ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
-		assert.Equal(t, 200, answer.Code, path)
+		require.EventuallyWithT(t, func(t *assert.CollectT) {
+			answer := httptest.NewRecorder()
+			k.StatusPage().ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
+			assert.Equal(t, 200, answer.Code, path)
+		}, 10*time.Second, 20*time.Millisecond)
 	}
 	cancel()
 	require.NoError(t, <-ran)
