@@ -83,19 +83,12 @@ func TestNoConfigHasMoreThanTwelveFields(t *testing.T) {
 func publicPackages(t *testing.T) func(func(string) bool) {
 	t.Helper()
 	found := map[string]bool{}
-	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (slices.Contains([]string{"examples", "test", "tools", "hack", "docs", "api"}, file) || d.Name() == "internal" || d.Name() == "testdata" ||
-			strings.HasPrefix(d.Name(), ".") && file != "."):
-			return fs.SkipDir
-		case !d.IsDir() && path.Dir(file) != "." && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go"):
-			found[path.Dir(file)] = true
+	for _, name := range filesWhere(t, isCode) {
+		top, _, below := strings.Cut(name, "/")
+		if below && !slices.Contains([]string{"examples", "test", "tools", "hack", "docs", "api"}, top) && !strings.Contains("/"+name, "/internal/") {
+			found[path.Dir(name)] = true
 		}
-		return nil
-	})
-	require.NoError(t, err)
+	}
 	return maps.Keys(found)
 }
 

@@ -1,7 +1,6 @@
 package repo_test
 
 import (
-	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -16,11 +15,8 @@ var dependency = regexp.MustCompile("`([a-z0-9.-]+\\.[a-z]+/[^`]+)`")
 
 // docs/architecture.md has the reason for each module that a go.mod requires directly.
 func TestTheDirectDependenciesAreExplained(t *testing.T) {
-	if _, err := fs.Stat(files, "kube"); err != nil {
-		t.Skip("this is the core module without the modules below it")
-	}
-	text, err := fs.ReadFile(files, "docs/architecture.md")
-	require.NoError(t, err)
+	needRepository(t)
+	text := read(t, "docs/architecture.md")
 	_, section, ok := strings.Cut(string(text), "\n## Direct dependencies\n")
 	require.True(t, ok)
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -32,23 +28,11 @@ func TestTheDirectDependenciesAreExplained(t *testing.T) {
 			}
 		}
 	}
-	mods := 0
-	require.NoError(t, fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "."):
-			return fs.SkipDir
-		case path.Base(name) != "go.mod":
-			return nil
-		}
-		mods++
-		mod, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
+	mods := filesWhere(t, func(name string) bool { return path.Base(name) == "go.mod" && !inTestdata(name) })
+	assert.Greater(t, len(mods), 3)
+	for _, name := range mods {
 		required := false
-		for line := range strings.Lines(string(mod)) {
+		for line := range strings.Lines(string(read(t, name))) {
 			line = strings.TrimSpace(line)
 			if one, ok := strings.CutPrefix(line, "require "); ok {
 				required, line = strings.HasSuffix(one, "("), one
@@ -65,9 +49,7 @@ func TestTheDirectDependenciesAreExplained(t *testing.T) {
 				explained[module] = true
 			}
 		}
-		return nil
-	}))
-	assert.Greater(t, mods, 3)
+	}
 	for module, required := range explained {
 		assert.True(t, required, "docs/architecture.md explains %s, which no go.mod requires directly", module)
 	}

@@ -14,11 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the root of the core module, as a path and as a file system.
-const root = "../../.."
-
-var files = os.DirFS(root)
-
 // A module that imports internal packages of another breaks when the versions of the two
 // differ, and its programs do not compile outside this repository.
 func TestOtherModulesImportOnlyPublicPackages(t *testing.T) {

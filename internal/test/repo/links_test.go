@@ -15,17 +15,14 @@ import (
 var link = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
 
 func TestTheLinksOfTheDocumentsExist(t *testing.T) {
-	if _, err := fs.Stat(files, "examples"); err != nil {
-		t.Skip("this is the module without the modules below it")
-	}
+	needRepository(t)
 	top, err := fs.Glob(files, "*.md")
 	require.NoError(t, err)
 	docs, err := fs.Glob(files, "docs/*.md")
 	require.NoError(t, err)
 	links := 0
 	for _, file := range append(top, docs...) {
-		text, err := fs.ReadFile(files, file)
-		require.NoError(t, err)
+		text := read(t, file)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			links++
 			to := path.Join(path.Dir(file), m[1])

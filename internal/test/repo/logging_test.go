@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -35,15 +34,12 @@ type logMessage struct {
 // docs/logging.md has a row for each warning and error of non-test code. The first three
 // columns are generated; the meaning and the action are edited in the document.
 func TestTheLogMessagesAreDocumented(t *testing.T) {
-	if _, err := fs.Stat(files, "kube"); err != nil {
-		t.Skip("this is the core module without the modules below it")
-	}
+	needRepository(t)
 	const file = "docs/logging.md"
 	const remedy = "go test ./internal/test/repo -run TestTheLogMessages -update writes the other columns"
 	messages := logMessages(t)
 	require.Greater(t, len(messages), 100)
-	is, err := fs.ReadFile(files, file)
-	require.NoError(t, err)
+	is := read(t, file)
 	head, documented := readLogTable(t, string(is))
 	stale := pairLogTexts(messages, documented)
 	for _, m := range stale {
@@ -74,10 +70,9 @@ var logKeys = map[string]string{
 
 // Messages and keys follow the conventions of Kubernetes' structured logging.
 func TestLogMessagesFollowTheConventions(t *testing.T) {
-	found := map[string][]string{}
 	for _, m := range logMessages(t) {
 		add := func(problem string) {
-			found[m.pkg] = append(found[m.pkg], fmt.Sprintf("%s: %q: %s", m.at, m.text, problem))
+			t.Errorf("%s: %q: %s", m.at, m.text, problem)
 		}
 		if first, _ := utf8.DecodeRuneInString(m.text); !unicode.IsUpper(first) {
 			add("does not begin with an upper-case letter")
@@ -93,7 +88,6 @@ func TestLogMessagesFollowTheConventions(t *testing.T) {
 			}
 		}
 	}
-	checkRemaining(t, "logging", found)
 }
 
 // logMessages returns the warnings and errors of the non-test code of all modules, by
@@ -123,33 +117,20 @@ type parsedPackage struct {
 	files []*ast.File
 }
 
-// parsedPackages parses the non-test code of all modules that logs with log/slog.
+// parsedPackages parses the non-test code of all modules.
 func parsedPackages(t *testing.T) map[string]*parsedPackage {
 	t.Helper()
 	packages := map[string]*parsedPackage{}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "."):
-			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		source, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
+	for _, name := range filesWhere(t, isCode) {
 		p := packages[path.Dir(name)]
 		if p == nil {
 			p = &parsedPackage{fset: token.NewFileSet()}
 			packages[path.Dir(name)] = p
 		}
-		file, err := parser.ParseFile(p.fset, name, source, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(p.fset, name, read(t, name), parser.SkipObjectResolution)
+		require.NoError(t, err)
 		p.files = append(p.files, file)
-		return err
-	})
-	require.NoError(t, err)
+	}
 	return packages
 }
 

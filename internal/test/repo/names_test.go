@@ -22,9 +22,7 @@ var otherNames = []string{"container.Runtime", "node.PodLifecycleHandler", "node
 
 // Names such as pleg.Config.Parallel in documents exist in the API.
 func TestTheDocumentsNameWhatExists(t *testing.T) {
-	if _, err := fs.Stat(files, "kube"); err != nil {
-		t.Skip("this is the core module without the modules below it")
-	}
+	needRepository(t)
 	names := apiNames(t)
 	var documents []string
 	for _, pattern := range []string{"*.md", "docs/*.md"} {

@@ -55,9 +55,7 @@ const tolerance = 10
 // docs/packages.md has each package that others can import, with what importing it costs
 // and the limit that its deps_test.go sets.
 func TestThePackagesAreDocumented(t *testing.T) {
-	if _, err := fs.Stat(files, "kube"); err != nil {
-		t.Skip("this is the core module without the modules below it")
-	}
+	needRepository(t)
 	const file = "docs/packages.md"
 	const remedy = "go test ./internal/test/repo -run TestThePackages -update writes it"
 	is, err := fs.ReadFile(files, file)
@@ -130,18 +128,13 @@ func packageRows(t *testing.T) (rows []*packageRow) {
 func closureLimits(t *testing.T) map[string]int {
 	t.Helper()
 	limits := map[string]int{}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, "_test.go") {
-			return err
-		}
-		source, err := fs.ReadFile(files, name)
-		if err != nil || !bytes.Contains(source, []byte("deptest.Closure{")) {
-			return err
+	for _, name := range filesWhere(t, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
+		source := read(t, name)
+		if !bytes.Contains(source, []byte("deptest.Closure{")) {
+			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			lit, ok := n.(*ast.CompositeLit)
 			if !ok {
@@ -168,9 +161,7 @@ func closureLimits(t *testing.T) map[string]int {
 			}
 			return true
 		})
-		return nil
-	})
-	require.NoError(t, err)
+	}
 	return limits
 }
 
@@ -203,9 +194,7 @@ func packageTables(rows []*packageRow) string {
 
 // The import graph in doc.go has every package in internal, and no other.
 func TestTheImportGraphHasTheInternalPackages(t *testing.T) {
-	if _, err := fs.Stat(files, "kube"); err != nil {
-		t.Skip("this is the core module without the modules below it")
-	}
+	needRepository(t)
 	source, err := fs.ReadFile(files, "doc.go")
 	require.NoError(t, err)
 	inGraph := map[string]bool{}

@@ -122,24 +122,17 @@ func readRuleBook(t *testing.T) map[string]*rule {
 }
 
 // citingFiles returns the Go files of all modules, and the scripts of their tests.
-func citingFiles(t *testing.T) (names []string) {
+func citingFiles(t *testing.T) []string {
 	t.Helper()
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+	return filesWhere(t, func(name string) bool {
 		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "fuzz" || strings.HasPrefix(d.Name(), ".") && name != "."):
-			return fs.SkipDir
-		case name == "internal/test/repo/rulebook_test.go":
-		case strings.Contains(d.Name(), "integration") || strings.HasPrefix(name, "test/"):
-			// A test that needs a real runtime proves nothing where there is none.
-		case strings.HasSuffix(name, ".go") || isScript(name):
-			names = append(names, name)
+		case strings.Contains(name, "/fuzz/") || name == "internal/test/repo/rulebook_test.go":
+			return false
+		case strings.Contains(path.Base(name), "integration") || strings.HasPrefix(name, "test/"):
+			return false // a test that needs a real runtime proves nothing where there is none
 		}
-		return nil
+		return strings.HasSuffix(name, ".go") || isScript(name)
 	})
-	require.NoError(t, err)
-	return names
 }
 
 // isScript reports whether a file is the input of a test.

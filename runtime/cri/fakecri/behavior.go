@@ -133,7 +133,7 @@ type ImageBehavior struct {
 	Absent bool
 	// Auth is the "user:password" required for a pull. Empty means none.
 	Auth string
-	// User is the user in the image's configuration: "1000", "nobody", "".
+	// User is the user in the image's configuration: "1000", "www-data", "".
 	User string
 	// Present makes the image present from the beginning. Pinned images must not be
 	// garbage-collected.

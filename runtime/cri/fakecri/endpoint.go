@@ -70,7 +70,7 @@ func (s *serving) laterLocked(after time.Duration, do func()) {
 func (s *serving) listenLocked(e Endpoint) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(e.Port))))
 	if err != nil {
-		s.r.log.Warn("fakecri: listen", "container", s.id, "port", e.Port, "err", err)
+		s.r.log.Warn("Failed to listen on container port", "containerID", s.id, "port", e.Port, "err", err)
 		return
 	}
 	s.listeners[e.Port] = l
@@ -81,7 +81,7 @@ func (s *serving) listenLocked(e Endpoint) {
 				return
 			}
 			if err != nil {
-				s.r.log.Warn("fakecri: accept", "container", s.id, "port", e.Port, "err", err)
+				s.r.log.Warn("Failed to accept connection to container, accepting no more", "containerID", s.id, "port", e.Port, "err", err)
 				return
 			}
 			if s.take(conn) {

@@ -60,7 +60,7 @@ func (r *Runtime) openLog(c *container) {
 		err = l.makeLocked()
 	}
 	if err != nil {
-		r.log.Warn("fakecri: make a log", "container", c.id, "err", err)
+		r.log.Warn("Failed to create container log", "containerID", c.id, "err", err)
 		return
 	}
 	c.log = l
@@ -100,7 +100,7 @@ func (l *logFile) writeLocked(r *Runtime, now time.Time) {
 			l.printer = after
 			if err != nil && !l.broken {
 				l.broken = true
-				r.log.Warn("fakecri: write a log", "path", l.path, "err", err)
+				r.log.Warn("Failed to write container log", "path", l.path, "err", err)
 			}
 		}
 	}

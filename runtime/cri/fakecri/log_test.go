@@ -155,7 +155,7 @@ func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 		require.NoError(n, err)
 		require.NoError(n, n.StartContainer(n.ctx, id))
 		n.runs(id)
-		assert.Contains(n, told.String(), "make a log")
+		assert.Contains(n, told.String(), "Failed to create container log")
 	})
 }
 

@@ -169,7 +169,7 @@ func (r *Runtime) writeMessage(c *container) {
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
-			r.log.Warn("write termination message", "container", c.name(), "err", err)
+			r.log.Warn("Failed to write termination message", "containerName", c.name(), "err", err)
 		}
 	}
 }
