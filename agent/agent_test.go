@@ -116,10 +116,6 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	}
 }
 
-func TestTheConfigHasAtMostSixteenFields(t *testing.T) {
-	assert.LessOrEqual(t, reflect.TypeFor[agent.Config]().NumField(), 12)
-}
-
 func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, agent.Config{})

@@ -299,35 +299,6 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	return down, nil
 }
 
-// A sink is the API server's status endpoint as one agent calls it.
-type sink struct {
-	run   *run
-	agent *Agent
-}
-
-func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	return s.call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
-		if !s.run.note(Entry{Kind: StatusUpdated, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()}) {
-			return context.Canceled
-		}
-		return s.run.store.UpdatePodStatus(ctx, pod, status)
-	})
-}
-
-func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	return s.call(ctx, Call{Method: "DeletePod", UID: pod.UID}, func() error {
-		if !s.run.note(Entry{Kind: DeletePodCalled, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod}) {
-			return context.Canceled
-		}
-		before, _ := s.run.store.get(pod.UID)
-		err := s.run.store.DeletePod(ctx, pod)
-		if after, _ := s.run.store.get(pod.UID); before != nil && after == nil {
-			s.run.note(Entry{Kind: PodRemoved, Pod: pod.Name, UID: pod.UID, Object: before})
-		}
-		return err
-	})
-}
-
 // steps applies the steps at their times.
 func (r *run) steps(ctx context.Context) error {
 	for i, step := range r.cfg.Schedule {

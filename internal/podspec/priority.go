@@ -16,7 +16,7 @@ const SystemCriticalPriority = 2_000_000_000
 // IsCritical reports whether the pod is critical to the node: it is static, a mirror pod,
 // or has a system-critical priority.
 func IsCritical(pod *v1.Pod) bool {
-	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= SystemCriticalPriority
+	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || Priority(pod) >= SystemCriticalPriority
 }
 
 // Priority returns the priority of the pod, zero if it has none.
