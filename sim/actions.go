@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// reboot kills the agent, then crashes all pods.
+// reboot kills the agent, then crashes all pods, and drivers lose their state.
 func (r *run) reboot(s Step) {
 	r.mu.Lock()
 	a := r.agent
@@ -29,6 +29,7 @@ func (r *run) reboot(s Step) {
 	for _, uid := range uids {
 		r.machine.Crash(uid)
 	}
+	r.loseClaims()
 }
 
 // markFailed sets the phase of an API pod to Failed, as another client does while no

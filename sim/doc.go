@@ -12,8 +12,8 @@
 // after hours in which none was; the runtime is unavailable for minutes; the node is
 // full; other clients change objects and mark pods as failed; the agent is killed at
 // any call to the outside, or the machine is rebooted. In some seeds containers have
-// probes, pods have volumes or requests that are resized, and images are removed
-// while pods start; the calls for these fail, hang and lose their responses as well.
+// probes, pods have volumes, resource claims or requests that are resized, and images are
+// removed while pods start; the calls for these fail, hang and lose their responses as well.
 // [Run] applies the schedule and checks the [Invariants] against the ground truth:
 // the changes that the runtime made and the calls that the API received, which faults
 // do not affect.
@@ -36,7 +36,7 @@
 // minimized. The behavior of a container is encoded in the tag of its image; see
 // [Behavior].
 //
-//	1s add web grace=5 volumes=1 init:i=exit-0-2s main:c:500=run_stubborn_ready-3s
+//	1s add web grace=5 volumes=1 claims=gpu-a init:i=exit-0-2s main:c:500=run_stubborn_ready-3s
 //	9s fault KillPod kind=lost percent=50 for=30s
 //	9s resize web/c cpu=800
 //	9s collect
@@ -69,9 +69,9 @@
 //
 // # Concurrency
 //
-// Run must be called in a testing/synctest bubble; otherwise it takes the simulated
-// time. Runs are independent of each other. All methods of Node are safe for
-// concurrent use.
+// Run must be called in a testing/synctest bubble, or in a program with package
+// virtualtime; otherwise it takes the simulated time. Runs are independent of each other.
+// All methods of Node are safe for concurrent use.
 //
 // # Guarantees and limits
 //
@@ -112,13 +112,17 @@
 // Back-offs are checked to be at least 10 seconds, not to double.
 //
 // The optional subsystems of the agent are the real ones: prober.Manager,
-// volume.Manager, allocation.Manager and imagegc.Manager, connected by package agent.
-// Simulated are the probes themselves, the volume plugin, and the images of Memory.
+// volume.Manager, allocation.Manager, imagegc.Manager and dra.Manager, connected by package
+// agent. Simulated are the probes themselves, the volume plugin, the images of Memory, and
+// the drivers of resource claims: they hang, fail, restart, return results for another
+// claim, and lose their state when the machine is rebooted. A driver that reports success
+// without having prepared a claim is not simulated, since no agent can detect it. A claim
+// without users is allocated to another device when a pod uses it again.
 // Checkpoints of volumes and allocations are files in a temporary directory of the
 // run, in memory where the system has /dev/shm. The images of pods are protected only
 // by the pin during SyncPod, because the imagegc.Manager does not get the desired
 // pods. There are no cgroups and no pod-level resources; only CPU requests are
-// resized, of pods of the API. A Node has none of the four subsystems: the declared
+// resized, of pods of the API. A Node has none of the five subsystems: the declared
 // probes of a container succeed ReadyAfter its start. Another client marks a pod as
 // failed only while no agent runs: a running agent does not observe statuses that it
 // did not write itself.

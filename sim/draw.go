@@ -62,7 +62,7 @@ func Draw(seed uint64, o Options) Schedule {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withLateEvictions(seed, o, out)))))
+	return withClaims(seed, o, withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withLateEvictions(seed, o, out))))))
 }
 
 type draw struct {

@@ -43,7 +43,7 @@ type faultWindow struct {
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
 
 // otherCalls are calls neither of the runtime nor of the sink.
-var otherCalls = []string{eventsCall, sourceCall, probeCall, setUpCall, tearDownCall}
+var otherCalls = []string{eventsCall, sourceCall, probeCall, setUpCall, tearDownCall, getClaimCall, prepareCall, unprepareCall}
 
 // listCalls are the lists that Stale faults affect.
 var listCalls = []string{"Pods", "ListContainers", "ListPodSandbox"}
@@ -60,6 +60,10 @@ func (w faultWindow) hits(what Call) bool {
 		if !slices.Contains(listCalls, what.Method) || what.UID != "" || what.ID != "" {
 			return false
 		}
+	case Away, Lie:
+		if what.Method != prepareCall && what.Method != unprepareCall {
+			return false
+		}
 	case Conflict, Missing:
 		if !slices.Contains(sinkCalls, what.Method) {
 			return false
@@ -70,6 +74,8 @@ func (w faultWindow) hits(what Call) bool {
 		return true
 	case "sink":
 		return slices.Contains(sinkCalls, what.Method)
+	case driverCalls:
+		return what.Method == prepareCall || what.Method == unprepareCall
 	case "runtime":
 		return !slices.Contains(sinkCalls, what.Method) && !slices.Contains(otherCalls, what.Method)
 	default:
@@ -85,6 +91,11 @@ const (
 
 	setUpCall    = "SetUp" // of a volume
 	tearDownCall = "TearDown"
+
+	getClaimCall  = "GetClaim"
+	prepareCall   = "NodePrepareResources" // of a driver
+	unprepareCall = "NodeUnprepareResources"
+	driverCalls   = "driver" // both of them
 )
 
 // fault returns the fault that affects a call made now, and its Delay; empty: none.

@@ -42,6 +42,7 @@ func Invariants() []Invariant {
 	for _, list := range [][]Invariant{
 		runtimeInvariants(), terminationInvariants(), statusInvariants(), finalInvariants(), eventInvariants(), nodeInvariants(),
 		latencyInvariants(), restartCountInvariants(), probeInvariants(), volumeInvariants(), imageInvariants(), allocationInvariants(),
+		claimInvariants(),
 	} {
 		out = append(out, list...)
 	}

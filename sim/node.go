@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -69,10 +70,11 @@ type NodeConfig struct {
 	probes prober.Handlers
 	spread func() float64
 
-	// volumes, images and allocated are run with the node; nil: none. Unused images are
-	// removed when collect receives a value.
+	// volumes, images, claims and allocated are run with the node; nil: none. Unused images
+	// are removed when collect receives a value.
 	volumes   *volume.Manager
 	images    *imagegc.Manager
+	claims    *dra.Manager
 	collect   <-chan struct{}
 	allocated *allocation.Manager
 	inbox     *podworker.Inbox // nil: a new one
@@ -203,6 +205,9 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 	if cfg.volumes != nil {
 		c.Subsystems.Volumes = cfg.volumes
 	}
+	if cfg.claims != nil {
+		c.Subsystems.Claims = cfg.claims
+	}
 	if cfg.Admit != nil {
 		c.Subsystems.Admitters = podworker.Admitters{cfg.Admit}
 	}
@@ -229,6 +234,9 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	if n.cfg.allocated != nil {
 		group.Go(func() error { return n.cfg.allocated.Run(ctx) })
+	}
+	if n.cfg.claims != nil {
+		group.Go(func() error { return n.cfg.claims.Run(ctx) })
 	}
 	if n.cfg.images != nil {
 		group.Go(func() error { return n.cfg.images.Run(ctx) })

@@ -60,10 +60,10 @@ type Report struct {
 	Agents int
 }
 
-// Run simulates a node. It must be called in a testing/synctest bubble; otherwise it
-// takes the simulated time. It blocks until every goroutine that it started has
-// returned. It returns an error if the schedule could not be run, not if an invariant
-// was violated.
+// Run simulates a node. It must be called in a testing/synctest bubble, or in a program
+// with virtualtime.Run; otherwise it takes the simulated time. It blocks until every
+// goroutine that it started has returned. It returns an error if the schedule could not be
+// run, not if an invariant was violated.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Schedule == nil {
 		cfg.Schedule = Draw(cfg.Seed, cfg.Options)
@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = 10 * time.Minute
 	}
-	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images(), presentImages: map[string]bool{}}
+	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), claims: newClaimPlane(), images: cfg.Schedule.images(), presentImages: map[string]bool{}}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
 	}
@@ -125,6 +125,7 @@ type run struct {
 	start   time.Time
 	store   *store
 	machine Machine
+	claims  *claimPlane
 	images  map[string]Behavior // behavior of containers, by image
 	dir     string              // checkpoints of the agents; empty: they have none
 
@@ -242,12 +243,19 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	claims, err := r.newClaims(a)
+	if err != nil {
+		return 0, err
+	}
+	if claims != nil {
+		rt = claimsRuntime{rt, claims}
+	}
 	var synced func(types.UID)
 	if images != nil {
 		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncPodReturned, UID: uid}) }
 	}
 	node, err := NewNode(NodeConfig{
-		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, onSynced: synced,
+		volumes: volumes, images: images, collect: a.collect, allocated: allocated, claims: claims, inbox: inbox, onSynced: synced,
 		pace: a.pace, later: a.later,
 		onEvent: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: EventReceived, UID: e.UID, Event: &e})

@@ -28,6 +28,11 @@ type Shape struct {
 	// Volumes is the number of its volumes, each of which is mounted in all containers.
 	Volumes int64
 
+	// Claims are the names of its ResourceClaims, which all containers use. Pods with the
+	// same name in Claims share the claim. The part before the first "-" is the name of
+	// the driver.
+	Claims []string
+
 	// Static is true if the pod is from a manifest instead of the API.
 	Static bool
 
@@ -82,6 +87,9 @@ func (s Shape) String() string {
 	if s.Volumes != 0 {
 		w = append(w, fmt.Sprintf("volumes=%d", s.Volumes))
 	}
+	if len(s.Claims) > 0 {
+		w = append(w, "claims="+strings.Join(s.Claims, ","))
+	}
 	for _, c := range s.Containers {
 		w = append(w, c.String())
 	}
@@ -124,6 +132,11 @@ func (s *Shape) parseWord(word string) (ok bool, err error) {
 	case key == "volumes":
 		if s.Volumes, err = parseNatural(value); err == nil && s.Volumes > maxVolumes {
 			err = errors.New("out of range")
+		}
+	case key == "claims":
+		s.Claims = strings.Split(value, ",")
+		if slices.Contains(s.Claims, "") {
+			err = errors.New("a name is empty")
 		}
 	case isContainer:
 		var c Container
@@ -224,5 +237,6 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			pod.Spec.Containers = append(pod.Spec.Containers, v)
 		}
 	}
+	addClaims(pod, s.Claims)
 	return manifest.Default(pod)
 }

@@ -179,6 +179,9 @@ func simplerShapes(s Shape) []Shape {
 	if s.Volumes > 0 {
 		vary(func(v *Shape) { v.Volumes = 0 })
 	}
+	if len(s.Claims) > 0 {
+		vary(func(v *Shape) { v.Claims = nil })
+	}
 	for i, c := range s.Containers {
 		if c.Policy != "" || len(c.Rules) > 0 {
 			vary(func(v *Shape) { v.Containers[i].Policy, v.Containers[i].Rules = "", nil })

@@ -42,7 +42,8 @@ type Step struct {
 	// Percent; Delay is that of Slow and Stale. Calls is the name of a method (SyncPod,
 	// UpdatePodStatus), "runtime" or "sink" for all their methods, "hints" for the
 	// events of the runtime, "source" for the lists of desired pods, "Probe" for the
-	// attempts of probes, or "SetUp" and "TearDown" of volumes.
+	// attempts of probes, "SetUp" and "TearDown" of volumes, "GetClaim" for reads of
+	// claims, or "NodePrepareResources", "NodeUnprepareResources", and "driver" for both.
 	Calls   string
 	Kind    FaultKind
 	Percent int
@@ -104,9 +105,13 @@ const (
 
 	// Only of probes:
 	Sick FaultKind = "sick" // the probe fails although the container is healthy
+
+	// Only of "driver":
+	Away FaultKind = "away" // the drivers restart: they are not registered; Percent has no effect
+	Lie  FaultKind = "lie"  // the call succeeds without effect, with a result for another claim
 )
 
-var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing, Sick}
+var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing, Sick, Away, Lie}
 
 // podUID returns the UID of the step's pod.
 func (s Step) podUID() types.UID {
@@ -297,6 +302,8 @@ func (s Step) validate(line string) error {
 		return fail("no delay: the age of stale lists")
 	case s.For < 0 || s.Delay < 0 || s.Down < 0 || s.Count < 0:
 		return fail("a number is negative")
+	case s.Do == Add && s.Shape.Static && len(s.Shape.Claims) > 0:
+		return fail("a static pod has no claims")
 	case s.Do == Add && len(s.Shape.Containers) == 0:
 		return fail("the pod has no containers")
 	case slices.Contains([]Action{Change, Resize, Exit, OOM, Hang}, s.Do) && s.Container == "":

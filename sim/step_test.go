@@ -45,6 +45,8 @@ func TestParseRejectsInvalidSchedules(t *testing.T) {
 		"1s add web main:c=run_up-1us":                     "is not a number of milliseconds",
 		"1s add web grace=-1 main:c=run":                   "out of range",
 		"\n# why\n\n1s add web main:c=run/Never/x:Restart": "line 4",
+		"1s add web claims=gpu-1,, main:c=run":             "a name is empty",
+		"1s add web static claims=gpu-1 main:c=run":        "a static pod has no claims",
 	} {
 		_, err := sim.Parse(text)
 		assert.ErrorContains(t, err, want, text)

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,4 +52,26 @@ func TestAResizeIsCarriedOutWhenThereIsRoom(t *testing.T) {
 	counts := kinds(t, "0s add a main:c:3000=run\n1s add b main:c:500=run\n9s resize b/c cpu=2000\n60s kill down=5s\n90s delete a")
 	assert.Equal(t, 3, counts[sim.ResourcesAllocated], "of b after the end of a, as its agent was started again")
 	assert.Equal(t, 3, counts[sim.Resized])
+}
+
+func TestClaimsArePreparedOnceAndUnpreparedWithTheirLastPod(t *testing.T) {
+	counts := kinds(t, "0s add a claims=gpu-1,nic-1 main:c=run\n1s add b claims=nic-1 main:c=run\n9s kill down=5s\n20s delete a")
+	assert.Equal(t, 2, counts[sim.ClaimPrepared])
+	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "b uses the other")
+	counts = kinds(t, "0s add a claims=gpu-1 policy=Never main:c=exit-0-5s")
+	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "the pod has completed")
+	counts = kinds(t, "0s add a claims=gpu-1 main:c=run\n9s kill down=10s\n12s vanish a")
+	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "the pod was removed while no agent ran")
+	counts = kinds(t, "0s add a claims=gpu-1 main:c=run\n9s reboot down=10s")
+	assert.Equal(t, 2, counts[sim.ClaimPrepared], "the driver has lost it")
+}
+
+func TestAPodWaitsForItsDriver(t *testing.T) {
+	for _, fault := range []string{"kind=away", "kind=lie", "kind=hung", "kind=error", "kind=lost"} {
+		trace := ran(t, "0s fault driver "+fault+" for=2m\n1s add a claims=gpu-1 main:c=run\n10m delete a")
+		started := of(trace, sim.Started, "a")
+		if assert.Len(t, started, 1, fault) {
+			assert.Greater(t, started[0].At, 2*time.Minute, fault)
+		}
+	}
 }

@@ -47,6 +47,7 @@ type Entry struct {
 	Err       string                   // Called: the error; HealthChecked: the error, empty if healthy
 	Image     string                   // ImageRemoved: its name
 	Volume    string                   // Mounted, Unmounted: its name in the pod
+	Claim     string                   // ClaimPrepared, ClaimUnprepared: its name
 	Probe     *ProbeRun                // Probed
 	Violation *Violation               // InvariantViolated
 }
@@ -90,6 +91,9 @@ const (
 	EventFollowed EntryKind = "event-followed" // pleg passed an event to a slow follower
 	Mounted       EntryKind = "mounted"        // a volume of the pod was set up
 	Unmounted     EntryKind = "unmounted"
+
+	ClaimPrepared   EntryKind = "claim-prepared"   // a driver prepared a claim
+	ClaimUnprepared EntryKind = "claim-unprepared" // a driver or a reboot reverted that
 
 	ResourcesAllocated EntryKind = "resources-allocated" // an agent allocated the resources of Object
 	Resized            EntryKind = "resized"             // the runtime set the CPU of a container
@@ -137,6 +141,8 @@ func (e Entry) String() string {
 		fmt.Fprintf(&b, " %s", e.Image)
 	case e.Volume != "":
 		fmt.Fprintf(&b, " %s", e.Volume)
+	case e.Claim != "":
+		fmt.Fprintf(&b, " %s", e.Claim)
 	case e.Probe != nil:
 		fmt.Fprintf(&b, " %s", e.Probe)
 	case e.Violation != nil:

@@ -19,6 +19,7 @@ type truth struct {
 	now        time.Time
 	staleUntil time.Time // until then, agents may act on a stale list
 	pods       map[types.UID]*podTruth
+	prepared   map[string]bool // claims by name
 
 	// keepsRecords is the result of Machine.KeepsRecords: restart counts and results
 	// survive the removal of containers.
@@ -65,7 +66,7 @@ type kill struct {
 	grace              *int64
 }
 
-func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
+func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}, prepared: map[string]bool{}} }
 
 // incarnationAnnotation of a pod is the number of times that a pod with its UID was
 // added. An agent's calls may be late, when the next pod with the same UID exists
@@ -110,6 +111,12 @@ func (t *truth) apply(e *Entry, now time.Time) {
 		for _, p := range t.pods {
 			p.syncing = nil
 		}
+	}
+	switch e.Kind {
+	case ClaimPrepared:
+		t.prepared[e.Claim] = true
+	case ClaimUnprepared:
+		delete(t.prepared, e.Claim)
 	}
 	if e.UID == "" {
 		return

@@ -20,7 +20,7 @@ import (
 
 // Allocate implements topology.Provider (dev-6).
 func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	wants := m.requestedDevices(c)
+	wants := m.requestedDevices(pod, c)
 	if len(wants) == 0 {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (m *Manager) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container) er
 // plugin registered after admission, or the plugin's response is not in the checkpoint.
 // It does nothing if nothing is missing.
 func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
-	wants := m.requestedDevices(c)
+	wants := m.requestedDevices(pod, c)
 	h := holder{pod.UID, c.Name}
 	m.mu.Lock()
 	lacks, silent := false, map[string]grant{}

@@ -260,6 +260,17 @@ func TestALatePluginIsWaitedFor(t *testing.T) {
 	d = newDesk(t, device.Config{Elsewhere: func(name string) bool { return name == widget }})
 	require.NoError(t, d.Wait(a))
 	assert.False(t, d.Concerns(a))
+	d.plugin(&devicetest.Plugin{}, 1)
+	assert.True(t, d.Concerns(a), "a plugin offers it now")
+
+	d = newDesk(t, device.Config{}) // a claim provides it
+	a.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{RequestMappings: []v1.ContainerExtendedResourceRequest{
+		{ContainerName: a.Spec.Containers[0].Name, ResourceName: widget, RequestName: "r"},
+	}}
+	require.NoError(t, d.Wait(a))
+	assert.False(t, d.Concerns(a))
+	a.Status.ExtendedResourceClaimStatus.RequestMappings[0].ContainerName = "other"
+	assert.True(t, d.Concerns(a))
 }
 
 // dev-6: devices of init containers are reused by later ones; sidecars keep theirs.
@@ -388,14 +399,26 @@ func TestAMisbehavingPluginIsContained(t *testing.T) {
 		require.NoError(t, d.allocate(pod("a", 1)))
 		require.Error(t, d.allocate(pod("b", 1)))
 	})
-	t.Run("it is not serving", func(t *testing.T) {
+	t.Run("it serves after it has begun to register", func(t *testing.T) {
 		d := newDesk(t, device.Config{})
 		p := &devicetest.Plugin{Dir: d.dir, Resource: widget}
-		require.NoError(t, p.Register(t.Context()))
-		require.Error(t, d.Wait(pod("a", 1)))
-		require.NoError(t, p.Serve()) // it is connected afterwards
+		registered := make(chan error, 1)
+		go func() { registered <- p.Register(t.Context()) }()
+		require.NoError(t, p.Serve())
 		t.Cleanup(p.Stop)
+		require.NoError(t, <-registered)
 		d.until("it has sent its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+	})
+	t.Run("it has no options", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		before := d.plugin(&devicetest.Plugin{}, 1)
+		p := &devicetest.Plugin{Dir: d.dir, Resource: widget, Endpoint: "other.sock", OptionsError: errors.New("out of order")}
+		t.Cleanup(p.Stop)
+		err := p.Start(t.Context())
+		require.ErrorContains(t, err, "failed to get device plugin options")
+		require.ErrorContains(t, err, "out of order")
+		require.NoError(t, d.allocate(pod("a", 1)), "the earlier plugin is still in use")
+		assert.Len(t, before.Allocated(), 1)
 	})
 }
 

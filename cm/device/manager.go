@@ -47,8 +47,9 @@ type Config struct {
 	// are released. If nil, a pod is active until Free or Retain releases it.
 	Active func(uid types.UID) bool
 
-	// Elsewhere reports whether another component allocates an extended resource. If nil,
-	// plugins allocate all extended resources.
+	// Elsewhere reports whether the node has an extended resource that no plugin offers or
+	// has offered: an administrator may add one to the node's status. Containers get it
+	// without an allocation. If nil, plugins allocate all extended resources.
 	Elsewhere func(resource string) bool
 
 	// RefuseLate rejects a pod whose plugin has not registered, as a kubelet does, and
@@ -188,7 +189,7 @@ func (m *Manager) Fresh() bool { return m.fresh }
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
 	for c := range podspec.Containers(pod) {
-		if len(m.requestedDevices(c)) > 0 {
+		if len(m.requestedDevices(pod, c)) > 0 {
 			return true
 		}
 	}
@@ -197,18 +198,22 @@ func (m *Manager) Concerns(pod *v1.Pod) bool {
 
 // requestedDevices returns the number of devices by resource in the limits of a container. With
 // RefuseLate it omits resources that no plugin offers or has offered.
-func (m *Manager) requestedDevices(c *v1.Container) map[string]int {
-	all := m.asks(c)
+func (m *Manager) requestedDevices(pod *v1.Pod, c *v1.Container) map[string]int {
+	all := m.asks(pod, c)
 	if len(all) == 0 || !m.cfg.RefuseLate {
 		return all
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.DeleteFunc(all, func(name string, _ int) bool { return m.ledger.resources[name] == nil && !m.grantedLocked(name) })
+	maps.DeleteFunc(all, func(name string, _ int) bool { return !m.known(name) })
 	return all
 }
 
-func (m *Manager) grantedLocked(name string) bool {
+// known reports whether a plugin offers or has offered a resource.
+func (m *Manager) known(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ledger.resources[name] != nil {
+		return true
+	}
 	for _, granted := range m.ledger.grants {
 		if _, ok := granted[name]; ok {
 			return true
@@ -217,16 +222,29 @@ func (m *Manager) grantedLocked(name string) bool {
 	return false
 }
 
-// asks returns the limits of a container for resources that a plugin could offer.
-func (m *Manager) asks(c *v1.Container) map[string]int {
+// asks returns the limits of a container for resources that a plugin could offer. Resources
+// that the scheduler has mapped to a ResourceClaim of the pod are allocated by it.
+func (m *Manager) asks(pod *v1.Pod, c *v1.Container) map[string]int {
 	all := map[string]int{}
 	for name, amount := range c.Resources.Limits {
-		elsewhere := m.cfg.Elsewhere != nil && m.cfg.Elsewhere(string(name))
-		if n := amount.Value(); n > 0 && !elsewhere && extended(string(name)) {
-			all[string(name)] = int(min(n, 1<<30))
+		n := amount.Value()
+		if n <= 0 || !extended(string(name)) || claimed(pod, c, name) {
+			continue
 		}
+		if m.cfg.Elsewhere != nil && !m.known(string(name)) && m.cfg.Elsewhere(string(name)) {
+			continue
+		}
+		all[string(name)] = int(min(n, 1<<30))
 	}
 	return all
+}
+
+// claimed reports whether a ResourceClaim provides an extended resource of a container.
+func claimed(pod *v1.Pod, c *v1.Container, name v1.ResourceName) bool {
+	s := pod.Status.ExtendedResourceClaimStatus
+	return s != nil && slices.ContainsFunc(s.RequestMappings, func(m v1.ContainerExtendedResourceRequest) bool {
+		return m.ContainerName == c.Name && m.ResourceName == string(name)
+	})
 }
 
 // Wait implements topology.Waiter: it returns an error if the plugin of a requested
@@ -236,7 +254,7 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 		return nil
 	}
 	for c := range podspec.Containers(pod) {
-		asks := m.asks(c)
+		asks := m.asks(pod, c)
 		for _, name := range slices.Sorted(maps.Keys(asks)) {
 			m.mu.Lock()
 			r := m.ledger.resources[name]
@@ -254,7 +272,7 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	var wants map[string]int
 	if c != nil {
-		wants = m.requestedDevices(c)
+		wants = m.requestedDevices(pod, c)
 	} else {
 		wants = m.podRequestedDevices(pod)
 	}
@@ -332,7 +350,7 @@ func (m *Manager) podRequestedDevices(pod *v1.Pod) map[string]int {
 	sum, peak := map[string]int{}, map[string]int{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		for name, n := range m.requestedDevices(c) {
+		for name, n := range m.requestedDevices(pod, c) {
 			peak[name] = max(peak[name], sum[name]+n)
 			if !podspec.RunsToCompletion(pod, c.Name) {
 				sum[name] += n
@@ -340,7 +358,7 @@ func (m *Manager) podRequestedDevices(pod *v1.Pod) map[string]int {
 		}
 	}
 	for i := range pod.Spec.Containers {
-		for name, n := range m.requestedDevices(&pod.Spec.Containers[i]) {
+		for name, n := range m.requestedDevices(pod, &pod.Spec.Containers[i]) {
 			sum[name] += n
 		}
 	}

@@ -20,6 +20,9 @@ const (
 	// dialTimeout is the time within which a registered plugin must be reachable.
 	dialTimeout = 10 * time.Second
 
+	// optionsTimeout is the deadline of GetDevicePluginOptions.
+	optionsTimeout = 10 * time.Second
+
 	// preStartTimeout is the deadline of PreStartContainer, and of other calls unless
 	// Config.CallTimeout is set.
 	preStartTimeout = pluginapi.KubeletPreStartContainerRPCTimeoutInSecs * time.Second
@@ -42,8 +45,9 @@ type plugin struct {
 // resource.
 var errReplaced = errors.New("another plugin has registered for the resource")
 
-// newPlugin returns the client of a plugin; it does not connect.
-func newPlugin(dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
+// newPlugin connects to a plugin and gets its options. Those of the registration are not used, as
+// in the kubelet: plugins exist that set them in only one of the two places.
+func newPlugin(ctx context.Context, dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
 	conn, err := grpc.NewClient("unix:"+filepath.Join(dir, req.Endpoint),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority("localhost"),
@@ -51,19 +55,23 @@ func newPlugin(dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device: endpoint %s: %w", req.Endpoint, err)
 	}
-	options := req.Options
-	if options == nil {
-		options = &pluginapi.DevicePluginOptions{}
+	p := &plugin{resource: req.ResourceName, endpoint: req.Endpoint, conn: conn, client: pluginapi.NewDevicePluginClient(conn)}
+	if err = p.reach(ctx); err == nil {
+		ctx, cancel := context.WithTimeout(ctx, optionsTimeout)
+		defer cancel()
+		if p.options, err = p.client.GetDevicePluginOptions(ctx, &pluginapi.Empty{}); err != nil {
+			err = fmt.Errorf("failed to get device plugin options: %w", err)
+		}
 	}
-	return &plugin{resource: req.ResourceName, endpoint: req.Endpoint, options: options, conn: conn, client: pluginapi.NewDevicePluginClient(conn)}, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("device: endpoint %s: %w", req.Endpoint, err), conn.Close())
+	}
+	return p, nil
 }
 
 // follow calls set with each list of devices until the stream ends, and returns the
 // reason.
 func (p *plugin) follow(ctx context.Context, set func([]Device)) error {
-	if err := p.reach(ctx); err != nil {
-		return err
-	}
 	stream, err := p.client.ListAndWatch(ctx, &pluginapi.Empty{})
 	if err != nil {
 		return fmt.Errorf("ListAndWatch: %w", err)

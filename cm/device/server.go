@@ -113,9 +113,10 @@ func checkRegistration(req *pluginapi.RegisterRequest) error {
 	return nil
 }
 
-// register connects to a plugin and disconnects the previous one of the resource.
+// register connects to a plugin and disconnects the previous one of the resource, which remains
+// if the new one is not reachable.
 func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) error {
-	p, err := newPlugin(m.cfg.Dir, req)
+	p, err := newPlugin(ctx, m.cfg.Dir, req)
 	if err != nil {
 		return err
 	}

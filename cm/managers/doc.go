@@ -1,4 +1,4 @@
-// Package managers combines the managers of CPUs, memory and devices for a CRI runtime:
+// Package managers combines the managers of CPUs, memory, devices and claims for a CRI runtime:
 // it admits pods and applies their allocations to the configuration of containers.
 //
 // # Behavior
@@ -22,12 +22,11 @@
 //   - A variable, mount or annotation of the pod has priority over that of a plugin.
 //   - The devices of a container are stored in its annotation kubeparts.io/devices, for
 //     an agent that has lost its checkpoint.
-//   - Pods with resource claims (dynamic resource allocation) are rejected: DRA drivers
-//     are not supported.
+//   - Without Config.Claims pods with resource claims are rejected.
 //
 // # Differences from the kubelet
 //
-// The kubelet supports dynamic resource allocation.
+// None.
 //
 // # Testing
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,10 +31,24 @@ type Config struct {
 	Memory   *memory.Manager
 	Device   *device.Manager
 
+	// Claims prepares resource claims: dra.Manager. Pod workers unprepare them
+	// (agent.Subsystems.Claims). If nil, pods with claims are rejected.
+	Claims Claims
+
 	// Active reports whether a container of the pod may still run. Before Admit
 	// allocates it releases the resources of all other pods (cpu-9, dev-12). If nil,
 	// only Retain releases resources.
 	Active func(uid types.UID) bool
+}
+
+// Claims prepares the resource claims of pods. dra.Manager implements it.
+type Claims interface {
+	// PrepareResources blocks until the claims of the pod are prepared. It has no effect for
+	// a pod without claims.
+	PrepareResources(ctx context.Context, pod *v1.Pod) error
+
+	// CDIDevices returns the CDI devices of a container.
+	CDIDevices(ctx context.Context, pod *v1.Pod, c *v1.Container) ([]string, error)
 }
 
 // Managers applies the allocations of pods to the configuration of their containers. It
@@ -67,7 +82,7 @@ func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.
 // Admit implements podworker.Admitter: it gives the pod's containers the resources
 // that they request. A pod that is admitted again keeps its resources.
 func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
-	if claims(pod) {
+	if m.cfg.Claims == nil && claims(pod) {
 		return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
 	}
 	if m.cfg.Active != nil {
@@ -83,7 +98,7 @@ func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: err.Error(), Deferred: true, Err: err} // ctx is done
 }
 
-// Retain releases the resources of all pods for which is returns false.
+// Retain releases the resources of all pods for which is returns false, except claims.
 func (m *Managers) Retain(is func(uid types.UID) bool) {
 	if m.cfg.Device != nil {
 		m.cfg.Device.Retain(is)
@@ -96,23 +111,26 @@ func (m *Managers) Retain(is func(uid types.UID) bool) {
 	}
 }
 
-// errClaims is the reason to reject pods with resource claims, which no manager prepares.
+// errClaims is the reason to reject pods with resource claims if no manager prepares them.
 var errClaims = errors.New("resource claims (dynamic resource allocation) are not supported")
 
 func claims(pod *v1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0
+	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 }
 
-// PreparePod implements cri.Managers. It returns an error for pods with resource claims.
-func (m *Managers) PreparePod(_ context.Context, pod *v1.Pod) error {
+// PreparePod implements cri.Managers: it prepares the resource claims of the pod.
+func (m *Managers) PreparePod(ctx context.Context, pod *v1.Pod) error {
+	if m.cfg.Claims != nil {
+		return m.cfg.Claims.PrepareResources(ctx, pod)
+	}
 	if claims(pod) {
 		return fmt.Errorf("managers: %w", errClaims)
 	}
 	return nil
 }
 
-// PreCreate implements cri.Managers: it sets the CPUs, NUMA nodes and device plugin
-// options of the container. Variables, mounts and annotations of the pod have priority.
+// PreCreate implements cri.Managers: it sets the CPUs, NUMA nodes, device plugin options and
+// CDI devices of the container. Variables, mounts and annotations of the pod have priority.
 func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error {
 	resources := func() *runtimeapi.LinuxContainerResources {
 		if config.Linux == nil {
@@ -132,6 +150,13 @@ func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, 
 		if nodes := m.cfg.Memory.Nodes(pod.UID, c.Name); nodes != 0 {
 			resources().CpusetMems = nodes.String()
 		}
+	}
+	if m.cfg.Claims != nil {
+		names, err := m.cfg.Claims.CDIDevices(ctx, pod, c)
+		if err != nil {
+			return err
+		}
+		addCDI(config, names)
 	}
 	if m.cfg.Device == nil {
 		return nil
@@ -190,8 +215,16 @@ func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
 	for _, d := range wants.Devices {
 		config.Devices = append(config.Devices, &runtimeapi.Device{ContainerPath: d.ContainerPath, HostPath: d.HostPath, Permissions: d.Permissions})
 	}
-	for _, name := range wants.CDI {
-		config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
+	addCDI(config, wants.CDI)
+}
+
+// addCDI adds CDI devices to the config, each once: a runtime injects what a device requires
+// for each occurrence.
+func addCDI(config *runtimeapi.ContainerConfig, names []string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(config.CDIDevices, func(d *runtimeapi.CDIDevice) bool { return d.Name == name }) {
+			config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package managers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
@@ -110,7 +112,42 @@ func TestAContainerIsCreatedWithItsAllocatedResources(t *testing.T) {
 	assert.Nil(t, managers.Adopted("b", "c", map[string]string{managers.AnnotationDevices: "{"}))
 }
 
-// top-4, top-5, dev-9, dra-*: the reasons of rejections.
+// claims are those of a pod.
+type claims struct{ names []string }
+
+func (c *claims) PrepareResources(_ context.Context, pod *v1.Pod) error {
+	return fmt.Errorf("prepare %s", pod.Name)
+}
+
+func (c *claims) CDIDevices(context.Context, *v1.Pod, *v1.Container) ([]string, error) {
+	if c.names == nil {
+		return nil, errors.New("not prepared")
+	}
+	return c.names, nil
+}
+
+// dra-1
+func TestAContainerIsCreatedWithTheDevicesOfItsClaims(t *testing.T) {
+	machine, err := topology.NewMachine([]topology.CPU{{ID: 0}}, []topology.Node{{ID: 0}}, cpuset.New())
+	require.NoError(t, err)
+	joint, err := topology.NewManager(topology.Config{Machine: machine})
+	require.NoError(t, err)
+	c := &claims{}
+	m, err := managers.New(managers.Config{Topology: joint, Claims: c})
+	require.NoError(t, err)
+	p := pod("a", "1", 0)
+	p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
+	require.Nil(t, m.Admit(t.Context(), p))
+	require.EqualError(t, m.PreparePod(t.Context(), p), "prepare a")
+	config := &runtimeapi.ContainerConfig{CDIDevices: []*runtimeapi.CDIDevice{{Name: "v/c=1"}}}
+	require.EqualError(t, m.PreCreate(t.Context(), p, &p.Spec.Containers[0], config), "not prepared")
+	c.names = []string{"v/c=1", "v/c=2"}
+	require.NoError(t, m.PreCreate(t.Context(), p, &p.Spec.Containers[0], config))
+	require.Len(t, config.CDIDevices, 2, "each once")
+	assert.Equal(t, "v/c=2", config.CDIDevices[1].Name)
+}
+
+// top-4, top-5, dev-9: the reasons of rejections.
 func TestRejections(t *testing.T) {
 	m, c := joined(t, topology.SingleNUMANode)
 	r := m.Admit(t.Context(), pod("a", "2", 2))

@@ -1,4 +1,4 @@
-// Package podresources serves the CPUs, memory and devices of containers to monitors:
+// Package podresources serves the resources of containers, such as devices, to monitors:
 // the pod resources API v1 at a socket.
 //
 // # Behavior
@@ -10,7 +10,7 @@
 //
 //	server, err := podresources.New(podresources.Config{
 //		Socket: "/var/lib/kubelet/pod-resources/kubelet.sock", Pods: active,
-//		CPUs: cpus, Memory: memory, Devices: devices,
+//		CPUs: cpus, Memory: memory, Devices: devices, Claims: claims,
 //	})
 //	err = server.Run(ctx)
 //
@@ -28,7 +28,6 @@
 // # Differences from the kubelet
 //
 //   - v1alpha1, which Kubernetes 1.20 replaced, is not served.
-//   - There are no dynamic resources.
 //
 // # Testing
 //

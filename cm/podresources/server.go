@@ -45,6 +45,11 @@ type Devices interface {
 	All() map[string][]device.Device
 }
 
+// Claims is implemented by dra.Manager.
+type Claims interface {
+	DynamicResources(pod *v1.Pod, c *v1.Container) []*api.DynamicResource
+}
+
 // Config configures a [Server].
 type Config struct {
 	// Socket is the path of the socket. Required; its directory is created. Monitors
@@ -58,6 +63,7 @@ type Config struct {
 	CPUs    CPUs
 	Memory  Memory
 	Devices Devices
+	Claims  Claims
 
 	// QPS and Burst limit the calls of all clients together. Zero means 100 and 10.
 	QPS   float64
@@ -190,16 +196,17 @@ func (s *Server) pod(pod *v1.Pod) *api.PodResources {
 	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
-			out.Containers = append(out.Containers, s.container(pod, c.Name))
+			out.Containers = append(out.Containers, s.container(pod, c))
 		}
 	}
 	for i := range pod.Spec.Containers {
-		out.Containers = append(out.Containers, s.container(pod, pod.Spec.Containers[i].Name))
+		out.Containers = append(out.Containers, s.container(pod, &pod.Spec.Containers[i]))
 	}
 	return out
 }
 
-func (s *Server) container(pod *v1.Pod, name string) *api.ContainerResources {
+func (s *Server) container(pod *v1.Pod, c *v1.Container) *api.ContainerResources {
+	name := c.Name
 	out := &api.ContainerResources{Name: name}
 	if s.cfg.CPUs != nil {
 		if cpus, exclusive := s.cfg.CPUs.CPUs(pod.UID, name); exclusive {
@@ -211,6 +218,9 @@ func (s *Server) container(pod *v1.Pod, name string) *api.ContainerResources {
 	}
 	if s.cfg.Devices != nil {
 		out.Devices = devices(s.cfg.Devices.Devices(pod.UID, name))
+	}
+	if s.cfg.Claims != nil {
+		out.DynamicResources = s.cfg.Claims.DynamicResources(pod, c)
 	}
 	return out
 }

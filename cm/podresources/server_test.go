@@ -55,6 +55,12 @@ func (devices) All() map[string][]device.Device {
 	return map[string][]device.Device{"e/y": {{ID: "z"}}, "e/x": {{ID: "a"}}}
 }
 
+type claims struct{}
+
+func (claims) DynamicResources(_ *v1.Pod, c *v1.Container) []*api.DynamicResource {
+	return []*api.DynamicResource{{ClaimName: "of-" + c.Name}}
+}
+
 func pods() []*v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace = "web", "default"
@@ -87,7 +93,7 @@ func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
 func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 	calls := make(chan podresources.CallInfo, 10)
 	client := serve(t, podresources.Config{
-		CPUs: all{}, Memory: blocks{}, Devices: devices{}, Called: func(i podresources.CallInfo) { calls <- i },
+		CPUs: all{}, Memory: blocks{}, Devices: devices{}, Claims: claims{}, Called: func(i podresources.CallInfo) { calls <- i },
 	})
 	list, err := client.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 	require.NoError(t, err)
@@ -103,6 +109,7 @@ func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 	require.Len(t, own.Devices, 2, "by nodes")
 	assert.Equal(t, []string{"a", "c"}, own.Devices[0].DeviceIds)
 	assert.Nil(t, own.Devices[1].Topology)
+	assert.Equal(t, "of-own", own.DynamicResources[0].ClaimName)
 	assert.Empty(t, web.Containers[2].CpuIds, "shared CPUs are not reported")
 
 	get, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "web", PodNamespace: "default"})

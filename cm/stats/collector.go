@@ -22,6 +22,8 @@ func (c *Collector) Summary(ctx context.Context, fresh bool) (*statsapi.Summary,
 	age := c.readersAge()
 	if fresh {
 		age = c.cfg.FreshAge
+	} else {
+		c.requested()
 	}
 	got, err := c.collect(ctx, age)
 	if err != nil {
@@ -30,16 +32,39 @@ func (c *Collector) Summary(ctx context.Context, fresh bool) (*statsapi.Summary,
 	if !fresh || time.Since(got.at) <= 0 {
 		return got.summary, got.err
 	}
+	node, err := c.nodeNow(got.disks)
+	return &statsapi.Summary{Node: node, Pods: got.summary.Pods}, errors.Join(err, got.podsErr)
+}
+
+// Node returns the usage of the node, its file systems and the totals of all pods, read now, as
+// Summary does with fresh, without the pods. It calls the runtime at most once a minute.
+//
+// The error joins the values that could not be read; the summary contains the others. The
+// caller owns the summary.
+func (c *Collector) Node(ctx context.Context) (*statsapi.Summary, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("stats: %w", ctx.Err())
+	}
+	disks := c.disksOf(ctx, time.Now())
+	<-c.turn
+	node, err := c.nodeNow(disks)
+	return &statsapi.Summary{Node: node, Pods: []statsapi.PodStats{}}, err
+}
+
+// nodeNow reads the values of the node and its file systems.
+func (c *Collector) nodeNow(disks disks) (node statsapi.NodeStats, err error) {
 	now := time.Now()
-	node := got.summary.Node
-	err = errors.Join(c.readNode(&node, now), c.readDisks(&node, got.disks, now))
-	return &statsapi.Summary{Node: node, Pods: got.summary.Pods}, errors.Join(err, got.disks.err, got.podsErr)
+	node.NodeName, node.StartTime = c.cfg.NodeName, metav1.NewTime(c.started)
+	return node, errors.Join(c.readNode(&node, now), disks.err, c.readDisks(&node, disks, now))
 }
 
 // CPUAndMemory returns the summary for ?only_cpu_and_memory=true: CPU, memory and swap
 // without disks, volumes and networks. The node is read now; the pods are as old as in
 // Summary. The caller owns the result.
 func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
+	c.requested()
 	full, err := c.collect(ctx, c.readersAge())
 	if err != nil {
 		return nil, err
@@ -70,17 +95,39 @@ func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 	return out, errors.Join(nodeErr, full.podsErr)
 }
 
-// Run refreshes the cache until ctx is done and returns nil. Readers then do not wait for
-// the runtime, and CPU rates are available. A second call returns an error.
+// demandAge is how long after a reader Run refreshes the cache.
+const demandAge = 2 * time.Minute
+
+// requested records that there is a reader of cached values.
+func (c *Collector) requested() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastRead = time.Now()
+}
+
+// due reports whether Run has to refresh the cache at a tick: there was a reader lately, and no
+// fresh summary has just refreshed it.
+func (c *Collector) due(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Sub(c.lastRead) <= demandAge && (c.cached == nil || now.Sub(c.cached.at) >= c.cfg.MaxAge*9/10)
+}
+
+// Run refreshes the cache once and then, while it is read at least every two minutes, every
+// Config.MaxAge, until ctx is done; then it returns nil. Those readers do not wait for the
+// runtime, and CPU rates are available. Fresh summaries refresh the cache too. A second call
+// returns an error.
 func (c *Collector) Run(ctx context.Context) error {
 	if err := c.ran.Enter("stats: Collector"); err != nil {
 		return err
 	}
 	tick := time.NewTicker(c.cfg.MaxAge)
 	defer tick.Stop()
-	for {
-		if got, err := c.renew(ctx, 0); err == nil && got.err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("Failed to collect all stats; will retry", "err", got.err)
+	for due := true; ; due = c.due(time.Now()) {
+		if due {
+			if got, err := c.renew(ctx, 0); err == nil && got.err != nil && ctx.Err() == nil {
+				c.cfg.Logger.Warn("Failed to collect all stats; will retry", "err", got.err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -131,7 +178,7 @@ func (c *Collector) renew(ctx context.Context, age time.Duration) (*collected, e
 	node := &got.summary.Node
 	node.NodeName, node.StartTime = c.cfg.NodeName, metav1.NewTime(c.started)
 	got.nodeErr = c.readNode(node, now)
-	got.disks = c.findDisks(ctx)
+	got.disks = c.disksOf(ctx, now)
 	disksErr := c.readDisks(node, got.disks, now)
 	pods, err := c.readPods(ctx, node.Fs)
 	got.podsErr = err

@@ -121,12 +121,17 @@ type Collector struct {
 	started time.Time
 	rates   *rates
 
-	// turn is held while pods and disks are collected.
-	turn chan struct{}
+	// turn is held while pods and disks are collected. It guards disks and the time at which
+	// the runtime reported them.
+	turn    chan struct{}
+	disks   disks
+	disksAt time.Time
 
-	// mu guards cached, which is replaced and never changed.
-	mu     sync.Mutex
-	cached *collected
+	// mu guards cached, which is replaced and never changed, and the time of the last reader of
+	// cached values.
+	mu       sync.Mutex
+	cached   *collected
+	lastRead time.Time
 }
 
 // collected is the result of one collection.

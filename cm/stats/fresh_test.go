@@ -134,6 +134,18 @@ func TestManyReadersMakeTheRuntimeWorkOnce(t *testing.T) {
 		require.NoError(t, err, "Run keeps it warm")
 		time.Sleep(30 * time.Second)
 		assert.EqualValues(t, 4, rt.calls.Load())
+		time.Sleep(10 * time.Minute)
+		assert.LessOrEqual(t, rt.calls.Load(), int32(4+12), "while there are no readers, nothing is collected")
+		quiet, disks := rt.calls.Load(), rt.disks.Load()
+		for range 6 {
+			_, err = c.Summary(ctx, true)
+			require.NoError(t, err)
+			_, err = c.Summary(ctx, false)
+			require.NoError(t, err)
+			time.Sleep(10 * time.Second)
+		}
+		assert.Equal(t, quiet+6, rt.calls.Load(), "fresh summaries refresh the cache for all readers")
+		assert.LessOrEqual(t, rt.disks.Load()-disks, int32(1), "once a minute")
 		cancel()
 		assert.NoError(t, <-done)
 		_, err = collector(t, stats.Config{Runtime: &crt{slow: time.Hour}}).Summary(ctx, false)
@@ -157,4 +169,38 @@ func TestCPUAndMemoryAlone(t *testing.T) { // stats-3
 	main := one(t, pod.Containers)
 	assert.NotNil(t, main.Swap)
 	assert.Nil(t, main.Rootfs)
+}
+
+func TestTheNodeIsReadWithoutItsPods(t *testing.T) { // stats-4, ev-16
+	synctest.Test(t, func(t *testing.T) {
+		s, p := web("u1")
+		rt := &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}
+		proc, free := machine(), uint64(400)
+		c := collector(t, stats.Config{NodeName: "node", Runtime: rt, Root: proc, NodeDir: "/var", Disk: func(path string) (stats.Disk, error) {
+			if free == 0 {
+				return stats.Disk{}, os.ErrNotExist
+			}
+			return stats.Disk{Capacity: 1000, Available: free}, nil
+		}})
+		full, err := c.Summary(t.Context(), true)
+		require.NoError(t, err)
+		alone, err := c.Node(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, full.Node, alone.Node)
+		assert.Empty(t, alone.Pods)
+
+		time.Sleep(10 * time.Second)
+		free = 300
+		proc["proc/meminfo"] = file("MemTotal: 8000 kB\nMemFree: 1000 kB\n")
+		alone, err = c.Node(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 300, *alone.Node.Fs.AvailableBytes)
+		assert.EqualValues(t, 7000<<10, *alone.Node.Memory.UsageBytes)
+		assert.EqualValues(t, 1, rt.calls.Load(), "pods are not read")
+
+		free = 0
+		alone, err = c.Node(t.Context())
+		assert.ErrorIs(t, err, os.ErrNotExist)
+		assert.NotNil(t, alone.Node.Memory)
+	})
 }

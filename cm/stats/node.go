@@ -48,6 +48,7 @@ func (c *Collector) readNode(n *statsapi.NodeStats, now time.Time) error {
 	at := metav1.NewTime(now)
 	mem := meminfo(c.text("proc/meminfo"))
 	if total, ok := mem["MemTotal"]; ok {
+		total -= min(mem["Hugetlb"], total) // huge pages cannot be used as other memory (stats-5)
 		usage := total - min(mem["MemFree"], total)
 		working := usage - min(mem["Inactive(file)"], usage)
 		n.Memory = &statsapi.MemoryStats{
@@ -200,6 +201,18 @@ type disks struct {
 	known              bool // the runtime has reported them
 	images, containers []runtime.FSUsage
 	err                error
+}
+
+// disksAge is how long the file systems of images are cached. Their available space is read from the
+// file systems themselves, for each summary; only the sizes of images and layers come from the runtime.
+const disksAge = time.Minute
+
+// disksOf returns the file systems of images. The caller must hold turn.
+func (c *Collector) disksOf(ctx context.Context, now time.Time) disks {
+	if !c.disks.known || now.Sub(c.disksAt) >= disksAge {
+		c.disks, c.disksAt = c.findDisks(ctx), now
+	}
+	return c.disks
 }
 
 func (c *Collector) findDisks(ctx context.Context) (d disks) {

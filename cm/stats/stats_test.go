@@ -47,6 +47,7 @@ type crt struct {
 	pods  []*runtime.Pod
 	err   error
 	calls atomic.Int32
+	disks atomic.Int32 // calls of ImageFS
 	slow  time.Duration
 }
 
@@ -63,6 +64,7 @@ func (r *crt) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 }
 func (r *crt) Pods(context.Context) ([]*runtime.Pod, error) { return r.pods, r.err }
 func (r *crt) ImageFS(context.Context) (images, containers []runtime.FSUsage, err error) {
+	r.disks.Add(1)
 	return []runtime.FSUsage{{Mountpoint: "/images", Bytes: known(77), Inodes: known(7)}}, nil, r.err
 }
 
@@ -160,6 +162,19 @@ func web(uid types.UID) (runtime.PodStats, *runtime.Pod) {
 			UID: uid, CreatedAt: at.Add(-time.Hour), Sandboxes: []runtime.Sandbox{{ID: "s1", CreatedAt: at.Add(-time.Minute)}},
 			Containers: []runtime.Container{{ID: id, Name: "main", CreatedAt: at.Add(-time.Second)}},
 		}
+}
+
+// Memory of huge pages is neither used nor available: evictions measure the rest of the
+// node's memory (HugepageAwareEviction of Kubernetes 1.37).
+func TestHugePagesAreNotPartOfTheNodesMemory(t *testing.T) { // stats-5
+	proc := machine()
+	proc["proc/meminfo"] = file("MemTotal: 8000 kB\nMemFree: 3000 kB\nInactive(file): 1000 kB\nHugePages_Total: 1\nHugetlb: 2048 kB\n")
+	s, err := collector(t, stats.Config{Root: proc}).Summary(t.Context(), true)
+	require.NoError(t, err)
+	m := s.Node.Memory
+	assert.EqualValues(t, 2952<<10, *m.UsageBytes)
+	assert.EqualValues(t, 1952<<10, *m.WorkingSetBytes)
+	assert.EqualValues(t, 4000<<10, *m.AvailableBytes)
 }
 
 func TestPodStatsFromTheRuntime(t *testing.T) { // stats-1, stats-12, stats-13

@@ -19,7 +19,8 @@
 //	recorder.Add(timeline.Mark{Kind: timeline.Fault, Text: "the runtime hangs"})
 //	err = recorder.Timeline().ForPod("default/web").WriteSVG(file)
 //
-// A caller may also create the marks itself.
+// A caller may also create the marks itself. [WritePlots] draws values over time, such as
+// the memory of a cluster.
 //
 // # Concurrency
 //

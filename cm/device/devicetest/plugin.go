@@ -33,6 +33,9 @@ type Plugin struct {
 
 	Options *pluginapi.DevicePluginOptions
 
+	// OptionsError is the error of GetDevicePluginOptions. If nil, it returns Options.
+	OptionsError error
+
 	// OnAllocate handles Allocate. If nil, the response sets the variable DEVICES.
 	OnAllocate func(ctx context.Context, ids []string) (*pluginapi.AllocateResponse, error)
 
@@ -148,6 +151,9 @@ func (p *Plugin) endpoint() string {
 
 // GetDevicePluginOptions implements the protocol.
 func (p *Plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*pluginapi.DevicePluginOptions, error) {
+	if p.OptionsError != nil {
+		return nil, p.OptionsError
+	}
 	if p.Options == nil {
 		return &pluginapi.DevicePluginOptions{}, nil
 	}

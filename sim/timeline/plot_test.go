@@ -1,0 +1,48 @@
+package timeline_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/sim/timeline"
+)
+
+func TestPlotsAreDrawn(t *testing.T) {
+	line := func(values ...int64) (points []timeline.Point) {
+		for i, v := range values {
+			points = append(points, timeline.Point{At: time.Duration(i) * time.Hour, Value: v})
+		}
+		return points
+	}
+	var out bytes.Buffer
+	require.NoError(t, timeline.WritePlots(&out, 4*time.Hour, []timeline.Plot{
+		{Title: "memory <GiB>", Max: 10, Label: func(v int64) string { return strings.Repeat("I", int(v)) }, Lines: []timeline.Line{
+			{Name: "used\x1b", Points: line(1, 5, 20, 3)}, {Name: "requested", Points: line(2, 2, 2, 2)},
+		}},
+		{Title: "evictions", Lines: []timeline.Line{{Points: line(0, 0, 7, 7)}}},
+		{Title: "nothing"},
+	}))
+	text := out.String()
+	for _, want := range []string{"memory &lt;GiB&gt;", ">IIIIIIIIII<", ">used\ufffd<", "evictions", ">7<", "4h"} {
+		assert.Contains(t, text, want)
+	}
+	assert.Equal(t, 3, strings.Count(text, "<polyline"))
+	assert.NotContains(t, text, "NaN")
+	// A value above Max is drawn at the top, as is the highest value without Max.
+	assert.Equal(t, 2, strings.Count(text, ",56.0")+strings.Count(text, ",200.0 "), text)
+	for decoder := xml.NewDecoder(&out); ; {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
