@@ -274,7 +274,11 @@ func TestRequestPassedToThePlugin(t *testing.T) {
 		translated, expanded := 0, ""
 		n := start(t, nil, func(c *volume.Config) {
 			c.PersistentVolumes.Claims = objects
-			c.PersistentVolumes.Translate = func(s *volume.Spec) (*volume.Spec, error) { translated++; return s, nil }
+			c.PersistentVolumes.Translate = func(s *volume.Spec, namespace string) (*volume.Spec, error) {
+				translated++
+				assert.Equal(t, "default", namespace)
+				return s, nil
+			}
 			c.PersistentVolumes.Expanded = func(_ context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 				expanded = claim.Name + " " + size.String()
 				return nil

@@ -69,9 +69,10 @@ type PersistentVolumeConfig struct {
 	// is not started.
 	Claims Claims
 
-	// Translate converts the spec of an in-tree volume to that of the CSI driver that
-	// replaces it. If nil, an in-tree volume requires a plugin of its own.
-	Translate func(spec *Spec) (*Spec, error)
+	// Translate converts the spec of a volume of a plugin that a CSI driver replaces, of a
+	// pod in the namespace, to that of the driver; it returns other specs unchanged.
+	// kube/csimigration implements it. If nil, such a volume requires a plugin of its own.
+	Translate func(spec *Spec, namespace string) (*Spec, error)
 
 	// Node returns the node, which must match the node affinity of a persistent volume.
 	// If nil, node affinity is not checked.

@@ -31,9 +31,7 @@ type Hooks struct {
 
 	// Measured is called after each measurement of a volume. For one with a Spec.Claim it is
 	// kubelet_volume_stats_capacity_bytes, _available_bytes,
-	// _used_bytes, _inodes, _inodes_free and _inodes_used{namespace,
-	// persistentvolumeclaim}, and, if Stats.Abnormal is not nil,
-	// kubelet_volume_stats_health_status_abnormal.
+	// _used_bytes, _inodes, _inodes_free and _inodes_used{namespace, persistentvolumeclaim}.
 	Measured func(MeasuredInfo)
 
 	// Orphan is called after each attempt to remove the directory of an orphaned pod.
@@ -54,6 +52,7 @@ type OperationInfo struct {
 	Plugin    string
 	Volume    string
 	PodUID    types.UID // empty for an operation on a staged device
+	Migrated  bool      // Spec.Migrated
 	Forced    bool      // the volume has no plugin and was unmounted and removed by its path
 	Duration  time.Duration
 	Err       error

@@ -96,7 +96,7 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 		m.log.Debug("Failed to read the claim of a volume, using the cached spec", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "volumeName", u.volume.Name, "err", err)
 	}
 	if m.cfg.PersistentVolumes.Translate != nil {
-		if spec, err = m.cfg.PersistentVolumes.Translate(spec); err != nil {
+		if spec, err = m.cfg.PersistentVolumes.Translate(spec, pod.Namespace); err != nil {
 			return desiredVolume{}, err
 		}
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // Plugins fetch the API objects that volumes are made from through the interfaces below.
-// kube/client implements all of them, volume/objectdir the first.
+// kube/client implements all of them, volume/objectdir the first. Certificates of pods are requested
+// through the Requests of volume/certificate.
 //
 // SetUp calls their methods concurrently. A method may block until ctx is done. Callers do not
 // modify the result. If an object does not exist, the error must satisfy [IsNotFound]; an optional
@@ -50,6 +51,10 @@ const (
 	KindConfigMap          = "ConfigMap"
 	KindSecret             = "Secret"
 	KindClusterTrustBundle = "ClusterTrustBundle"
+
+	// KindPodCertificateRequest identifies the requests of a pod. The name is that of the pod:
+	// those of requests are generated.
+	KindPodCertificateRequest = "PodCertificateRequest"
 )
 
 // IsNotFound reports whether err means that an object does not exist: it is fs.ErrNotExist, or an

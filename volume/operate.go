@@ -244,7 +244,7 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	m.notifyLocked(v.place.PodUID)
 	info := OperationInfo{
 		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID,
-		Forced: s == tearDown && v.plugin == nil, Duration: time.Since(begun), Err: err,
+		Migrated: v.spec.migrated(), Forced: s == tearDown && v.plugin == nil, Duration: time.Since(begun), Err: err,
 	}
 	if err == nil && (s == setUp || s == tearDown) {
 		info.Total = time.Since(v.since)
@@ -344,7 +344,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 			d.state, d.failed = uncertain, d.failed.after(stage, err, time.Now())
 		}
 		m.markDeviceLocked(d)
-		info := OperationInfo{Operation: operationName(stage), Plugin: p.Name(), Volume: name, Duration: time.Since(begun), Err: err}
+		info := OperationInfo{Operation: operationName(stage), Plugin: p.Name(), Volume: name, Migrated: req.Spec.migrated(), Duration: time.Since(begun), Err: err}
 		calledOff := err != nil && ctx.Err() != nil
 		m.laterLocked(func() { m.outcome(info, nil, stage, v.place, true) })
 		if err == nil || calledOff {
@@ -383,7 +383,7 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 				d.state, d.seLabel, d.failed = notMounted, "", failure{}
 			}
 			m.markDeviceLocked(d)
-			info := OperationInfo{Operation: operationName(unstage), Plugin: p.Name(), Volume: spec.DirName(), Duration: time.Since(begun), Err: err}
+			info := OperationInfo{Operation: operationName(unstage), Plugin: p.Name(), Volume: spec.DirName(), Migrated: spec.migrated(), Duration: time.Since(begun), Err: err}
 			m.laterLocked(func() { m.outcome(info, nil, unstage, Place{}, err != nil && ctx.Err() != nil) })
 		})
 	}

@@ -14,12 +14,17 @@ type Spec struct {
 	Volume *v1.Volume `json:"volume,omitempty"`
 
 	// Claim and PV are the claim of a persistentVolumeClaim or ephemeral volume and the
-	// persistent volume that it is bound to. Both are nil for other volumes.
+	// persistent volume that it is bound to. Both are nil for other volumes, except that a
+	// migrated inline volume has a PV.
 	Claim *v1.PersistentVolumeClaim `json:"claim,omitempty"`
 	PV    *v1.PersistentVolume      `json:"pv,omitempty"`
 
 	// ReadOnly means that the pod's entry for the claim is read-only.
 	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// Migrated means that PV is the translation of a volume of a plugin that a CSI driver
+	// replaces; see PersistentVolumeConfig.Translate.
+	Migrated bool `json:"migrated,omitempty"`
 
 	// Block means that containers use it as a device (volumeDevices), not as a file system.
 	Block bool `json:"block,omitempty"`
@@ -36,13 +41,17 @@ func (s *Spec) Name() string {
 	return ""
 }
 
-// DirName returns the name of the volume's directory: that of the persistent volume, else Name.
+// DirName returns the name of the volume's directory: that of the persistent volume, else Name. A
+// slash, which occurs in names of migrated inline volumes only, is replaced by "~".
 func (s *Spec) DirName() string {
 	if s.PV != nil {
-		return s.PV.Name
+		return escape(s.PV.Name)
 	}
 	return s.Name()
 }
+
+// migrated reports s.Migrated; false if s is nil.
+func (s *Spec) migrated() bool { return s != nil && s.Migrated }
 
 // kind returns the name of the field that describes the volume in the API, such as "nfs";
 // "" if there is none.

@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func owner(t *testing.T, path string) int {
+// owner returns the owner that stat, os.Stat or os.Lstat, reports.
+func owner(t *testing.T, stat func(string) (os.FileInfo, error), path string) int {
 	t.Helper()
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	require.NoError(t, err)
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }

@@ -1,5 +1,8 @@
 package atomic_test
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
-func owner(*testing.T, string) int { return 0 }
+func owner(*testing.T, func(string) (os.FileInfo, error), string) int { return 0 }

@@ -108,3 +108,14 @@ func (p Payload) names() []string {
 	}
 	return slices.Sorted(maps.Keys(set))
 }
+
+// owner returns the owner of the link with one of these names: that of the first file behind it;
+// nil if the owner of that is not set.
+func (p Payload) owner(link string) *int64 {
+	for _, name := range p.sorted() {
+		if first, _, _ := strings.Cut(name, "/"); first == link {
+			return p[name].UID
+		}
+	}
+	return nil
+}

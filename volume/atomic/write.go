@@ -228,6 +228,12 @@ func (w writer) link(files Payload) error {
 		if err := w.Symlink(want, name); err != nil {
 			return err
 		}
+		if uid := files.owner(name); uid != nil {
+			w.step("chown link")
+			if err := w.Lchown(name, int(*uid), -1); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -167,9 +167,15 @@ func TestAnOwnerIsSet(t *testing.T) {
 	}
 	dir := t.TempDir()
 	uid := int64(1234)
-	_, err := atomic.Write(dir, atomic.Payload{"token": {Mode: 0o600, UID: &uid}}, atomic.Options{})
+	_, err := atomic.Write(dir, atomic.Payload{
+		"token": {Mode: 0o600, UID: &uid}, "a/token": {Mode: 0o600, UID: &uid}, "data": {Mode: 0o600},
+	}, atomic.Options{})
 	require.NoError(t, err)
-	assert.Equal(t, 1234, owner(t, filepath.Join(dir, "token")))
+	for name, want := range map[string]int{"token": 1234, "a/token": 1234, "data": os.Geteuid()} {
+		assert.Equal(t, want, owner(t, os.Stat, filepath.Join(dir, name)), name)
+		link, _, _ := strings.Cut(name, "/")
+		assert.Equal(t, want, owner(t, os.Lstat, filepath.Join(dir, link)), "the link %s", link)
+	}
 }
 
 func mode(t *testing.T, path string) fs.FileMode {

@@ -11,6 +11,7 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
@@ -53,7 +54,8 @@ type Config struct {
 
 	// Registered is called when a driver registers, before its volumes are set up, to update
 	// the CSINode and the annotation csi.volume.kubernetes.io/nodeid. Its error is returned to
-	// the driver, and the registration fails. It may block. It may be nil.
+	// the driver, and the registration fails. Run calls it when the limit of a driver has
+	// changed. It may block. It may be nil.
 	Registered func(ctx context.Context, driver Driver) error
 
 	// Deregistered is called after a driver has deregistered. It may block. It may be nil.
@@ -98,12 +100,16 @@ type Driver struct {
 
 // A Plugin is a volume.Plugin, and a register.Handler.
 type Plugin struct {
-	cfg Config
+	cfg  Config
+	ran  runonce.Guard
+	wake chan struct{} // capacity 1; Run must update limits
 
 	// mu guards the fields below.
 	mu      sync.Mutex
 	drivers map[string]Driver
 	again   map[string]bool // drivers with RequiresRepublish
+
+	exhausted map[string]bool // drivers whose last call failed because of their limit
 }
 
 // New returns the plugin, or an error if cfg is invalid.
@@ -133,7 +139,9 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Plugin{cfg: cfg, drivers: map[string]Driver{}, again: map[string]bool{}}, nil
+	return &Plugin{
+		cfg: cfg, wake: make(chan struct{}, 1), drivers: map[string]Driver{}, again: map[string]bool{}, exhausted: map[string]bool{},
+	}, nil
 }
 
 // Name implements volume.Plugin.

@@ -4,7 +4,8 @@
 //
 // Which calls are made to the driver, with which requests: NodeStageVolume once per node,
 // NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats. Drivers
-// register through volume/csi/register; a [Plugin] is a register.Handler.
+// register through volume/csi/register; a [Plugin] is a register.Handler. [Plugin.Run] updates the
+// maximum number of volumes of the drivers.
 //
 // # Usage
 //
@@ -12,6 +13,7 @@
 //	watcher, err := register.New(register.Config{Dir: "/var/lib/kubelet/plugins_registry",
 //		Handlers: map[string]register.Handler{register.CSIPlugin: plugin}})
 //	go watcher.Run(ctx)
+//	go plugin.Run(ctx)
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
@@ -33,6 +35,9 @@
 // # Differences from the kubelet
 //
 //   - The health of a volume is read with NodeGetVolumeHealth of CSI 1.13.
+//   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a call of
+//     the node service has failed with ResourceExhausted. The kubelet updates it after a failed
+//     attachment, and fails the pod.
 //   - The link of a block volume points to the device itself, not to a loop device.
 //
 // # Testing

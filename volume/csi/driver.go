@@ -25,15 +25,7 @@ func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions [
 	}
 	d := Driver{Name: name, Endpoint: endpoint}
 	err := p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
-		info, err := node.NodeGetInfo(ctx, new(csipb.NodeGetInfoRequest))
-		if err != nil {
-			return err
-		}
-		d.NodeID, d.MaxVolumes, d.Topology = info.GetNodeId(), info.GetMaxVolumesPerNode(), info.GetAccessibleTopology().GetSegments()
-		if d.NodeID == "" {
-			return errors.New("the node has no ID in its answer")
-		}
-		return nil
+		return d.read(ctx, node)
 	})
 	if err != nil {
 		return fmt.Errorf("csi: NodeGetInfo of driver %s: %w", name, err)
@@ -46,6 +38,20 @@ func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions [
 	p.mu.Unlock()
 	p.cfg.Logger.Info("CSI driver registered", "driver", name, "node", d.NodeID)
 	p.cfg.Changed()
+	p.wakeUp()
+	return nil
+}
+
+// read sets the fields that NodeGetInfo returns.
+func (d *Driver) read(ctx context.Context, node csipb.NodeClient) error {
+	info, err := node.NodeGetInfo(ctx, new(csipb.NodeGetInfoRequest))
+	if err != nil {
+		return err
+	}
+	d.NodeID, d.MaxVolumes, d.Topology = info.GetNodeId(), info.GetMaxVolumesPerNode(), info.GetAccessibleTopology().GetSegments()
+	if d.NodeID == "" {
+		return errors.New("the node has no ID in its answer")
+	}
 	return nil
 }
 
@@ -80,6 +86,9 @@ func (p *Plugin) call(ctx context.Context, d Driver, do func(context.Context, cs
 		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			begun := time.Now()
 			err := invoke(ctx, method, req, answer, conn, opts...)
+			if status.Code(err) == codes.ResourceExhausted && (method == csipb.Node_NodeStageVolume_FullMethodName || method == csipb.Node_NodePublishVolume_FullMethodName) {
+				p.exhaust(d.Name)
+			}
 			if p.cfg.Called != nil {
 				p.cfg.Called(CallInfo{Driver: d.Name, Method: method, Code: status.Code(err).String(), Duration: time.Since(begun)})
 			}

@@ -13,6 +13,6 @@ func ExamplePrepare() {
 	fmt.Println(hostpath.Prepare(&v1.HostPathVolumeSource{Path: "/dev/null", Type: &socket}))
 	fmt.Println(hostpath.Prepare(&v1.HostPathVolumeSource{Path: "/var/../etc"}))
 	// Output:
-	// hostPath type check failed: /dev/null is not a socket file
+	// hostPath type check failed: /dev/null is not a socket file, it's a CharDevice
 	// invalid HostPath `/var/../etc`: must not contain '..'
 }

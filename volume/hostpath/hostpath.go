@@ -68,13 +68,33 @@ func Prepare(from *v1.HostPathVolumeSource) error {
 		return fmt.Errorf("%s is an invalid volume type", *from.Type)
 	}
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && make != nil:
+	if errors.Is(err, fs.ErrNotExist) && make != nil {
 		return make(path)
-	case errors.Is(err, fs.ErrNotExist), err == nil && !is(info.Mode()):
-		return fmt.Errorf("hostPath type check failed: %s is not a %s", path, what)
 	}
-	return err
+	if err == nil && is(info.Mode()) {
+		return nil
+	}
+	actual, err := typeOf(path, info, err)
+	if err != nil {
+		return fmt.Errorf("hostPath type check failed, %s is not a %s, unable to determine its type: %w", path, what, err)
+	}
+	return fmt.Errorf("hostPath type check failed: %s is not a %s, it's a %s", path, what, actual)
+}
+
+// typeOf returns the type of a file from the result of os.Stat.
+func typeOf(path string, info fs.FileInfo, err error) (v1.HostPathType, error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("path %q does not exist", path)
+	case err != nil:
+		return "", err
+	}
+	for _, t := range []v1.HostPathType{v1.HostPathDirectory, v1.HostPathFile, v1.HostPathSocket, v1.HostPathCharDev, v1.HostPathBlockDev} {
+		if is, _, _ := kind(t); is(info.Mode()) {
+			return t, nil
+		}
+	}
+	return "", errors.New("only recognise file, directory, socket, block device and character device")
 }
 
 // kind returns the check of a type, its name, and the function that creates it, if permitted.

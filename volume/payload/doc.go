@@ -28,7 +28,6 @@
 //
 //   - If defaultMode is not set, the API's default 0644 is used; the kubelet rejects the volume.
 //   - Trust anchors are sorted; the kubelet shuffles them.
-//   - podCertificate sources are an error.
 //
 // # Testing
 //

@@ -3,6 +3,7 @@ package payload_test
 import (
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -166,6 +167,12 @@ func getters() payload.Getters {
 			}
 			return []string{certificate("two"), certificate("one") + certificate("two")}, nil
 		},
+		Certificate: func(index int, p *v1.PodCertificateProjection) (key, chain []byte, err error) {
+			if p.SignerName == "" {
+				return nil, nil, errors.New("credential bundle is not issued yet")
+			}
+			return fmt.Appendf(nil, "key %d of %s, ", index, p.SignerName), []byte("chain"), nil
+		},
 	}
 }
 
@@ -221,8 +228,13 @@ func TestProjections(t *testing.T) {
 			map[string]string{"ca": "-r--r----- "}, ""},
 		{"vol-57 neither", []v1.VolumeProjection{bundle(v1.ClusterTrustBundleProjection{})}, payload.Owners{}, nil,
 			"ClusterTrustBundle projection requires either name or signerName to be set"},
-		{"vol-58", []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{SignerName: "s"}}}, payload.Owners{}, nil,
-			"projected source podCertificate (signer s) is not supported by this agent"},
+		{"vol-58 all files", []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{
+			SignerName: "s", CredentialBundlePath: "bundle", KeyPath: "tls.key", CertificateChainPath: "tls.crt",
+		}}}, payload.Owners{}, map[string]string{"bundle": "-r--r----- key 0 of s, chain", "tls.key": "-r--r----- key 0 of s, ", "tls.crt": "-r--r----- chain"}, ""},
+		{"vol-58 of a user, the second source", []v1.VolumeProjection{cmSource("a", false), {PodCertificate: &v1.PodCertificateProjection{
+			SignerName: "s", KeyPath: "a",
+		}}}, payload.Owners{FSUser: ptr[int64](7)}, map[string]string{"a": "-rw------- key 1 of s, ", "k": "-r--r----- cm a"}, ""},
+		{"vol-58 error", []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{KeyPath: "a"}}}, payload.Owners{}, nil, "credential bundle is not issued yet"},
 		{"no source", []v1.VolumeProjection{{}}, payload.Owners{}, nil, "projected volume has an unsupported source"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,11 +254,26 @@ func TestProjections(t *testing.T) {
 	}
 }
 
+// The user of the source, else that of the volume, else that of all containers.
+func TestTheUserOfACertificate(t *testing.T) {
+	for want, users := range map[int64][3]*int64{
+		1: {ptr[int64](1), ptr[int64](2), ptr[int64](3)}, 2: {nil, ptr[int64](2), ptr[int64](3)}, 3: {nil, nil, ptr[int64](3)},
+	} {
+		source := &v1.ProjectedVolumeSource{DefaultUser: users[1], Sources: []v1.VolumeProjection{
+			{PodCertificate: &v1.PodCertificateProjection{SignerName: "s", KeyPath: "key", User: users[0]}},
+		}}
+		files, err := payload.Projected(examplePod(), source, nil, getters(), payload.Owners{FSUser: users[2]})
+		require.NoError(t, err)
+		assert.Equal(t, want, *files["key"].UID)
+	}
+}
+
 func TestSourcesWithoutAClientAreErrors(t *testing.T) {
 	for want, source := range map[string]v1.VolumeProjection{
 		"couldn't get configMap a, no kubeClient defined":                          cmSource("a", true),
 		"couldn't get secret a, no kubeClient defined":                             secretSource("a", true),
 		"failed to fetch token: this node has no access to service account tokens": {ServiceAccountToken: &v1.ServiceAccountTokenProjection{}},
+		"this node has no access to pod certificates":                              {PodCertificate: &v1.PodCertificateProjection{KeyPath: "a"}},
 		"this node has no access to ClusterTrustBundles":                           bundle(v1.ClusterTrustBundleProjection{Name: ptr("a"), Optional: ptr(true)}),
 	} {
 		_, err := payload.Projected(examplePod(), &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{source}}, nil, payload.Getters{}, payload.Owners{})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -25,6 +26,10 @@ type Getters struct {
 	// TrustBundles returns the bundles that a source selects, as PEM. If a named bundle does
 	// not exist, it returns an error that satisfies volume.IsNotFound.
 	TrustBundles func(*v1.ClusterTrustBundleProjection) ([]string, error)
+
+	// Certificate returns the private key and the certificate chain, as PEM, of the source with
+	// an index.
+	Certificate func(index int, from *v1.PodCertificateProjection) (key, chain []byte, err error)
 }
 
 // Owners are the owners of the credentials of a projected volume.
@@ -46,7 +51,7 @@ func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.Res
 	files := atomic.Payload{}
 	var errs []error
 	for i := range source.Sources {
-		some, err := projection(pod, &source.Sources[i], Defaults{Mode: source.DefaultMode, User: source.DefaultUser}, allocatable, get, owners)
+		some, err := projection(pod, source, i, allocatable, get, owners)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -59,7 +64,9 @@ func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.Res
 	return files, nil
 }
 
-func projection(pod *v1.Pod, from *v1.VolumeProjection, of Defaults, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
+// projection returns the files of the source with an index.
+func projection(pod *v1.Pod, source *v1.ProjectedVolumeSource, index int, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
+	from, of := &source.Sources[index], Defaults{Mode: source.DefaultMode, User: source.DefaultUser}
 	switch {
 	case from.Secret != nil:
 		optional := is(from.Secret.Optional)
@@ -93,7 +100,14 @@ func projection(pod *v1.Pod, from *v1.VolumeProjection, of Defaults, allocatable
 		}
 		return atomic.Payload{from.ClusterTrustBundle.Path: credential(pem, of, from.ClusterTrustBundle.User, owners)}, nil
 	case from.PodCertificate != nil:
-		return nil, fmt.Errorf("projected source podCertificate (signer %s) is not supported by this agent", from.PodCertificate.SignerName)
+		if get.Certificate == nil {
+			return nil, errors.New("this node has no access to pod certificates")
+		}
+		key, chain, err := get.Certificate(index, from.PodCertificate)
+		if err != nil {
+			return nil, err
+		}
+		return certificate(from.PodCertificate, key, chain, of, owners), nil
 	}
 	return nil, errors.New("projected volume has an unsupported source")
 }
@@ -108,6 +122,19 @@ func credential(data []byte, of Defaults, user *int64, owners Owners) atomic.Fil
 		f.Mode = private
 	}
 	return f
+}
+
+// certificate returns the files of a private key and its certificate chain (rule vol-58).
+func certificate(from *v1.PodCertificateProjection, key, chain []byte, of Defaults, owners Owners) atomic.Payload {
+	files := atomic.Payload{}
+	for path, data := range map[string][]byte{
+		from.CredentialBundlePath: slices.Concat(key, chain), from.KeyPath: key, from.CertificateChainPath: chain,
+	} {
+		if path != "" {
+			files[path] = credential(data, of, from.User, owners)
+		}
+	}
+	return files
 }
 
 // trustBundles returns the trust anchors that a source selects.

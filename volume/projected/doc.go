@@ -1,5 +1,5 @@
 // Package projected implements the volume.Plugin of projected volumes: ConfigMaps, Secrets, the
-// downward API, service account tokens and trust bundles in one directory.
+// downward API, service account tokens, trust bundles and pod certificates in one directory.
 //
 // # Behavior
 //
@@ -22,11 +22,13 @@
 //   - A token is replaced before it expires even if the pod is not synced: SetUp returns the time of
 //     the next refresh.
 //   - A subPath of the volume never changes: don't use one for tokens.
-//   - podCertificate sources are an error.
+//   - A volume with a podCertificate source is set up when the signer has issued the certificate. Until
+//     then SetUp returns an error; it should be called again when a PodCertificateRequest of the pod has
+//     changed.
 //
 // # Differences from the kubelet
 //
-// Those of volume/payload, volume/token and volume/atomic.
+// Those of volume/payload, volume/token, volume/certificate and volume/atomic.
 //
 // # Testing
 //

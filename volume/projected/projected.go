@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/certificate"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
 	"github.com/kubeparts/kubeparts/volume/token"
@@ -30,6 +31,9 @@ type Config struct {
 
 	// TrustBundles returns ClusterTrustBundles.
 	TrustBundles volume.TrustBundles
+
+	// Certificates returns the certificates of podCertificate sources.
+	Certificates *certificate.Cache
 
 	// Allocatable returns the resources of the node for pods, which are the limits of
 	// containers without limits. If nil, these are 0.
@@ -63,17 +67,23 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.TrustBundles != nil {
 		files.TrustBundles = p.trustBundles
 	}
+	if cfg.Certificates != nil {
+		files.Certificate = p.certificate
+	}
 	p.Plugin = fileplugin.New(files)
 	return p, nil
 }
 
-// TearDown implements volume.Plugin. It also discards the tokens of the pod.
+// TearDown implements volume.Plugin. It also discards the tokens of the pod and the certificates of the volume.
 func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	if err := p.Plugin.TearDown(ctx, at); err != nil {
 		return err
 	}
 	if p.cfg.Tokens != nil {
 		p.cfg.Tokens.Forget(at.PodUID)
+	}
+	if p.cfg.Certificates != nil {
+		p.cfg.Certificates.Forget(at.PodUID, at.Name)
 	}
 	return nil
 }
@@ -99,6 +109,14 @@ func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccount
 	}
 	t, err := p.cfg.Tokens.Token(ctx, pod.Namespace, account, request)
 	return t.Value, t.RefreshAt, err
+}
+
+// certificate returns the certificate of the source with an index.
+func (p *Plugin) certificate(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error) {
+	bundle, err := p.cfg.Certificates.Bundle(ctx, certificate.Source{
+		Pod: req.Pod, Volume: req.Name, Index: index, Projection: from, Warn: req.Warn,
+	})
+	return bundle.Key, bundle.Chain, bundle.RefreshAt, err
 }
 
 // trustBundles returns the bundles that a source names or selects. A nil selector selects no

@@ -115,11 +115,13 @@ func TestRefsAreAllThatTheVolumeIsMadeFrom(t *testing.T) {
 		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: ptr("b")}},
 		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{SignerName: ptr("x")}},
 		v1.VolumeProjection{DownwardAPI: new(v1.DownwardAPIProjection)},
+		v1.VolumeProjection{PodCertificate: new(v1.PodCertificateProjection)},
 	)
 	req := volumetest.Request(t, p, s)
 	assert.Equal(t, []volume.ObjectRef{
 		{Kind: "ConfigMap", Namespace: "default", Name: "c"}, {Kind: "Secret", Namespace: "default", Name: "s"},
 		{Kind: "ClusterTrustBundle", Name: "b"}, {Kind: "ClusterTrustBundle"},
+		{Kind: "PodCertificateRequest", Namespace: "default", Name: "web"},
 	}, p.ObjectRefs(req.Pod, s))
 }
 

@@ -105,6 +105,13 @@ func (d *Driver) socket(root string) string {
 	return filepath.Join(root, "plugins", d.Name, "csi.sock")
 }
 
+// SetMaxVolumes changes MaxVolumes while the driver runs.
+func (d *Driver) SetMaxVolumes(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.MaxVolumes = n
+}
+
 // Fail makes calls of a method, such as "NodePublishVolume", fail with err from now on;
 // nil stops this.
 func (d *Driver) Fail(method string, err error) {

@@ -31,6 +31,7 @@
 //
 //   - The directory is read when the file system notifies of a change and once per minute, not every
 //     second.
+//   - A plugin that cannot be notified of its registration remains registered until the retry.
 //
 // # Testing
 //

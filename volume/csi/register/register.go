@@ -1,6 +1,7 @@
 package register
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,10 @@ type socket struct {
 	info fs.FileInfo
 
 	typ, name string // of the plugin, if registered
-	taken     bool
+	taken     bool   // the handler has registered it
+	notified  bool   // it is taken, and the plugin was notified of that
 
-	retryAt time.Time // if not registered
+	retryAt time.Time // if not notified
 	wait    time.Duration
 }
 
@@ -131,7 +133,7 @@ func (w *Watcher) Scan(ctx context.Context) (retryAt time.Time, err error) {
 	}
 	for path, s := range gone {
 		if other := w.sharing(s); other != nil {
-			other.taken = false // register it again: s may have replaced it
+			other.taken, other.notified = false, false // register it again: s may have replaced it
 			continue
 		}
 		w.giveUp(ctx, path, s)
@@ -144,13 +146,13 @@ func (w *Watcher) Scan(ctx context.Context) (retryAt time.Time, err error) {
 			s = &socket{info: info}
 			w.sockets[path] = s
 		}
-		if !s.taken && !s.retryAt.After(now) {
+		if !s.notified && !s.retryAt.After(now) {
 			wg.Go(func() { w.try(ctx, path, s) })
 		}
 	}
 	wg.Wait()
 	for _, s := range w.sockets {
-		if !s.taken && (retryAt.IsZero() || s.retryAt.Before(retryAt)) {
+		if !s.notified && (retryAt.IsZero() || s.retryAt.Before(retryAt)) {
 			retryAt = s.retryAt
 		}
 	}
@@ -168,21 +170,24 @@ func (w *Watcher) sharing(s *socket) *socket {
 	return nil
 }
 
-// try registers the plugin of a socket, which no other goroutine uses.
+// try registers the plugin of a socket, which no other goroutine uses. A plugin that cannot be
+// notified remains registered, and is registered again later.
 func (w *Watcher) try(ctx context.Context, path string, s *socket) {
 	before := *s
-	info, err := w.takeOn(ctx, path)
-	if err == nil {
-		s.taken, s.typ, s.name, s.retryAt, s.wait = true, info.GetType(), info.GetName(), time.Time{}, 0
-		w.cfg.Logger.Debug("Plugin registered", "socket", path, "type", s.typ, "plugin", s.name)
+	info, refused, err := w.takeOn(ctx, path)
+	if refused == nil && info != nil {
+		s.taken, s.typ, s.name = true, info.GetType(), info.GetName()
 		if before.name != "" && (before.name != s.name || before.typ != s.typ) {
 			w.giveUp(ctx, path, &before)
 		}
-		return
-	}
-	if before.name != "" { // it was registered with an earlier socket
+	} else if before.name != "" { // it was registered before
 		w.giveUp(ctx, path, &before)
-		s.name, s.typ = "", ""
+		s.taken, s.name, s.typ = false, "", ""
+	}
+	if err == nil {
+		s.notified, s.retryAt, s.wait = true, time.Time{}, 0
+		w.cfg.Logger.Debug("Plugin registered", "socket", path, "type", s.typ, "plugin", s.name)
+		return
 	}
 	s.wait = min(max(2*s.wait, firstRetry), lastRetry)
 	s.retryAt = time.Now().Add(s.wait)
@@ -192,10 +197,11 @@ func (w *Watcher) try(ctx context.Context, path string, s *socket) {
 }
 
 // takeOn reads the info of a plugin, calls its handler, and reports the result to the plugin.
-func (w *Watcher) takeOn(ctx context.Context, path string) (*registerapi.PluginInfo, error) {
+// refused is the error of the handler; err is the first error of all.
+func (w *Watcher) takeOn(ctx context.Context, path string) (info *registerapi.PluginInfo, refused, err error) {
 	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = conn.Close() }() // the error has no consequence
 	client := registerapi.NewRegistrationClient(conn)
@@ -203,22 +209,21 @@ func (w *Watcher) takeOn(ctx context.Context, path string) (*registerapi.PluginI
 	// The first call waits for the connection.
 	asking, cancel := context.WithTimeout(ctx, dialTimeout+infoTimeout)
 	defer cancel()
-	info, err := client.GetInfo(asking, new(registerapi.InfoRequest))
+	info, err = client.GetInfo(asking, new(registerapi.InfoRequest))
 	if err != nil {
-		return nil, fmt.Errorf("GetInfo: %w", err)
+		return nil, nil, fmt.Errorf("GetInfo: %w", err)
 	}
-	refused := w.hand(ctx, info, path)
+	refused = w.hand(ctx, info, path)
 	status := &registerapi.RegistrationStatus{PluginRegistered: refused == nil}
 	if refused != nil {
 		status.Error = refused.Error()
 	}
 	telling, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
-	if _, err := client.NotifyRegistrationStatus(telling, status); err != nil && refused == nil {
-		// The plugin does not know that it is registered, but may work nevertheless.
-		w.cfg.Logger.Debug("Failed to notify plugin of its registration", "socket", path, "err", err)
+	if _, err = client.NotifyRegistrationStatus(telling, status); err != nil {
+		err = fmt.Errorf("NotifyRegistrationStatus: %w", err)
 	}
-	return info, refused
+	return info, refused, cmp.Or(refused, err)
 }
 
 func (w *Watcher) hand(ctx context.Context, info *registerapi.PluginInfo, path string) error {

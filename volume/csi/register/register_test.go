@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type plugin struct {
 	registerapi.UnimplementedRegistrationServer
 	info *registerapi.PluginInfo
 	hang bool
+	deaf atomic.Bool // it cannot be notified
 
 	told chan *registerapi.RegistrationStatus
 	stop func()
@@ -39,6 +41,9 @@ func (p *plugin) GetInfo(ctx context.Context, _ *registerapi.InfoRequest) (*regi
 
 func (p *plugin) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
 	p.told <- s
+	if p.deaf.Load() {
+		return nil, errors.New("cannot be notified")
+	}
 	return new(registerapi.RegistrationStatusResponse), nil
 }
 
@@ -243,4 +248,24 @@ func TestTwoSocketsOfOnePlugin(t *testing.T) {
 			assert.Empty(t, h.known)
 		})
 	}
+}
+
+// plg-1
+func TestAPluginThatCannotBeNotifiedIsRegisteredAgain(t *testing.T) {
+	d, h := dir(t), new(handler)
+	w := watcher(t, d, h)
+	p := start(t, filepath.Join(d, "a-reg.sock"), register.CSIPlugin, "a", "/run/a.sock")
+	p.deaf.Store(true)
+	require.NotZero(t, look(t, w))
+	assert.True(t, (<-p.told).PluginRegistered)
+	assert.True(t, h.has("a"), "it may work nevertheless")
+	look(t, w)
+	assert.Empty(t, p.told, "not before the next retry")
+	p.deaf.Store(false)
+	require.Eventually(t, func() bool { return look(t, w).IsZero() }, time.Minute, 100*time.Millisecond)
+	assert.True(t, (<-p.told).PluginRegistered)
+
+	p.stop()
+	look(t, w)
+	assert.False(t, h.has("a"))
 }

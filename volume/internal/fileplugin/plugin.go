@@ -35,6 +35,7 @@ type Config struct {
 	Allocatable  func() v1.ResourceList
 	Token        func(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
 	TrustBundles func(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
+	Certificate  func(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error)
 }
 
 // A Plugin implements volume.Plugin, volume.Refresher and volume.ObjectReferrer.
@@ -70,6 +71,8 @@ func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 			refs = append(refs, volume.ObjectRef{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
 		case from.ClusterTrustBundle != nil && from.ClusterTrustBundle.Name != nil:
 			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
+		case from.PodCertificate != nil:
+			refs = append(refs, volume.ObjectRef{Kind: volume.KindPodCertificateRequest, Namespace: pod.Namespace, Name: pod.Name})
 		case from.ClusterTrustBundle != nil: // any that its labels select
 			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle})
 		}
@@ -78,12 +81,13 @@ func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 }
 
 // SetUp implements volume.Plugin. An object that does not exist is an error unless it is
-// optional. RefreshAt is the time at which the first token must be replaced.
+// optional. RefreshAt is the time at which the first token or
+// certificate must be replaced.
 func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	var refreshAt time.Time
 	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
 	source := p.cfg.Source(&req.Spec.Volume.VolumeSource)
-	files, err := payload.Projected(req.Pod, source, p.cfg.Allocatable(), p.getters(ctx, req.Pod, &refreshAt), owners)
+	files, err := payload.Projected(req.Pod, source, p.cfg.Allocatable(), p.getters(ctx, req, &refreshAt), owners)
 	if err != nil {
 		return volume.SetUpResult{}, failed(req, err)
 	}
@@ -92,7 +96,15 @@ func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResu
 	return mounted, err
 }
 
-func (p Plugin) getters(ctx context.Context, pod *v1.Pod, refreshAt *time.Time) (get payload.Getters) {
+// getters returns the functions that fetch objects for a volume. They set refreshAt to the earliest
+// time at which a credential must be replaced.
+func (p Plugin) getters(ctx context.Context, req volume.Request, refreshAt *time.Time) (get payload.Getters) {
+	pod := req.Pod
+	refresh := func(at time.Time) {
+		if refreshAt.IsZero() || at.Before(*refreshAt) {
+			*refreshAt = at
+		}
+	}
 	if objects := p.cfg.Objects; objects != nil {
 		get.ConfigMap = func(name string) (*v1.ConfigMap, error) {
 			if err := checkName("configMap", name); err != nil {
@@ -110,10 +122,19 @@ func (p Plugin) getters(ctx context.Context, pod *v1.Pod, refreshAt *time.Time) 
 	if p.cfg.Token != nil {
 		get.Token = func(from *v1.ServiceAccountTokenProjection) (string, error) {
 			token, at, err := p.cfg.Token(ctx, pod, from)
-			if err == nil && (refreshAt.IsZero() || at.Before(*refreshAt)) {
-				*refreshAt = at
+			if err == nil {
+				refresh(at)
 			}
 			return token, err
+		}
+	}
+	if p.cfg.Certificate != nil {
+		get.Certificate = func(index int, from *v1.PodCertificateProjection) (key, chain []byte, err error) {
+			key, chain, at, err := p.cfg.Certificate(ctx, req, index, from)
+			if err == nil {
+				refresh(at)
+			}
+			return key, chain, err
 		}
 	}
 	if p.cfg.TrustBundles != nil {

@@ -1,0 +1,117 @@
+package csi
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+// checkPeriod is the time after which a changed update period of a CSIDriver is noticed.
+const checkPeriod = time.Minute
+
+// Run keeps the maximum number of volumes of drivers up to date until ctx is done, and returns nil. If
+// the CSIDriver of a driver has a nodeAllocatableUpdatePeriodSeconds, NodeGetInfo is called at this
+// period, and at once after a call that stages or publishes a volume has failed with ResourceExhausted;
+// if the result has changed, Config.Registered is called (rule vol-84). Without Run, limits are those
+// at the registration. It returns an error if it was called before.
+func (p *Plugin) Run(ctx context.Context) error {
+	if err := p.ran.Enter("csi: Plugin"); err != nil {
+		return err
+	}
+	updated := map[string]time.Time{}
+	for {
+		var later <-chan time.Time
+		if next := p.updateLimits(ctx, updated); !next.IsZero() {
+			later = time.After(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+		case <-later:
+		}
+	}
+}
+
+// wakeUp makes Run call updateLimits.
+func (p *Plugin) wakeUp() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// exhaust makes Run update the limit of a driver at once.
+func (p *Plugin) exhaust(driver string) {
+	p.mu.Lock()
+	p.exhausted[driver] = true
+	p.mu.Unlock()
+	p.wakeUp()
+}
+
+// updateLimits updates the limits of the drivers that are due. updated has the time of the last update
+// of each driver. It returns the time of the next call; zero if no driver is registered.
+func (p *Plugin) updateLimits(ctx context.Context, updated map[string]time.Time) (next time.Time) {
+	p.mu.Lock()
+	drivers, exhausted := maps.Clone(p.drivers), p.exhausted
+	p.exhausted = map[string]bool{}
+	p.mu.Unlock()
+	maps.DeleteFunc(updated, func(name string, _ time.Time) bool { _, ok := drivers[name]; return !ok })
+	if len(drivers) == 0 {
+		return time.Time{}
+	}
+	next = time.Now().Add(checkPeriod)
+	for name, d := range drivers {
+		about, err := p.about(ctx, name)
+		if err != nil || about == nil || about.NodeAllocatableUpdatePeriodSeconds == nil {
+			continue
+		}
+		period := time.Duration(*about.NodeAllocatableUpdatePeriodSeconds) * time.Second
+		if period <= 0 {
+			continue
+		}
+		last, ok := updated[name]
+		if !ok { // it has just registered
+			last = time.Now()
+			updated[name] = last
+		}
+		if exhausted[name] || !time.Now().Before(last.Add(period)) {
+			p.updateLimit(ctx, d)
+			last = time.Now()
+			updated[name] = last
+		}
+		if at := last.Add(period); at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// updateLimit reads the limit of a driver, and reports it if it has changed.
+func (p *Plugin) updateLimit(ctx context.Context, d Driver) {
+	next := d
+	err := p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error { return next.read(ctx, node) })
+	if err == nil && d.MaxVolumes == next.MaxVolumes && d.NodeID == next.NodeID && maps.Equal(d.Topology, next.Topology) {
+		return
+	}
+	if err == nil {
+		err = p.cfg.Registered(ctx, next)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			p.cfg.Logger.Warn("Failed to update the volume limit of a CSI driver; will retry", "driver", d.Name, "err", err)
+		}
+		return
+	}
+	p.mu.Lock()
+	current, registered := p.drivers[d.Name]
+	if registered && current.Endpoint == d.Endpoint {
+		p.drivers[d.Name] = next
+	}
+	p.mu.Unlock()
+	if !registered { // it has deregistered during the update
+		p.cfg.Deregistered(ctx, d.Name)
+	}
+}

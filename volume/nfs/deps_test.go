@@ -1,0 +1,11 @@
+package nfs_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/nfs", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"}}.Check(t)
+}
