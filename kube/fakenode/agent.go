@@ -12,45 +12,54 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	core "github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// An agent is one node: its object and lease, and its pods on an in-memory runtime.
+// resync is the time after which a pod is synced although nothing has changed. The runtime
+// reports every change, so that it can be much longer than the minute of the kubelet.
+const resync = 30 * time.Minute
+
+// eventQueue is the maximum number of events of a node that are not written yet: four for
+// each of the 110 pods that are created at the same time.
+const eventQueue = 440
+
+// An agent is the agent of a node from its start to its stop: it maintains the Node object
+// and the lease, and runs the pods on the runtime of the node.
 type agent struct {
-	of      *Nodes
-	number  int
-	spec    Node
-	runtime *runtimetest.Runtime
+	*host
 
 	node   *node.Node
 	pods   *client.Pods
 	sink   *client.Statuses
 	events *client.Events // nil if disabled
+	record func(runtime.Event)
 	agent  *core.Agent
+	claims *dra.Manager // nil without drivers
 
-	ready chan struct{} // closed when the node was reported as ready
-
-	mu        sync.Mutex // guards the fields below
-	err       error      // last error of the node status or lease
-	health    error      // the reason why the node is not ready; set by SetHealth
+	mu        sync.Mutex    // guards the fields below
+	err       error         // last error of the node status or lease
+	observed  chan struct{} // closed and replaced when the API server has returned the Node object
+	health    error         // the reason why the node is not ready; set by Unready
 	behaviors map[types.UID]*podBehavior
 	timers    map[string]*time.Timer // by container ID; nil after the end of run
 }
 
-// newAgent constructs node number i.
-func newAgent(of *Nodes, i int, spec Node) (*agent, error) {
+// newAgent constructs an agent of a node.
+func newAgent(of *host) (*agent, error) {
 	a := &agent{
-		of: of, number: i, spec: spec, ready: make(chan struct{}), err: errNone,
+		host: of, err: errNone, observed: make(chan struct{}), record: func(runtime.Event) {},
 		behaviors: map[types.UID]*podBehavior{}, timers: map[string]*time.Timer{},
 	}
-	a.runtime = &runtimetest.Runtime{Backoff: of.cfg.Backoff, Decide: a.decide, Address: of.address}
 	if err := a.newNode(); err != nil {
+		return nil, err
+	}
+	if err := a.newClaims(); err != nil {
 		return nil, err
 	}
 	return a, a.newPods()
@@ -59,23 +68,22 @@ func newAgent(of *Nodes, i int, spec Node) (*agent, error) {
 // newNode constructs the manager of the Node object and its lease.
 func (a *agent) newNode() (err error) {
 	cfg, conn := &a.of.cfg, a.of.conn
-	record := func(runtime.Event) {}
 	if !cfg.NoEvents {
-		a.events, err = client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: a.spec.Name, Queue: 200, Logger: cfg.Logger})
+		a.events, err = client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: a.spec.Name, Queue: eventQueue, Logger: cfg.Logger})
 		if err != nil {
 			return err
 		}
-		record = a.events.Record
+		a.record = a.events.Record
 	}
 	a.node, err = node.New(node.Config{
 		Spec:    node.Spec{Name: a.spec.Name, Labels: a.spec.Labels, Taints: a.spec.Taints, OS: "linux"},
-		Nodes:   conn.Heartbeats.CoreV1().Nodes(),
+		Nodes:   a.of.nodeClient(),
 		Leases:  conn.Heartbeats.CoordinationV1().Leases("kube-node-lease"),
 		Setters: a.facts().Setters(),
 		Timing:  node.Timing{UpdatePeriod: cfg.Heartbeat.StatusPeriod, LeaseDuration: cfg.Heartbeat.LeaseDuration},
-		Record:  record, Logger: cfg.Logger,
+		Record:  a.record, Logger: cfg.Logger, Observed: func(*v1.Node) { a.wake() },
 		Hooks: node.Hooks{
-			Ready:   func(time.Duration) { close(a.ready) },
+			Ready:   func(time.Duration) { a.setReady() },
 			Updated: func(_ bool, err error) { a.setErr(err) },
 			Renewed: a.setErr,
 		},
@@ -94,25 +102,25 @@ func (a *agent) newPods() (err error) {
 	if a.pods, err = client.NewPods(pods); err != nil {
 		return err
 	}
-	record := func(runtime.Event) {}
-	if a.events != nil {
-		record = a.events.Record
-	}
-	if a.sink, err = client.NewStatuses(client.StatusesConfig{Client: conn.API, Pods: a.pods, Record: record, Logger: logger}); err != nil {
+	if a.sink, err = client.NewStatuses(client.StatusesConfig{Client: conn.API, Pods: a.pods, Record: a.record, Logger: logger}); err != nil {
 		return err
 	}
 	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
 		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.prepare(list)) })
 	})
+	subsystems := core.Subsystems{Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)}}
+	if a.claims != nil {
+		subsystems.Claims = a.claims
+	}
 	a.agent, err = core.New(core.Config{
-		NodeName: a.spec.Name, Runtime: a.runtime, Sink: a.sink,
+		NodeName: a.spec.Name, Runtime: recordingRuntime{a.runtime, a.record, a.prepareClaims}, Sink: a.sink,
 		Sources:    map[string]podsource.PodSource{podsource.APISource: source},
-		Subsystems: core.Subsystems{Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)}},
+		Subsystems: subsystems,
 		HostIPs:    func() []string { return []string{a.address()} },
-		Record:     record, Logger: logger,
+		Record:     a.record, Logger: logger,
 		Adjust: core.Adjust{
 			Status:  func(c *status.Config) { c.Facts.Probes = a.probed },
-			Workers: func(c *podworker.Config) { c.Retry = cfg.Retry },
+			Workers: func(c *podworker.Config) { c.Retry, c.Resync = cfg.Retry, resync },
 		},
 	})
 	return err
@@ -125,6 +133,9 @@ func (a *agent) run(ctx context.Context) error {
 	if a.events != nil {
 		runs = append(runs, a.events.Run)
 	}
+	if a.claims != nil {
+		runs = append(runs, a.claims.Run, a.publishDevices)
+	}
 	return runAll(ctx, runs...)
 }
 
@@ -134,7 +145,7 @@ func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if _, err := a.of.cfg.behaviors(pod); err != nil {
 		return &runtime.Rejection{Reason: "UnknownBehavior", Message: err.Error()}
 	}
-	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity}
+	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity, ResourceClaims: a.claims != nil}
 	if o := a.node.Object(); o != nil {
 		is.Labels, is.Taints = o.Labels, o.Spec.Taints
 	}
@@ -165,8 +176,27 @@ func (a *agent) lastErr() error {
 	return a.err
 }
 
-// address returns the address of the node.
-func (a *agent) address() string {
-	i := a.number + 1
-	return fmt.Sprintf("172.%d.%d.%d", 16+i>>16&15, i>>8&255, i&255)
+// wake wakes the callers of wait.
+func (a *agent) wake() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.observed)
+	a.observed = make(chan struct{})
+}
+
+// wait blocks until the Node object of the API server reports the readiness.
+func (a *agent) wait(ctx context.Context, ready bool) error {
+	for {
+		a.mu.Lock()
+		observed := a.observed
+		a.mu.Unlock()
+		if o := a.node.Object(); o != nil && isReady(o) == ready {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last error: %w", context.Cause(ctx), a.lastErr())
+		case <-observed:
+		}
+	}
 }

@@ -13,10 +13,10 @@ import (
 // Annotation and AnnotationPrefix are the names of annotations of a pod that specify the
 // behavior of its containers, as text ([ParseBehavior]): Annotation for all containers, and
 // AnnotationPrefix followed by the name of a container for that one, which takes
-// precedence. Empty values are ignored.
+// precedence. An empty value means "run".
 const (
-	Annotation       = "kubeparts.dev/behave"
-	AnnotationPrefix = "behave.kubeparts.dev/"
+	Annotation       = "fakenode.kubeparts.io/behavior"
+	AnnotationPrefix = "behavior.fakenode.kubeparts.io/"
 )
 
 // A Behavior is the behavior of a container. A container with the zero value starts

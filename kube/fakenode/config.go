@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/client-go/rest"
 )
 
 // A Config configures fake nodes and their pods. The zero value is one node, "fake-0", that
@@ -40,7 +39,7 @@ type Config struct {
 	// plus up to 50 % jitter. Zero: 1s.
 	Retry time.Duration
 
-	// NoEvents disables events of pods and nodes.
+	// NoEvents disables events of pods and nodes; the package documentation lists them.
 	NoEvents bool
 
 	// OwnWatches makes each node watch its own pods, as kubelets do. Otherwise one watch
@@ -82,6 +81,10 @@ type Node struct {
 	// Capacity is the capacity of the node, all of which is allocatable. Defaults: cpu 8,
 	// memory 32Gi, ephemeral-storage 100Gi, pods 110.
 	Capacity v1.ResourceList
+
+	// Drivers are DRA drivers that are simulated on the node. Nil: pods with ResourceClaims
+	// are rejected.
+	Drivers []Driver
 }
 
 // Many returns n nodes that are equal to like, except for their names NAME-0, NAME-1, and so
@@ -99,10 +102,7 @@ func Many(n int, like Node) []Node {
 }
 
 // complete sets the defaults of cfg, or returns an error that names an invalid field.
-func (cfg *Config) complete(api *rest.Config) error {
-	if api == nil {
-		return errors.New("fakenode: the REST configuration is nil: pass the result of envtest's Environment.Start, or that of a kubeconfig")
-	}
+func (cfg *Config) complete() error {
 	if cfg.Heartbeat.StatusPeriod < 0 || cfg.Heartbeat.LeaseDuration < 0 || cfg.Retry < 0 {
 		return errors.New("fakenode: Config.Heartbeat.StatusPeriod, Heartbeat.LeaseDuration or Retry is negative")
 	}
@@ -118,6 +118,9 @@ func (cfg *Config) complete(api *rest.Config) error {
 			return fmt.Errorf("fakenode: Config.Nodes: duplicate name %q: see Many", n.Name)
 		}
 		names[n.Name] = true
+		if err := checkDrivers(n.Drivers); err != nil {
+			return fmt.Errorf("fakenode: Config.Nodes: node %s: %w", n.Name, err)
+		}
 		capacity := v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"),
 			v1.ResourceEphemeralStorage: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),

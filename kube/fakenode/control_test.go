@@ -47,18 +47,48 @@ func TestATestMakesThingsHappen(t *testing.T) {
 	})
 }
 
+func TestAContainerOutOfMemoryIsOOMKilled(t *testing.T) {
+	inWorld(t, fakenode.Config{}, func(w *world) {
+		w.run("web", "", never)
+		w.after(time.Second)
+		require.NoError(t, w.nodes.OOM("default", "web", "main"))
+		w.after(time.Second)
+		assert.Equal(t, "Failed, ended: 137 OOMKilled", w.summary("web"))
+	})
+}
+
 func TestInvalidControlsReturnTheReason(t *testing.T) {
 	inWorld(t, fakenode.Config{}, func(w *world) {
 		w.run("job", "exit=0@1s", never)
+		w.run("crash", "exit=1")
 		w.after(5 * time.Second)
-		assert.ErrorContains(t, w.nodes.Exit("default", "job", "", 1), "no container main runs")
-		assert.EqualError(t, w.nodes.Evict(w.t.Context(), "default", "job", "late"), "fakenode: evict default/job: pod not evicted: already stopped")
-		assert.Equal(t, "Succeeded, ended: 0 Completed", w.summary("job"))
-		for _, err := range []error{
-			w.nodes.Exit("default", "missing", "", 1), w.nodes.Crash("default", "missing"),
-			w.nodes.SetReady("default", "missing", true), w.nodes.Evict(w.t.Context(), "default", "missing", ""),
-		} {
-			assert.ErrorContains(t, err, "no pod default/missing is on a fake node")
+		ctx := w.t.Context()
+		pod := map[string]func(namespace, name string) error{
+			"exit":      func(space, name string) error { return w.nodes.Exit(space, name, "", 1) },
+			"oom":       func(space, name string) error { return w.nodes.OOM(space, name, "") },
+			"crash":     w.nodes.Crash,
+			"set ready": func(space, name string) error { return w.nodes.SetReady(space, name, true) },
+			"evict":     func(space, name string) error { return w.nodes.Evict(ctx, space, name, "") },
 		}
+		for operation, do := range pod {
+			assert.EqualError(t, do("default", "job"), "fakenode: "+operation+": pod default/job has terminated: its phase is Succeeded")
+			assert.EqualError(t, do("default", "missing"), "fakenode: "+operation+": no pod default/missing is on a fake node: it may not be bound yet; wait until its phase is Running")
+		}
+		assert.Equal(t, "Succeeded, ended: 0 Completed", w.summary("job"))
+		assert.EqualError(t, w.nodes.Exit("default", "crash", "main", 1), "fakenode: exit: container main of pod default/crash is not running: it is waiting: CrashLoopBackOff")
+		assert.EqualError(t, w.nodes.OOM("default", "crash", "man"), `fakenode: oom: pod default/crash has no container "man"; want one of [main]`)
+		node := map[string]func(node string) error{
+			"fail":    w.nodes.Fail,
+			"unready": func(node string) error { return w.nodes.Unready(ctx, node, "") },
+			"recover": func(node string) error { return w.nodes.Recover(ctx, node) },
+			"drain":   func(node string) error { return w.nodes.Drain(ctx, node) },
+		}
+		for operation, do := range node {
+			assert.EqualError(t, do("moon"), "fakenode: "+operation+`: unknown node "moon"; want one of [fake-0]`)
+		}
+		require.NoError(t, w.nodes.Fail("fake-0"))
+		assert.EqualError(t, w.nodes.Fail("fake-0"), "fakenode: fail: node fake-0 has failed already")
+		assert.EqualError(t, w.nodes.Unready(ctx, "fake-0", ""), "fakenode: unready: node fake-0 has failed")
+		assert.EqualError(t, w.nodes.Exit("default", "crash", "", 1), "fakenode: exit: node fake-0 of pod default/crash has failed")
 	})
 }

@@ -4,8 +4,8 @@
 // # Behavior
 //
 // What the containers of a pod do: nothing is executed; their [Behavior] specifies when
-// they are ready, exit or fail. Without a scheduler it also binds pods, to the first node
-// that they fit. Everything else is done by the packages of a real node: kube/node
+// they are ready, exit or fail. Without a scheduler it also binds pods, with the filters and
+// scores of package scheduler. Everything else is done by the packages of a real node: kube/node
 // registers the nodes and renews their leases, podworker, pleg and status run the pods on
 // an in-memory runtime (runtime/runtimetest), and kube/client writes statuses and events.
 //
@@ -30,10 +30,12 @@
 //	pod.Annotations = map[string]string{fakenode.Annotation: "ready=2s,exit=1@1m"}
 //
 // [ParseBehavior] lists all options. [Config].Behave returns the behavior of a container,
-// and [Config].Behaviors has behaviors by container name or image. A test causes events
-// with [Nodes.Exit], [Nodes.SetReady], [Nodes.Evict], [Nodes.Crash] and [Nodes.SetHealth].
+// and [Config].Behaviors has behaviors by container name or image. [Node].Drivers are DRA
+// drivers, for pods with ResourceClaims. A test causes events of pods with [Nodes.Exit],
+// [Nodes.OOM], [Nodes.Evict], [Nodes.Crash] and [Nodes.SetReady], and of nodes with
+// [Nodes.Fail], [Nodes.Unready], [Nodes.Drain] and [Nodes.Recover].
 //
-// A test without binaries uses an in-memory API server (kube/client/apitest), and can run
+// A test without binaries uses an in-memory API server (kube/apitest), and can run
 // in a synctest bubble, where an hour passes in milliseconds:
 //
 //	synctest.Test(t, func(t *testing.T) {
@@ -41,6 +43,17 @@
 //		nodes := fakenode.Start(t.Context(), t, api.RESTConfig(), fakenode.Config{})
 //		…
 //	})
+//
+// [StartWithClient] does the same with a client, such as fake.NewClientset: pods of the fake
+// client then have UIDs, nodes and statuses. A fake client of controller-runtime shares the
+// objects of a client of client-go (examples/fakeclient):
+//
+//	clientset := fake.NewClientset()
+//	c := crfake.NewClientBuilder().WithObjectTracker(clientset.Tracker()).Build()
+//	nodes := fakenode.StartWithClient(t.Context(), t, clientset, fakenode.Config{})
+//
+// Fake clients delete pods at once, without a grace period, and have no preconditions; the
+// in-memory API server does not have these limits.
 //
 // Outside of a bubble durations are real; they cannot be scaled, since those of an API
 // server and of the controller are not.
@@ -57,19 +70,33 @@
 //
 //   - Probes are not executed, including those of the pod: a container is ready when its
 //     Behavior specifies it, and live until it exits.
+//   - Nodes write the events of the kubelet that follow from a Behavior or a method: Pulled,
+//     Created, Started, Killing, BackOff, Failed (with Pulling, of images), Unhealthy,
+//     Evicted, NodeReady, NodeNotReady, NodeSchedulable, NodeNotSchedulable, those of the
+//     conditions of a new node, and those of admission; the scheduler writes Scheduled and FailedScheduling. Pulled reports an image
+//     that is present, since none is pulled. Events that are not written when a node fails
+//     are lost.
 //   - There are no logs, no exec and no networks: pod addresses are not reachable.
-//   - Volumes, images, Secrets and other references of pods are ignored.
+//   - Volumes, images, Secrets and other references of pods are ignored, except
+//     ResourceClaims: they are prepared by the drivers of a node ([Node].Drivers), and pods
+//     with claims are rejected by nodes without drivers. Claims must be created from
+//     templates, allocated and reserved by the test or by the control plane.
 //   - A pod with an invalid behavior is rejected, with the error in its status.
-//   - Scheduling considers node selectors, required node affinity, taints, host ports and
-//     resources, not pod affinity, topology spread, priorities or preemption.
+//   - Pods are bound by priority, with resources, host ports, taints, node and pod affinity,
+//     and topology spread, as by the default profile of kube-scheduler; there is no
+//     preemption, and volumes are ignored (package scheduler). Pods with another
+//     spec.schedulerName, and pods with scheduling gates, are not bound.
 //   - A node does not recover its pods in another process: their containers are started
 //     again.
 //
 // # Differences from the kubelet
 //
 // A container that cannot be started is started again every second, without a longer
-// backoff. The readiness of a container does not depend on whether it has a probe. The
-// grace period of an eviction is zero.
+// backoff. The readiness of a container does not depend on whether it has a probe; a
+// container with a readiness probe has the event Unhealthy once whenever it becomes unready,
+// not in each period of the probe. The
+// grace period of an eviction is zero. A pod without changes is synced every 30 minutes
+// instead of every minute.
 //
 // # Testing
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // kubeletVersion is the kubelet version in the node status.
-const kubeletVersion = "v1.36.0+kubeparts-fake"
+const kubeletVersion = "v1.37.2+kubeparts-fake"
 
 // facts returns the facts of the node status.
 func (a *agent) facts() node.Facts {
@@ -17,7 +17,7 @@ func (a *agent) facts() node.Facts {
 		Addresses: func(context.Context) ([]v1.NodeAddress, error) {
 			return []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: a.address()}, {Type: v1.NodeHostName, Address: a.spec.Name}}, nil
 		},
-		Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return a.spec.Capacity.DeepCopy(), nil }},
+		Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return a.spec.Capacity, nil }},
 		Info: func(context.Context) (v1.NodeSystemInfo, error) {
 			return v1.NodeSystemInfo{
 				MachineID: a.spec.Name, SystemUUID: a.spec.Name, BootID: a.spec.Name, KernelVersion: "none", OSImage: "fakenode",

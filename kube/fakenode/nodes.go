@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -18,10 +17,11 @@ type Nodes struct {
 	cfg    Config
 	ran    atomic.Bool // Run was called
 	conn   *client.Connection
-	feed   *client.Feed // shared watch of all pods
-	agents []*agent
+	feed   *client.Feed  // shared watch of all pods
+	nodes  *client.Nodes // shared watch of all nodes
+	hosts  []*host
 	stop   func() // set by Start
-	byName map[string]*agent
+	byName map[string]*host
 	binder *binder // nil with Config.NoScheduler
 
 	addresses atomic.Uint32 // number of allocated pod addresses
@@ -30,33 +30,67 @@ type Nodes struct {
 // New returns nodes for the API server of api. It does not connect to it. It returns an
 // error if cfg is invalid.
 func New(api *rest.Config, cfg Config) (*Nodes, error) {
-	if err := cfg.complete(api); err != nil {
+	if api == nil {
+		return nil, errors.New("fakenode: the REST configuration is nil: pass the result of envtest's Environment.Start, or that of a kubeconfig")
+	}
+	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	conn, err := client.ConnectTo(api, client.Config{
-		QPS: cfg.QPS, Burst: cfg.Burst, EventQPS: cfg.QPS, EventBurst: cfg.Burst, UserAgent: "kubeparts-fakenode", HeartbeatTimeout: 10 * time.Second,
+		QPS: cfg.QPS, Burst: cfg.Burst, EventQPS: cfg.QPS, EventBurst: cfg.Burst, UserAgent: "kubeparts-fakenode",
+		HeartbeatTimeout: -1, // package node bounds each request
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fakenode: %w", err)
 	}
-	n := &Nodes{cfg: cfg, conn: conn, byName: map[string]*agent{}}
-	feed := client.FeedConfig{Client: conn.API, Logger: cfg.Logger}
+	return newNodes(conn, cfg)
+}
+
+// NewWithClient returns nodes that use a client: one of an API server, or a fake client of
+// client-go (fake.NewClientset), in which pods then have nodes, UIDs and statuses. A fake
+// client of controller-runtime can share the objects of one of client-go
+// (examples/fakeclient). Config.QPS and Burst have no effect: the client has its own. It
+// returns an error if cfg is invalid, or if client is a fake client and Config.OwnWatches is
+// set, since fake clients ignore field selectors.
+func NewWithClient(api kubernetes.Interface, cfg Config) (*Nodes, error) {
+	if api == nil {
+		return nil, errors.New("fakenode: the client is nil")
+	}
+	if isFake(api) {
+		if cfg.OwnWatches {
+			return nil, errors.New("fakenode: Config.OwnWatches is set, but a fake client does not select pods by node")
+		}
+		api = fakeAPI{api}
+	}
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return newNodes(&client.Connection{API: api, Events: api, Heartbeats: api}, cfg)
+}
+
+// newNodes returns nodes with a complete configuration.
+func newNodes(conn *client.Connection, cfg Config) (_ *Nodes, err error) {
+	n := &Nodes{cfg: cfg, conn: conn, byName: map[string]*host{}}
+	feed, nodes := client.FeedConfig{Client: conn.API, Logger: cfg.Logger}, client.NodesConfig{Client: conn.API, Logger: cfg.Logger}
 	if !cfg.NoScheduler {
 		if n.binder, err = newBinder(n); err != nil {
 			return nil, fmt.Errorf("fakenode: %w", err)
 		}
-		feed.Observed = n.binder.observed
+		feed.Observed, nodes.Observed = n.binder.podObserved, n.binder.nodeObserved
+	}
+	if n.nodes, err = client.NewNodes(nodes); err != nil {
+		return nil, fmt.Errorf("fakenode: %w", err)
 	}
 	if n.feed, err = client.NewFeed(feed); err != nil {
 		return nil, fmt.Errorf("fakenode: %w", err)
 	}
 	for i, spec := range cfg.Nodes {
-		a, err := newAgent(n, i, spec)
+		h, err := newHost(n, i, spec)
 		if err != nil {
 			return nil, fmt.Errorf("fakenode: node %s: %w", spec.Name, err)
 		}
-		n.agents = append(n.agents, a)
-		n.byName[spec.Name] = a
+		n.hosts = append(n.hosts, h)
+		n.byName[spec.Name] = h
 	}
 	return n, nil
 }
@@ -75,20 +109,29 @@ func (n *Nodes) Run(ctx context.Context) error {
 	if n.binder != nil {
 		runs = append(runs, n.binder.run)
 	}
-	for _, a := range n.agents {
-		runs = append(runs, a.run)
+	if n.binder != nil || !n.cfg.OwnWatches {
+		runs = append(runs, n.nodes.Run)
+	}
+	for _, h := range n.hosts {
+		runs = append(runs, h.run)
 	}
 	return runAll(ctx, runs...)
 }
 
-// Wait blocks until all nodes are ready. If ctx is done first, it returns an error with the
+// Wait blocks until all nodes are ready, and known to the scheduler. If ctx is done first, it returns an error with the
 // name of a node that is not ready and the last error of its heartbeat.
 func (n *Nodes) Wait(ctx context.Context) error {
-	for _, a := range n.agents {
+	for _, h := range n.hosts {
 		select {
-		case <-a.ready:
+		case <-h.ready:
 		case <-ctx.Done():
-			return fmt.Errorf("fakenode: node %s is not ready: %w; last error: %w (is the API server running, and may this user create nodes and leases and update pods/status?)", a.spec.Name, context.Cause(ctx), a.lastErr())
+			return fmt.Errorf("fakenode: node %s is not ready: %w; last error: %w (is the API server running, and may this user create nodes and leases and update pods/status?)", h.spec.Name, context.Cause(ctx), h.current().lastErr())
+		}
+		if n.binder == nil {
+			continue
+		}
+		if err := n.binder.wait(ctx, h.spec.Name, isOpen); err != nil {
+			return fmt.Errorf("fakenode: node %s is ready, and is not observed as ready: %w", h.spec.Name, err)
 		}
 	}
 	return nil
@@ -97,8 +140,8 @@ func (n *Nodes) Wait(ctx context.Context) error {
 // Names returns the names of the nodes.
 func (n *Nodes) Names() []string {
 	var names []string
-	for _, a := range n.agents {
-		names = append(names, a.spec.Name)
+	for _, h := range n.hosts {
+		names = append(names, h.spec.Name)
 	}
 	return names
 }
@@ -107,16 +150,6 @@ func (n *Nodes) Names() []string {
 func (n *Nodes) address() string {
 	i := n.addresses.Add(1)
 	return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)
-}
-
-// find returns a pod and its node.
-func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
-	for _, a := range n.agents {
-		if pod := a.agent.Loop().PodByName(namespace, name); pod != nil {
-			return a, pod, nil
-		}
-	}
-	return nil, nil, fmt.Errorf("fakenode: no pod %s/%s is on a fake node: it may not be bound yet; wait until its phase is Running", namespace, name)
 }
 
 // errNone is the last error of a node without errors.

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
@@ -57,6 +57,21 @@ func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
 			w.after(time.Second)
 			assert.Equal(t, "Running, ready", w.summary("web"))
 			assert.Equal(t, "Running, ready", w.summary("far"))
+		})
+	}
+}
+
+// A status that has not changed is no request, and the Node object comes from the shared
+// watch; with OwnWatches it is read every 10 s, as by kubelets.
+func TestIdleNodesOnlyRenewTheirLeases(t *testing.T) {
+	for own, gets := range map[bool]int{false: 0, true: 3 * 12} {
+		inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{}), OwnWatches: own}, func(w *world) {
+			w.after(time.Second)
+			w.api.Forget()
+			w.after(2 * time.Minute)
+			assert.InDelta(t, gets, len(w.api.Calls("get")), 3)
+			assert.InDelta(t, 3*12, len(w.api.Calls("update", "leases")), 6)
+			assert.Len(t, w.api.Calls(), len(w.api.Calls("get"))+len(w.api.Calls("update", "leases")))
 		})
 	}
 }

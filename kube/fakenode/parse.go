@@ -14,7 +14,7 @@ import (
 const syntax = "run, ready=2s, never-ready, flap=1s, exit=1@5s, oom@5s, crashes=3, start=2s, stop=2s, stubborn, no-image, no-image=5s, fail=Reason, evict@5s"
 
 // ParseBehavior parses the text of a Behavior: options separated by commas, in any order,
-// each at most once. Durations are those of [time.ParseDuration].
+// each at most once. Durations are those of [time.ParseDuration]. An empty text means "run".
 //
 //	run                     no effect: the container runs until it is stopped
 //	ready=2s                ready 2 s after its start; never-ready: never
@@ -29,6 +29,9 @@ const syntax = "run, ready=2s, never-ready, flap=1s, exit=1@5s, oom@5s, crashes=
 //	evict@5s                the pod is evicted 5 s after its start
 func ParseBehavior(text string) (Behavior, error) {
 	var b Behavior
+	if strings.TrimSpace(text) == "" {
+		return b, nil
+	}
 	given := map[string]bool{}
 	for option := range strings.SplitSeq(text, ",") {
 		option = strings.TrimSpace(option)
@@ -149,7 +152,7 @@ func duration(text string) (time.Duration, error) {
 func (cfg *Config) behavior(pod *v1.Pod, c *v1.Container) (Behavior, error) {
 	for _, key := range []string{AnnotationPrefix + c.Name, Annotation} {
 		text, ok := pod.Annotations[key]
-		if !ok || strings.TrimSpace(text) == "" {
+		if !ok {
 			continue
 		}
 		b, err := ParseBehavior(text)

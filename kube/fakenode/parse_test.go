@@ -32,6 +32,11 @@ func TestABehaviorIsParsed(t *testing.T) {
 		assert.Equal(t, want, b, text)
 		assert.Equal(t, text, b.String())
 	}
+	for _, empty := range []string{"", "  "} {
+		b, err := fakenode.ParseBehavior(empty)
+		require.NoError(t, err)
+		assert.Equal(t, "run", b.String())
+	}
 	b, err := fakenode.ParseBehavior(" exit=3 , ready=1s ")
 	require.NoError(t, err)
 	assert.Equal(t, "ready=1s,exit=3@0s", b.String())
@@ -39,7 +44,7 @@ func TestABehaviorIsParsed(t *testing.T) {
 
 func TestAnInvalidBehaviorIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                    "unknown option; want run, ready=2s",
+		"run,":                "unknown option; want run, ready=2s",
 		"reddy=2s":            `"reddy=2s": unknown option`,
 		"ready":               `"" is not a duration, such as 2s`,
 		"ready=2":             `"2" is not a duration, such as 2s`,

@@ -19,6 +19,7 @@ type podBehavior struct {
 	firstTry    map[string]time.Time // of containers that cannot be started
 	ready       *bool                // set by SetReady; nil: that of the behavior
 	evicted     bool
+	unready     map[string]string // last instance that was reported as unready, by container name
 }
 
 // behaviors returns the behavior of each container of a pod. An invalid one is returned as
@@ -119,7 +120,7 @@ func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 	evict := false
 	defer func() {
 		if evict {
-			a.evict(uid, "The node was low on resource: memory.")
+			a.evict(uid, lowOnMemory)
 		}
 	}()
 	a.mu.Lock()
@@ -136,6 +137,9 @@ func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 			var evicted bool
 			ready, evicted = a.stateLocked(uid, d, c)
 			evict = evict || evicted
+		}
+		if d != nil {
+			a.recordUnreadyLocked(d, c, ready)
 		}
 		result := runtime.ProbeFailure
 		if ready {
@@ -200,8 +204,16 @@ func (a *agent) stopTimers() {
 	a.timers = nil
 }
 
+// lowOnMemory is the message of an eviction without one.
+const lowOnMemory = "The node was low on resource: memory."
+
 // evict evicts a pod as under node pressure. It does not block.
 func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
+	a.mu.Lock()
+	if d := a.behaviors[uid]; d != nil {
+		a.record(runtime.Event{Object: runtime.PodRef(d.source), Type: v1.EventTypeWarning, Reason: "Evicted", Message: message})
+	}
+	a.mu.Unlock()
 	return a.agent.Workers().Kill(uid, podworker.KillOptions{
 		Evict: true, GracePeriodSeconds: new(int64(0)),
 		Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},

@@ -1,6 +1,7 @@
 package fakenode_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func asks(cpu string) func(*v1.Pod) {
 	}
 }
 
-func TestPodsAreBoundToTheFirstNodeThatTakesThem(t *testing.T) {
+func TestPodsAreBoundToNodesThatTheyFit(t *testing.T) {
 	taint := v1.Taint{Key: "only", Value: "gpu", Effect: v1.TaintEffectNoSchedule}
 	nodes := []fakenode.Node{
 		{Name: "gpu", Taints: []v1.Taint{taint}},
@@ -35,23 +36,25 @@ func TestPodsAreBoundToTheFirstNodeThatTakesThem(t *testing.T) {
 		{Name: "disk", Labels: map[string]string{"disk": "ssd"}},
 	}
 	inWorld(t, fakenode.Config{Nodes: nodes}, func(w *world) {
-		w.run("plain", "", asks("1500m"))
-		w.run("big", "", asks("1"), func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Second)) })
+		w.run("big", "", asks("7"))
+		w.run("small", "", asks("1500m"))
 		w.run("choosy", "", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
 		w.run("tolerant", "", func(p *v1.Pod) {
 			p.Spec.Tolerations = []v1.Toleration{{Key: "only", Operator: v1.TolerationOpExists}}
 		})
 		w.run("named", "", func(p *v1.Pod) { p.Spec.NodeName = "disk" })
 		w.run("gated", "", func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "not.yet/there"}} })
+		w.run("foreign", "", func(p *v1.Pod) { p.Spec.SchedulerName = "mine" })
 		w.after(time.Second)
-		for name, node := range map[string]string{"plain": "plain", "big": "disk", "choosy": "disk", "tolerant": "gpu", "named": "disk", "gated": ""} {
+		want := map[string]string{"big": "disk", "small": "plain", "choosy": "disk", "tolerant": "gpu", "named": "disk", "gated": "", "foreign": ""}
+		for name, node := range want {
 			assert.Equal(t, node, w.nodeOf(name), name)
 			if node != "" {
 				assert.Equal(t, "Running, ready", w.summary(name), name)
 			}
 		}
 		addresses := map[string]bool{}
-		for _, name := range []string{"plain", "big", "choosy", "tolerant", "named"} {
+		for _, name := range []string{"small", "big", "choosy", "tolerant", "named"} {
 			addresses[w.pod(name).Status.PodIP] = true
 		}
 		assert.Len(t, addresses, 5, "pods of different nodes share no address")
@@ -91,21 +94,21 @@ func TestANodeThatIsCordonedOrNotReadyTakesNoPods(t *testing.T) {
 	inWorld(t, fakenode.Config{Nodes: fakenode.Many(2, fakenode.Node{})}, func(w *world) {
 		_, err := w.as.CoreV1().Nodes().Patch(w.t.Context(), "fake-0", types.StrategicMergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
+		w.after(0)
 		w.run("web", "")
 		w.after(time.Second)
 		assert.Equal(t, "fake-1", w.nodeOf("web"))
 
-		require.NoError(t, w.nodes.SetHealth("fake-1", assert.AnError))
+		require.NoError(t, w.nodes.Unready(w.t.Context(), "fake-1", "no network"))
 		w.after(3 * time.Second)
 		w.run("late", "")
 		w.after(time.Second)
 		assert.Empty(t, w.nodeOf("late"))
-		assert.Contains(t, w.pod("late").Status.Conditions[0].Message, "0/2 nodes are available: 1 node(s) were not ready, 1 node(s) were unschedulable.")
+		assert.Contains(t, w.pod("late").Status.Conditions[0].Message, "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable.")
 		assert.Equal(t, "Running, ready", w.summary("web"), "its pods live on")
-		require.NoError(t, w.nodes.SetHealth("fake-1", nil))
+		require.NoError(t, w.nodes.Recover(w.t.Context(), "fake-1"))
 		w.after(5 * time.Second)
 		assert.Equal(t, "fake-1", w.nodeOf("late"))
-		assert.ErrorContains(t, w.nodes.SetHealth("moon", nil), "want one of [fake-0 fake-1]")
 	})
 }
 
@@ -134,5 +137,65 @@ func TestATaintOfANewNodeGoesWhenItIsReady(t *testing.T) {
 		n, err := w.as.CoreV1().Nodes().Get(w.t.Context(), "fake-0", metav1.GetOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, []v1.Taint{own}, n.Spec.Taints)
+	})
+}
+
+func TestPodsAreBoundByPriority(t *testing.T) {
+	inWorld(t, fakenode.Config{}, func(w *world) {
+		w.run("first", "", asks("8"))
+		w.after(time.Second)
+		w.run("low", "", asks("8"))
+		w.run("high", "", asks("8"), func(p *v1.Pod) { p.Spec.Priority = new(int32(10)) })
+		w.after(5 * time.Second)
+		w.delete("first")
+		w.after(5 * time.Second)
+		assert.Equal(t, "Running, ready", w.summary("high"))
+		assert.Equal(t, "Pending", w.summary("low"))
+	})
+}
+
+func TestPodsAreSpreadAndRepelled(t *testing.T) {
+	inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{})}, func(w *world) {
+		_, err := w.as.CoreV1().Namespaces().Create(w.t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "x"}}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		app := metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+		apart := func(p *v1.Pod) {
+			p.Labels = app.MatchLabels
+			p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				TopologyKey: v1.LabelHostname, LabelSelector: &app, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}},
+			}}}}
+		}
+		on := map[string]bool{}
+		for _, name := range []string{"db-0", "db-1", "db-2", "db-3"} {
+			w.run(name, "", apart)
+			w.after(time.Second)
+			on[w.nodeOf(name)] = true
+		}
+		assert.Equal(t, map[string]bool{"fake-0": true, "fake-1": true, "fake-2": true, "": true}, on)
+		const message = "0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules."
+		assert.Equal(t, message, w.pod("db-3").Status.Conditions[0].Message)
+		var failed []string
+		for _, o := range w.api.List("events") {
+			if e := o.(*v1.Event); e.Reason == "FailedScheduling" {
+				failed = append(failed, e.InvolvedObject.Name+": "+e.Message)
+			}
+		}
+		assert.Equal(t, []string{"db-3: " + message}, failed)
+		w.delete("db-1")
+		w.after(5 * time.Second)
+		assert.Equal(t, "Running, ready", w.summary("db-3"))
+	})
+}
+
+// Placement does not read the API server; nodes and pods are watched.
+func TestABindingIsOneRequest(t *testing.T) {
+	inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{})}, func(w *world) {
+		w.api.Forget()
+		for i := range 20 {
+			w.run(fmt.Sprint("web-", i), "")
+		}
+		w.after(time.Second)
+		assert.Len(t, w.api.Calls("create", "pods/binding"), 20)
+		assert.Empty(t, w.api.Calls("list"))
 	})
 }

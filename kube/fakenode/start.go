@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -40,6 +41,18 @@ type TB interface {
 func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	t.Helper()
 	n, err := New(api, cfg)
+	return start(ctx, t, n, err)
+}
+
+// StartWithClient is [Start] with a client, such as a fake client; see [NewWithClient].
+func StartWithClient(ctx context.Context, t TB, api kubernetes.Interface, cfg Config) *Nodes {
+	t.Helper()
+	n, err := NewWithClient(api, cfg)
+	return start(ctx, t, n, err)
+}
+
+func start(ctx context.Context, t TB, n *Nodes, err error) *Nodes {
+	t.Helper()
 	if err != nil {
 		t.Fatalf("%v", err)
 		return nil
@@ -77,7 +90,7 @@ func (n *Nodes) Stop() {
 }
 
 // Remove deletes the objects of the nodes from the API server: their pods, without grace
-// period, their leases and Node objects. It must be called after Run has returned. An
+// period, their ResourceSlices, leases and Node objects. It must be called after Run has returned. An
 // envtest has no controller that deletes them.
 func (n *Nodes) Remove(ctx context.Context) error {
 	api, now := n.conn.API, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
@@ -97,9 +110,12 @@ func (n *Nodes) Remove(ctx context.Context) error {
 			failed(api.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, now))
 		}
 	}
-	for _, a := range n.agents {
-		failed(api.CoordinationV1().Leases("kube-node-lease").Delete(ctx, a.spec.Name, metav1.DeleteOptions{}))
-		failed(api.CoreV1().Nodes().Delete(ctx, a.spec.Name, metav1.DeleteOptions{}))
+	for _, h := range n.hosts {
+		for _, slice := range h.spec.slices() {
+			failed(api.ResourceV1().ResourceSlices().Delete(ctx, slice.Name, metav1.DeleteOptions{}))
+		}
+		failed(api.CoordinationV1().Leases("kube-node-lease").Delete(ctx, h.spec.Name, metav1.DeleteOptions{}))
+		failed(api.CoreV1().Nodes().Delete(ctx, h.spec.Name, metav1.DeleteOptions{}))
 	}
 	return errors.Join(errs...)
 }

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
@@ -36,14 +36,14 @@ func TestStoppedNodesDoNotKeepTheirAPIServerFromStopping(t *testing.T) {
 	(&fakenode.Nodes{}).Stop()
 }
 
-func TestAnEmptyAnnotationDeclaresNothing(t *testing.T) {
+func TestAnEmptyBehaviorMeansRun(t *testing.T) {
 	inWorld(t, fakenode.Config{Behaviors: map[string]fakenode.Behavior{"main": {NeverReady: true}}}, func(w *world) {
 		w.run("web", "", func(p *v1.Pod) {
-			p.Annotations = map[string]string{fakenode.Annotation: "run", fakenode.AnnotationPrefix + "main": " "}
+			p.Annotations = map[string]string{fakenode.Annotation: "never-ready", fakenode.AnnotationPrefix + "main": " "}
 		})
 		w.run("default", "", func(p *v1.Pod) { p.Annotations = map[string]string{fakenode.Annotation: ""} })
 		w.after(time.Second)
-		assert.Equal(t, "Running, ready", w.summary("web"), "the annotation for all containers counts")
-		assert.Equal(t, "Running", w.summary("default"), "the Config counts")
+		assert.Equal(t, "Running, ready", w.summary("web"), "the annotation of the container takes precedence")
+		assert.Equal(t, "Running, ready", w.summary("default"), "the annotation takes precedence over the Config")
 	})
 }

@@ -10,7 +10,7 @@ import (
 func TestImportsAreFew(t *testing.T) {
 	deptest.Closure{Package: "kube/provider", Max: 320, Module: []string{
 		"agent", "allocation", "internal/checkpoint", "internal/pause", "internal/podhttp", "internal/podspec",
-		"internal/runonce", "internal/untrusted", "internal/yamljson", "kube/internal/podlog", "pleg", "podenv", "podsource",
+		"internal/runonce", "internal/staticuid", "internal/untrusted", "internal/yamljson", "kube/internal/podlog", "pleg", "podenv", "podsource",
 		"podsource/manifest", "podworker", "prober", "runtime", "runtime/cri/logread", "status",
 	}}.Check(t)
 }

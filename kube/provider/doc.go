@@ -20,22 +20,15 @@
 //	err = controller.Run(ctx, workers)
 //
 // This module does not import virtual-kubelet. [Provider] implements the interfaces whose
-// signatures consist of Kubernetes types: node.PodLifecycleHandler, node.PodNotifier and
-// the method PortForward of nodeutil.Provider. The other methods of nodeutil.Provider have
-// parameters of virtual-kubelet's own types; [Provider.Logs], [Provider.Exec] and
-// [Provider.Attach] do their work, and a program adds the conversions:
+// signatures consist of Kubernetes types: node.PodLifecycleHandler and node.PodNotifier. The
+// module github.com/kubeparts/kubeparts/kube/provider/virtualkubelet adds virtual-kubelet's
+// own types: its Provider is a complete nodeutil.Provider, with logs, exec, attach,
+// port-forward and statistics, for nodeutil.NewNode. Its documentation has the versions that
+// build together: package nodeutil of virtual-kubelet v1.13.0 needs the line
 //
-//	type full struct{ *provider.Provider }
+//	k8s.io/apiserver v0.37.2
 //
-//	func (f full) RunInContainer(ctx context.Context, namespace, pod, container string, cmd []string, io api.AttachIO) error {
-//		return f.Exec(ctx, namespace, pod, container, cmd, streams(io))
-//	}
-//
-// test/provider/convert_test.go has all of them. The packages node/api and nodeutil of
-// virtual-kubelet v1.12.0 do not build with k8s.io/apiserver 0.36 and 0.37, which lack the
-// package util/wsstream; package node does. GetMetricsResource is Gather of a Prometheus
-// registry with the collectors of package metrics; GetStatsSummary is a conversion of the
-// summary of cm/stats.
+// in a go.mod that requires this module and not that one.
 //
 // # Concurrency
 //
@@ -62,6 +55,8 @@
 //   - Errors for an unknown pod have the method NotFound() bool, which
 //     errdefs.IsNotFound of virtual-kubelet recognizes; a container without log or a
 //     runtime without the capability is an error that is runtime.ErrUnsupported.
+//   - Logs are files of the runtime (runtime.LogReader), or what a [LogStreamer] returns.
+//     Exec without input and terminal needs only a runtime.Execer.
 //   - Readiness gates have no effect: virtual-kubelet neither passes conditions that others
 //     set to the provider, nor preserves them.
 //   - virtual-kubelet deletes the object of a pod in the API when the grace period is
@@ -79,7 +74,8 @@
 //
 // The tests here call the methods as virtual-kubelet does, in virtual time.
 // test/provider runs a Provider under virtual-kubelet's PodController and NodeController
-// (v1.12.0) with client-go informers and an API server in memory.
+// (v1.13.0) with client-go informers and an API server in memory; package virtualkubelet
+// runs one under nodeutil.NewNode, over HTTP.
 //
 // # Stability
 //

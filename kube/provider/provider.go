@@ -23,9 +23,9 @@ import (
 // A Config configures a Provider. Runtime is required. The fields that agent.Config has
 // as well have the same meaning.
 type Config struct {
-	// Runtime runs the pods. Its optional interfaces LogReader, StreamExecer,
-	// Attacher and PortForwarder enable the methods Logs, Exec, Attach and
-	// PortForward; Execer enables exec probes.
+	// Runtime runs the pods. Its optional interfaces LogReader or LogStreamer,
+	// StreamExecer or Execer, Attacher and PortForwarder enable the methods Logs, Exec,
+	// Attach and PortForward; Execer enables exec probes.
 	Runtime runtime.Runtime
 
 	// NodeName is the name of the node in events about the node.

@@ -2,15 +2,13 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -36,9 +34,13 @@ func (e ExitError) ExitStatus() int { return int(e.Code) }
 // Exec runs a command in a running container until it terminates or ctx is done. It
 // returns an ExitError if the exit code is not zero, a NotFound error if the pod or the
 // container does not exist, and an error that is runtime.ErrUnsupported if Runtime is not
-// a runtime.StreamExecer.
+// a runtime.StreamExecer. A runtime.Execer is sufficient for a command without input and
+// terminal; its output is written when the command has terminated.
 func (p *Provider) Exec(ctx context.Context, namespace, pod, container string, cmd []string, s runtime.Streams) error {
 	execer, ok := runtime.As[runtime.StreamExecer](p.cfg.Runtime)
+	if simple, found := runtime.As[runtime.Execer](p.cfg.Runtime); !ok && found && s.Stdin == nil && !s.TTY {
+		execer, ok = afterwards{simple}, true
+	}
 	if !ok {
 		return fmt.Errorf("provider: exec: %w", runtime.ErrUnsupported)
 	}
@@ -54,6 +56,27 @@ func (p *Provider) Exec(ctx context.Context, namespace, pod, container string, c
 		return ExitError{Code: code}
 	}
 	return nil
+}
+
+// An afterwards is an Execer as a StreamExecer without input and terminal.
+type afterwards struct{ runtime.Execer }
+
+// StreamExec implements runtime.StreamExecer.
+func (e afterwards) StreamExec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
+	res, err := e.Exec(ctx, id, cmd, 0)
+	if err != nil {
+		return 0, err
+	}
+	return res.ExitCode, errors.Join(write(s.Stdout, res.Stdout), write(s.Stderr, res.Stderr))
+}
+
+// write writes text to w; nil discards it.
+func write(w io.Writer, text []byte) error {
+	if w == nil {
+		return nil
+	}
+	_, err := w.Write(text)
+	return err
 }
 
 // Attach connects s to the main process of a running container until it terminates or ctx
@@ -115,74 +138,4 @@ func statusOf(pod *v1.Pod, container string) (*v1.ContainerStatus, error) {
 		return &all[i], nil
 	}
 	return nil, notFound{fmt.Sprintf("container %q of pod %s/%s", container, pod.Namespace, pod.Name)}
-}
-
-// Logs returns the log of a container from the files that the runtime writes, including
-// rotated ones. Nil options mean the whole log. The caller must close the result, which
-// ends a follow, as does ctx. An error after the beginning is returned by Read. Logs
-// returns a NotFound error if the pod or the container does not exist, and an error that
-// is runtime.ErrUnsupported if the runtime has no log files (runtime.LogReader).
-func (p *Provider) Logs(ctx context.Context, namespace, pod, container string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
-	paths, ok := runtime.As[runtime.LogReader](p.cfg.Runtime)
-	if !ok {
-		return nil, fmt.Errorf("provider: logs: %w", runtime.ErrUnsupported)
-	}
-	if opts == nil {
-		opts = &v1.PodLogOptions{}
-	}
-	if !podlog.Valid(opts) {
-		return nil, fmt.Errorf("provider: logs: invalid options: %v", opts)
-	}
-	found, err := p.find(namespace, pod)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := statusOf(found, container); err != nil {
-		return nil, err
-	}
-	id, err := podlog.ContainerID(pod, &found.Status, container, opts.Previous)
-	if err != nil {
-		return nil, fmt.Errorf("provider: logs: %w", err)
-	}
-	path, err := paths.LogPath(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("provider: logs: %w", err)
-	}
-	req := podlog.Request(opts, time.Now())
-	req.Path = path
-	req.Running = func(ctx context.Context) (bool, error) { return p.mayWrite(ctx, found.UID, id) }
-	ctx, cancel := context.WithCancel(ctx)
-	r, w := io.Pipe()
-	go func() {
-		defer cancel()
-		_ = w.CloseWithError(p.logs.Read(ctx, req, w)) // always nil
-	}()
-	return &logStream{PipeReader: r, cancel: cancel}, nil
-}
-
-// mayWrite reports whether a container has not terminated. An error of the runtime does not
-// end a follow.
-func (p *Provider) mayWrite(ctx context.Context, uid types.UID, id string) (bool, error) {
-	status, err := p.cfg.Runtime.PodStatus(ctx, uid)
-	if err != nil {
-		return true, ctx.Err()
-	}
-	for _, c := range status.Containers {
-		if c.ID == id {
-			return c.State != runtime.ContainerExited, nil
-		}
-	}
-	return false, nil
-}
-
-// A logStream ends the reading of a log when it is closed.
-type logStream struct {
-	*io.PipeReader
-	cancel context.CancelFunc
-}
-
-// Close implements io.Closer.
-func (s *logStream) Close() error {
-	s.cancel()
-	return s.PipeReader.Close()
 }

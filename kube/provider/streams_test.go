@@ -116,6 +116,43 @@ func TestStreamsOfAContainer(t *testing.T) {
 	}
 }
 
+// A simple runtime is an Execer, and returns its logs itself.
+type simple struct {
+	runtime.Runtime
+	runtime.Execer
+}
+
+func (s simple) ContainerLog(_ context.Context, id string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
+	if opts.Follow {
+		return nil, errors.New("logs cannot be followed")
+	}
+	return io.NopCloser(bytes.NewBufferString("log of " + id)), nil
+}
+
+func TestARuntimeMayRunCommandsWithoutStreamsAndReturnItsLogs(t *testing.T) {
+	rt := new(runtimetest.Runtime)
+	rt.Behave("web:1", runtimetest.Behavior{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
+		return runtime.ExecResult{Stdout: []byte(cmd[0]), Stderr: []byte("warning"), ExitCode: int32(len(cmd) - 1)}, nil
+	}})
+	p := serving(t, simple{struct{ runtime.Runtime }{rt}, rt})
+	var out, errs bytes.Buffer
+	require.NoError(t, p.Exec(t.Context(), "default", "web", "app", []string{"date"}, runtime.Streams{Stdout: &out, Stderr: &errs}))
+	assert.Equal(t, "date", out.String())
+	assert.Equal(t, "warning", errs.String())
+	assert.Equal(t, provider.ExitError{Code: 1}, p.Exec(t.Context(), "default", "web", "app", []string{"date", "-x"}, runtime.Streams{}))
+	for _, s := range []runtime.Streams{{Stdin: &out}, {TTY: true}} {
+		assert.ErrorIs(t, p.Exec(t.Context(), "default", "web", "app", []string{"sh"}, s), runtime.ErrUnsupported)
+	}
+
+	log, err := p.Logs(t.Context(), "default", "web", "app", nil)
+	require.NoError(t, err)
+	text, err := io.ReadAll(log)
+	require.NoError(t, errors.Join(err, log.Close()))
+	assert.Contains(t, string(text), "log of memory://app-")
+	_, err = p.Logs(t.Context(), "default", "web", "app", &v1.PodLogOptions{Follow: true})
+	assert.EqualError(t, err, "logs cannot be followed")
+}
+
 func TestLogsOfAContainer(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "0.log")
 	line := func(text string) string { return "2026-01-02T03:04:05Z stdout F " + text + "\n" }
