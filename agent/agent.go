@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -48,7 +50,7 @@ type Config struct {
 	Inbox *podworker.Inbox
 
 	// Record is called with the events of pods and of the node. It must not
-	// block. Nil: events are discarded.
+	// block. If nil, events are logged.
 	Record func(runtime.Event)
 
 	// Adjust changes the configuration of single components.
@@ -90,6 +92,24 @@ type Subsystems struct {
 	// Mirrors creates and deletes the mirror pods of static pods. Nil: there are
 	// none.
 	Mirrors podworker.Mirrors
+
+	// Claims unprepares the resource claims of pods: dra.Manager. The caller runs it, and
+	// passes it to the runtime, which prepares the claims: managers.Config.Claims. Nil:
+	// no claims are prepared.
+	Claims Claims
+}
+
+// Claims unprepares the resource claims of pods. dra.Manager implements it.
+type Claims interface {
+	podworker.Claims
+
+	// MayHaveResources reports whether claims of the pod may be prepared. Its terminal
+	// phase is not published before. It must not block.
+	MayHaveResources(uid types.UID) bool
+
+	// Retain releases the claims of all pods for which is returns false: removed pods that
+	// the runtime does not list. They are unprepared later. It must not block.
+	Retain(is func(uid types.UID) bool)
 }
 
 // Adjust has, for each component, an optional function that [New] calls with the
@@ -145,6 +165,9 @@ type Agent struct {
 func New(cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
+	}
+	if cfg.Record == nil && cfg.Logger != nil {
+		cfg.Record = logEvents(cfg.Logger)
 	}
 	a, err := construct(cfg)
 	if err != nil {

@@ -104,6 +104,9 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 			return status.Resize{Conditions: allocated.ResizeState(uid).Conditions(), PodLevel: allocated.ActuatedPodResources(uid)}
 		}
 	}
+	if claims := cfg.Subsystems.Claims; claims != nil {
+		c.Facts.MayHaveResources = claims.MayHaveResources
+	}
 	return status.New(adjust(cfg.Adjust.Status, c))
 }
 
@@ -125,6 +128,9 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 	}
 	if sub.Allocation != nil {
 		c.Resources.Allocation = sub.Allocation
+	}
+	if sub.Claims != nil {
+		c.Resources.Claims = sub.Claims
 	}
 	return podworker.NewPipeline(adjust(cfg.Adjust.Pipeline, c))
 }

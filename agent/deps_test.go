@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 		Package: "agent", Max: 320,
 		Module: []string{
 			"allocation", "internal/checkpoint", "internal/podhttp", "internal/podspec",
-			"internal/runonce", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
+			"internal/runonce", "internal/staticuid", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
 			"runtime", "status",
 		},
 	}.Check(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,7 +27,7 @@ type cgroupCollector interface {
 }
 
 // A garbage removes the state of removed pods: in memory, in the allocation's checkpoint,
-// in the runtime, on disk, and in cgroups. Each field but pods may be nil.
+// in the runtime, on disk, in cgroups, and in drivers of resource claims. Each field but pods may be nil.
 type garbage struct {
 	allocated *allocation.Manager
 	probes    *prober.Manager
@@ -34,15 +35,16 @@ type garbage struct {
 	pods      runtime.Lister
 	volumes   volumeCollector
 	cgroups   cgroupCollector
+	claims    Claims
 }
 
 // newGarbage returns nil if no component has state to remove.
 func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
-	g := garbage{allocated: cfg.Subsystems.Allocation, probes: probes, pods: cfg.Runtime}
+	g := garbage{allocated: cfg.Subsystems.Allocation, probes: probes, pods: cfg.Runtime, claims: cfg.Subsystems.Claims}
 	g.runtime, _ = runtime.As[runtime.GarbageCollector](cfg.Runtime)
 	g.volumes, _ = cfg.Subsystems.Volumes.(volumeCollector)
 	g.cgroups, _ = cfg.Subsystems.Cgroups.(cgroupCollector)
-	if g.allocated == nil && g.probes == nil && g.runtime == nil && g.volumes == nil && g.cgroups == nil {
+	if g.allocated == nil && g.probes == nil && g.runtime == nil && g.volumes == nil && g.cgroups == nil && g.claims == nil {
 		return nil
 	}
 	return g
@@ -66,27 +68,41 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 
 // collectUnlisted removes the volumes of removed pods that the runtime no longer lists,
 // and releases their resources. An orphaned pod is removed before it is
-// terminated: it has no worker until the runtime has listed it.
+// terminated: it has no worker until the runtime has listed it. The runtime is listed only
+// if there is a removed pod.
 func (g garbage) collectUnlisted(ctx context.Context, removed func(types.UID) bool) error {
-	if g.volumes == nil && g.allocated == nil {
+	if g.volumes == nil && g.allocated == nil && g.claims == nil {
 		return nil
 	}
-	pods, err := g.pods.Pods(ctx)
-	if err != nil {
-		return fmt.Errorf("collect volumes and resources: list the pods of the runtime: %w", err)
+	listed := sync.OnceValues(func() (map[types.UID]bool, error) {
+		pods, err := g.pods.Pods(ctx)
+		listed := map[types.UID]bool{}
+		for _, p := range pods {
+			listed[p.UID] = true
+		}
+		return listed, err
+	})
+	var listErr error
+	keep := func(uid types.UID) bool {
+		if !removed(uid) {
+			return true
+		}
+		pods, err := listed()
+		if err != nil {
+			listErr = fmt.Errorf("collect volumes and resources: list the pods of the runtime: %w", err)
+		}
+		return err != nil || pods[uid]
 	}
-	listed := map[types.UID]bool{}
-	for _, p := range pods {
-		listed[p.UID] = true
-	}
-	keep := func(uid types.UID) bool { return listed[uid] || !removed(uid) }
 	if g.allocated != nil {
 		g.allocated.Prune(keep)
 	}
-	if g.volumes == nil {
-		return nil
+	if g.claims != nil {
+		g.claims.Retain(keep)
 	}
-	return g.volumes.Collect(ctx, keep)
+	if g.volumes == nil {
+		return listErr
+	}
+	return errors.Join(g.volumes.Collect(ctx, keep), listErr)
 }
 
 func (g garbage) collectCgroups(ctx context.Context, removed func(types.UID) bool) error {

@@ -53,6 +53,26 @@ func (c keptCgroups) Collect(_ context.Context, removed, hasVolumes func(types.U
 	return c.fail["cgroups"]
 }
 
+type keptClaims struct{ *keeper }
+
+func (keptClaims) UnprepareResources(context.Context, types.UID) error { return nil }
+func (keptClaims) MayHaveResources(types.UID) bool                     { return false }
+
+func (c keptClaims) Retain(is func(types.UID) bool) {
+	c.calls = append(c.calls, fmt.Sprintf("claims: listed %v, removed %v, desired %v", is("listed"), is("removed"), is("desired")))
+}
+
+func TestClaimsOfRemovedPodsAreReleased(t *testing.T) { // dra-13
+	k := &keeper{fail: map[string]error{}}
+	g := newGarbage(Config{Subsystems: Subsystems{Claims: keptClaims{k}}, Runtime: k}, nil)
+	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	require.NoError(t, g.CollectGarbage(t.Context(), policy))
+	assert.Contains(t, k.calls, "claims: listed true, removed false, desired true")
+	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
+	require.Error(t, g.CollectGarbage(t.Context(), policy))
+	assert.Contains(t, k.calls, "claims: listed true, removed true, desired true", "it is not known which pods run")
+}
+
 func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	k := &keeper{fail: map[string]error{}}
 	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)
@@ -70,7 +90,11 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
 	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes and resources: list the pods of the runtime: down")
-	assert.Len(t, k.calls, 2, "no volume is removed if it is not known which pods run")
+	assert.Contains(t, k.calls, "volumes: listed true, removed true, desired true", "no volume is removed if it is not known which pods run")
+
+	k.calls, k.fail = nil, map[string]error{"list": errors.New("must not be called")}
+	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return false }}))
+	assert.Contains(t, k.calls, "volumes: listed true, removed true, desired true", "without removed pods the runtime is not listed")
 
 	k.calls, k.fail = nil, nil
 	g = newGarbage(Config{Runtime: k, Subsystems: Subsystems{Cgroups: keptCgroups{k}}}, nil)

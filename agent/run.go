@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,7 +33,7 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) components() []func(context.Context) error {
 	runs := []func(context.Context) error{a.changes.Run, a.statuses.Run, a.loop.Run, a.runSources}
 	if a.health != nil {
-		runs = append(runs, a.health.run)
+		runs = append(runs, a.health.run, a.listAtOutages)
 	}
 	if a.probes != nil {
 		runs = append(runs, a.probes.Run, a.containersToProber, a.resultsToLoop)
@@ -55,6 +56,20 @@ func (a *Agent) runSources(ctx context.Context) error {
 	})
 	group.Go(func() error { return a.merge.Run(ctx) })
 	return group.Wait()
+}
+
+// listAtOutages lists the pods when the runtime no longer responds, and when it responds again: a
+// runtime that hangs emits no events, and may have lost some without closing their stream. The next
+// periodic list may be minutes away, and PLEG's health depends on lists.
+func (a *Agent) listAtOutages(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.health.changed:
+			_, _ = a.changes.PodsNewerThan(ctx, time.Now()) // logged by pleg
+		}
+	}
 }
 
 // containersToProber notifies the prober of events, so that a new instance of a container

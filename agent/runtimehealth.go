@@ -14,16 +14,22 @@ import (
 // Periods of a RuntimeHealth.
 const (
 	healthPeriod    = 5 * time.Second  // between two checks
+	readyPeriod     = 10 * time.Second // the same while runtime and network are ready
 	healthThreshold = 30 * time.Second // the age of the last result at which the runtime is down
 )
 
 // A RuntimeHealth has the result of the periodic checks of a runtime, so that it can be read
-// without waiting for the runtime. The runtime is checked every 5 seconds and is down if no
-// check has completed for 30 seconds. Safe for concurrent use; Runtime and Network do not
-// block.
+// without waiting for the runtime. The runtime is checked every 5 seconds, or every 10 while it
+// and its network are ready, and is down if no check has completed for 30 seconds. Safe for
+// concurrent use; Runtime and Network do not block.
 type RuntimeHealth struct {
 	checker runtime.Checker
 	ran     runonce.Guard
+
+	// changed, of capacity 1, is signaled when a check of run fails after one that succeeded, and
+	// when one succeeds after one that failed. First and Check do not signal it: pods are listed
+	// at the start anyway.
+	changed chan struct{}
 
 	// mu guards the fields below.
 	mu        sync.Mutex
@@ -33,7 +39,7 @@ type RuntimeHealth struct {
 }
 
 func newRuntimeHealth(checker runtime.Checker) *RuntimeHealth {
-	return &RuntimeHealth{checker: checker}
+	return &RuntimeHealth{checker: checker, changed: make(chan struct{}, 1)}
 }
 
 // First checks the runtime once, for at most 1 second. Until a check has completed, the network
@@ -57,20 +63,33 @@ func (h *RuntimeHealth) run(ctx context.Context) error {
 	if err := h.ran.Enter("agent: RuntimeHealth"); err != nil {
 		return err
 	}
-	ticker := time.NewTicker(healthPeriod)
-	defer ticker.Stop()
 	limit := timeLimit{parent: ctx, d: healthThreshold}
 	defer limit.release()
+	h.mu.Lock()
+	down := h.err != nil
+	h.mu.Unlock()
 	for {
+		due := time.Now()
 		result, err := h.checker.Check(limit.begin())
 		if limit.end() && err != nil {
 			err = context.DeadlineExceeded
 		}
 		h.record(result, err)
+		if (err != nil) != down {
+			down = !down
+			select {
+			case h.changed <- struct{}{}:
+			default: // one is pending
+			}
+		}
+		due = due.Add(healthPeriod)
+		if err == nil && result.Runtime == nil && result.Network == nil {
+			due = due.Add(readyPeriod - healthPeriod)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(time.Until(due)):
 		}
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,10 +51,56 @@ func TestHealthReportsTheRuntimesError(t *testing.T) { // sl-3
 		at(30)
 		assert.NoError(t, h.Runtime())
 		assert.NoError(t, h.Network())
-		at(80)
+		at(75)
 		assert.NoError(t, h.Runtime(), "one late answer is no outage")
 		at(95)
-		assert.ErrorContains(t, h.Runtime(), "container runtime is down: last response 40s ago: context deadline exceeded")
+		assert.ErrorContains(t, h.Runtime(), "container runtime is down: last response 45s ago: context deadline exceeded")
+		cancel()
+		require.NoError(t, <-ran)
+	})
+}
+
+func TestAReadyRuntimeIsCheckedLessOften(t *testing.T) { // sl-3
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		checks, result, failure := 0, runtime.Health{}, error(nil)
+		respond := func(r runtime.Health, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			result, failure = r, err
+		}
+		h := newRuntimeHealth(checker(func(context.Context) (runtime.Health, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			checks++
+			return result, failure
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- h.run(ctx) }()
+		checksIn := func(d time.Duration) int {
+			mu.Lock()
+			checks = 0
+			mu.Unlock()
+			time.Sleep(d)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return checks
+		}
+		checksIn(time.Second)
+		assert.Equal(t, 6, checksIn(time.Minute))
+		respond(runtime.Health{Network: errors.New("cni config uninitialized")}, nil)
+		checksIn(10 * time.Second)
+		assert.Equal(t, 12, checksIn(time.Minute))
+		respond(runtime.Health{}, errors.New("connection refused"))
+		checksIn(10 * time.Second)
+		assert.Equal(t, 12, checksIn(time.Minute))
+		assert.Len(t, h.changed, 1)
+		<-h.changed
+		respond(runtime.Health{}, nil)
+		checksIn(10 * time.Second)
+		assert.Len(t, h.changed, 1)
 		cancel()
 		require.NoError(t, <-ran)
 	})

@@ -12,7 +12,7 @@ func TestImports(t *testing.T) {
 		Module: []string{
 			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint",
 			"internal/pause", "internal/podhttp", "internal/podspec", "internal/quiet",
-			"internal/runonce", "internal/singleflight", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource",
+			"internal/runonce", "internal/singleflight", "internal/terminal", "internal/staticuid", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource",
 			"podsource/manifest", "podworker", "prober", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan",
 			"runtime/cri/podconfig", "runtime/cri/userns", "status", "volume",
 		},

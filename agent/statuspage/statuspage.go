@@ -66,14 +66,15 @@ type Check struct {
 	Check func() error // must not block; nil: the check succeeds
 }
 
-// AgentChecks returns the checks of an agent's own components: "runtime", "pleg" and
-// "network"; only "pleg" if its runtime is not a runtime.Checker.
+// AgentChecks returns the checks of an agent's own components: "runtime", "pleg", "network"
+// and "syncloop"; without "runtime" and "network" if its runtime is not a runtime.Checker.
+// Checks of sources, such as that of podsource.File, are the caller's.
 func AgentChecks(a *agent.Agent) []Check {
-	pleg := Check{"pleg", a.PLEG().Healthy}
+	pleg, loop := Check{"pleg", a.PLEG().Healthy}, Check{"syncloop", a.Loop().Healthy}
 	if h := a.Health(); h != nil {
-		return []Check{{"runtime", h.Runtime}, pleg, {"network", h.Network}}
+		return []Check{{"runtime", h.Runtime}, pleg, {"network", h.Network}, loop}
 	}
-	return []Check{pleg}
+	return []Check{pleg, loop}
 }
 
 // A Handler is an http.Handler that serves the state of an agent. [New] constructs it.

@@ -31,8 +31,9 @@ type Config struct {
 	EventQPS   float32
 	EventBurst int
 
-	// HeartbeatTimeout bounds requests of Connection.Heartbeats. Zero: 10s. Their rate is
-	// not limited, so that load does not delay heartbeats.
+	// HeartbeatTimeout bounds requests of Connection.Heartbeats. Zero: 10s. A negative value
+	// means no limit, for callers that bound each request. Their rate is not limited, so
+	// that load does not delay heartbeats.
 	HeartbeatTimeout time.Duration
 
 	// UserAgent is the user agent of requests. Empty: "kubeparts".
@@ -124,7 +125,7 @@ func ConnectTo(base *rest.Config, cfg Config) (*Connection, error) {
 	}{
 		{"API", &conn.API, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
 		{"events", &conn.Events, or(cfg.EventQPS, 50), or(cfg.EventBurst, 100), c.Timeout},
-		{"heartbeats", &conn.Heartbeats, -1, 0, or(cfg.HeartbeatTimeout, 10*time.Second)},
+		{"heartbeats", &conn.Heartbeats, -1, 0, max(or(cfg.HeartbeatTimeout, 10*time.Second), 0)},
 		{"token reviews", &conn.TokenReviews, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
 		{"access reviews", &conn.AccessReviews, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
 	} {

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
 func kubeconfig(t *testing.T, text string) string {
@@ -141,5 +141,20 @@ func TestAHeartbeatEnds(t *testing.T) {
 		_, err = conn.Heartbeats.CoreV1().Nodes().Get(t.Context(), nodeName, metav1.GetOptions{})
 		require.Error(t, err)
 		assert.Equal(t, 10*time.Second, time.Since(begin))
+	})
+}
+
+func TestACallerMayBoundHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Latency: time.Minute} }}
+		conn, err := client.ConnectTo(api.RESTConfig(), client.Config{HeartbeatTimeout: -1})
+		require.NoError(t, err)
+		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}})
+		_, err = conn.Heartbeats.CoreV1().Nodes().Get(t.Context(), nodeName, metav1.GetOptions{})
+		assert.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = conn.Heartbeats.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

@@ -8,10 +8,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,23 +41,25 @@ type CSIDriver struct {
 type CSINode struct {
 	Client   kubernetes.Interface
 	NodeName string
+
+	// MigratedPlugins are the sorted names of the plugins whose volumes CSI drivers mount, as in
+	// csimigration.Plugins. The attach/detach controller attaches volumes of other plugins
+	// without CSI. May be empty.
+	MigratedPlugins []string
 }
 
 // conflicts is the number of attempts of a change that conflicts with others.
 const conflicts = 10
 
 // Ensure creates the CSINode if it does not exist: pods with CSI volumes are not scheduled
-// without it, and the kubelet is not ready before it exists (rule ns-10). The Node must
-// exist.
+// without it, and the kubelet is not ready before it exists (rule ns-10). It also sets the
+// annotation with the migrated plugins. The Node must exist.
 func (c CSINode) Ensure(ctx context.Context) error {
 	node, err := c.Client.CoreV1().Nodes().Get(ctx, c.NodeName, metav1.GetOptions{})
 	if err == nil {
-		all := c.Client.StorageV1().CSINodes()
-		if _, err = all.Get(ctx, c.NodeName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			_, err = all.Create(ctx, c.empty(node), metav1.CreateOptions{})
-		}
+		err = c.change(ctx, node, func(drivers []storagev1.CSINodeDriver) []storagev1.CSINodeDriver { return drivers })
 	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err != nil {
 		return fmt.Errorf("client: create CSINode %s: %w", c.NodeName, err)
 	}
 	return nil
@@ -67,6 +71,18 @@ func (c CSINode) empty(node *v1.Node) *storagev1.CSINode {
 		Name:            c.NodeName,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
 	}}
+}
+
+// migrate sets the annotation with the migrated plugins.
+func (c CSINode) migrate(node *storagev1.CSINode) {
+	if len(c.MigratedPlugins) == 0 {
+		delete(node.Annotations, v1.MigratedPluginsAnnotationKey)
+		return
+	}
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[v1.MigratedPluginsAnnotationKey] = strings.Join(c.MigratedPlugins, ",")
 }
 
 // Add adds or updates a driver. The Node must exist.
@@ -151,7 +167,7 @@ func (c CSINode) annotate(ctx context.Context, change func(ids map[string]string
 	return node, err
 }
 
-// change changes the drivers of the CSINode, which it creates if necessary.
+// change changes the drivers of the CSINode, which it creates if it does not exist.
 func (c CSINode) change(ctx context.Context, node *v1.Node, change func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver) error {
 	all := c.Client.StorageV1().CSINodes()
 	return c.withRetries(ctx, func() error {
@@ -159,16 +175,19 @@ func (c CSINode) change(ctx context.Context, node *v1.Node, change func([]storag
 		if apierrors.IsNotFound(err) {
 			created := c.empty(node)
 			created.Spec.Drivers = change(nil)
-			if len(created.Spec.Drivers) == 0 {
-				return nil
-			}
+			c.migrate(created)
 			_, err = all.Create(ctx, created, metav1.CreateOptions{})
 			return err
 		}
 		if err != nil {
 			return err
 		}
+		before := current.DeepCopy()
 		current.Spec.Drivers = change(current.Spec.Drivers)
+		c.migrate(current)
+		if apiequality.Semantic.DeepEqual(before, current) {
+			return nil
+		}
 		_, err = all.Update(ctx, current, metav1.UpdateOptions{})
 		return err
 	})

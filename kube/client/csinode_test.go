@@ -11,8 +11,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
 )
 
 // vol-64
@@ -70,5 +70,29 @@ func TestACSINodeIsMadeOnce(t *testing.T) {
 		csi := api.Get("csinodes", "", "n").(*storagev1.CSINode)
 		assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}, csi.OwnerReferences)
 		assert.Len(t, csi.Spec.Drivers, 1)
+		assert.Empty(t, csi.Annotations)
+	})
+}
+
+// vol-82: the annotation is set on a new CSINode, on that of an earlier agent, and by a driver that
+// registers first. Nothing is written if it is correct.
+func TestACSINodeHasTheMigratedPlugins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
+		require.NoError(t, err)
+		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "v"}},
+			&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "m", Annotations: map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": "old", "other": "kept"}}})
+		get := func(name string) *storagev1.CSINode { return api.Get("csinodes", "", name).(*storagev1.CSINode) }
+		plugins := []string{"kubernetes.io/aws-ebs", "kubernetes.io/cinder"}
+		first := client.CSINode{Client: conn.API, NodeName: "n", MigratedPlugins: plugins}
+		require.NoError(t, first.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}))
+		assert.Equal(t, map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,kubernetes.io/cinder"}, get("n").Annotations)
+		version := get("n").ResourceVersion
+		require.NoError(t, first.Ensure(t.Context()))
+		assert.Equal(t, version, get("n").ResourceVersion)
+		second := client.CSINode{Client: conn.API, NodeName: "m", MigratedPlugins: plugins}
+		require.NoError(t, second.Ensure(t.Context()))
+		assert.Equal(t, map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,kubernetes.io/cinder", "other": "kept"}, get("m").Annotations)
 	})
 }

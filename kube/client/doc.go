@@ -7,12 +7,15 @@
 // cluster, with few requests, without losing data while the server is unavailable, and with
 // backoff when it fails:
 //
-//	Connect    clients: kubeconfig or in-cluster, protobuf, rate limits
-//	Pods       podsource.PodSource: the pods of one node
-//	Statuses   status.StatusSink: one patch for each change
-//	Mirrors    podworker.Mirrors: mirror pods of static pods
-//	Events     a func(runtime.Event)
-//	Objects    podworker.Objects, and the Objects of runtime/cri and of volume
+//	Connect          clients: kubeconfig or in-cluster, protobuf, rate limits
+//	Pods             podsource.PodSource: the pods of one node
+//	Feed             the pods of all nodes, for several Pods in one process
+//	Nodes            the nodes of the cluster
+//	Statuses         status.StatusSink: one patch for each change
+//	Mirrors          podworker.Mirrors: mirror pods of static pods
+//	Events           a func(runtime.Event)
+//	Objects          podworker.Objects, and the Objects of runtime/cri and of volume
+//	PodCertificates  the Requests of volume/certificate
 //
 // # Usage
 //

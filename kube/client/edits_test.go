@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 )
 
 func putBack(s *v1.PodStatus) { s.Phase, s.ContainerStatuses = v1.PodPending, nil }

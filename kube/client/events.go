@@ -69,6 +69,7 @@ type Events struct {
 type pendingEvent struct {
 	event  runtime.Event
 	result *record.EventCorrelateResult
+	tried  bool // the server may have it
 }
 
 type queued struct {
@@ -164,15 +165,16 @@ func (e *Events) write(ctx context.Context, q queued) {
 		e.dropped(q.event, err)
 		return
 	}
-	e.deliver(ctx, pendingEvent{q.event, result})
+	e.deliver(ctx, pendingEvent{event: q.event, result: result})
 }
 
 // deliver writes an event, or stores it as pending if ctx is done.
 func (e *Events) deliver(ctx context.Context, q pendingEvent) {
 	for try := 1; ; try++ {
 		call, cancel := context.WithTimeout(ctx, eventTimeout)
-		err := e.send(call, q.result)
+		err := e.send(call, q.result, q.tried)
 		cancel()
+		q.tried = true
 		if err == nil {
 			if e.cfg.Hooks.Wrote != nil {
 				e.cfg.Hooks.Wrote(q.event)
@@ -198,8 +200,13 @@ func (e *Events) deliver(ctx context.Context, q pendingEvent) {
 	}
 }
 
-// send creates the event, or increases the count of an existing one.
-func (e *Events) send(ctx context.Context, result *record.EventCorrelateResult) error {
+// maxRenames is the maximum number of other names that are tried for an event whose name is
+// that of an event of another component.
+const maxRenames = 10
+
+// send creates the event, or increases the count of an existing one. If it was tried before,
+// an event with its name is the result of that.
+func (e *Events) send(ctx context.Context, result *record.EventCorrelateResult, tried bool) error {
 	events := e.cfg.Client.CoreV1().Events(result.Event.Namespace)
 	if len(result.Patch) > 0 && result.Event.Count > 1 {
 		current, err := events.Patch(ctx, result.Event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
@@ -213,6 +220,11 @@ func (e *Events) send(ctx context.Context, result *record.EventCorrelateResult) 
 	}
 	result.Event.ResourceVersion = ""
 	current, err := events.Create(ctx, result.Event, metav1.CreateOptions{})
+	for i := 0; apierrors.IsAlreadyExists(err) && !tried && i < maxRenames; i++ { // of the same instant, in a synctest bubble
+		e.named++
+		result.Event.Name = eventName(result.Event.InvolvedObject, e.named)
+		current, err = events.Create(ctx, result.Event, metav1.CreateOptions{})
+	}
 	if apierrors.IsAlreadyExists(err) { // the response to an earlier attempt was lost
 		return nil
 	}
@@ -229,7 +241,7 @@ func (e *Events) object(q queued) *v1.Event {
 	e.named = max(q.at.UnixNano(), e.named+1)                   // names must be unique
 	namespace := cmp.Or(ref.Namespace, metav1.NamespaceDefault) // of events about the node
 	return &v1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", ref.Name, e.named), Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{Name: eventName(ref, e.named), Namespace: namespace},
 		InvolvedObject:      ref,
 		Type:                q.event.Type,
 		Reason:              q.event.Reason,
@@ -241,6 +253,11 @@ func (e *Events) object(q queued) *v1.Event {
 		ReportingController: e.cfg.Component,
 		ReportingInstance:   e.cfg.NodeName,
 	}
+}
+
+// eventName returns the name of an event that was recorded at a nanosecond.
+func eventName(of v1.ObjectReference, nanosecond int64) string {
+	return fmt.Sprintf("%s.%x", of.Name, nanosecond)
 }
 
 func (e *Events) dropped(event runtime.Event, err error) {

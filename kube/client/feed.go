@@ -65,6 +65,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	follow(ctx, following[*v1.Pod]{
 		list:      lister(pods.List),
 		watch:     pods.Watch,
+		lists:     noWatchList(f.cfg.Client),
 		store:     f,
 		failed:    f.failed,
 		recovered: f.cfg.Hooks.Recovered,

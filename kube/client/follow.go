@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 )
 
 // A following is a list and watch of objects.
@@ -27,6 +28,7 @@ type following[T metav1.Object] struct {
 	store     store[T]
 	failed    func(error) // called after each failure, which is retried
 
+	lists     bool            // never use watch-lists; see noWatchList
 	recovered func()          // called when a watch is established after a failure; may be nil
 	retry     <-chan struct{} // ends the backoff; may be nil
 }
@@ -58,7 +60,7 @@ const (
 // client-go's reflector retries without delay if a watch-list fails with 410, ignores ctx
 // while it is throttled, and uses several more goroutines per object.
 func follow[T metav1.Object](ctx context.Context, f following[T]) {
-	r := round[T]{following: &f}
+	r := round[T]{following: &f, lists: f.lists}
 	for failures := 0; ctx.Err() == nil; {
 		begin := time.Now()
 		select {
@@ -101,7 +103,7 @@ func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apie
 type round[T metav1.Object] struct {
 	*following[T]
 	version string // to resume at; empty: read all objects
-	lists   bool   // the server does not support watch-lists
+	lists   bool   // the server does not support watch-lists, or must not be asked
 	failing bool   // the previous round has failed
 
 	open func(metav1.ListOptions) (watch.Interface, error) // of this round
@@ -289,6 +291,13 @@ func (r *round[T]) listAll(ctx context.Context) error {
 	r.store.replace(all)
 	r.version = accessor.GetResourceVersion()
 	return nil
+}
+
+// noWatchList reports whether a client does not support watch-lists, as client-go's reflector
+// does: a fake client sends the objects, and never the bookmark after them.
+func noWatchList(client kubernetes.Interface) bool {
+	fake, ok := client.(interface{ IsWatchListSemanticsUnSupported() bool })
+	return ok && fake.IsWatchListSemanticsUnSupported()
 }
 
 // lister converts a typed list function.

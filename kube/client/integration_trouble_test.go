@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// Faults with a real server: nothing is lost, and retries are bounded. Each test has a
-// separate node, namespace and connection.
+// Faults with a real server, and the limits of a node's permissions: nothing is lost, and
+// retries are bounded. Each test has a separate node, namespace and connection.
 func TestIntegrationClusterOfTrouble(t *testing.T) {
 	lab.Need(t, "kubernetes")
 	c := newCluster(t)
@@ -28,6 +28,7 @@ func TestIntegrationClusterOfTrouble(t *testing.T) {
 			"a storm of refusals":             clusterStorm,
 			"statuses are too large":          clusterTooLarge,
 			"clocks differ":                   clusterClocks,
+			"claims and slices":               clusterClaims,
 			"a namespace goes under its pods": clusterNamespaceGoes,
 			"a lease of another time":         clusterLease,
 		} {

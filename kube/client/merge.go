@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
@@ -63,27 +64,18 @@ func sameCondition(a, b v1.PodCondition) bool {
 // patch returns the strategic merge patch from old to next of the pod with a UID; nil if
 // there is no difference. The UID is a precondition (rule st-67).
 func patch(uid types.UID, old, next *v1.PodStatus) ([]byte, error) {
-	before, err := json.Marshal(v1.Pod{Status: *old})
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, fmt.Errorf("current status: %w", err)
 	}
-	after, err := json.Marshal(v1.Pod{Status: *next})
+	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
 	if err != nil {
 		return nil, fmt.Errorf("new status: %w", err)
 	}
-	p, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.Pod{})
-	if err != nil {
+	p, err := strategicpatch.CreateTwoWayMergeMapPatch(map[string]any{"status": before}, map[string]any{"status": after}, v1.Pod{})
+	if err != nil || len(p) == 0 {
 		return nil, err
 	}
-	if slices.Equal(p, []byte("{}")) {
-		return nil, nil
-	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(p, &m); err != nil {
-		return nil, err
-	}
-	if m["metadata"], err = json.Marshal(map[string]types.UID{"uid": uid}); err != nil { // the precondition
-		return nil, err
-	}
-	return json.Marshal(m)
+	p["metadata"] = map[string]any{"uid": uid}
+	return json.Marshal(p)
 }

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -246,7 +246,7 @@ func TestAnUnregisteredObjectIsRead(t *testing.T) { // oc-4
 		assert.Equal(t, "one", value(t, s, "db"))
 		_, err := s.ConfigMap(t.Context(), "prod", "none")
 		require.True(t, apierrors.IsNotFound(err))
-		require.ErrorContains(t, err, `configmaps "none" not found`)
+		require.ErrorContains(t, err, `configmap "none" not found`)
 		assert.Equal(t, 2, watchesOf(s.api))
 		pass(61 * time.Second)
 		assert.Zero(t, watchesOf(s.api))
@@ -429,7 +429,8 @@ func TestKindsThatAreReadWithoutAWatch(t *testing.T) {
 		for name, read := range map[string]func() error{
 			"client: read persistent volume claim prod/none": func() error { _, err := s.PersistentVolumeClaim(t.Context(), "prod", "none"); return err },
 			"client: read persistent volume none":            func() error { _, err := s.PersistentVolume(t.Context(), "none"); return err },
-			"csidrivers":                                     func() error { _, err := s.CSIDriver(t.Context(), "none"); return err },
+			`csidriver.storage.k8s.io "none" not found`:      func() error { _, err := s.CSIDriver(t.Context(), "none"); return err },
+			`runtimeclass.node.k8s.io "none" not found`:      func() error { _, err := s.RuntimeClass("none"); return err },
 			"client: read cluster trust bundle none":         func() error { _, err := s.ClusterTrustBundle(t.Context(), "none"); return err },
 		} {
 			err := read()

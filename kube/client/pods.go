@@ -111,6 +111,7 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 			selector:  fields.OneTermEqualSelector("spec.nodeName", p.cfg.NodeName).String(),
 			list:      lister(pods.List),
 			watch:     pods.Watch,
+			lists:     noWatchList(p.cfg.Client),
 			store:     p,
 			failed:    p.failed,
 			recovered: p.cfg.Hooks.Recovered,

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	nodev1 "k8s.io/api/node/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -327,9 +329,17 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 
 func noName(k key) error { return fmt.Errorf("client: read %s: name is empty", k) }
 
-// notFound returns the error of the API server (rule oc-8).
+// notFound returns the error of the API server (rule oc-8), with the kind in the singular as in the
+// kubelet's events.
 func notFound(k key) error {
-	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(k.kind) + "s"}, k.name)
+	resource := schema.GroupResource{Resource: strings.ToLower(k.kind)}
+	switch k.kind {
+	case kindRuntimeClass:
+		resource.Group = nodev1.GroupName
+	case kindCSIDriver:
+		resource.Group = storagev1.GroupName
+	}
+	return apierrors.NewNotFound(resource, k.name)
 }
 
 func (k key) String() string {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	core "github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"

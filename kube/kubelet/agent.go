@@ -26,6 +26,7 @@ type agentDeps struct {
 	cluster    *cluster
 	sources    sources
 	runtime    podRuntime
+	declared   declaredFeatures
 	cgroups    podCgroups
 	managers   *resourceManagers
 	volumes    *volumes
@@ -34,6 +35,7 @@ type agentDeps struct {
 	evictions  *eviction.Manager
 	shutdown   *shutdown.Manager
 	snapshot   *snapshot
+	podsAPI    *podsAPI
 	hostIPs    func() []string
 	history    *statuspage.History
 }
@@ -56,7 +58,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 			},
 			Status: func(c *status.Config) {
 				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
-				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), b.metrics.Status()
+				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), d.podsAPI.status(b.metrics.Status())
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {
 				c.Hooks = b.metrics.PodWorker()
@@ -64,15 +66,20 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 					c.Resources.Objects = d.cluster.objects
 				}
 			},
-			Workers: func(c *podworker.Config) { c.Hooks, c.Resync = b.metrics.PodWorker(), b.k.SyncFrequency.Duration },
-			Loop: func(c *podworker.LoopConfig) {
-				c.Garbage, c.Hooks = garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}, b.metrics.PodWorker()
+			Workers: func(c *podworker.Config) {
+				c.Hooks, c.Resync = b.traces.workers(b.metrics.PodWorker()), b.k.SyncFrequency.Duration
 			},
-			Merge: func(c *podsource.MergeConfig) { c.Hooks = b.metrics.Sources() },
+			Loop: func(c *podworker.LoopConfig) {
+				c.Garbage, c.Hooks = b.traces.garbage(garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}), b.metrics.PodWorker()
+			},
+			Merge: func(c *podsource.MergeConfig) { c.Sink, c.Hooks = d.podsAPI.sink(c.Sink), b.metrics.Sources() },
 		},
 	}
 	if d.cluster != nil {
 		cfg.Subsystems.Mirrors = d.cluster.mirrors
+	}
+	if d.managers != nil && d.managers.claims != nil {
+		cfg.Subsystems.Claims = d.managers.claims
 	}
 	if gc := d.images.manager(); gc != nil {
 		cfg.Subsystems.Images = gc
@@ -89,7 +96,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
 func admitters(b base, d agentDeps) podworker.Admitters {
-	all := podworker.Admitters{d.evictions, d.runtime, d.allocation, d.shutdown}
+	all := podworker.Admitters{d.evictions, d.declared, d.runtime, d.allocation, d.shutdown}
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}

@@ -20,6 +20,7 @@ type base struct {
 	nodeRef v1.ObjectReference // the object of events about the node
 	record  func(runtime.Event)
 	metrics *counters
+	traces  traces
 	pods    pods
 	inbox   *podworker.Inbox // notifications of changed pods
 	logger  *slog.Logger
@@ -31,6 +32,18 @@ func nodeRef(name string) v1.ObjectReference {
 
 // A component runs until ctx is done, and then returns nil.
 type component = func(ctx context.Context) error
+
+// serve returns run as a component. A socket that cannot be served leaves the kubelet
+// without that API.
+func (b base) serve(api string, run component) component {
+	return func(ctx context.Context) error {
+		if err := run(ctx); err != nil {
+			b.logger.Error("Failed to serve an API", "api", api, "err", err)
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
 
 // cleanups are called in reverse order.
 type cleanups []func() error

@@ -101,7 +101,7 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 // admissionNode returns the node that pods must fit. Ephemeral storage is not checked, nor
 // is memory where the machine does not report it.
 func admissionNode(b base, allocatable v1.ResourceList) admission.Node {
-	n := admission.Node{Name: b.cfg.NodeName, OS: goruntime.GOOS, Labels: map[string]string{
+	n := admission.Node{Name: b.cfg.NodeName, OS: goruntime.GOOS, ResourceClaims: supportsClaims(b), Labels: map[string]string{
 		v1.LabelHostname: b.cfg.NodeName, v1.LabelOSStable: goruntime.GOOS, v1.LabelArchStable: goruntime.GOARCH,
 	}}
 	quantity := func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }

@@ -29,6 +29,7 @@ type cluster struct {
 	mirrors *client.Mirrors
 	objects *client.Objects
 	csiNode *client.CSINodeInit // nil: this process cannot mount
+	certs   *client.PodCertificates
 }
 
 type clusterDeps struct {
@@ -59,6 +60,11 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configMapAndSecretChangeDetectionStrategy: %w", err)
 	}
+	changed := func(kind, namespace, name string) {
+		if m := d.volumes.get(); m != nil {
+			m.ObjectChanged(kind, namespace, name)
+		}
+	}
 	c := &cluster{conn: d.conn, events: d.events, object: d.object}
 	c.objects, err = client.NewObjects(client.ObjectsConfig{
 		Client: d.conn.API, Strategy: strategy, Logger: b.logger,
@@ -68,11 +74,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 			}
 			return 0
 		},
-		Changed: func(kind, namespace, name string) {
-			if m := d.volumes.get(); m != nil {
-				m.ObjectChanged(kind, namespace, name)
-			}
-		},
+		Changed: changed,
 	})
 	if err != nil {
 		return nil, err
@@ -87,19 +89,25 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: func() (metav1.OwnerReference, bool) {
+	owner := func() (metav1.OwnerReference, bool) {
 		n := d.node.get()
 		if n == nil {
 			return metav1.OwnerReference{}, false
 		}
 		return n.Owner()
-	}})
+	}
+	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner}); err != nil {
+		return nil, err
+	}
+	c.certs, err = client.NewPodCertificates(client.PodCertificatesConfig{
+		Client: d.conn.API, Node: owner, NodeName: b.cfg.NodeName, Changed: changed, Logger: b.logger,
+	})
 	if err != nil {
 		return nil, err
 	}
 	if d.mounts {
 		c.csiNode = &client.CSINodeInit{
-			CSINode: client.CSINode{Client: d.conn.API, NodeName: b.cfg.NodeName}, Registered: d.object.registered,
+			CSINode: csiNodeOf(b, d.conn), Registered: d.object.registered,
 			Changed: func() { d.node.get().Update() }, Logger: b.logger,
 		}
 	}
@@ -150,7 +158,7 @@ func (c *cluster) renewed(b base) func(error) {
 // components returns what runs for the cluster, without the node.
 func (c *cluster) components(b base) []component {
 	all := append([]component{
-		c.status.Run, c.events.Run, c.objects.Run,
+		c.status.Run, c.events.Run, c.objects.Run, c.certs.Run,
 		func(ctx context.Context) error {
 			if c.object.registered(ctx) == nil {
 				b.pods.loop().SyncStatic() // mirror pods need the node (rule sl-65)

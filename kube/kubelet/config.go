@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
@@ -36,7 +39,7 @@ import (
 
 // Version is the version of Kubernetes that package kubelet implements, and that
 // the node reports.
-const Version = "v1.36.0+kubeparts"
+const Version = "v1.37.2+kubeparts"
 
 // ProcessRuntime is the value of containerRuntimeEndpoint with which pods run as plain
 // processes (package runtime/process). The program must then call process.Supervise first.
@@ -118,8 +121,8 @@ type Runtime struct {
 // A Cluster is an API server: a Client, a Kubeconfig, or InCluster. Without any of them the
 // kubelet is standalone.
 type Cluster struct {
-	// Client is the connection to the API server. If it is set, all fields but
-	// CheckpointPods and NodeLabels are ignored, and its certificate is not rotated.
+	// Client is the connection to the API server. If it is set, the fields that describe
+	// a connection are ignored, and its certificate is not rotated.
 	Client *client.Connection
 
 	// Kubeconfig is the path of a kubeconfig file.
@@ -143,14 +146,21 @@ type Cluster struct {
 
 	// NodeLabels are labels of the Node object.
 	NodeLabels map[string]string
+
+	// ExternalCloudProvider reports that a controller of the cluster initializes the node:
+	// it removes a taint, and sets the addresses if Host.IPs is nil.
+	ExternalCloudProvider bool
+
+	// Version is the version that the node reports. Empty: Version of this package.
+	Version string
 }
 
 // A Host configures the interaction of a Kubelet with the machine. The zero value leaves
 // settings of the machine and of the process unchanged.
 type Host struct {
 	// Manage permits what affects the whole machine or process, as the kubelet
-	// does: the OOM score and open files limit of the process, kernel parameters, and
-	// the inhibitor lock of logind. False leaves them unchanged, as a kubelet that is
+	// does: the OOM score and open files limit of the process, kernel parameters, the
+	// inhibitor lock of logind, and links to logs in /var/log/containers. False leaves them unchanged, as a kubelet that is
 	// one of several in a process should.
 	Manage bool
 
@@ -168,16 +178,29 @@ type Host struct {
 	PodResourcesDir  string
 
 	// CPUWeights is the formula by which CPU requests become weights of cgroup v2. The
-	// zero value is the one of Kubernetes 1.36.
+	// zero value is the one of Kubernetes.
 	CPUWeights cgroups.WeightFormula
 
 	// MemoryCgroup is the directory of the cgroup whose memory is the memory of the
 	// node. Empty: the root cgroup.
 	MemoryCgroup string
 
+	// RuntimeCgroup is the cgroup of the container runtime, which is reported as the
+	// system container runtime. Empty: it is not reported.
+	RuntimeCgroup string
+
+	// Flags are the values of command line flags, by name, for /flagz (see
+	// config.FlagValues). If nil, that route does not exist.
+	Flags map[string]string
+
 	// LogLevel is set by PUT /debug/flags/v (see [LogLevel]). If nil, that route does not
 	// exist.
 	LogLevel *slog.LevelVar
+
+	// TracerProvider creates the spans, instead of one that exports them as the field
+	// tracing of the Configuration specifies. The caller shuts it down after Run has returned.
+	// If nil, and that field is not set, nothing is traced.
+	TracerProvider trace.TracerProvider
 
 	// Shutdown configures graceful node shutdown.
 	Shutdown Shutdown
@@ -264,6 +287,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Host.DevicePluginsDir = or(c.Host.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
 	c.Host.PodResourcesDir = or(c.Host.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
+	c.Cluster.Version = or(c.Cluster.Version, Version)
 	c.Cluster.CertDir = or(c.Cluster.CertDir, filepath.Join(c.RootDir, "pki"))
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -300,6 +324,18 @@ func (c Config) check() error {
 		return fmt.Errorf("maxOpenFiles is negative: %d", k.MaxOpenFiles)
 	}
 	return nil
+}
+
+// logConfiguration logs the Configuration with its defaults and, as in the kubelet, masked
+// headers.
+func logConfiguration(ctx context.Context, c Config) {
+	if !c.Logger.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	effective := maskHeaders(c.Configuration)
+	effective.APIVersion, effective.Kind = kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration"
+	text, _ := yaml.Marshal(effective) // a KubeletConfiguration can be encoded
+	c.Logger.Info("Effective KubeletConfiguration", "config", string(text))
 }
 
 // clustered reports whether the kubelet is a node of a cluster.

@@ -61,7 +61,7 @@ func newBase(t *testing.T, cfg Config) base {
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, inbox: new(podworker.Inbox), logger: cfg.Logger,
 	}
-	b.metrics, err = newCounters(cfg.NodeName)
+	b.metrics, err = newCounters(cfg.NodeName, Version)
 	require.NoError(t, err)
 	return b
 }
@@ -159,4 +159,18 @@ func TestConfiguredIPs(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, configuredIPs(tc.given, found), name)
 	}
+}
+
+func TestTheEffectiveConfigurationIsLogged(t *testing.T) {
+	var out strings.Builder
+	cfg, err := Config{NodeName: "n", Logger: slog.New(slog.NewTextHandler(&out, nil)), Configuration: &kubeletconfig.KubeletConfiguration{
+		EventBurst: 101, StaticPodURLHeader: map[string][]string{"Key": {"secret"}},
+	}}.complete()
+	require.NoError(t, err)
+	logConfiguration(t.Context(), cfg)
+	for _, part := range []string{"Effective KubeletConfiguration", "kind: KubeletConfiguration", "eventBurst: 101", "maxPods: 110"} {
+		assert.Contains(t, out.String(), part)
+	}
+	assert.NotContains(t, out.String(), "secret")
+	assert.Equal(t, []string{"secret"}, cfg.Configuration.StaticPodURLHeader["Key"])
 }

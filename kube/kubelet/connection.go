@@ -33,9 +33,9 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	}
 	cluster := b.cfg.Cluster
 	cfg := client.Config{
-		Kubeconfig: cluster.Kubeconfig, UserAgent: "kubelet/" + Version,
+		Kubeconfig: cluster.Kubeconfig, UserAgent: "kubelet/" + cluster.Version,
 		QPS: float32(deref(b.k.KubeAPIQPS)), Burst: int(b.k.KubeAPIBurst),
-		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.metrics.api.Client,
+		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.traces.client(b.metrics.api.Client),
 		JSON: b.k.ContentType == "application/json",
 	}
 	certificates := certs.Config{

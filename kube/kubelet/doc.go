@@ -61,10 +61,12 @@
 //   - [Cluster].CheckpointPods starts the pods of a cluster that cannot be reached.
 //   - The state of the node is visible on a status page ([Kubelet.StatusPage]).
 //   - Resources are configured but never enforced for plain processes.
+//   - The update of a pod that requires a feature that the node does not declare causes no
+//     event; the API server rejects it.
 //
 // # Testing
 //
-// With fakecri as [Config].Runtime and package kube/client/apitest as [Cluster].Client a
+// With fakecri as [Config].Runtime and package kube/apitest as [Cluster].Client a
 // kubelet runs in memory, without root privileges and network; several_test.go runs three
 // of them. evictionHard should be an empty map in such tests: otherwise they depend on the
 // free disk space of the machine. test/kubelet tests the program against containerd and a

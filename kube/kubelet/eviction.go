@@ -15,6 +15,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/eviction/notify"
 	"github.com/kubeparts/kubeparts/kube/node"
@@ -27,7 +28,7 @@ type evictionDeps struct {
 	cgroups    podCgroups
 	images     *nodeImages
 	standalone bool
-	summary    func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	stats      *stats.Collector
 	passed     func(eviction.PassInfo)
 }
 
@@ -50,7 +51,7 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 	cfg := eviction.Config{
 		Policy: policy,
 		Stats: eviction.StatsSource{
-			Summary: d.summary, Layout: diskLayout(b, d.runtime), ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
+			Summary: summaryOf(d.stats), Layout: diskLayout(b, d.runtime), ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
 		},
 		Pods: b.pods.running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
 		Reclaim: eviction.Reclaimers{
@@ -72,6 +73,16 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		return nil, err
 	}
 	return eviction.New(cfg)
+}
+
+// summaryOf returns the function that measures the node, with its pods only if they are needed.
+func summaryOf(c *stats.Collector) func(context.Context, bool) (*statsapi.Summary, error) {
+	return func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
+		if pods {
+			return c.Summary(ctx, true)
+		}
+		return c.Node(ctx)
+	}
 }
 
 // evictionPolicy returns the policy of the Configuration, and the signals whose thresholds

@@ -22,8 +22,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -93,12 +93,13 @@ spec:
 			}
 			return cmp.Compare(last(a), last(b)), "label"
 		}
-		// For the example, memory runs low once.
+		// For the example, memory runs low until a pass measures the pods.
 		c.Period = 10 * time.Millisecond
-		c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+		c.Stats.Summary = func(_ context.Context, pods bool) (*statsapi.Summary, error) {
 			available, used := uint64(1<<30), uint64(1<<30)
-			if low.Swap(false) {
+			if low.Load() {
 				available = 50 << 20
+				low.Store(!pods)
 			}
 			return &statsapi.Summary{Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
 		}
@@ -119,27 +120,27 @@ spec:
 	// <nil>
 }
 
-// An nfsPlugin provides volumes of type nfs. It mounts nothing here: the volume is an empty
-// directory.
-type nfsPlugin struct{}
+// An iscsiPlugin provides volumes of type iscsi. It mounts nothing here: the volume is an
+// empty directory.
+type iscsiPlugin struct{}
 
-func (nfsPlugin) Name() string { return "kubernetes.io/nfs" }
+func (iscsiPlugin) Name() string { return "kubernetes.io/iscsi" }
 
-func (nfsPlugin) CanSupport(s *volume.Spec) bool { return s.Volume != nil && s.Volume.NFS != nil }
+func (iscsiPlugin) CanSupport(s *volume.Spec) bool { return s.Volume != nil && s.Volume.ISCSI != nil }
 
-func (nfsPlugin) SetUp(_ context.Context, r volume.Request) (volume.SetUpResult, error) {
-	nfs := r.Spec.Volume.NFS
-	fmt.Printf("mount %s:%s as volume %s\n", nfs.Server, nfs.Path, r.Spec.Name())
+func (iscsiPlugin) SetUp(_ context.Context, r volume.Request) (volume.SetUpResult, error) {
+	disk := r.Spec.Volume.ISCSI
+	fmt.Printf("mount %s of %s as volume %s\n", disk.IQN, disk.TargetPortal, r.Spec.Name())
 	return volume.SetUpResult{Volume: runtime.Volume{Path: r.Dir()}}, os.MkdirAll(r.Dir(), 0o750)
 }
 
-func (nfsPlugin) TearDown(_ context.Context, at volume.Place) error { return os.RemoveAll(at.Dir()) }
+func (iscsiPlugin) TearDown(_ context.Context, at volume.Place) error { return os.RemoveAll(at.Dir()) }
 
-func (nfsPlugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
-	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}}}, nil
+func (iscsiPlugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
+	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{}}}}, nil
 }
 
-func (nfsPlugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (iscsiPlugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
 	usage, err := volume.DiskUsage(ctx, at.Dir())
 	return volume.Stats{FsStats: usage}, err
 }
@@ -157,13 +158,13 @@ spec:
     volumeMounts: [{name: pages, mountPath: /pages}]
   volumes:
   - name: pages
-    nfs: {server: files.example, path: /export/pages}
+    iscsi: {targetPortal: "192.0.2.1:3260", iqn: "iqn.2026-11.example:pages", lun: 0}
 `)
 	defer remove()
 	sink, running := whenRunning(1)
 	cfg.Sink = sink
 	cfg.Adjust.Volumes = func(c *volume.Config) error {
-		c.Plugins = append(c.Plugins, nfsPlugin{})
+		c.Plugins = append(c.Plugins, iscsiPlugin{})
 		return nil
 	}
 
@@ -173,7 +174,7 @@ spec:
 	}
 	fmt.Println(runUntil(k, running))
 	// Output:
-	// mount files.example:/export/pages as volume pages
+	// mount iqn.2026-11.example:pages of 192.0.2.1:3260 as volume pages
 	// <nil>
 }
 

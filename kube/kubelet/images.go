@@ -39,11 +39,11 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 		Pods:      func() ([]*v1.Pod, bool) { return b.pods.desired(), b.inbox.Synced() },
 		Consumers: diskConsumers(b, rt),
 		Node:      b.nodeRef, Record: b.record, Logger: b.logger,
-		Hooks: b.metrics.imageGC(func(present []string, before time.Time) {
+		Hooks: b.traces.images(b.metrics.imageGC(func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
 				b.logger.Warn("Failed to delete records of removed images", "err", err)
 			}
-		}),
+		})),
 	}
 	if err := adjust("Images", b.cfg.Adjust.Images, &cfg); err != nil {
 		return nil, err

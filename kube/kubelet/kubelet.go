@@ -7,7 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
+	goruntime "runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +58,7 @@ func New(ctx context.Context, cfg Config) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
+	logConfiguration(ctx, cfg)
 	k := new(Kubelet)
 	if err := k.construct(ctx, cfg); err != nil {
 		return nil, errors.Join(err, k.cleanups.run())
@@ -81,9 +86,13 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
 		pods: pods{&agentLink}, inbox: new(podworker.Inbox), logger: cfg.Logger,
 	}
-	if b.metrics, err = newCounters(cfg.NodeName); err != nil {
+	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return err
 	}
+	if b.traces, err = newTraces(ctx, b); err != nil {
+		return err
+	}
+	k.cleanups.add(b.traces.close)
 	setProcessLimits(b)
 	open, err := openPorts(b, cfg.clustered())
 	if err != nil {
@@ -124,7 +133,11 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	vols, err := newVolumes(b, joined, files, total.allocatable, cfg.Runtime.Processes)
+	resourceClaims, err := newClaims(b, joined)
+	if err != nil {
+		return err
+	}
+	vols, err := newVolumes(b, joined, files, total.allocatable, cfg.Runtime.Processes, resourceClaims)
 	if err != nil {
 		return err
 	}
@@ -139,7 +152,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		defer cancel()
 		return cri.close(closing)
 	})
-	managers, err := newResourceManagers(ctx, b, cri, total.reserved)
+	managers, err := newResourceManagers(ctx, b, cri, total.reserved, resourceClaims, joined)
 	if err != nil {
 		return err
 	}
@@ -151,6 +164,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	declared := newDeclaredFeatures(ctx, b, rt, cri.noResize() == "")
 	allocated, err := newAllocation(b, rt, cri.noResize(), total, object)
 	if err != nil {
 		return err
@@ -163,7 +177,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	evictions, err := newEviction(b, evictionDeps{rt, groups, images, joined == nil, usage.Summary, history.EvictionPass})
+	evictions, err := newEviction(b, evictionDeps{rt, groups, images, joined == nil, usage, history.EvictionPass})
 	if err != nil {
 		return err
 	}
@@ -179,9 +193,13 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	nodePods, err := newPodsAPI(b)
+	if err != nil {
+		return err
+	}
 	k.agent, err = newAgent(ctx, b, agentDeps{
-		cluster: joined, sources: from, runtime: rt, cgroups: groups, managers: managers, volumes: vols, allocation: allocated, images: images,
-		evictions: evictions, shutdown: departure, snapshot: statuses, hostIPs: hostIPs, history: history,
+		cluster: joined, sources: from, runtime: rt, declared: declared, cgroups: groups, managers: managers, volumes: vols, allocation: allocated,
+		images: images, evictions: evictions, shutdown: departure, snapshot: statuses, podsAPI: nodePods, hostIPs: hostIPs, history: history,
 	})
 	if err != nil {
 		return err
@@ -189,9 +207,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	agentLink.connect(k.agent)
 
 	if joined != nil {
-		n, err := newNode(ctx, b, nodeDeps{
-			cluster: joined, services: cri, runtime: rt, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
-			evictions: evictions, shutdown: departure, port: open.number(), link: &volumeLink,
+		n, err := newNode(b, nodeDeps{
+			cluster: joined, services: cri, runtime: rt, declared: declared, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
+			evictions: evictions, shutdown: departure, port: portOf(open.api), link: &volumeLink,
 		})
 		if err != nil {
 			return err
@@ -213,8 +231,8 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
-	scraped := newMetrics(b, metricsDeps{k.agent, allocated, vols, usage, groups, joined, certificate})
-	api, err := newServer(b, serverDeps{open, joined, k.agent, rt, usage, scraped, certificate})
+	scraped := newMetrics(b, metricsDeps{k.agent, allocated, vols, resourceClaims, usage, groups, joined, certificate})
+	api, err := newServer(b, serverDeps{open, joined, k.agent, rt, groups, usage, scraped, certificate})
 	if err != nil {
 		return err
 	}
@@ -223,7 +241,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	}
 	for _, more := range [][]component{
 		{k.agent.Run, allocated.Run, usage.Run, evictions.Run, departure.Run, logs.Run, kills},
-		vols.components(), managers.components(), groups.components(), images.components(), api,
+		vols.components(), managers.components(), groups.components(), images.components(), nodePods.components(), api,
 	} {
 		k.components = append(k.components, more...)
 	}
@@ -297,8 +315,12 @@ func runComponents(ctx context.Context, components []component, flush func(conte
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, running := errgroup.WithContext(running)
-	for _, c := range components {
-		group.Go(func() error { return c(running) })
+	returned := make([]atomic.Bool, len(components))
+	for i, c := range components {
+		group.Go(func() error {
+			defer returned[i].Store(true)
+			return c(running)
+		})
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- group.Wait() }()
@@ -316,8 +338,19 @@ func runComponents(ctx context.Context, components []component, flush func(conte
 	case err := <-stopped:
 		return err
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("a component has not returned within %v", stopTimeout)
+		var left []string
+		for i, c := range components {
+			if !returned[i].Load() {
+				left = append(left, componentName(c))
+			}
+		}
+		return fmt.Errorf("components have not returned within %v: %s", stopTimeout, strings.Join(left, ", "))
 	}
+}
+
+// componentName returns the name of the function or method, such as agent.(*Agent).Run.
+func componentName(c component) string {
+	return strings.TrimSuffix(path.Base(goruntime.FuncForPC(reflect.ValueOf(c).Pointer()).Name()), "-fm")
 }
 
 // Drain terminates all pods of a standalone kubelet and delivers their last statuses, as

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A link gives access to a component that is constructed after its user. It closes the
@@ -27,6 +28,16 @@ type pods struct{ agent *link[agent.Agent] }
 
 func (p pods) loop() *podworker.Loop       { return p.agent.get().Loop() }
 func (p pods) workers() *podworker.Workers { return p.agent.get().Workers() }
+
+// listed returns the pods of the runtime as PLEG has cached them; false if it has not listed them, or
+// not lately.
+func (p pods) listed() ([]*runtime.Pod, bool) {
+	a := p.agent.get()
+	if a == nil || a.PLEG().Healthy() != nil {
+		return nil, false
+	}
+	return a.PLEG().Pods(), true
+}
 
 // pod returns a desired pod; nil if there is none.
 func (p pods) pod(uid types.UID) *v1.Pod {

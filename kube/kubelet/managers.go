@@ -30,12 +30,13 @@ type resourceManagers struct {
 	cpu       *cpu.Manager
 	memory    *memory.Manager
 	device    *device.Manager
+	claims    *claims // nil: pods with claims are rejected
 	resources *podresources.Server
 	base      base
 }
 
 // newResourceManagers constructs the managers; nil for plain processes.
-func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Reserved) (*resourceManagers, error) {
+func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Reserved, cl *claims, c *cluster) (*resourceManagers, error) {
 	k := b.k
 	if s.Processes {
 		if policies := k.CPUManagerPolicy + k.MemoryManagerPolicy; strings.Contains(strings.ToLower(policies), "static") {
@@ -56,7 +57,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 		return nil, err
 	}
 	active := func(uid types.UID) bool { return !b.pods.terminated(uid) }
-	m := &resourceManagers{base: b}
+	m := &resourceManagers{claims: cl, base: b}
 	if m.cpu, err = newCPUManager(b, machine, reserved, running, runtime); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	}
 	m.device, err = device.Open(device.Config{
 		Dir: b.cfg.Host.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
-		Active: active,
+		Active: active, Elsewhere: c.advertises,
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
@@ -91,15 +92,18 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err != nil {
 		return nil, err
 	}
-	if m.Managers, err = managers.New(managers.Config{
-		Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active,
-	}); err != nil {
-		return nil, err
-	}
-	m.resources, err = podresources.New(podresources.Config{
+	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active}
+	monitored := podresources.Config{
 		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
 		Called: b.metrics.remote.PodResources, Logger: b.logger,
-	})
+	}
+	if cl != nil {
+		joined.Claims, monitored.Claims = cl, cl
+	}
+	if m.Managers, err = managers.New(joined); err != nil {
+		return nil, err
+	}
+	m.resources, err = podresources.New(monitored)
 	return m, err
 }
 
@@ -173,7 +177,16 @@ func (m *resourceManagers) health() func(types.UID) map[string][]v1.ResourceStat
 	if m == nil {
 		return nil
 	}
-	return m.device.Health
+	return func(uid types.UID) map[string][]v1.ResourceStatus {
+		all := m.device.Health(uid)
+		for name, more := range m.claims.health(uid) {
+			if all == nil {
+				all = map[string][]v1.ResourceStatus{}
+			}
+			all[name] = append(all[name], more...)
+		}
+		return all
+	}
 }
 
 // prune releases the allocations of pods that keep rejects.
@@ -183,20 +196,10 @@ func (m *resourceManagers) prune(keep func(types.UID) bool) {
 	}
 }
 
-// components returns what runs for the managers. A socket that cannot be served leaves
-// the kubelet without that API.
+// components returns what runs for the managers.
 func (m *resourceManagers) components() []component {
 	if m == nil {
 		return nil
 	}
-	serve := func(api string, run component) component {
-		return func(ctx context.Context) error {
-			if err := run(ctx); err != nil {
-				m.base.logger.Error("Failed to serve an API", "api", api, "err", err)
-			}
-			<-ctx.Done()
-			return nil
-		}
-	}
-	return []component{m.cpu.Run, serve("device plugins", m.device.Run), serve("pod resources", m.resources.Run)}
+	return append(m.claims.components(), m.cpu.Run, m.base.serve("device plugins", m.device.Run), m.base.serve("pod resources", m.resources.Run))
 }

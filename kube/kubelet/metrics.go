@@ -33,11 +33,11 @@ type counters struct {
 	api    *clustermetrics.Metrics
 }
 
-func newCounters(nodeName string) (*counters, error) {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(Version, "v"), ".")
+func newCounters(nodeName, reported string) (*counters, error) {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(reported, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	m, err := metrics.New(metrics.Config{
-		NodeName: nodeName, Version: version.Info{GitVersion: Version, Major: major, Minor: minor},
+		NodeName: nodeName, Version: version.Info{GitVersion: reported, Major: major, Minor: minor},
 	})
 	if err != nil {
 		return nil, err
@@ -54,6 +54,7 @@ type metricsDeps struct {
 	agent      *agent.Agent
 	allocation *allocation.Manager
 	volumes    *volumes
+	claims     *claims
 	stats      *stats.Collector
 	cgroups    podCgroups
 	cluster    *cluster
@@ -68,6 +69,12 @@ func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 		Resize: d.allocation.ResizeState, Volumes: d.volumes.VolumeCounts,
 		Stats:   metrics.Stats{Summary: d.stats.Summary, CPUAndMemory: d.stats.CPUAndMemory, Cgroup: d.stats.Group, Dirs: d.stats.Dirs},
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
+	}
+	if d.claims != nil {
+		s.ClaimsInUse = d.claims.InUse
+	}
+	if d.volumes.certs != nil {
+		s.PodCertificates = d.volumes.certs.Counts
 	}
 	if d.cluster != nil && d.cluster.conn.expires != nil {
 		s.ClientExpires = d.cluster.conn.expires

@@ -24,6 +24,7 @@ type nodeDeps struct {
 	cluster   *cluster
 	services  services
 	runtime   podRuntime
+	declared  declaredFeatures
 	agent     *agent.Agent
 	cgroups   podCgroups
 	managers  *resourceManagers
@@ -36,13 +37,11 @@ type nodeDeps struct {
 }
 
 // newNode constructs the manager of the Node object and its lease.
-func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
-	features, err := d.runtime.Features(ctx)
-	if err != nil {
-		b.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the kubelet restarts", "err", err)
-	}
+func newNode(b base, d nodeDeps) (*node.Node, error) {
 	addresses := node.AddressConfig{NodeName: b.cfg.NodeName, NodeIPs: b.cfg.Host.IPs}
-	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.Cluster.NodeLabels, Taints: b.k.RegisterWithTaints, CloudProvider: node.CloudProvider{ProvidedNodeIP: providedIPs(b.cfg.Host.IPs), ProviderID: b.k.ProviderID}}
+	cloud := node.CloudProvider{External: b.cfg.Cluster.ExternalCloudProvider, ProvidedNodeIP: providedIPs(b.cfg.Host.IPs), ProviderID: b.k.ProviderID}
+	addresses.Cloud = cloud.External
+	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.Cluster.NodeLabels, Taints: b.k.RegisterWithTaints, CloudProvider: cloud}
 	machine := machineFacts(b, d)
 	if d.managers != nil {
 		machine.Devices = d.managers.device.Capacity
@@ -50,26 +49,28 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 	} else {
 		spec.KeepExtendedResources = true
 	}
+	version := cached(factsAge, func(ctx context.Context) (string, error) {
+		v, err := d.services.Service.Version(ctx, "")
+		return v.GetRuntimeVersion(), err
+	})
+	current := cached(factsAge, d.runtime.Features)
 	maxImages := int(deref(b.k.NodeStatusMaxImages))
 	facts := node.Facts{
-		Addresses: addresses.Addresses, Machine: machine, KubeletPort: d.port, Declared: declaredFeatures(d.services.noResize() == "", features),
+		Addresses: addresses.Addresses, CloudProvider: cloud, Machine: machine, KubeletPort: d.port, Declared: d.declared.names,
 		MaxImages: maxImages, Images: d.images.forNode(d.services, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
-			info.KubeletVersion = Version
-			var version string
-			if v, err := d.services.Service.Version(ctx, ""); err == nil {
-				version = v.RuntimeVersion
-			}
-			info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, version)
+			info.KubeletVersion = b.cfg.Cluster.Version
+			running, _ := version(ctx) // "" if the runtime does not respond
+			info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, running)
 			return info, err
 		},
 		Handlers: func(ctx context.Context) ([]v1.NodeRuntimeHandler, error) {
-			f, err := d.runtime.Features(ctx)
+			f, err := current(ctx)
 			return handlersOf(f), err
 		},
 		Features: func(ctx context.Context) (*v1.NodeFeatures, error) {
-			f, err := d.runtime.Features(ctx)
+			f, err := current(ctx)
 			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
 		},
 		Health: nodeHealth(d),
@@ -78,9 +79,8 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 		Spec: spec, Nodes: d.cluster.conn.Heartbeats.CoreV1().Nodes(), Leases: d.cluster.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
 		NoRegistration: b.k.RegisterNode != nil && !*b.k.RegisterNode,
 		Timing: node.Timing{
-			UpdatePeriod: b.k.NodeStatusUpdateFrequency.Duration,
-			// A Configuration with the update frequency only has both, as with the kubelet.
-			ReportPeriod:  or(b.k.NodeStatusReportFrequency.Duration, b.k.NodeStatusUpdateFrequency.Duration),
+			UpdatePeriod:  b.k.NodeStatusUpdateFrequency.Duration,
+			ReportPeriod:  b.k.NodeStatusReportFrequency.Duration,
 			LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
 		},
 		Setters: facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
@@ -98,8 +98,12 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 	return node.New(cfg)
 }
 
-// providedIPs returns the value of the annotation with the configured addresses.
+// providedIPs returns the value of the annotation with the configured addresses; "" if they
+// only select a family.
 func providedIPs(ips []net.IP) string {
+	if len(ips) > 0 && ips[0].IsUnspecified() {
+		return ""
+	}
 	var texts []string
 	for _, ip := range ips {
 		texts = append(texts, ip.String())
@@ -132,24 +136,6 @@ func nodeHealth(d nodeDeps) func() node.Health {
 		h.Unknown = !healthy
 		return h
 	}
-}
-
-// declaredFeatures returns the features that the node declares (KEP-5328), sorted. Pods
-// that require a feature that is missing are not bound to the node, or not updated on it.
-// As with the kubelet they are those of the runtime at the start.
-func declaredFeatures(resize bool, has runtime.Features) []string {
-	features := []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}
-	if has.UserNamespacesHostNetwork {
-		features = append(features, "UserNamespacesHostNetworkSupport")
-	}
-	if has.MountOptions {
-		features = append(features, "VolumeBindMountOptions")
-	}
-	if resize {
-		features = append(features, "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
-	}
-	slices.Sort(features)
-	return features
 }
 
 // handlersOf returns the runtime handlers of the node status (rule ns-17).

@@ -6,28 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/nodedeclaredfeatures/features"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-// Without a declaration the scheduler does not bind pods that require the feature, and the
-// API server rejects resizes that require it.
-func TestDeclaredFeatures(t *testing.T) {
-	all := runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}
-	assert.Equal(t, []string{
-		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
-	}, declaredFeatures(true, runtime.Features{}))
-	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declaredFeatures(false, runtime.Features{}))
-	assert.Equal(t, []string{
-		"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions",
-	}, declaredFeatures(false, all))
-	var known []string
-	for _, f := range features.AllFeatures {
-		known = append(known, f.Name())
-	}
-	assert.Subset(t, known, declaredFeatures(true, all))
-}
 
 func TestHandlersOf(t *testing.T) { // ns-17
 	assert.Empty(t, handlersOf(runtime.Features{}))

@@ -69,6 +69,19 @@ func (o *nodeObject) best() *v1.Node {
 	return o.checkpoint.Object()
 }
 
+// advertises reports whether the status of the Node object has a resource. c may be nil.
+func (c *cluster) advertises(resource string) bool {
+	if c == nil {
+		return false
+	}
+	object := c.object.best()
+	if object == nil {
+		return false
+	}
+	amount := object.Status.Allocatable[v1.ResourceName(resource)]
+	return amount.Sign() > 0
+}
+
 // registered blocks until the API server has returned the object, or returns the error of
 // ctx.
 func (o *nodeObject) registered(ctx context.Context) error {

@@ -64,11 +64,3 @@ func (p ports) close() error {
 	}
 	return nil
 }
-
-// number returns the port of the API for the node status; 0: there is none.
-func (p ports) number() int32 {
-	if p.api == nil {
-		return 0
-	}
-	return int32(p.api.Addr().(*net.TCPAddr).Port)
-}

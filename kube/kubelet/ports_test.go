@@ -16,7 +16,7 @@ func TestPorts(t *testing.T) {
 	p, err := open("", false)
 	require.NoError(t, err)
 	assert.Equal(t, ports{}, p, "a standalone kubelet opens configured ports only")
-	assert.Zero(t, p.number())
+	assert.Zero(t, portOf(p.api))
 	require.NoError(t, p.close())
 
 	p, err = open("port: -1\nreadOnlyPort: -1\nhealthzPort: -1\naddress: 127.0.0.1\n", false)
@@ -26,10 +26,10 @@ func TestPorts(t *testing.T) {
 		require.NotNil(t, l)
 		assert.Equal(t, "127.0.0.1", l.Addr().(*net.TCPAddr).IP.String())
 	}
-	assert.EqualValues(t, p.api.Addr().(*net.TCPAddr).Port, p.number())
+	assert.EqualValues(t, p.api.Addr().(*net.TCPAddr).Port, portOf(p.api))
 
 	// Ports that were opened before the failure are closed.
-	taken := strconv.Itoa(int(p.number()))
+	taken := strconv.Itoa(int(portOf(p.api)))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(free.Addr().String())

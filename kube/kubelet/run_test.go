@@ -25,7 +25,7 @@ func TestRunComponents(t *testing.T) {
 		"a component fails":                {func(context.Context) error { return failed }, time.Second, "failed", 0},
 		"a component fails while it stops": {func(ctx context.Context) error { <-ctx.Done(); return failed }, 0, "failed", time.Hour},
 		"a component hangs": {func(context.Context) error { <-hang; return nil }, time.Second,
-			"a component has not returned within 15s", time.Hour + 16*time.Second},
+			"components have not returned within 15s: kubelet.TestRunComponents.func4", time.Hour + 16*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
@@ -31,6 +32,20 @@ type podRuntime struct {
 	*cri.Runtime
 	facts podconfig.Node
 	ids   *userns.Allocator // of user namespaces; nil: pods have none
+}
+
+// A listed runtime returns PLEG's pods, for components that list periodically: they need no calls
+// of their own, and get the same pods as the agent.
+type listed struct {
+	podRuntime
+	pods pods
+}
+
+func (r listed) Pods(ctx context.Context) ([]*runtime.Pod, error) {
+	if pods, ok := r.pods.listed(); ok {
+		return pods, nil
+	}
+	return r.podRuntime.Pods(ctx)
 }
 
 type runtimeDeps struct {
@@ -60,8 +75,9 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	}
 	cfg := cri.Config{
 		Name: d.services.Name, Runtime: d.services.Service, Images: d.services.Images,
-		Node: cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable, DNS: dnsOf(b.k), UnsafeSysctls: b.k.AllowedUnsafeSysctls},
-		Dirs: cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir}, Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
+		Node:  cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable, DNS: dnsOf(b.k), UnsafeSysctls: b.k.AllowedUnsafeSysctls},
+		Dirs:  cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir, ContainerLogs: containerLogs(b.cfg.Host.Manage, d.services.Processes)},
+		Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
 		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Objects: d.objects, VolumeGroups: d.volumes.Groups},
 		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
 	}
@@ -204,8 +220,8 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 }
 
 // newLogRotator constructs the rotator of container logs.
-func newLogRotator(b base, rt logrotate.Runtime) (*logrotate.Rotator, error) {
-	k, cfg := b.k, logrotate.Config{Runtime: rt, Logger: b.logger}
+func newLogRotator(b base, rt podRuntime) (*logrotate.Rotator, error) {
+	k, cfg := b.k, logrotate.Config{Runtime: listed{rt, b.pods}, Logger: b.logger}
 	if k.ContainerLogMaxSize != "" {
 		size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
 		if err != nil {
@@ -235,4 +251,14 @@ func newLogRotator(b base, rt logrotate.Runtime) (*logrotate.Rotator, error) {
 // podLogDir returns the directory of the logs of a pod.
 func podLogDir(b base, namespace, name string, uid types.UID) string {
 	return filepath.Join(b.k.PodLogsDir, namespace+"_"+name+"_"+string(uid))
+}
+
+// containerLogs returns the directory of links to the logs of containers, which log collectors
+// read; empty without permission to change the machine, and for processes, which the
+// collectors of containers do not read.
+func containerLogs(manage, processes bool) string {
+	if !manage || processes {
+		return ""
+	}
+	return "/var/log/containers"
 }

@@ -69,6 +69,12 @@ func TestBackoffOf(t *testing.T) {
 	}
 }
 
+func TestLogsAreLinkedOnlyOnAManagedMachine(t *testing.T) {
+	assert.Equal(t, "/var/log/containers", containerLogs(true, false))
+	assert.Empty(t, containerLogs(false, false))
+	assert.Empty(t, containerLogs(true, true))
+}
+
 func TestUserNamespaces(t *testing.T) {
 	_, err := newUserNamespaces(newBase(t, standalone(t, "userNamespaces: {idsPerPod: -1}\n")), false)
 	require.EqualError(t, err, "userNamespaces.idsPerPod is -1: want a multiple of 65536")

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -27,6 +27,7 @@ type serverDeps struct {
 	cluster *cluster
 	agent   *agent.Agent
 	runtime podRuntime
+	cgroups podCgroups
 	stats   *stats.Collector
 	metrics map[string]http.Handler
 	serving serving
@@ -102,7 +103,7 @@ func apiConfig(b base, d serverDeps) server.Config {
 			return d.stats.Summary(ctx, false)
 		}, Metrics: d.metrics, ServiceLogs: server.Journal,
 			Checks:  []server.Check{{Name: "syncloop", Check: b.metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
-			Configz: map[string]any{"kubeletconfig": maskHeaders(b.k)},
+			Configz: map[string]any{"kubeletconfig": configz(b, d)},
 		},
 		Containers: server.Containers{
 			StreamIdleTimeout: b.k.StreamingConnectionIdleTimeout.Duration, CheckpointDir: filepath.Join(b.cfg.RootDir, "checkpoints"),
@@ -111,10 +112,16 @@ func apiConfig(b base, d serverDeps) server.Config {
 			Handlers: deref(b.k.EnableDebuggingHandlers), SystemLogs: deref(b.k.EnableSystemLogHandler), NodeLogQuery: deref(b.k.EnableSystemLogQuery),
 			Profiling: deref(b.k.EnableProfilingHandler), Flags: deref(b.k.EnableDebugFlagsHandler),
 		},
-		Hooks: b.metrics.api.Server(), Logger: b.logger,
+		Hooks: b.traces.server(b.metrics.api.Server()), Logger: b.logger,
 	}
 	if level := b.cfg.Host.LogLevel; level != nil {
 		cfg.Debugging.SetVerbosity = func(v int) { level.Set(LogLevel(v)) }
+	}
+	if gate(b.k, "ComponentStatusz") {
+		cfg.Node.Statusz = &server.Statusz{Version: b.cfg.Cluster.Version, Started: time.Now()}
+	}
+	if gate(b.k, "ComponentFlagz") {
+		cfg.Node.Flagz = b.cfg.Host.Flags
 	}
 	if root, err := os.OpenRoot(systemLogs); err == nil {
 		cfg.Node.Logs = root.FS()
@@ -132,16 +139,6 @@ func LogLevel(verbosity int) slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn
-}
-
-// maskHeaders returns the Configuration without headers, which may be credentials.
-func maskHeaders(k *kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConfiguration {
-	masked := *k
-	masked.StaticPodURLHeader = map[string][]string{}
-	for name := range k.StaticPodURLHeader {
-		masked.StaticPodURLHeader[name] = []string{"<masked>"}
-	}
-	return masked
 }
 
 // reportedPods are the desired pods with the statuses that the agent reports.

@@ -48,7 +48,8 @@ func newServices(ctx context.Context, b base) (services, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := remote.Dial(dialing, endpoint, remote.Config{
-		ImageEndpoint: b.k.ImageServiceEndpoint, Timeout: b.k.RuntimeRequestTimeout.Duration, Logger: b.logger,
+		ImageEndpoint: b.k.ImageServiceEndpoint, Timeout: b.k.RuntimeRequestTimeout.Duration,
+		StreamLists: b.k.FeatureGates["CRIListStreaming"], TracerProvider: b.traces.provider, Logger: b.logger,
 	})
 	if err != nil {
 		return s, fmt.Errorf("connect to the runtime at %s: %w; is a CRI runtime listening there, and may this user access its socket?", endpoint, err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
@@ -38,7 +40,7 @@ func newSources(b base, c *cluster) (sources, error) {
 	if b.k.StaticPodPath != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
 			Path: b.k.StaticPodPath, NodeName: b.cfg.NodeName, LocalObjects: b.cfg.ObjectsDir != "" && c == nil,
-			Period: b.k.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+			Exists: b.podExists, Period: b.k.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {
 			return s, fmt.Errorf("staticPodPath: %w", err)
@@ -55,7 +57,7 @@ func newSources(b base, c *cluster) (sources, error) {
 		}
 		web, err := podsource.NewURL(podsource.URLConfig{
 			URL: b.k.StaticPodURL, NodeName: b.cfg.NodeName, Header: header,
-			Period: b.k.HTTPCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+			Exists: b.podExists, Period: b.k.HTTPCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {
 			return s, fmt.Errorf("staticPodURL: %w", err)
@@ -69,6 +71,13 @@ func newSources(b base, c *cluster) (sources, error) {
 		s.byName[podsource.APISource] = c.source
 	}
 	return s, nil
+}
+
+// podExists reports whether the node has a pod of this UID: it has a directory, also if a
+// kubelet started it.
+func (b base) podExists(uid types.UID) bool {
+	_, err := os.Lstat(filepath.Join(b.cfg.RootDir, "pods", string(uid)))
+	return err == nil
 }
 
 // checkpointed returns a source that uses its pods of an earlier process if it has not

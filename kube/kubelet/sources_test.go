@@ -4,11 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 func TestSources(t *testing.T) {
@@ -34,4 +38,38 @@ func TestSources(t *testing.T) {
 	withCluster, err := newSources(newBase(t, standalone(t, "")), joined)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]podsource.PodSource{podsource.APISource: joined.source}, withCluster.byName)
+}
+
+// The pod of an older kubelet keeps its UID: the node has its directory.
+func TestStaticPodsOfAnOlderKubeletKeepTheirUIDs(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i:1}]}\n"), 0o600))
+	b := newBase(t, standalone(t, "staticPodPath: "+dir+"\n"))
+	uid := func() types.UID {
+		s, err := newSources(b, nil)
+		require.NoError(t, err)
+		files, ok := s.byName[podsource.FileSource].(*podsource.File)
+		require.True(t, ok)
+		var pods []*v1.Pod
+		require.Eventually(t, func() bool {
+			pods, err = files.Read()
+			return err == nil
+		}, 10*time.Second, 10*time.Millisecond)
+		require.Len(t, pods, 1)
+		return pods[0].UID
+	}
+	newest := uid()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var asked []types.UID
+	_, err = manifest.Static(text, b.cfg.NodeName, "file:"+path, manifest.StaticOptions{Exists: func(uid types.UID) bool {
+		asked = append(asked, uid)
+		return false
+	}})
+	require.NoError(t, err)
+	require.Greater(t, len(asked), 1)
+	assert.Equal(t, newest, asked[0])
+	require.NoError(t, os.MkdirAll(filepath.Join(b.cfg.RootDir, "pods", string(asked[1])), 0o750))
+	assert.Equal(t, asked[1], uid())
 }

@@ -18,7 +18,7 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 		return filepath.Join(b.cfg.RootDir, "pods", string(uid), name)
 	}
 	cfg := stats.Config{
-		NodeName: b.cfg.NodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
+		NodeName: b.cfg.NodeName, Runtime: listed{rt, b.pods}, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
 		Pods: stats.PodFacts{
 			Volumes: func(uid types.UID) []statsapi.VolumeStats {
 				ephemeral, persistent := vols.VolumeStats(uid)
@@ -40,7 +40,9 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 	if groups.groups != nil {
 		cfg.Cgroups = groups.tree
 		cfg.System = map[string]cgroups.Name{statsapi.SystemContainerPods: groups.groups.PodsRoot()}
-		for name, path := range map[string]string{statsapi.SystemContainerKubelet: b.k.KubeletCgroups, statsapi.SystemContainerMisc: b.k.SystemCgroups} {
+		for name, path := range map[string]string{
+			statsapi.SystemContainerKubelet: b.k.KubeletCgroups, statsapi.SystemContainerRuntime: b.cfg.Host.RuntimeCgroup, statsapi.SystemContainerMisc: b.k.SystemCgroups,
+		} {
 			if group := cgroups.ParsePath(path, groups.tree.Facts().Driver); len(group) > 0 { // a service of systemd is not reported
 				cfg.System[name] = group
 			}

@@ -13,8 +13,10 @@ import (
 	"k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/certificate"
 	"github.com/kubeparts/kubeparts/volume/configmap"
 	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
@@ -23,6 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/hostpath"
 	"github.com/kubeparts/kubeparts/volume/image"
 	"github.com/kubeparts/kubeparts/volume/local"
+	"github.com/kubeparts/kubeparts/volume/nfs"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/secret"
@@ -33,9 +36,11 @@ import (
 type volumes struct {
 	*volume.Manager
 	mounts  bool
-	drivers *register.Watcher // of CSI; nil: none can register
-	files   *objectFiles      // nil: there are none
-	share   func()            // called before anything is mounted; nil: nothing
+	drivers *register.Watcher  // of CSI and DRA; nil: none can register
+	files   *objectFiles       // nil: there are none
+	certs   *certificate.Cache // nil: there is no API server
+	csi     *csi.Plugin        // nil: as drivers
+	share   func()             // called before anything is mounted; nil: nothing
 }
 
 // objectFiles are the ConfigMaps and Secrets of Config.ObjectsDir.
@@ -76,7 +81,7 @@ func objectsOf(c *cluster, files *objectFiles) cri.Objects {
 
 // newVolumes constructs the volume manager with every plugin that works with the
 // permissions of the process.
-func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceList, processes bool) (*volumes, error) {
+func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceList, processes bool, cl *claims) (*volumes, error) {
 	v := &volumes{mounts: volume.CanMount(), files: files}
 	mounter := volume.NewMounter(v.mounts)
 	capacity := func() v1.ResourceList { return allocatable }
@@ -98,9 +103,12 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	case c != nil:
 		objects, bundles = c.objects, c.objects
 		cfg.PersistentVolumes = volume.PersistentVolumeConfig{
-			Claims: c.objects, Node: c.object.object, Attached: c.object.attached, InUseReported: c.object.inUse, Expanded: c.objects.ClaimExpanded,
+			Claims: c.objects, Translate: csimigration.Translate, Node: c.object.object, Attached: c.object.attached, InUseReported: c.object.inUse, Expanded: c.objects.ClaimExpanded,
 		}
 		if tokens, err = token.New(token.Config{Get: c.objects.Token}); err != nil {
+			return nil, err
+		}
+		if v.certs, err = certificate.New(certificate.Config{Requests: c.certs, Logger: b.logger}); err != nil {
 			return nil, err
 		}
 		registry := driverRegistry{b, c}
@@ -120,15 +128,20 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
 	add(downward.New(downward.Config{Allocatable: capacity, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: capacity, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Certificates: v.certs, Allocatable: capacity, Tmpfs: memory}))
+	add(nfs.New(nfs.Config{Mounter: mounter}))
 	add(local.New(local.Config{RootDir: b.cfg.RootDir, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		drivers.Objects, drivers.Tokens = objects, tokens
 		plugin, failed := csi.New(drivers)
 		add(plugin, failed)
+		v.csi = plugin
+		handlers := map[string]register.Handler{register.CSIPlugin: plugin}
+		if cl != nil {
+			handlers[register.DRAPlugin] = cl.plugins
+		}
 		if v.drivers, failed = register.New(register.Config{
-			Dir: filepath.Join(b.cfg.RootDir, "plugins_registry"), Logger: b.logger,
-			Handlers: map[string]register.Handler{register.CSIPlugin: plugin},
+			Dir: filepath.Join(b.cfg.RootDir, "plugins_registry"), Logger: b.logger, Handlers: handlers,
 		}); failed != nil {
 			return nil, failed
 		}
@@ -168,7 +181,7 @@ func (v *volumes) components() []component {
 		return v.Run(ctx)
 	}}
 	if v.drivers != nil {
-		all = append(all, v.drivers.Run)
+		all = append(all, v.drivers.Run, v.csi.Run)
 	}
 	if v.files != nil {
 		all = append(all, v.files.Run)
@@ -205,6 +218,9 @@ func (d driverRegistry) remove(ctx context.Context, name string) {
 	}
 }
 
-func (d driverRegistry) csiNode() client.CSINode {
-	return client.CSINode{Client: d.cluster.conn.API, NodeName: d.base.cfg.NodeName}
+func (d driverRegistry) csiNode() client.CSINode { return csiNodeOf(d.base, d.cluster.conn) }
+
+// csiNodeOf returns the CSINode of the node.
+func csiNodeOf(b base, conn connection) client.CSINode {
+	return client.CSINode{Client: conn.API, NodeName: b.cfg.NodeName, MigratedPlugins: csimigration.Plugins()}
 }

@@ -40,9 +40,6 @@ func TestMetricsOfHooks(t *testing.T) {
 		"reconstruct_volume_operations_total":   {metrics.Path, []string{"reconstruct_volume_operations_total 1"}},                                               // vol-35
 		"kubelet_orphan_pod_cleaned_volumes":    {metrics.Path, []string{"kubelet_orphan_pod_cleaned_volumes 3"}},                                                // vol-38
 		"kubelet_volume_stats_used_bytes":       {metrics.Path, []string{`kubelet_volume_stats_used_bytes{namespace="prod",persistentvolumeclaim="claim"} 400`}}, // vol-80
-		"kubelet_volume_stats_health_status_abnormal": { // vol-80; of the claim that is still there
-			metrics.Path, []string{`kubelet_volume_stats_health_status_abnormal{namespace="prod",persistentvolumeclaim="claim"} 1`},
-		},
 		"volume_manager_total_volumes": { // vol-35
 			metrics.Path, []string{
 				`volume_manager_total_volumes{plugin_name="kubernetes.io/secret",state="actual_state_of_world"} 2`,
@@ -54,6 +51,15 @@ func TestMetricsOfHooks(t *testing.T) {
 				`storage_operation_duration_seconds_count{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/secret"} 1`,
 				`storage_operation_duration_seconds_count{migrated="false",operation_name="volume_unmount",status="fail-unknown",volume_plugin="kubernetes.io/csi"} 1`,
 			},
+		},
+		"dra_operations_duration_seconds_count": { // dra-15
+			metrics.Path, []string{`dra_operations_duration_seconds_count{is_error="true",operation_name="PrepareResources"} 1`},
+		},
+		"dra_resource_claims_in_use": { // dra-15
+			metrics.Path, []string{`dra_resource_claims_in_use{driver_name="<any>"} 2`, `dra_resource_claims_in_use{driver_name="gpu.example.com"} 2`},
+		},
+		"dra_node_unprepare_skips_total": { // dra-15
+			metrics.Path, []string{`dra_node_unprepare_skips_total{driver_name="gpu.example.com"} 1`},
 		},
 		"kubelet_cgroup_manager_duration_seconds_count": { // cm-11
 			metrics.Path, []string{`kubelet_cgroup_manager_duration_seconds_count{operation_type="create"} 1`},
@@ -98,8 +104,13 @@ func TestMetricsOfHooks(t *testing.T) {
 				`kubelet_running_containers{container_state="running"} 1`, `kubelet_running_containers{container_state="unknown"} 0`,
 			},
 		},
-		"kubelet_mirror_pods":                            {metrics.Path, []string{"kubelet_mirror_pods 1"}},
-		"kubelet_pod_pending_resizes":                    {metrics.Path, []string{`kubelet_pod_pending_resizes{reason="deferred"} 1`, `kubelet_pod_pending_resizes{reason="infeasible"} 0`}},
+		"kubelet_mirror_pods":         {metrics.Path, []string{"kubelet_mirror_pods 1"}},
+		"kubelet_pod_pending_resizes": {metrics.Path, []string{`kubelet_pod_pending_resizes{priority_bucket="normal",reason="deferred"} 1`}},
+		"kubelet_pod_deferred_resize_duration_seconds_count": {metrics.Path, []string{
+			`kubelet_pod_deferred_resize_duration_seconds_count{priority_bucket="normal",resolution="accepted"} 1`,
+			`kubelet_pod_deferred_resize_duration_seconds_count{priority_bucket="normal",resolution="reverted"} 1`,
+			`kubelet_pod_deferred_resize_duration_seconds_count{priority_bucket="normal",resolution="terminated"} 1`,
+		}},
 		"kubelet_pod_infeasible_resizes_total":           {metrics.Path, []string{`kubelet_pod_infeasible_resizes_total{reason_detail="insufficient_node_allocatable"} 1`}},
 		"kubelet_certificate_manager_client_ttl_seconds": {metrics.Path, []string{"kubelet_certificate_manager_client_ttl_seconds +Inf"}},
 		"kubernetes_healthcheck": { // st-18

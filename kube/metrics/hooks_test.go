@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/agent/podsapi"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/podresources"
@@ -73,6 +75,10 @@ func (w world) live(t testing.TB) world {
 	w.Topology().Admitted(topology.AdmitInfo{Took: second})
 	w.Allocation().Decided(allocation.DecisionInfo{After: v1.PodReasonInfeasible, Message: "…enough capacity…"})
 	w.Allocation().Decided(allocation.DecisionInfo{Before: v1.PodReasonDeferred, Trigger: "pods_removed"})
+	for _, resolution := range []string{"accepted", "reverted", "terminated"} {
+		w.Allocation().Undeferred(allocation.UndeferredInfo{Pod: pod, Resolution: resolution, Duration: second})
+	}
+	w.Allocation().Undeferred(allocation.UndeferredInfo{Pod: pod, Resolution: "accepted"}) // of unknown duration
 	w.Allocation().Resized(allocation.ResizedInfo{Duration: second})
 	w.Sources().Set(podsource.SetInfo{Source: "file", Pods: 2, Rejected: 1})
 	w.Sources().Failed("file", nil, 0)
@@ -103,16 +109,7 @@ func (w world) liveVolumes(pod *v1.Pod) {
 	v.Operated(volume.OperationInfo{Operation: "volume_mount", Plugin: "kubernetes.io/secret", Duration: time.Second, Total: time.Second})
 	v.Operated(volume.OperationInfo{Operation: "volume_unmount", Plugin: "kubernetes.io/csi", Forced: true, Err: errBroken})
 	v.Reconstructed(volume.ReconstructInfo{Err: errBroken})
-	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: &volume.Spec{Claim: claim("claim")}, Stats: volume.Stats{Abnormal: p(true)}})
-	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: &volume.Spec{Claim: claim("gone")}, Stats: volume.Stats{Abnormal: p(true)}})
-	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: new(volume.Spec)})
 	v.Collected(volume.CollectInfo{Orphans: 3, Failed: 1})
-}
-
-func claim(name string) *v1.PersistentVolumeClaim {
-	c := new(v1.PersistentVolumeClaim)
-	c.Name, c.Namespace = name, "prod"
-	return c
 }
 
 func (w world) liveRemote(pod *v1.Pod) {
@@ -131,9 +128,16 @@ func (w world) liveRemote(pod *v1.Pod) {
 	w.remote.Credentials().PluginRan(credentials.PluginRunInfo{Plugin: "ecr", Duration: time.Second, Err: errBroken})
 	w.remote.Devices().Registered("vendor/gpu")
 	w.remote.Devices().Allocated(device.AllocateInfo{Resource: "vendor/gpu", Took: time.Second})
+	w.remote.Claims().Operated(dra.OperationInfo{Type: "PrepareResources", Duration: time.Second, Err: errBroken})
+	w.remote.Claims().Skipped(dra.SkipInfo{Driver: "gpu.example.com", Method: "NodePrepareResources"})
+	w.remote.Claims().Skipped(dra.SkipInfo{Driver: "gpu.example.com", Method: "NodeUnprepareResources"})
+	w.remote.DRA(dra.CallInfo{Driver: "gpu.example.com", Method: "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", Code: "OK", Duration: time.Second})
 	w.remote.CSI(csi.CallInfo{Driver: "d", Method: "/csi.v1.Node/NodePublishVolume", Code: "OK", Duration: time.Second})
 	w.remote.PodResources(podresources.CallInfo{Method: "/v1.PodResourcesLister/List", Err: errBroken})
 	w.remote.PodResources(podresources.CallInfo{Method: "/else"})
+	for _, method := range []string{"ListPods", "GetPod", "WatchPods", "Else"} {
+		w.remote.PodsAPI(podsapi.CallInfo{Method: "/v1alpha1.Pods/" + method})
+	}
 }
 
 func (w world) liveCluster(t testing.TB) {

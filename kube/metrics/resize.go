@@ -12,7 +12,7 @@ import (
 
 type resizeMetrics struct {
 	infeasible, accepted *prometheus.CounterVec
-	duration             *prometheus.HistogramVec
+	duration, deferred   *prometheus.HistogramVec
 }
 
 func newResizes(s *family.Set) *resizeMetrics {
@@ -22,6 +22,8 @@ func newResizes(s *family.Set) *resizeMetrics {
 		accepted:   s.Counters(decided, "kubelet_pod_deferred_accepted_resizes_total", "Deferred resizes that were allocated, by the trigger of the retry.", "retry_trigger"),
 		duration: s.Histograms("allocation.Hooks.Resized", "kubelet_pod_resize_duration_milliseconds", "Duration from the allocation of a resize until it was actuated, in milliseconds.",
 			[]float64{10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000}, "success"),
+		deferred: s.Histograms("allocation.Hooks.Undeferred", "kubelet_pod_deferred_resize_duration_seconds", "Time for which resizes were deferred, by priority of the pod and by resolution.",
+			[]float64{5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600}, "resolution", "priority_bucket"),
 	}
 }
 
@@ -35,6 +37,11 @@ func (m *Metrics) Allocation() allocation.Hooks {
 				r.infeasible.WithLabelValues(infeasible(i.Message)).Inc()
 			case i.After == "" && i.Before == v1.PodReasonDeferred:
 				r.accepted.WithLabelValues(i.Trigger).Inc()
+			}
+		},
+		Undeferred: func(i allocation.UndeferredInfo) {
+			if i.Duration > 0 {
+				r.deferred.WithLabelValues(i.Resolution, priorityBucket(i.Pod)).Observe(i.Duration.Seconds())
 			}
 		},
 		Resized: func(i allocation.ResizedInfo) {
@@ -58,4 +65,26 @@ func infeasible(message string) string {
 		}
 	}
 	return "not_supported"
+}
+
+// priorityBucket returns the label of a pod's priority, which is 0 if it has none.
+func priorityBucket(pod *v1.Pod) string {
+	var priority int32
+	if pod.Spec.Priority != nil {
+		priority = *pod.Spec.Priority
+	}
+	switch {
+	case priority >= 2_000_000_000:
+		return "system-critical"
+	case priority >= 100_000:
+		return "high"
+	case priority > 0:
+		return "medium"
+	case priority == 0:
+		return "normal"
+	case priority > -1000:
+		return "low"
+	default:
+		return "very-low"
+	}
 }

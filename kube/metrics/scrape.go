@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/certificate"
 )
 
 // Sources are read for each scrape. Each may be nil: its metrics are then absent. They must
@@ -40,6 +41,14 @@ type Sources struct {
 
 	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.
 	Volumes func() []volume.VolumeCount
+
+	// ClaimsInUse returns the number of prepared resource claims, in total and by driver:
+	// dra.Manager.InUse.
+	ClaimsInUse func() (all int, byDriver map[string]int)
+
+	// PodCertificates returns the number of podCertificate sources:
+	// certificate.Cache.Counts. May be nil.
+	PodCertificates func() []certificate.Count
 
 	// Stats has the resource usage of the node and its pods.
 	Stats Stats

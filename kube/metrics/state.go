@@ -19,7 +19,8 @@ type stateMetrics struct {
 	runningPods, runningContainers    *prometheus.Desc
 	desired, active, mirrors, working *prometheus.Desc
 	ephemeral, pending, inProgress    *prometheus.Desc
-	volumes, cgroupVersion            *prometheus.Desc
+	volumes, claims, certificates     *prometheus.Desc
+	cgroupVersion                     *prometheus.Desc
 	serverTTL, clientTTL              *prometheus.Desc
 }
 
@@ -34,9 +35,11 @@ func (d *stateMetrics) declare(s *family.Set) {
 	d.ephemeral = gauge("DesiredPods", "kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods.")
 	d.mirrors = gauge("MirrorUIDs", "kubelet_mirror_pods", "Mirror pods of static pods.")
 	d.working = gauge("PodWorkers", "kubelet_working_pods", "Pod workers, by lifecycle, whether the pod is desired, and static.", "lifecycle", "config", "static")
-	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Pending resizes, by reason.", "reason")
+	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Pending resizes, by reason and by priority of the pod.", "reason", "priority_bucket")
 	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Allocated resizes that are not actuated yet.")
 	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Desired and mounted volumes.", "plugin_name", "state")
+	d.claims = gauge("ClaimsInUse", "dra_resource_claims_in_use", "Prepared resource claims by driver; <any> counts each once.", "driver_name")
+	d.certificates = gauge("PodCertificates", "kubelet_podcertificate_states", "podCertificate sources of volumes, by signer and state.", "signer_name", "state")
 	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Version of the cgroup hierarchy of the machine.")
 	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "Time until the serving certificate expires; +Inf if there is none.")
 	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "Time until the client certificate expires; +Inf if there is none.")
@@ -66,6 +69,18 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		for _, t := range s.Volumes() {
 			out.gauge(d.volumes, float64(t.Desired), t.Plugin, "desired_state_of_world")
 			out.gauge(d.volumes, float64(t.Actual), t.Plugin, "actual_state_of_world")
+		}
+	}
+	if s.ClaimsInUse != nil {
+		all, byDriver := s.ClaimsInUse()
+		out.gauge(d.claims, float64(all), "<any>")
+		for driver, n := range byDriver {
+			out.gauge(d.claims, float64(n), driver)
+		}
+	}
+	if s.PodCertificates != nil {
+		for _, c := range s.PodCertificates() {
+			out.gauge(d.certificates, float64(c.Sources), c.Signer, c.State)
 		}
 	}
 	if s.Machine.CgroupVersion != 0 {
@@ -98,7 +113,7 @@ func (d *stateMetrics) runtimePods(pods []*runtime.Pod, out sink) {
 func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	var desired, active [2]int // by static
 	var ephemeral, resizing int
-	pending := map[string]int{} // by reason
+	pending := map[[2]string]int{} // by reason and priority
 	for _, pod := range s.DesiredPods() {
 		kind := 0
 		if runtime.IsStatic(pod) {
@@ -111,7 +126,9 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 		ephemeral += len(pod.Spec.EphemeralContainers)
 		if s.Resize != nil {
 			state := s.Resize(pod.UID)
-			pending[state.PendingReason]++
+			if state.PendingReason != "" {
+				pending[[2]string{strings.ToLower(state.PendingReason), priorityBucket(pod)}]++
+			}
 			if state.InProgress {
 				resizing++
 			}
@@ -123,8 +140,8 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	}
 	out.gauge(d.ephemeral, float64(ephemeral))
 	if s.Resize != nil {
-		for _, p := range []string{v1.PodReasonDeferred, v1.PodReasonInfeasible} {
-			out.gauge(d.pending, float64(pending[p]), strings.ToLower(p))
+		for labels, n := range pending {
+			out.gauge(d.pending, float64(n), labels[:]...)
 		}
 		out.gauge(d.inProgress, float64(resizing))
 	}

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
@@ -17,7 +19,7 @@ type volumeMetrics struct {
 func (v *volumeMetrics) declare(s *family.Set) {
 	const operated, reconstructed, collected = "volume.Hooks.Operated", "volume.Hooks.Reconstructed", "volume.Hooks.Collected"
 	slow := []float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600}
-	v.steps = s.Histograms(operated, "storage_operation_duration_seconds", "Duration of one operation on a volume. migrated is always false: there are no in-tree plugins.", slow, "volume_plugin", "operation_name", "status", "migrated")
+	v.steps = s.Histograms(operated, "storage_operation_duration_seconds", "Duration of one operation on a volume. migrated: by the CSI driver that replaces an in-tree plugin.", slow, "volume_plugin", "operation_name", "status", "migrated")
 	v.totals = s.Histograms(operated, "volume_operation_total_seconds", "Duration from the request to mount or unmount a volume until it was done, including failed attempts and backoff.", slow, "plugin_name", "operation_name")
 	v.forced = s.Counter(operated, "force_cleaned_failed_volume_operations_total", "Unknown volumes that were cleaned up.")
 	v.forcedErrors = s.Counter(operated, "force_cleaned_failed_volume_operation_errors_total", "Unknown volumes that could not be cleaned up.")
@@ -40,7 +42,7 @@ func (m *Metrics) Volumes() volume.Hooks {
 			if same := kubeletOperations[operation]; same != "" {
 				operation = same
 			}
-			v.steps.WithLabelValues(i.Plugin, operation, outcome, "false").Observe(i.Duration.Seconds())
+			v.steps.WithLabelValues(i.Plugin, operation, outcome, strconv.FormatBool(i.Migrated)).Observe(i.Duration.Seconds())
 			if i.Total > 0 {
 				v.totals.WithLabelValues(i.Plugin, operation).Observe(i.Total.Seconds())
 			}
@@ -49,7 +51,6 @@ func (m *Metrics) Volumes() volume.Hooks {
 			}
 		},
 		Reconstructed: func(i volume.ReconstructInfo) { count(v.rebuilt, v.rebuiltErrors, i.Err) },
-		Measured:      m.disks.measured,
 		Collected: func(i volume.CollectInfo) { // rule vol-38
 			v.orphans.Set(float64(i.Orphans))
 			v.orphanErrors.Set(float64(i.Failed))

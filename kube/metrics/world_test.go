@@ -30,6 +30,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/certificate"
 )
 
 var errBroken = errors.New("broken")
@@ -177,9 +178,13 @@ func (w world) known() world {
 		Resize: func(types.UID) allocation.ResizeState {
 			return allocation.ResizeState{PendingReason: v1.PodReasonDeferred, InProgress: true}
 		},
+		PodCertificates: func() []certificate.Count {
+			return []certificate.Count{{Signer: "example.com/signer", State: "fresh", Sources: 2}}
+		},
 		Volumes: func() []volume.VolumeCount {
 			return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
 		},
+		ClaimsInUse: func() (int, map[string]int) { return 2, map[string]int{"gpu.example.com": 2} },
 		Stats: metrics.Stats{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
 			PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
 			Cgroup: func(types.UID, string) (cgroups.Stats, error) {

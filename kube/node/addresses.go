@@ -10,8 +10,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// An AddressConfig determines the addresses of a node without a cloud provider (rule
-// ns-18). Only NodeName is required.
+// An AddressConfig determines the addresses of a node (rule ns-18). Only NodeName is
+// required.
 type AddressConfig struct {
 	// NodeName is resolved by DNS.
 	NodeName string
@@ -23,6 +23,10 @@ type AddressConfig struct {
 	// NodeIPs are the configured addresses: one, or one of each family, the preferred one
 	// first. 0.0.0.0 or :: alone selects a family. Empty: they are detected, IPv4 first.
 	NodeIPs []net.IP
+
+	// Cloud reports that an external cloud provider sets the addresses. Without NodeIPs
+	// only the host name is then returned.
+	Cloud bool
 
 	// Lookup returns a host's addresses. Nil: the resolver of package net.
 	Lookup func(ctx context.Context, host string) ([]net.IP, error)
@@ -41,6 +45,9 @@ type AddressConfig struct {
 func (c AddressConfig) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
 	if c.Hostname == "" {
 		c.Hostname = c.NodeName
+	}
+	if c.Cloud && len(c.NodeIPs) == 0 {
+		return []v1.NodeAddress{{Type: v1.NodeHostName, Address: c.Hostname}}, nil
 	}
 	ips, err := c.ips(ctx)
 	if err != nil {

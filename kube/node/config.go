@@ -161,7 +161,7 @@ type Spec struct {
 // A CloudProvider configures a node for a cloud provider.
 type CloudProvider struct {
 	// External creates the object with the taint that an external cloud provider removes
-	// after it has initialized the node.
+	// after it has initialized the node. The cloud provider also sets the addresses.
 	External bool
 
 	// ProvidedNodeIP is the configured address of the node, for the external cloud

@@ -46,8 +46,8 @@
 //     runtime has responded ([Health].Unknown).
 //   - Changes can be announced with Update, and are then sent immediately.
 //   - If there are two addresses of one type, a change does not remove one of them.
-//   - There is no cloud provider: with one, [CloudProvider].External leaves the addresses
-//     to it.
+//   - Only an external cloud provider is supported ([CloudProvider].External); it sets the
+//     addresses of the node, and removes the taint that the object is created with.
 //
 // # Testing
 //

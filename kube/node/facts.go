@@ -13,6 +13,10 @@ type Facts struct {
 	// Addresses of the node; see [AddressConfig].
 	Addresses func(ctx context.Context) ([]v1.NodeAddress, error)
 
+	// CloudProvider is that of Spec. If it is External, addresses that the node already
+	// has are left unchanged: the cloud provider sets them.
+	CloudProvider CloudProvider
+
 	// Machine has the resources of the node.
 	Machine Machine
 
@@ -71,6 +75,10 @@ func (f Facts) Setters() []Setter {
 }
 
 func (f Facts) setAddresses(ctx context.Context, d *Draft) error {
+	f.CloudProvider.annotate(d.Node)
+	if f.CloudProvider.External && len(d.Node.Status.Addresses) > 0 {
+		return nil
+	}
 	addresses, err := f.Addresses(ctx)
 	if err != nil {
 		return err

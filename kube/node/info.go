@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,11 +48,17 @@ func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 	if swap, ok := swapBytes(read("proc/meminfo")); ok && swap > 0 {
 		info.Swap = &v1.NodeSwapStatus{Capacity: &swap}
 	}
+	if users := strings.Fields(read("proc/self/uid_map")); len(users) > 0 {
+		info.RunningInUserNamespace = new(!slices.Equal(users, initialUsers))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return info, fmt.Errorf("node: read system info: %w", err)
 	}
 	return info, nil
 }
+
+// initialUsers is the mapping of users in the initial user namespace.
+var initialUsers = []string{"0", "0", "4294967295"}
 
 // osImage returns the PRETTY_NAME of an os-release file (rule ns-16).
 func osImage(release string) string {

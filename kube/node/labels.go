@@ -16,7 +16,7 @@ var (
 		v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion,
 		v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
 		v1.LabelInstanceTypeStable, v1.LabelInstanceType, v1.LabelOSStable, v1.LabelArchStable,
-		"beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+		betaOS, betaArch,
 	}
 	nodeDomains = []string{"kubelet.kubernetes.io", "node.kubernetes.io"}
 )

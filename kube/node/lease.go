@@ -130,11 +130,12 @@ func (n *Node) renewed(last *coordinationv1.Lease) *coordinationv1.Lease {
 }
 
 // renewedLease returns a copy of last with the renewal time now, or a new lease if last is nil.
-// The owner is set if the lease has none; it may be nil.
+// The owner is set if the lease has none; it may be nil. The copy shares parts with last.
 func renewedLease(last *coordinationv1.Lease, node string, duration time.Duration, owner *metav1.OwnerReference, now time.Time) *coordinationv1.Lease {
-	lease := last.DeepCopy()
-	if lease == nil {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: leaseNamespace}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: leaseNamespace}}
+	if last != nil {
+		*lease = *last
+		lease.ManagedFields = nil // half of the request; the API server keeps those that it has
 	}
 	// Other clients may have modified these fields.
 	lease.Spec.HolderIdentity = new(node)

@@ -181,10 +181,13 @@ func TestRenewKeepsFieldsOfOthers(t *testing.T) { // ls-1
 	last := &coordinationv1.Lease{}
 	last.ResourceVersion, last.Labels = "7", map[string]string{"a": "b"}
 	last.OwnerReferences = []metav1.OwnerReference{{Name: "other"}}
+	last.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}}
+	before := last.DeepCopy()
 	got := node.Renew(last, "n1", 40*time.Second, &metav1.OwnerReference{Name: "n1"}, now)
 	assert.Equal(t, "7", got.ResourceVersion)
 	assert.Equal(t, "other", got.OwnerReferences[0].Name)
 	assert.Equal(t, now, got.Spec.RenewTime.Time)
-	assert.Nil(t, last.Spec.RenewTime, "the previous object is not changed")
+	assert.Empty(t, got.ManagedFields, "the API server keeps them")
+	assert.Equal(t, before, last, "the previous object is not changed")
 	assert.Empty(t, node.Renew(nil, "n1", time.Minute, nil, now).OwnerReferences)
 }

@@ -146,11 +146,14 @@ func (n *Node) observed(o *v1.Node) {
 	}
 }
 
-func (n *Node) record(events []runtime.Event) {
+// record records events about the node. Their UID is that of the object, as with the kubelet
+// since 1.37; before, it was the name. kubectl describe node selects events by both.
+func (n *Node) record(object *v1.Node, events []runtime.Event) {
 	if n.cfg.Record == nil {
 		return
 	}
 	for _, e := range events {
+		e.Object.UID = object.UID
 		n.cfg.Record(e)
 	}
 }

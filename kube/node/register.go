@@ -19,6 +19,9 @@ const (
 	selfAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
 	providedIPAnnotation = "alpha.kubernetes.io/provided-node-ip"
 	cloudTaint           = "node.cloudprovider.kubernetes.io/uninitialized"
+
+	betaOS   = "beta.kubernetes.io/os"
+	betaArch = "beta.kubernetes.io/arch"
 )
 
 // ownLabels are updated in an existing object (rule ns-3).
@@ -26,7 +29,7 @@ var ownLabels = []string{
 	v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion,
 	v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
 	v1.LabelInstanceTypeStable, v1.LabelInstanceType,
-	v1.LabelOSStable, v1.LabelArchStable, "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+	v1.LabelOSStable, v1.LabelArchStable, betaOS, betaArch,
 	v1.LabelWindowsBuild,
 }
 
@@ -40,18 +43,20 @@ func (s Spec) Object() *v1.Node {
 		node.Labels = map[string]string{}
 	}
 	node.Labels[v1.LabelHostname] = s.Hostname
-	node.Labels[v1.LabelOSStable] = s.OS
-	node.Labels[v1.LabelArchStable] = s.Arch
+	for _, label := range []string{v1.LabelOSStable, betaOS} { // the beta ones are deprecated, but selectors use them
+		node.Labels[label] = s.OS
+	}
+	for _, label := range []string{v1.LabelArchStable, betaArch} {
+		node.Labels[label] = s.Arch
+	}
 	annotations := map[string]string{}
 	if !s.SelfAttach {
 		annotations[selfAttachAnnotation] = "true"
 	}
-	if s.CloudProvider.External && s.CloudProvider.ProvidedNodeIP != "" {
-		annotations[providedIPAnnotation] = s.CloudProvider.ProvidedNodeIP
-	}
 	if len(annotations) > 0 {
 		node.Annotations = annotations
 	}
+	s.CloudProvider.annotate(node)
 	taint := func(key, value string) {
 		if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key && t.Effect == v1.TaintEffectNoSchedule }) {
 			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: key, Value: value, Effect: v1.TaintEffectNoSchedule})
@@ -64,6 +69,18 @@ func (s Spec) Object() *v1.Node {
 		taint(cloudTaint, "true")
 	}
 	return node
+}
+
+// annotate sets or removes the annotation with the configured addresses.
+func (c CloudProvider) annotate(node *v1.Node) {
+	switch {
+	case !c.External || c.ProvidedNodeIP == "":
+		delete(node.Annotations, providedIPAnnotation)
+	case node.Annotations == nil:
+		node.Annotations = map[string]string{providedIPAnnotation: c.ProvidedNodeIP}
+	default:
+		node.Annotations[providedIPAnnotation] = c.ProvidedNodeIP
+	}
 }
 
 // Reconcile returns an existing object with the updates of a restart, and whether it
@@ -157,6 +174,7 @@ func (n *Node) tryRegister(ctx context.Context, started time.Time) (created bool
 	node, createErr := n.cfg.Nodes.Create(ctx, draft.Node, metav1.CreateOptions{})
 	if createErr == nil {
 		n.observed(node)
+		n.record(node, draft.events)
 		return true, nil
 	}
 	// A client that may not create nodes may have an existing one.

@@ -30,7 +30,8 @@ func TestANodeIsCreatedWithAllItsFields(t *testing.T) { // ns-1, ns-2
 			calls := w.took()
 			require.Equal(t, "100ms create node", calls[0], "the first try is after 100 ms")
 			is := w.object()
-			assert.Equal(t, map[string]string{"kubernetes.io/hostname": "n1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "rack": "7"}, is.Labels)
+			assert.Equal(t, map[string]string{"kubernetes.io/hostname": "n1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "rack": "7",
+				"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}, is.Labels)
 			assert.Equal(t, map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}, is.Annotations)
 			assert.Equal(t, cfg.Spec.Taints, is.Spec.Taints)
 			assert.Equal(t, "110", is.Status.Capacity.Pods().String())
@@ -102,6 +103,7 @@ func TestARestartedAgentCorrectsItsNode(t *testing.T) { // ns-3
 	assert.True(t, changed)
 	assert.Equal(t, map[string]string{
 		"rack": "8", v1.LabelHostname: "n1", v1.LabelTopologyZone: "z2", v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64", "theirs": "x",
+		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
 	}, is.Labels)
 	assert.Equal(t, map[string]string{"theirs": "y", "volumes.kubernetes.io/controller-managed-attach-detach": "true"}, is.Annotations)
 	assert.Empty(t, is.Spec.Taints, "taints are there for others to take away")

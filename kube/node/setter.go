@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -25,7 +24,8 @@ type Setter struct {
 
 // A Draft is a Node object while setters modify it.
 type Draft struct {
-	// Node is a copy of the object of the API server, or the object to create.
+	// Node is a copy of the object of the API server, without its managed fields, or the
+	// object to create.
 	Node *v1.Node
 
 	// Before is the object of the previous update; nil for the first.
@@ -43,9 +43,7 @@ type Draft struct {
 // Event adds an event about the node, which is recorded after the object was written.
 func (d *Draft) Event(eventType, reason, format string, args ...any) {
 	d.events = append(d.events, runtime.Event{
-		// The UID is the name of the node, as with the kubelet: kubectl describe node
-		// selects events by it.
-		Object: v1.ObjectReference{Kind: "Node", Name: d.Node.Name, UID: types.UID(d.Node.Name)},
+		Object: v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: d.Node.Name}, // record sets the UID
 		Type:   eventType, Reason: reason, Message: fmt.Sprintf(format, args...),
 	})
 }
@@ -53,7 +51,9 @@ func (d *Draft) Event(eventType, reason, format string, args ...any) {
 // apply calls the setters with a copy of object.
 func apply(ctx context.Context, setters []Setter, object, before *v1.Node, started time.Time) (*Draft, []error) {
 	now := time.Now()
-	d := &Draft{Node: object.DeepCopy(), Before: before, Now: metav1.NewTime(now), Age: now.Sub(started)}
+	copied := *object
+	copied.ManagedFields = nil // most of the object, and of no use to setters
+	d := &Draft{Node: copied.DeepCopy(), Before: before, Now: metav1.NewTime(now), Age: now.Sub(started)}
 	var errs []error
 	for _, s := range setters {
 		if err := s.Set(ctx, d); err != nil {

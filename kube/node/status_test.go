@@ -234,16 +234,19 @@ func TestReadInfo(t *testing.T) { // ns-16
 		"sys/class/dmi/id/product_uuid":  file("u1\n"),
 		"etc/os-release":                 file("NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"),
 		"proc/meminfo":                   file("MemTotal: 1 kB\nSwapTotal:     2048 kB\n"),
+		"proc/self/uid_map":              file("         0          0 4294967295\n"),
 	})
 	require.NoError(t, err)
+	assert.Equal(t, new(false), info.RunningInUserNamespace)
 	assert.Equal(t, []string{"m1", "b1", "6.1.0", "u1", "Debian GNU/Linux 12 (bookworm)"},
 		[]string{info.MachineID, info.BootID, info.KernelVersion, info.SystemUUID, info.OSImage})
 	assert.EqualValues(t, 2<<20, *info.Swap.Capacity)
 	assert.Equal(t, "containerd://2.4.2", node.RuntimeVersion("containerd", "2.4.2"))
 	assert.Equal(t, "containerd://Unknown", node.RuntimeVersion("containerd", ""))
 
-	info, err = node.ReadInfo(fstest.MapFS{"etc/machine-id": file("m1"), "etc/os-release": file("PRETTY_NAME='x'")})
+	info, err = node.ReadInfo(fstest.MapFS{"etc/machine-id": file("m1"), "etc/os-release": file("PRETTY_NAME='x'"), "proc/self/uid_map": file("0 100000 65536\n")})
 	assert.ErrorContains(t, err, "boot_id")
+	assert.Equal(t, new(true), info.RunningInUserNamespace)
 	assert.Equal(t, []string{"m1", "m1", "x"}, []string{info.MachineID, info.SystemUUID, info.OSImage}, "the readable values are set")
 }
 

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
@@ -80,7 +84,7 @@ func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error)
 
 func (p *statusUpdate) end(now *v1.Node, d *Draft) {
 	p.before, p.ready = now, isReady(now)
-	p.n.record(d.events)
+	p.n.record(now, d.events)
 }
 
 // wouldBeReady reports whether the computed status is ready.
@@ -101,22 +105,35 @@ func isReady(node *v1.Node) bool {
 // statusChanged reports whether two statuses differ in more than heartbeat times and the order of
 // conditions, so that the status must be sent (rule ns-5).
 func statusChanged(a, b *v1.NodeStatus) bool {
-	return !equality.Semantic.DeepEqual(withoutHeartbeats(a), withoutHeartbeats(b))
+	if !sameConditions(a.Conditions, b.Conditions) || !sameResources(a.Capacity, b.Capacity) || !sameResources(a.Allocatable, b.Allocatable) {
+		return true
+	}
+	x, y := *a, *b
+	x.Conditions, x.Capacity, x.Allocatable = nil, nil, nil
+	y.Conditions, y.Capacity, y.Allocatable = nil, nil, nil
+	// The second comparison takes longer: it does not distinguish nil from empty lists.
+	return !reflect.DeepEqual(&x, &y) && !equality.Semantic.DeepEqual(&x, &y)
 }
 
-func withoutHeartbeats(s *v1.NodeStatus) *v1.NodeStatus {
-	out := *s
-	out.Conditions = slices.Clone(s.Conditions)
-	for i := range out.Conditions {
-		out.Conditions[i].LastHeartbeatTime = metav1.Time{}
-	}
-	slices.SortFunc(out.Conditions, func(a, b v1.NodeCondition) int {
-		if a.Type < b.Type {
-			return -1
+// sameConditions reports whether two lists differ at most in heartbeat times and order.
+func sameConditions(a, b []v1.NodeCondition) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(x v1.NodeCondition) bool {
+		i := slices.IndexFunc(b, func(c v1.NodeCondition) bool { return c.Type == x.Type })
+		if i < 0 {
+			return true
 		}
-		return 1
+		y := b[i]
+		moved := !x.LastTransitionTime.Equal(&y.LastTransitionTime)
+		for _, c := range []*v1.NodeCondition{&x, &y} {
+			c.LastHeartbeatTime, c.LastTransitionTime = metav1.Time{}, metav1.Time{}
+		}
+		return moved || x != y
 	})
-	return &out
+}
+
+// sameResources reports whether two lists have the same quantities, in any notation.
+func sameResources(a, b v1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
 // patch updates metadata and status of the object to those of want. The spec is not
@@ -135,37 +152,34 @@ func (n *Node) patch(ctx context.Context, is, want *v1.Node) (*v1.Node, error) {
 
 // patchOf returns the strategic merge patch from is to want. The list of addresses is
 // replaced: its merge key, the type, is not unique, so that a merge would lose one of two
-// InternalIPs.
+// InternalIPs. Managed fields are not compared: only the API server sets them.
 func patchOf(is, want *v1.Node) ([]byte, error) {
-	target := *want
-	target.Spec = is.Spec
-	same := equality.Semantic.DeepEqual(is.Status.Addresses, want.Status.Addresses)
-	target.Status.Addresses = is.Status.Addresses
-	before, err := json.Marshal(is)
+	source, target := *is, *want
+	source.ManagedFields, target.ManagedFields = nil, nil
+	target.Spec, target.Status.Addresses = is.Spec, is.Status.Addresses
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&source)
 	if err != nil {
 		return nil, err
 	}
-	after, err := json.Marshal(&target)
+	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&target)
 	if err != nil {
 		return nil, err
 	}
-	data, err := strategicpatch.CreateTwoWayMergePatch(before, after, v1.Node{})
-	if err != nil || same {
-		return data, err
-	}
-	var patch map[string]any
-	if err := json.Unmarshal(data, &patch); err != nil {
+	patch, err := strategicpatch.CreateTwoWayMergeMapPatch(before, after, v1.Node{})
+	if err != nil {
 		return nil, err
 	}
-	status, ok := patch["status"].(map[string]any)
-	if !ok {
-		status = map[string]any{}
-		patch["status"] = status
+	if !equality.Semantic.DeepEqual(is.Status.Addresses, want.Status.Addresses) {
+		status, ok := patch["status"].(map[string]any)
+		if !ok {
+			status = map[string]any{}
+			patch["status"] = status
+		}
+		addresses := []any{map[string]any{"$patch": "replace"}}
+		for _, a := range want.Status.Addresses {
+			addresses = append(addresses, a)
+		}
+		status["addresses"] = addresses
 	}
-	addresses := []any{map[string]any{"$patch": "replace"}}
-	for _, a := range want.Status.Addresses {
-		addresses = append(addresses, a)
-	}
-	status["addresses"] = addresses
 	return json.Marshal(patch)
 }

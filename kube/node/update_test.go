@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -217,6 +218,60 @@ func TestTwoAddressesOfOneTypeBothStay(t *testing.T) { // ns-18
 			}
 		})
 	})
+}
+
+func TestAnExternalCloudProviderSetsTheAddresses(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		ips      []net.IP
+		external bool
+		first    []string // addresses before the cloud provider has set them
+		provided string   // the annotation
+	}{
+		{name: "no configured address", external: true, first: []string{"n1"}},
+		{name: "a configured address", ips: []net.IP{net.ParseIP("10.0.0.1")}, external: true, first: []string{"10.0.0.1", "n1"}, provided: "10.0.0.1"},
+		{name: "no cloud provider", ips: []net.IP{net.ParseIP("10.0.0.1")}, first: []string{"10.0.0.1", "n1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				cfg, facts := w.config(), w.facts()
+				cloud := node.CloudProvider{External: tc.external}
+				if len(tc.ips) > 0 {
+					cloud.ProvidedNodeIP = tc.ips[0].String()
+				}
+				facts.Addresses = node.AddressConfig{
+					NodeName: "n1", NodeIPs: tc.ips, Cloud: tc.external, Interfaces: func() ([]net.IP, error) { return tc.ips, nil },
+				}.Addresses
+				facts.CloudProvider, cfg.Spec.CloudProvider = cloud, cloud
+				cfg.Setters = facts.Setters()
+				addresses := func() (out []string) {
+					for _, a := range w.object().Status.Addresses {
+						out = append(out, a.Address)
+					}
+					return out
+				}
+				run(t, w, cfg, func(*node.Node) {
+					after(time.Second)
+					assert.Equal(t, tc.first, addresses())
+					assert.Equal(t, tc.provided, w.object().Annotations["alpha.kubernetes.io/provided-node-ip"])
+					assert.Len(t, w.object().Spec.Taints, map[bool]int{true: 1}[tc.external])
+
+					w.change(func(n *v1.Node) {
+						n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.1.1.1"}}
+						n.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "10.9.9.9"}
+					})
+					after(6 * time.Minute)
+					if tc.external {
+						assert.Equal(t, []string{"10.1.1.1"}, addresses())
+					} else {
+						assert.Equal(t, tc.first, addresses())
+					}
+					assert.Equal(t, tc.provided, w.object().Annotations["alpha.kubernetes.io/provided-node-ip"])
+				})
+			})
+		})
+	}
 }
 
 func TestADeletedNodeObjectIsNotRecreated(t *testing.T) {

@@ -38,6 +38,8 @@ var areas = map[string]area{
 	"stats":      {verbs: methodVerbs, subresources: []string{"stats"}},
 	"metrics":    {verbs: methodVerbs, subresources: []string{"metrics"}},
 	"checkpoint": {verbs: methodVerbs, subresources: []string{"checkpoint"}},
+	"statusz":    {verbs: methodVerbs, subresources: []string{"statusz"}},
+	"flagz":      {verbs: methodVerbs, subresources: []string{"configz"}},
 	"pods":       {verbs: methodVerbs, subresources: []string{"pods", "proxy"}},
 	"healthz":    {verbs: methodVerbs, subresources: []string{"healthz", "proxy"}},
 	"configz":    {verbs: methodVerbs, subresources: []string{"configz", "proxy"}},

@@ -79,6 +79,14 @@ type Node struct {
 	// Configz has the values that /configz returns, by name, such as kubeletconfig.
 	Configz map[string]any
 
+	// Statusz describes the process for /statusz. The path exists if Debugging.Handlers is
+	// set.
+	Statusz *Statusz
+
+	// Flagz are the values of the process's flags, by name, for /flagz. Confidential
+	// values must be masked. The path exists if Debugging.Handlers is set.
+	Flagz map[string]string
+
 	// Logs is the directory that /logs/ serves: the FS of an os.Root for /var/log, which,
 	// unlike os.DirFS, does not follow links out of the directory. Files that are neither
 	// regular nor directories are never opened.
@@ -152,6 +160,12 @@ type Hooks struct {
 
 	// Started is called when a request begins. Code and Seconds are zero.
 	Started func(RequestInfo)
+
+	// Trace is called when a request begins that is authorized or needs no authorization,
+	// and that is served with the returned context. route is the pattern that matches its
+	// path, such as /exec/{namespace}/{pod}/{container}; "" if none does. serverType is that
+	// of RequestInfo. end is called with the status code after the request was answered.
+	Trace func(r *http.Request, route, serverType string) (traced context.Context, end func(code int))
 }
 
 // A RequestInfo describes a request with the labels of the kubelet's metrics.

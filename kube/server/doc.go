@@ -5,8 +5,8 @@
 //
 // [Attributes] determines the authorization attributes of a request, which [Server] passes
 // to an authenticator and an authorizer of package auth. The responses are pods, stats,
-// metrics, health, configuration, logs of containers and of the node, streams, checkpoints
-// and profiles; each is read from a small interface or function of [Config], and is absent
+// metrics, health, configuration, flags, logs of containers and of the node, streams,
+// checkpoints and profiles; each is read from a small interface or function of [Config], and is absent
 // without it. [Listener] bounds the resources of connections without an authorized request.
 //
 // # Usage
@@ -70,6 +70,8 @@
 //   - A disabled query of node logs results in 405. Its pattern may take
 //     100,000 steps for each message of the journal.
 //   - /logs does not follow links out of its directory.
+//   - /configz, /statusz and /flagz accept GET and HEAD only. The separators in the text of
+//     the last two are not random.
 //   - Self-signed certificates are replaced 30 days before they expire (package certs).
 //
 // # Testing

@@ -120,6 +120,8 @@ func TestARequestIsAuthorisedAs(t *testing.T) {
 		{"sv-16", "GET", "/healthz", "get healthz|get proxy"},
 		{"sv-16", "GET", "/healthz/syncloop", "get healthz|get proxy"},
 		{"sv-16", "GET", "/configz", "get configz|get proxy"},
+		{"sv-15", "GET", "/statusz", "get statusz"},
+		{"sv-15", "GET", "/flagz", "get configz"},
 		{"sv-18", "GET", "/statsx", "get proxy"},
 		{"sv-18", "GET", "/stats2/summary", "get proxy"},
 		{"sv-18", "GET", "/podsx", "get proxy"},

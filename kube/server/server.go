@@ -35,12 +35,12 @@ func New(cfg Config) (*Server, error) {
 	s.nodeRoutes()
 	s.logRoutes()
 	s.streamRoutes()
-	s.full = s.instrument("readwrite", s.authorize(s.checkEnabled(s.cfg.Debugging, s.mux)))
+	s.full = s.instrument("readwrite", s.authorize(s.trace("readwrite", s.mux, s.checkEnabled(s.cfg.Debugging, s.mux))))
 
 	open := http.NewServeMux()
 	s.healthRoutes(open)
 	s.openRoutes(open)
-	s.readOnly = s.instrument("readonly", s.checkEnabled(Debugging{}, open))
+	s.readOnly = s.instrument("readonly", s.trace("readonly", open, s.checkEnabled(Debugging{}, open)))
 
 	health := http.NewServeMux()
 	s.healthRoutes(health)
@@ -82,6 +82,7 @@ func (s *Server) nodeRoutes() {
 		both(s.mux, "GET", "/runningpods", s.runningPods)
 		s.mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", s.checkpoint)
 	}
+	s.zpageRoutes()
 	s.nodeLogRoutes()
 	s.debugRoutes()
 }

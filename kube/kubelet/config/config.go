@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -18,8 +19,8 @@ import (
 // few kilobytes.
 const maxFile = 1 << 20
 
-// Read returns the KubeletConfiguration in file, merged with the files *.conf of the
-// directory dropIns, with defaults. Both are YAML or JSON, and either may be empty; the
+// Read returns the KubeletConfiguration in file, merged with the files *.conf in and below
+// the directory dropIns, with defaults. Both are YAML or JSON, and either may be empty; the
 // result is then the default configuration. The warnings name the fields and feature
 // gates that have no effect.
 //
@@ -54,13 +55,11 @@ func Decode(text []byte) (cfg *kubeletconfig.KubeletConfiguration, warnings []st
 
 // Default sets the fields of cfg that have their zero value to their defaults.
 func Default(cfg *kubeletconfig.KubeletConfiguration) {
+	if cfg.NodeStatusReportFrequency.Duration == 0 {
+		cfg.NodeStatusReportFrequency = cfg.NodeStatusUpdateFrequency // as in the kubelet, if only that is set
+	}
 	for f := range fields {
-		if f.def == "" {
-			continue
-		}
-		if value, ok := f.value(cfg, true); ok && value.IsZero() {
-			_ = yaml.Unmarshal([]byte(f.def), value.Addr().Interface()) // each default is tested
-		}
+		f.fill(cfg, f.def)
 	}
 }
 
@@ -129,24 +128,19 @@ func decodeObject(text []byte) (map[string]any, error) {
 	return fields, kjson.UnmarshalCaseSensitivePreserveInts(object, &fields)
 }
 
-// mergeDir merges the files *.conf of a directory into a configuration, in the order of
-// their names.
+// mergeDir merges the files *.conf of a directory and of those below it into a
+// configuration, in the order of their paths.
 func mergeDir(into map[string]any, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() || filepath.Ext(e.Name()) != ".conf" {
-			continue
-		}
-		object, err := readObject(filepath.Join(dir, e.Name()))
-		if err != nil {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".conf" {
 			return err
 		}
-		merge(into, object)
-	}
-	return nil
+		object, err := readObject(path)
+		if err == nil {
+			merge(into, object)
+		}
+		return err
+	})
 }
 
 // merge is a JSON merge patch (RFC 7386).

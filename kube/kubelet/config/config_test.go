@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 )
@@ -69,10 +70,14 @@ func TestDropInFilesTakePrecedence(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
+	below := filepath.Join(dir, "15-below")
+	require.NoError(t, os.Mkdir(below, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(below, "10.conf"), []byte(header+"maxPods: 25\npodsPerCore: 4\n"), 0o600))
 	file := configFile(t, "maxPods: 10\nsyncFrequency: 2m\nenforceNodeAllocatable: [pods, system-reserved]\nevictionHard: {memory.available: 1Gi}\n")
 	cfg, _, err := config.Read(file, dir)
 	require.NoError(t, err)
 	assert.EqualValues(t, 30, cfg.MaxPods)
+	assert.EqualValues(t, 4, cfg.PodsPerCore, "directories are read in the order of their names")
 	assert.Equal(t, []string{"none"}, cfg.EnforceNodeAllocatable, "lists are replaced")
 	assert.Equal(t, map[string]string{"memory.available": "1Gi", "nodefs.available": "3%"}, cfg.EvictionHard)
 	assert.Equal(t, 2*time.Minute, cfg.SyncFrequency.Duration)
@@ -85,18 +90,18 @@ func TestDropInFilesTakePrecedence(t *testing.T) {
 	_, _, err = config.Read(file, dir)
 	require.ErrorContains(t, err, bad+`: unknown field "maxPod"`)
 	_, _, err = config.Read(file, "/none/such")
-	require.ErrorContains(t, err, "open /none/such")
+	require.ErrorContains(t, err, "/none/such")
 }
 
 func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
-	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, KubeletTracing: true, NodeSwap: false, SidecarContainers: true, X: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
+	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, ReduceDefaultCrashLoopBackOffDecay: true, NodeSwap: false, SidecarContainers: true, X: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
 	_, warnings, err := config.Read(file, "")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"hairpinMode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
 		"iptablesDropBit has no effect: kube-proxy and CNI plugins create their own chains",
-		"featureGates.KubeletTracing has no effect: the feature is not implemented",
 		"featureGates.NodeSwap has no effect: the feature is always enabled",
+		"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
 		"featureGates.X has no effect: unknown feature gate",
 	}, warnings)
 }
@@ -171,4 +176,21 @@ volumeStatsAggPeriod: 0s
 		k.EvictionPressureTransitionPeriod.Duration, k.StreamingConnectionIdleTimeout.Duration,
 	})
 	assert.Empty(t, k.ShutdownGracePeriod)
+}
+
+func TestTheReportFrequencyOfTheNodeStatus(t *testing.T) {
+	for name, tc := range map[string]struct{ update, report, want time.Duration }{
+		"none is set":   {want: 5 * time.Minute},
+		"only update":   {update: 20 * time.Second, want: 20 * time.Second},
+		"only report":   {report: time.Minute, want: time.Minute},
+		"both":          {update: 20 * time.Second, report: time.Minute, want: time.Minute},
+		"set to be 10s": {update: 10 * time.Second, want: 10 * time.Second},
+	} {
+		var k kubeletconfig.KubeletConfiguration
+		k.NodeStatusUpdateFrequency.Duration, k.NodeStatusReportFrequency.Duration = tc.update, tc.report
+		config.Default(&k)
+		assert.Equal(t, tc.want, k.NodeStatusReportFrequency.Duration, name)
+		config.Default(&k)
+		assert.Equal(t, tc.want, k.NodeStatusReportFrequency.Duration, "%s, twice", name)
+	}
 }

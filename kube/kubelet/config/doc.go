@@ -13,7 +13,8 @@
 //	k, err := kubelet.New(ctx, kubelet.Config{Configuration: cfg})
 //
 // A command that accepts the kubelet's flags declares them with [AddFlags], as
-// examples/kubelet does.
+// examples/kubelet does: each flag of the kubelet is honored, ignored with a warning, or
+// refused. [Flags] are those that are not fields.
 //
 // # Concurrency
 //
@@ -24,8 +25,8 @@
 //   - A file is a regular file of at most 1 MiB.
 //   - Unknown and duplicate fields, and values of another type, are errors that name
 //     the file.
-//   - Files of a drop-in directory are merged in the order of their names, field by
-//     field; a list replaces the list before it.
+//   - Files of a drop-in directory and of those below it are merged in the order of their
+//     paths, field by field; a list replaces the list before it.
 //
 // # Differences from the kubelet
 //

@@ -79,6 +79,16 @@ func (f field) value(cfg *kubeletconfig.KubeletConfiguration, fill bool) (reflec
 	return at, true
 }
 
+// fill sets the field of cfg to a value in YAML, if it has its zero value and there is one.
+func (f field) fill(cfg *kubeletconfig.KubeletConfiguration, text string) {
+	if text == "" {
+		return
+	}
+	if value, ok := f.value(cfg, true); ok && value.IsZero() {
+		_ = yaml.Unmarshal([]byte(text), value.Addr().Interface()) // each value is tested
+	}
+}
+
 func fieldByJSONName(of reflect.Type, name string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(of) {
 		if jsonName(f) == name {

@@ -1,8 +1,9 @@
 package config_test
 
 import (
-	"flag"
 	"fmt"
+
+	"github.com/spf13/pflag"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 )
@@ -26,17 +27,18 @@ hairpinMode: none
 }
 
 func ExampleAddFlags() {
+	args := []string{"--hostname_override=n1", "--max-pods=50", "--v", "4", "--housekeeping-interval=10s"}
 	cfg, _, _ := config.Read("", "")
-	flags := flag.NewFlagSet("kubelet", flag.ContinueOnError)
-	check := config.AddFlags(flags, cfg)
-	args := []string{"--max_pods=50", "--v", "4", "--housekeeping-interval=10s"}
-	if err := flags.Parse(config.NormalizeArgs(args)); err != nil {
+	var flags config.Flags
+	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	check := config.AddFlags(fs, cfg, &flags)
+	if err := fs.Parse(args); err != nil {
 		fmt.Println(err)
 	}
 	warnings, err := check()
-	fmt.Println(cfg.MaxPods, cfg.Logging.Verbosity, err)
+	fmt.Println(flags.NodeName, cfg.MaxPods, cfg.Logging.Verbosity, err)
 	fmt.Println(warnings[0])
 	// Output:
-	// 50 4 <nil>
+	// n1 50 4 <nil>
 	// --housekeeping-interval has no effect: there is no cAdvisor; cgroups are read directly
 }

@@ -107,6 +107,8 @@ func goName(name string) string {
 	return name
 }
 
+var marks = map[effect]string{ignored: "*ignored*: ", refused: "**refused**: "}
+
 // docs/configuration.md is generated from the tables.
 func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	var doc bytes.Buffer
@@ -114,7 +116,7 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	for _, g := range groups {
 		fmt.Fprintf(&doc, "\n### %s\n\n| field | description | default | flag |\n|---|---|---|---|\n", g.title)
 		for _, f := range g.fields {
-			text := map[effect]string{ignored: "*ignored*: ", refused: "**refused**: "}[f.effect] + f.doc
+			text := marks[f.effect] + f.doc
 			if f.accepted != "" {
 				text += fmt.Sprintf(" (`%s` is accepted)", f.accepted)
 			}
@@ -134,8 +136,24 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 		fmt.Fprintf(&doc, "| `%s` | %s |\n", name, map[bool]string{true: "always enabled", false: "not implemented"}[gates[name]])
 	}
 	doc.WriteString(flagsHead)
-	for _, f := range ignoredFlags() {
-		fmt.Fprintf(&doc, "| `--%s` | %s | %s |\n", f.name, map[bool]string{true: "**refused**", false: "*ignored*"}[f.refused], f.reason)
+	rows := map[string]string{"help": "| print the flags"}
+	for f := range fields {
+		if f.flag != "" {
+			rows[f.flag] = fmt.Sprintf("%s | %s`%s`", f.flagKind(), marks[f.effect], f.name)
+		}
+	}
+	for _, f := range nodeFlags {
+		text := marks[f.effect] + f.doc
+		if f.accepted != "" {
+			text += fmt.Sprintf(" (`%s` is accepted)", f.accepted)
+		}
+		if f.removed != "" {
+			text += "; removed in Kubernetes " + f.removed
+		}
+		rows[f.name] = f.kind + " | " + text
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&doc, "| `--%s` | %s |\n", name, rows[name])
 	}
 	file := filepath.Join("..", "..", "..", "docs", "configuration.md")
 	if *update {
@@ -153,8 +171,8 @@ of the type is missing here.
 
 ` + "`kubelet --config`" + ` names a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), YAML or JSON. A field that the type does not have,
 a duplicate field, or a value of another type is an error. Flags take precedence over the file. ` + "`--config-dir`" + ` names a directory of
-further files, *.conf, that are merged into the first in the order of their names: a file takes precedence over those before
-it, field by field; lists are replaced.
+further files, *.conf, also in directories below it, that are merged into the first in the order of their paths: a file takes
+precedence over those before it, field by field; lists are replaced.
 
 - a field without a mark is **honored**: it has the same effect as in the kubelet.
 - an *ignored* field has no effect; a warning with its name and the reason is logged at the start. A zero value such as ` + "`0s`" + `
@@ -167,12 +185,31 @@ const gatesHead = `
 
 | gate | feature |
 |---|---|
-| ` + "`MemoryQoS`" + ` | enabled if it is set |
+| ` + "`CRIListStreaming`, `MemoryQoS`" + ` | enabled if it is set |
+| ` + "`ComponentFlagz`, `ComponentStatusz`" + ` | ` + "`/flagz` and `/statusz`" + `, enabled unless it is set to false |
+| ` + "`PodsAPI`" + ` | the pods API, enabled unless it is set to false |
+| ` + "`UserNamespacesHostNetworkSupport`, `VolumeBindMountOptions`" + ` | declared by the node if it is set and the runtime supports it; pods that require it are rejected otherwise |
 `
 
 const flagsHead = `
-### Flags of the kubelet that are not fields and have no effect
+### Flags
 
-| flag | effect | reason |
+All flags of kubelet 1.37.2, those that releases since 1.34 have removed, and three for fields that have none in the kubelet
+(pod-logs-dir, shutdown-grace-period and shutdown-grace-period-critical-pods). Names may have underscores instead of dashes. A value
+follows ` + "`=`" + ` or is the next argument, except that of bool. Elements of strings and entries of maps are separated by commas; a flag of these
+kinds that is given again adds to them, of any other kind the last one is used. The first one replaces what the file has, except that
+` + "`--feature-gates`" + ` changes only the gates that it names.
+
+A flag is used as the field that is named here, or has the effect that is described. A value that is *ignored* causes a warning at the start,
+except that an empty one and ` + "`false`" + ` do not; with one that is **refused** the kubelet does not start. ` + "`examples/kubelet --help`" + ` also lists the
+flags that a kubelet does not have.
+
+Without ` + "`--config` and `--config-dir`" + ` a kubelet permits everything to anonymous clients and opens port 10255; this one has the defaults
+above, does not evict pods to protect the node, and creates the cgroups of pods below /kubeparts, unless the flags for these are given.
+With one of them and without a cluster it opens 127.0.0.1:10248 for ` + "`/healthz`" + `, unless ` + "`healthzPort`" + ` is set, and 10250 for the API, unless
+` + "`port`" + ` is set or the configuration requires an API server for it. A port that is in use is an error, also that of ` + "`/healthz`" + `. As with the kubelet,
+` + "`/configz`" + ` shows ` + "`staticPodURLHeader`" + `, and ` + "`/flagz`" + ` the values of the flags, not those of the file.
+
+| flag | value | effect |
 |---|---|---|
 `

@@ -1,38 +1,56 @@
 package config
 
 import (
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
+	"net"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// isBool reports whether the field is a boolean, whose flag needs no value.
-func (f field) isBool() bool { return f.kind() == reflect.Bool }
+// flagKinds are the kinds of flags that do not follow from the type of their field.
+var flagKinds = map[string]string{
+	"v": "Level", "register-with-taints": "[]v1.Taint", "reserved-memory": "reserved-memory", "address": "ip", "healthz-bind-address": "ip",
+	"manifest-url-header": "colonSeparatedMultimapStringString",
+}
 
-func (f field) kind() reflect.Kind {
+// flagKind returns the kind of the flag's value, as the help of the kubelet names it.
+func (f field) flagKind() string {
+	if kind, ok := flagKinds[f.flag]; ok {
+		return kind
+	}
 	value, _ := f.value(new(kubeletconfig.KubeletConfiguration), true)
 	of := value.Type()
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	return of.Kind()
+	switch of.Kind() {
+	case reflect.Struct:
+		return "duration"
+	case reflect.Slice:
+		return "strings"
+	case reflect.Map:
+		return "mapString" + map[reflect.Kind]string{reflect.Bool: "Bool", reflect.String: "String"}[of.Elem().Kind()]
+	case reflect.Int64:
+		return "int"
+	}
+	return of.Kind().String()
 }
 
-// set sets the field of cfg to the value of the field's flag. Elements of lists are
-// separated by commas, entries of maps too. If more is set, the flag was given before,
-// and the entries of staticPodURLHeader and reservedMemory are added to those. It returns
-// an error if the value is not one of the field.
+// set sets the field of cfg to the value of the field's flag. Elements of lists and entries
+// of maps are separated by commas. If more is set the flag was given before, and they are
+// added to those. It returns an error if the value is not one of the field.
 func (f field) set(cfg *kubeletconfig.KubeletConfiguration, text string, more bool) error {
 	switch f.name {
 	case "staticPodURLHeader":
@@ -45,68 +63,98 @@ func (f field) set(cfg *kubeletconfig.KubeletConfiguration, text string, more bo
 			cfg.RegisterWithTaints = taints
 		}
 		return err
+	case "featureGates":
+		more = true // flags override gates of the file one by one
+	}
+	if f.flagKind() == "ip" && net.ParseIP(text) == nil {
+		return errors.New("want an IP address")
 	}
 	value, _ := f.value(cfg, true)
-	object, err := f.object(value.Type(), text)
-	into := reflect.New(value.Type())
-	if err == nil {
-		err = yaml.UnmarshalStrict(object, into.Interface())
+	of := value.Type()
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
 	}
-	if err != nil {
-		return fmt.Errorf("want %s", expected[f.kind()])
+	if !setValue(value, text, cmp.Or(f.separator, "="), more) {
+		return fmt.Errorf("want %s", expected[of.Kind()])
 	}
-	value.Set(into.Elem())
 	return nil
 }
 
 // expected describes the value of a flag, by the kind of its field. A struct is a
 // duration.
 var expected = map[reflect.Kind]string{
-	reflect.Bool: "true or false", reflect.Int32: "a number", reflect.Int64: "a number", reflect.Float64: "a number",
-	reflect.Struct: "a duration, such as 1m30s", reflect.Slice: "a list, separated by commas", reflect.Map: "key=value,…", reflect.String: "a string",
-	reflect.Uint32: "a number",
+	reflect.Bool: "true or false", reflect.Int32: "a number", reflect.Int64: "a number", reflect.Uint32: "a number",
+	reflect.Struct: "a duration, such as 1m30s", reflect.Map: "key=value,…",
 }
 
-// object returns the value as it would be in a file.
-func (f field) object(of reflect.Type, text string) ([]byte, error) {
-	if of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	switch of.Kind() {
+// setValue sets value to a text. It reports false if the text is not a value of the type.
+func setValue(value reflect.Value, text, separator string, more bool) bool {
+	switch value.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		return setValue(value.Elem(), text, separator, more)
+	case reflect.Bool:
+		on, err := strconv.ParseBool(text)
+		value.SetBool(on)
+		return err == nil
+	case reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(text, 0, value.Type().Bits())
+		value.SetInt(n)
+		return err == nil
+	case reflect.Uint32:
+		n, err := strconv.ParseUint(text, 0, 32)
+		value.SetUint(n)
+		return err == nil
+	case reflect.Struct:
+		d, err := time.ParseDuration(text)
+		value.Set(reflect.ValueOf(metav1.Duration{Duration: d}))
+		return err == nil
 	case reflect.Slice:
-		if text == "" {
-			return []byte("[]"), nil
+		if !more {
+			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
 		}
-		return json.Marshal(strings.Split(text, ","))
+		if text != "" {
+			value.Set(reflect.AppendSlice(value, reflect.ValueOf(strings.Split(text, ",")).Convert(value.Type())))
+		}
+		return true
 	case reflect.Map:
-		separator := "="
-		if f.separator != "" {
-			separator = f.separator
-		}
-		entries, err := pairs(text, separator)
-		if err != nil {
-			return nil, err
-		}
-		values := map[string]any{}
-		for key, value := range entries {
-			if values[key] = value; of.Elem().Kind() == reflect.Bool {
-				values[key] = json.RawMessage(value)
-			}
-		}
-		return json.Marshal(values)
-	case reflect.String, reflect.Struct: // a struct is a duration
-		return json.Marshal(text)
+		return setMap(value, text, separator, more)
 	}
-	return []byte(text), nil
+	value.SetString(text)
+	return true
 }
 
-// pairs parses name=value,name=value, with any separator between name and value.
+// setMap sets a map to the entries of a text, or adds them to it.
+func setMap(value reflect.Value, text, separator string, more bool) bool {
+	entries, err := pairs(text, separator)
+	if err != nil {
+		return false
+	}
+	all := reflect.MakeMap(value.Type())
+	if more {
+		for key, entry := range value.Seq2() {
+			all.SetMapIndex(key, entry)
+		}
+	}
+	for key, text := range entries {
+		entry := reflect.New(value.Type().Elem()).Elem()
+		if !setValue(entry, text, separator, false) {
+			return false
+		}
+		all.SetMapIndex(reflect.ValueOf(key), entry)
+	}
+	value.Set(all)
+	return true
+}
+
+// pairs parses name=value,name=value, with any separator between name and value. Empty
+// parts are skipped.
 func pairs(text, separator string) (map[string]string, error) {
 	entries := map[string]string{}
-	if text == "" {
-		return entries, nil
-	}
 	for pair := range strings.SplitSeq(text, ",") {
+		if pair == "" {
+			continue
+		}
 		key, value, ok := strings.Cut(pair, separator)
 		if key = strings.TrimSpace(key); !ok || key == "" {
 			return nil, fmt.Errorf("%q is not NAME%sVALUE", pair, separator)
@@ -161,36 +209,4 @@ func setReservedMemory(into *[]kubeletconfig.MemoryReservation, text string, mor
 	}
 	*into = all
 	return nil
-}
-
-var (
-	verbosityName   = regexp.MustCompile(`^--?v$`)
-	verbosityNumber = regexp.MustCompile(`^[0-9]+$`)
-	verbosityShort  = regexp.MustCompile(`^-v([0-9]+)$`)
-)
-
-// NormalizeArgs returns the arguments of a kubelet in a form that package flag parses:
-// the kubelet also accepts the verbosity as "--v 4", "-v 4" and "-v4", and underscores in
-// the names of flags.
-func NormalizeArgs(args []string) []string {
-	out := make([]string, 0, len(args))
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		switch short := verbosityShort.FindStringSubmatch(arg); {
-		case arg == "--":
-			return append(out, args[i:]...)
-		case short != nil:
-			arg = "--v=" + short[1]
-		case verbosityName.MatchString(arg) && i+1 < len(args) && verbosityNumber.MatchString(args[i+1]):
-			i++
-			arg = "--v=" + args[i]
-		case strings.HasPrefix(arg, "--"):
-			name, value, hasValue := strings.Cut(arg, "=")
-			if arg = strings.ReplaceAll(name, "_", "-"); hasValue {
-				arg += "=" + value
-			}
-		}
-		out = append(out, arg)
-	}
-	return out
 }

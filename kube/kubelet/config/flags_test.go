@@ -1,12 +1,13 @@
 package config
 
 import (
-	"flag"
-	"io"
+	_ "embed"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -56,105 +57,122 @@ func TestAFlagSetsItsField(t *testing.T) {
 	}
 }
 
-func TestIgnoredFlagsAreReported(t *testing.T) {
-	for _, tc := range []struct{ flag, value, warning, err string }{
-		{"runtime-cgroups", "/x", "--runtime-cgroups has no effect: the cgroup of the runtime is not reported", ""},
-		{"runtime-cgroups", "", "", ""},
-		{"log-cadvisor-usage", "false", "", ""},
-		{"log-cadvisor-usage", "maybe", "", "want true or false"},
-		{"cloud-provider", "external", "", "--cloud-provider: a node is not initialized by a cloud provider"},
-		{"exit-on-lock-contention", "false", "", ""},
-	} {
-		for _, f := range ignoredFlags() {
-			if f.name != tc.flag {
-				continue
-			}
-			warning, err := f.check(tc.value)
-			assert.Equal(t, tc.warning, warning)
-			if tc.err == "" {
-				assert.NoError(t, err)
-			} else {
-				assert.ErrorContains(t, err, tc.err)
-			}
-		}
-	}
-	cfg, _, err := Read("", "")
-	require.NoError(t, err)
-	for f := range fields {
-		switch f.flag {
-		case "hairpin-mode":
-			require.NoError(t, f.set(cfg, "hairpin-veth", false))
-			warning, err := f.checkFlag(cfg)
-			require.NoError(t, err)
-			assert.Contains(t, warning, "--hairpin-mode has no effect")
-		case "enable-controller-attach-detach":
-			require.NoError(t, f.set(cfg, "false", false))
-			_, err := f.checkFlag(cfg)
-			assert.ErrorContains(t, err, "--enable-controller-attach-detach: volumes are attached")
-		}
-	}
-}
+// The file has the name and the kind of each flag of a kubelet, as
+//
+//	kubelet --help | sed -nE 's/^ +(-[a-z], )?--([a-z0-9-]+) ?([^ ]*) .*/\2 \3/p' | sed 's/ $//'
+//
+// prints them. A boolean has no kind.
+//
+//go:embed testdata/kubelet-1.37.2.txt
+var kubeletFlags string
 
-// nodeFlags are the flags of kubelet 1.36.3 that are not about its configuration; the
-// command declares them.
-const nodeFlags = `bootstrap-kubeconfig cert-dir config config-dir hostname-override image-credential-provider-bin-dir
-image-credential-provider-config kubeconfig node-ip node-labels root-dir version`
-
-// kubeletFlags are all flags of kubelet 1.36.3 on Linux.
-const kubeletFlags = `
-address allowed-unsafe-sysctls anonymous-auth application-metrics-count-limit authentication-token-webhook
-authentication-token-webhook-cache-ttl authorization-mode authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl boot-id-file
-bootstrap-kubeconfig cert-dir cgroup-driver cgroup-root cgroups-per-qos
-client-ca-file cloud-provider cluster-dns cluster-domain config
-config-dir container-hints container-log-max-files container-log-max-size container-runtime-endpoint
-containerd containerd-namespace contention-profiling cpu-cfs-quota cpu-cfs-quota-period
-cpu-manager-policy cpu-manager-policy-options cpu-manager-reconcile-period enable-controller-attach-detach enable-debugging-handlers
-enable-load-reader enable-server enforce-node-allocatable event-burst event-qps
-event-storage-age-limit event-storage-event-limit eviction-hard eviction-max-pod-grace-period eviction-minimum-reclaim
-eviction-pressure-transition-period eviction-soft eviction-soft-grace-period exit-on-lock-contention experimental-allocatable-ignore-eviction
-experimental-mounter-path fail-cgroupv1 fail-swap-on feature-gates file-check-frequency
-global-housekeeping-interval hairpin-mode healthz-bind-address healthz-port hostname-override
-housekeeping-interval http-check-frequency image-credential-provider-bin-dir image-credential-provider-config image-gc-high-threshold
-image-gc-low-threshold image-service-endpoint kernel-memcg-notification kube-api-burst kube-api-content-type
-kube-api-qps kube-reserved kube-reserved-cgroup kubeconfig kubelet-cgroups
-local-storage-capacity-isolation lock-file log-cadvisor-usage log-flush-frequency log-json-info-buffer-size
-log-json-split-stream log-text-info-buffer-size log-text-split-stream logging-format machine-id-file
-make-iptables-util-chains manifest-url manifest-url-header max-open-files max-pods
-maximum-dead-containers maximum-dead-containers-per-container memory-manager-policy minimum-container-ttl-duration minimum-image-ttl-duration
-node-ip node-labels node-status-max-images node-status-update-frequency oom-score-adj
-pod-cidr pod-manifest-path pod-max-pids pods-per-core port
-protect-kernel-defaults provider-id qos-reserved read-only-port register-node
-register-with-taints registry-burst registry-qps reserved-cpus reserved-memory
-resolv-conf root-dir rotate-certificates rotate-server-certificates runonce
-runtime-cgroups runtime-request-timeout seccomp-default serialize-image-pulls storage-driver-buffer-duration
-storage-driver-db storage-driver-host storage-driver-password storage-driver-secure storage-driver-table
-storage-driver-user streaming-connection-idle-timeout sync-frequency system-cgroups system-reserved
-system-reserved-cgroup tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file
-topology-manager-policy topology-manager-policy-options topology-manager-scope v version
-vmodule volume-plugin-dir volume-stats-agg-period
-`
-
-func newFlags(t *testing.T, args string) (*kubeletconfig.KubeletConfiguration, []string, error) {
-	t.Helper()
-	cfg, _, err := Read("", "")
-	require.NoError(t, err)
-	fs := flag.NewFlagSet("kubelet", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	check := AddFlags(fs, cfg)
-	if err := fs.Parse(NormalizeArgs(strings.Fields(args))); err != nil {
-		return nil, nil, err
-	}
-	warnings, err := check()
-	return cfg, warnings, err
-}
+// foreignKinds are kinds that the help of the kubelet names in another way.
+var foreignKinds = map[string]string{"": "bool", "version[=true]": "version", "RuntimeDefault": "bool"}
 
 func TestEachFlagOfAKubeletIsDeclared(t *testing.T) {
-	fs := flag.NewFlagSet("kubelet", flag.ContinueOnError)
-	AddFlags(fs, new(kubeletconfig.KubeletConfiguration))
-	for name := range strings.FieldsSeq(kubeletFlags) {
-		if !strings.Contains(" "+strings.ReplaceAll(nodeFlags, "\n", " ")+" ", " "+name+" ") {
-			assert.NotNil(t, fs.Lookup(name), "--%s", name)
+	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	AddFlags(fs, new(kubeletconfig.KubeletConfiguration), new(Flags))
+	declared := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		assert.NotEmpty(t, f.Usage, f.Name)
+		declared[f.Name] = f.Value.Type()
+	})
+	for line := range strings.Lines(kubeletFlags) {
+		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "help" { // package pflag has it
+			continue
 		}
+		if other, ok := foreignKinds[kind]; ok {
+			kind = other
+		}
+		assert.Equal(t, kind, declared[name], "--%s", name)
+		delete(declared, name)
+	}
+	for _, f := range nodeFlags {
+		if f.removed != "" {
+			assert.Contains(t, declared, f.name, "--%s exists", f.name)
+			delete(declared, f.name)
+		}
+	}
+	assert.Equal(t, map[string]string{"pod-logs-dir": "string", "shutdown-grace-period": "duration", "shutdown-grace-period-critical-pods": "duration"},
+		declared, "flags of fields that have none in the kubelet")
+}
+
+func newFlags(t *testing.T, file, args string) (*kubeletconfig.KubeletConfiguration, Flags, []string, error) {
+	t.Helper()
+	cfg, _, err := Decode([]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + file))
+	require.NoError(t, err)
+	var flags Flags
+	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	check := AddFlags(fs, cfg, &flags)
+	if err := fs.Parse(strings.Fields(args)); err != nil {
+		return nil, flags, nil, err
+	}
+	warnings, err := check()
+	return cfg, flags, warnings, err
+}
+
+func TestFlagsWithoutAFieldAreSet(t *testing.T) {
+	_, flags, warnings, err := newFlags(t, "", "--config c --config-dir=d --version=raw --root_dir=/r --hostname-override n --node-ip=10.0.0.1,fd00::1 --node-labels=a=b,c=d "+
+		"--node-labels=e=f --kubeconfig=k --bootstrap-kubeconfig=b --cert-dir=/p --cloud-provider=external --image-credential-provider-config=i "+
+		"--image-credential-provider-bin-dir=/i --pod-infra-container-image=p --runtime-cgroups=/rt --lock-file=/l --exit-on-lock-contention")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"--pod-infra-container-image was removed from the kubelet in Kubernetes 1.35, but has its effect"}, warnings)
+	assert.Equal(t, Flags{
+		File: "c", DropIns: "d", Version: "raw", RootDir: "/r", NodeName: "n", NodeIPs: []net.IP{net.ParseIP("10.0.0.1"), net.ParseIP("fd00::1")},
+		NodeLabels: map[string]string{"a": "b", "c": "d", "e": "f"}, ExternalCloudProvider: true, Kubeconfig: "k", BootstrapKubeconfig: "b", CertDir: "/p",
+		CredentialProviderConfig: "i", CredentialProviderBinDir: "/i", PauseImage: "p", RuntimeCgroup: "/rt", LockFile: "/l", ExitOnLockContention: true,
+	}, flags)
+	for args, version := range map[string]string{"--version": "true", "--version=true": "true", "--version=false": "", "--version=v1.2.3": "v1.2.3", "": ""} {
+		_, flags, _, err := newFlags(t, "", args)
+		require.NoError(t, err, args)
+		assert.Equal(t, version, flags.Version, args)
+	}
+	// The last one is used, as of all flags that are no lists.
+	_, flags, _, err = newFlags(t, "", "--node-ip=10.0.0.1 --node-ip=10.0.0.2 --cloud-provider=external --cloud-provider= --lock-file=a --lock-file=")
+	require.NoError(t, err)
+	assert.Equal(t, Flags{NodeIPs: []net.IP{net.ParseIP("10.0.0.2")}}, flags)
+}
+
+func TestSpellingOfFlags(t *testing.T) {
+	number := func(k *kubeletconfig.KubeletConfiguration) any { return int(k.Logging.Verbosity) }
+	webhook := func(k *kubeletconfig.KubeletConfiguration) any { return *k.Authentication.Webhook.Enabled }
+	for args, tc := range map[string]struct {
+		value func(*kubeletconfig.KubeletConfiguration) any
+		want  any
+	}{
+		"--v 4":                                {number, 4},
+		"--v=4":                                {number, 4},
+		"-v 4":                                 {number, 4},
+		"-v=4":                                 {number, 4},
+		"-v4":                                  {number, 4},
+		"--v=0x4":                              {number, 4},
+		"--v=1 --v=4":                          {number, 4},
+		"--authentication-token-webhook":       {webhook, true},
+		"--authentication_token_webhook=T":     {webhook, true},
+		"--authentication-token-webhook=0":     {webhook, false},
+		"--authentication-token-webhook=False": {webhook, false},
+		"--cluster-dns=1.1.1.1,2.2.2.2 --cluster-dns 3.3.3.3": {func(k *kubeletconfig.KubeletConfiguration) any { return k.ClusterDNS }, []string{"1.1.1.1", "2.2.2.2", "3.3.3.3"}},
+		"--cluster-dns=": {func(k *kubeletconfig.KubeletConfiguration) any { return k.ClusterDNS }, []string{}},
+		"--kube-reserved=cpu=1, --kube-reserved=memory=1Gi": {func(k *kubeletconfig.KubeletConfiguration) any { return k.KubeReserved }, map[string]string{"cpu": "1", "memory": "1Gi"}},
+		"--feature-gates=B=false --feature-gates C=1":       {func(k *kubeletconfig.KubeletConfiguration) any { return k.FeatureGates }, map[string]bool{"A": true, "B": false, "C": true}},
+		"--eviction-soft=memory.available<1Gi":              {func(k *kubeletconfig.KubeletConfiguration) any { return k.EvictionSoft }, map[string]string{"memory.available": "1Gi"}},
+		"--eviction-hard=":                                  {func(k *kubeletconfig.KubeletConfiguration) any { return k.EvictionHard }, map[string]string{}},
+	} {
+		cfg, _, _, err := newFlags(t, "clusterDNS: [9.9.9.9]\nkubeReserved: {pid: '9'}\nfeatureGates: {A: true, B: true}\nevictionHard: {pid.available: '9'}\n", args)
+		if assert.NoError(t, err, args) {
+			assert.Equal(t, tc.want, tc.value(cfg), args)
+		}
+	}
+	for args, want := range map[string]string{
+		"--no-such-flag": "unknown flag: --no-such-flag", "-max-pods=1": "-m", "--v": "flag needs an argument: --v", "-v": "flag needs an argument: 'v'",
+		"--v=x": "want a number", "--v=-1": "want a number", "--max-pods=1.5": "want a number", "--max-pods=5000000000": "want a number", "--sync-frequency=5": "want a duration",
+		"--authentication-token-webhook=yes": "want true or false", "--address=nowhere": "want an IP address", "--version=1.37": "version", "--node-ip=n": `"n" is not an IP address`,
+		"--feature-gates=A": "want key=value", "--feature-gates=A=x": "want key=value", "--cloud-provider=aws": "want external or nothing", "--node-labels=kubernetes.io/x=y": "a node may set only",
+		"--register-with-taints=a": "want key=value:effect", "--exit-on-lock-contention=maybe": "exit-on-lock-contention",
+	} {
+		_, _, _, err := newFlags(t, "", args)
+		assert.ErrorContains(t, err, want, args)
 	}
 }
 
@@ -166,21 +184,33 @@ func TestACommandLineOfAKubeletIsAccepted(t *testing.T) {
 	}{
 		"standalone": {args: "--pod-manifest-path=/m --container-runtime-endpoint=unix:///s"},
 		"e2e_node": {args: "--runtime-cgroups=/system.slice/containerd.service --kubelet-cgroups=/kubelet.slice --v 4 --housekeeping-interval=10s", warnings: []string{
-			"--runtime-cgroups has no effect: the cgroup of the runtime is not reported",
 			"--housekeeping-interval has no effect: there is no cAdvisor; cgroups are read directly",
 		}},
 		"fields": {args: "--hairpin-mode=hairpin-veth --file-check-frequency=5s --qos-reserved=memory=50% --enable-controller-attach-detach=true --runonce=false --rotate-certificates", warnings: []string{
 			"--hairpin-mode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
 		}},
-		"underscores":             {args: "--max_pods=7"},
-		"empty values":            {args: "--cloud-provider= --exit-on-lock-contention=false --log-cadvisor-usage=false --runtime-cgroups="},
+		"feature gates": {args: "--feature-gates=MemoryQoS=true,ReduceDefaultCrashLoopBackOffDecay=true --feature-gates=NodeSwap=true,SidecarContainers=false", warnings: []string{
+			"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
+			"featureGates.SidecarContainers has no effect: the feature is always enabled",
+		}},
+		"a removed flag": {args: "--containerd=/s", warnings: []string{"--containerd has no effect: there is no cAdvisor; cgroups are read directly"}},
+		"defaults and empty values": {args: "--cloud-provider= --exit-on-lock-contention=false --log-cadvisor-usage=false --maximum-dead-containers=-1 " +
+			"--maximum-dead-containers-per-container=1 --minimum-container-ttl-duration=0s --vmodule="},
+		"logging": {args: "--logging-format=json --vmodule=a=1,b=2 --log-flush-frequency=5s --log-text-split-stream", warnings: []string{
+			"--vmodule has no effect: patterns name source files of Kubernetes; --v applies to all packages",
+			"--log-flush-frequency has no effect: lines are written immediately",
+			"--log-text-split-stream has no effect: logs are written to stderr",
+		}},
 		"a field that is refused": {args: "--enable-controller-attach-detach=false", fails: "--enable-controller-attach-detach: volumes are attached by the controller"},
-		"a flag that is refused":  {args: "--cloud-provider=external", fails: "--cloud-provider: a node is not initialized by a cloud provider"},
+		"runonce":                 {args: "--runonce", fails: "--runonce: the kubelet runs until it is stopped"},
+		"a flag that is refused":  {args: "--experimental-mounter-path=/m", fails: "--experimental-mounter-path: volumes are mounted by system calls"},
 		"a bad boolean":           {args: "--log-cadvisor-usage=maybe", fails: "want true or false"},
-		"an unknown flag":         {args: "--no-such-flag", fails: "no-such-flag"},
+		"a bad number":            {args: "--maximum-dead-containers=many", fails: "want a number"},
+		"a bad duration":          {args: "--housekeeping-interval=5", fails: "want a duration"},
+		"a bad quantity":          {args: "--log-json-info-buffer-size=x", fails: "want a quantity"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, warnings, err := newFlags(t, tc.args)
+			_, _, warnings, err := newFlags(t, "", tc.args)
 			if tc.fails != "" {
 				require.ErrorContains(t, err, tc.fails)
 				return
@@ -189,28 +219,12 @@ func TestACommandLineOfAKubeletIsAccepted(t *testing.T) {
 			assert.ElementsMatch(t, tc.warnings, warnings)
 		})
 	}
-	cfg, _, err := newFlags(t, "--v 4 --max_pods=7 --reserved-memory=0:memory=1Gi --reserved-memory=1:memory=1Gi --manifest-url-header=a:b --manifest-url-header=a:c")
+	cfg, _, _, err := newFlags(t, "", "--v 4 --max_pods=7 --reserved-memory=0:memory=1Gi --reserved-memory=1:memory=1Gi --manifest-url-header=a:b --manifest-url-header=a:c")
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, cfg.Logging.Verbosity)
 	assert.EqualValues(t, 7, cfg.MaxPods)
 	assert.Len(t, cfg.ReservedMemory, 2)
 	assert.Equal(t, map[string][]string{"a": {"b", "c"}}, cfg.StaticPodURLHeader)
-}
-
-func TestArgumentsAreNormalized(t *testing.T) {
-	for args, want := range map[string]string{
-		"--v 4":                  "--v=4",
-		"-v 4 --x":               "--v=4 --x",
-		"-v4":                    "--v=4",
-		"-v --manifests=/m":      "-v --manifests=/m",
-		"--v=2 /m":               "--v=2 /m",
-		"-v":                     "-v",
-		"--a_b=c_d --e_f":        "--a-b=c_d --e-f",
-		"-- --v 4":               "-- --v 4",
-		"--manifests a_b --v 10": "--manifests a_b --v=10",
-	} {
-		assert.Equal(t, strings.Fields(want), NormalizeArgs(strings.Fields(args)), args)
-	}
 }
 
 func TestReservedMemoryIsParsed(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package remote provides the metrics of packages that use gRPC: the CRI runtime, CSI
-// drivers, device plugins, and the pod resources API. It is separate from package metrics,
+// and DRA drivers, device plugins, and the pod resources API. It is separate from package metrics,
 // which does not depend on gRPC.
 //
 // # Behavior
 //
-// The metric of the kubelet for each hook of runtime/cri, cm/device, cm/podresources and
-// volume/csi; docs/metrics.md lists them.
+// The metric of the kubelet for each hook of runtime/cri, cm/device, cm/dra, cm/podresources
+// and volume/csi; docs/metrics.md lists them.
 //
 // # Usage
 //
@@ -23,6 +23,7 @@
 //
 // # Differences from the kubelet
 //
+//   - dra_operations_duration_seconds does not count pods without resource claims.
 //   - There is no metric of host process containers, which are not supported.
 //
 // # Testing

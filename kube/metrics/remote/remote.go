@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/status"
 
+	"github.com/kubeparts/kubeparts/agent/podsapi"
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	"github.com/kubeparts/kubeparts/kube/metrics"
@@ -18,12 +20,14 @@ type Metrics struct {
 	node    *metrics.Metrics
 	runtime runtimeMetrics
 	images  imageMetrics
+	claims  claimMetrics
 
 	registered *prometheus.CounterVec
 	allocated  *prometheus.HistogramVec
 	csi        *prometheus.HistogramVec
 	requests   map[string]prometheus.Counter // by method; "" is all
 	failures   map[string]prometheus.Counter
+	pods       map[string]*prometheus.CounterVec // by method of the pods API; "" is all
 }
 
 // New adds the metrics to m. It must be called once for m.
@@ -35,11 +39,13 @@ func New(m *metrics.Metrics) (*Metrics, error) {
 	r := &Metrics{node: m, requests: map[string]prometheus.Counter{}, failures: map[string]prometheus.Counter{}}
 	r.runtime.declare(s)
 	r.images.declare(s)
+	r.claims.declare(s)
 	r.registered = s.Counters("device.Hooks.Registered", "kubelet_device_plugin_registration_total", "Registrations of device plugins.", "resource_name")
 	r.allocated = s.Histograms("device.Hooks.Allocated", "kubelet_device_plugin_alloc_duration_seconds", "Duration of device allocations.", nil, "resource_name")
 	r.csi = s.Histograms("csi.Config.Called", "csi_operations_seconds", "Duration of calls of CSI drivers.",
 		[]float64{.1, .25, .5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600}, "driver_name", "method_name", "grpc_status_code", "migrated")
 	r.declareResources(s)
+	r.declarePods(s)
 	return r, s.Err()
 }
 
@@ -84,4 +90,28 @@ func (r *Metrics) PodResources(i podresources.CallInfo) {
 	if i.Err != nil {
 		r.failures[method].Inc()
 	}
+}
+
+// podMethods are parts of the names of metrics, by method of the pods API.
+var podMethods = map[string]string{"ListPods": "list_", "GetPod": "get_", "WatchPods": "watch_"}
+
+func (r *Metrics) declarePods(s *family.Set) {
+	counter := func(part, help string) *prometheus.CounterVec {
+		return s.Counters("podsapi.Config.Called", "kubelet_pod_requests_"+part+"total", help, "server_api_version", "status_code")
+	}
+	r.pods = map[string]*prometheus.CounterVec{"": counter("", "Calls of the pods API.")}
+	for method, part := range podMethods {
+		r.pods[method] = counter(part, "Calls of "+method+".")
+	}
+}
+
+// PodsAPI is a podsapi.Config.Called.
+func (r *Metrics) PodsAPI(i podsapi.CallInfo) {
+	called := r.pods[i.Method[strings.LastIndexByte(i.Method, '/')+1:]]
+	if called == nil {
+		return // not a method of the server
+	}
+	code := status.Code(i.Err).String()
+	r.pods[""].WithLabelValues("v1alpha1", code).Inc()
+	called.WithLabelValues("v1alpha1", code).Inc()
 }

@@ -1,0 +1,211 @@
+package podsapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/runonce"
+)
+
+// Config configures a [Server].
+type Config struct {
+	// Socket is the path of the socket. Required; its directory is created. Clients expect
+	// /var/lib/kubelet/pods-api/pods-api.sock.
+	Socket string
+
+	// Pods returns all pods, and Pod the one with a UID, nil if there is none. Required. The
+	// pods are not modified.
+	Pods func() []*v1.Pod
+	Pod  func(uid types.UID) *v1.Pod
+
+	// Status returns the computed status of a pod, and whether there is one. Required.
+	Status func(uid types.UID) (v1.PodStatus, bool)
+
+	// Synced reports whether all sources of pods have synced. Nil: they have.
+	Synced func() bool
+
+	// QPS and Burst limit the calls of all clients together. Zero means 100 and 10.
+	QPS   float64
+	Burst int
+
+	// MaxWatches is the largest number of concurrent calls of WatchPods. Zero means 100.
+	MaxWatches int
+
+	// Called is called after each call, including rejected ones, for metrics. It must not
+	// block. May be nil.
+	Called func(CallInfo)
+
+	// Logger. If nil, messages are discarded.
+	Logger *slog.Logger
+}
+
+// A CallInfo is the result of one call.
+type CallInfo struct {
+	Method string // "/v1alpha1.Pods/ListPods"
+	Err    error  // nil if the call succeeded
+}
+
+// A Server implements the pods API. Safe for concurrent use.
+type Server struct {
+	api.UnimplementedPodsServer
+	cfg   Config
+	ran   runonce.Guard
+	limit *rate.Limiter
+
+	mu      sync.Mutex // guards watches
+	watches map[*changes]struct{}
+}
+
+// New returns a Server for cfg. It starts nothing.
+func New(cfg Config) (*Server, error) {
+	switch {
+	case cfg.Socket == "":
+		return nil, errors.New("podsapi: Config.Socket is empty")
+	case cfg.Pods == nil || cfg.Pod == nil || cfg.Status == nil:
+		return nil, errors.New("podsapi: Config.Pods, Config.Pod or Config.Status is nil")
+	case cfg.QPS < 0 || cfg.Burst < 0 || cfg.MaxWatches < 0:
+		return nil, errors.New("podsapi: Config.QPS, Config.Burst or Config.MaxWatches is negative")
+	}
+	cfg.QPS, cfg.Burst, cfg.MaxWatches = cmp.Or(cfg.QPS, 100), cmp.Or(cfg.Burst, 10), cmp.Or(cfg.MaxWatches, 100)
+	if cfg.Synced == nil {
+		cfg.Synced = func() bool { return true }
+	}
+	if cfg.Called == nil {
+		cfg.Called = func(CallInfo) {}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.QPS), cfg.Burst), watches: map[*changes]struct{}{}}, nil
+}
+
+// Run serves until ctx is done, ends all watches, and returns nil. It returns an error if the
+// socket cannot be served and on a second call.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.ran.Enter("podsapi: Server"); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.cfg.Socket), 0o750); err != nil {
+		return fmt.Errorf("podsapi: %w", err)
+	}
+	if err := os.Remove(s.cfg.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("podsapi: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", s.cfg.Socket)
+	if err != nil {
+		return fmt.Errorf("podsapi: %w", err)
+	}
+	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))
+	api.RegisterPodsServer(server, s)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case <-ctx.Done():
+		server.Stop()
+		<-done
+		return nil
+	case err := <-done:
+		return fmt.Errorf("podsapi: serve: %w", err)
+	}
+}
+
+func (s *Server) unary(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	if err = s.admit(); err == nil {
+		answer, err = handle(ctx, req)
+	}
+	s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
+	return answer, err
+}
+
+func (s *Server) stream(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	if err = s.admit(); err == nil {
+		err = handle(srv, stream)
+	}
+	s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
+	return err
+}
+
+// admit returns the error of a call that is not served.
+func (s *Server) admit() error {
+	switch {
+	case !s.limit.Allow():
+		return status.Error(codes.ResourceExhausted, "rejected by rate limit")
+	case !s.cfg.Synced():
+		return status.Error(codes.FailedPrecondition, "the sources of pods have not synced")
+	}
+	return nil
+}
+
+// ListPods returns all pods, in the order of their UIDs.
+func (s *Server) ListPods(context.Context, *api.ListPodsRequest) (*api.ListPodsResponse, error) {
+	out := &api.ListPodsResponse{}
+	for _, pod := range s.sorted() {
+		encoded, err := s.encode(pod)
+		if err != nil {
+			return nil, err
+		}
+		out.Pods = append(out.Pods, encoded)
+	}
+	return out, nil
+}
+
+// GetPod returns one pod.
+func (s *Server) GetPod(_ context.Context, req *api.GetPodRequest) (*api.GetPodResponse, error) {
+	pod := s.cfg.Pod(types.UID(req.GetPodUID()))
+	if pod == nil {
+		return nil, status.Errorf(codes.NotFound, "pod with UID %q not found", req.GetPodUID())
+	}
+	encoded, err := s.encode(pod)
+	return &api.GetPodResponse{Pod: encoded}, err
+}
+
+func (s *Server) sorted() []*v1.Pod {
+	pods := slices.Clone(s.cfg.Pods())
+	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return pods
+}
+
+// encode returns a pod with its current status.
+func (s *Server) encode(pod *v1.Pod) ([]byte, error) {
+	current := *pod
+	if computed, ok := s.cfg.Status(pod.UID); ok {
+		current.Status = computed
+	} else {
+		current.Status = unverified(pod.Status)
+	}
+	encoded, err := current.Marshal()
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "encode pod %s/%s: %v", pod.Namespace, pod.Name, err)
+	}
+	return encoded, nil
+}
+
+// unverified returns the status of a pod that the node has not computed yet: that of its
+// object, but not ready.
+func unverified(in v1.PodStatus) v1.PodStatus {
+	out := *in.DeepCopy()
+	out.Phase = cmp.Or(out.Phase, v1.PodPending)
+	for i := range out.Conditions {
+		if c := &out.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
+			c.Status, c.Reason, c.Message = v1.ConditionFalse, "ContainersNotReady", "the node has not inspected the containers yet"
+		}
+	}
+	return out
+}

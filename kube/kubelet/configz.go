@@ -1,0 +1,49 @@
+package kubelet
+
+import (
+	"net"
+
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+)
+
+// configz returns the Configuration for /configz: as in the kubelet with the defaults, and
+// the values that were detected, and without masked values.
+func configz(b base, d serverDeps) *kubeletconfig.KubeletConfiguration {
+	k := config.Configz(b.k)
+	k.Port, k.ReadOnlyPort, k.HealthzPort = portOf(d.ports.api), portOf(d.ports.readOnly), new(portOf(d.ports.healthz))
+	k.CgroupDriver = or(k.CgroupDriver, "cgroupfs")
+	if d.cgroups.tree != nil {
+		k.CgroupDriver = string(d.cgroups.tree.Facts().Driver)
+	}
+	if k.Authentication.Webhook.Enabled == nil {
+		k.Authentication.Webhook.Enabled = new(d.cluster != nil)
+	}
+	k.Authorization.Mode = or(k.Authorization.Mode, kubeletconfig.KubeletAuthorizationModeWebhook)
+	return k
+}
+
+// portOf returns the port of a listener; 0 if it is nil.
+func portOf(l net.Listener) int32 {
+	if l == nil {
+		return 0
+	}
+	return int32(l.Addr().(*net.TCPAddr).Port)
+}
+
+// gate reports whether a feature gate that is enabled by default is not disabled.
+func gate(k *kubeletconfig.KubeletConfiguration, name string) bool {
+	enabled, set := k.FeatureGates[name]
+	return enabled || !set
+}
+
+// maskHeaders returns the Configuration without headers, which may be credentials.
+func maskHeaders(k *kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConfiguration {
+	masked := *k
+	masked.StaticPodURLHeader = map[string][]string{}
+	for name := range k.StaticPodURLHeader {
+		masked.StaticPodURLHeader[name] = []string{"<masked>"}
+	}
+	return masked
+}

@@ -1,0 +1,138 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
+
+	"github.com/kubeparts/kubeparts/agent/tracing"
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// traces add spans to the hooks and connections of the subsystems. The zero value adds none.
+type traces struct {
+	provider trace.TracerProvider // nil: nothing is traced
+	tracer   *tracing.Tracer
+	shutdown func(context.Context) error // nil: the caller's provider
+}
+
+// newTraces returns traces with the provider of the Config, or with one that exports to the
+// collector of the Configuration.
+func newTraces(ctx context.Context, b base) (traces, error) {
+	if p := b.cfg.Host.TracerProvider; p != nil {
+		return traces{provider: p, tracer: tracing.New(p)}, nil
+	}
+	if b.k.Tracing == nil {
+		return traces{}, nil
+	}
+	if err := tracingapi.ValidateTracingConfiguration(b.k.Tracing, nil, field.NewPath("tracing")).ToAggregate(); err != nil {
+		return traces{}, err
+	}
+	options := []otlptracegrpc.Option{otlptracegrpc.WithInsecure()}
+	if endpoint := b.k.Tracing.Endpoint; endpoint != nil {
+		options = append(options, otlptracegrpc.WithEndpoint(*endpoint))
+	}
+	exporter, err := otlptracegrpc.New(ctx, options...)
+	if err != nil {
+		return traces{}, fmt.Errorf("tracing.endpoint: %w", err)
+	}
+	p := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(&loggedExporter{SpanExporter: exporter, logger: b.logger}),
+		sdktrace.WithSampler(sampler(deref(b.k.Tracing.SamplingRatePerMillion))),
+		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("kubelet"), semconv.HostName(b.cfg.NodeName))),
+	)
+	return traces{provider: p, tracer: tracing.New(p), shutdown: p.Shutdown}, nil
+}
+
+// sampler exports the spans of traces that a client samples and, of those that begin here,
+// the given part.
+func sampler(perMillion int32) sdktrace.Sampler {
+	if perMillion == 0 {
+		return sdktrace.ParentBased(sdktrace.NeverSample())
+	}
+	return sdktrace.ParentBased(sdktrace.TraceIDRatioBased(float64(perMillion) / 1e6))
+}
+
+// close exports the last spans.
+func (t traces) close() error {
+	if t.shutdown == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	_ = t.shutdown(ctx) // spans that are lost are logged, and not an error of the kubelet
+	return nil
+}
+
+func (t traces) workers(h podworker.Hooks) podworker.Hooks {
+	if t.tracer != nil {
+		h.Trace = t.tracer.Pod
+	}
+	return h
+}
+
+func (t traces) images(h imagegc.Hooks) imagegc.Hooks {
+	if t.tracer != nil {
+		h.Trace = t.tracer.ImageGC
+	}
+	return h
+}
+
+func (t traces) server(h server.Hooks) server.Hooks {
+	if t.tracer != nil {
+		h.Trace = t.tracer.Request
+	}
+	return h
+}
+
+func (t traces) garbage(next runtime.GarbageCollector) runtime.GarbageCollector {
+	if t.tracer == nil {
+		return next
+	}
+	return t.tracer.Garbage(next)
+}
+
+// client adds a span for each request to the API server, which receives its context.
+func (t traces) client(wrap func(http.RoundTripper) http.RoundTripper) func(http.RoundTripper) http.RoundTripper {
+	if t.provider == nil {
+		return wrap
+	}
+	return func(next http.RoundTripper) http.RoundTripper {
+		return otelhttp.NewTransport(wrap(next), otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}))
+	}
+}
+
+// A loggedExporter logs when spans can no longer be exported, and when they can again.
+// OpenTelemetry passes such errors to a global handler.
+type loggedExporter struct {
+	sdktrace.SpanExporter
+	logger *slog.Logger
+	failed atomic.Bool
+}
+
+// ExportSpans implements sdktrace.SpanExporter.
+func (e *loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch before := e.failed.Swap(err != nil); {
+	case err != nil && !before:
+		e.logger.Warn("Failed to export traces; spans are lost until the collector is available", "spans", len(spans), "err", err)
+	case err == nil && before:
+		e.logger.Info("Exporting traces again")
+	}
+	return nil
+}
