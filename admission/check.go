@@ -46,16 +46,17 @@ type Failure struct {
 
 // Check returns every reason why pod may not run on the node together with others,
 // which are the pods that were admitted and have not terminated. The order is that
-// of the kubelet, which reports the first one. Others may contain the pod itself.
+// of the kubelet, which reports the first one. The messages are the kubelet's; those
+// about names, ports and taints add which one it is. Others may contain the pod itself.
 func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Failure {
 	failures := append(checkSpec(pod, node), checkOS(pod, node)...)
 	failures = append(failures, Fit(pod, others, node)...)
 	if pod.Spec.NodeName != "" && node.Name != "" && pod.Spec.NodeName != node.Name {
-		failures = append(failures, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
+		failures = append(failures, predicate("NodeName", "node(s) didn't match the requested node name: the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
 	}
 	failures = append(failures, checkAffinity(pod, node)...)
 	if port, user := conflict(pod, others); user != nil {
-		failures = append(failures, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, user.Namespace, user.Name))
+		failures = append(failures, predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports: host port %d is in use by pod %s/%s", port.HostPort, user.Namespace, user.Name))
 	}
 	return append(failures, checkTaints(pod, node)...)
 }
@@ -92,10 +93,10 @@ func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	}
 	if selected, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && selected != node.OS {
 		failures = append(failures, failure("PodOSSelectorNodeLabelDoesNotMatch",
-			"the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, selected, node.OS))
+			"Failed to admit pod as the `%s` label doesn't match node label", v1.LabelOSStable))
 	}
 	if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != node.OS {
-		failures = append(failures, failure("PodOSNotSupported", "the pod is for %q, this node runs %q", pod.Spec.OS.Name, node.OS))
+		failures = append(failures, failure("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"))
 	}
 	return failures
 }
@@ -106,7 +107,7 @@ func checkAffinity(pod *v1.Pod, node Node) []Failure {
 	case err != nil:
 		return []Failure{predicate("NodeAffinity", "the pod's node affinity cannot be parsed: %v", err)}
 	case !ok:
-		return []Failure{predicate("NodeAffinity", "the node's labels do not match the pod's node selector or affinity")}
+		return []Failure{predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")}
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func checkTaints(pod *v1.Pod, node Node) []Failure {
 	}
 	for _, taint := range node.Taints {
 		if taint.Effect == v1.TaintEffectNoExecute && !podspec.Tolerates(pod, taint) {
-			return []Failure{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
+			return []Failure{predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate: %s", taint.ToString())}
 		}
 	}
 	return nil

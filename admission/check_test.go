@@ -84,27 +84,27 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}
 		}, []string{"OutOfhugepages-2Mi: Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 0, capacity: 0"}},
 		"adm-3 the system, by its selector": {func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelOSStable: "windows"} }, []string{
-			`PodOSSelectorNodeLabelDoesNotMatch: the pod selects nodes with kubernetes.io/os "windows", this one runs "linux"`,
-			"NodeAffinity: Predicate NodeAffinity failed: the node's labels do not match the pod's node selector or affinity"}},
+			"PodOSSelectorNodeLabelDoesNotMatch: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+			"NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 		"adm-3 and by its own word": {func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} }, []string{
-			`PodOSNotSupported: the pod is for "windows", this node runs "linux"`}},
+			"PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS"}},
 		"adm-5, adm-8 another node's name": {func(p *v1.Pod) { p.Spec.NodeName = "cellar" }, []string{
-			`NodeName: Predicate NodeName failed: the pod is bound to node "cellar", this is "kitchen"`}},
+			`NodeName: Predicate NodeName failed: node(s) didn't match the requested node name: the pod is bound to node "cellar", this is "kitchen"`}},
 		"its own node's name":     {func(p *v1.Pod) { p.Spec.NodeName = "kitchen" }, nil},
 		"an affinity that fits":   {affinity(v1.NodeSelectorOpIn, "a", "b"), nil},
-		"adm-5 one that does not": {affinity(v1.NodeSelectorOpNotIn, "a"), []string{"NodeAffinity: Predicate NodeAffinity failed: the node's labels do not match the pod's node selector or affinity"}},
+		"adm-5 one that does not": {affinity(v1.NodeSelectorOpNotIn, "a"), []string{"NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 		"adm-5 a host port that is in use, at all addresses": {port(80, "", ""), []string{
-			"NodePorts: Predicate NodePorts failed: host port 80 is in use by pod default/small"}},
+			"NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: host port 80 is in use by pod default/small"}},
 		"the port of another address":  {port(80, "10.0.0.2", ""), nil},
 		"the port of another protocol": {port(80, "", v1.ProtocolUDP), nil},
 		"a sidecar's port": {func(p *v1.Pod) {
 			p.Spec.InitContainers = []v1.Container{{RestartPolicy: new(v1.ContainerRestartPolicyAlways), Ports: []v1.ContainerPort{{HostPort: 80}}}}
-		}, []string{"NodePorts: Predicate NodePorts failed: host port 80 is in use by pod default/small"}},
+		}, []string{"NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: host port 80 is in use by pod default/small"}},
 		"an init container's port is free again when the pod serves": {func(p *v1.Pod) {
 			p.Spec.InitContainers = []v1.Container{{Ports: []v1.ContainerPort{{HostPort: 80}}}}
 		}, nil},
 		"adm-5 a taint that drives it away": {func(p *v1.Pod) { p.Spec.Tolerations = nil }, []string{
-			"TaintToleration: Predicate TaintToleration failed: the pod does not tolerate taint dark=yes:NoExecute"}},
+			"TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate: dark=yes:NoExecute"}},
 		"a static pod stays": {func(p *v1.Pod) {
 			p.Spec.Tolerations, p.Annotations = nil, map[string]string{runtime.ConfigSourceAnnotation: "file"}
 		}, nil},
@@ -112,14 +112,14 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 			p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "yes", Effect: v1.TaintEffectNoExecute}}
 		}, nil},
 		"and not by another": {func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "no"}} }, []string{
-			"TaintToleration: Predicate TaintToleration failed: the pod does not tolerate taint dark=yes:NoExecute"}},
+			"TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate: dark=yes:NoExecute"}},
 		"all reasons are told, in order": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("600m")}
 			p.Spec.NodeName = "cellar"
 			p.Spec.OS = &v1.PodOS{Name: v1.Windows}
 		}, []string{
-			`PodOSNotSupported: the pod is for "windows", this node runs "linux"`, outOfCPU,
-			`NodeName: Predicate NodeName failed: the pod is bound to node "cellar", this is "kitchen"`}},
+			"PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS", outOfCPU,
+			`NodeName: Predicate NodeName failed: node(s) didn't match the requested node name: the pod is bound to node "cellar", this is "kitchen"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := with(with(pod("new", false), bright), tc.change)

@@ -39,7 +39,8 @@
 //
 // # Differences from the kubelet
 //
-// All reasons are returned, not only the first. Terms that cannot be parsed match
+// All reasons are returned, not only the first, and the messages about the node's name, host ports
+// and taints add which one it is. Terms that cannot be parsed match
 // nothing, and the reason names the parse error. A pod waits for terminating pods
 // whose resources it needs instead of running together with them.
 //

@@ -24,5 +24,5 @@ func ExampleCheck() {
 	}
 	// Output:
 	// OutOfcpu: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000
-	// NodeAffinity: Predicate NodeAffinity failed: the node's labels do not match the pod's node selector or affinity
+	// NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector
 }

@@ -65,7 +65,8 @@ func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 			assert.Equal(t, tc.preempt, got.Preempt)
 			if tc.reason == "UnexpectedAdmissionError" {
 				require.ErrorIs(t, got, admission.ErrNoVictims)
-				assert.Regexp(t, "^Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ", got.Message)
+				assert.Equal(t, "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: "+
+					"no set of running pods found to reclaim resources: [(res: memory, q: 1073741824), ]", got.Message)
 			}
 		})
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -48,7 +50,7 @@ func victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, erro
 		}
 	}
 	if !left.met() {
-		return nil, fmt.Errorf("%w: %v", errNoVictims, left)
+		return nil, fmt.Errorf("%w: no set of running pods found to reclaim resources: %v", errNoVictims, left)
 	}
 	// First the Guaranteed pods that are necessary even if all others terminate, then the
 	// Burstable ones that are necessary in addition, then BestEffort pods.
@@ -117,6 +119,17 @@ func (n need) met() bool {
 		}
 	}
 	return true
+}
+
+// String returns what is missing, by name, in the format of the kubelet's events.
+func (n need) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		if short := n[name]; short > 0 {
+			fmt.Fprintf(&b, "(res: %s, q: %d), ", name, short)
+		}
+	}
+	return "[" + b.String() + "]"
 }
 
 // distance returns the sum of the squares of the missing amounts, relative to those of whole.

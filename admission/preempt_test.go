@@ -121,7 +121,7 @@ func TestVictimsAreFewAndTheLeastGuaranteed(t *testing.T) { // adm-10, ev-60, ev
 		critical := with(pod("new", true, "cpu", "3800m"), static)
 		_, err := admission.Victims(critical, []*v1.Pod{system, small}, admission.Check(critical, []*v1.Pod{system, small}, node))
 		require.ErrorIs(t, err, admission.ErrNoVictims)
-		assert.ErrorContains(t, err, "preemption: error finding a set of pods to preempt: ")
+		assert.ErrorContains(t, err, "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: ")
 	})
 	t.Run("adm-10 only for resources", func(t *testing.T) {
 		critical := with(with(pod("new", false), static), func(p *v1.Pod) { p.Spec.NodeName = "cellar" })

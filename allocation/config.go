@@ -91,6 +91,9 @@ type Hooks struct {
 	// Decided is called after each decision about a resize.
 	Decided func(DecisionInfo)
 
+	// Undeferred is called when a resize is no longer deferred, unless it is now infeasible.
+	Undeferred func(UndeferredInfo)
+
 	// Resized is called when a resize has been applied.
 	Resized func(ResizedInfo)
 }
@@ -112,6 +115,18 @@ type DecisionInfo struct {
 
 	// Waited is the time since the first rejection. Zero if there was none.
 	Waited time.Duration
+}
+
+// UndeferredInfo describes the end of a deferral.
+type UndeferredInfo struct {
+	Pod *v1.Pod
+
+	// Resolution is "accepted" if the resize was allocated, "reverted" if the pod requests its
+	// allocated resources again, and "terminated" if the pod was released.
+	Resolution string
+
+	// Duration since the first rejection. Zero if an earlier agent made it.
+	Duration time.Duration
 }
 
 // ResizedInfo describes a resize that has been applied.

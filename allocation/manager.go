@@ -96,6 +96,9 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Hooks.Decided == nil {
 		cfg.Hooks.Decided = func(DecisionInfo) {}
 	}
+	if cfg.Hooks.Undeferred == nil {
+		cfg.Hooks.Undeferred = func(UndeferredInfo) {}
+	}
 	if cfg.Hooks.Resized == nil {
 		cfg.Hooks.Resized = func(ResizedInfo) {}
 	}
@@ -160,9 +163,10 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 		m.mu.Lock()
 		e.isDecided = false
 		m.mu.Unlock()
-		m.change(e, func(s *ResizeState) {
+		before := m.change(e, func(s *ResizeState) {
 			s.PendingReason, s.PendingMessage, s.PendingGeneration, s.PendingSince = "", "", 0, time.Time{}
 		})
+		m.undeferred(pod, before, "reverted")
 	case !e.isDecided || !desired.Equal(e.decided):
 		m.retry(ctx, trigger, pod.UID)
 	}
@@ -275,11 +279,14 @@ func (m *Manager) ResizeState(uid types.UID) ResizeState {
 func (m *Manager) Release(uid types.UID) {
 	m.mu.Lock()
 	e := m.pods[uid]
-	delete(m.pods, uid)
-	m.mu.Unlock()
 	if e == nil {
+		m.mu.Unlock()
 		return
 	}
+	delete(m.pods, uid)
+	pod, state := e.pod, e.state
+	m.mu.Unlock()
+	m.undeferred(pod, state, "terminated")
 	m.erase(uid)
 	select {
 	case m.kick <- triggerPodsRemoved:
@@ -370,19 +377,32 @@ func (m *Manager) others(except types.UID) []*v1.Pod {
 	return list
 }
 
-// change changes the state of a pod and records the events.
-func (m *Manager) change(e *entry, do func(s *ResizeState)) {
+// change changes the state of a pod and records the events. It returns the previous state.
+func (m *Manager) change(e *entry, do func(s *ResizeState)) (before ResizeState) {
 	m.mu.Lock()
-	before := e.state
+	before = e.state
 	do(&e.state)
 	after := e.state
 	m.mu.Unlock()
 	if before == after {
-		return
+		return before
 	}
 	for _, o := range eventsOf(before, after, e.pod, e.allocated.Apply(e.pod)) {
 		m.cfg.Record(runtime.Event{Object: runtime.PodRef(e.pod), Type: o.eventType, Reason: o.reason, Message: o.message})
 	}
+	return before
+}
+
+// undeferred reports the end of a deferral, if before is one.
+func (m *Manager) undeferred(pod *v1.Pod, before ResizeState, resolution string) {
+	if before.PendingReason != v1.PodReasonDeferred {
+		return
+	}
+	info := UndeferredInfo{Pod: pod, Resolution: resolution}
+	if !before.PendingSince.IsZero() {
+		info.Duration = time.Since(before.PendingSince)
+	}
+	m.cfg.Hooks.Undeferred(info)
 }
 
 // save writes the checkpoint of a pod if it has changed. A failure is only logged: the checkpoint

@@ -2,6 +2,7 @@ package allocation_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type desk struct {
 	events  []string
 	changed []types.UID
 	decided []allocation.DecisionInfo
+	settled []string // resolution and duration of deferrals
 	resized []allocation.ResizedInfo
 }
 
@@ -96,6 +98,9 @@ func newDesk(t *testing.T, cfg allocation.Config) *desk {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.decided = append(d.decided, i)
+	}
+	cfg.Hooks.Undeferred = func(i allocation.UndeferredInfo) {
+		d.settled = append(d.settled, fmt.Sprintf("%s %s %v", i.Pod.UID, i.Resolution, i.Duration.Round(time.Second)))
 	}
 	cfg.Hooks.Resized = func(i allocation.ResizedInfo) { d.resized = append(d.resized, i) }
 	d.cfg = cfg
@@ -193,6 +198,7 @@ func TestARejectedResizeKeepsTheAllocation(t *testing.T) { // #126033
 		assert.Equal(t, []types.UID{"u"}, d.changed)
 		assert.Equal(t, "2", cpus(d.Allocated(pod)))
 		assert.Equal(t, allocation.DecisionInfo{UID: "u", Trigger: "pod_terminated", Before: v1.PodReasonDeferred, Waited: time.Minute}, d.decided[1])
+		assert.Equal(t, []string{"u accepted 1m0s"}, d.settled)
 		assert.Equal(t, []string{"PodResizeInProgress=True @2"}, conditions(d, "u"))
 	})
 }
@@ -207,10 +213,21 @@ func TestAWithdrawnResizeIsNoLongerPending(t *testing.T) { // sl-21
 	back := wants(more, "cpu=1000m/1")
 	assert.Same(t, back, d.Allocate(t.Context(), back, nil))
 	assert.Empty(t, conditions(d, "u"))
+	assert.Equal(t, []string{"u reverted 0s"}, d.settled)
 	assert.Zero(t, d.Retry(t.Context(), "periodic_retry"))
 	d.room = 2
 	again := wants(back, "cpu=2/2")
 	assert.Same(t, again, d.Allocate(t.Context(), again, nil), "a new request is decided again")
+}
+
+func TestADeferralEndsWithThePod(t *testing.T) {
+	d := newDesk(t, allocation.Config{})
+	pod := wants(d.runningAt(t, "u", "cpu=1/1"), "cpu=2/2")
+	d.room = 1
+	d.Allocate(t.Context(), pod, nil)
+	d.Release("u")
+	d.Release("u")
+	assert.Equal(t, []string{"u terminated 0s"}, d.settled)
 }
 
 func TestAnInfeasibleResizeIsNotRetried(t *testing.T) { // al-10

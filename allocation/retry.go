@@ -122,6 +122,9 @@ func (m *Manager) decide(ctx context.Context, w pendingResize, trigger string) b
 		}
 	})
 	m.cfg.Hooks.Decided(info)
+	if reason == "" {
+		m.undeferred(w.desired, w.state, "accepted")
+	}
 	return reason == ""
 }
 

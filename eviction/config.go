@@ -73,13 +73,14 @@ type Config struct {
 
 // A StatsSource measures a node and its pods.
 type StatsSource struct {
-	// Summary measures usage. Required. Each pass calls it with fresh set: the usage of the
-	// node and of the pods must then not come from a cache. Signals that the summary lacks
-	// are not evaluated. A summary with an error is incomplete: signals it lacks are not
-	// evaluated, and pods it lacks are not evicted. Calls do not overlap. A call that has
-	// not returned 5 seconds after its context was canceled is abandoned, and all passes
-	// fail until it returns.
-	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	// Summary measures usage. Required. The values of the node, and with pods set those of
+	// its pods, must not come from a cache. Without pods set the summary needs no pods: a
+	// pass needs them only if a threshold that requires action is met, or if a pod has a
+	// limit of its local storage. Signals that the summary lacks are not evaluated. A
+	// summary with an error is incomplete: signals it lacks are not evaluated, and pods it
+	// lacks are not evicted. Calls do not overlap. A call that has not returned 5 seconds
+	// after its context was canceled is abandoned, and all passes fail until it returns.
+	Summary func(ctx context.Context, pods bool) (*statsapi.Summary, error)
 
 	// Timeout limits each call of Summary, Memory and Layout. With a short timeout a slow
 	// node is not measured and pods are not evicted; with a long one a call that hangs

@@ -22,7 +22,7 @@
 //	thresholds, err := eviction.Settings{}.WithDefaults("linux", false).Parse()
 //	manager, err := eviction.New(eviction.Config{
 //		Policy: eviction.Policy{Thresholds: thresholds},
-//		Stats:  eviction.StatsSource{Summary: summary}, // func(ctx, fresh bool) (*statsapi.Summary, error)
+//		Stats:  eviction.StatsSource{Summary: summary}, // func(ctx, pods bool) (*statsapi.Summary, error)
 //		Pods:   activePods,
 //		Kill: func(ctx context.Context, e eviction.Eviction) error {
 //			// The error must be non-nil if any container of the pod may still run.

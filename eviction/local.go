@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,6 +50,11 @@ func (in *Inputs) overLimits() (evictions []Eviction) {
 		evictions = append(evictions, e)
 	}
 	return evictions
+}
+
+// limitsAny reports whether a pod may be evicted for its usage alone.
+func (p *Policy) limitsAny(pods []*v1.Pod) bool {
+	return !p.NoLocalLimits && slices.ContainsFunc(pods, func(pod *v1.Pod) bool { return pod != nil && hasLimit(pod) })
 }
 
 // hasLimit reports whether a pod has any limit of local storage. Most pods have none.

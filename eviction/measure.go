@@ -17,8 +17,9 @@ type measurement struct {
 	missing error // why a part is missing
 }
 
-// measure returns what could be measured; it returns an error only without a summary.
-func (m *Manager) measure(ctx context.Context) (got measurement, err error) {
+// measure returns what could be measured of the node, and of its pods if they are needed. It
+// returns an error only without a summary.
+func (m *Manager) measure(ctx context.Context, pods bool) (got measurement, err error) {
 	m.measureStarted()
 	defer func() {
 		if err != nil {
@@ -29,7 +30,7 @@ func (m *Manager) measure(ctx context.Context) (got measurement, err error) {
 	}()
 	stats := &m.cfg.Stats
 	got.summary, err = guarded(ctx, &m.summaryCall, stats.Timeout, func(ctx context.Context) (*statsapi.Summary, error) {
-		return stats.Summary(ctx, true)
+		return stats.Summary(ctx, pods)
 	})
 	if err == nil && got.summary == nil {
 		err = errors.New("function returned nil")

@@ -22,12 +22,12 @@ func TestASummaryThatHangsUntilItsContextEndsIsRetried(t *testing.T) {
 		w := pressed(t)
 		cfg := w.configured()
 		calls, summary := 0, cfg.Stats.Summary
-		cfg.Stats.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
+		cfg.Stats.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
 			if calls++; calls == 1 {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
-			return summary(ctx, fresh)
+			return summary(ctx, pods)
 		}
 		m, err := eviction.New(cfg)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 		release, again := make(chan struct{}), make(chan struct{})
 		var calls atomic.Int32
 		summary := cfg.Stats.Summary
-		cfg.Stats.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
+		cfg.Stats.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
 			switch calls.Add(1) {
 			case 3:
 				<-release
@@ -61,7 +61,7 @@ func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 			case 100:
 				<-again
 			}
-			return summary(ctx, fresh)
+			return summary(ctx, pods)
 		}
 		w.pods[0].uses["memory.available"] = 0
 		var failed []error

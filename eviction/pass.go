@@ -50,13 +50,12 @@ func (m *Manager) Pass(ctx context.Context) (result PassResult, err error) {
 }
 
 func (m *Manager) pass(ctx context.Context) (result PassResult, err error) {
-	in, missing, err := m.inputs(ctx)
+	plan, missing, err := m.plan(ctx)
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, missing) }()
-	m.refreshNotifiers(in)
-	plan := in.Plan()
+	m.refreshNotifiers(plan.in)
 	result.Plan = plan
 	m.save(plan)
 
@@ -81,14 +80,25 @@ func (m *Manager) pass(ctx context.Context) (result PassResult, err error) {
 	return result, nil
 }
 
-// inputs measures the node and returns the inputs of a plan. missing is the error of the
-// parts that could not be measured.
-func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
+// plan measures the node and returns the plan. Pods are measured only if the plan depends on
+// their usage. missing is the error of the parts that could not be measured.
+func (m *Manager) plan(ctx context.Context) (plan *Plan, missing, err error) {
 	pods := m.cfg.Pods()
-	got, err := m.measure(ctx)
-	if err != nil {
-		return in, nil, err
+	for withPods := m.cfg.Policy.limitsAny(pods); ; withPods = true {
+		got, err := m.measure(ctx, withPods)
+		if err != nil {
+			return nil, nil, err
+		}
+		in, missing := m.inputs(ctx, pods, got)
+		if plan = in.Plan(); withPods || plan.Chosen == nil {
+			return plan, missing, nil
+		}
 	}
+}
+
+// inputs returns the inputs of a plan. missing is the error of the parts that could not be
+// measured.
+func (m *Manager) inputs(ctx context.Context, pods []*v1.Pod, got measurement) (in Inputs, missing error) {
 	in = Inputs{
 		Policy: m.cfg.Policy, Rank: m.cfg.Rank, Now: time.Now(), Pods: pods,
 		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.Stats.MachineMemory,
@@ -115,7 +125,7 @@ func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 		in.KillBackoff = append(in.KillBackoff, uid)
 	}
 	slices.Sort(in.KillBackoff)
-	return in, got.missing, nil
+	return in, got.missing
 }
 
 // detectLayout sets m.layout once. A partial summary does not suffice.
@@ -160,7 +170,7 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *PassResult) (
 	remeasure := func() error {
 		done := time.Now()
 		for waited := time.Duration(0); ; waited += remeasurePoll {
-			got, err := m.measure(ctx)
+			got, err := m.measure(ctx, true)
 			if err != nil {
 				return err
 			}

@@ -52,14 +52,20 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	admit NAME                     may this pod start?
 //	explain                        the reasons of the last evictions
 //	rank SIGNAL                    the order of a plan
-func TestScenarios(t *testing.T) {
-	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, s *script.Script) (played *script.Script) {
+func TestScenarios(t *testing.T) { scenarios(t, false, *update) }
+
+// The usage of pods that no plan depends on makes no difference.
+func TestScenariosWithTheNodeMeasuredAlone(t *testing.T) { scenarios(t, true, false) }
+
+func scenarios(t *testing.T, alone, update bool) {
+	script.Run(t, "testdata/*.txt", update, func(t *testing.T, s *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			st := &story{world: newWorld(), ctx: ctx, settings: eviction.Settings{
 				Hard: map[string]string{}, Soft: map[string]string{}, SoftGracePeriod: map[string]string{}, MinimumReclaim: map[string]string{},
 			}}
+			st.alone = alone
 			var err error
 			played, err = s.Play(st.command)
 			require.NoError(t, err)

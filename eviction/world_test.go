@@ -42,6 +42,7 @@ type world struct {
 	takes           map[string]time.Duration
 	layout          eviction.Layout
 	late            time.Duration // how long terminated pods keep their resources
+	alone           bool          // pods are measured only if they are needed
 	config          eviction.Config
 }
 
@@ -212,7 +213,15 @@ func (w *world) alias(s eviction.Signal) eviction.Signal {
 	}
 }
 
-func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
+func (w *world) measure(_ context.Context, pods bool) (*statsapi.Summary, error) {
+	full, err := w.measureAll()
+	if full == nil || pods || !w.alone {
+		return full, err
+	}
+	return &statsapi.Summary{Node: full.Node}, err
+}
+
+func (w *world) measureAll() (*statsapi.Summary, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.summary {

@@ -27,8 +27,9 @@ func newHolds() holds {
 // AcquireImages prevents the removal of the images of a pod until release is called, whether they
 // are present or not. A caller that starts pods must call it before it checks whether the
 // images are present, and release it after the containers have been created. If one of them
-// is being removed, AcquireImages blocks until it has been removed. If ctx is done first, it holds
-// nothing and returns ctx.Err(). Images may be held several times.
+// is being removed, AcquireImages blocks until it has been removed; the removal of others does not
+// begin meanwhile. If ctx is done first, it holds nothing and returns ctx.Err(). Images may be held
+// several times.
 func (m *Manager) AcquireImages(ctx context.Context, pod *v1.Pod) (release func(), err error) {
 	images := PodImages(pod)
 	release, err = m.hold(ctx, images...)
@@ -45,17 +46,16 @@ func (m *Manager) hold(ctx context.Context, images ...string) (release func(), e
 		names[i] = normalize(image)
 	}
 	h := &m.holds
-	for {
-		busy := h.acquire(names)
-		if busy == nil {
-			return sync.OnceFunc(func() { h.release(names) }), nil
-		}
+	release = sync.OnceFunc(func() { h.release(names) })
+	for _, removed := range h.acquire(names) {
 		select {
-		case <-busy:
+		case <-removed:
 		case <-ctx.Done():
+			release()
 			return nil, ctx.Err()
 		}
 	}
+	return release, nil
 }
 
 // PodImages returns the images in a pod's spec: of its containers of every kind, and of its
@@ -84,19 +84,18 @@ func PodImages(pod *v1.Pod) []string {
 	return images
 }
 
-// acquire holds all names, or none if one is being removed; busy is closed after its removal.
-func (h *holds) acquire(names []string) (busy <-chan struct{}) {
+// acquire holds all names. removals has a channel for each that is being removed, which is
+// closed after its removal.
+func (h *holds) acquire(names []string) (removals []<-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
+		h.count[name]++
 		if done, ok := h.removing[name]; ok {
-			return done
+			removals = append(removals, done)
 		}
 	}
-	for _, name := range names {
-		h.count[name]++
-	}
-	return nil
+	return removals
 }
 
 func (h *holds) release(names []string) {

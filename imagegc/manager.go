@@ -73,6 +73,10 @@ type Hooks struct {
 	// Passed is called after each pass.
 	Passed func(PassInfo)
 
+	// Trace is called when a pass begins, whose calls of Store and Space get the returned
+	// context. end is called with the error of the pass.
+	Trace func(ctx context.Context) (traced context.Context, end func(err error))
+
 	// Detected is called with the IDs of all images, as listed after before. Components that
 	// store data by image should delete that of other images (cri.Runtime.ForgetImages).
 	Detected func(present []string, before time.Time)

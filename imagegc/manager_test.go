@@ -181,6 +181,30 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 	t.Logf("pulled %d times", pulls)
 }
 
+// The pod waits for the removal of its first image. Its second is not removed meanwhile.
+func TestNoOtherImageOfAWaitingPodIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(100)
+		w.pull("first:1", layer("a", 10))
+		time.Sleep(time.Second)
+		w.pull("second:1", layer("b", 10))
+		w.onRemove = func(string) { time.Sleep(10 * time.Second) }
+		cfg := w.config()
+		cfg.Policy, cfg.Pods = imagegc.Policy{MinAge: -1, HighPercent: new(int32(0)), LowPercent: new(int32(0))}, nil
+		m := newManager(t, cfg)
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = m.DeleteUnused(t.Context()) })
+		time.Sleep(time.Second)
+		pod := podWith("web", "first:1")
+		pod.Spec.Containers = append(pod.Spec.Containers, podWith("web", "second:1").Spec.Containers...)
+		release, err := m.AcquireImages(t.Context(), pod)
+		require.NoError(t, err)
+		wg.Wait()
+		assert.Equal(t, []bool{false, true}, []bool{w.has("first:1"), w.has("second:1")})
+		release()
+	})
+}
+
 func TestEnsureWaitsForRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)

@@ -99,6 +99,11 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 		return report, err
 	}
 	defer m.end()
+	if m.cfg.Hooks.Trace != nil {
+		traced, end := m.cfg.Hooks.Trace(ctx)
+		ctx = traced
+		defer func() { end(err) }()
+	}
 	began := time.Now()
 	defer func() {
 		if m.cfg.Hooks.Passed != nil {

@@ -13,6 +13,7 @@ import (
 // A relister decides how long it is until the next relist.
 type relister interface {
 	wait() time.Duration
+	settle() time.Duration                  // the latest relist after a change
 	observed(now time.Time, announced bool) // a change, by its event or by a relist
 	relisted(now time.Time, clean bool)     // clean: every change had an event
 }
@@ -20,23 +21,25 @@ type relister interface {
 // adaptive is the Generator's strategy.
 type adaptive struct{ confidence }
 
-func (a *adaptive) wait() time.Duration { return a.period }
+func (a *adaptive) wait() time.Duration   { return a.period() }
+func (a *adaptive) settle() time.Duration { return settleDelay }
 
 func (a *adaptive) observed(now time.Time, announced bool) {
 	if announced {
 		a.eventReceived(now)
-		a.announced()
+		a.announced(now)
 	} else {
-		a.missed()
+		a.missed(now)
 	}
 }
 
-func (a *adaptive) relisted(now time.Time, clean bool) { a.listed(now, clean) }
+func (a *adaptive) relisted(now time.Time, clean bool) { a.listed(now, now, clean) }
 
 // fixed relists every MaxPeriod while the stream of events is open, whatever it announces.
 type fixed time.Duration
 
 func (f fixed) wait() time.Duration      { return time.Duration(f) }
+func (f fixed) settle() time.Duration    { return time.Duration(f) }
 func (f fixed) observed(time.Time, bool) {}
 func (f fixed) relisted(time.Time, bool) {}
 
@@ -44,6 +47,8 @@ func (f fixed) relisted(time.Time, bool) {}
 type doubling struct{ period, min, max time.Duration }
 
 func (d *doubling) wait() time.Duration { return d.period }
+
+func (d *doubling) settle() time.Duration { return d.max }
 
 func (d *doubling) observed(_ time.Time, announced bool) {
 	if !announced {
@@ -74,6 +79,9 @@ func model(r relister, mean time.Duration, probability float64, seed uint64) (re
 			if dice.Float64() < probability {
 				r.observed(next, true)
 				delays = append(delays, 0)
+				if settled := next.Add(r.settle()); settled.Before(relist) {
+					relist = settled
+				}
 			} else {
 				missed = append(missed, next)
 			}
@@ -123,7 +131,7 @@ func TestTheAdaptivePeriodKeepsTheDelayOfLostEventsShort(t *testing.T) {
 				assert.Greater(t, worst["doubling"], 20*time.Second, what)
 			}
 			if probability == 1 {
-				assert.Less(t, relists["adaptive"], 15.0, what)
+				assert.Less(t, relists["adaptive"], 1.05*float64(time.Hour/settleDelay), what)
 			}
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
+// eventDelay is how late an event may be.
+const eventDelay = 5 * time.Second
+
 // A watched node is a hinting node with a running Generator, and access to its state.
 type watched struct {
 	*hinting
@@ -49,10 +52,10 @@ func (w *watched) hinted(uid types.UID, change func()) {
 	synctest.Wait()
 }
 
-// settle gets to an instant at which events trusted, lists are 5 minutes
-// apart, the last was 10 s ago, and nothing is due.
+// settle gets to an instant at which events are trusted, lists are 5 minutes apart, the last was
+// 10 s ago, and nothing is due.
 func (w *watched) settle() {
-	synctest.Wait()
+	time.Sleep(time.Minute) // changes without an event are missed
 	for end := time.Now().Add(12 * time.Hour); w.Health().Period < 5*time.Minute; {
 		time.Sleep(betweenLists + 3*time.Second - time.Since(w.lastList())%time.Second)
 		w.turn++
@@ -62,6 +65,7 @@ func (w *watched) settle() {
 			panic("hints are never trusted: " + w.Health().String())
 		}
 	}
+	time.Sleep(time.Minute) // the list after the last change
 	time.Sleep(5*time.Minute + 10*time.Second - time.Since(w.lastList()))
 	synctest.Wait()
 	w.l.take()
@@ -80,7 +84,8 @@ func (w *watched) listsIn(d time.Duration) int {
 	return len(w.listed()) - before
 }
 
-func TestThePeriodGrowsWhileHintsAreCorrect(t *testing.T) { // pleg-33
+// Nothing has to be announced first: a node without changes has no events.
+func TestAnOpenStreamIsTrustedFromTheStart(t *testing.T) { // pleg-33
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		for i := range 100 {
@@ -96,7 +101,7 @@ func TestThePeriodGrowsWhileHintsAreCorrect(t *testing.T) { // pleg-33
 		for _, l := range w.listed() {
 			at = append(at, l.Sub(began)/time.Second)
 		}
-		assert.Equal(t, []time.Duration{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1111, 1411, 1711}, at, "a quiet node costs little")
+		assert.Equal(t, []time.Duration{0, 1, 301, 601, 901, 1201, 1501, 1801}, at, "a quiet node costs little")
 		assert.Equal(t, inspections, w.inspected("old7"), "and nothing is inspected")
 		assert.NoError(t, w.Healthy())
 
@@ -104,6 +109,68 @@ func TestThePeriodGrowsWhileHintsAreCorrect(t *testing.T) { // pleg-33
 		w.hinted("u", func() { w.remove("u", "c") })
 		assert.Contains(t, w.l.take(), "u ContainerRemoved c")
 		assert.Equal(t, 5*time.Minute, w.Health().Period)
+	})
+}
+
+func TestABulkOfChangesIsFollowedByAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		for i := range 20 {
+			uid := types.UID(fmt.Sprint("u", i))
+			w.hinted(uid, func() { w.start(uid, "c") })
+			time.Sleep(time.Second)
+		}
+		w.start("lost", "c")
+		assert.Equal(t, 1, w.listsIn(11*time.Second), "30 s after the first change")
+		assert.Contains(t, w.l.take(), "lost ContainerStarted c")
+		w.hints <- "lost" // late
+		assert.Zero(t, w.listsIn(20*time.Second))
+		assert.Equal(t, 1, w.listsIn(20*time.Second), "30 s after the last one")
+		assert.Zero(t, w.listsIn(4*time.Minute))
+		assert.Equal(t, "trusted", w.Health().Confidence)
+	})
+}
+
+// A change from before the stream was open has no event, though later ones do.
+func TestAReopenedStreamIsNotTrustedBeforeAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.break1()
+		time.Sleep(time.Second) // until it is open again
+		synctest.Wait()
+		w.start("u", "c")
+		w.hinted("other", func() { w.start("other", "c") })
+		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, time.Second, w.Health().Period)
+		time.Sleep(1100 * time.Millisecond)
+		assert.Contains(t, w.l.take(), "u ContainerStarted c")
+		time.Sleep(time.Second)
+		assert.Equal(t, 5*time.Minute, w.Health().Period)
+	})
+}
+
+// A quiet node that missed a change does not list every second forever, though it has no changes
+// that events could announce.
+func TestAQuietNodeTrustsItsEventsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		for _, quiet := range []time.Duration{5 * time.Minute, 10 * time.Minute, 20 * time.Minute} {
+			w.start("u", fmt.Sprint("lost in ", quiet))
+			w.RequestRelist("u")
+			time.Sleep(eventDelay)
+			synctest.Wait()
+			assert.NotEqual(t, "trusted", w.Health().Confidence)
+			assert.InDelta(t, quiet.Seconds(), w.listsIn(quiet-2*time.Second), 35, "one per second, but for the pause of the stream")
+			time.Sleep(4 * time.Second)
+			assert.Equal(t, "trusted", w.Health().Confidence)
+			assert.Zero(t, w.listsIn(time.Minute))
+		}
 	})
 }
 
@@ -120,7 +187,11 @@ func TestAFixedPeriodStays(t *testing.T) {
 
 func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: only statuses that were read count as fresh
 	for name, find := range map[string]func(*testing.T, *watched){
-		"by a list": func(t *testing.T, w *watched) { time.Sleep(290 * time.Second) },
+		"by a list": func(t *testing.T, w *watched) {
+			for n := len(w.listed()); len(w.listed()) == n; {
+				time.Sleep(time.Second)
+			}
+		},
 		"by a request": func(t *testing.T, w *watched) {
 			w.RequestRelist("u")
 		},
@@ -141,7 +212,7 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: on
 				assert.Contains(t, w.l.take(), "u ContainerStarted c")
 				assert.Equal(t, "trusted", w.Health().Confidence, "the hint may be on its way")
 
-				time.Sleep(time.Second)
+				time.Sleep(eventDelay)
 				synctest.Wait()
 				h := w.Health()
 				assert.Equal(t, "broken", h.Confidence, "a stream that says nothing is opened again")
@@ -212,7 +283,7 @@ func TestConfidenceIsRegained(t *testing.T) { // lq-4
 			w.settle()
 			w.start("u", fmt.Sprint("lost", round))
 			w.RequestRelist("u")
-			time.Sleep(2 * time.Second)
+			time.Sleep(eventDelay + time.Second)
 			require.NotEqual(t, "trusted", w.Health().Confidence)
 		}
 	})
@@ -231,7 +302,7 @@ func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // pleg-34
 		assert.Equal(t, "broken", h.Confidence)
 		assert.ErrorIs(t, h.WatchErr, errRefused)
 		assert.Contains(t, h.String(), "event stream broken (refused)")
-		assert.Equal(t, 4, w.listsIn(10*time.Second), "after 1 s, when it is open again, and less and less often")
+		assert.Equal(t, 2, w.listsIn(10*time.Second), "after 1 s, and when it has been open for 1 s")
 	})
 }
 
@@ -283,7 +354,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 			w.exit("u", id) // without an event
 			time.Sleep(1100 * time.Millisecond)
 			require.Equal(t, []string{"u ContainerStarted " + id, "u ContainerDied " + id}, w.l.take())
-			w.remove("u", id)
+			w.hinted("u", func() { w.remove("u", id) })
 		}
 		w.settle()
 		assert.Equal(t, "trusted", w.Health().Confidence)
@@ -298,7 +369,7 @@ func TestASilentStreamIsReopened(t *testing.T) {
 		assert.Len(t, w.watched(), 1)
 		w.start("u", "c")
 		w.RequestRelist("u")
-		time.Sleep(1500 * time.Millisecond) // found out
+		time.Sleep(eventDelay + time.Second/2) // found out
 		assert.ErrorContains(t, w.Health().WatchErr, "no events")
 		time.Sleep(time.Second) // and opened again after a pause
 		assert.Len(t, w.watched(), 2)
@@ -324,6 +395,15 @@ func TestAHintThatComesTooEarlyIsFollowedByAList(t *testing.T) {
 		w.start("u", "c") // seen only now
 		assert.Equal(t, 1, w.listsIn(1100*time.Millisecond))
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
+
+		// It has announced the change. (For a pod that did not exist, no event is remembered.)
+		w.settle()
+		w.hinted("u", func() {})
+		w.remove("u", "c")
+		assert.Equal(t, 1, w.listsIn(1100*time.Millisecond))
+		assert.Equal(t, []string{"u ContainerDied c", "u ContainerRemoved c"}, w.l.take())
+		time.Sleep(time.Minute)
+		assert.Equal(t, "trusted", w.Health().Confidence)
 	})
 }
 
@@ -341,7 +421,7 @@ func TestAFailedInspectionIsRetriedBeforeTheNextList(t *testing.T) { // pleg-19
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
-		assert.Zero(t, w.listsIn(time.Minute))
+		assert.Equal(t, 1, w.listsIn(time.Minute), "after the change")
 		assert.Equal(t, 12, w.inspected("u"))
 	})
 }

@@ -36,18 +36,20 @@
 // # Events of the runtime
 //
 // A list costs the runtime work for every pod and detects a change half a period late on
-// average; an event costs nothing and comes at once. While the event stream is open, the period
-// therefore doubles with each list that finds no unannounced change, from Config.Period to
-// Config.MaxPeriod. It starts with Config.Period whenever the stream is opened.
+// average; an event costs nothing and comes at once. While the event stream is open, the runtime
+// is therefore listed each Config.MaxPeriod, from the first list on that began with the stream
+// open, and 30 s after a change, so that each bulk of changes is followed by a list. An idle node
+// has no events, and does not need any.
 //
 // An open stream may announce no changes, or not all of them. Every change that a list, a
 // request or GetNewerThan finds is compared with the events. If no event announced it, and none
-// arrives within a Period, or within 30 s while other events arrive, the event confidence is
-// lost: the runtime is listed at once and then each Period, until events have announced the
-// changes that are found, each time twice as many as the time before. A stream without any event
-// for half a minute by then is opened again. If a stream breaks, the runtime is listed at once
-// and then each Period, and the stream is opened again after 1 s, 2 s, up to 30 s. A lost event
-// therefore delays one change, by MaxPeriod at most, and not the following ones.
+// arrives within 5 s, or within 30 s while other events arrive, the event confidence is lost:
+// the runtime is listed at once and then each Period, until events have announced two changes,
+// or there was no change for MaxPeriod. Both double with each further missed change. A stream
+// without any event for half a minute by then is opened again. If a stream breaks, the runtime
+// is listed at once and then each Period, and the stream is opened again after 1 s, 2 s, up to
+// 30 s. A lost event therefore delays one change, by MaxPeriod at most, or by 30 s if it is one
+// of several changes, and not the following ones.
 //
 // Events may arrive before the change is visible: one without a visible change is followed by a
 // list within a Period. A failed inspection is retried after a Period, whatever the period of
@@ -84,7 +86,8 @@
 //
 //   - Each change is delivered within one period plus the duration of one list and one
 //     inspection; with an event of the runtime or a request, without waiting for the period. The
-//     period is Config.Period, or RelistHealth.Period while events are trusted.
+//     period is Config.Period, or Config.MaxPeriod while events are trusted: that is how long a
+//     lost event delays a change at most.
 //   - Memory is bounded by the existing pods, and for each listener by the pods that were or will
 //     be delivered to it. Calls for pods that do not exist leave nothing behind.
 //   - Pods have no goroutines; Run has a fixed number, and each inspection in progress has one.

@@ -40,7 +40,7 @@ func HealthyBy(g *Generator, now time.Time) error {
 func Trust(g *Generator) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.confidence.state, g.confidence.period = confidenceTrusted, g.confidence.max
-	g.plan.next = time.Now().Add(g.confidence.period)
+	g.confidence.state, g.confidence.covered = confidenceTrusted, true
+	g.plan.next = time.Now().Add(g.confidence.period())
 	signal(g.planSignal)
 }

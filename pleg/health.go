@@ -38,8 +38,8 @@ type RelistHealth struct {
 	// Confidence is the event confidence: whether the events of a runtime.Watcher announce
 	// all changes. "none": the Runtime is no Watcher, or its stream has not opened yet.
 	// "broken": the stream broke and is being opened again. "unproven": the stream did not
-	// announce a change, and has not announced enough changes since. "trusted": it
-	// announced all changes, so that the period grows up to Config.MaxPeriod.
+	// announce a change, and neither announced enough changes since nor was there a
+	// time without changes. "trusted": it announced all changes.
 	//
 	// WatchErr is the last error of the stream; nil if there was none.
 	Confidence string
@@ -58,7 +58,7 @@ func (g *Generator) Health() RelistHealth {
 	h := RelistHealth{
 		Err:     healthy(g.listed, now, g.cfg.Threshold+g.plan.extension, g.listErr),
 		ListErr: g.listErr,
-		Period:  g.confidence.period, Confidence: g.confidence.state, WatchErr: g.watchErr,
+		Period:  g.confidence.period(), Confidence: g.confidence.state, WatchErr: g.watchErr,
 		Stale: g.staleLocked(),
 	}
 	if g.listed.n != 0 {

@@ -89,7 +89,7 @@ func TestRelistHealthString(t *testing.T) {
 		w.start("u", "c")
 		w.start("v", "c")
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, "healthy; listed 1.5s ago, next after 2s; events trusted; inspection of 1 of 2 pods failed", said())
+		assert.Equal(t, "healthy; listed 1.5s ago, next after 5m0s; events trusted; inspection of 1 of 2 pods failed", said())
 		w.do(func() { clear(w.inspectErr) })
 		w.settle()
 		assert.Equal(t, "healthy; listed 10s ago, next after 5m0s; events trusted; 2 pods", said())

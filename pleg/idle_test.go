@@ -34,10 +34,10 @@ func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 		})
 		return goroutines
 	}
-	// Goroutines of earlier tests may end, and the runtime may start one of its own, between
+	// Goroutines of earlier tests may end, and the runtime may start some of its own, between
 	// two counts.
 	before, many, after := count(1), count(2000), count(1)
-	assert.LessOrEqual(t, many, max(before, after))
+	assert.Less(t, many, max(before, after)+10)
 }
 
 // Requests for pods that never existed leave nothing behind, though the next list is

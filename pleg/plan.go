@@ -116,7 +116,7 @@ func (g *Generator) runDue() bool {
 			g.settleLocked(r) // also pods whose pin has ended
 		}
 	}
-	period := g.confidence.period
+	period := g.confidence.period()
 	g.mu.Unlock()
 	if missed {
 		g.log.Warn("Runtime did not announce a change; listing more often", "period", period)

@@ -28,17 +28,16 @@ type Config struct {
 	Handle func(Event)
 
 	// Period is the time from the end of a list to the start of the next while events
-	// are not trusted: without a Watcher, while its stream is broken, and after a
-	// missed change, until others were announced. It is also how late an event may be,
-	// and the delay after a failed inspection. Zero: 1s. A longer period detects
-	// changes later; a shorter one costs more lists.
+	// are not trusted: without a Watcher, while its stream is broken, and for a while
+	// after a missed change. It is also the delay after a failed inspection. Zero: 1s. A
+	// longer period detects changes later; a shorter one costs more lists.
 	Period time.Duration
 
-	// MaxPeriod is the maximum of the period while events announce every change: it
-	// doubles with each list that finds no unannounced change, and is Period again
-	// after a missed one. Zero: 5m, or Period if that is longer. A longer maximum
-	// detects the first change whose event is lost later; a shorter one costs more
-	// lists. If equal to Period, the period never grows.
+	// MaxPeriod is the period while an event stream is open and announces every change;
+	// a change is followed by a list after 30 s or a Period, whichever is longer. Zero:
+	// 5m, or Period if that is longer. A longer one detects the first change whose
+	// event is lost later; a shorter one costs more lists. If equal to Period, events
+	// do not affect the period.
 	MaxPeriod time.Duration
 
 	// Threshold is the age of the last successful list above which Healthy returns an
@@ -100,7 +99,7 @@ type Generator struct {
 	reopen     func()     // closes the event stream; nil while there is none
 
 	// unannounced contains the changes that no event has announced yet, with the times at
-	// which they were found. They are counted as missed after a Period.
+	// which they were found. They are counted as missed at confidence.missedAt.
 	unannounced map[types.UID]time.Time
 
 	// Since the last RelistInfo.

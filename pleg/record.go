@@ -67,7 +67,13 @@ type record struct {
 	confirmedBy read         // the last read that contained current
 	unanswered  runtimeEvent // first event that no successful read has answered; zero: none
 	lastEvent   runtimeEvent // last event
+	early       time.Time    // when a read answered an event without a change; zero: none since the last change
 	cause       time.Time    // of the event that caused the change just found; zero: none
+
+	// doubted: a list without the pod ended while an inspection that began later was in
+	// progress. If that finds the pod, which of both is newer is not known: the runtime may
+	// have answered it before the list. Another inspection decides.
+	doubted bool
 
 	pins        int       // calls of Pin in effect
 	pinnedUntil time.Time // until when they prevent an inspection
@@ -91,9 +97,6 @@ func (r *record) list(p *runtime.Pod, by read) bool {
 	}
 	if r.syncRequested == 0 && equal(r.current, p) {
 		r.listed, r.readBy, r.confirmedBy = r.current, by, by
-		if r.unanswered.n != 0 {
-			r.answeredBy(by)
-		}
 		return false
 	}
 	r.listed = p
@@ -105,6 +108,7 @@ func (r *record) list(p *runtime.Pod, by read) bool {
 func (r *record) remove(by read) bool {
 	changed := r.current != nil || r.err != nil || r.syncRequested != 0
 	r.current, r.status, r.err, r.timedOut, r.readBy, r.confirmedBy = nil, nil, nil, false, by, by
+	r.doubted = r.inspecting
 	r.answerSync(by)
 	return changed
 }
@@ -113,6 +117,12 @@ func (r *record) remove(by read) bool {
 func (r *record) inspected(status *runtime.PodStatus, err error, by read) {
 	if by.n < r.readBy.n {
 		return // a list that began later has confirmed or removed the pod
+	}
+	doubted := r.doubted
+	r.doubted = false
+	if doubted && err == nil && status.Pod() != nil {
+		r.requested = by.n + 1
+		return
 	}
 	r.readBy = by
 	if err != nil {

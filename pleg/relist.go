@@ -63,8 +63,8 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 		info.Pods = len(pods)
 		info.Changed = g.applyListLocked(pods, by)
 		now := time.Now()
-		g.confidence.listed(now, len(g.unannounced) == 0)
-		g.plan.listEnded(by, now, g.cfg.Period, g.confidence.period)
+		g.confidence.listed(by.at, now, len(g.unannounced) == 0)
+		g.plan.listEnded(by, now, g.cfg.Period, g.confidence.period())
 	}
 	g.listErr, g.listing = info.Err, read{}
 	for _, r := range g.pods {
@@ -90,6 +90,9 @@ func (g *Generator) applyListLocked(pods []*runtime.Pod, by read) (changed int) 
 			}
 			g.settleLocked(r)
 		} else {
+			if r.unanswered.n != 0 {
+				g.checkEventsLocked(r, before, since, by)
+			}
 			r.wakeLocked()
 		}
 	}
@@ -143,7 +146,7 @@ func (g *Generator) report(info RelistInfo) {
 	info.Inspected, info.Events, info.Unannounced = g.inspected, g.delivered, g.missed
 	g.inspected, g.delivered, g.missed = 0, 0, 0
 	info.Stale = g.staleLocked()
-	info.Period, info.Confidence = g.confidence.period, g.confidence.state
+	info.Period, info.Confidence = g.confidence.period(), g.confidence.state
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisted; f != nil {
 		f(info)

@@ -19,13 +19,12 @@ func (g *Generator) handleRuntimeEvent(uid types.UID) {
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
 	r.lastEvent = runtimeEvent{g.reads + 1, now}
-	if r.unanswered.n == 0 {
-		r.unanswered = r.lastEvent
-	}
 	g.confidence.eventReceived(now)
 	if _, late := g.unannounced[uid]; late {
 		delete(g.unannounced, uid)
-		g.confidence.announced()
+		g.confidence.announced(now)
+	} else if r.unanswered.n == 0 {
+		r.unanswered = r.lastEvent
 	}
 	g.requestLocked(r)
 }
@@ -36,25 +35,25 @@ func (g *Generator) checkEventsLocked(r *record, before *runtime.Pod, since, by 
 	if r.err != nil {
 		return
 	}
+	now := time.Now()
 	changed := r.current != before && !equal(r.current, before)
 	if changed && g.confidence.covers(since.at) {
-		if r.lastEvent.n > since.n {
-			g.confidence.announced()
-		} else {
-			// The event may be late, by up to one Period.
-			now := time.Now()
+		if r.lastEvent.n > since.n || now.Sub(r.early) <= max(eventDelay, g.cfg.Period) {
+			g.confidence.announced(now)
+		} else { // the event may be late
 			g.unannounced[r.uid] = now
-			g.wakeLocked(now.Add(g.cfg.Period))
+			g.wakeLocked(g.confidence.missedAt(now))
 		}
+		g.listByLocked(now.Add(max(settleDelay, g.cfg.Period)))
 	}
-	switch first, all := r.answeredBy(by); {
-	case first.n == 0:
-	case changed:
-		r.cause = first.at
-	case all:
+	first, all := r.answeredBy(by)
+	if changed {
+		r.cause, r.early = first.at, time.Time{}
+	} else if first.n != 0 && all {
 		// No change was found. The event may have come before the change was visible,
-		// and no other event will follow.
-		g.listByLocked(time.Now().Add(g.cfg.Period))
+		// as containerd's for a removed sandbox, and no other event will follow.
+		r.early = now
+		g.listByLocked(now.Add(g.cfg.Period))
 	}
 }
 
@@ -69,11 +68,8 @@ func (g *Generator) countMissedLocked(now time.Time) (lost bool) {
 		}
 		delete(g.unannounced, uid)
 		g.missed++
-		long := g.confidence.period > g.cfg.Period
-		if g.confidence.missed() {
+		if g.confidence.missed(now) {
 			lost = true
-		}
-		if long {
 			g.requestListLocked()
 		}
 		if g.confidence.silent(now) && g.reopen != nil {

@@ -86,7 +86,7 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	if errors.Is(err, runtime.ErrUnsupported) {
 		into = confidenceNone
 	}
-	long := g.confidence.period > g.cfg.Period
+	long := g.confidence.period() > g.cfg.Period
 	g.confidence.streamEnded(into)
 	if long {
 		g.requestListLocked() // changes may have been missed

@@ -35,6 +35,10 @@ type FileConfig struct {
 	// (rule src-21).
 	LocalObjects bool
 
+	// Exists reports whether the node has a pod of this UID: see manifest.StaticOptions. If
+	// nil, static pods that another version started are replaced.
+	Exists func(types.UID) bool
+
 	// Period is the time between two complete reads, independent of notifications of the
 	// file system. Zero means 20 s. Changes without a notification, on network file systems
 	// and behind symbolic links, are detected after at most a Period.
@@ -229,7 +233,7 @@ func (f *File) markRemoved(path string, removed bool) {
 // static returns the function that decodes the manifest at path.
 func (f *File) static(path string) func([]byte) (*v1.Pod, error) {
 	return func(data []byte) (*v1.Pod, error) {
-		return manifest.Static(data, f.cfg.NodeName, "file:"+path, manifest.StaticOptions{LocalObjects: f.cfg.LocalObjects})
+		return manifest.Static(data, f.cfg.NodeName, "file:"+path, manifest.StaticOptions{LocalObjects: f.cfg.LocalObjects, Exists: f.cfg.Exists})
 	}
 }
 

@@ -103,10 +103,11 @@ type Merge struct {
 
 // sourceState is the state of one source.
 type sourceState struct {
-	desired   []*v1.Pod   // its last set, as accept returned it
-	pods      []*v1.Pod   // the desired pods that the sink has received
-	rejected  []rejection // the invalid pods of the last set
-	conflicts []rejection // pods whose UID another source has
+	desired   []*v1.Pod           // its last set, as accept returned it
+	copied    map[*v1.Pod]*v1.Pod // the pods of desired, by those that the source has passed
+	pods      []*v1.Pod           // the desired pods that the sink has received
+	rejected  []rejection         // the invalid pods of the last set
+	conflicts []rejection         // pods whose UID another source has
 	synced    bool
 }
 
@@ -206,8 +207,8 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 			return
 		case m.sets <- d:
 		}
-		// Waits also if ctx is done: the pods are read until then, and the source
-		// may reuse them afterwards.
+		// Waits also if ctx is done: the list is read until then, and the source may
+		// reuse it afterwards.
 		<-d.done
 		mu.Lock()
 		delivered = true
@@ -221,9 +222,9 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, rejected := accept(source, s.desired, set, time.Now())
+	pods, copied, rejected := accept(source, s.desired, s.copied, set, time.Now())
 	m.report(s.rejected, rejected)
-	s.desired, s.rejected = pods, rejected
+	s.desired, s.copied, s.rejected = pods, copied, rejected
 	c := m.deliver(source)
 	if !s.synced {
 		s.synced = true

@@ -388,3 +388,31 @@ func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 		}
 	})
 }
+
+// The cost of a set with one changed pod must not depend on the size of the others.
+func TestPodsThatASourcePassesAgainAreNotCopied(t *testing.T) {
+	var pods []*v1.Pod
+	for i := range 200 {
+		pods = append(pods, pod(fmt.Sprint(i), func(p *v1.Pod) {
+			p.Spec.Containers = []v1.Container{{Name: "c", Image: "1", Env: make([]v1.EnvVar, 200)}}
+		}))
+	}
+	var cost uint64
+	done := make(chan struct{})
+	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
+		set(pods)
+		next := slices.Clone(pods)
+		next[7] = pod("7", image("2"))
+		cost = allocated(func() { set(next) })
+		close(done)
+		<-ctx.Done()
+		return nil
+	})
+	var sink journal
+	startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"mine": source}, Sink: &sink})
+	<-done
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	assert.Equal(t, "update mine/7", sink.lines[len(sink.lines)-1])
+	assert.Less(t, cost, uint64(500<<10), "bytes allocated; the pods have 2 MiB")
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
@@ -27,6 +28,10 @@ type URLConfig struct {
 
 	// NodeName is the name of the node, to which the pods are bound. Required.
 	NodeName string
+
+	// Exists reports whether the node has a pod of this UID: see manifest.StaticOptions. If
+	// nil, static pods that another version started are replaced.
+	Exists func(types.UID) bool
 
 	// Header is sent with each request.
 	Header http.Header
@@ -189,7 +194,7 @@ func (u *URL) updateManifests(items []manifest.Item, now time.Time) {
 		m := previous[u.redacted+it.Name]
 		m.path = u.redacted + it.Name
 		if m, ok := updateManifest(m, it.Data, nil, func(data []byte) (*v1.Pod, error) {
-			return manifest.Static(data, u.cfg.NodeName, "url:"+u.redacted, manifest.StaticOptions{NoToleration: true})
+			return manifest.Static(data, u.cfg.NodeName, "url:"+u.cfg.URL, manifest.StaticOptions{NoToleration: true, Exists: u.cfg.Exists})
 		}, now); ok {
 			u.manifests = append(u.manifests, m)
 		}

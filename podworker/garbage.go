@@ -13,8 +13,7 @@ import (
 // so that a short outage of the runtime delays the removal of containers only briefly.
 const garbageRetry = 5 * time.Second
 
-// collect removes terminated containers and orphaned mirror pods each period and when
-// signaled.
+// collect removes terminated containers each period and when signaled.
 func (l *Loop) collect(ctx context.Context) {
 	ticker := time.NewTicker(l.cfg.GarbagePeriod)
 	defer ticker.Stop()
@@ -43,10 +42,6 @@ func (l *Loop) collect(ctx context.Context) {
 				pending = false
 			}
 		}
-		l.deleteMirrors(ctx)
-		if l.cfg.Garbage == nil {
-			continue
-		}
 		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.MaxPerContainer, Removed: l.removed})
 		if ctx.Err() != nil {
 			continue
@@ -71,11 +66,24 @@ func (l *Loop) collect(ctx context.Context) {
 	}
 }
 
+// removeMirrors deletes orphaned mirror pods each period and when signaled. It does not wait for
+// the removal of containers, which takes minutes if the runtime is slow.
+func (l *Loop) removeMirrors(ctx context.Context) {
+	ticker := time.NewTicker(l.cfg.GarbagePeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-l.mirrors:
+		}
+		l.deleteMirrors(ctx)
+	}
+}
+
 // deleteMirrors deletes the orphaned mirror pods. A failure is retried in the next period.
 func (l *Loop) deleteMirrors(ctx context.Context) {
-	if l.cfg.Mirrors == nil {
-		return
-	}
 	for _, mirror := range l.orphanMirrors() {
 		if err := l.cfg.Mirrors.DeleteMirror(ctx, mirror); err != nil && ctx.Err() == nil {
 			l.cfg.Logger.Warn("Failed to delete orphaned mirror pod; will retry", "pod", mirror.Namespace+"/"+mirror.Name, "podUID", mirror.UID, "err", err)

@@ -271,6 +271,35 @@ func TestMirrorsOfRemovedPodsAreDeleted(t *testing.T) { // sl-53
 	})
 }
 
+// endless is a runtime that removes containers until ctx is done.
+type endless struct{ began chan struct{} }
+
+func (s endless) CollectGarbage(ctx context.Context, _ runtime.GCPolicy) error {
+	select {
+	case s.began <- struct{}{}:
+	default: // another period ended with the test
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestMirrorsAreDeletedWhileContainersAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, h, s := new(mirrors), newWard(0), endless{make(chan struct{}, 1)}
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Garbage: s, Sources: []string{"api"}})
+		loop.SourceSynced("api")
+		<-s.began
+		loop.AddPods([]*v1.Pod{named("m1", "lost", map[string]string{"kubernetes.io/config.mirror": "h1"})})
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		_, deleted := m.are()
+		assert.NotEmpty(t, deleted)
+		stop()
+	})
+}
+
 func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 	synctest.Test(t, func(t *testing.T) {
 		n := new(node)

@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"context"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,10 @@ type Hooks struct {
 	// Rejected is called by the Pipeline for each pod that fails because it was rejected
 	// (kubelet_admission_rejections_total).
 	Rejected func(*v1.Pod, runtime.Rejection)
+
+	// Trace is called by Workers before each call of the Handler, which gets the returned
+	// context. end is called with the error of the call. Durations and Err are zero.
+	Trace func(ctx context.Context, call SyncInfo) (traced context.Context, end func(err error))
 
 	// Stepped is called by the Pipeline after each step of a call. The steps of a call
 	// take all of its time.

@@ -68,6 +68,7 @@ type Loop struct {
 	inbox   chan struct{} // the Inbox is not empty
 	sweep   chan struct{} // the desired pods or the runtime changed
 	garbage chan struct{} // terminated containers may be removed
+	mirrors chan struct{} // mirror pods may be orphaned
 
 	active atomic.Pointer[time.Time] // when Run began its last iteration
 
@@ -106,6 +107,7 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 		inbox:   make(chan struct{}, 1),
 		sweep:   make(chan struct{}, 1),
 		garbage: make(chan struct{}, 1),
+		mirrors: make(chan struct{}, 1),
 		desired: newPodSet(),
 		synced:  map[string]bool{},
 	}
@@ -132,8 +134,11 @@ func (l *Loop) Run(ctx context.Context) error {
 		stop()
 	})
 	wg.Go(func() { l.runSweeps(ctx) })
-	if l.cfg.Garbage != nil || l.cfg.Mirrors != nil {
+	if l.cfg.Garbage != nil {
 		wg.Go(func() { l.collect(ctx) })
+	}
+	if l.cfg.Mirrors != nil {
+		wg.Go(func() { l.removeMirrors(ctx) })
 	}
 	l.takeChanges(ctx)
 	wg.Wait()

@@ -40,6 +40,7 @@ func (l *Loop) settle() {
 			continue
 		}
 		signal(l.garbage)
+		signal(l.mirrors)
 		if pod != nil && f != nil {
 			f.Forget(pod)
 		}
@@ -78,8 +79,11 @@ func (l *Loop) terminateOrphans() {
 			l.cfg.Hooks.Orphan(pod)
 		}
 	}
-	if l.takeAllSynced() || l.cfg.Mirrors != nil && len(l.orphanMirrors()) > 0 {
+	if l.takeAllSynced() {
 		signal(l.garbage)
+	}
+	if l.cfg.Mirrors != nil && len(l.orphanMirrors()) > 0 {
+		signal(l.mirrors)
 	}
 }
 

@@ -81,6 +81,15 @@ type Objects interface {
 	Unregister(uid types.UID)
 }
 
+// Claims unprepares the resource claims of pods. The runtime prepares them before it
+// creates a sandbox.
+type Claims interface {
+	// UnprepareResources blocks until the claims that no other pod uses are unprepared. It
+	// is called after all containers of the pod have terminated, and again if it returns
+	// an error. It must have no effect for a pod without prepared claims.
+	UnprepareResources(ctx context.Context, uid types.UID) error
+}
+
 // A Relister refreshes the status of pods that SyncPod has changed. pleg.Generator
 // implements it. Its methods must not block.
 type Relister interface {
@@ -102,6 +111,7 @@ type PodResources struct {
 	Cgroups Cgroups
 	Objects Objects
 	Images  Images
+	Claims  Claims
 
 	// Allocation allocates resources. Nil: pods have the resources of their spec.
 	Allocation Allocation
@@ -284,7 +294,8 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 	return next, err
 }
 
-// Terminate implements [Handler]: probes that restart containers, containers, other probes.
+// Terminate implements [Handler]: probes that restart containers, containers, other probes,
+// resource claims.
 func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 	defer p.endSteps(req.UID)
 	p.beginStep(req.UID, stepStop)
@@ -292,6 +303,9 @@ func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 	if req.Pod == nil {
 		if err := p.cfg.Runtime.KillPod(ctx, rtReq); err != nil {
 			return fmt.Errorf("podworker: kill orphan: %w", err)
+		}
+		if err := p.unprepare(ctx, req.UID); err != nil {
+			return err
 		}
 		p.cfg.Relister.RequestRelist(req.UID)
 		return nil
@@ -321,6 +335,9 @@ func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 			return fmt.Errorf("podworker: container %s (%s) is running after KillPod succeeded", c.Name, c.ID)
 		}
 	}
+	if err := p.unprepare(ctx, req.UID); err != nil { // before a terminal phase is published (rule sl-40)
+		return err
+	}
 	if len(last.IPs) == 0 && req.Status != nil {
 		last.IPs = req.Status.IPs // those of the removed sandbox remain in the status
 	}
@@ -328,6 +345,18 @@ func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 	termination.Terminal = true
 	p.report(req.Pod, last, termination)
 	p.cfg.Relister.RequestRelist(req.UID)
+	return nil
+}
+
+// unprepare unprepares the resource claims of a pod without running containers.
+func (p *Pipeline) unprepare(ctx context.Context, uid types.UID) error {
+	if p.cfg.Resources.Claims == nil {
+		return nil
+	}
+	p.beginStep(uid, "unprepare resource claims")
+	if err := p.cfg.Resources.Claims.UnprepareResources(ctx, uid); err != nil {
+		return fmt.Errorf("podworker: %w", err)
+	}
 	return nil
 }
 

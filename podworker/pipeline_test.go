@@ -271,6 +271,37 @@ func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) { // sl-45,
 	assert.Equal(t, []string{"10.0.0.7"}, n.left.IPs, "sl-40: the IPs are kept")
 }
 
+// nodeClaims are the Claims of a node.
+type nodeClaims struct{ *node }
+
+func (n nodeClaims) UnprepareResources(context.Context, types.UID) error { return n.ask("unprepare") }
+
+func TestClaimsAreUnpreparedAfterTheContainersHaveStopped(t *testing.T) { // sl-40, dra-2
+	n, _ := newNode(t)
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: n, Status: n, Resources: podworker.PodResources{Claims: nodeClaims{n}}, Relister: nodeRelister{n},
+	})
+	require.NoError(t, err)
+	w := firstWork(newPod("web", 0))
+	require.NoError(t, p.Terminate(t.Context(), w))
+	assert.Equal(t, []string{"report", "kill", "look", "unprepare", "report", "relist"}, n.asked)
+	assert.True(t, n.ends[1].Terminal)
+
+	n.asked, n.ends, n.fail["unprepare"] = nil, nil, errors.New("boom")
+	require.EqualError(t, p.Terminate(t.Context(), w), "podworker: boom")
+	assert.Equal(t, []string{"report", "kill", "look", "unprepare"}, n.asked, "no terminal phase is reported")
+	assert.False(t, n.ends[0].Terminal)
+
+	n.asked = nil
+	w.Pod = nil // an orphan
+	require.EqualError(t, p.Terminate(t.Context(), w), "podworker: boom")
+	assert.Equal(t, []string{"kill", "unprepare"}, n.asked)
+
+	n.asked, n.left.Containers = nil, []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}
+	require.Error(t, p.Terminate(t.Context(), firstWork(newPod("web", 0))))
+	assert.NotContains(t, n.asked, "unprepare", "a container runs")
+}
+
 func TestTerminateFailsWhileAnythingRuns(t *testing.T) {
 	n, p := newNode(t)
 	n.left.Containers = []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}

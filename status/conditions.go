@@ -50,7 +50,8 @@ type conditionFacts struct {
 }
 
 // computeConditions returns all conditions of a pod: those of other writers, then those that the node
-// owns. A condition keeps its transition time while its status is unchanged (rule st-51).
+// owns. A condition keeps its transition time while its status is unchanged (rule st-51). A rejected pod
+// has only those that were reported before.
 func computeConditions(f conditionFacts) []v1.PodCondition {
 	ready := containersReady(f.Pod, f.Status)
 	own := []v1.PodCondition{
@@ -77,11 +78,21 @@ func computeConditions(f conditionFacts) []v1.PodCondition {
 	if c := disrupted(&f); c != nil {
 		all = append(all, *c)
 	}
+	rejected := isRejected(f.Status)
 	for _, c := range own {
+		if rejected && Condition(f.Previous, c.Type) == nil {
+			continue
+		}
 		c.ObservedGeneration = f.Status.ObservedGeneration
 		all = append(all, f.withTransitionTime(c))
 	}
 	return all
+}
+
+// isRejected reports whether s is the status of a pod that failed before its containers were reported
+// (rule sl-18).
+func isRejected(s *v1.PodStatus) bool {
+	return s.Phase == v1.PodFailed && len(s.InitContainerStatuses)+len(s.ContainerStatuses)+len(s.EphemeralContainerStatuses) == 0
 }
 
 // disrupted returns the condition DisruptionTarget, or nil. The node's own is never removed and
@@ -249,14 +260,26 @@ func anyStarted(list []v1.ContainerStatus) bool {
 }
 
 // readyToStart returns the PodReadyToStartContainers condition: whether the pod has a usable sandbox
-// (rule rt-25). If the pod was not inspected, its status is unchanged.
+// (rule rt-25), and why not. If the pod was not inspected, the condition is unchanged.
 func readyToStart(f *conditionFacts) v1.PodCondition {
-	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
+	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	if f.Observed == nil {
 		if was := Condition(f.Previous, c.Type); was != nil {
-			c.Status = was.Status
+			c.Status, c.Reason, c.Message = was.Status, was.Reason, was.Message
+			return c
 		}
-		return c
+	}
+	if message := sandboxNotReady(f); message != "" {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "PodSandboxNotReady", message
+	}
+	return c
+}
+
+// sandboxNotReady returns why the pod has no usable sandbox, in the words of the kubelet; empty if it
+// has one.
+func sandboxNotReady(f *conditionFacts) string {
+	if f.Observed == nil || len(f.Observed.Sandboxes) == 0 {
+		return "no pod sandbox exists"
 	}
 	ready := 0
 	for i := range f.Observed.Sandboxes {
@@ -264,13 +287,15 @@ func readyToStart(f *conditionFacts) v1.PodCondition {
 			ready++
 		}
 	}
-	if ready != 1 || f.Observed.Sandboxes[0].State != runtime.SandboxReady {
-		return c
+	switch sb := &f.Observed.Sandboxes[0]; {
+	case ready > 1:
+		return "multiple pod sandboxes are ready and need to be reconciled"
+	case sb.State != runtime.SandboxReady:
+		return "pod sandbox is not ready"
+	case sb.HostNetwork != f.Pod.Spec.HostNetwork:
+		return "network namespace mode changed and sandbox needs to be recreated"
+	case !sb.HostNetwork && sb.NetworkReported && len(sb.IPs) == 0:
+		return "pod sandbox has no IP address"
 	}
-	sb := &f.Observed.Sandboxes[0]
-	if sb.HostNetwork != f.Pod.Spec.HostNetwork || !sb.HostNetwork && sb.NetworkReported && len(sb.IPs) == 0 {
-		return c
-	}
-	c.Status = v1.ConditionTrue
-	return c
+	return ""
 }

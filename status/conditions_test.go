@@ -116,24 +116,28 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 	for name, tc := range map[string]struct {
 		pod      *v1.Pod
 		observed *runtime.PodStatus
-		want     v1.ConditionStatus
+		want     string // the message; empty if the condition is true
 	}{
-		"ready":             {podOf("", "a"), seen(), v1.ConditionTrue},
-		"none":              {podOf("", "a"), &runtime.PodStatus{}, v1.ConditionFalse},
-		"stopped":           {podOf("", "a"), stopped(), v1.ConditionFalse},
-		"two ready":         {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes = append(s.Sandboxes, s.Sandboxes[0]) }), v1.ConditionFalse},
-		"no address":        {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs = nil }), v1.ConditionFalse},
-		"network not known": {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].NetworkReported = nil, false }), v1.ConditionTrue},
-		"host network":      {host, with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].HostNetwork = nil, true }), v1.ConditionTrue},
-		"the wrong network": {host, seen(), v1.ConditionFalse},
-		"not observed":      {podOf("", "a"), nil, v1.ConditionFalse},
+		"ready":             {podOf("", "a"), seen(), ""},
+		"none":              {podOf("", "a"), &runtime.PodStatus{}, "no pod sandbox exists"},
+		"stopped":           {podOf("", "a"), stopped(), "pod sandbox is not ready"},
+		"two ready":         {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes = append(s.Sandboxes, s.Sandboxes[0]) }), "multiple pod sandboxes are ready and need to be reconciled"},
+		"no address":        {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs = nil }), "pod sandbox has no IP address"},
+		"network not known": {podOf("", "a"), with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].NetworkReported = nil, false }), ""},
+		"host network":      {host, with(func(s *runtime.PodStatus) { s.Sandboxes[0].IPs, s.Sandboxes[0].HostNetwork = nil, true }), ""},
+		"the wrong network": {host, seen(), "network namespace mode changed and sandbox needs to be recreated"},
+		"not observed":      {podOf("", "a"), nil, "no pod sandbox exists"},
 		"an older one ready": {podOf("", "a"), with(func(s *runtime.PodStatus) {
 			s.Sandboxes = append([]runtime.SandboxStatus{{ID: "x://new"}}, s.Sandboxes...)
-		}), v1.ConditionFalse},
+		}), "pod sandbox is not ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := status.Compute(status.Facts{Pod: tc.pod, Observed: tc.observed, Now: t0})
-			assert.Equal(t, tc.want, status.Condition(s.Conditions, v1.PodReadyToStartContainers).Status)
+			want := v1.PodCondition{Type: v1.PodReadyToStartContainers, ObservedGeneration: 1, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(t0)}
+			if tc.want != "" {
+				want.Status, want.Reason, want.Message = v1.ConditionFalse, "PodSandboxNotReady", tc.want
+			}
+			assert.Equal(t, want, *status.Condition(s.Conditions, v1.PodReadyToStartContainers))
 		})
 	}
 }

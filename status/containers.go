@@ -113,8 +113,9 @@ func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerSta
 		s.RestartCount = old.RestartCount
 		s.LastTerminationState = old.LastTerminationState
 		if end := ended(old); end != nil && end.ContainerID == old.ContainerID {
-			// It waits for its restart and keeps the ID of the exited instance.
+			// It waits for its restart and keeps what was reported of the exited instance.
 			s.ContainerID, s.Image, s.ImageID = old.ContainerID, old.Image, old.ImageID
+			s.AllocatedResources, s.Resources, s.User, s.StopSignal = old.AllocatedResources, old.Resources, old.User, old.StopSignal
 		}
 	}
 	return s

@@ -89,6 +89,9 @@
 //     containers have terminated, the pod is terminal and is terminated.
 //   - Messages are truncated between characters.
 //   - No container statuses are invented for a pod that was rejected.
+//   - The resources of a pod are those allocated or last given to it. The kubelet reads them from the
+//     cgroup, which contains the largest number of bytes of cgroup v1 if there is no memory limit.
+//   - The conditions of a pod that is deleted before it has started have the reason PodFailed.
 //   - Arguments are never changed.
 //
 // # Testing

@@ -108,7 +108,6 @@ func Compute(f Facts) v1.PodStatus {
 		NodeAllocatableResourceClaimStatuses: pod.Status.NodeAllocatableResourceClaimStatuses,
 	}
 	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = containerStatuses(f)
-	s.AllocatedResources, s.Resources = podResources(&f)
 
 	computed := computePhase(phaseFacts{
 		Pod: pod, Init: s.InitContainerStatuses, Containers: s.ContainerStatuses,
@@ -116,6 +115,9 @@ func Compute(f Facts) v1.PodStatus {
 	})
 	s.Phase, s.Reason, s.Message = settle(computed, &pod.Status, prev, f.Termination)
 
+	if !isRejected(&s) {
+		s.AllocatedResources, s.Resources = podResources(&f)
+	}
 	setIPs(&s, &f, prev)
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	s.Conditions = computeConditions(conditionFacts{

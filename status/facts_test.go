@@ -56,12 +56,24 @@ func TestPhaseFollowsThePublishedOne(t *testing.T) {
 // sl-18: also when it has terminated, and after a restart of the agent.
 func TestARejectedPodHasNoContainers(t *testing.T) {
 	pod, nothing := podOf(v1.RestartPolicyAlways, "a"), &runtime.PodStatus{}
-	f := status.Facts{Pod: pod, Termination: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
+	f := status.Facts{
+		Pod: pod, Termination: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"},
+		Observed: nothing, HostIPs: []string{"192.168.0.1"}, Now: t0,
+	}
 	f.Previous = status.Compute(f)
 	f.Termination.Terminal = true
 	s := status.Terminate(pod, status.Compute(f), t0)
 	assert.Empty(t, s.ContainerStatuses)
 	assert.Equal(t, "NodeAffinity", s.Reason)
+	assert.Empty(t, s.Conditions)
+	assert.Empty(t, s.HostIP)
+	assert.Nil(t, s.Resources)
+
+	reported := v1.PodStatus{Phase: v1.PodPending, HostIPs: []v1.HostIP{{IP: "192.168.0.1"}}, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}
+	before := status.Compute(status.Facts{Pod: pod, Termination: f.Termination, Previous: reported, HostIPs: f.HostIPs, Now: t0})
+	assert.Equal(t, "192.168.0.1", before.HostIP, "reported before")
+	require.Len(t, before.Conditions, 1)
+	assert.Equal(t, v1.ConditionFalse, before.Conditions[0].Status)
 
 	pod.Status = s
 	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Termination: runtime.Termination{Terminal: true}, Now: t0}), t0)

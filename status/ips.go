@@ -10,9 +10,12 @@ import (
 // setIPs sets the addresses of the pod and of its host.
 //
 // A terminating pod keeps its reported addresses; a pod that has lost its sandbox has none until it has
-// a new one.
+// a new one. A rejected pod has only addresses that were reported before.
 func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 	host := canonical(f.HostIPs)
+	if isRejected(s) && len(prev.HostIPs) == 0 {
+		host = nil
+	}
 	for _, ip := range host {
 		s.HostIPs = append(s.HostIPs, v1.HostIP{IP: ip.String()})
 	}

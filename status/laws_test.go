@@ -40,6 +40,11 @@ func anything(r *rand.Rand) status.Facts {
 	if pick(3) == 0 {
 		pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}}}
 	}
+	for i := range pod.Spec.Containers {
+		if pick(2) == 0 {
+			pod.Spec.Containers[i].Resources = v1.ResourceRequirements{Requests: list("cpu", "1"), Limits: list("memory", "1Gi")}
+		}
+	}
 	if pick(4) == 0 {
 		pod.DeletionTimestamp = new(metav1.NewTime(t0))
 	}
@@ -56,6 +61,9 @@ func anything(r *rand.Rand) status.Facts {
 			c := instance(names[pick(len(names))], int32(pick(4)), runtime.ContainerState(pick(4)))
 			c.ID, c.SandboxID = fmt.Sprint("x://", c.Name, n), fmt.Sprint("x://s", pick(3)) // IDs are unique in any runtime
 			c.ExitCode, c.Message = int32(pick(3)), string(make([]byte, pick(20000)))
+			if pick(2) == 0 {
+				c.User, c.StopSignal = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 1}}, v1.SIGINT
+			}
 			f.Observed.Containers = append(f.Observed.Containers, c)
 		}
 		if pick(2) == 0 {

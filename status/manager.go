@@ -48,8 +48,8 @@ type Config struct {
 	Hooks Hooks
 }
 
-// FactSources returns facts about pods; see the fields of the same names in [Facts]. The
-// functions are called by each Manager.Report of any pod, possibly concurrently, and must
+// FactSources returns facts about pods; see the fields of the same names in [Facts] for those
+// without a comment. The functions are called by each Manager.Report of any pod, possibly concurrently, and must
 // not block. Any may be nil, which leaves the field of Facts zero.
 type FactSources struct {
 	HostIPs           func() []string
@@ -58,6 +58,11 @@ type FactSources struct {
 	DeviceHealth      func(uid types.UID) map[string][]v1.ResourceStatus
 	Resize            func(uid types.UID) Resize
 	Unready           func(uid types.UID) Unready
+
+	// MayHaveResources reports whether resource claims of the pod may be prepared. A terminal
+	// phase is not delivered while it returns true, since the control plane deallocates the
+	// claims of terminated pods (rule st-77). The pod must be reported when it has changed.
+	MayHaveResources func(uid types.UID) bool
 }
 
 // addTo sets the fields of f that the sources provide.
@@ -186,6 +191,7 @@ func New(cfg Config) (*Manager, error) {
 func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	f := Facts{Pod: pod, Observed: observed, Waiting: waiting, Termination: end, Now: time.Now()}
 	m.cfg.Facts.addTo(&f)
+	claimed := m.cfg.Facts.MayHaveResources != nil && m.cfg.Facts.MayHaveResources(pod.UID)
 
 	m.mu.Lock()
 	e := m.openLocked(pod)
@@ -200,7 +206,7 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[s
 	status, illegal := computeLegal(f)
 	isNew := illegal != nil && (e.rejected == nil || e.rejected.Error() != illegal.Error())
 	e.rejected = illegal
-	changed := m.setLocked(e, status, observed, f.Now)
+	changed := m.setLocked(e, status, mustWithhold(&status, observed) || claimed && Terminal(status.Phase), observed, f.Now)
 	mixed := mixedFamilies(&status)
 	recordMixed := mixed != "" && !e.mixedIPs
 	e.mixedIPs = mixed != ""
@@ -242,7 +248,7 @@ func (m *Manager) Finish(pod *v1.Pod) {
 	}
 	status := terminatedStatus(pod, old, now)
 	e.finished = true
-	changed := m.setLocked(e, status, new(runtime.PodStatus), now)
+	changed := m.setLocked(e, status, false, new(runtime.PodStatus), now)
 	m.pushLocked(e) // a deletion may be due though the status is unchanged
 	m.mu.Unlock()
 
@@ -325,9 +331,9 @@ func (e *entry) last() *entry {
 }
 
 // setLocked replaces the status of e, queues its delivery if necessary, and reports whether
-// the status changed.
-func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.PodStatus, now time.Time) bool {
-	held := !Terminal(e.published.Phase) && (mustWithhold(&status, observed) ||
+// the status changed. withhold reports that its terminal phase must not be delivered yet.
+func (m *Manager) setLocked(e *entry, status v1.PodStatus, withhold bool, observed *runtime.PodStatus, now time.Time) bool {
+	held := !Terminal(e.published.Phase) && (withhold ||
 		observed == nil && e.withheld && Terminal(status.Phase)) // not observed again
 	changed := e.version == 0 || !equal(&e.status, &status)
 	if changed || e.withheld && !held {

@@ -246,6 +246,24 @@ func TestATerminalPhaseIsWithheldWhileAContainerRuns(t *testing.T) { // st-75, s
 	})
 }
 
+func TestATerminalPhaseIsWithheldWhileClaimsMayBePrepared(t *testing.T) { // st-77, dra-2
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t}
+		prepared := true
+		m := started(t, status.Config{Sink: sink, Facts: status.FactSources{MayHaveResources: func(types.UID) bool { return prepared }}})
+		pod := podOf(v1.RestartPolicyNever, "a")
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
+		synctest.Wait()
+		m.Report(pod, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{})
+		synctest.Wait()
+		assert.Equal(t, v1.PodRunning, sink.last[pod.UID].Phase)
+		prepared = false
+		m.Report(pod, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{Terminal: true})
+		synctest.Wait()
+		assert.Equal(t, v1.PodSucceeded, sink.last[pod.UID].Phase)
+	})
+}
+
 func TestForgetAndFinishReleaseAHeldPhase(t *testing.T) {
 	for name, release := range map[string]func(*status.Manager, *v1.Pod){
 		"finish": (*status.Manager).Finish,

@@ -4,7 +4,8 @@ import (
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/resource"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -12,8 +13,8 @@ import (
 
 // resources returns the allocated and the actual resources of a container that has an instance (rule
 // st-15). The actual resources are those that the runtime was last given if the container runs and they
-// are known, else the allocated ones. allocated is nil without requests, actual without requests and
-// limits.
+// are known, else the allocated ones. allocated is nil without requests; actual is empty without requests
+// and limits, and nil for ephemeral containers.
 func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
 	if k == kindEphemeral {
 		return nil, nil // they have no resources
@@ -30,9 +31,6 @@ func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated
 				delete(actual.Limits, name)
 			}
 		}
-	}
-	if len(actual.Requests) == 0 && len(actual.Limits) == 0 {
-		actual = nil
 	}
 	return spec.Requests, actual
 }
@@ -51,18 +49,24 @@ func setActual(list *v1.ResourceList, given v1.ResourceList, name v1.ResourceNam
 	return true
 }
 
-func atMost(q resource.Quantity, milli int64) bool { return q.MilliValue() <= milli }
+func atMost(q apiresource.Quantity, milli int64) bool { return q.MilliValue() <= milli }
 
-// podResources returns the allocated and the actual resources of the pod as a whole; nil for a pod
-// without pod-level resources.
+// podResources returns the allocated and the actual resources of the pod as a whole: those of its
+// containers together unless the pod has pod-level resources. allocated is nil without requests; actual is
+// empty without requests and limits.
 func podResources(f *Facts) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
-	spec := f.Pod.Spec.Resources
-	if spec == nil {
-		return nil, nil
+	if allocated = resource.PodRequests(f.Pod, resource.PodResourcesOptions{}); len(allocated) == 0 {
+		allocated = nil
 	}
-	actual = &v1.ResourceRequirements{Requests: spec.Requests, Limits: spec.Limits}
-	if given := f.Resize.PodLevel; given != nil {
-		actual = &v1.ResourceRequirements{Requests: given.Requests, Limits: given.Limits}
+	switch spec, given := f.Pod.Spec.Resources, f.Resize.PodLevel; {
+	case given != nil:
+		return allocated, &v1.ResourceRequirements{Requests: given.Requests, Limits: given.Limits}
+	case spec != nil:
+		return allocated, &v1.ResourceRequirements{Requests: spec.Requests, Limits: spec.Limits}
 	}
-	return spec.Requests, actual
+	actual = &v1.ResourceRequirements{Requests: allocated}
+	if limits := resource.PodLimits(f.Pod, resource.PodResourcesOptions{}); len(limits) > 0 {
+		actual.Limits = limits
+	}
+	return allocated, actual
 }

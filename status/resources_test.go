@@ -44,9 +44,9 @@ func TestAllocatedAndActualResources(t *testing.T) {
 		"st-15 at the least shares and quota: granted":  {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "2m"), Limits: list("cpu", "10m")}), &tiny},
 		"st-15 above them: actual":                      {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}), &v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}},
 		"st-15 the least memory is memory like any":     {v1.ResourceRequirements{Limits: list("memory", "1Gi")}, running(&v1.ResourceRequirements{Limits: list("memory", "1")}), &v1.ResourceRequirements{Limits: list("memory", "1")}},
-		"st-15 nothing granted, and the least is shown": {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Requests: list("cpu", "2m")}), nil},
+		"st-15 nothing granted, and the least is shown": {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Requests: list("cpu", "2m")}), &v1.ResourceRequirements{}},
 		"st-15 nothing granted, something there":        {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Limits: list("memory", "1Gi")}), &v1.ResourceRequirements{Limits: list("memory", "1Gi")}},
-		"st-15 unrequested resources are not reported":  {v1.ResourceRequirements{}, running(nil), nil},
+		"st-15 unrequested resources are not reported":  {v1.ResourceRequirements{}, running(nil), &v1.ResourceRequirements{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(v1.RestartPolicyAlways, "a")
@@ -72,16 +72,44 @@ func TestAllocatedAndActualResources(t *testing.T) {
 		assert.Nil(t, s.ContainerStatuses[0].Resources)
 		assert.Nil(t, s.ContainerStatuses[0].AllocatedResources)
 	})
-	t.Run("al-1 of the pod as a whole", func(t *testing.T) {
-		pod := podOf(v1.RestartPolicyAlways, "a")
-		assert.Nil(t, status.Compute(status.Facts{Pod: pod, Now: t0}).Resources)
-		pod.Spec.Resources = &granted
-		s := status.Compute(status.Facts{Pod: pod, Now: t0})
-		assert.Equal(t, "1", s.AllocatedResources.Cpu().String())
-		assert.Equal(t, "2", s.Resources.Limits.Cpu().String())
-		s = status.Compute(status.Facts{Pod: pod, Resize: status.Resize{PodLevel: &v1.ResourceRequirements{Limits: list("cpu", "9")}}, Now: t0})
-		assert.Equal(t, "9", s.Resources.Limits.Cpu().String())
-	})
+}
+
+func TestResourcesOfThePodAsAWhole(t *testing.T) { // al-1
+	pod := func(spec *v1.ResourceRequirements, containers ...v1.ResourceRequirements) *v1.Pod {
+		p := podOf(v1.RestartPolicyAlways)
+		p.Spec.Resources = spec
+		for i, r := range containers {
+			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: string(rune('a' + i)), Resources: r})
+		}
+		return p
+	}
+	requests := func(kv ...string) v1.ResourceRequirements { return v1.ResourceRequirements{Requests: list(kv...)} }
+	whole := &v1.ResourceRequirements{Requests: list("cpu", "1"), Limits: list("cpu", "2")}
+	withInit := pod(nil, requests("cpu", "50m", "memory", "16Mi"))
+	withInit.Spec.InitContainers = []v1.Container{{Name: "i", Resources: requests("cpu", "150m")}}
+	for name, tc := range map[string]struct {
+		pod       *v1.Pod
+		given     *v1.ResourceRequirements
+		end       runtime.Termination
+		allocated v1.ResourceList
+		actual    *v1.ResourceRequirements
+	}{
+		"no requests":         {pod: pod(nil, v1.ResourceRequirements{}), actual: &v1.ResourceRequirements{}},
+		"those of containers": {pod: pod(nil, requests("cpu", "1"), v1.ResourceRequirements{Requests: list("cpu", "2"), Limits: list("memory", "1Gi")}), allocated: list("cpu", "3"), actual: &v1.ResourceRequirements{Requests: list("cpu", "3"), Limits: list("memory", "1Gi")}},
+		"an init container":   {pod: withInit, allocated: list("cpu", "150m", "memory", "16Mi"), actual: &v1.ResourceRequirements{Requests: list("cpu", "150m", "memory", "16Mi")}},
+		"pod-level resources": {pod: pod(whole, requests("cpu", "500m")), allocated: whole.Requests, actual: whole},
+		"those given last":    {pod: pod(whole), given: &v1.ResourceRequirements{Limits: list("cpu", "9")}, allocated: whole.Requests, actual: &v1.ResourceRequirements{Limits: list("cpu", "9")}},
+		"a rejected pod":      {pod: pod(whole), end: runtime.Termination{Failed: true, Reason: "NodeAffinity"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := status.Facts{Pod: tc.pod, Termination: tc.end, Resize: status.Resize{PodLevel: tc.given}, Now: t0}
+			got := status.Compute(f)
+			assert.True(t, status.Equal(
+				&v1.PodStatus{AllocatedResources: tc.allocated, Resources: tc.actual},
+				&v1.PodStatus{AllocatedResources: got.AllocatedResources, Resources: got.Resources},
+			), "got %v and %v", got.AllocatedResources, got.Resources)
+		})
+	}
 }
 
 func TestResizeConditionsAreShownWhileTheyAreTrue(t *testing.T) { // st-36, st-38, st-51, al-12

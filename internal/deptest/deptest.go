@@ -16,7 +16,7 @@ const module = "github.com/kubeparts/kubeparts/"
 // reason.
 var never = map[string]string{
 	"k8s.io/client-go":            "may be imported in kube/ only",
-	"k8s.io/kubernetes":           "cannot be imported by other modules",
+	"k8s.io/kubernetes":           "may be imported in kube/controllers only",
 	"github.com/stretchr/testify": "is for tests",
 	"testing":                     "is for tests",
 }

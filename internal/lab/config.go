@@ -12,10 +12,11 @@ import (
 // layout describes the files of a daemon. All of them are below dir, so that processes
 // and mounts of the daemon are identified by a path below dir.
 type layout struct {
-	dir    string // absolute, short: sockets below it must fit 108 bytes
-	bridge string // the name of the link and of the CNI network
-	subnet string // of the bridge, such as 10.88.7.0/24
-	cniBin string // the network plugins
+	dir     string // absolute, short: sockets below it must fit 108 bytes
+	bridge  string // the name of the link and of the CNI network
+	subnet  string // of the bridge, such as 10.88.7.0/24
+	cniBin  string // the network plugins
+	metrics string // the address of the metrics; empty: none are served
 }
 
 func (l layout) socket() string     { return filepath.Join(l.dir, "containerd.sock") }
@@ -42,6 +43,8 @@ func (l layout) config(version string) (string, error) {
 	}
 	if major < 2 {
 		return fmt.Sprintf(`version = 2
+[metrics]
+  address = %[6]q
 [plugins."io.containerd.internal.v1.opt"]
   path = %[1]q
 [plugins."io.containerd.grpc.v1.cri"]
@@ -55,10 +58,12 @@ func (l layout) config(version string) (string, error) {
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc")), nil
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.metrics), nil
 	}
 	return fmt.Sprintf(`version = 3
 imports = []
+[metrics]
+  address = %[7]q
 [plugins.'io.containerd.internal.v1.opt']
   path = %[1]q
 [plugins.'io.containerd.nri.v1.nri']
@@ -77,7 +82,7 @@ imports = []
   runtime_type = 'io.containerd.runc.v2'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts()), nil
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts(), l.metrics), nil
 }
 
 // mirror configures a registry as mirror of other registries.

@@ -40,6 +40,10 @@ type ContainerdConfig struct {
 	// images and writable layers, so that a test can fill it. Zero means the file system
 	// of the machine.
 	RootMiB int
+
+	// Metrics makes the daemon serve its metrics at Daemon.Metrics, among them
+	// grpc_server_started_total, the number of CRI calls by method.
+	Metrics bool
 }
 
 // Containerd starts a containerd that belongs to this test, waits until its
@@ -58,6 +62,12 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	d.must("make a directory", err)
 	d.layout.dir = dir
 	t.Cleanup(d.cleanup)
+	if cfg.Metrics {
+		port, err := freePort(net.IPv4(127, 0, 0, 1))
+		d.must("find a port", err)
+		d.layout.metrics = "127.0.0.1:" + port
+		d.Metrics = "http://" + d.layout.metrics + "/v1/metrics"
+	}
 	d.must("prepare", d.prepare(cfg.Binary))
 	d.must("name a mirror", d.layout.mirror(cfg.Mirror, cfg.MirrorHosts))
 	if cfg.RootMiB > 0 {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -32,6 +33,11 @@ type ControlPlaneConfig struct {
 	// Bare omits the controllers and the scheduler, as envtest does: only the test changes
 	// objects, and pods need no service account.
 	Bare bool
+
+	// Controllers are the names of the controllers that run even with Bare, such as
+	// "namespace-controller". If empty, Bare omits all of them. It has no effect without
+	// Bare.
+	Controllers []string
 
 	// APIServer are additional arguments of kube-apiserver.
 	APIServer []string
@@ -181,7 +187,9 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	}, cfg.APIServer...)...)
 	if cfg.Bare {
 		c.api.args = append(c.api.args, "--disable-admission-plugins=ServiceAccount")
-		return nil
+		if len(cfg.Controllers) == 0 {
+			return nil
+		}
 	}
 	c.controllers = c.child("kube-controller-manager", filepath.Join(assets, "kube-controller-manager"),
 		"--kubeconfig="+controllers, "--bind-address="+c.ip.String(), "--secure-port="+ports["controllers"], "--leader-elect=false",
@@ -190,6 +198,10 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--node-monitor-period=1s", "--node-monitor-grace-period="+grace.String(),
 		// The controllers should continue soon after a restart of the API server.
 		"--kube-api-qps=200", "--kube-api-burst=400")
+	if cfg.Bare {
+		c.controllers.args = append(c.controllers.args, "--controllers="+strings.Join(cfg.Controllers, ","))
+		return nil
+	}
 	c.scheduler = c.child("kube-scheduler", filepath.Join(assets, "kube-scheduler"),
 		"--kubeconfig="+scheduler, "--bind-address="+c.ip.String(), "--secure-port="+ports["scheduler"], "--leader-elect=false")
 	return nil

@@ -24,6 +24,9 @@ type Daemon struct {
 	// Version is the version that the binary prints, without a "v": "1.6.20".
 	Version string
 
+	// Metrics is the URL of its metrics; empty without ContainerdConfig.Metrics.
+	Metrics string
+
 	t      testing.TB
 	layout layout
 	child  child

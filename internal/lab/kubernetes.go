@@ -11,7 +11,7 @@ import (
 
 // KubernetesVersion is that of the control plane which .ci/run builds from
 // tools/kubernetes, where KUBEBUILDER_ASSETS does not name another.
-const KubernetesVersion = "v1.36.3"
+const KubernetesVersion = "v1.37.2"
 
 // kubernetesDir returns the directory of the control plane's programs: that of
 // KUBEBUILDER_ASSETS, as with envtest, or the cache that .ci/run fills.
@@ -83,4 +83,15 @@ func freePort(ip net.IP) (string, error) {
 		return "", fmt.Errorf("lab: %v is no TCP address", l.Addr())
 	}
 	return strconv.Itoa(addr.Port), nil
+}
+
+// EnvtestEnv returns the environment variables with which an envtest finds the programs of
+// the control plane. They must be installed; see Need("kubernetes").
+func EnvtestEnv() ([]string, error) {
+	dir, err := kubernetesDir()
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := lookEtcd()
+	return []string{"KUBEBUILDER_ASSETS=" + dir, "TEST_ASSET_ETCD=" + etcd}, err
 }

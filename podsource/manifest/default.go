@@ -14,6 +14,12 @@ import (
 // its token volume, an overhead), nor the namespace, the UID and the node, which the caller determines.
 // resizePolicy stays empty, which means NotRequired.
 func Default(pod *v1.Pod) *v1.Pod {
+	pod = defaultAllButPodResources(pod)
+	defaultPodResources(pod)
+	return pod
+}
+
+func defaultAllButPodResources(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	spec := &pod.Spec
 
@@ -44,7 +50,10 @@ func Default(pod *v1.Pod) *v1.Pod {
 		spec.EphemeralContainers[i].EphemeralContainerCommon = v1.EphemeralContainerCommon(c)
 	}
 	roundUp(spec.Overhead)
-	defaultPodResources(pod)
+	if spec.Resources != nil {
+		roundUp(spec.Resources.Limits)
+		roundUp(spec.Resources.Requests)
+	}
 	return pod
 }
 
@@ -52,12 +61,7 @@ func Default(pod *v1.Pod) *v1.Pod {
 // of its containers, else those limits. It must be called after the containers are defaulted.
 func defaultPodResources(pod *v1.Pod) {
 	res := pod.Spec.Resources
-	if res == nil {
-		return
-	}
-	roundUp(res.Limits)
-	roundUp(res.Requests)
-	if len(res.Limits) == 0 {
+	if res == nil || len(res.Limits) == 0 {
 		return
 	}
 	fill := func(from v1.ResourceList, skip func(v1.ResourceName) bool) {

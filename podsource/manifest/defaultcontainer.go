@@ -103,9 +103,7 @@ func defaultHTTPGet(g *v1.HTTPGetAction) {
 // roundUp brings quantities to thousandths, the finest the API keeps.
 func roundUp(list v1.ResourceList) {
 	for name, q := range list {
-		if q.RoundUp(resource.Milli) {
-			continue // it was exact
-		}
-		list[name] = q
+		q.RoundUp(resource.Milli)
+		list[name] = q // also if it was exact: its representation may have changed
 	}
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "podsource/manifest", Max: 300, Module: []string{"internal/podspec", "internal/yamljson", "runtime"}}.Check(t)
+	deptest.Closure{Package: "podsource/manifest", Max: 300, Module: []string{"internal/podspec", "internal/staticuid", "internal/yamljson", "runtime"}}.Check(t)
 }

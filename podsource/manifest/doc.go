@@ -26,15 +26,18 @@
 //   - The cost of a manifest is bounded: see [Decode] and [Split]. An error is one line
 //     of at most 4 KiB and names at most 20 fields.
 //   - The UID of a static pod depends on the manifest's content (not on its layout or
-//     comments), the node's name and the origin, and on no version of this package.
+//     comments), the node's name and the origin. It is the UID that a kubelet of Kubernetes
+//     1.37 gives to it, or that of 1.34 to 1.36 under which the pod exists: see
+//     StaticOptions.Exists.
 //   - The comment on [Validate] lists the fields that are not checked.
 //
 // # Differences from the kubelet
 //
 //   - Unknown fields, duplicate keys and further documents are errors, and so is the saved
 //     manifest of a mirror pod.
-//   - The annotation config.hash is derived from the content also if the manifest has a UID. A UID is derived from the manifest instead of a dump of the Go type:
-//     a node that is taken over from a kubelet restarts its static pods once.
+//   - The annotation config.hash is derived from the content also if the manifest has a UID.
+//   - Static pods of kubelets since 1.34 keep their UIDs. A kubelet restarts the static pods
+//     of one of another minor version.
 //
 // # Testing
 //

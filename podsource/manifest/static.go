@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"encoding/hex"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -25,10 +23,16 @@ type StaticOptions struct {
 	// NoToleration does not make the pod tolerate NoExecute taints, as of pods from a
 	// URL (rule src-19).
 	NoToleration bool
+
+	// Exists reports whether the node has a pod of this UID, running or not. It is called
+	// with the UIDs that versions of the kubelet give to a manifest without one, until it
+	// returns true, so that a pod that such a version started keeps its UID and is not
+	// restarted. If nil, no pod exists.
+	Exists func(types.UID) bool
 }
 
 // Static returns the static pod that a node makes of a manifest: decoded, defaulted,
-// validated and annotated. It is a pure function.
+// validated and annotated. It depends on its arguments only.
 //
 // The origin is where the manifest comes from, such as "file:/etc/x.yaml"; the same
 // manifest at two origins is two pods.
@@ -37,10 +41,11 @@ type StaticOptions struct {
 //     "default", spec.nodeName is the node, the phase is Pending (rule src-17).
 //   - If the manifest has no UID, the pod's is derived from its content, the node and
 //     the origin (rule src-16): a changed manifest is another pod, an unchanged one is the
-//     same pod after a restart. The derivation covers the manifest's JSON instead of the
-//     Go type, so that it does not depend on the version of the API.
-//   - The annotation [runtime.ConfigHashAnnotation] has the derived value also if the manifest
-//     has a UID.
+//     same pod after a restart. It is the UID that a kubelet of Kubernetes 1.37 gives to
+//     the pod, or that of an earlier version under which the pod already exists:
+//     see StaticOptions.Exists.
+//   - The annotation [runtime.ConfigHashAnnotation] is the UID (rule src-18). If the manifest
+//     has a UID, the annotation has the value of one derived from the content.
 //   - It tolerates every NoExecute taint (rule src-19).
 //
 // Besides the rules of [Validate], a static pod must not refer to objects of an API
@@ -50,7 +55,7 @@ type StaticOptions struct {
 //
 // Errors are one line and name the fields; callers add the origin.
 func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.Pod, error) {
-	decoded, canonical, err := decode(manifest)
+	decoded, _, err := decode(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.P
 	for _, msg := range validation.IsDNS1123Subdomain(name) {
 		return nil, field.Invalid(field.NewPath("metadata", "name"), name, "with the node's name added: "+msg)
 	}
-	hash := contentHash(canonical, nodeName, origin)
+	hash := string(staticUID(decoded, nodeName, origin, opts.Exists))
 	if pod.UID == "" {
 		pod.UID = types.UID(hash)
 	}
@@ -105,16 +110,4 @@ func tolerateNoExecute(spec *v1.PodSpec) {
 		}
 	}
 	spec.Tolerations = append(spec.Tolerations, all)
-}
-
-// contentHash returns the 128-bit FNV-1a hash of a manifest, its node and its origin as
-// 32 hex digits. The parts contain no zero bytes and are separated by them.
-// Golden vectors in the tests keep it stable: a change restarts every static pod of
-// every node that is upgraded.
-func contentHash(canonical []byte, nodeName, origin string) string {
-	h := fnv.New128a()
-	h.Write(canonical)
-	h.Write([]byte("\x00host:" + nodeName))
-	h.Write([]byte("\x00" + origin))
-	return hex.EncodeToString(h.Sum(nil))
 }

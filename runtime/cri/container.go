@@ -61,11 +61,7 @@ func (s *podSync) handlerName() (string, error) {
 	if s.r.cfg.Providers.RuntimeClass == nil {
 		return "", fmt.Errorf("failed to get RuntimeClass %q: Providers.RuntimeClass is nil", *class)
 	}
-	name, err := s.r.cfg.Providers.RuntimeClass(*class)
-	if err != nil {
-		return "", fmt.Errorf("failed to get RuntimeClass %q: %w", *class, err)
-	}
-	return name, nil
+	return s.r.cfg.Providers.RuntimeClass(*class)
 }
 
 // handler returns the runtime handler of the pod's class, with its features only if the

@@ -27,6 +27,7 @@ type Runtime struct {
 	sysctls      *podconfig.Sysctls
 	checkpoints  *checkpoints
 	terminations *terminations
+	imageMounts  *imageMounts
 	unsupported  *unsupportedResizes
 	stuck        stuckSandboxes
 	local        LocalStreams // nil if Config.Runtime does not implement it
@@ -77,11 +78,8 @@ func New(cfg Config) (*Runtime, error) {
 	if err := cfg.Node.DNS.Validate(); err != nil {
 		return nil, fmt.Errorf("cri: Config.Node.DNS: %w", err)
 	}
-	if cfg.Dirs.Root == "" {
-		cfg.Dirs.Root = "/var/lib/kubelet"
-	}
-	if cfg.Dirs.PodLogs == "" {
-		cfg.Dirs.PodLogs = "/var/log/pods"
+	if err := cfg.Dirs.complete(); err != nil {
+		return nil, fmt.Errorf("cri: Config.Dirs: %w", err)
 	}
 	if cfg.Providers.CgroupParent == nil {
 		cfg.Providers.CgroupParent = func(*v1.Pod) string { return "" }
@@ -110,7 +108,7 @@ func New(cfg Config) (*Runtime, error) {
 	cfg.Images = &imageCalls{decorator, cfg.Images}
 	r := &Runtime{
 		cfg: cfg, backoff: backoff, sysctls: sysctls, log: cfg.Logger,
-		checkpoints: newCheckpoints(filepath.Join(cfg.Dirs.Root, "pods"), cfg.Logger), terminations: newTerminations(), unsupported: newUnsupportedResizes(), local: local,
+		checkpoints: newCheckpoints(filepath.Join(cfg.Dirs.Root, "pods"), cfg.Logger), terminations: newTerminations(), imageMounts: newImageMounts(), unsupported: newUnsupportedResizes(), local: local,
 	}
 	cfg.Pulls.Service, cfg.Pulls.Config.Logger = cfg.Images, cfg.Logger
 	if cfg.Pulls.Dir == "" {

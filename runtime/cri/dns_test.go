@@ -72,7 +72,7 @@ func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19, dn-6
 	for want, spec := range map[string]func(*v1.PodSpec){
 		"spec.hostname":              func(s *v1.PodSpec) { s.Hostname = "a.b" },
-		"spec.setHostnameAsFQDN":     func(s *v1.PodSpec) { s.Subdomain, s.SetHostnameAsFQDN = strings.Repeat("s", 63), new(true) },
+		"failed to construct FQDN":   func(s *v1.PodSpec) { s.Subdomain, s.SetHostnameAsFQDN = strings.Repeat("s", 63), new(true) },
 		"spec.dnsConfig.searches[0]": func(s *v1.PodSpec) { s.DNSConfig = &v1.PodDNSConfig{Searches: []string{"a\nnameserver 6.6.6.6"}} },
 	} {
 		f := newFake()

@@ -76,7 +76,8 @@
 //
 //   - Instances that were created and not started are started, not replaced, and any
 //     running instance of a container is used.
-//   - The back-off survives a restart of the agent and has no jitter.
+//   - The back-off survives a restart of the agent and has no jitter. A pod that was killed
+//     and is synced again, such as a static pod whose manifest is created again, has none.
 //   - The instance of a container with the highest attempt is the newest, even if the
 //     clock was set back.
 //   - A deletion interrupts pulls and hooks.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -30,8 +31,8 @@ func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 	return images, nil
 }
 
-// ImageUses implements [runtime.ImageStore]. Image volumes are only in the status of a
-// container, so it makes one call per container, sequentially.
+// ImageUses implements [runtime.ImageStore] with one call, and one more for each container whose
+// status PodStatus has not read: image volumes are only in the status of a container.
 func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
 	ctx = r.quiet(ctx)
 	containers, err := r.cfg.Runtime.ListContainers(ctx, nil)
@@ -48,18 +49,20 @@ func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
 			Namespace: c.Labels[podconfig.LabelPodNamespace], Pod: c.Labels[podconfig.LabelPodName], Container: c.GetMetadata().GetName(),
 		}
 		uses = append(uses, use)
-		answer, err := r.cfg.Runtime.ContainerStatus(ctx, c.Id, false)
-		if isNotFound(err) || err != nil && c.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
-			continue // removed meanwhile, or exited and without mounts
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cri: container status: %w", err)
-		}
-		for _, m := range answer.GetStatus().GetMounts() {
-			if image := m.GetImage().GetImage(); image != "" {
-				use.ID, use.Ref, use.Name, use.Volume = "", "", image, true
-				uses = append(uses, use)
+		mounted, ok := r.imageMounts.get(types.UID(c.Labels[podconfig.LabelPodUID]), c.Id)
+		if !ok {
+			answer, err := r.cfg.Runtime.ContainerStatus(ctx, c.Id, false)
+			if isNotFound(err) || err != nil && c.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
+				continue // removed meanwhile, or exited and without mounts
 			}
+			if err != nil {
+				return nil, fmt.Errorf("cri: container status: %w", err)
+			}
+			mounted = mountedImages(answer.GetStatus())
+		}
+		for _, image := range mounted {
+			use.ID, use.Ref, use.Name, use.Volume = "", "", image, true
+			uses = append(uses, use)
 		}
 	}
 	return uses, nil

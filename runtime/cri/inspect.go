@@ -37,12 +37,16 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
 	rec := r.checkpoints.get(uid)
+	mounted := map[string][]string{}
 	for _, c := range containers {
 		if st.Name == "" {
 			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace]
 		}
 		if was, ok := r.terminations.get(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
 			st.Containers = append(st.Containers, was)
+			if images, ok := r.imageMounts.get(uid, c.Id); ok {
+				mounted[c.Id] = images
+			}
 			continue
 		}
 		answer, err := r.containerStatus(ctx, c.Id)
@@ -53,6 +57,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 			return nil, err
 		}
 		st.Containers = append(st.Containers, r.describe(c, answer, rec))
+		mounted[c.Id] = mountedImages(answer)
 	}
 	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
 		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
@@ -64,6 +69,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.IPs = slices.Clone(st.Sandboxes[0].IPs)
 	}
 	r.terminations.update(st)
+	r.imageMounts.update(uid, mounted)
 	return st, nil
 }
 

@@ -43,8 +43,10 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if err := r.stop(ctx, stopRequest{uid: req.UID, pod: req.Pod, status: status, override: req.GracePeriodSeconds, event: r.record}); err != nil {
 		return err
 	}
+	// A static pod whose manifest is created again has the same UID and dead containers,
+	// which have not crashed. CollectGarbage deletes the entry.
+	r.backoff.Reset(req.UID, "", time.Now())
 	if req.Pod == nil || req.Pod.DeletionTimestamp != nil {
-		r.backoff.Forget(req.UID)
 		r.images.Forget(req.UID)
 	}
 	return nil

@@ -342,3 +342,26 @@ func TestAStoppedPodIsForgotten(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "a"}))
 	assert.Equal(t, []string{"web"}, f.running(), "the other pod is not changed")
 }
+
+// A static pod whose manifest is removed and created again, which has the same UID, has not
+// crashed. The kubelet removes its dead containers in between if it has time to.
+func TestAPodThatWasKilledHasNoCrashBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		up(t, f, rt, pod)
+		for range 3 {
+			require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+			require.Empty(t, f.running())
+			time.Sleep(time.Second)
+			begun := time.Now()
+			syncs(t, rt, pod)
+			require.Equal(t, []string{"web"}, f.running())
+			assert.Less(t, time.Since(begun), 10*time.Second)
+		}
+		f.exits("web", 1)
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.ErrorContains(t, err, "CrashLoopBackOff", "a crash has")
+	})
+}

@@ -104,12 +104,8 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 
 // removeDirs removes the log directories of removed pods, and the entries of the pods'
 // directories that this package creates. It keeps both while the runtime has a container
-// or sandbox of the pod.
-func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) error {
-	pods, err := r.Pods(ctx)
-	if err != nil {
-		return err
-	}
+// or sandbox of the pod: pods are those of the runtime.
+func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, removed func(types.UID) bool) error {
 	present := map[types.UID]bool{}
 	for _, p := range pods {
 		present[p.UID] = true
@@ -117,6 +113,7 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	gone := func(uid types.UID) bool { return uid != "" && !present[uid] && removed(uid) }
 	r.checkpoints.prune(gone)
 	r.terminations.prune(gone)
+	r.imageMounts.prune(gone)
 	r.unsupported.prune(gone)
 	r.backoff.ForgetGone(gone) // also of pods that terminated without KillPod
 	var errs []error

@@ -2,7 +2,6 @@ package cri_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -51,7 +50,7 @@ func classes(name string) (string, error) {
 	if name == "sandboxed" {
 		return "able", nil
 	}
-	return "", errors.New("not found")
+	return "", fmt.Errorf("runtimeclass.node.k8s.io %q not found", name)
 }
 
 func TestARuntimeClassNamesTheHandler(t *testing.T) { // rt-20, se-13
@@ -72,7 +71,7 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 		of   func(string) (string, error)
 		want string
 	}{
-		{"absent", classes, `failed to get RuntimeClass "gone": not found`},
+		{"absent", classes, `runtimeclass.node.k8s.io "gone" not found`},
 		{"no provider", nil, `failed to get RuntimeClass "gone": Providers.RuntimeClass is nil`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 			"Warning Failed" + web + "Error: InvalidImageName",
 		}},
 		{name: "not inspected", arrange: broken("ImageStatus", "disk"), waits: "ImageInspectError", events: []string{
-			"Warning InspectFailed" + web + `Failed to inspect image "img:1": disk`, "Warning Failed" + web + "Error: ImageInspectError",
+			"Warning InspectFailed" + web + `Failed to inspect image "img:1": rpc error: code = Unknown desc = disk`, "Warning Failed" + web + "Error: ImageInspectError",
 		}},
 		{name: "no pull secret", cfg: cri.Config{Providers: cri.Providers{Objects: vault{}}}, arrange: func(f *fakeCRI, p *v1.Pod) {
 			absent(v1.PullAlways, nil)(f, p)

@@ -200,8 +200,8 @@ func TestAFailedStartIsReportedWithTheReasonOfTheAPI(t *testing.T) {
 		}},
 		{"inspect img-2", func(f *fakeCRI, _ *v1.Pod) {
 			f.before = failing(9, "ImageStatus", status.Error(codes.Unknown, "disk"))
-		}, "ImageInspectError", `Failed to inspect image "img:1": disk`, []string{
-			`Warning InspectFailed spec.containers{web}: Failed to inspect image "img:1": disk`,
+		}, "ImageInspectError", `Failed to inspect image "img:1": rpc error: code = Unknown desc = disk`, []string{
+			`Warning InspectFailed spec.containers{web}: Failed to inspect image "img:1": rpc error: code = Unknown desc = disk`,
 			"Warning Failed spec.containers{web}: Error: ImageInspectError",
 		}},
 		{"pull img-8", func(f *fakeCRI, p *v1.Pod) {

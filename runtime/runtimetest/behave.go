@@ -28,6 +28,11 @@ type Behavior struct {
 	// image pull.
 	StartDelay time.Duration
 
+	// QueueDelay is how long a start is queued: SyncPod returns at once, the
+	// container is in the state created for this time, and then runs. KillPod
+	// cancels the start; the container exits with 137 and has no start time.
+	QueueDelay time.Duration
+
 	// StopDelay is the time from SIGTERM to the exit.
 	StopDelay time.Duration
 

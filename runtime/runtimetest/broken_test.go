@@ -196,6 +196,7 @@ func allViolations() map[string]func(*broken, *runtimetest.Runtime) {
 	maps.Copy(all, syncViolations)
 	maps.Copy(all, powerViolations)
 	maps.Copy(all, changeViolations)
+	maps.Copy(all, queueViolations)
 	return all
 }
 
@@ -215,6 +216,8 @@ func runBroken(t *testing.T) {
 			switch name {
 			case "StateSurvivesAgentRestart", "OrphanSurvivesAgentRestart":
 				s.Backend.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newFull(t) }
+			case "QueuedContainerIsListed", "KillCancelsQueuedStart":
+				s.Queued = true
 			case "RestartCountsSurviveAgentRestart":
 				s.Backend.Reopen = forgetful
 			}

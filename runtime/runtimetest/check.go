@@ -22,7 +22,7 @@ type Check struct {
 	Cause string
 
 	// Needs lists the requirements of the check: optional interfaces of package
-	// runtime ("Execer"), fields of the Suite ("Containers.Stubborn"), and
+	// runtime ("Execer"), fields of the Suite ("Containers.Stubborn", "Queued"), and
 	// "InitContainers" for Suite.NoInit being false. If one is missing, the check
 	// is not applicable.
 	Needs []string
@@ -55,7 +55,7 @@ type promise struct {
 func promises() []promise {
 	return slices.Concat(
 		listerPromises, inspectPromises,
-		syncPromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, invalidPromises,
+		syncPromises, queuePromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, invalidPromises,
 		healthPromises, execPromises, streamPromises, logPromises, statsPromises, featurePromises, garbagePromises,
 	)
 }
@@ -80,6 +80,7 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 	"ResourceUpdater":      has[runtime.ResourceUpdater],
 	"GarbageCollector":     has[runtime.GarbageCollector],
 
+	"Queued":                func(s Suite, _ runtime.Runtime) bool { return s.Queued },
 	"InitContainers":        func(s Suite, _ runtime.Runtime) bool { return !s.NoInit },
 	"Containers.Stubborn":   func(s Suite, _ runtime.Runtime) bool { return s.Containers.Stubborn.Image != "" },
 	"Commands.Print":        func(s Suite, _ runtime.Runtime) bool { return s.Commands.Print != nil },

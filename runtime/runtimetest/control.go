@@ -30,6 +30,13 @@ func (r *Runtime) Exit(uid types.UID, container string, code int32) error {
 	return r.on(uid, container, func(v *instance) { r.exitLocked(v, code, "") })
 }
 
+// OOM makes the newest running instance of the container exit with code 137 and the reason
+// OOMKilled, as the kernel does if it exceeds its memory limit. It returns an error if none
+// runs.
+func (r *Runtime) OOM(uid types.UID, container string) error {
+	return r.on(uid, container, func(v *instance) { r.exitLocked(v, exitKILL, "OOMKilled") })
+}
+
 // Hang makes the newest running instance of the container ignore SIGTERM and
 // cancels its pending exit. SIGKILL and Exit still terminate it. It returns an
 // error if none runs.

@@ -34,6 +34,9 @@
 //		})
 //	}
 //
+// A runtime that accepts a start and carries it out later, such as one over a job
+// API, sets Suite.Queued.
+//
 // Each check is a subtest: -run TestContract/KillObeysItsContext selects one.
 // With -v the test ends with a summary.
 //
@@ -53,7 +56,8 @@
 //
 // It runs no probes, but applies SyncRequest.Probes. It has no hooks, logs,
 // images, volume contents or resources; resizes in a plan are ignored.
-// Containers are never in the states created or unknown.
+// Containers are never in the state unknown, and created only while
+// Behavior.QueueDelay lasts.
 //
 // # Differences from the kubelet
 //

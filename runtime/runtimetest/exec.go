@@ -22,10 +22,8 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		if v == nil {
 			return fmt.Errorf("runtimetest: exec: container %s: %w", containerID, runtime.ErrNotFound)
 		}
-		select {
-		case <-v.done:
+		if !r.runs(v) {
 			return fmt.Errorf("runtimetest: exec: container %s is not running", containerID)
-		default:
 		}
 		if v.behavior.Exec == nil {
 			return nil
@@ -74,6 +72,12 @@ func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []stri
 		}
 	}
 	return res.ExitCode, nil
+}
+
+func (r *Runtime) runs(v *instance) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return v.status.State == runtime.ContainerRunning
 }
 
 func (r *Runtime) instance(id string) *instance {

@@ -46,7 +46,7 @@ func (r *Runtime) collectLocked(policy runtime.GCPolicy, removed map[types.UID]b
 		index := map[string]int{}
 		for _, v := range slices.Backward(p.containers) {
 			switch {
-			case v.status.State == runtime.ContainerRunning, time.Since(v.status.CreatedAt) < policy.MinAge:
+			case v.status.State != runtime.ContainerExited, time.Since(v.status.CreatedAt) < policy.MinAge:
 				continue
 			case removed[p.uid]:
 				gone[v] = true

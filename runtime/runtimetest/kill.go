@@ -38,7 +38,7 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	})
 }
 
-// killing returns the running containers of the pod and the grace period. If
+// killing returns the live containers of the pod and the grace period. If
 // there are none, it stops the sandboxes under the same lock, so that no
 // container can be started before KillPod returns.
 func (r *Runtime) killing(req runtime.KillRequest) ([]*instance, time.Duration) {
@@ -48,17 +48,18 @@ func (r *Runtime) killing(req runtime.KillRequest) ([]*instance, time.Duration) 
 	if p == nil {
 		return nil, 0
 	}
-	victims := runningOf(p)
+	victims := liveOf(p)
 	if len(victims) == 0 {
 		r.stopSandboxesLocked(p)
 	}
 	return victims, graceOf(req, p.grace)
 }
 
-func runningOf(p *pod) []*instance {
+// liveOf returns the instances of p that run or whose start is queued.
+func liveOf(p *pod) []*instance {
 	var out []*instance
 	for _, v := range p.containers {
-		if v.status.State == runtime.ContainerRunning {
+		if v.status.State != runtime.ContainerExited {
 			out = append(out, v)
 		}
 	}
@@ -116,7 +117,10 @@ func (r *Runtime) term(victims []*instance, turn int) {
 	defer r.mu.Unlock()
 	for _, v := range victims {
 		switch {
-		case v.turn != turn || v.stubborn || v.status.State != runtime.ContainerRunning:
+		case v.turn != turn || v.status.State == runtime.ContainerExited:
+		case v.status.State == runtime.ContainerCreated: // nothing runs that could handle a signal
+			r.exitLocked(v, exitKILL, "")
+		case v.stubborn:
 		case v.behavior.StopDelay <= 0:
 			r.exitLocked(v, exitTERM, "")
 		case !v.stopping:

@@ -41,7 +41,7 @@ type instance struct {
 	stubborn bool          // ignores SIGTERM
 	stopping bool          // got SIGTERM and exits after StopDelay
 	turn     int           // order of SIGTERM: 0, or higher for sidecars, the last one first
-	timer    *time.Timer   // pending exit, or nil
+	timer    *time.Timer   // queued start or pending exit, or nil
 	done     chan struct{} // closed on exit
 }
 
@@ -118,7 +118,7 @@ func (r *Runtime) addressLocked() string {
 	return fmt.Sprintf("10.%d.%d.%d", r.addresses>>16&255, r.addresses>>8&255, r.addresses&255)
 }
 
-// runLocked creates and starts an instance of c.
+// runLocked creates an instance of c and starts it, or queues its start.
 func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavior) *instance {
 	r.ids++
 	now := time.Now()
@@ -126,11 +126,11 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 		pod: p, behavior: b, stubborn: b.Stubborn, done: make(chan struct{}),
 		status: runtime.ContainerStatus{
 			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
-			State:        runtime.ContainerRunning,
+			State:        runtime.ContainerCreated,
 			RestartCount: p.attempts[c.Name],
 			Hash:         plan.Hash(c),
 			Image:        c.Image, ImageID: c.Image, ImageRef: c.Image,
-			CreatedAt: now, StartedAt: now,
+			CreatedAt: now,
 		},
 	}
 	p.attempts[c.Name]++
@@ -139,12 +139,32 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 		r.instances = map[string]*instance{}
 	}
 	r.instances[v.status.ID] = v
-	if e := b.Exit; e != nil && (b.Crashes == 0 || int(v.status.RestartCount) < b.Crashes) {
-		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
+	if b.QueueDelay <= 0 {
+		r.beginLocked(v, now)
+		return v
 	}
+	v.timer = time.AfterFunc(b.QueueDelay, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beginLocked(v, time.Now())
+	})
 	r.changedLocked(p.uid)
 	r.observeLocked(p, Change{Container: &v.status})
 	return v
+}
+
+// beginLocked makes a created instance run. If its start was canceled, nothing
+// changes.
+func (r *Runtime) beginLocked(v *instance, now time.Time) {
+	if v.status.State != runtime.ContainerCreated {
+		return
+	}
+	v.status.State, v.status.StartedAt = runtime.ContainerRunning, now
+	if e := v.behavior.Exit; e != nil && (v.behavior.Crashes == 0 || int(v.status.RestartCount) < v.behavior.Crashes) {
+		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
+	}
+	r.changedLocked(v.pod.uid)
+	r.observeLocked(v.pod, Change{Container: &v.status})
 }
 
 // exitLaterLocked makes the instance exit after d.

@@ -43,6 +43,9 @@ var syncPromises = []promise{
 			}
 			for _, want := range pod.Spec.Containers {
 				c := s.Container(want.Name)
+				if c != nil && c.State == runtime.ContainerCreated {
+					t.Fatalf("%s was created and does not run when SyncPod returns; a runtime that starts containers later sets Suite.Queued:\n%s", want.Name, describe(s))
+				}
 				if c == nil || c.State != runtime.ContainerRunning {
 					t.Fatalf("%s does not run:\n%s", want.Name, describe(s))
 				}

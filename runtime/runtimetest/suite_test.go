@@ -22,6 +22,14 @@ func newFull(t *testing.T) runtime.Runtime { return &full{Runtime: memory(), dir
 
 func memory() *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
+	for image, b := range memoryBehaviors() {
+		rt.Behave(image, b)
+	}
+	return rt
+}
+
+// memoryBehaviors are the behaviors of the images of memorySuite.
+func memoryBehaviors() map[string]runtimetest.Behavior {
 	long := runtimetest.Behavior{
 		StopDelay: time.Millisecond,
 		Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
@@ -35,13 +43,11 @@ func memory() *runtimetest.Runtime {
 			return runtime.ExecResult{}, ctx.Err()
 		},
 	}
-	rt.Behave("long", long)
-	rt.Behave("long-2", long)
-	rt.Behave("stubborn", runtimetest.Behavior{Stubborn: true})
+	behaviors := map[string]runtimetest.Behavior{"long": long, "long-2": long, "stubborn": {Stubborn: true}}
 	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "reports out of luck": 1} {
-		rt.Behave(image, runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
+		behaviors[image] = runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}}
 	}
-	return rt
+	return behaviors
 }
 
 func memorySuite() runtimetest.Suite {

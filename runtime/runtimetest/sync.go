@@ -70,6 +70,9 @@ func (s *syncing) step(ctx context.Context) error {
 		s.did(runtime.CreatePodSandbox, podTarget(pod))
 	}
 	for _, st := range todo.Start {
+		if st.Resume != "" { // its start is queued
+			continue
+		}
 		a := s.start(ctx, st)
 		s.res.Actions = append(s.res.Actions, a)
 		if err := ctx.Err(); err != nil {
@@ -152,7 +155,7 @@ func (s *syncing) stop(ctx context.Context, stopped func(id string) bool) (*pod,
 		r.mu.Unlock()
 		return nil, nil
 	}
-	victims := slices.DeleteFunc(runningOf(p), func(v *instance) bool { return !stopped(v.status.ID) })
+	victims := slices.DeleteFunc(liveOf(p), func(v *instance) bool { return !stopped(v.status.ID) })
 	r.mu.Unlock()
 	if err := r.stop(ctx, victims, graceOf(runtime.KillRequest{Pod: s.req.Pod}, nil)); err != nil {
 		return p, err
@@ -201,6 +204,11 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 	}
 	if p.running(c.Name) != nil {
 		return a
+	}
+	for _, v := range p.containers { // a queued start from an older spec
+		if v.status.Name == c.Name {
+			r.exitLocked(v, exitKILL, "")
+		}
 	}
 	if g := cmp.Or(s.req.Pod.DeletionGracePeriodSeconds, s.req.Pod.Spec.TerminationGracePeriodSeconds); g != nil {
 		p.grace = new(*g) // a copy: the pod belongs to the caller

@@ -85,7 +85,7 @@ func publicPackages(t *testing.T) func(func(string) bool) {
 	found := map[string]bool{}
 	for _, name := range filesWhere(t, isCode) {
 		top, _, below := strings.Cut(name, "/")
-		if below && !slices.Contains([]string{"examples", "test", "tools", "hack", "docs", "api"}, top) && !strings.Contains("/"+name, "/internal/") {
+		if below && !slices.Contains([]string{"examples", "test", "tools", "hack", "docs", "api"}, top) && !strings.Contains("/"+name, "/internal/") && !strings.Contains(name, "/examples/") {
 			found[path.Dir(name)] = true
 		}
 	}

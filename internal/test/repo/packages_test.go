@@ -33,11 +33,15 @@ var packageGroups = []struct {
 	{"Volumes", []string{"volume"}},
 	{"Resources of the node", []string{"cm", "eviction", "imagegc", "shutdown"}},
 	{"Clusters: the module github.com/kubeparts/kubeparts/kube", []string{"kube"}},
+	{"Virtual nodes: the module github.com/kubeparts/kubeparts/" + virtualkubelet, []string{virtualkubelet}},
 	{"Tests and simulation", []string{
 		"runtime/runtimetest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
-		"cm/topology/topologytest", "kube/fakenode", "kube/client/apitest",
+		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers", "scheduler",
 	}},
 }
+
+// virtualkubelet is the module that is not in the workspace of the repository.
+const virtualkubelet = "kube/provider/virtualkubelet"
 
 // A packageRow is a row of docs/packages.md.
 type packageRow struct {
@@ -86,23 +90,38 @@ func TestThePackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// packageRows returns a row for each public package.
-func packageRows(t *testing.T) (rows []*packageRow) {
+// module is the prefix of the import path of every package of the repository.
+const module = "github.com/kubeparts/kubeparts/"
+
+// importCounts returns the number of packages in the closure of each package, listed in a
+// directory of a workspace.
+func importCounts(t *testing.T, dir string, patterns ...string) map[string]int {
 	t.Helper()
-	const module = "github.com/kubeparts/kubeparts/"
-	list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{len .Deps}}", module+"...", module+"kube/...")
-	list.Dir = root
+	list := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}} {{len .Deps}}"}, patterns...)...)
+	list.Dir = dir
 	list.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=1")
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	require.NoError(t, err)
+	outside := exec.Command("go", list.Args[1:4]...)
+	outside.Dir, outside.Env, outside.Stderr = filepath.Join(root, "kube/controllers"), append(list.Env, "GOWORK=off"), os.Stderr
+	more, err := outside.Output()
+	require.NoError(t, err)
 	imports := map[string]int{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(string(out) + string(more)) {
 		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(count)
 		require.NoError(t, err)
 		imports[strings.TrimPrefix(name, module)] = n + 1 // itself
 	}
+	return imports
+}
+
+// packageRows returns a row for each public package.
+func packageRows(t *testing.T) (rows []*packageRow) {
+	t.Helper()
+	imports := importCounts(t, root, module+"...", module+"kube/...")
+	maps.Copy(imports, importCounts(t, filepath.Join(root, virtualkubelet), "./..."))
 	limits := closureLimits(t)
 	for _, dir := range slices.Sorted(publicPackages(t)) {
 		fset := token.NewFileSet()

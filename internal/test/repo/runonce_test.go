@@ -15,17 +15,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/agent/podsapi"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/podresources"
+	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -43,6 +48,8 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
 )
@@ -99,16 +106,27 @@ func newRunners(t *testing.T) map[string]runner {
 	add("objectdir: Dir")(objects, err)
 	plugins, err := register.New(register.Config{Dir: t.TempDir(), Handlers: map[string]register.Handler{"CSIPlugin": noPlugins{}}})
 	add("register: Watcher")(plugins, err)
+	storage, err := csi.New(csi.Config{RootDir: t.TempDir(), NodeName: "n", Mounter: volume.NewMounter(false)})
+	add("csi: Plugin")(storage, err)
 	groups, err := cm.New(cm.Config{Tree: cgroups.NewTree(cgroups.Facts{Version: 2})})
 	add("cm: Manager")(groups, err)
 	cpus, err := cpu.Open(cpu.Config{Machine: machine})
 	add("cpu: Manager")(cpus, err)
 	devices, err := device.Open(device.Config{Dir: t.TempDir()})
 	add("device: Manager")(devices, err)
+	drivers, err := dra.NewRegistry(dra.RegistryConfig{})
+	add("dra: Registry")(drivers, err)
+	claims, err := dra.New(dra.Config{Claims: noClaims{}, Plugins: drivers, Store: new(state.Memory)})
+	add("dra: Manager")(claims, err)
 	kills, err := oom.New(oom.Config{Counters: func() (map[string]uint64, error) { return nil, nil }})
 	add("oom: Watcher")(kills, err)
 	resources, err := podresources.New(podresources.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }})
 	add("podresources: Server")(resources, err)
+	nodePods, err := podsapi.New(podsapi.Config{
+		Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }, Pod: func(types.UID) *v1.Pod { return nil },
+		Status: func(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false },
+	})
+	add("podsapi: Server")(nodePods, err)
 	collector, err := stats.New(stats.Config{NodeName: "node"})
 	add("stats: Collector")(collector, err)
 	logs, err := logrotate.New(logrotate.Config{Runtime: noLogs{}})
@@ -129,8 +147,9 @@ func TestASecondRunIsAnError(t *testing.T) {
 // Sources of pods are left out: Merge runs one again after an error.
 func TestEachRunIsTestedForASecondCall(t *testing.T) {
 	elsewhere := map[string]string{
-		"volume: Manager": "volume's own tests",
-		"podworker: Loop": "podworker's own tests: only package agent may construct one",
+		"cluster: Cluster": "sim/cluster's own tests: its Run also returns a report",
+		"volume: Manager":  "volume's own tests",
+		"podworker: Loop":  "podworker's own tests: only package agent may construct one",
 	}
 	tested := newRunners(t)
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
@@ -194,6 +213,12 @@ type noPlugins struct{}
 
 func (noPlugins) Register(context.Context, string, string, []string) error { return nil }
 func (noPlugins) Deregister(context.Context, string)                       {}
+
+type noClaims struct{}
+
+func (noClaims) GetClaim(context.Context, string, string) (*resourceapi.ResourceClaim, error) {
+	return nil, errors.New("there are no claims")
+}
 
 type noLogs struct{}
 

@@ -51,7 +51,8 @@ type Request struct {
 
 // An Image is an image that is present on the node.
 type Image struct {
-	// Spec references the image by its ID, which does not change if the tag moves.
+	// Spec references the image by its ID, which does not change if the tag moves. Only this
+	// one, for the creation of containers, has the reference of the pod's spec as well.
 	Spec *runtimeapi.ImageSpec
 
 	ID   string
@@ -119,10 +120,7 @@ func (a *ensureCall) ensure(ctx context.Context) (Image, *Error) {
 	if a.name = name; err != nil {
 		a.name = a.req.Image
 	}
-	a.spec = &runtimeapi.ImageSpec{
-		Image: a.name, UserSpecifiedImage: a.req.Image,
-		Annotations: a.req.Pod.Annotations, RuntimeHandler: a.req.RuntimeHandler,
-	}
+	a.spec = &runtimeapi.ImageSpec{Image: a.name, Annotations: a.req.Pod.Annotations, RuntimeHandler: a.req.RuntimeHandler}
 	if err != nil {
 		return a.ensureUnparsable(ctx, err)
 	}
@@ -157,7 +155,7 @@ func (a *ensureCall) usePresent(ctx context.Context) (image Image, done bool, fa
 		if ctx.Err() != nil {
 			return image, false, canceledError(ctx)
 		}
-		message := fmt.Sprintf("Failed to inspect image %q: %v", a.req.Image, errorText(err))
+		message := fmt.Sprintf("Failed to inspect image %q: %v", a.req.Image, err)
 		a.req.Event(v1.EventTypeWarning, "InspectFailed", message)
 		return image, false, &Error{Reason: ImageInspectError, Message: message, Err: err}
 	}
@@ -308,7 +306,7 @@ func (a *ensureCall) newImage(found *runtimeapi.Image) Image {
 	image := Image{
 		ID: found.Id, Size: found.Size, Username: found.Username,
 		Spec: &runtimeapi.ImageSpec{
-			Image: found.Id, UserSpecifiedImage: a.spec.UserSpecifiedImage,
+			Image: found.Id, UserSpecifiedImage: a.req.Image,
 			Annotations: a.spec.Annotations, RuntimeHandler: a.spec.RuntimeHandler,
 		},
 	}

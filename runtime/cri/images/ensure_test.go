@@ -59,8 +59,8 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 		},
 		"img-2 looking fails": {
 			image: "img:1", policy: v1.PullIfNotPresent, service: &fakeService{lookErr: status.Error(codes.Unknown, "disk is gone")},
-			reason: "ImageInspectError", message: `Failed to inspect image "img:1": disk is gone`,
-			events: []string{`Warning InspectFailed Failed to inspect image "img:1": disk is gone`},
+			reason: "ImageInspectError", message: `Failed to inspect image "img:1": rpc error: code = Unknown desc = disk is gone`,
+			events: []string{`Warning InspectFailed Failed to inspect image "img:1": rpc error: code = Unknown desc = disk is gone`},
 		},
 		"img-2 also with Never": {
 			image: "img:1", policy: v1.PullNever, service: &fakeService{lookErr: errors.New("disk is gone")},
@@ -85,8 +85,8 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 			events: []string{`Normal Pulled Container image "img:1" already present on machine and can be accessed by the pod`},
 		},
 		"img-8 not in the registry": {
-			image: "img:1", policy: v1.PullIfNotPresent, reason: "ErrImagePull", message: "img:1: not found", pulls: []string{" img:1"},
-			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning Failed Failed to pull image "img:1": img:1: not found`},
+			image: "img:1", policy: v1.PullIfNotPresent, reason: "ErrImagePull", message: "rpc error: code = NotFound desc = img:1: not found", pulls: []string{" img:1"},
+			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning Failed Failed to pull image "img:1": rpc error: code = NotFound desc = img:1: not found`},
 		},
 		"img-9 registry unavailable": {
 			image: "img:1", service: &fakeService{fails: status.Error(codes.Unknown, "RegistryUnavailable: 503")}, pulls: []string{" img:1"},
@@ -141,7 +141,7 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 				assert.Equal(t, tc.pulls, f.pulled())
 				for _, spec := range f.specs {
 					assert.Equal(t, "kata", spec.RuntimeHandler)
-					assert.Equal(t, tc.image, spec.UserSpecifiedImage)
+					assert.Empty(t, spec.UserSpecifiedImage, "it belongs to CreateContainer")
 					assert.Equal(t, pod.Annotations, spec.Annotations)
 				}
 			})

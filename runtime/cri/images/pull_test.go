@@ -355,7 +355,7 @@ func TestAStormOfRequests(t *testing.T) {
 				_, err := m.Ensure(ctx, images.Request{Pod: podOf(fmt.Sprint(i)), Image: fmt.Sprintf("img:%d", i%4+1), PullPolicy: v1.PullAlways})
 				var failed *images.Error
 				if err != nil && !errors.Is(err, context.DeadlineExceeded) && assert.ErrorAs(t, err, &failed) {
-					assert.Equal(t, "img:4: not found", failed.Message)
+					assert.Equal(t, "rpc error: code = NotFound desc = img:4: not found", failed.Message)
 				}
 			})
 		}

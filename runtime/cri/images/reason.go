@@ -37,15 +37,13 @@ type statusError interface {
 	GRPCStatus() *status.Status
 }
 
-// errorText returns the text of a runtime's error without the prefix of gRPC.
+// errorText returns the text of a failed pull. As with the kubelet, it begins with gRPC's prefix
+// unless the code is Unknown, so that the reasons of pullReason are at its beginning.
 func errorText(err error) string {
-	if over, ok := err.(statusError); ok {
-		return over.GRPCStatus().Message()
-	}
 	if several, ok := err.(triedErrors); ok {
 		return several.Error()
 	}
-	if over, ok := errors.AsType[statusError](err); ok {
+	if over, ok := errors.AsType[statusError](err); ok && over.GRPCStatus().Code() == codes.Unknown {
 		return over.GRPCStatus().Message()
 	}
 	return err.Error()

@@ -114,13 +114,13 @@ func TestRecordsAfterAPull(t *testing.T) {
 		"the answer was lost": {intent: true, pulled: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {
 			f.loses = true
 			_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: img})
-			require.EqualError(t, err, "connection lost")
+			require.EqualError(t, err, "rpc error: code = Unavailable desc = connection lost")
 			f.loses = false
 		}},
 		"and the agent restarted": {intent: true, pulled: true, restart: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {
 			f.loses = true
 			_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: img})
-			require.EqualError(t, err, "connection lost")
+			require.EqualError(t, err, "rpc error: code = Unavailable desc = connection lost")
 			f.loses = false
 		}},
 		"it was canceled": {intent: true, pulled: true, pull: func(t *testing.T, f *fakeService, m *images.Manager) {

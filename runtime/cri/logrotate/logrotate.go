@@ -162,10 +162,11 @@ func (r *Rotator) running(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// size returns the size of a log. If the file is missing, the runtime reopens it.
+// size returns the size of a log. If the file of a container that still runs is missing, the
+// runtime reopens it: that of a terminated container was removed with it.
 func (r *Rotator) size(ctx context.Context, id, path string) (int64, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !r.ended(ctx, id) {
 		if err := r.cfg.Runtime.ReopenLog(ctx, id); err != nil {
 			return 0, fmt.Errorf("reopen missing log: %w", err)
 		}

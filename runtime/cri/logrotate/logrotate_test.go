@@ -335,6 +335,32 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	}
 }
 
+// An exiting is a runtime whose container exits, and loses its log, when it has been listed.
+type exiting struct{ *fake }
+
+func (e exiting) Pods(ctx context.Context) ([]*runtime.Pod, error) {
+	pods, err := e.fake.Pods(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state = runtime.ContainerExited
+	_ = os.Remove(e.path)
+	return pods, err
+}
+
+func TestTheLogOfATerminatedContainerIsNotReopened(t *testing.T) { // lg-4
+	f := newFake(t)
+	r, err := logrotate.New(logrotate.Config{Runtime: exiting{f}, MaxSize: 10, Period: 50 * time.Millisecond})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	f.looks(t, 4)
+	stop()
+	require.NoError(t, <-ended)
+	assert.Equal(t, 1, f.opened)
+	assert.Empty(t, f.files(t))
+}
+
 // BenchmarkOvershoot measures by how much logs exceed their maximum size before they are
 // rotated, with a writer of 50 MB/s.
 func BenchmarkOvershoot(b *testing.B) {

@@ -176,7 +176,7 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 			t.rest = r.cfg.Period // the next relist removes it
 			err = nil
 		}
-		if err != nil && ctx.Err() == nil && r.ended(ctx, t) {
+		if err != nil && ctx.Err() == nil && r.ended(ctx, t.id) {
 			r.cfg.Logger.Debug("Log of terminated container not rotated", "containerID", t.id, "path", t.path, "err", err)
 			t.rest = r.cfg.Period
 		} else if err != nil && ctx.Err() == nil {
@@ -203,9 +203,9 @@ func (r *Rotator) gone(t *tail) bool {
 }
 
 // ended reports whether the container does not run any more.
-func (r *Rotator) ended(ctx context.Context, t *tail) bool {
+func (r *Rotator) ended(ctx context.Context, id string) bool {
 	running, err := r.running(ctx)
-	return err == nil && !running[t.id]
+	return err == nil && !running[id]
 }
 
 func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {

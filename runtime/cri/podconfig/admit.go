@@ -46,6 +46,6 @@ func AdmitGroups(pod *v1.Pod, supported bool) *runtime.Rejection {
 	}
 	return &runtime.Rejection{
 		Reason:  "SupplementalGroupsPolicyNotSupported",
-		Message: "supplementalGroupsPolicy: Strict is not supported by the runtime of this node",
+		Message: "SupplementalGroupsPolicy=Strict is not supported in this node",
 	}
 }

@@ -52,5 +52,7 @@ func TestStrictGroupsRequireSupportOfTheRuntime(t *testing.T) { // se-6
 	assert.Nil(t, AdmitGroups(&v1.Pod{}, false))
 	assert.Nil(t, AdmitGroups(of(v1.SupplementalGroupsPolicyMerge), false))
 	assert.Nil(t, AdmitGroups(of(v1.SupplementalGroupsPolicyStrict), true))
-	assert.Equal(t, "SupplementalGroupsPolicyNotSupported", AdmitGroups(of(v1.SupplementalGroupsPolicyStrict), false).Reason)
+	rejection := AdmitGroups(of(v1.SupplementalGroupsPolicyStrict), false)
+	assert.Equal(t, "SupplementalGroupsPolicyNotSupported", rejection.Reason)
+	assert.Equal(t, "SupplementalGroupsPolicy=Strict is not supported in this node", rejection.Message)
 }

@@ -13,8 +13,9 @@ const (
 	maxKernelName = 64 // of a hostname in Linux
 )
 
-// Hostname returns the pod's hostname and its domain, "" if it has none (rule pe-18). A
-// hostnameOverride replaces both. The error names the invalid field.
+// Hostname returns the pod's hostname and its domain, "" if it has none (rule pe-18). Without a
+// cluster domain the domain ends in a dot. A hostnameOverride replaces both. The error names the
+// invalid field.
 func Hostname(pod *v1.Pod, clusterDomain string) (host, domain string, err error) {
 	spec := &pod.Spec
 	if o := spec.HostnameOverride; o != nil && *o != "" {
@@ -47,11 +48,7 @@ func Hostname(pod *v1.Pod, clusterDomain string) (host, domain string, err error
 	if !oneWord(pod.Namespace) {
 		return "", "", fmt.Errorf("metadata.namespace: %q has spaces or control characters", pod.Namespace)
 	}
-	domain = spec.Subdomain + "." + pod.Namespace + ".svc"
-	if clusterDomain != "" { // the hostname must not end in a dot
-		domain += "." + clusterDomain
-	}
-	return host, domain, nil
+	return host, spec.Subdomain + "." + pod.Namespace + ".svc." + clusterDomain, nil
 }
 
 // truncateHostname shortens a pod's name to a DNS label.
@@ -78,7 +75,8 @@ func SandboxHostname(pod *v1.Pod, clusterDomain string) (string, error) {
 	}
 	name := host + "." + domain
 	if len(name) > maxKernelName {
-		return "", fmt.Errorf("spec.setHostnameAsFQDN: hostname %q, as an FQDN, has more than %d characters", name, maxKernelName)
+		return "", fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)",
+			name, maxKernelName, len(name))
 	}
 	return name, nil
 }

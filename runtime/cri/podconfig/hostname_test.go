@@ -48,10 +48,11 @@ func TestHostnames(t *testing.T) {
 	}
 }
 
-func TestADomainOfNoClusterEndsInNoDot(t *testing.T) { // pe-18
-	_, domain, err := podconfig.Hostname(dnsPod(v1.PodSpec{Subdomain: "shops"}), "")
+func TestADomainOfNoClusterEndsInADot(t *testing.T) { // pe-18
+	pod := dnsPod(v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(true)})
+	host, err := podconfig.SandboxHostname(pod, "")
 	require.NoError(t, err)
-	assert.Equal(t, "shops.ns.svc", domain)
+	assert.Equal(t, "web.shops.ns.svc.", host)
 }
 
 func TestHostnamesOfSandboxes(t *testing.T) {
@@ -65,7 +66,8 @@ func TestHostnamesOfSandboxes(t *testing.T) {
 		{name: "pe-19 no domain", spec: v1.PodSpec{SetHostnameAsFQDN: new(true)}, want: "web"},
 		{name: "pe-19 64 characters", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 45), SetHostnameAsFQDN: new(true)},
 			want: "web." + strings.Repeat("s", 45) + ".ns.svc.c.local"},
-		{name: "pe-19 too long", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46), SetHostnameAsFQDN: new(true)}, failure: "spec.setHostnameAsFQDN"},
+		{name: "pe-19 too long", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46), SetHostnameAsFQDN: new(true)},
+			failure: "failed to construct FQDN from pod hostname and cluster domain, FQDN web." + strings.Repeat("s", 46) + ".ns.svc.c.local is too long (64 characters is the max, 65 characters requested)"},
 		{name: "pe-19 long, but not set", spec: v1.PodSpec{Subdomain: strings.Repeat("s", 46)}, want: "web"},
 		{name: "pe-19 the host's network", spec: v1.PodSpec{HostNetwork: true, Hostname: "front"}, want: ""},
 		{name: "pe-18 an override", spec: v1.PodSpec{Subdomain: "shops", SetHostnameAsFQDN: new(true), HostnameOverride: new("x.example")}, want: "x.example"},

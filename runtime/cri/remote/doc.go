@@ -17,7 +17,8 @@
 // # Guarantees and limits
 //
 // The package wraps k8s.io/cri-client, the client of the kubelet. A lost connection is
-// reestablished automatically, with a back-off from 100 ms to 3 s. Tracing is disabled.
+// reestablished automatically, with a back-off from 100 ms to 3 s. Calls are
+// traced if Config.TracerProvider is set; an endless stream has one span.
 //
 // # Differences from the kubelet
 //

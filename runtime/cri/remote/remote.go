@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	criclient "k8s.io/cri-client/pkg"
 
@@ -31,6 +32,11 @@ type Config struct {
 	// runtime does not support it, the first such call fails over to plain lists
 	// (rule rt-151). The kubelet's feature gate is CRIListStreaming.
 	StreamLists bool
+
+	// TracerProvider creates a span for each call, whose context the runtime receives as
+	// W3C trace context in the metadata traceparent. Attributes contain neither requests nor
+	// responses. If nil, calls are not traced, and the runtime receives no trace context.
+	TracerProvider trace.TracerProvider
 
 	// Logger receives the messages of the client about failed calls at the debug
 	// level. If nil, they are discarded.
@@ -72,12 +78,12 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 	}
 	ctx = quiet.Context(ctx, cfg.Logger)
 	rt, err := criclient.NewRemoteRuntimeServiceBuilder().
-		WithEndpoint(endpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(nil).WithUseStreaming(cfg.StreamLists).Build(ctx)
+		WithEndpoint(endpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(cfg.TracerProvider).WithUseStreaming(cfg.StreamLists).Build(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("remote: connect to %s: %w", endpoint, err)
 	}
 	images, err := criclient.NewRemoteImageServiceBuilder().
-		WithEndpoint(cfg.ImageEndpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(nil).Build(ctx)
+		WithEndpoint(cfg.ImageEndpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(cfg.TracerProvider).WithUseStreaming(cfg.StreamLists).Build(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("remote: connect to %s: %w", cfg.ImageEndpoint, err), rt.Close(ctx))
 	}
