@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -30,17 +31,18 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig `file` of the cluster; required")
 	count := flag.Int("nodes", 20, "`number` of nodes")
 	name := flag.String("name", "hollow", "`prefix` of the names of the nodes")
+	devices := flag.Int("devices", 0, "`number` of devices that each node has for resource claims, by the DRA driver "+driverName)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := start(ctx, *kubeconfig, *name, *count); err != nil {
+	if err := start(ctx, *kubeconfig, *name, *count, *devices); err != nil {
 		fmt.Fprintln(os.Stderr, "hollow:", err)
 		os.Exit(1)
 	}
 }
 
 // start reads the kubeconfig and runs the nodes.
-func start(ctx context.Context, kubeconfig, name string, count int) error {
+func start(ctx context.Context, kubeconfig, name string, count, devices int) error {
 	if kubeconfig == "" {
 		return errors.New("--kubeconfig is required")
 	}
@@ -48,13 +50,28 @@ func start(ctx context.Context, kubeconfig, name string, count int) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	return run(ctx, config, name, count, os.Stdout)
+	return run(ctx, config, name, count, devices, os.Stdout)
+}
+
+// driverName is the simulated DRA driver of nodes with devices.
+const driverName = "hollow.example.com"
+
+// drivers returns the driver of a node with that many devices; nil for none.
+func drivers(devices int) []fakenode.Driver {
+	if devices <= 0 {
+		return nil
+	}
+	d := fakenode.Driver{Name: driverName}
+	for i := range devices {
+		d.Devices = append(d.Devices, resourceapi.Device{Name: fmt.Sprint("device-", i)})
+	}
+	return []fakenode.Driver{d}
 }
 
 // run runs nodes until ctx is done and removes them afterwards.
-func run(ctx context.Context, config *rest.Config, name string, count int, out io.Writer) error {
+func run(ctx context.Context, config *rest.Config, name string, count, devices int, out io.Writer) error {
 	nodes, err := fakenode.New(config, fakenode.Config{
-		Nodes:       fakenode.Many(count, fakenode.Node{Name: name}),
+		Nodes:       fakenode.Many(count, fakenode.Node{Name: name, Drivers: drivers(devices)}),
 		NoScheduler: true, // the cluster has one
 		Behaviors:   map[string]fakenode.Behavior{"crash": {Exit: &fakenode.Exit{Code: 1, After: 30 * time.Second}}},
 	})

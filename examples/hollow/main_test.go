@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/apitest"
 )
 
 // An API server in memory and virtual time take the place of a cluster.
@@ -23,7 +23,7 @@ func TestPodsRunOnHollowNodes(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		var out bytes.Buffer
 		stopped := make(chan error, 1)
-		go func() { stopped <- run(ctx, api.RESTConfig(), "hollow", 10, &out) }()
+		go func() { stopped <- run(ctx, api.RESTConfig(), "hollow", 10, 2, &out) }()
 		for i := range 100 {
 			api.Put(&v1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("web-", i)},
@@ -40,15 +40,17 @@ func TestPodsRunOnHollowNodes(t *testing.T) {
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
 			assert.Equal(t, i == 0, pod.Status.ContainerStatuses[0].RestartCount > 0, pod.Name)
 		}
+		assert.Len(t, api.List("resourceslices"), 10)
 		interrupt()
 		require.NoError(t, <-stopped)
 		assert.Equal(t, "10 nodes are ready; interrupt to remove them\n", out.String())
 		assert.Empty(t, api.List("nodes"))
 		assert.Empty(t, api.List("pods"))
+		assert.Empty(t, api.List("resourceslices"))
 	})
 }
 
 func TestInvalidFlagsAreErrors(t *testing.T) {
-	assert.EqualError(t, start(t.Context(), "", "hollow", 1), "--kubeconfig is required")
-	assert.ErrorContains(t, start(t.Context(), "nowhere", "hollow", 1), "nowhere")
+	assert.EqualError(t, start(t.Context(), "", "hollow", 1, 0), "--kubeconfig is required")
+	assert.ErrorContains(t, start(t.Context(), "nowhere", "hollow", 1, 0), "nowhere")
 }

@@ -3,25 +3,24 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
-	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// options are the values of the flags.
+// options are the values of the flags: those of a kubelet, and the kubelet's own.
 type options struct {
 	kubelet.Config
-	file, dropIns, listen, shutdownOn string
-	stopPods, version                 bool
-	warnings                          []string
+	flags              config.Flags
+	listen, shutdownOn string
+	stopPods           bool
+	warnings           []string
 }
 
 const usage = `kubelet runs the pods of manifests, and those of a cluster.
@@ -29,36 +28,46 @@ const usage = `kubelet runs the pods of manifests, and those of a cluster.
   kubelet --pod-manifest-path=DIR             on containerd
   kubelet --kubeconfig=FILE --config=FILE     as a node of a cluster
 
-It accepts the kubelet's command line. Without --config no pod is evicted to protect the
-node, and pods have the parent cgroup /kubeparts, so that it can be tried beside a kubelet.
+It accepts the kubelet's command line. Without --config and --config-dir no pod is evicted to
+protect the node, and pods have the parent cgroup /kubeparts, so that it can be tried beside a
+kubelet.
+
 `
 
-// parseArgs parses the arguments twice: flags take precedence over the file of --config.
+// parseArgs parses the arguments twice: flags take precedence over the file of --config. It
+// returns pflag.ErrHelp if it has printed the version or the flags.
 func parseArgs(args []string) (*options, error) {
 	first := new(options)
-	if err := first.parse(args); err != nil {
+	if err := first.parse(args, "", ""); err != nil {
 		return nil, err
 	}
-	if first.version {
-		fmt.Println("Kubernetes", kubelet.Version)
-		return nil, flag.ErrHelp
+	o := new(options)
+	if printed, err := o.setVersion(first.flags.Version); err != nil {
+		return nil, err
+	} else if printed != "" {
+		fmt.Println(printed)
+		return nil, pflag.ErrHelp
 	}
-	o := &options{file: first.file, dropIns: first.dropIns}
-	if err := o.parse(args); err != nil {
+	if err := o.parse(args, first.flags.File, first.flags.DropIns); err != nil {
 		return nil, err
 	}
+	o.setFlags()
 	k, clustered := o.Configuration, o.Cluster.Kubeconfig != "" || o.Cluster.InCluster
 	switch {
 	case k.StaticPodPath == "" && k.StaticPodURL == "" && !clustered:
 		return nil, errors.New("no source of pods: set --pod-manifest-path, --manifest-url or --kubeconfig; see --help")
 	case o.stopPods && clustered:
 		return nil, errors.New("--stop-pods: the API server terminates the pods of a cluster; use kubectl drain")
+	case o.flags.ExitOnLockContention && o.flags.LockFile == "":
+		return nil, errors.New("--exit-on-lock-contention: there is no --lock-file")
 	}
-	if o.Host.Manage = o.file != "" || o.dropIns != ""; !o.Host.Manage {
+	if o.Host.Manage = o.flags.File != "" || o.flags.DropIns != ""; !o.Host.Manage {
 		k.CgroupRoot = cmp.Or(k.CgroupRoot, "/kubeparts")
 		if k.EvictionHard == nil {
 			k.EvictionHard = map[string]string{}
 		}
+	} else if !clustered {
+		setStandalonePorts(k)
 	}
 	if o.listen == "default" {
 		o.listen = "unix://" + filepath.Join(o.RootDir, "kubelet.sock")
@@ -69,40 +78,16 @@ func parseArgs(args []string) (*options, error) {
 	return o, nil
 }
 
-// parse declares the flags, bound to o, and parses the arguments.
-func (o *options) parse(args []string) (err error) {
-	if o.Configuration, o.warnings, err = config.Read(o.file, o.dropIns); err != nil {
+// parse declares the flags, bound to o and to the configuration of these files, and parses
+// the arguments.
+func (o *options) parse(args []string, file, dropIns string) (err error) {
+	if o.Configuration, o.warnings, err = config.Read(file, dropIns); err != nil {
 		return err
 	}
-	fs := flag.NewFlagSet("kubelet", flag.ContinueOnError)
-	fs.StringVar(&o.file, "config", o.file, "KubeletConfiguration `file`; flags take precedence")
-	fs.StringVar(&o.dropIns, "config-dir", o.dropIns, "`directory` of files *.conf that are merged into it, in the order of their names")
-	fs.StringVar(&o.RootDir, "root-dir", "/var/lib/kubelet", "`directory` of the state")
-	fs.StringVar(&o.NodeName, "hostname-override", "", "`name` of the node (default: the host name)")
-	fs.StringVar(&o.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster")
-	fs.StringVar(&o.Cluster.BootstrapKubeconfig, "bootstrap-kubeconfig", "", "kubeconfig `file` with which a certificate is requested if --kubeconfig does not exist")
+	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	fs.BoolVar(&o.Cluster.InCluster, "in-cluster", false, "join the cluster of the pod that the kubelet runs in, with its service account")
-	fs.StringVar(&o.Cluster.CertDir, "cert-dir", "", "`directory` of certificates (default: pki in --root-dir)")
-	fs.Func("node-ip", "`addresses` of the node: one, or one of each family, separated by a comma", func(s string) error {
-		o.Host.IPs = nil
-		for text := range strings.SplitSeq(s, ",") {
-			ip := net.ParseIP(strings.TrimSpace(text))
-			if ip == nil {
-				return fmt.Errorf("%q is not an IP address", text)
-			}
-			o.Host.IPs = append(o.Host.IPs, ip)
-		}
-		return nil
-	})
-	fs.Func("node-labels", "`labels` of the node, as key=value,…", func(s string) (err error) {
-		o.Cluster.NodeLabels, err = node.ParseLabels(s)
-		return err
-	})
 	fs.BoolVar(&o.Cluster.CheckpointPods, "remember-pods", false, "run the last known pods of the cluster if the API server is unreachable at the start")
 	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
-	fs.StringVar(&o.Runtime.CredentialProviderConfig, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory`")
-	fs.StringVar(&o.Runtime.CredentialProviderBinDir, "image-credential-provider-bin-dir", "", "`directory` of credential provider plugins")
-	fs.StringVar(&o.Runtime.PauseImage, "pod-infra-container-image", "", "`image` of sandboxes, which is never deleted (default: that of the runtime)")
 	fs.StringVar(&o.Host.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
 	fs.StringVar(&o.Host.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
 	fs.Func("cpu-weights", "`formula` of cgroup v2 weights: logarithmic, or linear for runc before 1.3.2 and crun before 1.23", func(s string) (err error) {
@@ -116,22 +101,29 @@ func (o *options) parse(args []string) (err error) {
 	fs.BoolVar(&o.Host.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
 	fs.StringVar(&o.listen, "listen", "default", "`address` of the status page: HOST:PORT, unix:///PATH, or empty for none; requests are not authenticated (default: the socket kubelet.sock in --root-dir)")
 	fs.BoolVar(&o.stopPods, "stop-pods", false, "terminate all pods on SIGTERM or Ctrl-C; not with a cluster")
-	fs.BoolVar(&o.version, "version", false, "print the implemented version of Kubernetes")
-	check := config.AddFlags(fs, o.Configuration)
-	var message strings.Builder // an error is printed once, by main
-	fs.SetOutput(&message)
-	fs.Usage = message.Reset
-	switch err := fs.Parse(config.NormalizeArgs(args)); {
-	case errors.Is(err, flag.ErrHelp):
-		fs.PrintDefaults()
-		fmt.Print(usage, "\n", message.String())
+	check := config.AddFlags(fs, o.Configuration, &o.flags)
+	fs.Usage = func() { fmt.Print(usage, "Flags:\n", fs.FlagUsages()) }
+	switch err := fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w; see --help", err)
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
+	o.Host.Flags = config.FlagValues(fs)
 	warnings, err := check()
 	o.warnings = append(o.warnings, warnings...)
 	return err
+}
+
+// setFlags sets the fields of the Config to the values of the kubelet's flags.
+func (o *options) setFlags() {
+	f := &o.flags
+	o.NodeName, o.RootDir = f.NodeName, cmp.Or(f.RootDir, "/var/lib/kubelet")
+	o.Cluster.Kubeconfig, o.Cluster.BootstrapKubeconfig, o.Cluster.CertDir = f.Kubeconfig, f.BootstrapKubeconfig, f.CertDir
+	o.Cluster.NodeLabels, o.Cluster.ExternalCloudProvider = f.NodeLabels, f.ExternalCloudProvider
+	o.Host.IPs, o.Host.RuntimeCgroup = f.NodeIPs, f.RuntimeCgroup
+	o.Runtime.CredentialProviderConfig, o.Runtime.CredentialProviderBinDir = f.CredentialProviderConfig, f.CredentialProviderBinDir
+	o.Runtime.PauseImage = f.PauseImage
 }

@@ -82,6 +82,62 @@ func TestWithoutAConfigurationFile(t *testing.T) {
 	assert.Equal(t, map[string]string{"memory.available": "1Gi"}, o.Configuration.EvictionHard)
 }
 
+// The services of Kubernetes' node end-to-end tests start a kubelet so.
+func TestTheCommandLineOfTheNodeTests(t *testing.T) {
+	file, dropIns := configFile(t, "healthzPort: 10248\nauthentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\nauthorization: {mode: AlwaysAllow}\n"), t.TempDir()
+	o, err := parseArgs([]string{
+		"--runtime-cgroups=/docker-daemon", "--kubeconfig", "/k", "--root-dir", "/r", "--v", "4", "--feature-gates", "MemoryQoS=true", "--config-dir", dropIns,
+		"--hostname-override", "n1", "--container-runtime-endpoint", "unix:///s", "--config", file,
+	})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	assert.Equal(t, kubelet.Cluster{Kubeconfig: "/k"}, o.Cluster)
+	assert.Equal(t, "4", o.Host.Flags["v"], "for /flagz")
+	assert.Equal(t, kubelet.Host{Manage: true, RuntimeCgroup: "/docker-daemon", Flags: o.Host.Flags}, o.Host)
+	assert.Equal(t, "/r", o.RootDir)
+	assert.Equal(t, "n1", o.NodeName)
+	assert.Equal(t, "unix:///s", o.Configuration.ContainerRuntimeEndpoint)
+	assert.EqualValues(t, 4, o.Configuration.Logging.Verbosity)
+	assert.Zero(t, o.Configuration.Port, "package kubelet has the ports of a cluster")
+}
+
+func TestPortsOfAStandaloneKubelet(t *testing.T) {
+	const open = "authorization: {mode: AlwaysAllow}\n"
+	for lines, want := range map[string][2]int32{
+		"": {0, 10248},
+		open + "authentication: {webhook: {enabled: false}}\n":               {10250, 10248},
+		open + "authentication: {webhook: {enabled: true}}\n":                {0, 10248}, // there is no API server
+		open + "authentication: {webhook: {enabled: false}}\nport: 1234\n":   {1234, 10248},
+		open + "authentication: {webhook: {enabled: false}}\nhealthzPort: 0": {10250, 0},
+	} {
+		o, err := parseArgs([]string{"--pod-manifest-path=x", "--config=" + configFile(t, lines)})
+		require.NoError(t, err, lines)
+		assert.Equal(t, want, [2]int32{o.Configuration.Port, *o.Configuration.HealthzPort}, lines)
+	}
+	o, err := parseArgs([]string{"--pod-manifest-path=x", "--config=" + configFile(t, ""), "--healthz-port=0"})
+	require.NoError(t, err)
+	assert.Zero(t, *o.Configuration.HealthzPort)
+	o, err = parseArgs([]string{"--pod-manifest-path=x"})
+	require.NoError(t, err)
+	assert.Nil(t, o.Configuration.HealthzPort, "without a configuration it can be tried beside a kubelet")
+}
+
+func TestVersions(t *testing.T) {
+	o := new(options)
+	printed, err := o.setVersion("true")
+	require.NoError(t, err)
+	assert.Equal(t, "Kubernetes "+kubelet.Version, printed)
+	printed, err = o.setVersion("raw")
+	require.NoError(t, err)
+	assert.Contains(t, printed, `GitVersion:"`+kubelet.Version+`"`)
+	assert.Contains(t, printed, `Major:"1"`)
+	own, _, _ := strings.Cut(kubelet.Version, "+")
+	printed, err = o.setVersion(own + "-distribution.7")
+	require.NoError(t, err)
+	assert.Empty(t, printed)
+	assert.Equal(t, own+"-distribution.7", o.Cluster.Version)
+}
+
 func TestInvalidArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                              "no source of pods",
@@ -92,6 +148,13 @@ func TestInvalidArguments(t *testing.T) {
 		"--pod-manifest-path=x --cpu-weights=cube":      "cpu-weights",
 		"--pod-manifest-path=x --manifest-url-header=A": "manifest-url-header",
 		"--pod-manifest-path=x --cloud-provider=aws":    "--cloud-provider",
+		"--pod-manifest-path=x --runonce":               "--runonce: the kubelet runs until it is stopped",
+		"--pod-manifest-path=x --no-such-flag":          "unknown flag: --no-such-flag; see --help",
+		"--pod-manifest-path=x -config=y":               "'c'", // as with a kubelet, long flags have two dashes
+		"--exit-on-lock-contention --kubeconfig=x":      "--exit-on-lock-contention: there is no --lock-file",
+		"--version=v0.1.2":                              "--version=v0.1.2: want major, minor and patch of v1.",
+		"--version=vx":                                  "--version=vx: ",
+		"--version=x":                                   `invalid argument "x" for "--version" flag`,
 	} {
 		_, err := parseArgs(strings.Fields(args))
 		assert.ErrorContains(t, err, want, args)

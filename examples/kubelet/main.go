@@ -5,12 +5,13 @@
 //	# curl --unix-socket /var/lib/kubelet/kubelet.sock http://localhost/explain
 //
 // SIGTERM or Ctrl-C stops it and leaves the pods running; the next one takes them over.
+// Another signal ends it at once. Logs are written to stderr, changes of pods to stdout.
+// The exit code is 1 after an error, otherwise 0.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,7 +19,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -36,7 +39,7 @@ func main() {
 	if err == nil {
 		err = run(o, &printer.Printer{W: os.Stdout})
 	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "kubelet:", err)
 		os.Exit(1)
 	}
@@ -46,9 +49,6 @@ func main() {
 func run(o *options, out *printer.Printer) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	for _, w := range o.warnings {
-		out.Printf("kubelet", "warning: %s", w)
-	}
 	cfg, level := o.Config, new(slog.LevelVar)
 	level.Set(kubelet.LogLevel(int(cfg.Configuration.Logging.Verbosity)))
 	cfg.Sink, cfg.Record, cfg.Host.NotifySystemd, cfg.Host.LogLevel = out, out.Record, true, level
@@ -57,6 +57,9 @@ func run(o *options, out *printer.Printer) error {
 	if cfg.Configuration.Logging.Format == "json" {
 		cfg.Logger = slog.New(slog.NewJSONHandler(os.Stderr, logs))
 	}
+	for _, w := range o.warnings {
+		cfg.Logger.Warn("Part of the configuration is not used as in the kubelet", "reason", w)
+	}
 	cfg.Notify = func(message string) { out.Printf("kubelet", "%s", message) }
 	page := http.NewServeMux()
 	signals, err := o.addShutdown(&cfg, page, stop)
@@ -64,6 +67,16 @@ func run(o *options, out *printer.Printer) error {
 		return err
 	}
 	interrupted, _ := signal.NotifyContext(ctx, signals...)
+	if o.flags.LockFile != "" {
+		release, err := takeLockFile(interrupted, lockFile{path: o.flags.LockFile, exitOnContention: o.flags.ExitOnLockContention, stop: stop, logger: cfg.Logger})
+		if interrupted.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("--lock-file=%s: %w", o.flags.LockFile, err)
+		}
+		defer release()
+	}
 	k, err := kubelet.New(interrupted, cfg)
 	if err != nil {
 		return err
@@ -85,8 +98,32 @@ func run(o *options, out *printer.Printer) error {
 		again, _ := signal.NotifyContext(running, signals...)
 		err = k.Drain(again)
 	}
+	defer exitOnSignal(signals)()
 	stop()
 	return errors.Join(err, group.Wait())
+}
+
+// stopTimeout is longer than Run of a kubelet takes to return. The systemd unit grants more.
+const stopTimeout = 45 * time.Second
+
+// exitOnSignal ends the process on another signal, as the kubelet does, or if it has not
+// ended after stopTimeout, unless stop is called before.
+func exitOnSignal(signals []os.Signal) (stop func()) {
+	ended := make(chan struct{})
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, signals...)
+	go func() {
+		select {
+		case s := <-again:
+			fmt.Fprintf(os.Stderr, "kubelet: %v while stopping\n", s)
+		case <-time.After(stopTimeout):
+			fmt.Fprintf(os.Stderr, "kubelet: not stopped after %v\n", stopTimeout)
+		case <-ended:
+			return
+		}
+		os.Exit(1)
+	}()
+	return func() { close(ended) }
 }
 
 // addShutdown adds the trigger of --shutdown-on, and returns the signals that stop the

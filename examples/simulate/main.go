@@ -10,11 +10,12 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
-	"testing"
-	"testing/synctest"
+
+	"github.com/kubeparts/kubeparts/sim/virtualtime"
 )
 
 func main() {
@@ -27,27 +28,16 @@ func main() {
 	flag.StringVar(&o.svg, "svg", "", "`file` to write a picture to")
 	flag.BoolVar(&o.list, "list", false, "list all that happened")
 	flag.Parse()
-	inVirtualTime(func(t *testing.T) int {
-		ok, err := simulate(t.Context(), o, os.Stdout)
-		switch {
-		case err != nil:
-			fmt.Fprintln(os.Stderr, "simulate:", err)
-			return 2
-		case !ok:
-			return 1
-		}
-		return 0
+	ok := false
+	err := virtualtime.Run(func(ctx context.Context) (err error) {
+		ok, err = simulate(ctx, o, os.Stdout)
+		return err
 	})
-}
-
-// inVirtualTime runs f in a synctest bubble and exits with the code that it returns. A
-// bubble requires a *testing.T, which testing.Main provides in any program.
-func inVirtualTime(f func(t *testing.T) (code int)) {
-	os.Args = os.Args[:1] // testing.Main parses the flags of a test
-	testing.Init()
-	testing.Main(
-		func(pattern, name string) (bool, error) { return true, nil },
-		[]testing.InternalTest{{Name: "simulate", F: func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { os.Exit(f(t)) }) // before package testing prints a result
-		}}}, nil, nil)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "simulate:", err)
+		os.Exit(2)
+	case !ok:
+		os.Exit(1)
+	}
 }

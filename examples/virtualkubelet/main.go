@@ -4,13 +4,14 @@
 //
 //	go run ./examples/virtualkubelet
 //
-// A real provider passes the same value to virtual-kubelet:
-//
-//	controller, err := node.NewPodController(node.PodControllerConfig{Provider: p, …})
+// A real provider passes the same value to virtual-kubelet: kube/provider/virtualkubelet, a
+// module of its own, has the node with its HTTP server, and complete providers of less than
+// 120 lines in its directory examples: processes of the host, and jobs of a queue.
 //
 // The runtime here is in memory. Package runtime/cri implements runtime.Runtime for
-// containerd, and runtime/process for processes. For a backend that takes whole pods, such
-// as a cloud API, test/cloud in the repository is an implementation to start from.
+// containerd, runtime/process for processes, and kube/provider/jobs for a service that runs
+// jobs. For a cloud API of machines, test/cloud in the repository is an implementation to
+// start from.
 package main
 
 import (
