@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/images"
 )
 
 // options are the flags.
@@ -63,7 +64,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		}
 		o.tools = dir
 	}
-	for _, name := range []string{suiteName, ginkgoName, agnhostName} {
+	for _, name := range []string{suiteName, ginkgoName, images.Agnhost} {
 		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
 			return o, fmt.Errorf("%w; bash .ci/run conformance-tools builds it", err)
 		}
@@ -73,10 +74,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 
 // Programs that .ci/run conformance-tools builds.
 const (
-	suiteName   = "node.test"
-	ginkgoName  = "ginkgo"
-	agnhostName = "agnhost"
-	nnpName     = "nonewprivs"
+	suiteName  = "node.test"
+	ginkgoName = "ginkgo"
 )
 
 func toolsDir() (string, error) {

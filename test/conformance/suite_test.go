@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/ginkgo"
+	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
 const ginkgoReport = `[{"SpecReports": [
@@ -24,8 +24,9 @@ const ginkgoReport = `[{"SpecReports": [
 ]}]`
 
 func TestAReportIsParsed(t *testing.T) {
-	results, err := parse([]byte(ginkgoReport), []exclusion{{"Clouds", "there is none"}})
+	specs, err := ginkgo.Parse([]byte(ginkgoReport))
 	require.NoError(t, err)
+	results := evaluate(specs, []reasons.Reason{{Text: "Clouds", Why: "there is none"}})
 	want := []result{
 		{"[sig-node] Pods run [NodeConformance]", passed, 3 * time.Second, ""},
 		{"[sig-node] Pods stop [NodeConformance]", failed, time.Second, "it does not stop"},
@@ -43,28 +44,10 @@ func TestAReportIsParsed(t *testing.T) {
 	var out bytes.Buffer
 	table(&out, results)
 	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it does not stop\n$`, out.String())
-
-	_, err = parse([]byte("nothing"), nil)
-	assert.Error(t, err)
 }
 
 func TestEachExclusionHasAReason(t *testing.T) {
 	for _, e := range excluded() {
-		assert.NotEmpty(t, e.why, e.text)
-		assert.Regexp(t, "^"+patterns([]exclusion{e})[0]+"$", e.text)
+		assert.NotEmpty(t, e.Why, e.Text)
 	}
-	for _, p := range patterns(excluded()) {
-		_, err := regexp.Compile(p)
-		assert.NoError(t, err)
-	}
-}
-
-func TestFilesAreAddedWithTheirDirectories(t *testing.T) {
-	img := lab.Image{Files: []lab.File{{Path: "usr/", Mode: 0o755}, {Path: "sh"}}}
-	add(&img, lab.File{Path: "usr/lib/x/y"}, lab.File{Path: "usr/lib/z"}, lab.File{Path: "sh"}, lab.File{Path: "run/"})
-	var paths []string
-	for _, f := range img.Files {
-		paths = append(paths, f.Path)
-	}
-	assert.Equal(t, []string{"usr/", "sh", "usr/lib/", "usr/lib/x/", "usr/lib/x/y", "usr/lib/z", "run/"}, paths)
 }

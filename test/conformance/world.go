@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/images"
 )
 
 const nodeName = "conformance"
@@ -57,8 +58,8 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	t.Cleanup(building.Wait)
 
 	registry := lab.NewRegistry(t)
-	w.must("build images", imageMaker{tools: o.tools, dir: w.dir}.serve(registry))
-	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: daemon, Mirror: "http://" + registry.Host, MirrorHosts: []string{imageHost}})
+	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.tools, suiteName)))
+	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: daemon, Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second})
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
 	w.must("read a kubeconfig", err)

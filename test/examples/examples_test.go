@@ -2,22 +2,27 @@
 package examples_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// maxLines is the limit of an example, in lines of Go without tests.
-const maxLines = 250
+// maxLines is the limit of an example, in lines of Go without tests; maxRecipe is that of a
+// recipe, which consists of a test only.
+const maxLines, maxRecipe = 250, 80
 
 // withoutTests are the examples whose tests need internal packages, with the reason. They are
 // copied without tests.
@@ -42,10 +47,13 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 		t.Run(entry.Name(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			lines, err := copyExample(filepath.Join(root, "examples", entry.Name()), dir, withoutTests[entry.Name()] == "")
+			program, tests, err := copyExample(filepath.Join(root, "examples", entry.Name()), dir, withoutTests[entry.Name()] == "")
 			require.NoError(t, err)
-			t.Logf("%d lines", lines)
-			assert.LessOrEqual(t, lines, maxLines, "lines of Go in examples/%s", entry.Name())
+			t.Logf("%d lines, and %d of tests", program, tests)
+			assert.LessOrEqual(t, program, maxLines, "lines of Go in examples/%s", entry.Name())
+			if program == 0 {
+				assert.LessOrEqual(t, tests, maxRecipe, "lines of Go in examples/%s", entry.Name())
+			}
 			writeModule(t, root, dir)
 			run(t, dir, "vet", "./...")
 		})
@@ -72,6 +80,49 @@ func TestTheProgramsOfTheReadmeCompile(t *testing.T) {
 	}
 }
 
+// The agent of README.md runs a pod, a second after it has started.
+func TestTheAgentOfTheReadmeRunsAPod(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the process runtime needs Linux")
+	}
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	program := regexp.MustCompile("(?ms)^```go\\n(package main.{0,400}?kubeparts/agent\".*?)^```$").FindSubmatch(readme)
+	require.NotNil(t, program, "README.md has no program that imports package agent")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), program[1], 0o600))
+	writeModule(t, root, dir)
+	run(t, dir, "build", "-o", "edge", ".")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pods"), 0o700))
+	const manifest = `{apiVersion: v1, kind: Pod, metadata: {name: good}, spec: {terminationGracePeriodSeconds: 1,
+  containers: [{name: main, image: host, command: [sleep, "3"], livenessProbe: {exec: {command: ["true"]}}}]}}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pods", "good.yaml"), []byte(manifest), 0o600))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "./edge")
+	cmd.Dir = dir
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	cmd.Stderr = cmd.Stdout
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() }) // killed
+	defer cancel()
+	var lines []string
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		lines = append(lines, scanner.Text())
+		if strings.Contains(scanner.Text(), "Running ready=1/1") {
+			require.NoError(t, os.Remove(filepath.Join(dir, "pods", "good.yaml")))
+		}
+		if strings.Contains(scanner.Text(), "deleted") {
+			return // no process is left
+		}
+	}
+	t.Fatalf("it did not run the pod and delete it:\n%s", strings.Join(lines, "\n"))
+}
+
 // writeModule writes the module's files. Its requirements are those of the module examples,
 // so that the build cache has most packages; the released modules are those of the checkout.
 func writeModule(t *testing.T, root, dir string) {
@@ -85,8 +136,9 @@ func writeModule(t *testing.T, root, dir string) {
 	run(t, dir, "mod", "edit", "-module", "example.com/copy", "-replace", core+"="+root, "-replace", core+"/kube="+filepath.Join(root, "kube"))
 }
 
-// copyExample copies a directory and returns the number of its lines of Go without tests.
-func copyExample(from, to string, tests bool) (lines int, err error) {
+// copyExample copies a directory, possibly without its tests, and returns the numbers of
+// lines of Go of the program and of the copied tests.
+func copyExample(from, to string, withTests bool) (program, tests int, err error) {
 	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -99,19 +151,22 @@ func copyExample(from, to string, tests bool) (lines int, err error) {
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)
 		}
 		test := strings.HasSuffix(rel, "_test.go")
-		if test && !tests {
+		if test && !withTests {
 			return nil
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(rel, ".go") && !test {
-			lines += bytes.Count(content, []byte("\n"))
+		switch lines := bytes.Count(content, []byte("\n")); {
+		case test:
+			tests += lines
+		case strings.HasSuffix(rel, ".go"):
+			program += lines
 		}
 		return os.WriteFile(filepath.Join(to, rel), content, 0o600)
 	})
-	return lines, err
+	return program, tests, err
 }
 
 // run runs the go command without network in dir.

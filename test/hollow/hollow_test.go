@@ -28,7 +28,7 @@ func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 	require.NoError(t, run(t.Context(), o, &out), "%s", &out)
 	t.Log(out.String())
 	assert.Contains(t, out.String(), "20/20 nodes are ready\n")
-	assert.Contains(t, out.String(), "20 nodes, 200 pods, measured for 5 s\n")
+	assert.Regexp(t, `20 nodes, 200 pods, measured for \d+ s\n`, out.String()) // longer on a busy machine
 	for what, most := range map[string]float64{
 		`([\d.]+) MB a node;`:     22, // a tenth of kubemark's
 		`in all, ([\d.]+) a node`: 0.045,

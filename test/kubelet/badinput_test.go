@@ -278,7 +278,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
 	for _, flag := range []string{"container-runtime-endpoint", "pod-manifest-path", "root-dir", "pod-logs-dir", "hostname-override", "listen", "stop-pods", "v"} {
-		assert.Regexp(t, `\n  -`+flag+`\b`, out)
+		assert.Regexp(t, `\n  (-v,|   ) --`+flag+`\b`, out)
 	}
 	assert.Contains(t, out, "kubelet --pod-manifest-path=DIR")
 }

@@ -45,7 +45,7 @@ func TestThePageIsServedOnASocket(t *testing.T) {
 	}
 	a := newAgent(t, "process")
 	config := filepath.Join(a.dir, "kubelet.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {}\n"), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {}\nhealthzPort: 0\n"), 0o600))
 	a.listen, a.flags = nil, []string{"--config=" + config}
 	a.write("db.yaml", `apiVersion: v1
 kind: Pod

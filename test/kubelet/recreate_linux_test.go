@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,5 +32,12 @@ func TestAPodWhoseManifestIsRemovedAndCreatedAgainIsRestarted(t *testing.T) {
 	if first.UID != second.UID || first.Status.ContainerStatuses[0].ContainerID == second.Status.ContainerStatuses[0].ContainerID {
 		t.Errorf("UID %s, container %s became UID %s, container %s", first.UID, first.Status.ContainerStatuses[0].ContainerID,
 			second.UID, second.Status.ContainerStatuses[0].ContainerID)
+	}
+
+	a.remove("again.yaml")
+	a.write("again.yaml", manifest)
+	a.eventually("the container was restarted again", running(2))
+	if strings.Contains(a.out.String(), "CrashLoopBackOff") {
+		t.Error("the pod, which has not crashed, has a crash back-off")
 	}
 }

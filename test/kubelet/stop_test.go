@@ -94,3 +94,57 @@ func TestATermEndsAnAgentWhoseRuntimeIsGone(t *testing.T) {
 		})
 	}
 }
+
+// The connections of a frozen listener are not read from after freeze was closed, as those
+// of a runtime that hangs, until thaw is closed.
+type frozen struct {
+	net.Listener
+	freeze, thaw chan struct{}
+}
+
+func (f frozen) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	return frozenConn{c, f}, err
+}
+
+type frozenConn struct {
+	net.Conn
+	from frozen
+}
+
+func (c frozenConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	select {
+	case <-c.from.freeze:
+		<-c.from.thaw
+	default:
+	}
+	return n, err
+}
+
+func TestATermEndsAnAgentWhoseRuntimeHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	fake, hang := newFakeCRI(t), frozen{freeze: make(chan struct{}), thaw: make(chan struct{})}
+	endpoint, _ := serveFakeCRI(t, fake, func(l net.Listener) net.Listener { hang.Listener = l; return hang })
+	t.Cleanup(func() { close(hang.thaw) })
+	w := &world{agent: newAgent(t, endpoint)}
+	w.flags = []string{"--stop-pods=false"}
+	w.fakePod(fake, "web")
+	close(hang.freeze)
+	w.remove("web.yaml") // a call of the runtime is outstanding
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+	ended := make(chan error, 1)
+	go func() { ended <- w.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(2 * patience):
+		w.kill()
+		<-ended
+		t.Fatal("the agent does not end")
+	}
+	w.abandoned = true
+}

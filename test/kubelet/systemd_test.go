@@ -63,7 +63,7 @@ func TestTheSampleUnitStartsTheAgent(t *testing.T) {
 	_, help, _, _ := try(t, "--help")
 	for _, word := range strings.Fields(command)[1:] {
 		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		assert.Regexp(t, `(?m)^  -`+regexp.QuoteMeta(name)+`\b`, help)
+		assert.Regexp(t, `(?m)^ +--`+regexp.QuoteMeta(name)+`\b`, help)
 	}
 	for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
 		assert.Contains(t, unit, "\n"+line+"\n")

@@ -66,17 +66,17 @@ func TestInvalidVolumesAreReportedAndAffectNoOther(t *testing.T) {
 		return "hostPath: {path: " + filepath.Join(outside, path) + ", type: " + kind + "}"
 	}
 	failed := func(text string) string { return `MountVolume.SetUp failed for volume "v" : ` + text }
-	notA := func(path, what string) string {
-		return failed("hostPath type check failed: " + filepath.Join(outside, path) + " is not a" + what)
+	notA := func(path, what, actual string) string {
+		return failed("hostPath type check failed: " + filepath.Join(outside, path) + " is not a " + what + ", it's a " + actual)
 	}
 	subPath := `failed to prepare subPath for volumeMount "v" of container "main"`
 	cases := map[string]struct{ volume, mount, says string }{
-		"not-a-directory":   {host("file", "Directory"), "", notA("file", " directory")},
-		"no-such-directory": {host("none", "Directory"), "", notA("none", " directory")},
-		"not-a-file":        {host("dir", "File"), "", notA("dir", " file")},
-		"not-a-socket":      {host("file", "Socket"), "", notA("file", " socket file")},
-		"not-a-device":      {host("file", "CharDevice"), "", notA("file", " character device")},
-		"not-a-disk":        {host("dir", "BlockDevice"), "", notA("dir", " block device")},
+		"not-a-directory":   {host("file", "Directory"), "", notA("file", "directory", "File")},
+		"no-such-directory": {host("none", "Directory"), "", failed("hostPath type check failed, " + filepath.Join(outside, "none") + " is not a directory, unable to determine its type: path")},
+		"not-a-file":        {host("dir", "File"), "", notA("dir", "file", "Directory")},
+		"not-a-socket":      {host("file", "Socket"), "", notA("file", "socket file", "File")},
+		"not-a-device":      {host("file", "CharDevice"), "", notA("file", "character device", "File")},
+		"not-a-disk":        {host("dir", "BlockDevice"), "", notA("dir", "block device", "Directory")},
 		"secret-too-long":   {"secret: {secretName: big}", "", failed(`secret "big" not found`)},
 		"no-config-map":     {"configMap: {name: none}", "", failed(`configmap "none" not found`)},
 		"no-such-key":       {"configMap: {name: conf, items: [{key: none, path: x}]}", "", failed("configmap references non-existent config key: none")},

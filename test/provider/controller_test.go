@@ -16,6 +16,13 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kubeparts/kubeparts/kube/provider"
+)
+
+var (
+	_ node.PodLifecycleHandler = (*provider.Provider)(nil)
+	_ node.PodNotifier         = (*provider.Provider)(nil)
 )
 
 // nodeName is the name of the virtual node.
@@ -24,7 +31,7 @@ const nodeName = "virtual"
 // control runs virtual-kubelet's controllers of pods and of the node, wired as its package
 // nodeutil wires them, until stop is called. stop returns after all their goroutines have
 // returned.
-func control(t *testing.T, client kubernetes.Interface, provider node.PodLifecycleHandler) (stop func()) {
+func control(t *testing.T, client kubernetes.Interface, handler node.PodLifecycleHandler) (stop func()) {
 	const resync = time.Minute // nodeutil's default
 	ctx, cancel := context.WithCancel(t.Context())
 	ctx = log.WithLogger(ctx, vkslog.FromSlog(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))))
@@ -34,7 +41,7 @@ func control(t *testing.T, client kubernetes.Interface, provider node.PodLifecyc
 	}))
 	all := informers.NewSharedInformerFactory(client, resync)
 	pods, err := node.NewPodController(node.PodControllerConfig{
-		PodClient: client.CoreV1(), PodInformer: ofNode.Core().V1().Pods(), EventRecorder: &record.FakeRecorder{}, Provider: provider,
+		PodClient: client.CoreV1(), PodInformer: ofNode.Core().V1().Pods(), EventRecorder: &record.FakeRecorder{}, Provider: handler,
 		ConfigMapInformer: all.Core().V1().ConfigMaps(), SecretInformer: all.Core().V1().Secrets(), ServiceInformer: all.Core().V1().Services(),
 	})
 	require.NoError(t, err)

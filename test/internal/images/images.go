@@ -1,4 +1,7 @@
-package main
+// Package images builds the images of Kubernetes' suites of tests, because no registry can be
+// reached: from busybox, the programs of Kubernetes' test/images, and a few programs of this
+// machine, according to the Dockerfiles there.
+package images
 
 import (
 	"bytes"
@@ -15,15 +18,21 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// The suite's images are built from busybox, the programs of Kubernetes' test/images, and a few
-// programs of this machine, according to the Dockerfiles there. The images of nginx, of the
-// tests of DNS and of kittens are busybox: the node tests need a server, a shell, hostname and
-// two files of them.
+// Host is the registry of the suites' images.
+const Host = "registry.k8s.io"
 
-// An imageMaker builds images by the last part of their names.
-type imageMaker struct {
-	tools string // directory of the suite's programs
-	dir   string // for temporary files
+// Programs that .ci/run conformance-images builds.
+const (
+	Agnhost    = "agnhost"
+	NoNewPrivs = "nonewprivs"
+)
+
+// A Maker builds images by the last part of their names. The images of nginx, of the tests of
+// DNS and of kittens are busybox: the node tests need a server, a shell, hostname and two files
+// of them.
+type Maker struct {
+	Tools string // directory of the programs of test/images
+	Dir   string // for temporary files
 }
 
 // shell is that of busybox, whose messages some tests expect, or bash if a variable has a name
@@ -35,12 +44,19 @@ done </proc/self/environ
 exec -a "$0" /bin/busybox "$@"
 `
 
+// nmeter prints the time as busybox' applet does for -d0 %3t, with milliseconds; Debian's busybox
+// has no such applet.
+const nmeter = `#!/bin/bash
+now=$EPOCHREALTIME
+printf '%(%T)T.%.3s\n' "${now%.*}" "${now#*.}"
+`
+
 // path is the PATH of the suite's base images.
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
+func (m Maker) make(name string) (img lab.Image, known bool, err error) {
 	if name == "pause" {
-		img, err = lab.PauseImage(m.dir)
+		img, err = lab.PauseImage(m.Dir)
 		return img, true, err
 	}
 	if img, err = lab.BusyboxImage(); err != nil {
@@ -51,7 +67,7 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 	if err := addProgram(&img, "bin/bash", "bash"); err != nil {
 		return img, false, err
 	}
-	add(&img, lab.File{Path: "bin/sh", Mode: 0o755, Data: []byte(shell)})
+	add(&img, lab.File{Path: "bin/sh", Mode: 0o755, Data: []byte(shell)}, lab.File{Path: "bin/nmeter", Mode: 0o755, Data: []byte(nmeter)})
 	switch name {
 	case "busybox", "glibc-dns-testing":
 	case "nginx":
@@ -65,7 +81,7 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 		img.User = "1234"
 	case "nonewprivs":
 		var program []byte
-		program, err = os.ReadFile(filepath.Join(m.tools, nnpName))
+		program, err = os.ReadFile(filepath.Join(m.Tools, NoNewPrivs))
 		img.Cmd = []string{"nnp"}
 		add(&img, lab.File{Path: "usr/local/bin/nnp", Mode: 0o6755, Data: program})
 	case "agnhost":
@@ -77,8 +93,8 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 }
 
 // agnhost adds the program of that name, curl, netcat, and a registry with one image.
-func (m imageMaker) agnhost(img *lab.Image) error {
-	program, err := os.ReadFile(filepath.Join(m.tools, agnhostName))
+func (m Maker) agnhost(img *lab.Image) error {
+	program, err := os.ReadFile(filepath.Join(m.Tools, Agnhost))
 	if err != nil {
 		return err
 	}
@@ -95,7 +111,7 @@ func (m imageMaker) agnhost(img *lab.Image) error {
 		lab.File{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnogroup:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
 	)
 	for _, name := range []string{"localhost.crt", "localhost.key"} {
-		data, err := os.ReadFile(filepath.Join(m.tools, name))
+		data, err := os.ReadFile(filepath.Join(m.Tools, name))
 		if err != nil {
 			return err
 		}
@@ -106,7 +122,7 @@ func (m imageMaker) agnhost(img *lab.Image) error {
 			return err
 		}
 	}
-	served, err := lab.PauseImage(m.dir)
+	served, err := lab.PauseImage(m.Dir)
 	if err != nil {
 		return err
 	}
@@ -187,17 +203,18 @@ func add(img *lab.Image, files ...lab.File) {
 	}
 }
 
-// serve builds the suite's images and adds them to a registry. The suite lists their names.
-func (m imageMaker) serve(registry *lab.Registry) error {
+// Serve builds the images of a suite and adds them to a registry. The program of the suite lists
+// their names.
+func (m Maker) Serve(registry *lab.Registry, suite string) error {
 	var stderr bytes.Buffer
-	list := exec.Command(filepath.Join(m.tools, suiteName), "--list-images")
+	list := exec.Command(suite, "--list-images")
 	list.Stderr = &stderr
 	names, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("list the images of the suite: %w: %s", err, &stderr)
 	}
 	for ref := range strings.FieldsSeq(string(names)) {
-		name, ok := strings.CutPrefix(ref, imageHost+"/")
+		name, ok := strings.CutPrefix(ref, Host+"/")
 		if !ok {
 			continue
 		}
@@ -214,6 +231,3 @@ func (m imageMaker) serve(registry *lab.Registry) error {
 	}
 	return nil
 }
-
-// imageHost is the registry of the suite's images.
-const imageHost = "registry.k8s.io"

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestModesOf(t *testing.T) {
+	names := []string{"Pods run", "Faults [Feature:CriProxy] stop pods", "Faults [Feature:CriProxy] [Slow]"}
+	of := func(focus string) (modes []string) {
+		for _, m := range modesOf(names, regexp.MustCompile(focus)) {
+			modes = append(modes, m.name)
+		}
+		return modes
+	}
+	assert.Equal(t, []string{"suite", "criproxy"}, of("."))
+	assert.Equal(t, []string{"suite"}, of(" Pods run$"))
+	assert.Equal(t, []string{"criproxy"}, of(`\[Slow\]`))
+	assert.Empty(t, of("none"))
+	assert.Equal(t, modes, modesOf(nil, regexp.MustCompile("none")))
+}
+
+func TestTheModesExcludeEachOther(t *testing.T) {
+	assert.Equal(t, "!Feature:CriProxy && !Feature:StandaloneMode", modes[0].filter(""))
+	assert.Equal(t, "Feature:CriProxy", modes[1].filter(""))
+	assert.Equal(t, "Feature:CriProxy && (!Slow || Serial)", modes[1].filter("!Slow || Serial"))
+}

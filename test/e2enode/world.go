@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/ginkgo"
+	"github.com/kubeparts/kubeparts/test/internal/images"
+	"github.com/kubeparts/kubeparts/test/internal/reasons"
+)
+
+// A world is what the suite runs in: a containerd that pulls the suite's images from a registry
+// in this process, and a directory with the subject and the stand-ins. The suite starts etcd, an
+// API server and the subject.
+type world struct {
+	testing.TB // for package lab; see lab.Program
+
+	dir    string
+	daemon *lab.Daemon
+}
+
+// must aborts the run if err is not nil.
+func (w *world) must(what string, err error) {
+	if err != nil {
+		w.Fatalf("%s: %v", what, err)
+	}
+}
+
+// ports are those of the suite and of kubelets that it starts.
+var ports = []int{6443, 10248, 10250, 10255}
+
+// kubeletConfig is the configuration that the suite starts the subject with, after changes of its
+// own. It differs from Kubernetes' jenkins/default-kubelet-config.yaml in what this machine
+// requires: cgroup v1 and swap are accepted, and the disk may be nearly full.
+//
+//go:embed kubelet.yaml
+var kubeletConfig []byte
+
+// runSubject runs the selected tests of a mode against one program and returns the results, of
+// which those of failed tests are of a second run, one at a time. latest is the date and the
+// circumstances of the run.
+func runSubject(ctx context.Context, s subject, m mode, o options, out io.Writer, say func(string, ...any)) (results []result, latest string, err error) {
+	err = lab.Program(ctx, out, func(t testing.TB) error {
+		w := newWorld(t, s, o, say)
+		suite := w.suite(o, s, m, say)
+		latest = fmt.Sprintf("%s with containerd %s on %s/%s with %d processors", time.Now().Format(time.DateOnly), w.daemon.Version, runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+		skip := reasons.Patterns(notMeasurable())
+		if o.skip != "" {
+			skip = append(skip, o.skip)
+		}
+		sel := ginkgo.Selection{Name: m.name, Focus: o.focus.String(), Skip: skip, Labels: m.filter(o.labels), Procs: o.procs}
+		specs, err := suite.Run(ctx, sel)
+		if err != nil {
+			return err
+		}
+		if results, err = evaluate(specs); err != nil {
+			return err
+		}
+		again := inconclusive(results)
+		if len(again) == 0 || ctx.Err() != nil {
+			return nil
+		}
+		say("%s: running %d failed tests again, one at a time", s, len(again))
+		specs, err = suite.Run(ctx, ginkgo.Selection{Name: m.name + "-again", Focus: exactly(again), Labels: sel.Labels, Procs: 1})
+		if err != nil {
+			return err
+		}
+		second, err := evaluate(specs)
+		results = retried(results, second)
+		return err
+	})
+	return results, latest, err
+}
+
+func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *world {
+	w := &world{TB: t}
+	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", lab.FindContainerd()))
+	lab.Need(t, "containerd")
+	w.must("start", portsFree())
+	w.dir = lab.Directory(t)
+	// Registered before containerd is started, so that it runs after the pods were removed.
+	t.Cleanup(func() {
+		if err := errors.Join(removeMachineDirs(), removeCgroups("/sys/fs/cgroup/*/kubepods"), removeCgroups("/sys/fs/cgroup/*/kubelet.slice")); err != nil {
+			w.Errorf("clean up: %v", err)
+		}
+	})
+	w.must("prepare directories", ownMachineDirs(w.dir))
+	say("%s: starting containerd (%s), building images", s, os.Getenv("KUBEPARTS_CONTAINERD"))
+	registry := lab.NewRegistry(t)
+	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.kubernetes, suiteName)))
+	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
+	t.Cleanup(func() {
+		err := errors.Join(stopUnits(w.units()), os.WriteFile(filepath.Join(w.logs(o, s), "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644))
+		if err != nil {
+			w.Errorf("stop the %s: %v", s, err)
+		}
+	})
+	// Where cAdvisor looks for containerd.
+	w.must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), "/run/containerd/containerd.sock"))
+	w.must("prepare the suite", w.prepare(s, o))
+	return w
+}
+
+func (w *world) bin() string   { return filepath.Join(w.dir, "bin") }
+func (w *world) units() string { return filepath.Join(w.dir, "units") }
+
+func (w *world) logs(o options, s subject) string { return filepath.Join(o.logs, string(s)) }
+
+// prepare fills the directory of the suite.
+func (w *world) prepare(s subject, o options) error {
+	program := filepath.Join(w.dir, string(kubelet)) // where the suite looks for it
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(os.Mkdir(w.bin(), 0o755), os.Mkdir(w.units(), 0o755), os.MkdirAll(w.logs(o, s), 0o755),
+		os.WriteFile(w.config(), kubeletConfig, 0o644),
+		os.WriteFile(w.pidFile(), []byte(strconv.Itoa(w.daemon.PID())), 0o644),
+		os.Symlink(filepath.Join(o.kubernetes, suiteName), w.binary()))
+	for name := range standIns {
+		err = errors.Join(err, os.Symlink(self, filepath.Join(w.bin(), name)))
+	}
+	if s == kubelet {
+		return errors.Join(err, os.Symlink(filepath.Join(o.kubernetes, string(kubelet)), program))
+	}
+	return errors.Join(err, cli.BuildAgent(w.Context(), program))
+}
+
+func (w *world) config() string  { return filepath.Join(w.dir, "kubelet.yaml") }
+func (w *world) pidFile() string { return filepath.Join(w.dir, "containerd.pid") }
+func (w *world) binary() string  { return filepath.Join(w.dir, suiteName) }
+
+// suite returns the suite for a subject in a mode.
+func (w *world) suite(o options, s subject, m mode, say func(string, ...any)) ginkgo.Suite {
+	logs := w.logs(o, s)
+	return ginkgo.Suite{
+		Program: filepath.Join(o.tools, ginkgoName), Binary: w.binary(), Logs: logs, Timeout: o.timeout,
+		Env: []string{"PATH=" + w.bin() + ":" + os.Getenv("PATH"), pathVariable + "=" + os.Getenv("PATH"), unitsVariable + "=" + w.units()},
+		Args: slices.Concat([]string{
+			"--kubelet-config-file=" + w.config(), "--container-runtime-endpoint=" + w.daemon.Endpoint,
+			"--container-runtime-pid-file=" + w.pidFile(), "--prepull-images=false", "--report-dir=" + logs,
+		}, m.args),
+		Printf: func(format string, args ...any) { say("%s: %s", s, fmt.Sprintf(format, args...)) },
+	}
+}
+
+// portsFree returns an error if a port of the suite is in use.
+func portsFree() error {
+	for _, port := range ports {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return fmt.Errorf("port of the suite: %w", err)
+		}
+		l.Close()
+	}
+	return nil
+}
+
+// removeCgroups removes cgroups without processes, children first.
+func removeCgroups(pattern string) error {
+	roots, err := filepath.Glob(pattern)
+	for _, root := range roots {
+		var dirs []string
+		err = errors.Join(err, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return err
+		}))
+		for _, dir := range slices.Backward(dirs) {
+			err = errors.Join(err, os.Remove(dir))
+		}
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+//go:build unix
+
+// Footprint measures the complete node, examples/kubelet, and a real kubelet, one after the other,
+// on a real containerd:
+//
+//	hack/footprint.sh --compare
+//	hack/footprint.sh --compare --cluster --repeat 3
+//
+// docs/benchmarks.md has the table that it prints.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
+)
+
+func main() { os.Exit(cli.Run("footprint", parseFlags, footprint)) }
+
+// maxLoad is the load average above which times of this machine are worthless.
+const maxLoad = 3
+
+// footprint measures, and returns the exit code.
+func footprint(ctx context.Context, o options, out io.Writer) int {
+	say := cli.NewPrinter(out)
+	if err := prepare(ctx, &o, out, say); err != nil {
+		say("failed to prepare: %v", err)
+		return 2
+	}
+	r := &report{on: time.Now(), options: o, values: map[cell][]float64{}, versions: map[string]string{
+		"containerd": version(lab.FindContainerd()), agentName: version(o.agent), kubeletName: version(o.kubelet),
+	}}
+	for run := range o.repeat {
+		for _, pods := range o.pods {
+			for _, subject := range o.only {
+				say("run %d of %d: %s, %d pods (load %.1f)", run+1, o.repeat, subject, pods, load())
+				r.loads = append(r.loads, load())
+				f, err := r.measure(ctx, subject, pods)
+				if err != nil {
+					say("failed to measure %s with %d pods: %v", subject, pods, err)
+					return 1
+				}
+				r.add(pods, subject, f)
+			}
+		}
+	}
+	text := r.markdown()
+	fmt.Fprintf(out, "\n%s", text)
+	for _, l := range r.loads {
+		if l > maxLoad {
+			say("the machine was busy (load %.1f): repeat this before publishing a time", l)
+			break
+		}
+	}
+	if o.report != "" {
+		if err := os.WriteFile(o.report, []byte(text), 0o644); err != nil {
+			say("failed to write the report: %v", err)
+			return 1
+		}
+	}
+	return 0
+}
+
+// prepare builds the agent, and checks that the machine has what is required.
+func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ...any)) error {
+	return lab.Program(ctx, out, func(t testing.TB) error {
+		needs := []string{"containerd"}
+		if o.cluster {
+			needs = append(needs, "kubernetes")
+		}
+		if err := os.Setenv("KUBEPARTS_CONTAINERD", lab.FindContainerd()); err != nil {
+			return err
+		}
+		lab.Need(t, needs...)
+		if o.agent != "" {
+			return nil
+		}
+		cache, err := lab.CacheDir()
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(cache, "footprint"), 0o755); err != nil {
+			return err
+		}
+		o.agent = filepath.Join(cache, "footprint", "kubelet")
+		say("building the agent")
+		return cli.BuildAgent(ctx, o.agent)
+	})
+}
+
+// version returns the version that a program prints, such as "v1.37.2"; empty if it prints none.
+func version(binary string) string {
+	if binary == "" {
+		return ""
+	}
+	printed, err := exec.Command(binary, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	return findVersion(string(printed))
+}
+
+// findVersion returns the first word that begins with a digit, or with a "v" and a digit.
+func findVersion(text string) string {
+	for word := range strings.FieldsSeq(text) {
+		if digits := strings.TrimPrefix(word, "v"); digits != "" && digits[0] >= '0' && digits[0] <= '9' {
+			return word
+		}
+	}
+	return ""
+}
+
+// measure measures one program once. The world is removed before it returns.
+func (r *report) measure(ctx context.Context, subject string, pods int) (best figures, err error) {
+	once := func(measure func(t testing.TB) (figures, error)) (f figures, err error) {
+		var log bytes.Buffer
+		err = lab.Program(ctx, &log, func(t testing.TB) (err error) {
+			f, err = measure(t)
+			return err
+		})
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, log.Bytes())
+		}
+		return f, err
+	}
+	o := r.options
+	switch subject {
+	case agentName:
+		return once(func(t testing.TB) (figures, error) { return measureNode(ctx, t, o, subject, o.agent, pods) })
+	case kubeletName:
+		return once(func(t testing.TB) (figures, error) { return measureNode(ctx, t, o, subject, o.kubelet, pods) })
+	}
+	if pods == 0 {
+		return nil, nil
+	}
+	for _, c := range concurrencies {
+		f, err := once(func(t testing.TB) (figures, error) { return measureBare(ctx, t, o, pods, c) })
+		if err != nil {
+			return nil, err
+		}
+		f[concurrency] = float64(c)
+		if best == nil || f[allRun] < best[allRun] {
+			best = f
+		}
+	}
+	return best, nil
+}
