@@ -71,12 +71,15 @@
 //	        ◀── prober ──▶ podenv                               probes
 //	        ◀── volume                                          volumes of pods
 //	admission ──▶ allocation                                    whether a pod fits a node: pure
+//	scheduler                                                   the node for a pod: pure
 //	podsource ──▶ podsource/manifest                            manifests: decoded, defaulted and validated
 //
 //	        ◀── shutdown ◀── shutdown/logind                    graceful node shutdown; systemd's notification
 //
 //	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline; only agent assembles it
 //	   ◀── agent/statuspage ──▶ eviction, imagegc, volume, cm/stats, runtime/cri   the state of an agent over HTTP
+//	agent/tracing ──▶ podworker                                 OpenTelemetry spans of an agent
+//	agent/podsapi                                               the pods of a node for programs on it, by gRPC
 //	agent/claim                                                 one agent for a root directory and a runtime
 //	status ◀── status/printer                                   statuses for a terminal
 //
@@ -117,7 +120,7 @@
 //	kube/certs, kube/auth                                       certificates; authentication and authorization
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
 //	kube/metrics ──▶ the packages with hooks                    Prometheus collectors, in packages by their dependencies
-//	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers
+//	kube/fakenode ──▶ kube/client, kube/node, agent, scheduler  nodes for tests of controllers
 //	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
@@ -128,6 +131,7 @@
 //	internal/checkpoint   atomic checkpoint files                   allocation to volume/csi
 //	internal/dirlock      one agent for a directory                 agent/claim, runtime/process
 //	internal/untrusted    files that containers can write           the packages that read them
+//	internal/staticuid    UIDs that kubelets give to static pods    podsource/manifest
 //	internal/yamljson     YAML with limits                          agent/claim, podsource/manifest, volume/objectdir
 //	internal/pause        interruptible waits                       eviction, logread, logrotate, runtimetest, sim
 //	internal/runonce      rejects the second call of Run            the types with Run

@@ -13,6 +13,9 @@ pods, and how much of a CPU while nothing happens.
                                           the same figures of any process, such as a kubelet
   hack/footprint.sh --runtime unix:///run/containerd/containerd.sock --image registry.k8s.io/pause:3.10
                                           pods on a real runtime; needs root
+  hack/footprint.sh --compare             the complete node and a real kubelet, one after the
+                                          other, on a private containerd; needs root, and has
+                                          flags of its own: --compare --help
 
 Flags:
   --pods "0 50 110"   how many pods, one row each
@@ -35,6 +38,12 @@ END
 
 die() { echo "footprint: $*" >&2; exit 1; }
 say() { echo "$*" >&2; }
+
+if [ "${1:-}" = --compare ]; then
+	shift
+	cd "$(dirname "${BASH_SOURCE[0]}")/.."
+	exec go run ./test/footprint "$@"
+fi
 
 pods="0 50 110" runtime="" image=registry.k8s.io/pause:3.10 window=60 settle=30 pids=()
 need() { [ $# -ge 2 ] || die "$1 needs a value; see --help"; }

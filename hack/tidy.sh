@@ -14,11 +14,14 @@ go mod tidy
 	go mod edit -replace "$core=../"
 	go mod tidy
 )
-for dir in examples test; do
+# Outside of go.work: it has its replacements in go.mod.
+(cd kube/controllers && go mod tidy)
+for dir in examples kube/provider/virtualkubelet test; do
 	(
 		cd "$dir"
+		root=$(git rev-parse --show-cdup)
 		trap 'go mod edit -dropreplace "$core" -dropreplace "$core/kube"' EXIT
-		go mod edit -replace "$core=../" -replace "$core/kube=../kube"
+		go mod edit -replace "$core=$root" -replace "$core/kube=${root}kube"
 		go mod tidy
 	)
 done

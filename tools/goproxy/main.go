@@ -22,7 +22,15 @@ import (
 )
 
 // modules are the directories of the modules that are released together.
-var modules = []string{".", "kube", "examples"}
+var modules = []released{{dir: "."}, {dir: "kube"}, {dir: "kube/controllers", replaces: true}, {dir: "kube/provider/virtualkubelet"}, {dir: "examples"}}
+
+type released struct {
+	dir string
+
+	// replaces permits replace directives: go get ignores those of a library, but go install
+	// refuses a program of a module that has them.
+	replaces bool
+}
 
 func main() {
 	version := flag.String("version", "", "the version to pack, such as v0.1.0")
@@ -37,8 +45,8 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	for _, dir := range modules {
-		path, err := pack(filepath.Join(flag.Arg(0), dir), *version, *out)
+	for _, m := range modules {
+		path, err := m.pack(flag.Arg(0), *version, *out)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "goproxy:", err)
 			os.Exit(1)
@@ -47,9 +55,10 @@ func main() {
 	}
 }
 
-// pack writes the module in dir to the proxy and returns the module's path. It fails
-// if go install or go get could not use the module at that version.
-func pack(dir, version, proxy string) (string, error) {
+// pack writes the module to the proxy and returns the module's path. It fails if go install
+// or go get could not use the module at that version.
+func (m released) pack(repository, version, proxy string) (string, error) {
+	dir := filepath.Join(repository, m.dir)
 	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return "", err
@@ -58,7 +67,7 @@ func pack(dir, version, proxy string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(parsed.Replace) > 0 {
+	if len(parsed.Replace) > 0 && !m.replaces {
 		return "", fmt.Errorf("%s/go.mod: has a replace directive; go install of its programs would fail (put it into go.work)", dir)
 	}
 	mod := module.Version{Path: parsed.Module.Mod.Path, Version: version}
