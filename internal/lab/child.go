@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -96,6 +98,23 @@ func (c *child) tail(lines int) string {
 	if err != nil {
 		return err.Error()
 	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	return lastLines(string(data), lines, func(string) bool { return true })
+}
+
+// problems returns the last lines of the output of all starts that report more than routine,
+// so that a failed test's own messages are not lost among them.
+func (c *child) problems(lines int) string {
+	data, err := os.ReadFile(c.log)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(data), lines, func(line string) bool { return !routine.MatchString(line) })
+}
+
+// routine matches log lines of the levels debug and info: of containerd, etcd and Kubernetes.
+var routine = regexp.MustCompile(`level=(info|debug) |"level":"(info|debug)"|^I\d{4} `)
+
+func lastLines(output string, lines int, keep func(line string) bool) string {
+	kept := slices.DeleteFunc(strings.Split(strings.TrimSpace(output), "\n"), func(line string) bool { return !keep(line) })
+	return strings.Join(kept[max(0, len(kept)-lines):], "\n")
 }

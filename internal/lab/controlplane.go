@@ -423,9 +423,13 @@ func (c *ControlPlane) allowBootstrap() error {
 
 // Log returns the last lines of the log of each component.
 func (c *ControlPlane) Log(lines int) string {
+	return c.logs(func(p *child) string { return p.tail(lines) })
+}
+
+func (c *ControlPlane) logs(of func(*child) string) string {
 	var out bytes.Buffer
 	for _, p := range c.parts() {
-		fmt.Fprintf(&out, "--- %s\n%s\n", p.name, p.tail(lines))
+		fmt.Fprintf(&out, "--- %s\n%s\n", p.name, of(p))
 	}
 	return out.String()
 }
@@ -450,7 +454,7 @@ func (c *ControlPlane) must(act string, err error) {
 
 func (c *ControlPlane) cleanup() {
 	if c.t.Failed() {
-		c.t.Logf("lab: the end of the control plane's logs:\n%s", c.Log(25))
+		c.t.Logf("lab: the last warnings and errors in the control plane's logs:\n%s", c.logs(func(p *child) string { return p.problems(10) }))
 	}
 	var errs []error
 	for _, p := range c.parts() {

@@ -141,7 +141,7 @@ func (d *Daemon) must(act string, err error) {
 // plugins release their resources. Then it sweeps, which works without the daemon.
 func (d *Daemon) cleanup() {
 	if d.t.Failed() {
-		d.t.Logf("lab: the end of containerd's log:\n%s", d.Log(40))
+		d.t.Logf("lab: the last warnings and errors in containerd's log:\n%s", d.child.problems(10))
 	}
 	if d.Running() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), 20*time.Second)

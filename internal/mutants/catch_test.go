@@ -28,7 +28,7 @@ var violated = regexp.MustCompile(`seed (\d+) violated (?:invariant )?([a-z, -]+
 func simulate(t *testing.T, in, overlay string) (out string, err error) {
 	t.Helper()
 	suite := filepath.Join(t.TempDir(), "sim.test")
-	args := []string{"test", "-c", "-o", suite}
+	args := []string{"test", "-c", "-ldflags=-s -w", "-o", suite}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

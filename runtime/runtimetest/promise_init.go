@@ -1,6 +1,7 @@
 package runtimetest
 
 import (
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -144,18 +145,21 @@ var initPromises = []promise{
 		cause:    "all containers get SIGTERM at the same time",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
-			pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Containers.Long), sidecar("second", t.suite.Containers.Long)}
-			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
-			t.up(pod)
-			t.settle()
-			t.kill(pod, nil)
-			s := t.look(pod.UID)
-			t.stopped(s)
-			main, second, first := t.container(s, "main"), t.container(s, "second"), t.container(s, "first")
-			if second.FinishedAt.Before(main.FinishedAt) || first.FinishedAt.Before(second.FinishedAt) {
-				t.Errorf("main finished at %v, the second sidecar at %v, the first at %v", main.FinishedAt, second.FinishedAt, first.FinishedAt)
-			}
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
+				pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Containers.Long), sidecar("second", t.suite.Containers.Long)}
+				pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
+				t.up(pod)
+				settle()
+				t.kill(pod, nil)
+				s := t.look(pod.UID)
+				t.stopped(s)
+				main, second, first := t.container(s, "main"), t.container(s, "second"), t.container(s, "first")
+				if second.FinishedAt.Before(main.FinishedAt) || first.FinishedAt.Before(second.FinishedAt) {
+					return fmt.Errorf("main finished at %v, the second sidecar at %v, the first at %v", main.FinishedAt, second.FinishedAt, first.FinishedAt)
+				}
+				return nil
+			})
 		},
 	},
 }

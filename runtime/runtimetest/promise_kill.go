@@ -2,6 +2,8 @@ package runtimetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -18,25 +20,28 @@ var killPromises = []promise{
 		contract: "Runtime.KillPod: TERM, the grace period, KILL",
 		cause:    "the backend's delete is used, which kills containers or removes their exits",
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
-			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
-			up := t.up(pod)
-			t.settle()
-			took := t.kill(pod, nil)
-			s := t.look(pod.UID)
-			t.stopped(s)
-			if took > t.suite.Timing.Timeout {
-				t.Errorf("containers that exit on TERM took %v to stop", took)
-			}
-			for _, was := range up.Containers {
-				c := t.container(s, was.Name)
-				if c.ID != was.ID || c.State != runtime.ContainerExited || c.FinishedAt.IsZero() {
-					t.Fatalf("the exit of %s cannot be read; the pod is\n%s", was.Name, describe(s))
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
+				pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
+				up := t.up(pod)
+				settle()
+				took := t.kill(pod, nil)
+				s := t.look(pod.UID)
+				t.stopped(s)
+				for _, was := range up.Containers {
+					c := t.container(s, was.Name)
+					if c.ID != was.ID || c.State != runtime.ContainerExited || c.FinishedAt.IsZero() {
+						t.Fatalf("the exit of %s cannot be read; the pod is\n%s", was.Name, describe(s))
+					}
+					if c.ExitCode == exitKILL {
+						return fmt.Errorf("%s was stopped with KILL, not with TERM", c.Name)
+					}
 				}
-				if c.ExitCode == exitKILL {
-					t.Errorf("%s was stopped with KILL, not with TERM", c.Name)
+				if took > t.suite.Timing.Timeout {
+					return fmt.Errorf("containers that exit on TERM took %v to stop", took)
 				}
-			}
+				return nil
+			})
 		},
 	},
 	{
@@ -66,13 +71,15 @@ var killPromises = []promise{
 		cause:    "KillPod returns when the stop was requested, not when it is complete",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
-			t.up(pod)
-			took := t.kill(pod, new(int64(3)))
-			s := t.look(pod.UID)
-			t.stopped(s)
-			t.took(took, 3*time.Second)
-			t.killed(s, "stubborn")
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
+				t.up(pod)
+				settle()
+				took := t.kill(pod, new(int64(3)))
+				s := t.look(pod.UID)
+				t.stopped(s)
+				return errors.Join(t.took(took, 3*time.Second), t.killed(s, "stubborn"))
+			})
 		},
 	},
 	{
@@ -83,29 +90,37 @@ var killPromises = []promise{
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
 			far, near := seconds(3*t.suite.Timing.Timeout), new(int64(3))
-			var kills sync.WaitGroup
-			defer kills.Wait()
-			for _, set := range []struct {
-				what                           string
-				request, deletion, termination *int64
-			}{
-				{"the request's", near, far, far},
-				{"deletionGracePeriodSeconds", nil, near, far},
-				{"terminationGracePeriodSeconds", nil, nil, near},
-			} {
-				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
-				pod.Spec.TerminationGracePeriodSeconds = set.termination
-				t.up(pod)
-				pod.DeletionGracePeriodSeconds = set.deletion
-				kills.Go(func() { // while the next pod starts
-					begun := time.Now()
-					if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: set.request}); err != nil {
-						t.Errorf("KillPod: %v", err)
-					}
-					t.Logf("the grace period is %s", set.what)
-					t.took(time.Since(begun), 3*time.Second)
-				})
-			}
+			t.settled(func(settle func()) error {
+				var kills sync.WaitGroup
+				defer kills.Wait()
+				errs := make(chan error, 3)
+				for _, set := range []struct {
+					what                           string
+					request, deletion, termination *int64
+				}{
+					{"the request's", near, far, far},
+					{"deletionGracePeriodSeconds", nil, near, far},
+					{"terminationGracePeriodSeconds", nil, nil, near},
+				} {
+					pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+					pod.Spec.TerminationGracePeriodSeconds = set.termination
+					t.up(pod)
+					settle()
+					pod.DeletionGracePeriodSeconds = set.deletion
+					kills.Go(func() { // while the next pod starts
+						begun := time.Now()
+						if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: set.request}); err != nil {
+							t.Errorf("KillPod: %v", err)
+						}
+						if err := t.took(time.Since(begun), 3*time.Second); err != nil {
+							errs <- fmt.Errorf("the grace period is %s: %w", set.what, err)
+						}
+					})
+				}
+				kills.Wait()
+				close(errs)
+				return <-errs
+			})
 		},
 	},
 	{
@@ -115,20 +130,23 @@ var killPromises = []promise{
 		cause:    "the grace period is not recorded with the container (a label, an annotation, a file)",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
-			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
-			t.up(pod)
-			t.settle()
-			begun := time.Now()
-			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
-				t.Fatalf("KillPod: %v", err)
-			}
-			t.took(time.Since(begun), 3*time.Second)
-			s := t.look(pod.UID)
-			t.stopped(s)
-			if c := t.container(s, "long"); c.ExitCode == exitKILL {
-				t.Errorf("long was not stopped with TERM; the pod is\n%s", describe(s))
-			}
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
+				pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
+				t.up(pod)
+				settle()
+				begun := time.Now()
+				if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
+					t.Fatalf("KillPod: %v", err)
+				}
+				took := time.Since(begun)
+				s := t.look(pod.UID)
+				t.stopped(s)
+				if c := t.container(s, "long"); c.ExitCode == exitKILL {
+					return fmt.Errorf("long was not stopped with TERM; the pod is\n%s", describe(s))
+				}
+				return t.took(took, 3*time.Second)
+			})
 		},
 	},
 	{
@@ -138,26 +156,30 @@ var killPromises = []promise{
 		cause:    "the stop is one long call of the backend that cannot be canceled or repeated",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
-			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
-			t.up(pod)
-			t.settle() // before the container ignores TERM, the first KillPod could terminate it
 			const short = 300 * time.Millisecond
-			ctx, cancel := context.WithTimeout(t.Context(), short)
-			defer cancel()
-			begun := time.Now()
-			err := t.rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod})
-			if !ended(err) {
-				t.Errorf("KillPod returned %v, not the error of its context", err)
-			}
-			t.took(time.Since(begun), short)
-			if s := t.look(pod.UID); !in(s, "stubborn", runtime.ContainerRunning) {
-				t.Errorf("SIGKILL was sent before the end of the grace period, when the context was canceled; the pod is\n%s", describe(s))
-			}
-			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
-			s := t.look(pod.UID)
-			t.stopped(s)
-			t.killed(s, "stubborn")
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+				pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
+				t.up(pod)
+				settle()
+				ctx, cancel := context.WithTimeout(t.Context(), short)
+				defer cancel()
+				begun := time.Now()
+				err := t.rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod})
+				if !ended(err) {
+					return fmt.Errorf("KillPod returned %v, not the error of its context", err)
+				}
+				if err := t.took(time.Since(begun), short); err != nil {
+					return err
+				}
+				if s := t.look(pod.UID); !in(s, "stubborn", runtime.ContainerRunning) {
+					return fmt.Errorf("SIGKILL was sent before the end of the grace period, when the context was canceled; the pod is\n%s", describe(s))
+				}
+				took := t.kill(pod, new(int64(2)))
+				s := t.look(pod.UID)
+				t.stopped(s)
+				return errors.Join(t.took(took, 2*time.Second), t.killed(s, "stubborn"))
+			})
 		},
 	},
 	{
@@ -186,7 +208,9 @@ var killPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
 			t.up(pod)
-			t.took(t.kill(pod, new(int64(0))), 0)
+			if err := t.took(t.kill(pod, new(int64(0))), 0); err != nil {
+				t.Error(err)
+			}
 			t.stopped(t.look(pod.UID))
 		},
 	},
@@ -238,26 +262,32 @@ var killPromises = []promise{
 		cause:    "one lock or one worker for all kills",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
-			slow := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
-			quick := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
-			t.up(slow)
-			t.up(quick)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() {
-				done <- t.rt.KillPod(ctx, runtime.KillRequest{UID: slow.UID, Pod: slow, GracePeriodSeconds: seconds(3 * t.suite.Timing.Timeout)})
-			}()
-			t.pause(t.suite.Timing.PollInterval)
-			if took := t.kill(quick, nil); took > t.suite.Timing.Timeout {
-				t.Errorf("the kill of a pod that exits on TERM took %v while another was being stopped", took)
-			}
-			if s := t.look(slow.UID); !in(s, "stubborn", runtime.ContainerRunning) {
-				t.Errorf("the grace period of a pod that was being stopped was not kept; it is\n%s", describe(s))
-			}
-			cancel()
-			if err := <-done; !ended(err) {
-				t.Errorf("KillPod returned %v, not the error of its context", err)
-			}
+			t.settled(func(settle func()) error {
+				slow := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+				quick := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
+				t.up(slow)
+				t.up(quick)
+				settle()
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() {
+					done <- t.rt.KillPod(ctx, runtime.KillRequest{UID: slow.UID, Pod: slow, GracePeriodSeconds: seconds(3 * t.suite.Timing.Timeout)})
+				}()
+				t.pause(t.suite.Timing.PollInterval)
+				took := t.kill(quick, nil)
+				running := t.look(slow.UID)
+				cancel()
+				err := <-done
+				switch {
+				case took > t.suite.Timing.Timeout:
+					return fmt.Errorf("the kill of a pod that exits on TERM took %v while another was being stopped", took)
+				case !in(running, "stubborn", runtime.ContainerRunning):
+					return fmt.Errorf("the grace period of a pod that was being stopped was not kept; it is\n%s", describe(running))
+				case !ended(err):
+					return fmt.Errorf("KillPod returned %v, not the error of its context", err)
+				}
+				return nil
+			})
 		},
 	},
 	{
@@ -267,38 +297,59 @@ var killPromises = []promise{
 		cause:    "the grace period is kept in memory",
 		needs:    []string{"Backend.Reopen", "Containers.Stubborn"},
 		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
-			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
-			t.up(pod)
-			t.rt = t.suite.Backend.Reopen(t.T, t.rt)
-			if p := t.listed(pod.UID); p == nil || p.Name != pod.Name || p.Namespace != pod.Namespace {
-				t.Fatalf("the pod of an earlier agent is listed as %+v", p)
-			}
-			begun := time.Now()
-			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
-				t.Fatalf("KillPod: %v", err)
-			}
-			t.took(time.Since(begun), 3*time.Second)
-			t.stopped(t.look(pod.UID))
+			t.settled(func(settle func()) error {
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
+				pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
+				t.up(pod)
+				settle()
+				t.rt = t.suite.Backend.Reopen(t.T, t.rt)
+				if p := t.listed(pod.UID); p == nil || p.Name != pod.Name || p.Namespace != pod.Namespace {
+					t.Fatalf("the pod of an earlier agent is listed as %+v", p)
+				}
+				begun := time.Now()
+				if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
+					t.Fatalf("KillPod: %v", err)
+				}
+				took := time.Since(begun)
+				t.stopped(t.look(pod.UID))
+				return t.took(took, 3*time.Second)
+			})
 		},
 	},
 }
 
+// settled calls check, whose settle waits for the containers that it has started to handle
+// SIGTERM. How long that takes is not known: check is repeated with ten times and a hundred
+// times the wait, and only the error of the last call fails t.
+func (t *trial) settled(check func(settle func()) error) {
+	t.Helper()
+	var err error
+	for polls := 10; polls <= 1000; polls *= 10 {
+		wait := time.Duration(polls) * t.suite.Timing.PollInterval
+		if err = check(func() { t.Helper(); t.pause(wait) }); err == nil {
+			return
+		}
+		t.Logf("%v after the start: %v", wait, err)
+	}
+	t.Error(err)
+}
+
 // took checks that got is at least want, less a tenth because runtimes measure from
 // the arrival of the request, and at most want plus Timing.Timeout.
-func (t *trial) took(got, want time.Duration) {
-	t.Helper()
+func (t *trial) took(got, want time.Duration) error {
 	if got < want-want/10 || got > want+t.suite.Timing.Timeout {
-		t.Errorf("KillPod took %v; it should take %v", got, want)
+		return fmt.Errorf("KillPod took %v; it should take %v", got, want)
 	}
+	return nil
 }
 
 // killed checks that the newest instance of a container was terminated with KILL.
-func (t *trial) killed(s *runtime.PodStatus, name string) {
+func (t *trial) killed(s *runtime.PodStatus, name string) error {
 	t.Helper()
 	if t.container(s, name).ExitCode != exitKILL {
-		t.Errorf("%s has not exited with %d; the pod is\n%s", name, exitKILL, describe(s))
+		return fmt.Errorf("%s has not exited with %d; the pod is\n%s", name, exitKILL, describe(s))
 	}
+	return nil
 }
 
 func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }

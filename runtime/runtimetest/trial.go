@@ -213,12 +213,6 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 	}
 }
 
-// settle waits until a container that has just been started handles SIGTERM.
-func (t *trial) settle() {
-	t.Helper()
-	t.pause(10 * t.suite.Timing.PollInterval)
-}
-
 func (t *trial) pause(d time.Duration) {
 	t.Helper()
 	if err := pause.For(t.Context(), d); err != nil {
