@@ -612,8 +612,6 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		_, err := dra.New(cfg)
 		require.EqualError(t, err, strings.TrimSpace(want))
 	}
-	_, err := dra.NewRegistry(dra.RegistryConfig{Grace: -1})
-	require.Error(t, err)
 }
 
 // dra-12
@@ -633,20 +631,18 @@ func TestHealthOfThePodsDevices(t *testing.T) {
 }
 
 // pr-2
-func TestDynamicResourcesOfAContainer(t *testing.T) {
+func TestUsedDevicesOfAContainer(t *testing.T) {
 	w := newWorld(claim("a", "d1,d2", "p"))
 	m := w.manager(t, nil)
 	p := pod("p", "a")
 	c := &p.Spec.Containers[0]
-	c.Resources.Claims = append(c.Resources.Claims, v1.ResourceClaim{Name: "a", Request: "r"}) // of the same devices
-	assert.Empty(t, m.DynamicResources(p, c))
+	assert.Empty(t, m.UsedDevices(p, c))
 	require.NoError(t, m.PrepareResources(t.Context(), p))
-	all := m.DynamicResources(p, c)
-	require.Len(t, all, 1)
-	assert.Equal(t, "ns/a", all[0].ClaimNamespace+"/"+all[0].ClaimName)
-	require.Len(t, all[0].ClaimResources, 2)
-	assert.Equal(t, "d1", all[0].ClaimResources[0].DriverName)
-	assert.Equal(t, "d1/claim=a", all[0].ClaimResources[0].CdiDevices[0].Name)
+	all := m.UsedDevices(p, c)
+	require.Len(t, all, 2)
+	assert.Equal(t, "ns/a d1", all[0].Claim.String()+" "+all[0].Driver)
+	assert.Equal(t, []string{"d1/claim=a"}, all[0].CDI)
+	assert.Equal(t, "d2", all[1].Driver)
 }
 
 // dra-2: the driver may have unprepared the claim though its response was lost.

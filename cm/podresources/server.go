@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
@@ -43,7 +44,7 @@ type Devices interface {
 
 // Claims is implemented by dra.Manager.
 type Claims interface {
-	DynamicResources(pod *v1.Pod, c *v1.Container) []*api.DynamicResource
+	UsedDevices(pod *v1.Pod, c *v1.Container) []dra.UsedDevice
 }
 
 // Config configures a [Server].
@@ -186,7 +187,7 @@ func (s *Server) container(pod *v1.Pod, c *v1.Container) *api.ContainerResources
 		out.Devices = devices(s.cfg.Devices.Devices(pod.UID, name))
 	}
 	if s.cfg.Claims != nil {
-		out.DynamicResources = s.cfg.Claims.DynamicResources(pod, c)
+		out.DynamicResources = dynamicResources(s.cfg.Claims.UsedDevices(pod, c))
 	}
 	return out
 }
