@@ -16,9 +16,9 @@ const maxPath = 103
 // Listen listens on a unix socket: "unix:///run/fakecri.sock", an absolute path, or a
 // relative path that begins with a dot. The socket file of a server that does not
 // run is replaced. It returns an error if a server answers on the socket or the file
-// is not a socket; a symbolic link is not followed. Only the
-// owner and the group of the file can connect. The file is removed when the listener
-// is closed. Two concurrent calls with the same path may both succeed.
+// is not a socket; a symbolic link is not followed. Only the owner and the group of
+// the file can connect. The file is removed when the listener is closed. Two
+// concurrent calls with the same path may both succeed.
 func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	path := strings.TrimPrefix(endpoint, "unix://")
 	switch {
