@@ -95,7 +95,8 @@
 //	cm, cm/stats ──▶ cm/cgroups ◀── cm/cgroups/host             cgroups as values, and those of this machine
 //	cm/managers ──▶ cm/cpu, cm/memory, cm/device                combines the resource managers for a CRI runtime
 //	        └── all of them ──▶ cm/topology, cm/state           topology of the machine, and checkpoints
-//	cm/podresources ──▶ cm/device, cm/memory                    the pod resources API
+//	cm/dra ◀── cm/dra/registry                                  resource claims; DRA drivers over gRPC
+//	cm/podresources ──▶ cm/device, cm/memory, cm/dra            the pod resources API
 //
 //	runtime/cri ──▶ runtime/cri/plan                            the next steps of a pod: pure
 //	    │       ──▶ runtime/cri/podconfig ──▶ podenv            CRI requests: pure
@@ -135,6 +136,7 @@
 //	internal/yamljson     YAML with limits                          agent/claim, podsource/manifest, volume/objectdir
 //	internal/pause        interruptible waits                       eviction, logread, logrotate, runtimetest, sim
 //	internal/runonce      rejects the second call of Run            the types with Run
+//	internal/unixgrpc     serves gRPC on Unix sockets               agent/podsapi, cm/device, podresources, runtime/cri/serve
 //	internal/gate         waits for calls in progress               runtime/cri/serve, streamserver
 //	internal/singleflight suppresses duplicate calls                credentials, images
 //	internal/quiet        routes klog of the CRI client to slog     runtime/cri, images, remote

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "agent/podsapi", Max: 400, Module: []string{"internal/runonce"}}.Check(t)
+	deptest.Closure{Package: "agent/podsapi", Max: 400, Module: []string{"internal/runonce", "internal/unixgrpc"}}.Check(t)
 }

@@ -29,6 +29,8 @@
 //
 //   - The socket is in a directory that only its owner and its group may access. Pods contain
 //     the values of environment variables.
+//   - The socket of a server that does not run is replaced, any other file is not. Requests
+//     have at most 64 KiB, and a client cannot delay the end of Run.
 //   - Config.QPS limits the calls of all clients together; calls above it fail with
 //     "rejected by rate limit". At most Config.MaxWatches watches are in progress.
 //   - The last event of a watch has the state after the last PodChanged.

@@ -5,15 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -22,6 +17,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/internal/unixgrpc"
 )
 
 // Config configures a [Server].
@@ -65,9 +61,8 @@ type CallInfo struct {
 // A Server implements the pods API. Safe for concurrent use.
 type Server struct {
 	api.UnimplementedPodsServer
-	cfg   Config
-	ran   runonce.Guard
-	limit *rate.Limiter
+	cfg Config
+	ran runonce.Guard
 
 	mu      sync.Mutex // guards watches
 	watches map[*changes]struct{}
@@ -83,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 	case cfg.QPS < 0 || cfg.Burst < 0 || cfg.MaxWatches < 0:
 		return nil, errors.New("podsapi: Config.QPS, Config.Burst or Config.MaxWatches is negative")
 	}
-	cfg.QPS, cfg.Burst, cfg.MaxWatches = cmp.Or(cfg.QPS, 100), cmp.Or(cfg.Burst, 10), cmp.Or(cfg.MaxWatches, 100)
+	cfg.MaxWatches = cmp.Or(cfg.MaxWatches, 100)
 	if cfg.Synced == nil {
 		cfg.Synced = func() bool { return true }
 	}
@@ -93,61 +88,29 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{cfg: cfg, limit: rate.NewLimiter(rate.Limit(cfg.QPS), cfg.Burst), watches: map[*changes]struct{}{}}, nil
+	return &Server{cfg: cfg, watches: map[*changes]struct{}{}}, nil
 }
 
 // Run serves until ctx is done, ends all watches, and returns nil. It returns an error if the
-// socket cannot be served and on a second call.
+// socket cannot be served, if another server is listening on it, and on a second call.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.ran.Enter("podsapi: Server"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.cfg.Socket), 0o750); err != nil {
+	server := unixgrpc.Server{
+		Socket: s.cfg.Socket, QPS: s.cfg.QPS, Burst: s.cfg.Burst, Admit: s.admit,
+		Register: func(to *grpc.Server) { api.RegisterPodsServer(to, s) },
+		Called:   func(method string, err error) { s.cfg.Called(CallInfo{method, err}) },
+	}
+	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("podsapi: %w", err)
 	}
-	if err := os.Remove(s.cfg.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("podsapi: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", s.cfg.Socket)
-	if err != nil {
-		return fmt.Errorf("podsapi: %w", err)
-	}
-	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))
-	api.RegisterPodsServer(server, s)
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	select {
-	case <-ctx.Done():
-		server.Stop()
-		<-done
-		return nil
-	case err := <-done:
-		return fmt.Errorf("podsapi: serve: %w", err)
-	}
-}
-
-func (s *Server) unary(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
-	if err = s.admit(); err == nil {
-		answer, err = handle(ctx, req)
-	}
-	s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
-	return answer, err
-}
-
-func (s *Server) stream(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
-	if err = s.admit(); err == nil {
-		err = handle(srv, stream)
-	}
-	s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
-	return err
+	return nil
 }
 
 // admit returns the error of a call that is not served.
 func (s *Server) admit() error {
-	switch {
-	case !s.limit.Allow():
-		return status.Error(codes.ResourceExhausted, "rejected by rate limit")
-	case !s.cfg.Synced():
+	if !s.cfg.Synced() {
 		return status.Error(codes.FailedPrecondition, "the sources of pods have not synced")
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/internal/unixgrpc"
 )
 
 // socket is the name of the registration socket in the directory of the plugins.
@@ -32,8 +33,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.empty(); err != nil {
 		return err
 	}
-	path := filepath.Join(m.cfg.Dir, socket)
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	listener, err := unixgrpc.Listen(ctx, filepath.Join(m.cfg.Dir, socket))
 	if err != nil {
 		return fmt.Errorf("device: listen for plugins: %w", err)
 	}
@@ -41,21 +41,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer cancel(nil)
 	server := grpc.NewServer(grpc.WaitForHandlers(true)) // Register starts goroutines that are waited for below
 	pluginapi.RegisterRegistrationServer(server, &registration{manager: m, ctx: ctx})
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	select {
-	case <-ctx.Done():
-	case err = <-done:
-		done <- nil
-	}
+	err = unixgrpc.Serve(ctx, listener, server)
 	cancel(nil)
-	server.Stop()
-	if serveErr := <-done; err == nil {
-		err = serveErr
-	}
 	m.plugins.Wait()
 	m.forgetPlugins()
-	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err != nil {
 		return fmt.Errorf("device: serve plugins: %w", err)
 	}
 	return nil

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/dra", Max: 400, Module: []string{"cm/state", "internal/checkpoint", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm/dra", Max: 300, Module: []string{"cm/state", "internal/checkpoint", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
 }

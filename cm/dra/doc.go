@@ -7,13 +7,13 @@
 // sandbox of a pod is created, [Manager.PrepareResources] checks that and calls the drivers
 // of the devices; [Manager.CDIDevices] returns the CDI devices with which a runtime
 // creates a container; [Manager.UnprepareResources] reverts the preparation after the
-// containers of the last pod with the claim have terminated. A [Registry] has the plugins
-// of the drivers: it calls them, receives the health of their devices, and deletes the
-// ResourceSlices of drivers that are not connected.
+// containers of the last pod with the claim have terminated. The drivers are called through
+// [Plugins], which package registry implements for those that serve gRPC on sockets, as in a
+// kubelet; simulations implement it in memory.
 //
 // # Usage
 //
-//	plugins, err := dra.NewRegistry(dra.RegistryConfig{Slices: slices})
+//	plugins, err := registry.New(registry.Config{Slices: slices}) // of cm/dra/registry
 //	manager, err := dra.New(dra.Config{
 //		Claims: claims, Plugins: plugins, Store: state.File(filepath.Join(root, dra.StateFile)),
 //	})
@@ -39,8 +39,7 @@
 //     leaves no claim prepared. Drivers must be idempotent, as the protocol requires.
 //   - A claim that several pods use is prepared once, until its last pod has terminated.
 //   - A driver that hangs, fails or returns invalid responses affects the pods with its
-//     devices only. Calls have a deadline of 45 seconds; a response has at most 16 MiB, 256
-//     devices for each claim, and valid CDI names.
+//     devices only. Calls have a deadline of 45 seconds.
 //   - If no plugin of a driver is registered, pods with its devices do not start, and do not
 //     finish terminating if it was called for them.
 //   - Unless the API server confirms each time that the claim exists, is allocated and is
@@ -54,14 +53,12 @@
 //     pod terminates without delay if no driver was called for it.
 //   - A claim that was allocated again under its old UID is not used before its previous
 //     allocation is unprepared.
-//   - Invalid CDI names are errors of the driver instead of the runtime.
 //   - After the loss of the checkpoint claims are prepared again when a container of their
 //     pod starts.
 //
 // # Testing
 //
-// Package dratest has a driver with faults, which the tests of the registry use over its
-// sockets. The tests of the manager end the agent before and after each access to a driver,
+// The tests of the manager end the agent before and after each access to a driver,
 // the API server and the disk; every bit of a checkpoint is flipped once, and the decoder is
 // fuzzed.
 //

@@ -51,7 +51,7 @@ func Example() {
 	pod := pod("pod-1", "training")
 	manager, err := dra.New(dra.Config{
 		Claims:  objects{"training": claim("training", "gpu.example.com", "pod-1")},
-		Plugins: printing{}, // or a dra.Registry, for drivers with sockets
+		Plugins: printing{}, // or a registry.Registry, for drivers with sockets
 		Store:   new(state.Memory),
 	})
 	if err != nil {

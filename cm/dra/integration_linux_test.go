@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/dra/dratest"
+	"github.com/kubeparts/kubeparts/cm/dra/registry"
 	"github.com/kubeparts/kubeparts/cm/managers"
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
@@ -37,6 +38,8 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
 )
+
+const driverName = "test.example.com"
 
 // Variables of the process that is the agent.
 const (
@@ -92,7 +95,7 @@ func TestIntegrationAgentProcess(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	client, err := remote.Dial(t.Context(), os.Getenv(agentEndpointVariable), remote.Config{})
 	require.NoError(t, err)
-	plugins, err := dra.NewRegistry(dra.RegistryConfig{Logger: logger})
+	plugins, err := registry.New(registry.Config{Logger: logger})
 	require.NoError(t, err)
 	manager, err := dra.New(dra.Config{Claims: files{dir}, Plugins: plugins, Store: state.File(filepath.Join(dir, dra.StateFile)), Logger: logger})
 	require.NoError(t, err)

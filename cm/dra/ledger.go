@@ -257,17 +257,17 @@ func (l ledger) podsOf(driver string) []types.UID {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// A usedDevice is a device that a container uses through a claim.
-type usedDevice struct {
-	claim    ClaimRef
-	driver   string
-	resource v1.ResourceName
+// A UsedDevice is a device that a container uses through a claim.
+type UsedDevice struct {
+	Claim  ClaimRef
+	Driver string
 	Device
+	resource v1.ResourceName
 }
 
 // devices returns the devices of a container in the order of its claims, drivers and the
 // drivers' responses; ok is false if a claim is not prepared for the pod.
-func (l ledger) devices(uid types.UID, namespace string, uses []use) (all []usedDevice, ok bool) {
+func (l ledger) devices(uid types.UID, namespace string, uses []use) (all []UsedDevice, ok bool) {
 	for _, u := range uses {
 		s := l[claimKey{namespace, u.claim}]
 		if !s.prepared(uid) {
@@ -276,7 +276,7 @@ func (l ledger) devices(uid types.UID, namespace string, uses []use) (all []used
 		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
 			for _, d := range s.drivers[driver].devices {
 				if d.satisfies(u.request) {
-					all = append(all, usedDevice{s.ref, driver, u.resource, d})
+					all = append(all, UsedDevice{s.ref, driver, d, u.resource})
 				}
 			}
 		}
@@ -285,7 +285,7 @@ func (l ledger) devices(uid types.UID, namespace string, uses []use) (all []used
 }
 
 // cdiDevices returns the CDI devices of the devices, each once.
-func cdiDevices(devices []usedDevice) []string {
+func cdiDevices(devices []UsedDevice) []string {
 	var ids []string
 	for _, d := range devices {
 		for _, id := range d.CDI {

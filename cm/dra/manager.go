@@ -25,7 +25,7 @@ type Claims interface {
 	GetClaim(ctx context.Context, namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
-// Plugins calls the plugins of DRA drivers. [Registry] implements it. Its methods are
+// Plugins calls the plugins of DRA drivers. registry.Registry implements it. Its methods are
 // called concurrently, also for the same driver, but not for the same claim.
 type Plugins interface {
 	// Registered reports whether the plugin of a driver can be called.
@@ -258,7 +258,7 @@ func (m *Manager) InUse() (all int, byDriver map[string]int) {
 }
 
 // devices returns the devices of a container; ok is false if its claims are not prepared.
-func (m *Manager) devices(pod *v1.Pod, c *v1.Container) (devices []usedDevice, ok bool, err error) {
+func (m *Manager) devices(pod *v1.Pod, c *v1.Container) (devices []UsedDevice, ok bool, err error) {
 	uses, err := containerUses(pod, c)
 	if err != nil || len(uses) == 0 {
 		return nil, true, err
@@ -267,6 +267,16 @@ func (m *Manager) devices(pod *v1.Pod, c *v1.Container) (devices []usedDevice, o
 	defer m.mu.Unlock()
 	devices, ok = m.ledger.devices(pod.UID, pod.Namespace, uses)
 	return devices, ok, nil
+}
+
+// UsedDevices returns the prepared devices of a container, one for each of its requests that
+// a device satisfies. It returns nil if the claims are not prepared, and does not block.
+func (m *Manager) UsedDevices(pod *v1.Pod, c *v1.Container) []UsedDevice {
+	devices, ok, err := m.devices(pod, c)
+	if err != nil || !ok {
+		return nil
+	}
+	return devices
 }
 
 // CDIDevices returns the CDI devices of a container. If its claims are not prepared, as

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/managers", Max: 400, Module: []string{"cm/cpu", "cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/podspec", "internal/quiet", "internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm/managers", Max: 400, Module: []string{"cm/cpu", "cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/podspec", "internal/quiet", "internal/runonce", "internal/unixgrpc", "runtime"}}.Check(t)
 }

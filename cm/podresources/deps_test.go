@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/podresources", Max: 400, Module: []string{"cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/podspec", "internal/runonce", "runtime"}}.Check(t)
+	deptest.Closure{Package: "cm/podresources", Max: 400, Module: []string{"cm/device", "cm/dra", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/podspec", "internal/runonce", "internal/unixgrpc", "runtime"}}.Check(t)
 }

@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,9 +17,11 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/internal/unixgrpc"
 )
 
 // CPUs is implemented by cpu.Manager.
@@ -47,7 +44,7 @@ type Devices interface {
 
 // Claims is implemented by dra.Manager.
 type Claims interface {
-	DynamicResources(pod *v1.Pod, c *v1.Container) []*api.DynamicResource
+	UsedDevices(pod *v1.Pod, c *v1.Container) []dra.UsedDevice
 }
 
 // Config configures a [Server].
@@ -86,9 +83,8 @@ type CallInfo struct {
 // A Server implements the pod resources API v1. Safe for concurrent use.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
-	cfg   Config
-	ran   runonce.Guard
-	limit limiter
+	cfg Config
+	ran runonce.Guard
 }
 
 // New returns a Server for cfg. It starts nothing.
@@ -101,59 +97,30 @@ func New(cfg Config) (*Server, error) {
 	case cfg.QPS < 0 || cfg.Burst < 0:
 		return nil, errors.New("podresources: Config.QPS or Config.Burst is negative")
 	}
-	if cfg.QPS == 0 {
-		cfg.QPS = 100
-	}
-	if cfg.Burst == 0 {
-		cfg.Burst = 10
+	if cfg.Called == nil {
+		cfg.Called = func(CallInfo) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{cfg: cfg, limit: limiter{qps: cfg.QPS, burst: float64(cfg.Burst)}}, nil
+	return &Server{cfg: cfg}, nil
 }
 
 // Run serves until ctx is done and returns nil. It returns an error if the socket cannot
-// be served and on a second call.
+// be served, if another server is listening on it, and on a second call.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.ran.Enter("podresources: Server"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.cfg.Socket), 0o750); err != nil {
+	server := unixgrpc.Server{
+		Socket: s.cfg.Socket, QPS: s.cfg.QPS, Burst: s.cfg.Burst,
+		Register: func(to *grpc.Server) { api.RegisterPodResourcesListerServer(to, s) },
+		Called:   func(method string, err error) { s.cfg.Called(CallInfo{method, err}) },
+	}
+	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("podresources: %w", err)
 	}
-	if err := os.Remove(s.cfg.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("podresources: %w", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", s.cfg.Socket)
-	if err != nil {
-		return fmt.Errorf("podresources: %w", err)
-	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.limited))
-	api.RegisterPodResourcesListerServer(server, s)
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	select {
-	case <-ctx.Done():
-		server.Stop()
-		<-done
-		return nil
-	case err := <-done:
-		return fmt.Errorf("podresources: serve: %w", err)
-	}
-}
-
-// limited rejects calls above the rate limit.
-func (s *Server) limited(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
-	if s.limit.allow(time.Now()) {
-		answer, err = handle(ctx, req)
-	} else {
-		err = status.Error(codes.ResourceExhausted, "rejected by rate limit")
-	}
-	if s.cfg.Called != nil {
-		s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
-	}
-	return answer, err
+	return nil
 }
 
 // List returns the resources of the active pods.
@@ -220,7 +187,7 @@ func (s *Server) container(pod *v1.Pod, c *v1.Container) *api.ContainerResources
 		out.Devices = devices(s.cfg.Devices.Devices(pod.UID, name))
 	}
 	if s.cfg.Claims != nil {
-		out.DynamicResources = s.cfg.Claims.DynamicResources(pod, c)
+		out.DynamicResources = dynamicResources(s.cfg.Claims.UsedDevices(pod, c))
 	}
 	return out
 }
@@ -244,7 +211,7 @@ func blocks(all []memory.Block) []*api.ContainerMemory {
 // devices groups the devices of a resource by NUMA nodes.
 func devices(all map[string][]device.Device) []*api.ContainerDevices {
 	var out []*api.ContainerDevices
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		byNodes := map[string]*api.ContainerDevices{}
 		for _, d := range all[name] {
 			entry := byNodes[d.Nodes.String()]
@@ -268,38 +235,4 @@ func nodes(ids []int) *api.TopologyInfo {
 		out.Nodes = append(out.Nodes, &api.NUMANode{ID: int64(id)})
 	}
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// A limiter is a token bucket with burst tokens, refilled with qps tokens per second.
-type limiter struct {
-	qps, burst float64
-
-	mu   sync.Mutex // guards the fields below
-	left float64
-	last time.Time // zero before the first call
-}
-
-func (l *limiter) allow(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last.IsZero() {
-		l.left = l.burst
-	} else {
-		l.left = min(l.burst, l.left+now.Sub(l.last).Seconds()*l.qps)
-	}
-	l.last = now
-	if l.left < 1 {
-		return false
-	}
-	l.left--
-	return true
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	"github.com/kubeparts/kubeparts/cm/topology"
@@ -57,8 +58,14 @@ func (devices) All() map[string][]device.Device {
 
 type claims struct{}
 
-func (claims) DynamicResources(_ *v1.Pod, c *v1.Container) []*api.DynamicResource {
-	return []*api.DynamicResource{{ClaimName: "of-" + c.Name}}
+func (claims) UsedDevices(_ *v1.Pod, c *v1.Container) []dra.UsedDevice {
+	a, b := dra.ClaimRef{Namespace: "ns", Name: "of-" + c.Name}, dra.ClaimRef{Namespace: "ns", Name: "other"}
+	return []dra.UsedDevice{
+		{Claim: a, Driver: "d1", Device: dra.Device{Pool: "p", Name: "x", CDI: []string{"d1/claim=x"}}},
+		{Claim: b, Driver: "d1", Device: dra.Device{Pool: "p", Name: "y", ShareID: "s"}},
+		{Claim: a, Driver: "d2", Device: dra.Device{Pool: "p", Name: "x"}},
+		{Claim: a, Driver: "d1", Device: dra.Device{Pool: "p", Name: "x", CDI: []string{"d1/claim=x"}}}, // of another request
+	}
 }
 
 func pods() []*v1.Pod {
@@ -109,7 +116,15 @@ func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 	require.Len(t, own.Devices, 2, "by nodes")
 	assert.Equal(t, []string{"a", "c"}, own.Devices[0].DeviceIds)
 	assert.Nil(t, own.Devices[1].Topology)
-	assert.Equal(t, "of-own", own.DynamicResources[0].ClaimName)
+	require.Len(t, own.DynamicResources, 2)
+	first, second := own.DynamicResources[0], own.DynamicResources[1]
+	assert.Equal(t, "ns/of-own", first.ClaimNamespace+"/"+first.ClaimName)
+	require.Len(t, first.ClaimResources, 2, "each device once")
+	assert.Equal(t, "d1/p/x", first.ClaimResources[0].DriverName+"/"+first.ClaimResources[0].PoolName+"/"+first.ClaimResources[0].DeviceName)
+	assert.Equal(t, "d1/claim=x", first.ClaimResources[0].CdiDevices[0].Name)
+	assert.Nil(t, first.ClaimResources[0].ShareId)
+	assert.Equal(t, "d2", first.ClaimResources[1].DriverName)
+	assert.Equal(t, "s", second.ClaimResources[0].GetShareId())
 	assert.Empty(t, web.Containers[2].CpuIds, "shared CPUs are not reported")
 
 	get, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "web", PodNamespace: "default"})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/cm/dra/registry"
 	cmstate "github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/volume"
@@ -15,7 +16,7 @@ import (
 // claims prepares the resource claims of pods. A nil *claims prepares none.
 type claims struct {
 	*dra.Manager
-	plugins *dra.Registry
+	plugins *registry.Registry
 	pods    pods
 }
 
@@ -33,7 +34,7 @@ func newClaims(b base, c *cluster) (*claims, error) {
 	objects := client.ResourceClaims{Client: c.conn.API, NodeName: b.cfg.NodeName}
 	cl := &claims{pods: b.pods}
 	var err error
-	cl.plugins, err = dra.NewRegistry(dra.RegistryConfig{
+	cl.plugins, err = registry.New(registry.Config{
 		Slices: objects, Called: b.metrics.remote.DRA, Logger: b.logger,
 		Changed: func(string) { // pods may wait for the driver
 			for _, pod := range b.pods.running() {

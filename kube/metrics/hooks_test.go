@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/cm/dra/registry"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/podresources"
@@ -131,7 +132,7 @@ func (w world) liveRemote(pod *v1.Pod) {
 	w.remote.Claims().Operated(dra.OperationInfo{Type: "PrepareResources", Duration: time.Second, Err: errBroken})
 	w.remote.Claims().Skipped(dra.SkipInfo{Driver: "gpu.example.com", Method: "NodePrepareResources"})
 	w.remote.Claims().Skipped(dra.SkipInfo{Driver: "gpu.example.com", Method: "NodeUnprepareResources"})
-	w.remote.DRA(dra.CallInfo{Driver: "gpu.example.com", Method: "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", Code: "OK", Duration: time.Second})
+	w.remote.DRA(registry.CallInfo{Driver: "gpu.example.com", Method: "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", Code: "OK", Duration: time.Second})
 	w.remote.CSI(csi.CallInfo{Driver: "d", Method: "/csi.v1.Node/NodePublishVolume", Code: "OK", Duration: time.Second})
 	w.remote.PodResources(podresources.CallInfo{Method: "/v1.PodResourcesLister/List", Err: errBroken})
 	w.remote.PodResources(podresources.CallInfo{Method: "/else"})

@@ -28,6 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/cm/dra/registry"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	"github.com/kubeparts/kubeparts/cm/state"
@@ -114,8 +115,8 @@ func newRunners(t *testing.T) map[string]runner {
 	add("cpu: Manager")(cpus, err)
 	devices, err := device.Open(device.Config{Dir: t.TempDir()})
 	add("device: Manager")(devices, err)
-	drivers, err := dra.NewRegistry(dra.RegistryConfig{})
-	add("dra: Registry")(drivers, err)
+	drivers, err := registry.New(registry.Config{})
+	add("registry: Registry")(drivers, err)
 	claims, err := dra.New(dra.Config{Claims: noClaims{}, Plugins: drivers, Store: new(state.Memory)})
 	add("dra: Manager")(claims, err)
 	kills, err := oom.New(oom.Config{Counters: func() (map[string]uint64, error) { return nil, nil }})

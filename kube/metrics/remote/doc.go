@@ -4,7 +4,7 @@
 //
 // # Behavior
 //
-// The metric of the kubelet for each hook of runtime/cri, cm/device, cm/dra, cm/podresources
+// The metric of the kubelet for each hook of runtime/cri, cm/device, cm/dra, cm/dra/registry, cm/podresources
 // and volume/csi; docs/metrics.md lists them.
 //
 // # Usage

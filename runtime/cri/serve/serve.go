@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/internal/unixgrpc"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -138,8 +139,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
-	clients := &cutter{Listener: s.cfg.Listener, conns: map[net.Conn]struct{}{}}
-	start("accept clients", func() error { return server.Serve(clients) })
+	start("accept clients", func() error { return unixgrpc.Serve(ctx, s.cfg.Listener, server) })
 	if streams != nil {
 		start("accept clients of streams", streams)
 	}
@@ -149,9 +149,6 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	cancel()
-	// Otherwise Stop waits two minutes for a client that sends nothing.
-	clients.cut()
-	server.Stop()
 	serving.Wait()
 	return err
 }

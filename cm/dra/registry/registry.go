@@ -1,4 +1,4 @@
-package dra
+package registry
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -25,8 +26,8 @@ type Slices interface {
 	DeleteSlices(ctx context.Context, driver string) error
 }
 
-// RegistryConfig configures a [Registry].
-type RegistryConfig struct {
+// Config configures a [Registry].
+type Config struct {
 	// Slices deletes the ResourceSlices of drivers that are no longer there, so that no
 	// pods that need them are scheduled. If nil, they are not deleted.
 	Slices Slices
@@ -60,11 +61,11 @@ type CallInfo struct {
 }
 
 // A Registry has the plugins of DRA drivers that have registered, and calls them. It
-// implements [Plugins], and register.Handler of volume/csi/register for plugins of the type
+// implements [dra.Plugins], and register.Handler of volume/csi/register for plugins of the type
 // DRAPlugin. If several plugins register for one driver, the last one is called. Safe for
 // concurrent use.
 type Registry struct {
-	cfg   RegistryConfig
+	cfg   Config
 	ran   runonce.Guard
 	wake  chan struct{} // of capacity 1: Run must look at the schedule
 	tasks sync.WaitGroup
@@ -78,10 +79,10 @@ type Registry struct {
 	cleanups cleanups
 }
 
-// NewRegistry returns a Registry without plugins. It starts nothing.
-func NewRegistry(cfg RegistryConfig) (*Registry, error) {
+// New returns a Registry without plugins. It starts nothing.
+func New(cfg Config) (*Registry, error) {
 	if cfg.Grace < 0 {
-		return nil, errors.New("dra: RegistryConfig.Grace is negative")
+		return nil, errors.New("registry: Config.Grace is negative")
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 30 * time.Second
@@ -112,13 +113,13 @@ const maxDriverName = 63
 func (r *Registry) Register(_ context.Context, driver, endpoint string, versions []string) error {
 	c, err := checkedConnection(driver, endpoint, versions)
 	if err != nil {
-		return fmt.Errorf("dra: driver %q: %w", bounded(driver), err)
+		return fmt.Errorf("registry: driver %q: %w", bounded(driver), err)
 	}
 	r.mu.Lock()
 	if r.ended {
 		r.mu.Unlock()
 		_ = c.conn.Close() // it has not connected
-		return errors.New("dra: the registry was stopped")
+		return errors.New("registry: the registry was stopped")
 	}
 	before := r.drivers[driver]
 	r.drivers[driver] = c
@@ -177,7 +178,7 @@ func (r *Registry) replace(c *connection) {
 	}
 }
 
-// Registered implements [Plugins].
+// Registered implements [dra.Plugins].
 func (r *Registry) Registered(driver string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +192,8 @@ func (r *Registry) Health(driver, pool, device string) (status v1.ResourceHealth
 	return r.health[driver].get(pool, device)
 }
 
-// Prepare implements [Plugins].
-func (r *Registry) Prepare(ctx context.Context, driver string, claims []ClaimRef) (results map[types.UID]Prepared, err error) {
+// Prepare implements [dra.Plugins].
+func (r *Registry) Prepare(ctx context.Context, driver string, claims []dra.ClaimRef) (results map[types.UID]dra.Prepared, err error) {
 	err = r.call(driver, "NodePrepareResources", func(c *connection) (err error) {
 		results, err = c.prepare(ctx, claims)
 		return err
@@ -200,8 +201,8 @@ func (r *Registry) Prepare(ctx context.Context, driver string, claims []ClaimRef
 	return results, err
 }
 
-// Unprepare implements [Plugins].
-func (r *Registry) Unprepare(ctx context.Context, driver string, claims []ClaimRef) (results map[types.UID]error, err error) {
+// Unprepare implements [dra.Plugins].
+func (r *Registry) Unprepare(ctx context.Context, driver string, claims []dra.ClaimRef) (results map[types.UID]error, err error) {
 	err = r.call(driver, "NodeUnprepareResources", func(c *connection) (err error) {
 		results, err = c.unprepare(ctx, claims)
 		return err
@@ -215,7 +216,7 @@ func (r *Registry) call(driver, method string, f func(*connection) error) error 
 	c := r.drivers[driver]
 	if c == nil {
 		r.mu.Unlock()
-		return notRegistered(driver)
+		return fmt.Errorf("DRA driver %s is %w", driver, dra.ErrNotRegistered)
 	}
 	c.calls++
 	r.mu.Unlock()

@@ -1,4 +1,4 @@
-package dra_test
+package registry_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/cm/dra/dratest"
+	"github.com/kubeparts/kubeparts/cm/dra/registry"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
 )
 
@@ -44,18 +45,18 @@ func (d *deleted) list() []string {
 
 // A node has a registry whose plugins register at the sockets of a directory.
 type node struct {
-	*dra.Registry
+	*registry.Registry
 	dir     string
 	watcher *register.Watcher
 }
 
-func newNode(t *testing.T, cfg dra.RegistryConfig) *node {
+func newNode(t *testing.T, cfg registry.Config) *node {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "dra") // a socket's path is short
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	n := &node{dir: dir}
-	n.Registry, err = dra.NewRegistry(cfg)
+	n.Registry, err = registry.New(cfg)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(n.registry(), 0o755))
 	n.watcher, err = register.New(register.Config{Dir: n.registry(), Handlers: map[string]register.Handler{register.DRAPlugin: n.Registry}})
@@ -89,9 +90,9 @@ var oneClaim = []dra.ClaimRef{{Namespace: "ns", Name: "gpu", UID: "uid-gpu"}}
 func TestDriversRegisterAndAreCalled(t *testing.T) {
 	for _, versions := range [][]string{{"v1.DRAPlugin"}, {"v1beta1.DRAPlugin"}} {
 		t.Run(versions[0], func(t *testing.T) {
-			calls := make(chan dra.CallInfo, 10)
+			calls := make(chan registry.CallInfo, 10)
 			changed := make(chan string, 10)
-			n := newNode(t, dra.RegistryConfig{Called: func(i dra.CallInfo) { calls <- i }, Changed: func(d string) { changed <- d }})
+			n := newNode(t, registry.Config{Called: func(i registry.CallInfo) { calls <- i }, Changed: func(d string) { changed <- d }})
 			d := n.driver(t, &dratest.Driver{Versions: versions})
 			require.False(t, n.Registered(driverName))
 			_, err := n.Prepare(t.Context(), driverName, oneClaim)
@@ -116,7 +117,7 @@ func TestDriversRegisterAndAreCalled(t *testing.T) {
 
 // dra-9, dra-10
 func TestPluginsThatCannotRegister(t *testing.T) {
-	n := newNode(t, dra.RegistryConfig{})
+	n := newNode(t, registry.Config{})
 	for want, register := range map[string]func() error{
 		"invalid name":                   func() error { return n.Register(t.Context(), "../x", "/x.sock", []string{"v1.DRAPlugin"}) },
 		"at most 63 characters":          func() error { return n.Register(t.Context(), longName(), "/x.sock", []string{"v1.DRAPlugin"}) },
@@ -138,7 +139,7 @@ func longName() string {
 
 // dra-9
 func TestFaultsOfDrivers(t *testing.T) {
-	n := newNode(t, dra.RegistryConfig{})
+	n := newNode(t, registry.Config{})
 	d := n.driver(t, &dratest.Driver{})
 	n.scan(t)
 	for name, tt := range map[string]struct {
@@ -192,7 +193,7 @@ func TestFaultsOfDrivers(t *testing.T) {
 // dra-10: the newest plugin of a driver is called, and the older one while it is the only
 // one.
 func TestAnUpgradeOfADriver(t *testing.T) {
-	n := newNode(t, dra.RegistryConfig{})
+	n := newNode(t, registry.Config{})
 	started, release := make(chan struct{}), make(chan struct{})
 	older := n.driver(t, &dratest.Driver{Instance: "-1", OnPrepare: func(context.Context, *drav1.Claim) ([]*drav1.Device, error) {
 		close(started)
@@ -229,7 +230,7 @@ func TestAnUpgradeOfADriver(t *testing.T) {
 // dra-4
 func TestSlicesOfDriversThatAreNotThereAreDeleted(t *testing.T) {
 	slices := &deleted{}
-	n := newNode(t, dra.RegistryConfig{Slices: slices, Grace: 50 * time.Millisecond})
+	n := newNode(t, registry.Config{Slices: slices, Grace: 50 * time.Millisecond})
 	require.Eventually(t, func() bool { return len(slices.list()) == 1 }, time.Minute, time.Millisecond)
 	assert.Equal(t, []string{""}, slices.list(), "those of all drivers at the start")
 	d := n.driver(t, &dratest.Driver{})
@@ -256,7 +257,7 @@ func TestSlicesOfDriversThatAreNotThereAreDeleted(t *testing.T) {
 // dra-4
 func TestSlicesAreDeletedLaterIfTheAPIServerFails(t *testing.T) {
 	slices := &deleted{err: errors.New("unavailable")}
-	newNode(t, dra.RegistryConfig{Slices: slices})
+	newNode(t, registry.Config{Slices: slices})
 	require.Eventually(t, func() bool { return len(slices.list()) == 2 }, time.Minute, time.Millisecond)
 }
 
@@ -265,7 +266,7 @@ func TestHealthOfDevicesIsReceived(t *testing.T) {
 	for _, version := range []string{"v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"} {
 		t.Run(version, func(t *testing.T) {
 			changed := make(chan string, 100)
-			n := newNode(t, dra.RegistryConfig{HealthChanged: func(d string) { changed <- d }})
+			n := newNode(t, registry.Config{HealthChanged: func(d string) { changed <- d }})
 			d := n.driver(t, &dratest.Driver{Versions: []string{"v1.DRAPlugin", version}})
 			report := func(h healthv1.HealthStatus, message string, timeout int64) {
 				d.SetHealth(&healthv1.DeviceHealth{
@@ -291,7 +292,7 @@ func TestHealthOfDevicesIsReceived(t *testing.T) {
 }
 
 func TestAStoppedRegistryRegistersNothing(t *testing.T) {
-	r, err := dra.NewRegistry(dra.RegistryConfig{})
+	r, err := registry.New(registry.Config{})
 	require.NoError(t, err)
 	require.NoError(t, r.Register(t.Context(), driverName, "/x.sock", []string{"v1.DRAPlugin"}), "before Run")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -300,4 +301,9 @@ func TestAStoppedRegistryRegistersNothing(t *testing.T) {
 	require.ErrorContains(t, r.Run(ctx), "was called before")
 	require.ErrorContains(t, r.Register(t.Context(), driverName, "/x.sock", []string{"v1.DRAPlugin"}), "stopped")
 	assert.False(t, r.Registered(driverName))
+}
+
+func TestAConfigIsChecked(t *testing.T) {
+	_, err := registry.New(registry.Config{Grace: -1})
+	assert.EqualError(t, err, "registry: Config.Grace is negative")
 }

@@ -1,4 +1,4 @@
-package serve
+package unixgrpc
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package dra
+package registry
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/dra"
 )
 
 // maxMessage is the maximum size in bytes of a message of a driver.
@@ -96,7 +98,7 @@ func (c *connection) fullMethod(method string) string {
 }
 
 // prepare calls NodePrepareResources.
-func (c *connection) prepare(ctx context.Context, claims []ClaimRef) (map[types.UID]Prepared, error) {
+func (c *connection) prepare(ctx context.Context, claims []dra.ClaimRef) (map[types.UID]dra.Prepared, error) {
 	answer, err := c.plugin().NodePrepareResources(ctx, &drav1.NodePrepareResourcesRequest{Claims: requested(claims)})
 	if err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func (c *connection) prepare(ctx context.Context, claims []ClaimRef) (map[types.
 }
 
 // unprepare calls NodeUnprepareResources.
-func (c *connection) unprepare(ctx context.Context, claims []ClaimRef) (map[types.UID]error, error) {
+func (c *connection) unprepare(ctx context.Context, claims []dra.ClaimRef) (map[types.UID]error, error) {
 	answer, err := c.plugin().NodeUnprepareResources(ctx, &drav1.NodeUnprepareResourcesRequest{Claims: requested(claims)})
 	if err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (c *connection) unprepare(ctx context.Context, claims []ClaimRef) (map[type
 	return unpreparedOf(claims, answer.GetClaims())
 }
 
-func requested(claims []ClaimRef) (out []*drav1.Claim) {
+func requested(claims []dra.ClaimRef) (out []*drav1.Claim) {
 	for _, ref := range claims {
 		out = append(out, &drav1.Claim{Namespace: ref.Namespace, Name: ref.Name, Uid: string(ref.UID)})
 	}

@@ -1,4 +1,4 @@
-package dra
+package registry
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-package dra
+package registry
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+
+	"github.com/kubeparts/kubeparts/cm/dra"
 )
 
 // maxError is the maximum length of an error of a driver in bytes. Events contain it.
@@ -32,9 +34,9 @@ func shortened(s string) string {
 
 // checkUIDs returns an error if a driver has returned a result for a claim that it was not
 // called for: its results cannot be attributed to claims then.
-func checkUIDs[V any](claims []ClaimRef, results map[string]V) error {
+func checkUIDs[V any](claims []dra.ClaimRef, results map[string]V) error {
 	for _, uid := range slices.Sorted(maps.Keys(results)) {
-		if !slices.ContainsFunc(claims, func(ref ClaimRef) bool { return string(ref.UID) == uid }) {
+		if !slices.ContainsFunc(claims, func(ref dra.ClaimRef) bool { return string(ref.UID) == uid }) {
 			return fmt.Errorf("driver returned a result for unknown claim UID %q", bounded(uid))
 		}
 	}
@@ -43,13 +45,13 @@ func checkUIDs[V any](claims []ClaimRef, results map[string]V) error {
 
 // preparedOf returns the results of NodePrepareResources. A claim whose devices are invalid
 // is not prepared; one without a result is missing.
-func preparedOf(claims []ClaimRef, results map[string]*drav1.NodePrepareResourceResponse) (map[types.UID]Prepared, error) {
+func preparedOf(claims []dra.ClaimRef, results map[string]*drav1.NodePrepareResourceResponse) (map[types.UID]dra.Prepared, error) {
 	if err := checkUIDs(claims, results); err != nil {
 		return nil, err
 	}
-	out := map[types.UID]Prepared{}
+	out := map[types.UID]dra.Prepared{}
 	for uid, r := range results {
-		p := Prepared{Err: driverError(r.GetError())}
+		p := dra.Prepared{Err: driverError(r.GetError())}
 		if p.Err == nil {
 			p.Devices, p.Err = devicesOf(r.GetDevices())
 		}
@@ -58,13 +60,13 @@ func preparedOf(claims []ClaimRef, results map[string]*drav1.NodePrepareResource
 	return out, nil
 }
 
-func devicesOf(in []*drav1.Device) ([]Device, error) {
+func devicesOf(in []*drav1.Device) ([]dra.Device, error) {
 	if len(in) > maxDevices { // before they are copied
 		return nil, fmt.Errorf("%d devices, the limit is %d", len(in), maxDevices)
 	}
-	var devices []Device
+	var devices []dra.Device
 	for _, d := range in {
-		devices = append(devices, Device{
+		devices = append(devices, dra.Device{
 			Pool: d.GetPoolName(), Name: d.GetDeviceName(), Requests: d.GetRequestNames(), CDI: d.GetCdiDeviceIds(), ShareID: d.GetShareId(),
 		})
 	}
@@ -75,7 +77,7 @@ func devicesOf(in []*drav1.Device) ([]Device, error) {
 }
 
 // unpreparedOf returns the results of NodeUnprepareResources.
-func unpreparedOf(claims []ClaimRef, results map[string]*drav1.NodeUnprepareResourceResponse) (map[types.UID]error, error) {
+func unpreparedOf(claims []dra.ClaimRef, results map[string]*drav1.NodeUnprepareResourceResponse) (map[types.UID]error, error) {
 	if err := checkUIDs(claims, results); err != nil {
 		return nil, err
 	}

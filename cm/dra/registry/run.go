@@ -1,4 +1,4 @@
-package dra
+package registry
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 // closes the connections, and returns nil when everything that it started has returned. A
 // second call returns an error.
 func (r *Registry) Run(ctx context.Context) error {
-	if err := r.ran.Enter("dra: Registry"); err != nil {
+	if err := r.ran.Enter("registry: Registry"); err != nil {
 		return err
 	}
 	r.mu.Lock()
