@@ -98,7 +98,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
 func admitters(b base, d agentDeps) podworker.Admitters {
-	all := podworker.Admitters{d.evictions, d.declared, d.runtime, d.allocation, d.shutdown}
+	all := podworker.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, d.shutdown}
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}
