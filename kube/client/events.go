@@ -262,9 +262,23 @@ func eventName(of v1.ObjectReference, nanosecond int64) string {
 
 func (e *Events) dropped(event runtime.Event, err error) {
 	if err != nil {
-		e.cfg.Logger.Warn("Dropped event", "object", event.Object.Namespace+"/"+event.Object.Name, "reason", event.Reason, "err", err)
+		level := slog.LevelWarn
+		if isNamespaceDeleted(err) {
+			level = slog.LevelDebug // every pod of a deleted namespace has such events
+		}
+		e.cfg.Logger.Log(context.Background(), level, "Dropped event", "object", event.Object.Namespace+"/"+event.Object.Name, "reason", event.Reason, "err", err)
 	}
 	if e.cfg.Hooks.Dropped != nil {
 		e.cfg.Hooks.Dropped(event, err)
 	}
+}
+
+// isNamespaceDeleted reports whether a write failed because the namespace of the object is being
+// terminated or has been deleted.
+func isNamespaceDeleted(err error) bool {
+	if apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(status) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }

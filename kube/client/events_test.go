@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -170,6 +173,42 @@ func TestARejectedEventIsNotRetried(t *testing.T) {
 			e.Record(event("web", "Pulled", ""))
 			pass(time.Hour)
 			assert.Len(t, api.Calls(), 1, "%d", code)
+		})
+	}
+}
+
+// The events of the pods of a deleted namespace are no warnings, as with the kubelet.
+func TestTheLevelOfADroppedEvent(t *testing.T) {
+	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Finalizers: []string{"test/hold"}, DeletionTimestamp: new(metav1.Now())}}
+	for name, c := range map[string]struct {
+		objects []k8sruntime.Object
+		fault   apitest.Fault
+		level   slog.Level
+	}{
+		"terminating namespace": {objects: []k8sruntime.Object{namespace}, level: slog.LevelDebug},
+		"deleted namespace":     {level: slog.LevelDebug},
+		"no permission":         {fault: apitest.Fault{Code: 403}, level: slog.LevelWarn},
+		"unknown API":           {fault: apitest.Fault{Code: 404}, level: slog.LevelWarn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(switchboard)
+				api := &apitest.Server{Fault: s.fault, RequireNamespaces: true}
+				api.Put(c.objects...)
+				if c.fault != (apitest.Fault{}) {
+					s.set(about("create", c.fault))
+				}
+				var log strings.Builder
+				dropped := 0
+				e := newEvents(t, api, client.EventsConfig{
+					Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+					Hooks:  client.EventsHooks{Dropped: func(runtime.Event, error) { dropped++ }},
+				})
+				e.Record(event("web", "Killing", ""))
+				require.NoError(t, e.Flush(t.Context()))
+				assert.Contains(t, log.String(), "level="+c.level.String()+` msg="Dropped event" object=prod/web reason=Killing`)
+				assert.Equal(t, 1, dropped)
+			})
 		})
 	}
 }

@@ -72,7 +72,9 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 			Loop: func(c *podworker.LoopConfig) {
 				c.Garbage, c.Hooks = b.traces.garbage(garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}), b.metrics.PodWorker()
 			},
-			Merge: func(c *podsource.MergeConfig) { c.Sink, c.Hooks = d.podsAPI.sink(c.Sink), b.metrics.Sources() },
+			Merge: func(c *podsource.MergeConfig) {
+				c.Sink, c.Hooks = d.declared.sink(d.podsAPI.sink(c.Sink), b.record), b.metrics.Sources()
+			},
 		},
 	}
 	if d.cluster != nil {
@@ -96,7 +98,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
 func admitters(b base, d agentDeps) podworker.Admitters {
-	all := podworker.Admitters{d.evictions, d.declared, d.runtime, d.allocation, d.shutdown}
+	all := podworker.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, d.shutdown}
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}

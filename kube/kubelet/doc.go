@@ -61,8 +61,8 @@
 //   - [Cluster].CheckpointPods starts the pods of a cluster that cannot be reached.
 //   - The state of the node is visible on a status page ([Kubelet.StatusPage]).
 //   - Resources are configured but never enforced for plain processes.
-//   - The update of a pod that requires a feature that the node does not declare causes no
-//     event; the API server rejects it.
+//   - A pod with an inline volume that no plugin can mount, such as iscsi, is rejected
+//     (PodFeatureUnsupported) and does not wait. With a claim for one it waits.
 //
 // # Testing
 //

@@ -211,7 +211,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	facts.Security.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = deref(k.SingleProcessOOMKill)
 	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
-	facts.MemoryQoS.ThrottlingFactor = *k.MemoryThrottlingFactor
+	facts.MemoryQoS.ThrottlingFactor = deref(k.MemoryThrottlingFactor)
 	if k.MemoryReservationPolicy == "TieredReservation" {
 		facts.MemoryQoS.Reserve = podconfig.ReserveTiered
 	}

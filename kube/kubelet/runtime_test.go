@@ -93,6 +93,7 @@ func TestConfiguredFacts(t *testing.T) { // cm-32 … cm-42
 	assert.EqualValues(t, 1<<30, facts.AllocatableMemory)
 	assert.Equal(t, 100*time.Millisecond, facts.CPUPeriod)
 	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.Security.SeccompDefault || facts.SingleProcessOOMKill || facts.MemoryQoS.Enabled)
+	assert.Zero(t, facts.MemoryQoS.ThrottlingFactor, "memory.high is not set (cm-38)")
 
 	facts = configuredFacts(podconfig.Node{}, decode(t, `cpuCFSQuota: false
 cpuCFSQuotaPeriod: 20ms

@@ -35,6 +35,7 @@ import (
 // volumes are the volumes of pods.
 type volumes struct {
 	*volume.Manager
+	support volumeSupport
 	mounts  bool
 	drivers *register.Watcher  // of CSI and DRA; nil: none can register
 	files   *objectFiles       // nil: there are none
@@ -152,6 +153,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	if err := adjust("Volumes", b.cfg.Adjust.Volumes, &cfg); err != nil {
 		return nil, err
 	}
+	v.support = volumeSupport{cfg.Plugins, cfg.PersistentVolumes.Translate}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}

@@ -221,7 +221,14 @@ func TestACommandThatTimesOut(t *testing.T) { // rt-149
 			return errors.New(`command timed out: "sleep 9" timed out after 3s`)
 		}
 		_, err = rt.Exec(t.Context(), "fake://s1-web/0", []string{"sleep", "9"}, 3*time.Second)
-		require.EqualError(t, err, `cri: exec ["sleep" "9"] in container fake://s1-web/0: command timed out: "sleep 9" timed out after 3s`)
+		require.EqualError(t, err, `command timed out: "sleep 9" timed out after 3s`)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		// Its text is in the event of a failed probe (prober-30).
+		f.exec = func(context.Context, string, []string) error {
+			return status.Error(codes.Unknown, "failed to exec in container: no running task found")
+		}
+		_, err = rt.Exec(t.Context(), "fake://s1-web/0", []string{"sleep", "9"}, 3*time.Second)
+		require.EqualError(t, err, "rpc error: code = Unknown desc = failed to exec in container: no running task found")
 	})
 }

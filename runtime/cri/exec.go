@@ -3,13 +3,13 @@ package cri
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Exec implements [runtime.Execer] with ExecSync.
+// Exec implements [runtime.Execer] with ExecSync. The text of an error is the runtime's: that of a
+// probe is in an event, which the kubelet writes without a prefix.
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	bounded := ctx
 	if whole := timeout.Truncate(time.Second); whole != timeout {
@@ -31,7 +31,10 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		return result, nil
 	}
 	if err != nil {
-		return result, fmt.Errorf("cri: exec %q in container %s: %w", cmd, containerID, joinContextErr(ctx, err))
+		if cause := contextErr(ctx, err); cause != nil && !errors.Is(err, cause) {
+			err = &classified{err, cause}
+		}
+		return result, err
 	}
 	return result, nil
 }

@@ -34,7 +34,7 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	require.NoError(t, err)
 	facts.Security.SeccompDefault = true
 	facts.Swap.Limited = true
-	facts.MemoryQoS = podconfig.MemoryQoS{Enabled: true, Reserve: podconfig.ReserveTiered}
+	facts.MemoryQoS = podconfig.MemoryQoS{Enabled: true, Reserve: podconfig.ReserveTiered, ThrottlingFactor: 0.9}
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Node: cri.Node{Facts: facts},

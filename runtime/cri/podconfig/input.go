@@ -127,11 +127,12 @@ type Security struct {
 // MemoryQoS configures the memory protection and throttling of cgroup v2 (rules cm-38,
 // cm-39).
 type MemoryQoS struct {
-	// Enabled throttles containers that approach their memory limit.
+	// Enabled sets the memory protection and, with a ThrottlingFactor, throttles containers
+	// that approach their memory limit.
 	Enabled bool
 
 	// ThrottlingFactor is the position of the throttling threshold between request and
-	// limit, from 0 to 1. Zero means 0.9.
+	// limit, from 0 to 1. Zero means that containers are not throttled: memory.high is not set.
 	ThrottlingFactor float64
 
 	// PageSize is the page size of the kernel in bytes. Zero means 4096.

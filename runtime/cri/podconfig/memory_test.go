@@ -107,7 +107,7 @@ func TestMemoryQoS(t *testing.T) {
 	}
 	off, v1cgroup := qos(MemoryQoS{}), qos(MemoryQoS{})
 	off.MemoryQoS.Enabled, v1cgroup.CgroupVersion = false, 1
-	memoryOnly := qos(MemoryQoS{})
+	memoryOnly := qos(MemoryQoS{ThrottlingFactor: 0.9})
 	memoryOnly.AllocatableMemory = 0
 	all := list("1", "100Mi")
 	for _, tc := range []struct {
@@ -118,14 +118,16 @@ func TestMemoryQoS(t *testing.T) {
 	}{
 		{"off", off, list("", "100Mi"), list("", "200Mi"), nil},
 		{"cgroup v1", v1cgroup, list("", "100Mi"), list("", "200Mi"), nil},
-		{"nine tenths between request and limit cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
-		{"to the node's allocatable memory cm-38", qos(MemoryQoS{}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
+		{"nine tenths between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
+		{"to the node's allocatable memory cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
 		{"to the machine's memory", memoryOnly, list("", "100Mi"), nil, map[string]string{"memory.high": "1897922560"}},
 		{"half between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "157286400"}},
-		{"whole pages cm-38", qos(MemoryQoS{PageSize: 65536}), list("", "100Mi"), list("", "150000001"), map[string]string{"memory.high": "145424384"}},
-		{"best effort cm-38", qos(MemoryQoS{}), nil, nil, map[string]string{"memory.high": "943718400"}},
-		{"request and limit are the same cm-38", qos(MemoryQoS{}), all, all, nil},
-		{"not above the request cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "104858600"), nil},
+		{"not throttled without a factor cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), nil},
+		{"up to the limit cm-38", qos(MemoryQoS{ThrottlingFactor: 1}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "209715200"}},
+		{"whole pages cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9, PageSize: 65536}), list("", "100Mi"), list("", "150000001"), map[string]string{"memory.high": "145424384"}},
+		{"best effort cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), nil, nil, map[string]string{"memory.high": "943718400"}},
+		{"request and limit are the same cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), all, all, nil},
+		{"not above the request cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "104858600"), nil},
 		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, nil},
 		{"for guaranteed pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), all, all, map[string]string{"memory.min": "104857600"}},
 		{"for burstable pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.low": "104857600"}},

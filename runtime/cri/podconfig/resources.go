@@ -132,17 +132,14 @@ func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod
 		}
 	}
 	limit := out.MemoryLimitInBytes
-	if request == limit && request > 0 {
-		return // the limit applies first
+	factor, page := n.MemoryQoS.ThrottlingFactor, n.MemoryQoS.PageSize
+	if factor <= 0 || request == limit && request > 0 { // the limit applies first
+		return
 	}
 	if limit <= 0 {
 		if limit = n.AllocatableMemory; limit <= 0 {
 			limit = n.MemoryBytes
 		}
-	}
-	factor, page := n.MemoryQoS.ThrottlingFactor, n.MemoryQoS.PageSize
-	if factor <= 0 {
-		factor = 0.9
 	}
 	if page <= 0 {
 		page = 4096
