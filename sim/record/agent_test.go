@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,11 +59,11 @@ func (fakeProbe) Probe(context.Context, prober.Target) (prober.Outcome, error) {
 // A failingSink fails each second call, with the marker in its error.
 type failingSink struct {
 	status.MemorySink
-	calls int
+	calls atomic.Int64
 }
 
 func (s *failingSink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, st v1.PodStatus) error {
-	if s.calls++; s.calls%2 == 1 {
+	if s.calls.Add(1)%2 == 1 {
 		return errors.New("no room for " + marker)
 	}
 	return s.MemorySink.UpdatePodStatus(ctx, pod, st)

@@ -72,7 +72,8 @@ type Call struct {
 	Pending bool `json:"pending,omitempty"`
 
 	// Request and Answer are the messages of the RPC in protobuf's JSON form, with masked
-	// secrets. Lists in an answer are sorted by ID. Answer is nil if there is an error.
+	// secrets. Lists in an answer are sorted by ID. Answer is nil if there is an error. A message
+	// that is not valid UTF-8 is nil.
 	Request json.RawMessage `json:"request,omitempty"`
 	Answer  json.RawMessage `json:"answer,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
@@ -144,7 +145,7 @@ type Draw struct {
 // Dropped reports that frames are missing here.
 type Dropped struct {
 	Count  int    `json:"count"`
-	Reason string `json:"reason"` // "queue full", "write failed", "frame too large"
+	Reason string `json:"reason"` // "queue full", "write failed", "frame too large", or why a frame has no JSON form
 }
 
 // End is the last frame of each file that was completed.

@@ -25,8 +25,9 @@ type Config struct {
 	MaxAge   time.Duration
 	MaxFiles int
 
-	// QueueBytes limits the memory of notifications that are not written yet. Further ones are
-	// dropped, and a frame with their number is written. Zero means 16 MiB.
+	// QueueBytes limits the memory of queued notifications. Further ones are dropped, and a frame
+	// with their number is written. Those that are being written may use as much again. Zero
+	// means 16 MiB.
 	QueueBytes int
 
 	// Node is the name of the node.
@@ -221,8 +222,8 @@ func (w *worker) frame(f Frame) {
 		return
 	}
 	err := w.files.writer.write(f)
-	if errors.Is(err, errTooLarge) {
-		err = w.files.writer.write(Frame{At: f.At, Dropped: &Dropped{Count: 1, Reason: "frame too large"}})
+	if errors.Is(err, errTooLarge) || errors.Is(err, errEncoding) {
+		err = w.files.writer.write(Frame{At: f.At, Dropped: &Dropped{Count: 1, Reason: err.Error()}})
 	}
 	if err != nil {
 		w.lost++

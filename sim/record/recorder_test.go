@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -220,6 +222,24 @@ func TestAFailureIsRetried(t *testing.T) {
 	assert.Equal(t, "a", all[1].Pods.Changed[0].Name)
 	assert.Equal(t, &record.Dropped{Count: 2, Reason: "write failed"}, all[2].Dropped)
 	assert.Equal(t, "written", all[3].Draw.Name)
+}
+
+// A frame that cannot be written is left out, and those after it are written.
+func TestAFrameThatCannotBeWrittenIsDropped(t *testing.T) {
+	all := read(t, recorded(t, record.Config{Dir: t.TempDir()}, func(r *record.Recorder) {
+		r.Draw("none", math.NaN())
+		large := pod("large")
+		large.Labels = map[string]string{"large": strings.Repeat("<", 17<<20)}
+		require.NoError(t, r.Source("api", podsource.Func(func(_ context.Context, set func([]*v1.Pod)) error {
+			set([]*v1.Pod{large})
+			return nil
+		})).Run(t.Context(), func([]*v1.Pod) {}))
+		r.Draw("later", 1)
+	})...)
+	require.Len(t, all, 5)
+	assert.Contains(t, all[1].Dropped.Reason, "frame not encodable: ")
+	assert.Equal(t, &record.Dropped{Count: 1, Reason: "frame too large"}, all[2].Dropped)
+	assert.Equal(t, "later", all[3].Draw.Name)
 }
 
 func TestARecorderRunsOnceAndDiscardsLaterNotifications(t *testing.T) {

@@ -25,7 +25,9 @@ const (
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+	// Frames with these errors are left out; the file is unchanged.
 	errTooLarge = errors.New("frame too large")
+	errEncoding = errors.New("frame not encodable")
 )
 
 // A frameWriter writes one file. Frames are compressed as one DEFLATE stream, which is flushed after
@@ -34,6 +36,7 @@ var (
 type frameWriter struct {
 	out        io.Writer
 	written    int64 // bytes of the file
+	text       bytes.Buffer
 	compressed bytes.Buffer
 	deflate    *flate.Writer
 }
@@ -50,19 +53,22 @@ func newFrameWriter(out io.Writer) (*frameWriter, error) {
 // level of the compression; docs/recording.md has the measurement that it was chosen by.
 const level = flate.DefaultCompression
 
-// write appends a frame. It returns errTooLarge if the frame exceeds maxFrame; nothing is written
-// then. After another error the file must not be written to.
+// write appends a frame. It returns errTooLarge if the frame exceeds maxFrame, and an errEncoding if it
+// has no JSON form; nothing is written then. After another error the file must not be written to.
 func (w *frameWriter) write(f Frame) error {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("encode frame: %w", err)
+	w.text.Reset()
+	encoder := json.NewEncoder(&w.text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("%w: %w", errEncoding, err)
 	}
+	text := bytes.TrimSuffix(w.text.Bytes(), []byte("\n"))
 	if len(text) > maxFrame {
 		return errTooLarge
 	}
 	w.compressed.Reset()
 	w.compressed.Write(make([]byte, prefixSize))
-	_, err = w.deflate.Write(text)
+	_, err := w.deflate.Write(text)
 	if err = errors.Join(err, w.deflate.Flush()); err != nil {
 		return fmt.Errorf("compress frame: %w", err)
 	}
