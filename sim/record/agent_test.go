@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
@@ -130,12 +131,14 @@ func TestAnAgentIsRecordedWithoutSecrets(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), marker)
 
+	inBytes := base64.RawStdEncoding.EncodeToString([]byte(marker))[:16]
 	kinds, methods := map[string]int{}, map[string]int{}
 	for _, f := range read(t, files...) {
 		text, err := json.Marshal(f)
 		require.NoError(t, err)
 		assert.False(t, bytes.Contains(text, []byte(marker)), "%s", text)
 		assert.NotContains(t, f.String(), marker)
+		assert.NotContains(t, string(text), inBytes, "bytes are in base64")
 		var fields map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(text, &fields))
 		for kind := range fields {
