@@ -115,6 +115,7 @@
 //	sim ──▶ agent, runtimetest                                  a node in virtual time, from a seed
 //	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same with the CRI engine
 //	       sim/timeline                                         draws the history of pods; imports no other package
+//	       sim/record ──▶ agent, volume                         records a real node
 //
 //	kube/client ──▶ status, runtime                             pods, statuses and objects of an API server
 //	kube/node ──▶ runtime                                       the Node object and its lease

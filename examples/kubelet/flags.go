@@ -20,6 +20,7 @@ type options struct {
 	flags              config.Flags
 	listen, shutdownOn string
 	stopPods           bool
+	recordDir          string
 	warnings           []string
 }
 
@@ -101,6 +102,7 @@ func (o *options) parse(args []string, file, dropIns string) (err error) {
 	fs.BoolVar(&o.Host.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
 	fs.StringVar(&o.listen, "listen", "default", "`address` of the status page: HOST:PORT, unix:///PATH, or empty for none; requests are not authenticated (default: the socket kubelet.sock in --root-dir)")
 	fs.BoolVar(&o.stopPods, "stop-pods", false, "terminate all pods on SIGTERM or Ctrl-C; not with a cluster")
+	fs.StringVar(&o.recordDir, "record-dir", "", "`directory` of recordings of this node (docs/recording.md), without secrets; examples/recording prints them (default: none)")
 	check := config.AddFlags(fs, o.Configuration, &o.flags)
 	fs.Usage = func() { fmt.Print(usage, "Flags:\n", fs.FlagUsages()) }
 	switch err := fs.Parse(args); {

@@ -77,6 +77,11 @@ func run(o *options, out *printer.Printer) error {
 		}
 		defer release()
 	}
+	stopRecording, err := o.record(&cfg)
+	if err != nil {
+		return err
+	}
+	defer stopRecording()
 	k, err := kubelet.New(interrupted, cfg)
 	if err != nil {
 		return err

@@ -48,6 +48,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/sim"
+	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/status"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
@@ -70,6 +71,8 @@ func newRunners(t *testing.T) map[string]runner {
 	}
 	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
 	add("pleg: Generator")(generator, err)
+	recorder, err := record.New(record.Config{Dir: t.TempDir()})
+	add("record: Recorder")(recorder, err)
 	workers := func() *podworker.Workers {
 		w, err := podworker.New(podworker.Config{Handler: noHandler{}, StatusCache: generator})
 		require.NoError(t, err)

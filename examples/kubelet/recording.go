@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"runtime"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/sim/record"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// record adds a recorder to cfg if --record-dir is set. It records until stop is called, after the
+// kubelet has stopped.
+func (o *options) record(cfg *kubelet.Config) (stop func(), err error) {
+	if o.recordDir == "" {
+		return func() {}, nil
+	}
+	configuration, err := o.recordedConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	r, err := record.New(record.Config{
+		Dir: o.recordDir, Node: cfg.NodeName, Configuration: configuration, Logger: cfg.Logger,
+		Versions: map[string]string{"kubelet": kubelet.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--record-dir=%s: %w", o.recordDir, err)
+	}
+	cfg.Adjust.CRI = func(c *cri.Config) error {
+		c.Runtime, c.Images = r.RuntimeService(c.Runtime), r.ImageService(c.Images)
+		return nil
+	}
+	cfg.Adjust.Volumes = func(c *volume.Config) error {
+		c.Hooks.Operated = r.Volumes(c.Hooks.Operated)
+		return nil
+	}
+	cfg.Adjust.Agent = r.Agent
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = r.Run(ctx) // it has logged the error
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
+// recordedConfiguration returns the configuration without what may be a secret: headers, and the
+// user and the query of an address.
+func (o *options) recordedConfiguration() (json.RawMessage, error) {
+	k := o.Configuration.DeepCopy()
+	k.StaticPodURLHeader = nil
+	if k.StaticPodURL != "" {
+		u, err := url.Parse(k.StaticPodURL)
+		if err != nil {
+			return nil, fmt.Errorf("--record-dir: staticPodURL is not a URL")
+		}
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		k.StaticPodURL = u.String()
+	}
+	return json.Marshal(k)
+}

@@ -1,0 +1,64 @@
+package record
+
+import (
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+)
+
+// Agent wraps what a complete configuration of an agent contains: its sources, its sink, its probe handlers,
+// its cgroups if they implement [Cgroups], and the random numbers of the prober and of the pod
+// workers. The runtime and the hooks of volumes are wrapped by the caller, before it constructs
+// what calls them. It returns nil, so that it is a kubelet.Adjust.Agent.
+func (r *Recorder) Agent(cfg *agent.Config) error {
+	cfg.Sources = maps.Clone(cfg.Sources)
+	for name, source := range cfg.Sources {
+		cfg.Sources[name] = r.Source(name, source)
+	}
+	if cfg.Sink != nil {
+		cfg.Sink = r.Sink(cfg.Sink)
+	}
+	cfg.Subsystems.Probes = r.Handlers(cfg.Subsystems.Probes)
+	if c, ok := cfg.Subsystems.Cgroups.(Cgroups); ok {
+		cfg.Subsystems.Cgroups = r.Cgroups(c)
+	}
+	cfg.Adjust.Prober = after(cfg.Adjust.Prober, func(c *prober.Config) {
+		next := c.Schedule.Rand
+		if next == nil {
+			next = rand.Float64
+		}
+		c.Schedule.Rand = func() float64 {
+			v := next()
+			r.Draw("prober", v)
+			return v
+		}
+	})
+	cfg.Adjust.Workers = after(cfg.Adjust.Workers, func(c *podworker.Config) {
+		next := c.Jitter
+		if next == nil { // the default of podworker
+			next = func(d time.Duration) time.Duration { return d + time.Duration(rand.Float64()*0.5*float64(d)) }
+		}
+		c.Jitter = func(d time.Duration) time.Duration {
+			v := next(d)
+			if d > 0 {
+				r.Draw("podworker", float64(v)/float64(d))
+			}
+			return v
+		}
+	})
+	return nil
+}
+
+// after returns a function that calls first, which may be nil, and then second.
+func after[T any](first, second func(*T)) func(*T) {
+	return func(c *T) {
+		if first != nil {
+			first(c)
+		}
+		second(c)
+	}
+}
