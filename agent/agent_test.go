@@ -116,9 +116,9 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	}
 }
 
-// settle waits until pleg has read the changes of a sync, 10 ms after it at most.
+// settle waits until pleg has read the changes of a sync, 5 ms after it.
 func settle() {
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(5 * time.Millisecond)
 	synctest.Wait()
 }
 

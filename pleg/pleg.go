@@ -92,7 +92,6 @@ type Generator struct {
 	listDone chan struct{} // closed when a list ends; nil while there are no waiters
 
 	queues     queues     // pods that are due for inspection
-	unpinAt    time.Time  // when the pins end whose unpin was called last
 	plan       plan       // of lists and of the work between them
 	lastRelist time.Time  // start of the last list, successful or not
 	confidence confidence // in the events of the runtime

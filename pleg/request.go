@@ -45,7 +45,7 @@ func (g *Generator) requestLocked(r *record) {
 
 // Pin reports that the caller is changing the pod and will request a relist afterwards. Until
 // unpin is called, events of the runtime, requests and listed changes of the pod are collected;
-// they are read once, 5 to 10 ms after unpin, instead of each on its own. A GetNewerThan for the
+// they are read once, 5 ms after unpin, instead of each on its own. A GetNewerThan for the
 // pod is served all the same, and after Config.Period the collected changes are read once per
 // Period.
 //
@@ -65,22 +65,14 @@ func (g *Generator) Pin(uid types.UID) (unpin func()) {
 		if r.pins--; r.pins == 0 {
 			r.pinnedUntil = time.Time{}
 			if r.due() || r.inspecting {
-				r.pinnedUntil = g.unpinAtLocked(time.Now())
+				r.pinnedUntil = time.Now().Add(unpinDelay)
 			}
 		}
 		g.settleLocked(r)
 	})
 }
 
-// The events of a change arrive shortly after the call that made it has returned. A pod that is read at
-// once would be read again for each of them, so its pin ends unpinDelay to 2*unpinDelay after unpin: at
-// the same time as those of other pods, for which the runtime can answer with one list.
+// unpinDelay is how long a pin with collected changes lasts after unpin. The events of a change arrive
+// shortly after the call that made it has returned: a pod that is read at once would be read again for
+// each of them.
 const unpinDelay = 5 * time.Millisecond
-
-// unpinAtLocked returns when a pin with collected changes ends whose unpin is called now.
-func (g *Generator) unpinAtLocked(now time.Time) time.Time {
-	if g.unpinAt.Sub(now) < unpinDelay {
-		g.unpinAt = now.Add(2 * unpinDelay)
-	}
-	return g.unpinAt
-}
