@@ -2,8 +2,6 @@ package pleg
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -107,8 +105,7 @@ func (g *Generator) runDue() bool {
 	if w := g.plan.wake; !w.IsZero() && !w.After(now) {
 		g.plan.wake = time.Time{}
 		missed = g.countMissedLocked(now)
-		for _, uid := range slices.Sorted(maps.Keys(g.pods)) { // several may be due in one tick of the clock
-			r := g.pods[uid]
+		for _, r := range g.pods {
 			switch {
 			case !r.failing() || list:
 			case r.retry.After(now):
