@@ -126,6 +126,7 @@ func (m Maker) agnhost(img *lab.Image) error {
 	if err != nil {
 		return err
 	}
+	served.Env = []string{"SERVED=1"} // another image than that of sandboxes, which tests would remove with it
 	return addServed(img, served, "pause", "testing")
 }
 
