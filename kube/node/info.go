@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
 // ReadInfo reads the NodeSystemInfo of a Linux machine, except the versions of kubelet and
@@ -90,10 +91,15 @@ func swapBytes(meminfo string) (int64, bool) {
 }
 
 // RuntimeVersion returns the containerRuntimeVersion of the node status:
-// "containerd://2.1.0" (rule ns-16). If version is empty, it is "Unknown".
+// "containerd://2.1.0" (rule ns-16). A version that is not semantic is shortened to its numbers,
+// as "1.6.20~ds1" of Debian. If version is empty, it is "Unknown".
 func RuntimeVersion(name, version string) string {
 	if version == "" {
 		version = "Unknown"
+	} else if _, err := utilversion.ParseSemantic(version); err != nil {
+		if numbers, err := utilversion.ParseGeneric(version); err == nil {
+			version = numbers.String()
+		}
 	}
 	return name + "://" + version
 }
