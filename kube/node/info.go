@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
 // ReadInfo reads the NodeSystemInfo of a Linux machine, except the versions of kubelet and
@@ -96,10 +95,8 @@ func swapBytes(meminfo string) (int64, bool) {
 func RuntimeVersion(name, version string) string {
 	if version == "" {
 		version = "Unknown"
-	} else if _, err := utilversion.ParseSemantic(version); err != nil {
-		if numbers, err := utilversion.ParseGeneric(version); err == nil {
-			version = numbers.String()
-		}
+	} else if rest := strings.TrimLeft(version, "0123456789."); rest != "" && rest != version && !strings.ContainsAny(rest[:1], "-+") {
+		version = strings.TrimSuffix(version, rest)
 	}
 	return name + "://" + version
 }
