@@ -108,7 +108,7 @@ func (o *options) findPrograms() error {
 	if o.kubernetes == "" {
 		o.kubernetes = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion)
 	}
-	for _, name := range []string{ginkgoName, images.Agnhost, images.NoNewPrivs} {
+	for _, name := range []string{ginkgoName, images.Agnhost, images.NoNewPrivs, images.DevicePlugin} {
 		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
 			return fmt.Errorf("%w; bash .ci/run conformance-images builds it", err)
 		}
