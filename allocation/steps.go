@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	helpers "k8s.io/component-helpers/resource"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -209,13 +210,14 @@ func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 	return r
 }
 
-// keepLimits returns allocated with the limits of actuated where it actuated none.
+// keepLimits returns allocated with the limits of actuated that it lacks, because a limit cannot be removed. A
+// container that inherits the limit of the pod has that one.
 func keepLimits(actuated, allocated *v1.Pod) *v1.Pod {
-	keep := func(old, r *v1.ResourceRequirements) *v1.ResourceRequirements {
+	keep := func(old, r *v1.ResourceRequirements, inherits func(v1.ResourceName) bool) *v1.ResourceRequirements {
 		kept := *r
 		for _, name := range computeNames {
 			if q, ok := old.Limits[name]; ok {
-				if _, ok := r.Limits[name]; !ok {
+				if _, ok := r.Limits[name]; !ok && !inherits(name) {
 					kept = *kept.DeepCopy()
 					put(&kept.Limits, name, q)
 				}
@@ -226,14 +228,17 @@ func keepLimits(actuated, allocated *v1.Pod) *v1.Pod {
 	view := desiredResources(allocated, true)
 	for c := range resizable(&actuated.Spec, true) {
 		if to, ok := view.Containers[c.Name]; ok {
-			view.Containers[c.Name] = *keep(&c.Resources, &to)
+			inherits := func(name v1.ResourceName) bool {
+				return podspec.Inherits(allocated, container(allocated, c.Name), name)
+			}
+			view.Containers[c.Name] = *keep(&c.Resources, &to, inherits)
 		}
 	}
 	if old := actuated.Spec.Resources; old != nil {
 		if view.Pod == nil {
 			view.Pod = new(v1.ResourceRequirements)
 		}
-		view.Pod = keep(old, view.Pod)
+		view.Pod = keep(old, view.Pod, func(v1.ResourceName) bool { return false })
 	}
 	return view.Apply(allocated)
 }

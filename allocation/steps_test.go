@@ -50,6 +50,10 @@ func TestStepsKeepThePodLimitAboveTheContainers(t *testing.T) {
 			[]string{"pod: cpu=1/2", "a: cpu=1"}, []string{"pod: cpu=1/4", "a: cpu=1"}, runs("a"),
 			[]string{"pod limit: cpu 1/2 to 1/4", "container a: cpu 1/2 to 1/4"},
 		},
+		"cm-33 also if the runtime reports the pod's limit as theirs": {
+			[]string{"pod: cpu=1/2", "a: cpu=1/2"}, []string{"pod: cpu=1/4", "a: cpu=1"}, runs("a"),
+			[]string{"pod limit: cpu 1/2 to 1/4", "container a: cpu 1/2 to 1/4"},
+		},
 		"cm-13 no limit for the pod while a container has none": {
 			[]string{"a: cpu=1/2", "b: cpu=1"}, []string{"a: cpu=1/3", "b: cpu=1"}, runs("a", "b"),
 			[]string{"container a: cpu 1/2 to 1/3"},

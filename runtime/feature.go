@@ -30,6 +30,10 @@ type Features struct {
 
 	// MountOptions: noexec, nodev and nosuid are supported for mounts of containers.
 	MountOptions bool
+
+	// Unreported: the runtime reports no features but those of its handlers, as containerd
+	// before 2.0. The node's status has none then.
+	Unreported bool
 }
 
 // HandlerFeatures are the optional features of one runtime handler.

@@ -73,7 +73,7 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
 		applyInstance(&s, now, before, old)
-		s.AllocatedResources, s.Resources = resources(c, now, k)
+		s.AllocatedResources, s.Resources = resources(f.Pod, c, now, k)
 	} else if old != nil && k != kindEphemeral && removedByRestartAll(f, old) {
 		applyRestartAll(&s, old)
 	} else if old != nil {

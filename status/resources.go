@@ -15,7 +15,7 @@ import (
 // st-15). The actual resources are those that the runtime was last given if the container runs and they
 // are known, else the allocated ones. allocated is nil without requests; actual is empty without requests
 // and limits, and nil for ephemeral containers.
-func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
+func resources(pod *v1.Pod, c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
 	if k == kindEphemeral {
 		return nil, nil // they have no resources
 	}
@@ -24,10 +24,10 @@ func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated
 	if now.State == runtime.ContainerRunning && now.Resources != nil {
 		actual.Requests, actual.Limits = maps.Clone(spec.Requests), maps.Clone(spec.Limits)
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-			// The runtime may not report a request; a limit that it does not
-			// report is not in effect.
+			// The runtime may not report a request; a limit that it does not report is not in
+			// effect. One of the pod as a whole is not the container's, though it is given to it.
 			setActual(&actual.Requests, now.Resources.Requests, name, podspec.MinCPURequest)
-			if !setActual(&actual.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
+			if !podspec.Inherits(pod, c, name) && !setActual(&actual.Limits, now.Resources.Limits, name, podspec.MinCPULimit) {
 				delete(actual.Limits, name)
 			}
 		}

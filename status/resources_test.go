@@ -65,6 +65,14 @@ func TestAllocatedAndActualResources(t *testing.T) {
 			assert.True(t, status.Equal(&s, &again))
 		})
 	}
+	t.Run("st-15 a limit of the pod is not the container's", func(t *testing.T) {
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		pod.Spec.Resources = &v1.ResourceRequirements{Limits: list("cpu", "1", "memory", "1Gi")}
+		pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Limits: list("cpu", "500m")}
+		s := status.Compute(status.Facts{Pod: pod, Observed: seen(running(&v1.ResourceRequirements{Limits: list("cpu", "600m", "memory", "1Gi")})), Now: t0})
+		assert.Equal(t, "600m", s.ContainerStatuses[0].Resources.Limits.Cpu().String())
+		assert.NotContains(t, s.ContainerStatuses[0].Resources.Limits, v1.ResourceMemory)
+	})
 	t.Run("nothing while there is no instance", func(t *testing.T) {
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		pod.Spec.Containers[0].Resources = granted

@@ -51,6 +51,8 @@ func (l layout) config(version string) (string, error) {
   sandbox_image = %[2]q
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = %[7]q
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = %[3]q
   conf_dir = %[4]q
@@ -58,7 +60,7 @@ func (l layout) config(version string) (string, error) {
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.metrics), nil
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.metrics, l.hosts()), nil
 	}
 	return fmt.Sprintf(`version = 3
 imports = []
@@ -92,7 +94,8 @@ func (l layout) mirror(url string, hosts []string) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		text := fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
+		// As server as well, for images that it has not got.
+		text := fmt.Sprintf("server = %[1]q\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
 		if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(text), 0o600); err != nil {
 			return err
 		}

@@ -53,13 +53,15 @@ func TestParseVersionReadsWhatContainerdsPrint(t *testing.T) {
 
 func TestAMirrorIsNamedWhereContainerdLooks(t *testing.T) {
 	l := layout{dir: t.TempDir()}
-	config, err := l.config("2.4.2")
-	require.NoError(t, err)
-	require.Contains(t, config, "config_path = \""+l.hosts()+"\"")
+	for _, version := range []string{"1.6.20", "2.4.2"} {
+		config, err := l.config(version)
+		require.NoError(t, err)
+		require.Contains(t, config, "config_path = \""+l.hosts()+"\"")
+	}
 	require.NoError(t, l.mirror("", nil))
 	require.NoDirExists(t, l.hosts())
 	require.NoError(t, l.mirror("http://127.0.0.1:5000", []string{"registry.k8s.io"}))
 	hosts, err := os.ReadFile(filepath.Join(l.hosts(), "registry.k8s.io", "hosts.toml"))
 	require.NoError(t, err)
-	require.Equal(t, "[host.\"http://127.0.0.1:5000\"]\n  capabilities = [\"pull\", \"resolve\"]\n", string(hosts))
+	require.Equal(t, "server = \"http://127.0.0.1:5000\"\n[host.\"http://127.0.0.1:5000\"]\n  capabilities = [\"pull\", \"resolve\"]\n", string(hosts))
 }

@@ -71,6 +71,9 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 		},
 		Features: func(ctx context.Context) (*v1.NodeFeatures, error) {
 			f, err := current(ctx)
+			if f.Unreported {
+				return nil, err
+			}
 			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
 		},
 		Health: nodeHealth(d),

@@ -90,10 +90,13 @@ func swapBytes(meminfo string) (int64, bool) {
 }
 
 // RuntimeVersion returns the containerRuntimeVersion of the node status:
-// "containerd://2.1.0" (rule ns-16). If version is empty, it is "Unknown".
+// "containerd://2.1.0" (rule ns-16). A version that is not semantic is shortened to its numbers,
+// as "1.6.20~ds1" of Debian. If version is empty, it is "Unknown".
 func RuntimeVersion(name, version string) string {
 	if version == "" {
 		version = "Unknown"
+	} else if rest := strings.TrimLeft(version, "0123456789."); rest != "" && rest != version && !strings.ContainsAny(rest[:1], "-+") {
+		version = strings.TrimSuffix(version, rest)
 	}
 	return name + "://" + version
 }

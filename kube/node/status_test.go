@@ -243,6 +243,9 @@ func TestReadInfo(t *testing.T) { // ns-16
 	assert.EqualValues(t, 2<<20, *info.Swap.Capacity)
 	assert.Equal(t, "containerd://2.4.2", node.RuntimeVersion("containerd", "2.4.2"))
 	assert.Equal(t, "containerd://Unknown", node.RuntimeVersion("containerd", ""))
+	assert.Equal(t, "containerd://2.4.2+unknown", node.RuntimeVersion("containerd", "2.4.2+unknown"))
+	assert.Equal(t, "containerd://1.6.20", node.RuntimeVersion("containerd", "1.6.20~ds1"), "not semantic")
+	assert.Equal(t, "fake://main", node.RuntimeVersion("fake", "main"))
 
 	info, err = node.ReadInfo(fstest.MapFS{"etc/machine-id": file("m1"), "etc/os-release": file("PRETTY_NAME='x'"), "proc/self/uid_map": file("0 100000 65536\n")})
 	assert.ErrorContains(t, err, "boot_id")

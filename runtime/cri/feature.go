@@ -21,6 +21,7 @@ func (r *Runtime) Features(ctx context.Context) (runtime.Features, error) {
 		SupplementalGroupsPolicy:  has.GetSupplementalGroupsPolicy(),
 		UserNamespacesHostNetwork: has.GetUserNamespacesHostNetwork(),
 		MountOptions:              has.GetMountOptions(),
+		Unreported:                has == nil,
 	}
 	for _, h := range answer.GetRuntimeHandlers() {
 		if f.Handlers == nil {

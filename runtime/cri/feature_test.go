@@ -54,12 +54,12 @@ func TestFeaturesAreReadFromTheRuntime(t *testing.T) {
 		says *runtimeapi.StatusResponse
 		want runtime.Features
 	}{
-		"nothing":        {nil, runtime.Features{}},
-		"an old runtime": {&runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{}}, runtime.Features{}},
+		"nothing":        {nil, runtime.Features{Unreported: true}},
+		"an old runtime": {&runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{}}, runtime.Features{Unreported: true}},
 		"handlers": {&runtimeapi.StatusResponse{RuntimeHandlers: []*runtimeapi.RuntimeHandler{
 			{Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true}},
 			{Name: "vm", Features: &runtimeapi.RuntimeHandlerFeatures{UserNamespaces: true}}, {Name: "old"}, nil,
-		}}, runtime.Features{Handlers: map[string]runtime.HandlerFeatures{"": {}, "vm": {UserNamespaces: true}, "old": {}}}},
+		}}, runtime.Features{Unreported: true, Handlers: map[string]runtime.HandlerFeatures{"": {}, "vm": {UserNamespaces: true}, "old": {}}}},
 		"features": {&runtimeapi.StatusResponse{Features: &runtimeapi.RuntimeFeatures{
 			SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true, MountOptions: true,
 		}}, runtime.Features{SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true, MountOptions: true}},

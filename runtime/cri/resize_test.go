@@ -219,6 +219,41 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	assert.Equal(t, []string{"UpdatePod shares=102 quota=200000 memory=0", "Update web shares=102 quota=200000 memory=0"}, f.did(),
 		"a container without a limit has the pod's")
 	assert.Empty(t, syncs(t, rt, pod).Actions, "a completed resize is not repeated")
+
+	pod = pod.DeepCopy()
+	pod.Spec.Resources.Limits[v1.ResourceCPU] = resource.MustParse("1")
+	assert.Len(t, syncs(t, rt, pod).Actions, 1)
+	assert.Contains(t, f.did(), "Update web shares=102 quota=100000 memory=0", "the limit that it was given is not its own")
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+// A container that inherits the limit of its pod is restarted with it if its resizePolicy requires that.
+func TestAnInheritedLimitRestartsAContainer(t *testing.T) { // al-14, cm-33
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	web := sized("web", "100m", "64Mi", "", "")
+	web.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.RestartContainer}}
+	pod := podOf(web)
+	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}}
+	syncs(t, rt, pod)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+	f.did()
+
+	pod = pod.DeepCopy()
+	pod.Spec.Resources.Limits[v1.ResourceMemory] = resource.MustParse("2Gi")
+	syncs(t, rt, pod)
+	assert.Contains(t, f.did(), "Update web shares=102 quota=100000 memory=2048")
+
+	pod = pod.DeepCopy()
+	pod.Spec.Resources.Limits[v1.ResourceCPU] = resource.MustParse("2")
+	var kinds []runtime.ActionKind
+	for _, a := range syncs(t, rt, pod).Actions {
+		kinds = append(kinds, a.Kind)
+	}
+	assert.Contains(t, kinds, runtime.KillContainer)
+	assert.Contains(t, kinds, runtime.StartContainer)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
 // A pod that another agent created, without a checkpoint, is compared with the

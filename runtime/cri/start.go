@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
@@ -223,7 +224,9 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 			rec.First[c.Name] = int32(inst.attempt)
 		}
 		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
-		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.ComputeResources(&c.Resources)}
+		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.ComputeResources(&v1.ResourceRequirements{
+			Requests: c.Resources.Requests, Limits: podspec.Limits(s.pod, c),
+		})}
 		delete(rec.PendingPostStart, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 			rec.PendingPostStart[c.Name] = inst.id

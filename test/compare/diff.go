@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // A difference is a value that differs between the kubelet and the agent.
@@ -98,7 +99,7 @@ func (d *differ) maps(path string, kubelet, agent map[string]any) {
 }
 
 // lists compares lists whose elements have names by these names, and others by their
-// positions if they are equally long, else by the elements that only one of them has.
+// positions if they are equally long and have an order, else by the elements that only one of them has.
 func (d *differ) lists(path string, kubelet, agent []any) {
 	before, after := named(kubelet), named(agent)
 	if before != nil && after != nil {
@@ -120,7 +121,8 @@ func (d *differ) lists(path string, kubelet, agent []any) {
 		}
 		return
 	}
-	if len(kubelet) == len(agent) {
+	distinct := path == "" && strings.HasPrefix(d.subject, "requests ") // in an order without a meaning
+	if len(kubelet) == len(agent) && !distinct {
 		for i := range kubelet {
 			d.values(fmt.Sprintf("%s[%d]", path, i), kubelet[i], agent[i])
 		}
@@ -132,7 +134,7 @@ func (d *differ) lists(path string, kubelet, agent []any) {
 	for _, one := range without(agent, kubelet) {
 		d.add(path+"[]", unset, show(one))
 	}
-	if len(without(kubelet, agent))+len(without(agent, kubelet)) == 0 {
+	if len(without(kubelet, agent))+len(without(agent, kubelet)) == 0 && len(kubelet) != len(agent) {
 		d.add(path, show(kubelet), show(agent)) // repetitions
 	}
 }

@@ -71,7 +71,7 @@ func (w *watcher) add(object any, deleted bool) {
 // The times without a change after which a pod is settled: one that looks so, and any other,
 // for example one that waits for a volume.
 const (
-	quietTime    = 4 * time.Second
+	quietTime    = 8 * time.Second
 	patientTime  = 25 * time.Second
 	settlingTime = 100 * time.Second // for all pods of a batch
 )

@@ -29,7 +29,8 @@ type options struct {
 	focus           *regexp.Regexp
 	labels, skip    string
 	subjects        []subject
-	procs           int
+	procs, lanes    int
+	missing         bool // only tests without a result
 	timeout         time.Duration
 	tools           string // ginkgo, and the programs of images
 	kubernetes      string // the kubelet and its suite
@@ -65,6 +66,8 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.StringVar(&o.labels, "labels", "", "ginkgo's label `filter`, such as '!Serial && !Slow'")
 	fs.StringVar(&subjects, "subjects", "kubelet,agent", "`programs` that are tested, in this order; empty: only the report is written")
 	fs.IntVar(&o.procs, "procs", 8, "`number` of tests that run concurrently; those that are labeled Serial never do")
+	fs.IntVar(&o.lanes, "lanes", 2, "`number` of parts of the selected tests that run at the same time, each with programs, ports and cgroups of its own")
+	fs.BoolVar(&o.missing, "missing", false, "run only tests of which the file of results has no result with the program yet")
 	fs.DurationVar(&o.timeout, "timeout", 3*time.Hour, "`time` after which remaining tests of a program are not run")
 	fs.StringVar(&o.tools, "tools", "", "`directory` of ginkgo and agnhost (default: that of .ci/run)")
 	fs.StringVar(&o.kubernetes, "kubernetes", "", "`directory` of kubelet and e2e_node.test (default: that of hack/kubelet.sh)")
@@ -87,6 +90,9 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	if o.procs < 1 {
 		return o, errors.New("--procs must be positive")
 	}
+	if o.lanes < 1 {
+		return o, errors.New("--lanes must be positive")
+	}
 	return o, o.findPrograms()
 }
 
@@ -102,7 +108,7 @@ func (o *options) findPrograms() error {
 	if o.kubernetes == "" {
 		o.kubernetes = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion)
 	}
-	for _, name := range []string{ginkgoName, images.Agnhost, images.NoNewPrivs} {
+	for _, name := range []string{ginkgoName, images.Agnhost, images.NoNewPrivs, images.DevicePlugin} {
 		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
 			return fmt.Errorf("%w; bash .ci/run conformance-images builds it", err)
 		}

@@ -13,10 +13,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
@@ -30,36 +28,29 @@ func main() {
 
 // e2enode runs the tests and returns the exit code.
 func e2enode(ctx context.Context, o options, out io.Writer) int {
-	say := cli.NewPrinter(out)
-	if !isolated() {
-		code, err := isolate(ctx, out)
-		if err != nil {
-			say("failed to run in a mount namespace: %v", err)
-			return 2
-		}
-		return code
+	if isolated() {
+		return runLane(ctx, o, out)
 	}
+	say := cli.NewPrinter(out)
 	h, err := readResults(o.results)
 	if err != nil {
 		say("failed to read earlier results: %v", err)
 		return 2
 	}
-	for _, s := range o.subjects {
-		for _, m := range modesOf(slices.Collect(maps.Keys(h.tests)), o.focus) {
-			run, latest, err := runSubject(ctx, s, m, o, out, say)
-			h.tests.merge(s, run)
-			if latest != "" {
-				h.latest = latest
-			}
-			if err := h.write(o.results); err != nil {
-				say("failed to write the results: %v", err)
-				return 2
-			}
-			if err != nil {
-				say("failed to run the tests against the %s: %v", s, err)
-				return 2
-			}
+	jobs := jobsOf(h.tests, o)
+	for i, j := range jobs {
+		say("job %d: %d tests with the %s", i, len(j.tests), j.subject)
+	}
+	err = runJobs(ctx, jobs, o.lanes, o, out, func(j job, found history) error {
+		h.tests.merge(j.subject, found.tests.of(j.subject))
+		if found.latest != noRun {
+			h.latest = found.latest
 		}
+		return h.write(o.results)
+	})
+	if err != nil {
+		say("failed to run the tests: %v", err)
+		return 2
 	}
 	r := newReport(h, notMeasurable(), differences())
 	if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {

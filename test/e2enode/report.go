@@ -42,6 +42,23 @@ func (t *tally) add(o tally) {
 	t.both += o.both
 }
 
+// conformance is the label of tests that each node must pass.
+const conformance = "NodeConformance"
+
+// without returns the tally of the tests that o does not count.
+func (t tally) without(o tally) tally {
+	return tally{tests: t.tests - o.tests, notMeasurable: t.notMeasurable - o.notMeasurable, run: t.run - o.run,
+		kubelet: t.kubelet - o.kubelet, agent: t.agent - o.agent, both: t.both - o.both}
+}
+
+// share is the number of tests that the agent passes, of those that the kubelet passes.
+func (t tally) share() string {
+	if t.kubelet == 0 {
+		return "0 of 0"
+	}
+	return fmt.Sprintf("%d of %d (%.1f %%)", t.both, t.kubelet, 100*float64(t.both)/float64(t.kubelet))
+}
+
 // A difference is a test with different outcomes.
 type difference struct {
 	name           string
@@ -141,7 +158,7 @@ func (r report) summary() string {
 
 const introduction = `# The kubelet's own tests: kubelet and agent side by side
 
-Made by ` + "`bash .ci/run e2e-node`" + `, most recently on %s. Kubernetes tests the kubelet with test/e2e_node. Here that suite ran against a real kubelet and against the complete node (examples/kubelet), one after the other on the same machine.
+Made by ` + "`bash .ci/run e2e-node`" + `, most recently on %s. Kubernetes tests the kubelet with test/e2e_node. Here that suite ran against a real kubelet and against the complete node (examples/kubelet) on the same machine.
 
 | | |
 |---|---|
@@ -151,13 +168,16 @@ Made by ` + "`bash .ci/run e2e-node`" + `, most recently on %s. Kubernetes tests
 | passed by the kubelet | %d |
 | passed by the agent | %d |
 | **passed by the kubelet and not by the agent** | **%d** |
+| of the tests of node conformance, passed by the agent, of those that the kubelet passes | %s |
+| of all others | %s |
 | not measurable on this machine | %d |
 
     bash .ci/run e2e-node                          # node conformance, on Debian as root; builds what it needs
     KUBEPARTS_E2E_NODE='MirrorPod' bash .ci/run e2e-node
+    KUBEPARTS_E2E_NODE='.' bash .ci/run e2e-node   # all tests that are measurable: several hours
     go run ./test/e2enode --help
 
-Results of several runs are merged: [results.tsv](../test/e2enode/results.tsv) has the latest result of each test with each program. A test that fails is run again, alone; the second result counts, and is marked with an asterisk. Tests that neither program has run, and tests that skip themselves with the kubelet, are not counted as run.
+Several parts of the tests run at the same time, each in a lane: a kubelet or an agent, a containerd, an etcd and an API server in namespaces of their own for mounts, processes, the network and cgroups. Results of several runs are merged: [results.tsv](../test/e2enode/results.tsv) has the latest result of each test with each program. A test that fails is run again, alone; the second result counts, and is marked with an asterisk. Tests that neither program has run, and tests that skip themselves with the kubelet, are not counted as run.
 
 The suite requires systemd to restart the kubelet. A stand-in of test/e2enode for sudo, systemd-run and systemctl starts, stops and restarts either program instead. The suite's images are those of the [conformance tests](node-conformance.md).
 
@@ -174,7 +194,7 @@ func (r report) markdown() string {
 	var b strings.Builder
 	t := r.total
 	fmt.Fprintf(&b, introduction, r.latest, strings.TrimPrefix(lab.KubernetesVersion, "v"), t.tests,
-		t.run, t.kubelet, t.agent, t.kubelet-t.both, t.notMeasurable)
+		t.run, t.kubelet, t.agent, t.kubelet-t.both, r.byLabel[conformance].share(), t.without(r.byLabel[conformance]).share(), t.notMeasurable)
 	row := func(label string, t tally) {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", label, t.tests, t.notMeasurable, t.run, t.kubelet, t.agent)
 	}

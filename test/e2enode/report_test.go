@@ -50,6 +50,7 @@ func TestTheReportComparesWhatWasRunWithBoth(t *testing.T) {
 	assert.Contains(t, text, "| NodeConformance | 3 | 0 | 3 | 3 | 1 |\n")
 	assert.Contains(t, text, "| **all tests** | 9 | 1 | 6 | 4 | 2 |\n")
 	assert.Contains(t, text, "| **passed by the kubelet and not by the agent** | **3** |\n")
+	assert.Contains(t, text, "passes | 1 of 3 (33.3 %) |\n| of all others | 0 of 1 (0.0 %) |\n")
 	assert.Contains(t, text, "| passed | FAILED | explained [NodeConformance] [Serial]<br>it is better<br>agent: a\\|b |\n")
 	assert.Contains(t, text, "| passed | FAILED\\* | worse [NodeConformance]<br>agent: oh |\n")
 	assert.Contains(t, text, "| 1 | there is no swap |\n")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ type history struct {
 	latest string // date and circumstances of the latest run
 	tests  results
 }
+
+// noRun is the latest run of a file with names only.
+const noRun = "not run"
 
 // results are the latest results of all tests, of each program, by name.
 type results map[string]map[subject]result
@@ -30,6 +34,21 @@ func (all results) merge(s subject, run []result) {
 		}
 	}
 }
+
+// of returns the results of a program.
+func (all results) of(s subject) (list []result) {
+	for name, by := range all {
+		if r, ok := by[s]; ok {
+			list = append(list, r)
+		} else {
+			list = append(list, result{name: name, is: notRun})
+		}
+	}
+	return list
+}
+
+// names are those of all tests.
+func (h history) names() []string { return slices.Collect(maps.Keys(h.tests)) }
 
 // The file of results begins with a line "# " and the latest run. It has a line for each test: for
 // each program state, seconds and message, and the name, all separated by tabs. An asterisk at the

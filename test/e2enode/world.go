@@ -94,7 +94,7 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 	w.dir = lab.Directory(t)
 	// Registered before containerd is started, so that it runs after the pods were removed.
 	t.Cleanup(func() {
-		if err := errors.Join(removeMachineDirs(), removeCgroups("/sys/fs/cgroup/*/kubepods"), removeCgroups("/sys/fs/cgroup/*/kubelet.slice")); err != nil {
+		if err := removeMachineDirs(); err != nil {
 			w.Errorf("clean up: %v", err)
 		}
 	})
@@ -168,22 +168,4 @@ func portsFree() error {
 		l.Close()
 	}
 	return nil
-}
-
-// removeCgroups removes cgroups without processes, children first.
-func removeCgroups(pattern string) error {
-	roots, err := filepath.Glob(pattern)
-	for _, root := range roots {
-		var dirs []string
-		err = errors.Join(err, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				dirs = append(dirs, path)
-			}
-			return err
-		}))
-		for _, dir := range slices.Backward(dirs) {
-			err = errors.Join(err, os.Remove(dir))
-		}
-	}
-	return err
 }

@@ -60,7 +60,7 @@ func (c *computation) initContainers() initState {
 		case h.counts.State == runtime.ContainerCreated:
 			steps[i] = step{reason: StartCreated}
 		case h.counts.State == runtime.ContainerRunning:
-			if resizeRestarts(ct, h.counts.Resources) {
+			if resizeRestarts(c.Pod, ct, h.counts.Resources) {
 				steps[i] = step{reason: StartResize, kill: KillResize, message: "Init container " + ct.Name + " resize requires restart"}
 				break
 			}

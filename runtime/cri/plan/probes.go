@@ -24,7 +24,7 @@ func (c *computation) killReasonOf(ct *v1.Container, h *history, inst *runtime.C
 		return killReason{kill: KillLivenessProbe, text: "failed liveness probe", probe: ct.LivenessProbe}
 	case c.startup(inst) == runtime.ProbeFailure:
 		return killReason{kill: KillStartupProbe, text: "failed startup probe", probe: ct.StartupProbe}
-	case resizeRestarts(ct, inst.Resources):
+	case resizeRestarts(c.Pod, ct, inst.Resources):
 		return killReason{kill: KillResize, text: "resize requires restart"}
 	}
 	return killReason{}

@@ -85,13 +85,19 @@ func (ch change) none() bool {
 	return !ch.cpuRequest && !ch.cpuLimit && !ch.memoryRequest && !ch.memoryLimit
 }
 
-// changeOf compares the resources in the spec of ct with those of an instance, given. If
+// desired returns the resources of a container: those of its spec, with the pod-level limits
+// that it inherits.
+func desired(pod *v1.Pod, ct *v1.Container) *v1.ResourceRequirements {
+	return &v1.ResourceRequirements{Requests: ct.Resources.Requests, Limits: podspec.Limits(pod, ct)}
+}
+
+// changeOf compares the desired resources of ct with those of an instance, given. If
 // given is nil, they are unknown and there is no change.
 //
 // If the memory request of the instance is unknown, it is updated without a restart: the
 // kernel does not store it, so a lost checkpoint looks the same.
-func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
-	ch := between(&ct.Resources, given)
+func changeOf(pod *v1.Pod, ct *v1.Container, given *v1.ResourceRequirements) change {
+	ch := between(desired(pod, ct), given)
 	if ch.none() {
 		return ch
 	}
@@ -109,13 +115,13 @@ func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
 	return ch
 }
 
-// between returns the change from given to desired; none if one of them is nil, which means
+// between returns the change from given to want; none if one of them is nil, which means
 // unknown.
-func between(desired, given *v1.ResourceRequirements) change {
-	if desired == nil || given == nil {
+func between(want, given *v1.ResourceRequirements) change {
+	if want == nil || given == nil {
 		return change{}
 	}
-	to, from := amountsOf(desired, given), amountsOf(given, nil)
+	to, from := amountsOf(want, given), amountsOf(given, nil)
 	return change{
 		cpuRequest:    to.shares != from.shares,
 		cpuLimit:      to.quota != from.quota,
@@ -126,18 +132,18 @@ func between(desired, given *v1.ResourceRequirements) change {
 
 // resizeRestarts reports whether an instance with the resources given must be restarted to
 // get those of the spec.
-func resizeRestarts(ct *v1.Container, given *v1.ResourceRequirements) bool {
-	return changeOf(ct, given).restarts
+func resizeRestarts(pod *v1.Pod, ct *v1.Container, given *v1.ResourceRequirements) bool {
+	return changeOf(pod, ct, given).restarts
 }
 
 // resize adds the resize of inst, which runs and is kept, to the plan if its resources differ
 // from the spec's.
 func (c *computation) resize(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus) {
-	ch := changeOf(ct, inst.Resources)
+	ch := changeOf(c.Pod, ct, inst.Resources)
 	if ch.none() {
 		return
 	}
-	to := target(&ct.Resources, inst.Resources)
+	to := target(desired(c.Pod, ct), inst.Resources)
 	c.plan.Resize = append(c.plan.Resize, Resize{
 		Kind: kind, Name: ct.Name, ID: inst.ID, Container: ct,
 		From: inst.Resources, To: to, Why: ch.why(inst.Resources, to),
@@ -187,8 +193,8 @@ func (ch change) why(from, to *v1.ResourceRequirements) string {
 	return strings.Join(why, ", ")
 }
 
-// target returns the CPU and memory of desired, with the limits of given that it lacks.
-func target(desired, given *v1.ResourceRequirements) *v1.ResourceRequirements {
+// target returns the CPU and memory of want, with the limits of given that it lacks.
+func target(want, given *v1.ResourceRequirements) *v1.ResourceRequirements {
 	to := new(v1.ResourceRequirements)
 	set := func(list *v1.ResourceList, name v1.ResourceName, from v1.ResourceList) bool {
 		q, ok := from[name]
@@ -201,9 +207,9 @@ func target(desired, given *v1.ResourceRequirements) *v1.ResourceRequirements {
 		return ok
 	}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		set(&to.Requests, name, desired.Requests)
-		if limit := desired.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
-			set(&to.Limits, name, desired.Limits)
+		set(&to.Requests, name, want.Requests)
+		if limit := want.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
+			set(&to.Limits, name, want.Limits)
 		}
 	}
 	return to

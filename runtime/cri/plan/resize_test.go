@@ -267,3 +267,46 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 	assert.True(t, p.KillPod)
 	assert.Nil(t, p.ResizePod, "the pod has terminated")
 }
+
+// cm-33, al-14: a container without a limit has that of the pod, and is resized or restarted with it.
+func TestAnInheritedLimitIsResizedWithThePod(t *testing.T) {
+	limits := func(kv ...string) *v1.ResourceRequirements {
+		l := v1.ResourceList{}
+		for i := 0; i+1 < len(kv); i += 2 {
+			l[v1.ResourceName(kv[i])] = resource.MustParse(kv[i+1])
+		}
+		return &v1.ResourceRequirements{Limits: l}
+	}
+	restart := []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.RestartContainer}}
+	for _, tc := range []struct {
+		name       string
+		own        *v1.ResourceRequirements
+		policy     []v1.ContainerResizePolicy
+		pod, given *v1.ResourceRequirements
+		want       string
+	}{
+		{"the same", limits(), nil, limits("cpu", "1", "memory", "1Gi"), limits("cpu", "1", "memory", "1Gi"), ""},
+		{"more", limits(), nil, limits("cpu", "2"), limits("cpu", "1"), "cpu limit from 1 to 2"},
+		{"restarted", limits(), restart, limits("cpu", "2"), limits("cpu", "1"), "restart"},
+		{"another resource than that of the policy", limits(), restart, limits("memory", "2Gi"), limits("memory", "1Gi"), "memory limit from 1Gi to 2Gi"},
+		{"a limit of its own", limits("cpu", "1"), restart, limits("cpu", "2"), limits("cpu", "1"), ""},
+		{"no limit of the pod", limits(), restart, nil, limits("cpu", "1"), ""},
+	} {
+		web := v1.Container{Name: "web", Image: "img", Resources: *tc.own, ResizePolicy: tc.policy}
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: tc.pod}}
+		p := plan.Compute(plan.Input{Pod: pod, Status: &runtime.PodStatus{
+			Sandboxes:  []runtime.SandboxStatus{{ID: "s0", State: runtime.SandboxReady}},
+			Containers: []runtime.ContainerStatus{{ID: "c0", Name: "web", SandboxID: "s0", State: runtime.ContainerRunning, Hash: plan.Hash(&web), Resources: tc.given}},
+		}})
+		switch tc.want {
+		case "":
+			assert.True(t, p.Empty(), "%s: %s", tc.name, p)
+		case "restart":
+			require.Len(t, p.Kill, 1, tc.name)
+			assert.Equal(t, plan.KillResize, p.Kill[0].Reason, tc.name)
+		default:
+			require.Len(t, p.Resize, 1, tc.name)
+			assert.Equal(t, tc.want, p.Resize[0].Why, tc.name)
+		}
+	}
+}

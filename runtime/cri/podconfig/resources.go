@@ -16,12 +16,12 @@ import (
 // containerResources returns the resources of a container (rules cm-32 to cm-42).
 func containerResources(in PodInput, c *v1.Container) *runtimeapi.LinuxContainerResources {
 	n, pod := in.Node, in.Pod
-	out := n.basic(c.Resources.Requests, limits(pod, c))
+	out := n.basic(c.Resources.Requests, podspec.Limits(pod, c))
 	if slices.Contains(in.ExclusiveCPUs, c.Name) {
 		unlimitCPU(out)
 	}
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
-	out.HugepageLimits = hugePages(n, limits(pod, c))
+	out.HugepageLimits = hugePages(n, podspec.Limits(pod, c))
 	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill {
 		unified(out, "memory.oom.group", 1)
 	}
@@ -59,28 +59,6 @@ func cpuRequest(res *v1.ResourceRequirements) resource.Quantity {
 		return cpu
 	}
 	return res.Limits[v1.ResourceCPU]
-}
-
-// limits returns the limits of the container. CPU, memory and huge pages without a limit
-// have the pod-level one (rule cm-33).
-func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
-	of := pod.Spec.Resources
-	if of == nil || len(of.Limits) == 0 {
-		return c.Resources.Limits
-	}
-	out := c.Resources.Limits.DeepCopy()
-	for name, limit := range of.Limits {
-		if own, ok := out[name]; ok && !own.IsZero() {
-			continue
-		}
-		if name == v1.ResourceCPU || name == v1.ResourceMemory || podspec.IsHugePages(name) {
-			if out == nil {
-				out = v1.ResourceList{}
-			}
-			out[name] = limit
-		}
-	}
-	return out
 }
 
 // period returns the period of CPU limits in microseconds.

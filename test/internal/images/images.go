@@ -23,8 +23,9 @@ const Host = "registry.k8s.io"
 
 // Programs that .ci/run conformance-images builds.
 const (
-	Agnhost    = "agnhost"
-	NoNewPrivs = "nonewprivs"
+	Agnhost      = "agnhost"
+	NoNewPrivs   = "nonewprivs"
+	DevicePlugin = "sample-device-plugin"
 )
 
 // A Maker builds images by the last part of their names. The images of nginx, of the tests of
@@ -84,6 +85,11 @@ func (m Maker) make(name string) (img lab.Image, known bool, err error) {
 		program, err = os.ReadFile(filepath.Join(m.Tools, NoNewPrivs))
 		img.Cmd = []string{"nnp"}
 		add(&img, lab.File{Path: "usr/local/bin/nnp", Mode: 0o6755, Data: program})
+	case DevicePlugin:
+		var program []byte
+		program, err = os.ReadFile(filepath.Join(m.Tools, DevicePlugin))
+		img.Entrypoint, img.Cmd = []string{"/sampledeviceplugin", "-alsologtostderr"}, nil
+		add(&img, lab.File{Path: "sampledeviceplugin", Mode: 0o755, Data: program})
 	case "agnhost":
 		err = m.agnhost(&img)
 	default:
@@ -126,6 +132,7 @@ func (m Maker) agnhost(img *lab.Image) error {
 	if err != nil {
 		return err
 	}
+	served.Env = []string{"SERVED=1"} // another image than that of sandboxes, which tests would remove with it
 	return addServed(img, served, "pause", "testing")
 }
 

@@ -1,0 +1,28 @@
+package podspec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
+)
+
+func TestContainersInheritThePodsLimits(t *testing.T) { // cm-33
+	one, zero := resource.MustParse("1"), resource.MustParse("0")
+	pod := &v1.Pod{}
+	own := &v1.Container{Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": one, "memory": zero}}}
+	assert.Equal(t, own.Resources.Limits, podspec.Limits(pod, own))
+	assert.False(t, podspec.Inherits(pod, own, v1.ResourceMemory))
+
+	two := resource.MustParse("2")
+	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": two, "memory": two, "hugepages-2Mi": two, "example.com/gpu": two}}
+	assert.Equal(t, v1.ResourceList{"cpu": one, "memory": two, "hugepages-2Mi": two}, podspec.Limits(pod, own))
+	assert.Equal(t, v1.ResourceList{"cpu": one, "memory": zero}, own.Resources.Limits, "it is not changed")
+	assert.Equal(t, v1.ResourceList{"cpu": two, "memory": two, "hugepages-2Mi": two}, podspec.Limits(pod, &v1.Container{}))
+	assert.False(t, podspec.Inherits(pod, own, v1.ResourceCPU))
+	assert.True(t, podspec.Inherits(pod, own, v1.ResourceMemory))
+	assert.False(t, podspec.Inherits(pod, own, "example.com/gpu"))
+}
