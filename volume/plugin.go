@@ -19,8 +19,8 @@ import (
 // state of the disk: the next SetUp completes, or TearDown removes, what the canceled call left.
 //
 // Optional capabilities are interfaces of one to three methods that a Plugin may implement:
-// [Refresher], [ObjectReferrer], [Attacher], [Stager], [Expander], [MountOptioner], [BlockMapper],
-// [SELinuxMounter].
+// [Refresher], [ObjectReferrer], [Attacher], [AttachLimiter], [Stager], [Expander], [MountOptioner],
+// [BlockMapper], [SELinuxMounter].
 type Plugin interface {
 	// Name returns the kubelet's name of the plugin, such as "kubernetes.io/empty-dir". It
 	// is part of directory names (escaped) and a label of metrics, and must not change.
@@ -147,6 +147,17 @@ type ObjectReferrer interface {
 type Attacher interface {
 	// NeedsAttach reports whether spec must be attached.
 	NeedsAttach(ctx context.Context, spec *Spec) (bool, error)
+}
+
+// An AttachLimiter is an [Attacher] that reports whether the node can attach no more of its
+// volumes.
+type AttachLimiter interface {
+	// AttachLimitExceeded reports whether the last attempt to attach spec has failed because
+	// the node has reached its limit of attached volumes. It is called for a volume that is
+	// not attached when [Manager.Mount] times out. If it returns true, the error of Mount
+	// wraps a [*runtime.Rejection] with the reason "VolumeAttachmentLimitExceeded", which
+	// fails the pod, so that its controller replaces it. After an error the pod waits.
+	AttachLimitExceeded(ctx context.Context, spec *Spec) (bool, error)
 }
 
 // A Stager is a Plugin that stages a volume once per node before it is set up for pods: Stage is

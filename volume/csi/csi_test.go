@@ -35,6 +35,7 @@ func ptr[T any](v T) *T { return &v }
 type api struct {
 	driver      *storagev1.CSIDriverSpec
 	attachments map[string]*storagev1.VolumeAttachment
+	err         error // of VolumeAttachment
 }
 
 func (a *api) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
@@ -45,6 +46,9 @@ func (a *api) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, e
 }
 
 func (a *api) VolumeAttachment(_ context.Context, name string) (*storagev1.VolumeAttachment, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
 	if got := a.attachments[name]; got != nil {
 		return got, nil
 	}

@@ -35,9 +35,9 @@
 // # Differences from the kubelet
 //
 //   - The health of a volume is read with NodeGetVolumeHealth of CSI 1.13.
-//   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a call of
-//     the node service has failed with ResourceExhausted. The kubelet updates it after a failed
-//     attachment, and fails the pod.
+//   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a failed
+//     attachment, as in the kubelet, and also after a call of the node service has failed with
+//     ResourceExhausted.
 //   - The link of a block volume points to the device itself, not to a loop device.
 //
 // # Testing
