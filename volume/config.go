@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -51,6 +52,11 @@ type Config struct {
 	// means 1 minute; a negative value disables it. Measuring reads every inode of a
 	// volume on disk.
 	StatsPeriod time.Duration
+
+	// HealthChanged is called after [Manager.VolumeHealth] of the pod has changed. It must not
+	// block. If nil, the health of volumes is not read. It is read when a pod is measured, so a
+	// negative StatsPeriod disables it.
+	HealthChanged func(uid types.UID)
 
 	// Record records events of pods. It must not block. If nil, events are discarded.
 	Record func(runtime.Event)

@@ -20,7 +20,7 @@ import (
 //
 // Optional capabilities are interfaces of one to three methods that a Plugin may implement:
 // [Refresher], [ObjectReferrer], [Attacher], [AttachLimiter], [Stager], [Expander], [MountOptioner],
-// [BlockMapper], [SELinuxMounter].
+// [BlockMapper], [SELinuxMounter], [HealthReporter].
 type Plugin interface {
 	// Name returns the kubelet's name of the plugin, such as "kubernetes.io/empty-dir". It
 	// is part of directory names (escaped) and a label of metrics, and must not change.
@@ -113,11 +113,6 @@ type SetUpResult struct {
 // Stats is the usage of a volume. Unknown values are nil.
 type Stats struct {
 	statsapi.FsStats
-
-	// Abnormal reports whether the driver considers the volume unhealthy, and Message the
-	// reason. It is nil if the driver does not monitor health.
-	Abnormal *bool
-	Message  string
 }
 
 // A Refresher is a Plugin whose volumes may change while they are mounted. Volumes of other
@@ -197,4 +192,14 @@ type MountOptioner interface {
 type BlockMapper interface {
 	// SupportsBlock reports whether block volumes are supported.
 	SupportsBlock() bool
+}
+
+// A HealthReporter is a Plugin that reports the health of its volumes.
+type HealthReporter interface {
+	// Health returns the adverse conditions of a volume that is set up, in any order; none
+	// means that the volume is healthy as far as the plugin observes. It returns
+	// errors.ErrUnsupported if the health of the volume is not monitored. After another error
+	// the conditions reported before remain. It is called only if Config.HealthChanged is set,
+	// in the period of Config.StatsPeriod.
+	Health(ctx context.Context, at Place) ([]v1.VolumeHealthCondition, error)
 }

@@ -368,7 +368,7 @@ func TestThePublishContextIsPassedToTheDriver(t *testing.T) {
 	assert.False(t, needs)
 }
 
-func TestExpandStatsHealth(t *testing.T) {
+func TestExpandStats(t *testing.T) {
 	w := newWorld(t, csi.Config{})
 	req := w.request(t, persistent("vol-1"))
 	mounted, _ := w.published(t, req)
@@ -382,12 +382,6 @@ func TestExpandStatsHealth(t *testing.T) {
 	assert.EqualValues(t, csitest.Size, *stats.CapacityBytes)
 	assert.EqualValues(t, 4096, *stats.UsedBytes)
 	assert.EqualValues(t, 1000, *stats.Inodes)
-	assert.False(t, *stats.Abnormal)
-	w.driver.Unwell("vol-1", "the disk is on fire")
-	stats, err = w.Stats(t.Context(), req.Place, mounted.Volume)
-	require.NoError(t, err)
-	assert.True(t, *stats.Abnormal)
-	assert.Equal(t, "the disk is on fire", stats.Message)
 }
 
 func TestAFailureIsUndone(t *testing.T) {
