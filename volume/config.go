@@ -179,7 +179,10 @@ func (c *Config) pluginFor(spec *Spec) (Plugin, error) {
 	}
 	if found == nil {
 		err := errors.New("no volume plugin matched")
-		if kind := spec.kind(); kind != "" {
+		switch kind := spec.kind(); {
+		case kind != "" && spec.PV != nil:
+			err = fmt.Errorf("%w: persistent volume %q is of kind %s, which is not supported by this agent", err, spec.PV.Name, kind)
+		case kind != "":
 			err = fmt.Errorf("%w: volumes of kind %s are not supported by this agent", err, kind)
 		}
 		return nil, err
