@@ -50,6 +50,10 @@ type Facts struct {
 	// is reported.
 	DeviceHealth map[string][]v1.ResourceStatus
 
+	// VolumeHealth contains the adverse conditions of volumes, sorted by name. If empty, none
+	// is reported.
+	VolumeHealth []v1.PodVolumeHealth
+
 	// Resize is the state of a resize of the pod. Zero means none.
 	Resize Resize
 
@@ -106,6 +110,8 @@ func Compute(f Facts) v1.PodStatus {
 		ResourceClaimStatuses:                pod.Status.ResourceClaimStatuses,
 		ExtendedResourceClaimStatus:          pod.Status.ExtendedResourceClaimStatus,
 		NodeAllocatableResourceClaimStatuses: pod.Status.NodeAllocatableResourceClaimStatuses,
+
+		VolumeHealth: f.VolumeHealth,
 	}
 	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = containerStatuses(f)
 

@@ -332,3 +332,13 @@ func TestCheckTransition(t *testing.T) { // st-50
 		})
 	}
 }
+
+func TestTheHealthOfVolumesIsReported(t *testing.T) {
+	pod := podOf(v1.RestartPolicyAlways, "a")
+	health := []v1.PodVolumeHealth{{Name: "data", HealthConditions: []v1.VolumeHealthCondition{{Status: v1.VolumeHealthDegraded, Reason: "Slow"}}}}
+	s := status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), VolumeHealth: health, Now: t0})
+	assert.Equal(t, health, s.VolumeHealth)
+	pod.Status.VolumeHealth = health
+	s = status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Previous: s, Now: t0})
+	assert.Empty(t, s.VolumeHealth, "the node owns the field")
+}

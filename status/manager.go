@@ -56,6 +56,7 @@ type FactSources struct {
 	Probes            func(uid types.UID) map[string]runtime.ProbeStatus
 	RecursiveReadOnly func(pod *v1.Pod) bool
 	DeviceHealth      func(uid types.UID) map[string][]v1.ResourceStatus
+	VolumeHealth      func(pod *v1.Pod) []v1.PodVolumeHealth
 	Resize            func(uid types.UID) Resize
 	Unready           func(uid types.UID) Unready
 
@@ -78,6 +79,9 @@ func (s *FactSources) addTo(f *Facts) {
 	}
 	if s.DeviceHealth != nil {
 		f.DeviceHealth = s.DeviceHealth(f.Pod.UID)
+	}
+	if s.VolumeHealth != nil {
+		f.VolumeHealth = s.VolumeHealth(f.Pod)
 	}
 	if s.Resize != nil {
 		f.Resize = s.Resize(f.Pod.UID)

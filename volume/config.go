@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -51,6 +52,11 @@ type Config struct {
 	// means 1 minute; a negative value disables it. Measuring reads every inode of a
 	// volume on disk.
 	StatsPeriod time.Duration
+
+	// HealthChanged is called after [Manager.VolumeHealth] of the pod has changed. It must not
+	// block. If nil, the health of volumes is not read. It is read when a pod is measured, so a
+	// negative StatsPeriod disables it.
+	HealthChanged func(uid types.UID)
 
 	// Record records events of pods. It must not block. If nil, events are discarded.
 	Record func(runtime.Event)
@@ -173,7 +179,10 @@ func (c *Config) pluginFor(spec *Spec) (Plugin, error) {
 	}
 	if found == nil {
 		err := errors.New("no volume plugin matched")
-		if kind := spec.kind(); kind != "" {
+		switch kind := spec.kind(); {
+		case kind != "" && spec.PV != nil:
+			err = fmt.Errorf("%w: persistent volume %q is of kind %s, which is not supported by this agent", err, spec.PV.Name, kind)
+		case kind != "":
 			err = fmt.Errorf("%w: volumes of kind %s are not supported by this agent", err, kind)
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
@@ -26,6 +27,14 @@ var (
 	Unescape   = unescape
 	UniqueName = uniqueName
 )
+
+type HealthReport = healthReport
+
+var NextHealth = nextHealth
+
+func NewHealthReport(name string, err error, conditions ...v1.VolumeHealthCondition) HealthReport {
+	return healthReport{name, conditions, err}
+}
 
 func (m *Manager) Reconstruct() { m.reconstruct() }
 

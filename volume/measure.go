@@ -32,6 +32,9 @@ type podUsage struct {
 	next                  time.Time
 	busy                  bool
 	ephemeral, persistent []statsapi.VolumeStats
+
+	checked bool // health has been read by this agent
+	health  []v1.PodVolumeHealth
 }
 
 func newMeter(m *Manager) *meter {
@@ -80,6 +83,9 @@ func (s *meter) run(ctx context.Context) {
 			}
 			working.Go(func() {
 				_ = s.m.measure(ctx, uid)
+				if s.m.cfg.HealthChanged != nil {
+					s.m.checkHealth(ctx, uid)
+				}
 				s.reschedule(uid)
 				<-slots
 			})

@@ -20,12 +20,15 @@ import (
 // may change, for which it does not wait.
 //
 // It returns a [*MountError] after Config.WaitTimeout at the latest. The steps continue, and a later
-// call returns their result. Must not be called concurrently for the same pod.
+// call returns their result. The error wraps a [*runtime.Rejection] if a volume cannot be attached
+// because of the limit of an [AttachLimiter]; reading that takes 10 more seconds at most. Must not be
+// called concurrently for the same pod.
 func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
 	list := uses(pod)
 	if len(list) == 0 {
 		return nil, nil
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.WaitTimeout)
 	defer cancel()
 	if err := m.awaitReady(ctx, pod.UID); err != nil {
@@ -45,7 +48,11 @@ func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Vo
 		return nil, fmt.Errorf("volume: %w", err)
 	}
 	m.setDesired(pod, volumes)
-	return m.awaitMounted(ctx, pod, volumes, bad)
+	ready, err := m.awaitMounted(ctx, pod, volumes, bad)
+	if late, ok := errors.AsType[*MountError](err); ok && late.Err != nil && caller.Err() == nil {
+		m.checkAttachLimits(caller, pod, volumes, late.Volumes)
+	}
+	return ready, err
 }
 
 // awaitReady blocks until the volumes of earlier agents are reconstructed and no removal of the

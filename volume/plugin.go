@@ -19,8 +19,8 @@ import (
 // state of the disk: the next SetUp completes, or TearDown removes, what the canceled call left.
 //
 // Optional capabilities are interfaces of one to three methods that a Plugin may implement:
-// [Refresher], [ObjectReferrer], [Attacher], [Stager], [Expander], [MountOptioner], [BlockMapper],
-// [SELinuxMounter].
+// [Refresher], [ObjectReferrer], [Attacher], [AttachLimiter], [Stager], [Expander], [MountOptioner],
+// [BlockMapper], [SELinuxMounter], [HealthReporter].
 type Plugin interface {
 	// Name returns the kubelet's name of the plugin, such as "kubernetes.io/empty-dir". It
 	// is part of directory names (escaped) and a label of metrics, and must not change.
@@ -113,11 +113,6 @@ type SetUpResult struct {
 // Stats is the usage of a volume. Unknown values are nil.
 type Stats struct {
 	statsapi.FsStats
-
-	// Abnormal reports whether the driver considers the volume unhealthy, and Message the
-	// reason. It is nil if the driver does not monitor health.
-	Abnormal *bool
-	Message  string
 }
 
 // A Refresher is a Plugin whose volumes may change while they are mounted. Volumes of other
@@ -147,6 +142,17 @@ type ObjectReferrer interface {
 type Attacher interface {
 	// NeedsAttach reports whether spec must be attached.
 	NeedsAttach(ctx context.Context, spec *Spec) (bool, error)
+}
+
+// An AttachLimiter is an [Attacher] that reports whether the node can attach no more of its
+// volumes.
+type AttachLimiter interface {
+	// AttachLimitExceeded reports whether the last attempt to attach spec has failed because
+	// the node has reached its limit of attached volumes. It is called for a volume that is
+	// not attached when [Manager.Mount] times out. If it returns true, the error of Mount
+	// wraps a [*runtime.Rejection] with the reason "VolumeAttachmentLimitExceeded", which
+	// fails the pod, so that its controller replaces it. After an error the pod waits.
+	AttachLimitExceeded(ctx context.Context, spec *Spec) (bool, error)
 }
 
 // A Stager is a Plugin that stages a volume once per node before it is set up for pods: Stage is
@@ -186,4 +192,14 @@ type MountOptioner interface {
 type BlockMapper interface {
 	// SupportsBlock reports whether block volumes are supported.
 	SupportsBlock() bool
+}
+
+// A HealthReporter is a Plugin that reports the health of its volumes.
+type HealthReporter interface {
+	// Health returns the adverse conditions of a volume that is set up, in any order; none
+	// means that the volume is healthy as far as the plugin observes. It returns
+	// errors.ErrUnsupported if the health of the volume is not monitored. After another error
+	// the conditions reported before remain. It is called only if Config.HealthChanged is set,
+	// in the period of Config.StatsPeriod.
+	Health(ctx context.Context, at Place) ([]v1.VolumeHealthCondition, error)
 }

@@ -59,6 +59,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 			Status: func(c *status.Config) {
 				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
 				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), d.podsAPI.status(b.metrics.Status())
+				c.Facts.VolumeHealth = d.volumes.health
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {
 				c.Hooks = b.metrics.PodWorker()

@@ -59,8 +59,7 @@ func TestConfigzIsThatOfTheKubelet(t *testing.T) {
 	for name, why := range map[string]string{
 		"port": "another on each machine", "readOnlyPort": "likewise", "healthzPort": "likewise",
 		"tlsCertFile": "a self-signed certificate is not part of the configuration", "tlsPrivateKeyFile": "likewise",
-		"kubeAPIBurst":  "300, so that a node that reconnects is not delayed",
-		"tlsMinVersion": "has a default", "userNamespaces": "likewise",
+		"kubeAPIBurst": "300, so that a node that reconnects is not delayed",
 	} {
 		assert.NotEqual(t, want[name], got[name], "%s: %s", name, why)
 		delete(want, name)

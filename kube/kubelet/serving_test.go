@@ -28,7 +28,7 @@ func TestTLS(t *testing.T) {
 	assert.Equal(t, []tls.CurveID{tls.X25519}, cfg.Curves)
 	_, err = setTLS(decode(t, ""), &cfg)
 	require.NoError(t, err)
-	assert.EqualValues(t, tls.VersionTLS12, cfg.MinVersion)
+	assert.Zero(t, cfg.MinVersion, "the default of package server")
 
 	// The kubelet accepts these, and logs a warning.
 	warnings, err = setTLS(decode(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.TLSConfig))

@@ -32,16 +32,20 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
+// volumeHealthGate is the feature gate of status.volumeHealth of pods (KEP-1432), which is alpha.
+const volumeHealthGate = "CSIVolumeHealth"
+
 // volumes are the volumes of pods.
 type volumes struct {
 	*volume.Manager
 	support volumeSupport
 	mounts  bool
-	drivers *register.Watcher  // of CSI and DRA; nil: none can register
-	files   *objectFiles       // nil: there are none
-	certs   *certificate.Cache // nil: there is no API server
-	csi     *csi.Plugin        // nil: as drivers
-	share   func()             // called before anything is mounted; nil: nothing
+	drivers *register.Watcher                  // of CSI and DRA; nil: none can register
+	files   *objectFiles                       // nil: there are none
+	certs   *certificate.Cache                 // nil: there is no API server
+	csi     *csi.Plugin                        // nil: as drivers
+	health  func(*v1.Pod) []v1.PodVolumeHealth // nil: it is not read
+	share   func()                             // called before anything is mounted; nil: nothing
 }
 
 // objectFiles are the ConfigMaps and Secrets of Config.ObjectsDir.
@@ -88,6 +92,9 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	capacity := func() v1.ResourceList { return allocatable }
 	cfg := volume.Config{
 		RootDir: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
+	}
+	if b.k.FeatureGates[volumeHealthGate] {
+		cfg.HealthChanged = b.inbox.PodChanged
 	}
 	var err error
 	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {
@@ -156,6 +163,9 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	v.support = volumeSupport{cfg.Plugins, cfg.PersistentVolumes.Translate}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
+	}
+	if cfg.HealthChanged != nil {
+		v.health = v.VolumeHealth
 	}
 	if v.mounts && !processes {
 		v.share = func() { shareRoot(b) }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,4 +68,40 @@ func TestVolumeSources(t *testing.T) {
 	own := volumeSupport{plugins: []volume.Plugin{&volumetest.Plugin{Kind: "iscsi", Supports: func(s *volume.Spec) bool { return s.Volume.ISCSI != nil }}}}
 	assert.Nil(t, own.Admit(t.Context(), iscsi), "a plugin of Adjust.Volumes")
 	assert.NotNil(t, own.Admit(t.Context(), &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "x"}}}}), "no source")
+}
+
+// Each field of PersistentVolumeSource: supported by a plugin, migrated to a CSI driver, or not
+// supported. A pod with a claim for one of the last waits; the event FailedMount names the kind.
+func TestPersistentVolumeSources(t *testing.T) {
+	const supported, migrated, waits = "supported", "migrated", "waits"
+	want := map[string]string{
+		"csi": supported, "hostPath": supported, "local": supported, "nfs": supported,
+		"awsElasticBlockStore": migrated, "azureDisk": migrated, "azureFile": migrated, "cinder": migrated,
+		"gcePersistentDisk": migrated, "portworxVolume": migrated, "vsphereVolume": migrated,
+		"cephfs": waits, "fc": waits, "flexVolume": waits, "flocker": waits, "glusterfs": waits,
+		"iscsi": waits, "photonPersistentDisk": waits, "quobyte": waits, "rbd": waits, "scaleIO": waits, "storageos": waits,
+	}
+	vols, err := newVolumes(newBase(t, standalone(t, "")), nil, nil, nil, false, nil)
+	require.NoError(t, err)
+	supports := func(s *volume.Spec) bool {
+		return s.PV.Spec.CSI != nil || slices.ContainsFunc(vols.support.plugins, func(p volume.Plugin) bool { return p.CanSupport(s) })
+	}
+	kinds := reflect.TypeFor[v1.PersistentVolumeSource]()
+	got := map[string]string{}
+	for i := range kinds.NumField() {
+		name, _, _ := strings.Cut(kinds.Field(i).Tag.Get("json"), ",")
+		spec := &volume.Spec{Volume: &v1.Volume{Name: "data"}, PV: new(v1.PersistentVolume)}
+		source := reflect.ValueOf(&spec.PV.Spec.PersistentVolumeSource).Elem().Field(i)
+		source.Set(reflect.New(source.Type().Elem()))
+		translated, err := csimigration.Translate(spec, "default")
+		switch {
+		case supports(spec):
+			got[name] = supported
+		case err != nil || supports(translated): // an empty source may be invalid
+			got[name] = migrated
+		default:
+			got[name] = waits
+		}
+	}
+	assert.Equal(t, want, got)
 }

@@ -35,6 +35,7 @@ func ptr[T any](v T) *T { return &v }
 type api struct {
 	driver      *storagev1.CSIDriverSpec
 	attachments map[string]*storagev1.VolumeAttachment
+	err         error // of VolumeAttachment
 }
 
 func (a *api) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
@@ -45,6 +46,9 @@ func (a *api) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, e
 }
 
 func (a *api) VolumeAttachment(_ context.Context, name string) (*storagev1.VolumeAttachment, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
 	if got := a.attachments[name]; got != nil {
 		return got, nil
 	}
@@ -364,7 +368,7 @@ func TestThePublishContextIsPassedToTheDriver(t *testing.T) {
 	assert.False(t, needs)
 }
 
-func TestExpandStatsHealth(t *testing.T) {
+func TestExpandStats(t *testing.T) {
 	w := newWorld(t, csi.Config{})
 	req := w.request(t, persistent("vol-1"))
 	mounted, _ := w.published(t, req)
@@ -378,12 +382,6 @@ func TestExpandStatsHealth(t *testing.T) {
 	assert.EqualValues(t, csitest.Size, *stats.CapacityBytes)
 	assert.EqualValues(t, 4096, *stats.UsedBytes)
 	assert.EqualValues(t, 1000, *stats.Inodes)
-	assert.False(t, *stats.Abnormal)
-	w.driver.Unwell("vol-1", "the disk is on fire")
-	stats, err = w.Stats(t.Context(), req.Place, mounted.Volume)
-	require.NoError(t, err)
-	assert.True(t, *stats.Abnormal)
-	assert.Equal(t, "the disk is on fire", stats.Message)
 }
 
 func TestAFailureIsUndone(t *testing.T) {

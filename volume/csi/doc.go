@@ -3,7 +3,8 @@
 // # Behavior
 //
 // Which calls are made to the driver, with which requests: NodeStageVolume once per node,
-// NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats. Drivers
+// NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats,
+// NodeGetVolumeHealth. Drivers
 // register through volume/csi/register; a [Plugin] is a register.Handler. [Plugin.Run] updates the
 // maximum number of volumes of the drivers.
 //
@@ -34,10 +35,11 @@
 //
 // # Differences from the kubelet
 //
-//   - The health of a volume is read with NodeGetVolumeHealth of CSI 1.13.
-//   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a call of
-//     the node service has failed with ResourceExhausted. The kubelet updates it after a failed
-//     attachment, and fails the pod.
+//   - The health of the driver's storage (NodeGetStorageHealth, CSINode status.storageHealth) is not
+//     read.
+//   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a failed
+//     attachment, as in the kubelet, and also after a call of the node service has failed with
+//     ResourceExhausted.
 //   - The link of a block volume points to the device itself, not to a loop device.
 //
 // # Testing

@@ -2,10 +2,15 @@ package csi
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // checkPeriod is the time after which a changed update period of a CSIDriver is noticed.
@@ -13,8 +18,8 @@ const checkPeriod = time.Minute
 
 // Run keeps the maximum number of volumes of drivers up to date until ctx is done, and returns nil. If
 // the CSIDriver of a driver has a nodeAllocatableUpdatePeriodSeconds, NodeGetInfo is called at this
-// period, and at once after a call that stages or publishes a volume has failed with ResourceExhausted;
-// if the result has changed, Config.Registered is called (rule vol-84). Without Run, limits are those
+// period, and at once after a call that stages or publishes a volume has failed with ResourceExhausted,
+// or AttachLimitExceeded has returned true; if the result has changed, Config.Registered is called (rule vol-84). Without Run, limits are those
 // at the registration. It returns an error if it was called before.
 func (p *Plugin) Run(ctx context.Context) error {
 	if err := p.ran.Enter("csi: Plugin"); err != nil {
@@ -51,6 +56,49 @@ func (p *Plugin) exhaust(driver string) {
 	p.wakeUp()
 }
 
+// AttachLimitExceeded implements volume.AttachLimiter: the status of the volume's VolumeAttachment has an
+// attach error with the code ResourceExhausted. Drivers without an update period in their CSIDriver do
+// not use the code (rule vol-85). If it returns true, Run updates the limit of the driver at once.
+func (p *Plugin) AttachLimitExceeded(ctx context.Context, spec *volume.Spec) (bool, error) {
+	if spec.PV == nil || spec.PV.Spec.CSI == nil || p.cfg.Drivers == nil {
+		return false, nil
+	}
+	from := spec.PV.Spec.CSI
+	about, err := p.about(ctx, from.Driver)
+	if err != nil {
+		return false, fmt.Errorf("csi: %w", err)
+	}
+	if updatePeriod(about) <= 0 {
+		return false, nil
+	}
+	name := attachmentName(from.VolumeHandle, from.Driver, p.cfg.NodeName)
+	attachment, err := p.cfg.Drivers.VolumeAttachment(ctx, name)
+	switch {
+	case err != nil && volume.IsNotFound(err): // the controller has not created it
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("csi: get VolumeAttachment %s: %w", name, err)
+	case !limitExceeded(&attachment.Status):
+		return false, nil
+	}
+	p.exhaust(from.Driver)
+	return true, nil
+}
+
+// limitExceeded reports whether the volume is not attached because of the limit of the node.
+func limitExceeded(status *storagev1.VolumeAttachmentStatus) bool {
+	failed := status.AttachError
+	return !status.Attached && failed != nil && failed.ErrorCode != nil && codes.Code(*failed.ErrorCode) == codes.ResourceExhausted
+}
+
+// updatePeriod returns the period at which the limit of a driver is updated; zero means never.
+func updatePeriod(about *storagev1.CSIDriverSpec) time.Duration {
+	if about == nil || about.NodeAllocatableUpdatePeriodSeconds == nil {
+		return 0
+	}
+	return time.Duration(*about.NodeAllocatableUpdatePeriodSeconds) * time.Second
+}
+
 // updateLimits updates the limits of the drivers that are due. updated has the time of the last update
 // of each driver. It returns the time of the next call; zero if no driver is registered.
 func (p *Plugin) updateLimits(ctx context.Context, updated map[string]time.Time) (next time.Time) {
@@ -65,11 +113,8 @@ func (p *Plugin) updateLimits(ctx context.Context, updated map[string]time.Time)
 	next = time.Now().Add(checkPeriod)
 	for name, d := range drivers {
 		about, err := p.about(ctx, name)
-		if err != nil || about == nil || about.NodeAllocatableUpdatePeriodSeconds == nil {
-			continue
-		}
-		period := time.Duration(*about.NodeAllocatableUpdatePeriodSeconds) * time.Second
-		if period <= 0 {
+		period := updatePeriod(about)
+		if err != nil || period <= 0 {
 			continue
 		}
 		last, ok := updated[name]

@@ -2,7 +2,9 @@ package csi_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ type limits struct {
 	mu       sync.Mutex
 	reported []int64
 	fail     error // of the next report
+	api      *api
 }
 
 func (l *limits) add(_ context.Context, d csi.Driver) error {
@@ -43,11 +46,11 @@ func (l *limits) list() []int64 {
 // limited returns a plugin that runs, whose driver has an update period in seconds.
 func limited(t *testing.T, seconds *int64) (*world, *limits) {
 	t.Helper()
-	l := new(limits)
-	w := newWorld(t, csi.Config{Drivers: &api{driver: &storagev1.CSIDriverSpec{
+	l := &limits{api: &api{driver: &storagev1.CSIDriverSpec{
 		AttachRequired: ptr(false), NodeAllocatableUpdatePeriodSeconds: seconds,
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral},
-	}}, Registered: l.add})
+	}}}
+	w := newWorld(t, csi.Config{Drivers: l.api, Registered: l.add})
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { assert.NoError(t, w.Run(ctx)) })
@@ -98,4 +101,53 @@ func TestAnExhaustedDriverIsUpdatedAtOnce(t *testing.T) {
 			assert.Equal(t, c.want, l.list())
 		})
 	}
+}
+
+// vol-85: only an attach error with the code ResourceExhausted, of a driver with an update period, means
+// that the node can attach no more volumes; the limit is then updated at once.
+func TestTheAttachLimitOfADriver(t *testing.T) {
+	hour, exhausted, internal := ptr[int64](3600), ptr(int32(codes.ResourceExhausted)), ptr(int32(codes.Internal))
+	failed := func(code *int32) *storagev1.VolumeAttachmentStatus {
+		return &storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no slot", ErrorCode: code}}
+	}
+	for name, c := range map[string]struct {
+		period *int64
+		status *storagev1.VolumeAttachmentStatus // nil: there is no attachment
+		err    error                             // of the API server
+		want   bool
+	}{
+		"exhausted":     {period: hour, status: failed(exhausted), want: true},
+		"another error": {period: hour, status: failed(internal)},
+		"no code":       {period: hour, status: failed(nil)},
+		"no error":      {period: hour, status: new(storagev1.VolumeAttachmentStatus)},
+		"attached":      {period: hour, status: &storagev1.VolumeAttachmentStatus{Attached: true, AttachError: failed(exhausted).AttachError}},
+		"no attachment": {period: hour},
+		"no period":     {status: failed(exhausted)},
+		"no answer":     {period: hour, err: errors.New("no server")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, l := limited(t, c.period)
+			l.api.err = c.err
+			s := persistent("vol-1")
+			if c.status != nil {
+				l.api.attachments = map[string]*storagev1.VolumeAttachment{fmt.Sprintf("csi-%x", sha256.Sum256([]byte("vol-1"+driverName+"node-1"))): {Status: *c.status}}
+			}
+			w.driver.SetMaxVolumes(1)
+			exceeded, err := w.AttachLimitExceeded(t.Context(), s)
+			if c.err != nil {
+				require.ErrorContains(t, err, "no server")
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Equal(t, c.want, exceeded)
+			if c.want {
+				require.Eventually(t, func() bool { return len(l.list()) == 2 }, time.Minute, time.Millisecond)
+				assert.Equal(t, []int64{0, 1}, l.list())
+			}
+		})
+	}
+	w, _ := limited(t, hour)
+	exceeded, err := w.AttachLimitExceeded(t.Context(), inline())
+	require.NoError(t, err)
+	assert.False(t, exceeded, "inline volumes are not attached")
 }

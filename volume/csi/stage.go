@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -167,11 +166,6 @@ func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (
 		if err != nil {
 			return err
 		}
-		if can[csipb.NodeServiceCapability_RPC_GET_VOLUME_HEALTH] {
-			if err := health(ctx, node, saved.VolumeHandle, target, &s); err != nil {
-				return err
-			}
-		}
 		if !can[csipb.NodeServiceCapability_RPC_GET_VOLUME_STATS] {
 			return errors.ErrUnsupported
 		}
@@ -205,19 +199,4 @@ func usage(s *statsapi.FsStats, u *csipb.VolumeUsage) {
 	case csipb.VolumeUsage_INODES:
 		s.Inodes, s.InodesFree, s.InodesUsed = of(u.GetTotal()), of(u.GetAvailable()), of(u.GetUsed())
 	}
-}
-
-// health returns the health of a volume: it is healthy if the response contains no error.
-func health(ctx context.Context, node csipb.NodeClient, handle, target string, s *volume.Stats) error {
-	answer, err := node.NodeGetVolumeHealth(ctx, &csipb.NodeGetVolumeHealthRequest{VolumeId: handle, VolumePublishPath: target})
-	if err != nil {
-		return fmt.Errorf("NodeGetVolumeHealth: %w", err)
-	}
-	var complaints []string
-	for _, e := range answer.GetVolumeHealth().GetHealthStatuses() {
-		complaints = append(complaints, strings.TrimSpace(e.GetReason()+" "+e.GetMessage()))
-	}
-	abnormal := len(complaints) > 0
-	s.Abnormal, s.Message = &abnormal, strings.Join(complaints, "; ")
-	return nil
 }

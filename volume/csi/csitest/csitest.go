@@ -152,7 +152,7 @@ func (d *Driver) failAfterLocked(method string) error {
 	return f.err
 }
 
-// Unwell makes a volume unhealthy with the message; "" makes it healthy.
+// Unwell makes a volume degraded, with the reason "Unwell" and the message; "" makes it healthy.
 func (d *Driver) Unwell(volume, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

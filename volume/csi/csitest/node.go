@@ -199,9 +199,12 @@ func (d *Driver) NodeGetVolumeStats(_ context.Context, r *csipb.NodeGetVolumeSta
 func (d *Driver) NodeGetVolumeHealth(_ context.Context, r *csipb.NodeGetVolumeHealthRequest) (*csipb.NodeGetVolumeHealthResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.fail["NodeGetVolumeHealth"]; err != nil {
+		return nil, err
+	}
 	health := &csipb.VolumeHealth{VolumeId: r.GetVolumeId()}
 	if message := d.unwell[r.GetVolumeId()]; message != "" {
-		health.HealthStatuses = []*csipb.VolumeHealth_VolumeHealthEntry{{Message: message}}
+		health.HealthStatuses = []*csipb.VolumeHealth_VolumeHealthEntry{{Status: csipb.VolumeHealthErrorType_DEGRADED, Reason: "Unwell", Message: message}}
 	}
 	return &csipb.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
 }
