@@ -44,9 +44,10 @@ func (g *Generator) requestLocked(r *record) {
 }
 
 // Pin reports that the caller is changing the pod and will request a relist afterwards. Until
-// unpin is called, events of the runtime, requests and listed changes of the pod are collected
-// and read once, instead of each on its own. A GetNewerThan for the pod is served all the same,
-// and after Config.Period the collected changes are read once per Period.
+// unpin is called, events of the runtime, requests and listed changes of the pod are collected;
+// they are read once, 5 ms after unpin, instead of each on its own. A GetNewerThan for the
+// pod is served all the same, and after Config.Period the collected changes are read once per
+// Period.
 //
 // Pins of the same pod nest. unpin must be called; further calls have no effect.
 func (g *Generator) Pin(uid types.UID) (unpin func()) {
@@ -61,7 +62,17 @@ func (g *Generator) Pin(uid types.UID) (unpin func()) {
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		r.pins--
+		if r.pins--; r.pins == 0 {
+			r.pinnedUntil = time.Time{}
+			if r.due() || r.inspecting {
+				r.pinnedUntil = time.Now().Add(unpinDelay)
+			}
+		}
 		g.settleLocked(r)
 	})
 }
+
+// unpinDelay is how long a pin with collected changes lasts after unpin. The events of a change arrive
+// shortly after the call that made it has returned: a pod that is read at once would be read again for
+// each of them.
+const unpinDelay = 5 * time.Millisecond
