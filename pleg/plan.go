@@ -2,6 +2,8 @@ package pleg
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -105,7 +107,8 @@ func (g *Generator) runDue() bool {
 	if w := g.plan.wake; !w.IsZero() && !w.After(now) {
 		g.plan.wake = time.Time{}
 		missed = g.countMissedLocked(now)
-		for _, r := range g.pods {
+		for _, uid := range slices.Sorted(maps.Keys(g.pods)) { // several may be due in one tick of the clock
+			r := g.pods[uid]
 			switch {
 			case !r.failing() || list:
 			case r.retry.After(now):
