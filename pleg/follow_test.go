@@ -197,6 +197,20 @@ func TestAPodThatIsPinnedForLongIsReadOncePerPeriod(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
 		assert.Contains(t, w.l.take(), "u ContainerStarted last")
+
+		// The request at the end of a long pin does not begin an inspection before unpin.
+		n = w.inspected("u")
+		release = w.Pin("u")
+		time.Sleep(10 * time.Minute)
+		w.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, n, w.inspected("u"))
+		release()
+		w.hinted("u", func() { w.start("u", "later") })
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, n+1, w.inspected("u"))
+		assert.Contains(t, w.l.take(), "u ContainerStarted later")
 	})
 }
 

@@ -185,6 +185,13 @@ func (r *record) pinned() (until time.Time, ok bool) {
 	return r.pinnedUntil, true
 }
 
+// pinUntil extends the pins to t.
+func (r *record) pinUntil(t time.Time) {
+	if t.After(r.pinnedUntil) {
+		r.pinnedUntil = t
+	}
+}
+
 // forgettable reports whether the record can be deleted: the pod does not exist, and there are no
 // waiters and no requests. Followers have their own record of pending events.
 func (r *record) forgettable() bool {

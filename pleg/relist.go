@@ -41,9 +41,9 @@ func (g *Generator) endUnpinned() {
 	for _, r := range g.pods {
 		if r.pins == 0 {
 			r.pinnedUntil = time.Time{}
-			g.settleLocked(r)
 		}
 	}
+	g.settleDueLocked()
 }
 
 // list lists the pods and applies the result. On error the records, the cache and the age of the list
