@@ -116,11 +116,17 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	}
 }
 
+// settle waits until pleg has read the changes of a sync, 5 ms after it.
+func settle() {
+	time.Sleep(5 * time.Millisecond)
+	synctest.Wait()
+}
+
 func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := start(t, agent.Config{})
 		n.source.Set(newPod("web"))
-		synctest.Wait()
+		settle()
 		assert.Equal(t, v1.PodRunning, n.phase("web"))
 		require.NoError(t, n.stop())
 		time.Sleep(time.Hour)
@@ -130,7 +136,7 @@ func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 
 		next := start(t, agent.Config{Runtime: n.runtime})
 		next.source.Set(newPod("web"))
-		synctest.Wait()
+		settle()
 		s, _ := next.sink.Status("uid-web")
 		assert.Equal(t, v1.PodRunning, s.Phase)
 		assert.Zero(t, s.ContainerStatuses[0].RestartCount, "the next agent takes the pod over")
@@ -205,10 +211,10 @@ func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 			c.Hooks.Synced = func(podworker.SyncInfo) { synced.Add(1) }
 		}}})
 		n.source.Set(newPod("web"))
-		synctest.Wait()
+		settle()
 		for range 2 { // one dead instance is kept, the other is collected
 			require.NoError(t, n.runtime.Exit("uid-web", "main", 1))
-			synctest.Wait()
+			settle()
 		}
 		before := synced.Load()
 		time.Sleep(5 * time.Minute)

@@ -126,7 +126,7 @@
 // # Testing
 //
 // Everything runs in a testing/synctest bubble: a request is served in the virtual instant in
-// which it is made. Relist needs no loop and no time.
+// which it is made, or 5 ms after the end of a pin. Relist needs no loop and no time.
 //
 // # Stability
 //

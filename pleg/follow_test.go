@@ -147,8 +147,19 @@ func TestAPinnedPodIsReadOnce(t *testing.T) { // pleg-32
 		release()
 		release()
 		synctest.Wait()
+		assert.Equal(t, n, w.inspected("u"), "events that are on their way are read as well")
+		w.hinted("u", func() { w.start("u", "c10") })
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
 		assert.Equal(t, n+1, w.inspected("u"))
-		assert.Len(t, w.l.take(), 9)
+		assert.Len(t, w.l.take(), 10)
+
+		// Without collected changes the pin ends at once.
+		w.Pin("u")()
+		w.hinted("u", func() { w.start("u", "c11") })
+		synctest.Wait()
+		assert.Equal(t, n+2, w.inspected("u"))
+		assert.Len(t, w.l.take(), 1)
 
 		// Waiters do not wait for the release.
 		release = w.Pin("u")
@@ -183,8 +194,23 @@ func TestAPodThatIsPinnedForLongIsReadOncePerPeriod(t *testing.T) {
 		release()
 		w.hinted("u", func() { w.start("u", "last") })
 		another()
+		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
 		assert.Contains(t, w.l.take(), "u ContainerStarted last")
+
+		// The request at the end of a long pin does not begin an inspection before unpin.
+		n = w.inspected("u")
+		release = w.Pin("u")
+		time.Sleep(10 * time.Minute)
+		w.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, n, w.inspected("u"))
+		release()
+		w.hinted("u", func() { w.start("u", "later") })
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, n+1, w.inspected("u"))
+		assert.Contains(t, w.l.take(), "u ContainerStarted later")
 	})
 }
 

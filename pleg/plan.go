@@ -1,7 +1,9 @@
 package pleg
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -113,8 +115,8 @@ func (g *Generator) runDue() bool {
 			default:
 				r.requested = g.reads + 1
 			}
-			g.settleLocked(r) // also pods whose pin has ended
 		}
+		g.settleDueLocked() // also pods whose pin has ended
 	}
 	period := g.confidence.period()
 	g.mu.Unlock()
@@ -122,6 +124,21 @@ func (g *Generator) runDue() bool {
 		g.log.Warn("Runtime did not announce a change; listing more often", "period", period)
 	}
 	return list
+}
+
+// settleDueLocked settles the pods that are due for inspection. Several may be due in one tick of the
+// clock; they are queued in the order of their UIDs.
+func (g *Generator) settleDueLocked() {
+	var due []*record
+	for _, r := range g.pods {
+		if r.due() {
+			due = append(due, r)
+		}
+	}
+	slices.SortFunc(due, func(a, b *record) int { return cmp.Compare(a.uid, b.uid) })
+	for _, r := range due {
+		g.settleLocked(r)
+	}
 }
 
 // wakeLocked makes the list loop call runDue at t.

@@ -76,7 +76,7 @@ type record struct {
 	doubted bool
 
 	pins        int       // calls of Pin in effect
-	pinnedUntil time.Time // until when they prevent an inspection
+	pinnedUntil time.Time // until when they, or those that ended just now, prevent an inspection
 
 	// waiting counts the callers of GetNewerThan; wake is closed when readBy changes, and
 	// nil while there are no waiters.
@@ -179,10 +179,17 @@ func (r *record) failing() bool { return r.err != nil && !r.inspecting }
 // pinned reports whether a pin delays the inspection of the pod, and until when. A caller of
 // GetNewerThan overrides it.
 func (r *record) pinned() (until time.Time, ok bool) {
-	if r.pins == 0 || r.waiting > 0 || !time.Now().Before(r.pinnedUntil) {
+	if r.waiting > 0 || !time.Now().Before(r.pinnedUntil) {
 		return time.Time{}, false
 	}
 	return r.pinnedUntil, true
+}
+
+// pinUntil extends the pins to t.
+func (r *record) pinUntil(t time.Time) {
+	if t.After(r.pinnedUntil) {
+		r.pinnedUntil = t
+	}
 }
 
 // forgettable reports whether the record can be deleted: the pod does not exist, and there are no

@@ -24,6 +24,7 @@ func (g *Generator) Relist(ctx context.Context) error {
 	}
 	defer g.running.Store(false)
 
+	g.endUnpinned()
 	info := g.list(ctx)
 	g.inspectLoop(ctx, true)
 	g.sortPending()
@@ -31,6 +32,18 @@ func (g *Generator) Relist(ctx context.Context) error {
 	info.Duration = time.Since(info.Start)
 	g.report(info)
 	return info.Err
+}
+
+// endUnpinned ends the pins whose unpin was called: the next Relist may be long after their end.
+func (g *Generator) endUnpinned() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.pods {
+		if r.pins == 0 {
+			r.pinnedUntil = time.Time{}
+		}
+	}
+	g.settleDueLocked()
 }
 
 // list lists the pods and applies the result. On error the records, the cache and the age of the list

@@ -36,17 +36,22 @@ func (g *Generator) RequestReinspect(uid types.UID) {
 	g.requestLocked(r)
 }
 
-// askLocked requests an inspection of r that has not begun: one in progress may have missed
-// the change.
+// requestLocked requests an inspection of r that has not begun: one in progress may have missed
+// the change. The first request of a pinned pod waits for unpinDelay, even if the pin is older than
+// Config.Period: unpin, which may follow at once, must find the inspection not begun.
 func (g *Generator) requestLocked(r *record) {
+	if r.pins > 0 && !r.due() {
+		r.pinUntil(time.Now().Add(unpinDelay))
+	}
 	r.requested = g.reads + 1
 	g.settleLocked(r)
 }
 
 // Pin reports that the caller is changing the pod and will request a relist afterwards. Until
-// unpin is called, events of the runtime, requests and listed changes of the pod are collected
-// and read once, instead of each on its own. A GetNewerThan for the pod is served all the same,
-// and after Config.Period the collected changes are read once per Period.
+// unpin is called, events of the runtime, requests and listed changes of the pod are collected;
+// they are read once, 5 ms after unpin, instead of each on its own. A GetNewerThan for the
+// pod is served all the same, and after Config.Period the collected changes are read at most
+// once per Period.
 //
 // Pins of the same pod nest. unpin must be called; further calls have no effect.
 func (g *Generator) Pin(uid types.UID) (unpin func()) {
@@ -61,7 +66,17 @@ func (g *Generator) Pin(uid types.UID) (unpin func()) {
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		r.pins--
+		if r.pins--; r.pins == 0 {
+			r.pinnedUntil = time.Time{}
+			if r.due() || r.inspecting {
+				r.pinnedUntil = time.Now().Add(unpinDelay)
+			}
+		}
 		g.settleLocked(r)
 	})
 }
+
+// unpinDelay is how long a pin with collected changes lasts after unpin. The events of a change arrive
+// shortly after the call that made it has returned: a pod that is read at once would be read again for
+// each of them.
+const unpinDelay = 5 * time.Millisecond
