@@ -68,6 +68,9 @@ func newSources(b base, c *cluster) (sources, error) {
 		}
 	}
 	if c != nil {
+		for name, static := range s.byName {
+			s.byName[name] = mirrored{static, c.pods, b.podExists}
+		}
 		s.byName[podsource.APISource] = c.source
 	}
 	return s, nil

@@ -28,9 +28,6 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// patience bounds the wait for eventual actions, on a busy machine.
-const patience = 4 * time.Minute
-
 // A node is a runtime with everything that a kubelet and this repository's take over from
 // each other: configuration, root directory, cgroups, logs.
 type node struct {
@@ -230,10 +227,8 @@ func (n *node) start(p program) {
 	n.t.Helper()
 	require.Nil(n.t, n.running)
 	fmt.Fprintf(n.out, "=== %s starts\n", p.name)
-	args := []string{"--config=" + n.config, "--root-dir=" + filepath.Join(n.dir, "root"), "--hostname-override=node", "--v=2"}
-	if p.name != "kubeparts" {
-		args = append(args, "--cert-dir="+filepath.Join(n.dir, "root", "pki"))
-	}
+	args := []string{"--config=" + n.config, "--root-dir=" + filepath.Join(n.dir, "root"), "--hostname-override=node", "--v=2",
+		"--cert-dir=" + filepath.Join(n.dir, "root", "pki")}
 	n.running = exec.Command(p.path, append(args, n.flags...)...)
 	n.running.Stdout, n.running.Stderr = n.out, n.out
 	require.NoError(n.t, n.running.Start())
@@ -303,8 +298,13 @@ func (n *node) until(what string, check func() error) {
 func (n *node) write(name, text string) {
 	n.t.Helper()
 	tmp := filepath.Join(n.dir, name)
-	require.NoError(n.t, os.WriteFile(tmp, []byte(strings.ReplaceAll(text, "CONTROL", filepath.Join(n.dir, "control"))), 0o644))
+	require.NoError(n.t, os.WriteFile(tmp, []byte(n.replaced(text)), 0o644))
 	require.NoError(n.t, os.Rename(tmp, filepath.Join(n.dir, "manifests", name)))
+}
+
+// replaced returns a manifest with the directory that the test shares with its pods.
+func (n *node) replaced(text string) string {
+	return strings.ReplaceAll(text, "CONTROL", filepath.Join(n.dir, "control"))
 }
 
 func (n *node) remove(name string) {

@@ -3,8 +3,11 @@
 package adopt
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ func TestIntegrationStaticPodsAreTakenOverBothWays(t *testing.T) {
 				n.passSyncs()
 				require.Empty(t, changed(before, n.instances()), "%s restarts nothing", next.name)
 				assert.Equal(t, mounts, n.mounts(), "%s keeps the mounts", next.name)
-				assert.Equal(t, statuses, n.statuses(), "%s reports the same", next.name)
+				assert.Empty(t, changedStatuses(statuses, n.statuses()), "%s reports the same", next.name)
 			}
 		})
 	}
@@ -56,7 +59,7 @@ func TestIntegrationStaticPodsAreGivenToAKubelet(t *testing.T) {
 			n.passSyncs()
 			require.Empty(t, changed(before, n.instances()))
 			assert.Equal(t, mounts, n.mounts())
-			assert.Equal(t, statuses, n.statuses())
+			assert.Empty(t, changedStatuses(statuses, n.statuses()))
 		})
 	}
 }
@@ -85,6 +88,26 @@ type status struct {
 	PodIP, QOS                     string
 	Started, Finished, PodStarted  string
 	UID, ConfigHash, ContainerKind string
+}
+
+// changedStatuses returns a line for each container with another status. Without an API
+// server a kubelet has no address for pods that terminated before it started, and none for
+// pods in the host's network; the hash of a pod whose manifest has a UID is that UID, or one
+// of the content.
+func changedStatuses(before, after map[string]status) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		b, a := before[name], after[name]
+		if b.Phase != v1.PodRunning || strings.HasPrefix(name, "hostnetwork/") {
+			b.PodIP, a.PodIP = "", ""
+		}
+		if strings.HasPrefix(name, "withuid/") {
+			b.ConfigHash, a.ConfigHash = "", ""
+		}
+		if a != b {
+			lines = append(lines, fmt.Sprintf("%s: %+v, was %+v", name, a, b))
+		}
+	}
+	return lines
 }
 
 // statuses are those of all containers, by pod and name.
