@@ -33,6 +33,22 @@ var ownLabels = []string{
 	v1.LabelWindowsBuild,
 }
 
+// restoreLabels sets the labels of the operating system and of the architecture, which the scheduler
+// depends on, and reports whether another client had changed them. Only these are restored while
+// the node runs; the others when it starts (rule ns-3).
+func (s Spec) restoreLabels(node *v1.Node) (changed bool) {
+	for label, value := range map[string]string{v1.LabelOSStable: s.OS, v1.LabelArchStable: s.Arch} {
+		if node.Labels[label] == value {
+			continue
+		}
+		if node.Labels == nil {
+			node.Labels = map[string]string{}
+		}
+		node.Labels[label], changed = value, true
+	}
+	return changed
+}
+
 // Object returns the Node object as it is created, without its status (rule ns-2).
 func (s Spec) Object() *v1.Node {
 	node := &v1.Node{

@@ -67,7 +67,8 @@ func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error)
 	for _, err := range errs {
 		p.n.cfg.Logger.Warn("Failed to compute part of the node status; its previous value is reported", "err", err)
 	}
-	if !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.Timing.ReportPeriod && !statusChanged(&is.Status, &draft.Node.Status) {
+	restored := !p.n.cfg.NoRegistration && p.n.cfg.Spec.restoreLabels(draft.Node)
+	if !restored && !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.Timing.ReportPeriod && !statusChanged(&is.Status, &draft.Node.Status) {
 		p.n.observed(is)
 		p.end(is, draft)
 		return false, nil

@@ -46,6 +46,28 @@ func TestAStatusIsSentWhenItHasChangedAndEveryFiveMinutes(t *testing.T) { // ns-
 	})
 }
 
+func TestLabelsThatTheSchedulerUsesAreRestored(t *testing.T) { // ns-3
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		run(t, w, w.config(), func(*node.Node) {
+			after(time.Second)
+			want := w.object().Labels
+			w.change(func(node *v1.Node) {
+				node.Labels[v1.LabelOSStable] = "other"
+				delete(node.Labels, v1.LabelArchStable)
+				node.Labels["example.com/rack"] = "7"
+			})
+			w.took()
+			after(21 * time.Second)
+			assert.Equal(t, 1, strings.Count(strings.Join(w.took(), "\n"), "patch"))
+			now := w.object().Labels
+			assert.Equal(t, "7", now["example.com/rack"])
+			delete(now, "example.com/rack")
+			assert.Equal(t, want, now)
+		})
+	})
+}
+
 func TestAChangeThatIsAnnouncedIsSentWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -210,6 +210,9 @@ func add(img *lab.Image, files ...lab.File) {
 	}
 }
 
+// inManifests finds the image that is only in a manifest within a suite, not in its list.
+var inManifests = regexp.MustCompile(`registry\.k8s\.io/e2e-test-images/` + DevicePlugin + `:[0-9.]*[0-9]`)
+
 // Serve builds the images of a suite and adds them to a registry. The program of the suite lists
 // their names.
 func (m Maker) Serve(registry *lab.Registry, suite string) error {
@@ -220,7 +223,16 @@ func (m Maker) Serve(registry *lab.Registry, suite string) error {
 	if err != nil {
 		return fmt.Errorf("list the images of the suite: %w: %s", err, &stderr)
 	}
-	for ref := range strings.FieldsSeq(string(names)) {
+	program, err := os.ReadFile(suite)
+	if err != nil {
+		return err
+	}
+	refs := strings.Fields(string(names))
+	for _, ref := range inManifests.FindAll(program, -1) {
+		refs = append(refs, string(ref))
+	}
+	slices.Sort(refs)
+	for _, ref := range slices.Compact(refs) {
 		name, ok := strings.CutPrefix(ref, Host+"/")
 		if !ok {
 			continue
