@@ -35,6 +35,10 @@ import (
 // volumeHealthGate is the feature gate of status.volumeHealth of pods (KEP-1432), which is alpha.
 const volumeHealthGate = "CSIVolumeHealth"
 
+// quotaGate is the feature gate of project quotas that measure emptyDir volumes (KEP-1029), which is
+// off by default.
+const quotaGate = "LocalStorageCapacityIsolationFSQuotaMonitoring"
+
 // volumes are the volumes of pods.
 type volumes struct {
 	*volume.Manager
@@ -124,7 +128,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	case files != nil:
 		objects = files
 	}
-	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: capacity, Logger: b.logger})
+	empty, err := emptydir.New(emptyDirConfig(b, mounter, capacity))
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +175,14 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 		v.share = func() { shareRoot(b) }
 	}
 	return v, nil
+}
+
+func emptyDirConfig(b base, mounter volume.Mounter, allocatable func() v1.ResourceList) emptydir.Config {
+	cfg := emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: b.logger}
+	if b.k.FeatureGates[quotaGate] {
+		cfg.Quotas = emptydir.NewProjectQuotas()
+	}
+	return cfg
 }
 
 // shareRoot makes mounts below the root directory propagate between the host and

@@ -20,16 +20,22 @@
 //
 //   - The content survives restarts of the agent; only TearDown removes it.
 //   - TearDown unmounts the mounts in the volume before it removes anything.
-//   - No quota is set for monitoring; usage is measured as du does.
+//   - Usage is measured as du does, or read from the project quota of the volume if Config.Quotas
+//     is set and supported. A quota has no limit. It also counts files that were removed while
+//     they are open, and on XFS for a moment all removed files. A file cannot be renamed or
+//     linked into or out of the volume (EXDEV); programs such as mv copy it.
 //
 // # Differences from the kubelet
 //
 //   - If the limit of a tmpfs changes because the pod was resized, it is remounted with the new size
 //     at the next sync of the pod. It keeps its size if its content is larger.
+//   - The project of a volume is stored in its directory only, not in /etc/projects and /etc/projid.
+//     A kubelet that takes the node over measures such a volume.
 //
 // # Testing
 //
-// volumetest.TestPlugin, a test for each rule, and real mounts if the test runs as root.
+// volumetest.TestPlugin, a test for each rule, and real mounts and quotas if the test runs as root and
+// the kernel has them.
 //
 // # Stability
 //

@@ -33,6 +33,11 @@ type Config struct {
 	// kernel determines it.
 	NoSwap func() bool
 
+	// Quotas accounts for the usage of volumes on disk of pods with hostUsers: false, whose
+	// processes cannot change that; see [NewProjectQuotas]. If nil, or if it does not support
+	// the file system, every file of a volume is read to measure it.
+	Quotas Quotas
+
 	// If Logger is nil, log records are discarded.
 	Logger *slog.Logger
 }
@@ -54,7 +59,7 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Plugin{cfg, Tmpfs(cfg)}, nil
+	return &Plugin{cfg, Tmpfs{cfg.Mounter, cfg.Allocatable, cfg.NoSwap, cfg.Logger}}, nil
 }
 
 // Tmpfs returns the mounter of tmpfs, for other plugins.
@@ -96,6 +101,9 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpRes
 	case medium == v1.StorageMediumDefault:
 		if err = MakeDir(dir); err == nil {
 			err = os.Chmod(dir, mode) // also after an incomplete SetUp
+		}
+		if err == nil {
+			p.assign(dir, req.Pod)
 		}
 	case medium == v1.StorageMediumMemory:
 		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit, options...)
@@ -211,7 +219,7 @@ func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (
 	if mounted {
 		s.FsStats, err = volume.FSUsage(at.Dir())
 	} else {
-		s.FsStats, err = volume.DiskUsage(ctx, at.Dir())
+		s.FsStats, err = p.usage(ctx, at.Dir())
 	}
 	if err != nil {
 		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)

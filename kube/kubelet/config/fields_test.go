@@ -185,7 +185,7 @@ const gatesHead = `
 
 | gate | feature |
 |---|---|
-| ` + "`CRIListStreaming`, `CSIVolumeHealth`, `MemoryQoS`" + ` | enabled if it is set |
+| ` + "`CRIListStreaming`, `CSIVolumeHealth`, `LocalStorageCapacityIsolationFSQuotaMonitoring`, `MemoryQoS`" + ` | enabled if it is set |
 | ` + "`ComponentFlagz`, `ComponentStatusz`" + ` | ` + "`/flagz` and `/statusz`" + `, enabled unless it is set to false |
 | ` + "`PodsAPI`" + ` | the pods API, enabled unless it is set to false |
 | ` + "`UserNamespacesHostNetworkSupport`, `VolumeBindMountOptions`" + ` | declared by the node if it is set and the runtime supports it; pods that require it are rejected otherwise |

@@ -67,7 +67,7 @@ var gates = map[string]bool{
 }
 
 // settableGates are the gates whose value has an effect.
-var settableGates = []string{"CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "MemoryQoS", "PodsAPI", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
+var settableGates = []string{"CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodsAPI", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
 
 // gateWarnings reports gates that are set to a value that has no effect.
 func gateWarnings(set map[string]bool) (warnings []string) {
