@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -96,6 +97,7 @@ func run(o *options, out *printer.Printer) error {
 		out.Printf("kubelet", "%s shows what runs here. %s", statuspage.Reach(l.Addr()), statuspage.Warning(l.Addr()))
 		group.Go(func() error { return statuspage.Serve(running, l, page, cfg.Logger) })
 	}
+	group.Go(func() error { procmem.Run(running, procmem.Config{Logger: cfg.Logger}); return nil })
 	group.Go(func() error { defer stop(); return k.Run(running) })
 	<-interrupted.Done()
 	if o.stopPods && ctx.Err() == nil { // by a signal, not by stop
