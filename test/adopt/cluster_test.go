@@ -118,10 +118,10 @@ func (m *member) createManifest(text string) {
 	require.Len(m.t, m.createAll(objects...), 1)
 }
 
-// createCorpus creates the objects of the corpus of test/compare, also those that are
+// createCorpus creates the objects of the corpus of test/compare but those to skip, also the
 // static pods there, and returns the names of the pods. KUBEPARTS_ADOPT_CORPUS is a pattern
 // of file names, such as "probes|volumes".
-func (m *member) createCorpus() (pods []string) {
+func (m *member) createCorpus(skip func(name string) bool) (pods []string) {
 	m.t.Helper()
 	focus, err := regexp.Compile(os.Getenv("KUBEPARTS_ADOPT_CORPUS"))
 	require.NoError(m.t, err)
@@ -136,6 +136,7 @@ func (m *member) createCorpus() (pods []string) {
 		require.NoError(m.t, err)
 		objects, err := parseObjects([]byte(strings.ReplaceAll(string(text), "$HOSTDIR", filepath.Join(m.dir, "control"))))
 		require.NoError(m.t, err, path)
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return skip(o.GetName()) })
 		pods = append(pods, m.createAll(objects...)...)
 	}
 	return pods

@@ -38,7 +38,7 @@ var explanations = []explanation{
 	},
 	{reason: "limits that a container has from its pod", pattern: regexp.MustCompile(`\.resources\.(limits|requests)\.`), pods: func(pod v1.Pod) bool { return pod.Spec.Resources != nil }},
 	{reason: "a kubelet of 1.37 omits the generation of this condition, and earlier ones the condition", pattern: regexp.MustCompile(`^\.conditions\[AllContainersRestarting\]\.`)},
-	{reason: "kubelets before 1.37 do not report why a sandbox is not ready", pattern: regexp.MustCompile(`^\.conditions\[PodReadyToStartContainers\]\.(reason|message): `)},
+	{reason: "kubelets of 1.34 and 1.35 do not report why a sandbox is not ready", pattern: regexp.MustCompile(`^\.conditions\[PodReadyToStartContainers\]\.(reason|message): `)},
 }
 
 func static(pod v1.Pod) bool {
