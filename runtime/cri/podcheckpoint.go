@@ -58,7 +58,7 @@ type podCheckpoint struct {
 	// Actuated is, by container, the resources last set on its newest instance.
 	Actuated map[string]actuated `json:"actuated,omitempty"`
 
-	// Pod is the pod-level resources that were last set; nil if the spec has none.
+	// Pod is the pod-level resources that were last set, empty if the spec has none; nil if unknown.
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
 

@@ -148,10 +148,11 @@ func running(st *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	return nil
 }
 
-// podLevel returns the pod-level CPU and memory resources; nil if the spec has none.
+// podLevel returns the pod-level CPU and memory resources, which are empty if the spec has none: a
+// resize can add them.
 func podLevel(pod *v1.Pod) *v1.ResourceRequirements {
 	if pod.Spec.Resources == nil {
-		return nil
+		return new(v1.ResourceRequirements)
 	}
 	res := allocation.ComputeResources(pod.Spec.Resources)
 	return &res

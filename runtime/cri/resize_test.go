@@ -227,6 +227,29 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
+// Resources of the pod as a whole can be added while it runs.
+func TestPodLevelResourcesAreAdded(t *testing.T) { // al-14, al-16
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	var cgroup []string
+	rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
+		cgroup = append(cgroup, s.String())
+		return nil
+	}}})
+	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"))
+	syncs(t, rt, pod)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+
+	pod = pod.DeepCopy()
+	pod.Spec.Resources = &v1.ResourceRequirements{
+		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("150m")}, Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
+	}
+	assert.Len(t, syncs(t, rt, pod).Actions, 1)
+	assert.Equal(t, []string{"pod limit: cpu 100m/200m to 100m/1", "pod request: cpu 100m/1 to 150m/1"}, cgroup)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+	assert.Equal(t, []string{"web"}, f.running())
+}
+
 // A container that inherits the limit of its pod is restarted with it if its resizePolicy requires that.
 func TestAnInheritedLimitRestartsAContainer(t *testing.T) { // al-14, cm-33
 	f := &resizing{fakeCRI: newFake()}
