@@ -1,0 +1,2 @@
+// Package replay replays recordings.
+package replay
