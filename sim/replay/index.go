@@ -285,9 +285,14 @@ func (x *index) changed(method string, request, answer []byte) (out []*thing) {
 	return out
 }
 
-// readKey identifies equal requests.
+// readKey identifies equal requests. Annotations of an image have the time at which the pod was received.
 func readKey(method string, request []byte) string {
 	key := canonical(request)
+	if method == "ImageStatus" {
+		if f := parse(request); f.Image != nil {
+			key = f.Image.Image
+		}
+	}
 	if key == "" {
 		key = "{}"
 	}

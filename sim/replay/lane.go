@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -36,6 +37,7 @@ type lane struct {
 	outputs []*output
 	next    int // the first one that may be unmatched
 	done    []string
+	extra   *Divergence // a replayed status that may be a transient one; nil: none
 }
 
 // A Divergence is the first difference between a recording and its replay.
@@ -118,7 +120,7 @@ func (l *lane) eligible(ordered bool) (out []*output) {
 func (c *comparer) match(key laneKey, at time.Duration, action string, body any, ordered bool) *output {
 	l := c.lane(key)
 	c.count++
-	l.done = append(l.done, fmt.Sprintf("%d %s %s", at, action, short(body)))
+	l.done = append(l.done, fmt.Sprintf("%d %s %s", at, action, digestOf(body)))
 	next := l.eligible(ordered)
 	i := slices.IndexFunc(next, func(o *output) bool { return o.key == action })
 	if i < 0 {
@@ -157,9 +159,83 @@ func (c *comparer) diverged(key laneKey, d *Divergence) {
 	c.found = append(c.found, d)
 }
 
+// statuses is the kind of the lane of statuses.
+const statuses = "statuses"
+
+// transient is how long a status may be published by one of the two agents only: whether an agent writes a status
+// that changes at once depends on the Go scheduler.
+const transient = time.Second
+
+// matchStatus is match for a status. Transient statuses on either side are skipped.
+func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, body any) *output {
+	l := c.lane(key)
+	c.count++
+	l.done = append(l.done, fmt.Sprintf("%d %s %s", at, action, digestOf(body)))
+	for i, o := range l.outputs[l.next:] {
+		if o.key == action && difference("", o.body, body, c.tolerance) == "" {
+			l.extra = nil
+			l.next += i + 1
+			if early := o.begin - at; early.Abs() > c.tolerance {
+				d := &Divergence{At: at, Recorded: text(o), Replayed: action + " " + short(body)}
+				d.Reason = fmt.Sprintf("%v later than recorded", (-early).Round(time.Millisecond))
+				if early > 0 {
+					d.Reason = fmt.Sprintf("%v earlier than recorded", early.Round(time.Millisecond))
+				}
+				c.diverged(key, d)
+			}
+			return o
+		}
+		if j := l.next + i + 1; j >= len(l.outputs) || l.outputs[j].begin-o.begin > transient {
+			break // the recorded agent did not skip it
+		}
+	}
+	if l.extra != nil && at-l.extra.At > transient {
+		c.settle(key, at)
+	}
+	if l.extra == nil {
+		d := &Divergence{At: at, Replayed: action + " " + short(body), Reason: "not in the recording"}
+		if l.next < len(l.outputs) {
+			o := l.outputs[l.next]
+			d.Recorded, d.Reason = text(o), cmp.Or(difference("", o.body, body, c.tolerance), "another one was recorded")
+		}
+		l.extra = d
+	}
+	return nil
+}
+
+// settle decides about the status that may be transient.
+func (c *comparer) settle(key laneKey, now time.Duration) {
+	if l := c.lanes[key]; l.extra != nil && now-l.extra.At >= transient {
+		c.diverged(key, l.extra)
+		l.extra = nil
+	}
+}
+
+// due returns the time at which the next status is known not to be transient; zero if there is none.
+func (c *comparer) due(now time.Duration) (next time.Duration) {
+	for key, l := range c.lanes {
+		c.settle(key, now)
+		if at := l.extra; at != nil && (next == 0 || at.At+transient < next) {
+			next = at.At + transient
+		}
+	}
+	return next
+}
+
+// digestOf returns a hash of a value.
+func digestOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
 // finish adds the recorded outputs that should have been replayed before end.
 func (c *comparer) finish(end time.Duration) {
 	for key, l := range c.lanes {
+		c.settle(key, end)
 		for _, o := range l.eligible(true) {
 			if o.begin+c.tolerance < end {
 				c.diverged(key, &Divergence{At: o.begin, Recorded: text(o), Reason: fmt.Sprintf("not replayed within %v", c.tolerance)})

@@ -19,7 +19,7 @@ func (w *world) expectStatuses() {
 		if f.Status.Status != nil {
 			action = "UpdatePodStatus"
 		}
-		w.outputs.expect(laneKey{f.Status.UID, "statuses"}, &output{
+		w.outputs.expect(laneKey{f.Status.UID, statuses}, &output{
 			begin: max(0, f.At-f.Status.Took), end: f.At, index: i, key: action, body: statusTree(f.Status.Status), frame: i,
 		})
 	}
@@ -67,7 +67,7 @@ func (w *world) write(ctx context.Context, pod *v1.Pod, action string, body any)
 	w.mu.Lock()
 	w.name(pod.UID, pod.Namespace, pod.Name)
 	began := w.now()
-	o := w.match(laneKey{pod.UID, "statuses"}, action, body, true)
+	o := w.match(laneKey{pod.UID, statuses}, action, body, true)
 	w.mu.Unlock()
 	if o == nil {
 		return nil

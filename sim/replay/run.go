@@ -146,12 +146,14 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 // supervise waits until the replay is to end, and returns its time: the end of the recording, or a
 // divergence and the tolerance later.
 func (w *world) supervise(ended <-chan error) (time.Duration, error) {
-	until := w.x.end
+	until, next := w.x.end, w.x.end
 	for {
-		timer := time.NewTimer(until - w.now())
+		timer := time.NewTimer(next - w.now())
 		select {
 		case <-timer.C:
-			return until, nil
+			if next == until {
+				return until, nil
+			}
 		case err := <-ended:
 			timer.Stop()
 			return w.now(), cmp.Or(err, errors.New("the agent stopped"))
@@ -160,11 +162,15 @@ func (w *world) supervise(ended <-chan error) (time.Duration, error) {
 			if w.canceled() {
 				return w.now(), nil
 			}
-			w.mu.Lock()
-			if d := w.outputs.first(); d != nil {
-				until = max(min(until, d.At+w.tolerance), w.now())
-			}
-			w.mu.Unlock()
+		}
+		w.mu.Lock()
+		next = w.outputs.due(w.now())
+		if d := w.outputs.first(); d != nil {
+			until = max(min(until, d.At+w.tolerance), w.now())
+		}
+		w.mu.Unlock()
+		if next == 0 || next >= until {
+			next = until
 		}
 	}
 }

@@ -36,7 +36,7 @@ type world struct {
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
-// two calls, a replayed one does not. lag is how much later.
+// two calls, a replayed one does not. After lag, a recorded read that is not the nearest one is skipped.
 const (
 	slack = time.Second
 	lag   = 5 * time.Millisecond
@@ -174,12 +174,11 @@ func (w *world) match(key laneKey, action string, body any, ordered bool) *outpu
 	if w.stopped || w.now() > w.x.end {
 		return nil
 	}
-	found := len(w.outputs.found)
-	o := w.outputs.match(key, w.now(), action, body, ordered)
-	if len(w.outputs.found) > found {
-		w.wake()
+	defer w.wake()
+	if key.kind == statuses {
+		return w.outputs.matchStatus(key, w.now(), action, body)
 	}
-	return o
+	return w.outputs.match(key, w.now(), action, body, ordered)
 }
 
 // wake notifies the main goroutine. It does not block.
@@ -223,7 +222,7 @@ func (w *world) read(key string) (c *call, extra bool) {
 		w.cursors[key] = cur
 	}
 	now := w.now()
-	for cur.next+1 < len(q) && q[cur.next+1].begin+lag < now {
+	for cur.next+1 < len(q) && q[cur.next].begin+lag < now && (q[cur.next+1].begin-now).Abs() < (q[cur.next].begin-now).Abs() {
 		cur.last = q[cur.next]
 		cur.next++
 	}
