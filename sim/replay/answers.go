@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -70,20 +71,50 @@ func (w *world) correct(read *call, request []byte, answer proto.Message) error 
 			return status.Errorf(codes.NotFound, "replay: container %q not found", t.id)
 		}
 		if a.Status != nil {
-			a.Status.State = t.state(read, a.Status.State)
+			state := t.state(read, a.Status.State, w.now())
+			if state != a.Status.State && state == runtimeapi.ContainerState_CONTAINER_EXITED {
+				a.Status = proto.CloneOf(t.exited)
+			}
+			a.Status.State = state
 		}
 	case *runtimeapi.PodSandboxStatusResponse:
 		if t := w.things[parse(request).PodSandboxID]; t != nil {
 			if _, drop := t.existence(read); drop {
 				return status.Errorf(codes.NotFound, "replay: sandbox %q not found", t.id)
 			}
+			if a.Status != nil {
+				a.Status.State = t.sandboxState(read, a.Status.State)
+			}
 		}
 	}
 	return nil
 }
 
+// sandboxState returns the state of a sandbox that was listed in a state.
+func (t *replayed) sandboxState(read *call, s runtimeapi.PodSandboxState) runtimeapi.PodSandboxState {
+	switch relate(recordedStep(t.thing.stop, read), t.stop) {
+	case ahead:
+		return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
+	case behind:
+		return runtimeapi.PodSandboxState_SANDBOX_READY
+	}
+	return s
+}
+
+// exitedSince reports whether a container has exited since a read, in the recording and in the replay.
+func (t *replayed) exitedSince(read *call, now time.Duration) bool {
+	if t.exited == nil || t.exit <= read.end || t.exit > now {
+		return false
+	}
+	stopped := t.thing.stop != nil && t.thing.stop.begin <= t.exit
+	return !stopped || t.stop != before
+}
+
 // state returns the state of a container that was listed in a state.
-func (t *replayed) state(read *call, s runtimeapi.ContainerState) runtimeapi.ContainerState {
+func (t *replayed) state(read *call, s runtimeapi.ContainerState, now time.Duration) runtimeapi.ContainerState {
+	if s == runtimeapi.ContainerState_CONTAINER_RUNNING && t.exitedSince(read, now) {
+		return runtimeapi.ContainerState_CONTAINER_EXITED
+	}
 	recorded := recordedStep(t.thing.start, read)
 	switch relation := relate(recorded, t.start); {
 	case t.thing.start == nil && t.start == before:
@@ -109,7 +140,7 @@ func (w *world) correctContainers(read *call, request []byte, a *runtimeapi.List
 		}
 		listed[t.id] = true
 		_, drop := t.existence(read)
-		c.State = t.state(read, c.State)
+		c.State = t.state(read, c.State, w.now())
 		return drop
 	})
 	for _, id := range slices.Sorted(maps.Keys(w.things)) {
@@ -135,6 +166,7 @@ func (w *world) correctSandboxes(read *call, request []byte, a *runtimeapi.ListP
 			return true
 		}
 		listed[t.id] = true
+		s.State = t.sandboxState(read, s.State)
 		_, drop := t.existence(read)
 		return drop
 	})

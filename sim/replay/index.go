@@ -15,6 +15,7 @@ import (
 
 // An index has the frames of a recording by use. It is not changed by a replay.
 type index struct {
+	start      time.Time
 	begin, end time.Duration // of the agent; end is that of the recording or Options.Until
 	calls      []*call
 	reads      map[string][]*call // by readKey, in the order of their begins
@@ -43,7 +44,10 @@ type thing struct {
 	name        string // of the container
 	attempt     uint32
 
-	create, start, remove *span // of the calls that succeeded; nil if there was none
+	create, start, stop, remove *span // of the calls that succeeded; nil if there was none
+
+	exited *runtimeapi.ContainerStatus // the first status after its exit; nil if there is none
+	exit   time.Duration               // of exited
 
 	container []observed[*runtimeapi.Container] // as listed, in the order of their times
 	listed    []observed[*runtimeapi.PodSandbox]
@@ -65,7 +69,7 @@ const podUIDLabel = "io.kubernetes.pod.uid"
 
 func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
-		end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pods: map[types.UID]string{},
+		start: r.Header.Start, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
 	}
 	if until > 0 {
@@ -189,6 +193,11 @@ func (x *index) inspect() {
 			if f := parse(c.request); decode(c.answer, &answer) == nil && f.Config != nil && f.SandboxConfig != nil {
 				x.thing(answer.ContainerId, f.PodSandboxID, f.SandboxConfig.Metadata.UID, f.Config.Metadata.Name, f.Config.Metadata.Attempt)
 			}
+		case "ContainerStatus":
+			if key := string(c.answer); !parsed[key] {
+				parsed[key] = true
+				x.status(c)
+			}
 		case "ListPodSandbox", "ListContainers":
 			if key := c.method + string(c.answer); !parsed[key] {
 				parsed[key] = true
@@ -222,6 +231,19 @@ func (x *index) list(c *call) {
 	}
 }
 
+// status adds the exit of a container.
+func (x *index) status(c *call) {
+	var answer runtimeapi.ContainerStatusResponse
+	if decode(c.answer, &answer) != nil || answer.Status.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED {
+		return
+	}
+	s := answer.Status
+	t := x.thing(s.Id, "", s.GetLabels()[podUIDLabel], s.GetMetadata().GetName(), s.GetMetadata().GetAttempt())
+	if t.exited == nil {
+		t.exited, t.exit = s, time.Unix(0, s.FinishedAt).Sub(x.start)
+	}
+}
+
 func (x *index) named(m metadata) {
 	if uid := types.UID(m.UID); x.pods[uid] == "" {
 		x.pods[uid] = m.Namespace + "/" + m.Name
@@ -250,6 +272,8 @@ func (x *index) spans(c *call) {
 			t.create = first(t.create, s)
 		case "StartContainer":
 			t.start = first(t.start, s)
+		case "StopContainer", "StopPodSandbox":
+			t.stop = first(t.stop, s)
 		case "RemoveContainer", "RemovePodSandbox":
 			t.remove = first(t.remove, s)
 		}

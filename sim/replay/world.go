@@ -60,8 +60,8 @@ const (
 // A replayed is a thing with the calls of the replayed agent for it.
 type replayed struct {
 	*thing
-	create, start, remove step
-	request               []byte // of one that was not recorded
+	create, start, stop, remove step
+	request                     []byte // of one that was not recorded
 }
 
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
@@ -206,6 +206,8 @@ func (w *world) step(t *replayed, method string, s step) {
 		t.create = max(t.create, s)
 	case "StartContainer":
 		t.start = max(t.start, s)
+	case "StopContainer", "StopPodSandbox":
+		t.stop = max(t.stop, s)
 	case "RemoveContainer", "RemovePodSandbox":
 		t.remove = max(t.remove, s)
 	}
