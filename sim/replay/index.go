@@ -153,18 +153,25 @@ func (x *index) facts(s *v1.PodStatus) {
 	}
 }
 
-// dropReturned removes the frames of pending calls that returned.
+// dropReturned removes the frames of pending calls that returned. The two frames of a call that took as long as the
+// recorder waits are in any order.
 func (x *index) dropReturned() {
 	const precision = time.Second // of the begin of a call
-	pending := map[string][]*call{}
-	gone := map[*call]bool{}
+	pending, gone := map[string][]*call{}, map[*call]bool{}
 	for _, c := range x.calls {
-		key := readKey(c.method, c.request)
 		if c.hangs {
+			key := readKey(c.method, c.request)
 			pending[key] = append(pending[key], c)
+		}
+	}
+	if len(pending) == 0 {
+		return
+	}
+	for _, c := range x.calls {
+		if c.hangs || c.end-c.begin < precision {
 			continue
 		}
-		for _, p := range pending[key] {
+		for _, p := range pending[readKey(c.method, c.request)] {
 			if !gone[p] && (p.begin-c.begin).Abs() < precision {
 				gone[p] = true
 				break
