@@ -20,6 +20,7 @@ type index struct {
 	calls      []*call
 	reads      map[string][]*call // by readKey, in the order of their begins
 	things     map[string]*thing  // sandboxes and containers by ID
+	pulls      map[string]*span   // the first successful pull of each image
 	pods       map[types.UID]string
 	sources    map[string][]record.Frame // frames with Pods
 	events     []record.Frame
@@ -69,7 +70,7 @@ const podUIDLabel = "io.kubernetes.pod.uid"
 
 func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
-		start: r.Header.Start, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pods: map[types.UID]string{},
+		start: r.Header.Start, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
 	}
 	if until > 0 {
@@ -273,6 +274,9 @@ func (x *index) spans(c *call) {
 		return
 	}
 	s := &span{c.begin, c.end, c.index}
+	if f := parse(c.request); c.method == "PullImage" && f.Image != nil {
+		x.pulls[f.Image.Image] = first(x.pulls[f.Image.Image], s)
+	}
 	for _, t := range x.changed(c.method, c.request, c.answer) {
 		switch c.method {
 		case "RunPodSandbox", "CreateContainer":

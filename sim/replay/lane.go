@@ -163,8 +163,8 @@ func (c *comparer) diverged(key laneKey, d *Divergence) {
 const statuses = "statuses"
 
 // transient is how long a status may be published by one of the two agents only: whether an agent writes a status
-// that changes at once depends on the Go scheduler.
-const transient = time.Second
+// that soon changes depends on the Go scheduler.
+func (c *comparer) transient() time.Duration { return c.tolerance / 2 }
 
 // matchStatus is match for a status. Transient statuses on either side are skipped.
 func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, body any) *output {
@@ -185,11 +185,11 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 			}
 			return o
 		}
-		if j := l.next + i + 1; j >= len(l.outputs) || l.outputs[j].begin-o.begin > transient {
+		if j := l.next + i + 1; j >= len(l.outputs) || l.outputs[j].begin-o.begin > c.transient() {
 			break // the recorded agent did not skip it
 		}
 	}
-	if l.extra != nil && at-l.extra.At > transient {
+	if l.extra != nil && at-l.extra.At > c.transient() {
 		c.settle(key, at)
 	}
 	if l.extra == nil {
@@ -205,7 +205,7 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 
 // settle decides about the status that may be transient.
 func (c *comparer) settle(key laneKey, now time.Duration) {
-	if l := c.lanes[key]; l.extra != nil && now-l.extra.At >= transient {
+	if l := c.lanes[key]; l.extra != nil && now-l.extra.At >= c.transient() {
 		c.diverged(key, l.extra)
 		l.extra = nil
 	}
@@ -215,8 +215,8 @@ func (c *comparer) settle(key laneKey, now time.Duration) {
 func (c *comparer) due(now time.Duration) (next time.Duration) {
 	for key, l := range c.lanes {
 		c.settle(key, now)
-		if at := l.extra; at != nil && (next == 0 || at.At+transient < next) {
-			next = at.At + transient
+		if at := l.extra; at != nil && (next == 0 || at.At+c.transient() < next) {
+			next = at.At + c.transient()
 		}
 	}
 	return next

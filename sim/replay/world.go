@@ -28,6 +28,7 @@ type world struct {
 	cursors  map[string]*cursor
 	counts   map[string]uint64 // of equal calls
 	things   map[string]*replayed
+	pulls    map[string]step
 	changed  chan struct{} // closed when a thing changes
 	draws    draws
 	unread   int // reads without a recorded call of this time
@@ -67,7 +68,7 @@ type replayed struct {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
+		things: map[string]*replayed{}, pulls: map[string]step{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
 		outputs: comparer{tolerance: tolerance, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -106,7 +107,7 @@ func (w *world) action(method string, request []byte) (laneKey, string) {
 		if f.Image != nil {
 			name = f.Image.Image
 		}
-		return laneKey{"", "images"}, method + " " + name
+		return laneKey{"", "image " + name}, method // the order of pulls of several pods depends on the Go scheduler
 	case method == "RunPodSandbox" && f.Config != nil:
 		return key, fmt.Sprintf("%s, attempt %d", method, f.Config.Metadata.Attempt)
 	case method == "CreateContainer" && f.Config != nil:
@@ -152,6 +153,9 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	}
 	if changes[method] {
 		w.done(method, text, c.answer)
+		if f := parse(text); method == "PullImage" && f.Image != nil {
+			w.pulls[f.Image.Image] = after
+		}
 		return nil
 	}
 	return w.correct(c, text, answer)
@@ -170,13 +174,20 @@ func (w *world) change(method string, request []byte) *call {
 	return o.call
 }
 
-// existing returns the last successful read before c if c failed because the recorded agent had removed the thing, and
-// the replayed agent has not. The caller holds mu.
+// existing returns c, or another read with the same request if c does not fit to what the replayed agent has done: if
+// it failed because the recorded agent had removed the thing, or if only one of the two agents has pulled the image. The
+// caller holds mu.
 func (w *world) existing(key string, request []byte, c *call) *call {
-	if c == nil || c.err == nil || c.err.Code != codes.NotFound.String() || changes[c.method] {
-		return c
+	if c == nil {
+		return nil
 	}
 	f := parse(request)
+	if c.method == "ImageStatus" && f.Image != nil {
+		return w.beforeOrAfterPull(w.x.pulls[f.Image.Image], w.pulls[f.Image.Image], key, c)
+	}
+	if c.err == nil || c.err.Code != codes.NotFound.String() || changes[c.method] {
+		return c
+	}
 	t := w.things[f.ContainerID+f.PodSandboxID]
 	if t == nil || t.thing.remove == nil || t.remove != before {
 		return c
@@ -185,6 +196,29 @@ func (w *world) existing(key string, request []byte, c *call) *call {
 	for _, earlier := range w.x.reads[key] {
 		if earlier.begin < c.begin && earlier.err == nil && !earlier.hangs {
 			found = earlier
+		}
+	}
+	return found
+}
+
+// beforeOrAfterPull returns the last read before a pull or the first one after it if c is on the wrong side of it.
+// An image is absent before its pull if there is none.
+func (w *world) beforeOrAfterPull(pull *span, replayed step, key string, c *call) *call {
+	relation, found := relate(recordedStep(pull, c), replayed), c
+	if relation == same {
+		return c
+	}
+	if relation == behind {
+		found = &call{method: c.method, begin: c.begin, end: c.end, index: c.index}
+	}
+	for _, other := range w.x.reads[key] {
+		if other.err != nil || other.hangs {
+			continue
+		}
+		if s := recordedStep(pull, other); relation == behind && s == before {
+			found = other
+		} else if relation == ahead && s == after {
+			return other
 		}
 	}
 	return found
