@@ -32,58 +32,62 @@ const (
 	behind          // the replayed agent has not done it yet
 )
 
-func relate(recorded, replayed step) relation {
+// relate compares the call of a replayed agent with the recorded one, as far as a read that began at a time must
+// reflect them: a call that had returned by then.
+func relate(recorded step, replayed progress, began time.Duration) relation {
 	switch {
-	case recorded == before && replayed == after:
+	case recorded != after && replayed.step == after && replayed.at <= began:
 		return ahead
-	case recorded == after && replayed == before:
+	case recorded == after && replayed.step == before:
 		return behind
 	}
 	return same
 }
 
 // existence reports whether a thing must be added to a recorded answer, or removed from it.
-func (t *replayed) existence(read *call) (add, drop bool) {
-	created, removed := before, recordedStep(t.thing.remove, read)
-	if t.thing.create != nil {
+func (t *replayed) existence(read *call, began time.Duration) (add, drop bool) {
+	created := after // by an earlier agent
+	if t.thing.create != nil || t.request != nil {
 		created = recordedStep(t.thing.create, read)
-	} else if t.request == nil {
-		created = after
 	}
-	c, r := relate(created, t.create), relate(removed, t.remove)
-	return c == ahead && t.remove != after || r == behind && t.create != before, c == behind || r == ahead
+	c, r := relate(created, t.create, began), relate(recordedStep(t.thing.remove, read), t.remove, began)
+	return c == ahead && t.remove.step != after || r == behind && t.create.step != before, c == behind || r == ahead
 }
 
 // correct changes a recorded answer where the replayed agent is ahead of or behind the recorded one. The
 // caller holds mu.
-func (w *world) correct(read *call, request []byte, answer proto.Message) error {
+func (w *world) correct(read *call, began time.Duration, request []byte, answer proto.Message) error {
 	switch a := answer.(type) {
 	case *runtimeapi.ListContainersResponse:
-		w.correctContainers(read, request, a)
+		w.correctContainers(read, began, request, a)
 	case *runtimeapi.ListPodSandboxResponse:
-		w.correctSandboxes(read, request, a)
+		w.correctSandboxes(read, began, request, a)
 	case *runtimeapi.ContainerStatusResponse:
 		t := w.things[parse(request).ContainerID]
 		if t == nil {
 			return nil
 		}
-		if _, drop := t.existence(read); drop {
+		if _, drop := t.existence(read, began); drop {
 			return status.Errorf(codes.NotFound, "replay: container %q not found", t.id)
 		}
 		if a.Status != nil {
-			state := t.state(read, a.Status.State, w.now())
-			if state != a.Status.State && state == runtimeapi.ContainerState_CONTAINER_EXITED {
+			state := t.state(read, began, a.Status.State, w.now())
+			switch {
+			case state == a.Status.State:
+			case state == runtimeapi.ContainerState_CONTAINER_EXITED && t.exited != nil:
 				a.Status = proto.CloneOf(t.exited)
+			case state == runtimeapi.ContainerState_CONTAINER_RUNNING && t.running != nil:
+				a.Status = proto.CloneOf(t.running)
 			}
 			a.Status.State = state
 		}
 	case *runtimeapi.PodSandboxStatusResponse:
 		if t := w.things[parse(request).PodSandboxID]; t != nil {
-			if _, drop := t.existence(read); drop {
+			if _, drop := t.existence(read, began); drop {
 				return status.Errorf(codes.NotFound, "replay: sandbox %q not found", t.id)
 			}
 			if a.Status != nil {
-				a.Status.State = t.sandboxState(read, a.Status.State)
+				a.Status.State = t.sandboxState(read, began, a.Status.State)
 			}
 		}
 	}
@@ -91,8 +95,8 @@ func (w *world) correct(read *call, request []byte, answer proto.Message) error 
 }
 
 // sandboxState returns the state of a sandbox that was listed in a state.
-func (t *replayed) sandboxState(read *call, s runtimeapi.PodSandboxState) runtimeapi.PodSandboxState {
-	switch relate(recordedStep(t.thing.stop, read), t.stop) {
+func (t *replayed) sandboxState(read *call, began time.Duration, s runtimeapi.PodSandboxState) runtimeapi.PodSandboxState {
+	switch relate(recordedStep(t.thing.stop, read), t.stop, began) {
 	case ahead:
 		return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
 	case behind:
@@ -101,24 +105,25 @@ func (t *replayed) sandboxState(read *call, s runtimeapi.PodSandboxState) runtim
 	return s
 }
 
-// exitedSince reports whether a container has exited since a read, in the recording and in the replay.
-func (t *replayed) exitedSince(read *call, now time.Duration) bool {
-	if t.exited == nil || t.exit <= read.end || t.exit > now {
+// hasExited reports whether a container has exited in the recording, and in the replay if the agent stopped it.
+func (t *replayed) hasExited(now time.Duration) bool {
+	if t.exited == nil || t.exit > now {
 		return false
 	}
 	stopped := t.thing.stop != nil && t.thing.stop.begin <= t.exit
-	return !stopped || t.stop != before
+	return !stopped || t.stop.step != before
 }
 
 // state returns the state of a container that was listed in a state.
-func (t *replayed) state(read *call, s runtimeapi.ContainerState, now time.Duration) runtimeapi.ContainerState {
-	if s == runtimeapi.ContainerState_CONTAINER_RUNNING && t.exitedSince(read, now) {
+func (t *replayed) state(read *call, began time.Duration, s runtimeapi.ContainerState, now time.Duration) runtimeapi.ContainerState {
+	if s == runtimeapi.ContainerState_CONTAINER_RUNNING && t.exit > read.end && t.hasExited(now) {
 		return runtimeapi.ContainerState_CONTAINER_EXITED
 	}
-	recorded := recordedStep(t.thing.start, read)
-	switch relation := relate(recorded, t.start); {
-	case t.thing.start == nil && t.start == before:
+	switch relation := relate(recordedStep(t.thing.start, read), t.start, began); {
+	case t.thing.start == nil && t.start.step == before:
 		return s // an earlier agent has started it
+	case relation == ahead && s == runtimeapi.ContainerState_CONTAINER_CREATED && t.hasExited(now):
+		return runtimeapi.ContainerState_CONTAINER_EXITED
 	case relation == ahead && s == runtimeapi.ContainerState_CONTAINER_CREATED:
 		return runtimeapi.ContainerState_CONTAINER_RUNNING
 	case relation == behind:
@@ -127,7 +132,7 @@ func (t *replayed) state(read *call, s runtimeapi.ContainerState, now time.Durat
 	return s
 }
 
-func (w *world) correctContainers(read *call, request []byte, a *runtimeapi.ListContainersResponse) {
+func (w *world) correctContainers(read *call, began time.Duration, request []byte, a *runtimeapi.ListContainersResponse) {
 	var req runtimeapi.ListContainersRequest
 	if decode(request, &req) != nil {
 		return
@@ -139,22 +144,22 @@ func (w *world) correctContainers(read *call, request []byte, a *runtimeapi.List
 			return true
 		}
 		listed[t.id] = true
-		_, drop := t.existence(read)
-		c.State = t.state(read, c.State, w.now())
+		_, drop := t.existence(read, began)
+		c.State = t.state(read, began, c.State, w.now())
 		return drop
 	})
 	for _, id := range slices.Sorted(maps.Keys(w.things)) {
 		t := w.things[id]
-		if add, _ := t.existence(read); t.thing.sandbox == "" || listed[id] || !add {
+		if add, _ := t.existence(read, began); t.thing.sandbox == "" || listed[id] || !add {
 			continue
 		}
-		if c := t.asContainer(read); matches(req.Filter, c) {
+		if c := t.asContainer(read, w.now()); matches(req.Filter, c) {
 			a.Containers = append(a.Containers, c)
 		}
 	}
 }
 
-func (w *world) correctSandboxes(read *call, request []byte, a *runtimeapi.ListPodSandboxResponse) {
+func (w *world) correctSandboxes(read *call, began time.Duration, request []byte, a *runtimeapi.ListPodSandboxResponse) {
 	var req runtimeapi.ListPodSandboxRequest
 	if decode(request, &req) != nil {
 		return
@@ -166,13 +171,13 @@ func (w *world) correctSandboxes(read *call, request []byte, a *runtimeapi.ListP
 			return true
 		}
 		listed[t.id] = true
-		s.State = t.sandboxState(read, s.State)
-		_, drop := t.existence(read)
+		s.State = t.sandboxState(read, began, s.State)
+		_, drop := t.existence(read, began)
 		return drop
 	})
 	for _, id := range slices.Sorted(maps.Keys(w.things)) {
 		t := w.things[id]
-		if add, _ := t.existence(read); t.thing.sandbox != "" || listed[id] || !add {
+		if add, _ := t.existence(read, began); t.thing.sandbox != "" || listed[id] || !add {
 			continue
 		}
 		s := t.asSandbox(read)
@@ -207,7 +212,7 @@ func nearest[T any](all []observed[T], read *call) (value T, ok bool) {
 }
 
 // asContainer returns a container as it would be listed.
-func (t *replayed) asContainer(read *call) *runtimeapi.Container {
+func (t *replayed) asContainer(read *call, now time.Duration) *runtimeapi.Container {
 	c, ok := nearest(t.container, read)
 	if ok {
 		c = proto.CloneOf(c)
@@ -222,7 +227,13 @@ func (t *replayed) asContainer(read *call) *runtimeapi.Container {
 			c.Labels = map[string]string{podUIDLabel: string(t.pod)}
 		}
 	}
-	if t.start == after && c.State == runtimeapi.ContainerState_CONTAINER_CREATED {
+	switch {
+	case t.thing.create == nil && t.request == nil: // of an earlier agent
+	case t.start.step != after:
+		c.State = runtimeapi.ContainerState_CONTAINER_CREATED
+	case t.hasExited(now):
+		c.State = runtimeapi.ContainerState_CONTAINER_EXITED
+	default:
 		c.State = runtimeapi.ContainerState_CONTAINER_RUNNING
 	}
 	return c
@@ -261,22 +272,22 @@ func (w *world) answer(method string, request []byte, answer proto.Message) erro
 		}
 		a.ContainerId = w.create(&thing{pod: w.x.podOf(f), sandbox: f.PodSandboxID, name: f.Config.Metadata.Name, attempt: f.Config.Metadata.Attempt}, request)
 	case *runtimeapi.ListContainersResponse:
-		w.correctContainers(&call{begin: -1, end: -1}, request, a)
+		w.correctContainers(&call{begin: -1, end: -1}, w.now(), request, a)
 	case *runtimeapi.ListPodSandboxResponse:
-		w.correctSandboxes(&call{begin: -1, end: -1}, request, a)
+		w.correctSandboxes(&call{begin: -1, end: -1}, w.now(), request, a)
 	case *runtimeapi.ContainerStatusResponse:
 		t := w.things[f.ContainerID]
-		if t == nil || t.create != after || t.remove == after {
+		if t == nil || t.create.step != after || t.remove.step == after {
 			return status.Errorf(codes.NotFound, "replay: container %q not found", f.ContainerID)
 		}
-		c := t.asContainer(read)
+		c := t.asContainer(read, w.now())
 		a.Status = &runtimeapi.ContainerStatus{
 			Id: c.Id, Metadata: c.Metadata, State: c.State, CreatedAt: w.wall(), StartedAt: w.wall(), Image: c.Image, ImageRef: c.ImageRef,
 			Labels: c.Labels, Annotations: c.Annotations,
 		}
 	case *runtimeapi.PodSandboxStatusResponse:
 		t := w.things[f.PodSandboxID]
-		if t == nil || t.create != after || t.remove == after {
+		if t == nil || t.create.step != after || t.remove.step == after {
 			return status.Errorf(codes.NotFound, "replay: sandbox %q not found", f.PodSandboxID)
 		}
 		s := t.asSandbox(read)
@@ -302,6 +313,6 @@ func (w *world) wall() int64 { return w.start.Add(w.now()).UnixNano() }
 func (w *world) create(t *thing, request []byte) string {
 	w.created++
 	t.id = fmt.Sprintf("unrecorded-%d", w.created)
-	w.things[t.id] = &replayed{thing: t, create: after, request: request}
+	w.things[t.id] = &replayed{thing: t, create: progress{after, w.now()}, request: request}
 	return t.id
 }

@@ -47,8 +47,8 @@ type thing struct {
 
 	create, start, stop, remove *span // of the calls that succeeded; nil if there was none
 
-	exited *runtimeapi.ContainerStatus // the first status after its exit; nil if there is none
-	exit   time.Duration               // of exited
+	running, exited *runtimeapi.ContainerStatus // the first status while it runs and after its exit; nil if there is none
+	exit            time.Duration               // of exited
 
 	container []observed[*runtimeapi.Container] // as listed, in the order of their times
 	listed    []observed[*runtimeapi.PodSandbox]
@@ -239,15 +239,18 @@ func (x *index) list(c *call) {
 	}
 }
 
-// status adds the exit of a container.
+// status adds the start or the exit of a container.
 func (x *index) status(c *call) {
 	var answer runtimeapi.ContainerStatusResponse
-	if decode(c.answer, &answer) != nil || answer.Status.GetState() != runtimeapi.ContainerState_CONTAINER_EXITED {
+	if decode(c.answer, &answer) != nil || answer.Status == nil {
 		return
 	}
 	s := answer.Status
 	t := x.thing(s.Id, "", s.GetLabels()[podUIDLabel], s.GetMetadata().GetName(), s.GetMetadata().GetAttempt())
-	if t.exited == nil {
+	switch {
+	case s.State == runtimeapi.ContainerState_CONTAINER_RUNNING && t.running == nil:
+		t.running = s
+	case s.State == runtimeapi.ContainerState_CONTAINER_EXITED && t.exited == nil:
 		t.exited, t.exit = s, time.Unix(0, s.FinishedAt).Sub(x.start)
 	}
 }

@@ -180,11 +180,11 @@ func (w *world) awaitCause(ctx context.Context, e *runtimeapi.ContainerEventResp
 func (t *replayed) caused(kind runtimeapi.ContainerEventType) bool {
 	switch kind {
 	case runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT:
-		return t.create != before
+		return t.create.step != before
 	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
-		return t.create != before && (t.thing.start == nil || t.start != before)
+		return t.create.step != before && (t.thing.start == nil || t.start.step != before)
 	case runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT:
-		return t.thing.remove == nil || t.remove != before
+		return t.thing.remove == nil || t.remove.step != before
 	}
 	return true
 }

@@ -14,7 +14,7 @@ import (
 func TestSeedsX(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			cfg := nodeConfig{latency: []time.Duration{0, 5*time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}[seed%4], seed: seed}
+			cfg := nodeConfig{latency: []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}[seed%4], seed: seed}
 			if seed%3 == 1 {
 				cfg.errors = 40
 			}

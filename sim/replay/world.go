@@ -28,7 +28,7 @@ type world struct {
 	cursors  map[string]*cursor
 	counts   map[string]uint64 // of equal calls
 	things   map[string]*replayed
-	pulls    map[string]step
+	pulls    map[string]progress
 	changed  chan struct{} // closed when a thing changes
 	draws    draws
 	unread   int // reads without a recorded call of this time
@@ -61,20 +61,32 @@ const (
 // A replayed is a thing with the calls of the replayed agent for it.
 type replayed struct {
 	*thing
-	create, start, stop, remove step
+	create, start, stop, remove progress
 	request                     []byte // of one that was not recorded
+}
+
+// A progress is a step and its time.
+type progress struct {
+	step step
+	at   time.Duration
+}
+
+func (p *progress) advance(s step, now time.Duration) {
+	if s > p.step {
+		*p = progress{s, now}
+	}
 }
 
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, pulls: map[string]step{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
 		outputs: comparer{tolerance: tolerance, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
 		v := &replayed{thing: t}
 		if t.create == nil {
-			v.create = after // an earlier agent created it
+			v.create.step = after // an earlier agent created it
 		}
 		w.things[id] = v
 	}
@@ -141,7 +153,7 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c = w.existing(key, text, c)
+	c = w.existing(key, text, began, c)
 	if c != nil && c.err != nil {
 		return newError(c.err)
 	}
@@ -154,11 +166,11 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	if changes[method] {
 		w.done(method, text, c.answer)
 		if f := parse(text); method == "PullImage" && f.Image != nil {
-			w.pulls[f.Image.Image] = after
+			w.pulls[f.Image.Image] = progress{after, w.now()}
 		}
 		return nil
 	}
-	return w.correct(c, text, answer)
+	return w.correct(c, began, text, answer)
 }
 
 // change matches a changing call with a recorded one. The caller holds mu.
@@ -177,19 +189,19 @@ func (w *world) change(method string, request []byte) *call {
 // existing returns c, or another read with the same request if c does not fit to what the replayed agent has done: if
 // it failed because the recorded agent had removed the thing, or if only one of the two agents has pulled the image. The
 // caller holds mu.
-func (w *world) existing(key string, request []byte, c *call) *call {
+func (w *world) existing(key string, request []byte, began time.Duration, c *call) *call {
 	if c == nil {
 		return nil
 	}
 	f := parse(request)
 	if c.method == "ImageStatus" && f.Image != nil {
-		return w.beforeOrAfterPull(w.x.pulls[f.Image.Image], w.pulls[f.Image.Image], key, c)
+		return w.beforeOrAfterPull(w.x.pulls[f.Image.Image], w.pulls[f.Image.Image], key, began, c)
 	}
 	if c.err == nil || c.err.Code != codes.NotFound.String() || changes[c.method] {
 		return c
 	}
 	t := w.things[f.ContainerID+f.PodSandboxID]
-	if t == nil || t.thing.remove == nil || t.remove != before {
+	if t == nil || t.thing.remove == nil || t.remove.step != before {
 		return c
 	}
 	found := c
@@ -203,8 +215,8 @@ func (w *world) existing(key string, request []byte, c *call) *call {
 
 // beforeOrAfterPull returns the last read before a pull or the first one after it if c is on the wrong side of it.
 // An image is absent before its pull if there is none.
-func (w *world) beforeOrAfterPull(pull *span, replayed step, key string, c *call) *call {
-	relation, found := relate(recordedStep(pull, c), replayed), c
+func (w *world) beforeOrAfterPull(pull *span, replayed progress, key string, began time.Duration, c *call) *call {
+	relation, found := relate(recordedStep(pull, c), replayed, began), c
 	if relation == same {
 		return c
 	}
@@ -258,13 +270,13 @@ func (w *world) step(t *replayed, method string, s step) {
 	}
 	switch method {
 	case "RunPodSandbox", "CreateContainer":
-		t.create = max(t.create, s)
+		t.create.advance(s, w.now())
 	case "StartContainer":
-		t.start = max(t.start, s)
+		t.start.advance(s, w.now())
 	case "StopContainer", "StopPodSandbox":
-		t.stop = max(t.stop, s)
+		t.stop.advance(s, w.now())
 	case "RemoveContainer", "RemovePodSandbox":
-		t.remove = max(t.remove, s)
+		t.remove.advance(s, w.now())
 	}
 	close(w.changed)
 	w.changed = make(chan struct{})
