@@ -63,6 +63,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if w.x.cgroups {
 		c.Subsystems.Cgroups = cgroups{w}
 	}
+	if w.x.volumes {
+		c.Subsystems.Volumes = volumes{w}
+	}
 	if opts.AdjustAgent != nil {
 		opts.AdjustAgent(&c)
 	}

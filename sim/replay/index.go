@@ -104,6 +104,7 @@ func (x *index) frame(i int, f record.Frame) {
 		for _, pod := range f.Pods.Changed {
 			if pod != nil {
 				x.pods[pod.UID] = pod.Namespace + "/" + pod.Name
+				x.volumes = x.volumes || len(pod.Spec.Volumes) > 0
 			}
 		}
 	case f.Call != nil:

@@ -124,24 +124,24 @@ func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, er
 	return out, newError(p.Error)
 }
 
-// expectOperations adds the operations on volumes and cgroups: they are compared, except the first
-// Ensure of a cgroup, which an agent makes in each sync.
+// expectOperations adds the operations on volumes and cgroups that are compared.
 func (w *world) expectOperations() {
 	for i, f := range w.x.operations {
+		if o := f.Operation; o.Component == "volume" && o.Name != mounted && o.Name != unmounted {
+			continue
+		}
 		key, action := operation(f.Operation)
 		w.outputs.expect(key, &output{begin: max(0, f.At-f.Operation.Took), end: f.At, index: i, key: action, frame: i})
 	}
 }
 
+// operation returns the lane of an operation, one for each volume, and its name.
 func operation(o *record.Operation) (laneKey, string) {
-	return laneKey{o.Pod, o.Component + "s"}, o.Name + suffix(o.Volume)
-}
-
-func suffix(volume string) string {
-	if volume == "" {
-		return ""
+	kind := o.Component
+	if o.Volume != "" {
+		kind += " " + o.Volume
 	}
-	return " " + volume
+	return laneKey{o.Pod, kind}, o.Name
 }
 
 // operate makes an operation on a volume or a cgroup, and returns the recorded result.
@@ -164,17 +164,23 @@ func (w *world) operate(ctx context.Context, op record.Operation) error {
 	return newError(w.x.operations[o.frame].Operation.Error)
 }
 
-// operated reports whether the next recorded operation of a kind is due.
-func (w *world) operated(op record.Operation) bool {
+// nextOperation returns the begin of the next recorded operation of a kind; false if there is none.
+func (w *world) nextOperation(op record.Operation) (time.Duration, bool) {
 	key, action := operation(&op)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, o := range w.outputs.lane(key).eligible(false) {
-		if o.key == action && o.begin <= w.now()+w.tolerance {
-			return true
+	for _, o := range w.outputs.lane(key).outputs {
+		if o.key == action && !o.matched {
+			return o.begin, true
 		}
 	}
-	return false
+	return 0, false
+}
+
+// operated reports whether a recorded operation of a kind is due.
+func (w *world) operated(op record.Operation) bool {
+	at, ok := w.nextOperation(op)
+	return ok && at <= w.now()+w.tolerance
 }
 
 // cgroups are the recorded cgroups.
@@ -204,6 +210,3 @@ func (c cgroups) Collect(ctx context.Context, _, _ func(types.UID) bool) error {
 	}
 	return c.w.operate(ctx, op)
 }
-
-// within limits the wait for goroutines that stop.
-const within = time.Minute

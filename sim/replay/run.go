@@ -28,6 +28,10 @@ type Options struct {
 	// means 5 seconds.
 	Tolerance time.Duration
 
+	// Speed is the number of seconds of the recording that are replayed in a second, for a debugger or
+	// logs that are followed. Zero means as fast as possible.
+	Speed float64
+
 	// Dir is an existing directory for the state of the agent, in which a directory is created and
 	// removed. Empty means a directory in memory if the system has /dev/shm.
 	Dir string
@@ -73,8 +77,8 @@ func Run(ctx context.Context, r *Recording, opts Options) (result Result, err er
 	if r == nil || len(r.frames) == 0 {
 		return Result{}, errors.New("replay: the recording is empty")
 	}
-	if opts.Until < 0 || opts.Tolerance < 0 {
-		return Result{}, errors.New("replay: a time is negative")
+	if opts.Until < 0 || opts.Tolerance < 0 || opts.Speed < 0 || opts.Speed > 1e6 {
+		return Result{}, errors.New("replay: invalid Options: a time or the speed is out of range")
 	}
 	opts.Tolerance = cmp.Or(opts.Tolerance, 5*time.Second)
 	dir, err := stateDir(opts.Dir)
@@ -83,8 +87,10 @@ func Run(ctx context.Context, r *Recording, opts Options) (result Result, err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	x := newIndex(r, opts.Until, opts.Pod)
+	ticks := ticker(ctx, opts.Speed)
+	defer ticks.stop()
 	err = virtualtime.Run(func(inside context.Context) error {
-		result, err = run(inside, ctx, r, x, opts, dir)
+		result, err = run(inside, ctx, r, x, opts, dir, ticks)
 		return err
 	})
 	if err != nil {
@@ -105,7 +111,7 @@ func stateDir(in string) (string, error) {
 }
 
 // run replays a recording in a bubble. outside is the caller's context, of which only Err may be used.
-func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir string) (Result, error) {
+func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir string, ticks *realTicker) (Result, error) {
 	time.Sleep(time.Until(r.Header.Start)) // wall clocks are those of the recording
 	w := newWorld(x, time.Now(), opts.Tolerance)
 	w.canceled = func() bool { return outside.Err() != nil }
@@ -119,6 +125,7 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
+	go ticks.follow(ctx)
 	end, err := w.supervise(ended)
 	w.mu.Lock()
 	w.stopped = true
