@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
@@ -40,6 +41,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
 		HostIPs: func() []string { return w.x.hostIPs }, Record: func(runtime.Event) {},
 		Adjust: agent.Adjust{
+			PLEG: func(c *pleg.Config) { c.Runtime = lister{rt, w} },
 			Prober: func(c *prober.Config) {
 				c.Schedule.Rand = func() float64 { return w.draw("prober", 0, 0.5) }
 			},
@@ -81,6 +83,26 @@ func (w *world) draw(name string, of time.Duration, otherwise float64) float64 {
 		return otherwise // of a hostile recording
 	}
 	return v
+}
+
+// A lister paces the lists of pleg, so that they are not at the instant of those of the garbage collection.
+type lister struct {
+	*cri.Runtime
+	w *world
+}
+
+func (l lister) Pods(ctx context.Context) ([]*runtime.Pod, error) {
+	if l.w.pace(ctx, "relist") != nil {
+		return nil, ctx.Err()
+	}
+	return l.Runtime.Pods(ctx)
+}
+
+func (l lister) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	if l.w.pace(ctx, "inspect "+string(uid)) != nil {
+		return nil, ctx.Err()
+	}
+	return l.Runtime.PodStatus(ctx, uid)
 }
 
 // pacedStatuses pace the syncs of pods that become due at one instant.

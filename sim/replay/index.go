@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -16,6 +17,7 @@ import (
 // An index has the frames of a recording by use. It is not changed by a replay.
 type index struct {
 	start      time.Time
+	length     time.Duration // of the recording
 	begin, end time.Duration // of the agent; end is that of the recording or Options.Until
 	calls      []*call
 	reads      map[string][]*call // by readKey, in the order of their begins
@@ -70,7 +72,7 @@ const podUIDLabel = "io.kubernetes.pod.uid"
 
 func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
-		start: r.Header.Start, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
+		start: r.Header.Start, length: r.Length, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
 	}
 	if until > 0 {
@@ -353,6 +355,19 @@ func (x *index) podOf(f fields) types.UID {
 		return t.pod
 	}
 	return ""
+}
+
+// check returns an error if the only pod to replay is unknown.
+func (x *index) check() error {
+	for _, name := range x.pods {
+		if name == x.only {
+			return nil
+		}
+	}
+	if x.only == "" {
+		return nil
+	}
+	return fmt.Errorf("pod %q is not in the recording", x.only)
 }
 
 // filter removes the pods other than only, a name "namespace/name"; empty means no filter.

@@ -127,6 +127,9 @@ type probeHandler struct {
 
 func (h probeHandler) Probe(_ context.Context, t prober.Target) (prober.Outcome, error) {
 	time.Sleep(h.latency / 2)
+	if exec := t.Probe.Exec; t.Kind == prober.Liveness && exec != nil && exec.Command[0] == "dead" {
+		return prober.Outcome{Result: runtime.ProbeFailure, Output: "dead"}, nil
+	}
 	if t.Kind == prober.Readiness && time.Now().Second()/20 == 1 {
 		return prober.Outcome{Result: runtime.ProbeFailure, Output: "not ready"}, nil
 	}

@@ -1,31 +1,230 @@
 package replay_test
 
 import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
+var seeds = flag.Uint64("seeds", 8, "number of seeds that TestAnUnmodifiedAgentReplaysItsRecording runs")
+
 func TestAnUnmodifiedAgentReplaysItsRecording(t *testing.T) {
-	for name, cfg := range map[string]nodeConfig{
-		"no latency":   {},
-		"milliseconds": {latency: 20 * time.Millisecond, seed: 1},
-		"slow":         {latency: 700 * time.Millisecond, seed: 2},
-		"errors":       {latency: 20 * time.Millisecond, seed: 3, errors: 30},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := recordNode(t, cfg, busy)
-			r := open(t, dir)
+	latencies := []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := open(t, recordNode(t, nodeConfig{latency: latencies[seed%4], seed: seed}, busy))
 			require.NoError(t, r.Damage)
 			result, err := replay.Run(t.Context(), r, replay.Options{})
 			require.NoError(t, err)
-			assert.Nil(t, result.Divergence, "%v", result.Divergence)
-			assert.Greater(t, result.Compared, 50)
-			t.Logf("%v: compared %d, unrecorded %d", result.Until, result.Compared, result.Unrecorded)
+			require.Nil(t, result.Divergence, "seed %d: %v", seed, result.Divergence)
+			assert.Equal(t, r.Length, result.Until)
+			assert.Greater(t, result.Compared, 80)
+			t.Logf("seed %d: compared %d, unrecorded %d", seed, result.Compared, result.Unrecorded)
 		})
 	}
+}
+
+func TestReplaysOfARecordingAreEqual(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, busy))
+	var first replay.Result
+	for i := range 20 {
+		result, err := replay.Run(t.Context(), r, replay.Options{})
+		require.NoError(t, err)
+		if i == 0 {
+			first = result
+		}
+		require.Equal(t, first.Digest, result.Digest, "replay %d", i)
+		require.Equal(t, first.Compared, result.Compared)
+		require.Equal(t, first.Timeline, result.Timeline)
+	}
+}
+
+// halfGrace terminates pods with half of their grace period.
+type halfGrace struct{ runtime.Runtime }
+
+func (r halfGrace) KillPod(ctx context.Context, req runtime.KillRequest) error {
+	if req.GracePeriodSeconds != nil {
+		half := *req.GracePeriodSeconds / 2
+		req.GracePeriodSeconds = &half
+	}
+	return r.Runtime.KillPod(ctx, req)
+}
+
+// withoutLiveness does not report the results of liveness probes.
+type withoutLiveness struct{ podworker.Probes }
+
+func (withoutLiveness) Results(*v1.Pod) *runtime.ProbeResults { return nil }
+
+func TestADefectDiverges(t *testing.T) {
+	failing := func(n node) {
+		web := pod("web", probed(container("main", "nginx")))
+		web.Spec.Containers[0].LivenessProbe.Exec.Command = []string{"dead"}
+		n.source.Set(web, pod("stubborn", container("main", "stubborn")), pod("crash", container("main", "crash")))
+		time.Sleep(time.Minute)
+		n.source.Add(deleted(pod("stubborn", container("main", "stubborn"))))
+		time.Sleep(time.Minute)
+	}
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, failing))
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	require.Nil(t, result.Divergence, "%v", result.Divergence)
+	for name, test := range map[string]struct {
+		opts replay.Options
+		want replay.Divergence // Recorded, Replayed and Reason: parts of them
+	}{
+		"a shorter back-off": {
+			replay.Options{AdjustRuntime: func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} }},
+			replay.Divergence{Pod: "default/crash", What: "calls", Recorded: "CreateContainer main, attempt 2", Replayed: "CreateContainer main, attempt 2", Reason: "earlier than recorded"},
+		},
+		"a longer back-off": {
+			replay.Options{AdjustRuntime: func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: 30 * time.Second} }},
+			replay.Divergence{Pod: "default/crash", What: "statuses", Recorded: "back-off 10s", Replayed: "back-off 30s", Reason: "back-off 10s"},
+		},
+		"half of the grace period": {
+			replay.Options{AdjustAgent: func(c *agent.Config) {
+				c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Runtime = halfGrace{p.Runtime} }
+			}},
+			replay.Divergence{Pod: "default/stubborn", What: "calls", Recorded: `"timeout":"10"`, Replayed: `"timeout":"5"`, Reason: `timeout: recorded "10", replayed "5"`},
+		},
+		"liveness is ignored": {
+			replay.Options{AdjustAgent: func(c *agent.Config) {
+				c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Probes = withoutLiveness{p.Probes} }
+			}},
+			replay.Divergence{Pod: "default/web", What: "calls", Recorded: "StopContainer main, attempt 0", Reason: "not replayed within 5s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := replay.Run(t.Context(), r, test.opts)
+			require.NoError(t, err)
+			d := result.Divergence
+			require.NotNil(t, d)
+			t.Log(d)
+			assert.Equal(t, test.want.Pod, d.Pod)
+			assert.Equal(t, test.want.What, d.What)
+			assert.Contains(t, d.Recorded, test.want.Recorded)
+			assert.Contains(t, d.Replayed, test.want.Replayed)
+			assert.Contains(t, d.Reason, test.want.Reason)
+			assert.LessOrEqual(t, result.Until, r.Length)
+		})
+	}
+}
+
+func TestAPodAndATime(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, busy))
+	all, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	one, err := replay.Run(t.Context(), r, replay.Options{Pod: "default/crash", Until: 2 * time.Minute})
+	require.NoError(t, err)
+	assert.Nil(t, one.Divergence, "%v", one.Divergence)
+	assert.Equal(t, 2*time.Minute, one.Until)
+	assert.Less(t, one.Compared, all.Compared)
+	for _, m := range one.Timeline.Marks {
+		assert.Equal(t, "default/crash", m.Pod)
+	}
+	_, err = replay.Run(t.Context(), r, replay.Options{Pod: "default/unknown"})
+	assert.ErrorContains(t, err, `pod "default/unknown" is not in the recording`)
+}
+
+// A recording that was cut at any byte is replayed to there.
+func TestATruncatedRecordingIsReplayedToItsEnd(t *testing.T) {
+	dir := recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, busy)
+	files, err := record.Files(dir)
+	require.NoError(t, err)
+	data, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	whole := open(t, dir)
+	for i := 1; i < 8; i++ {
+		path := filepath.Join(t.TempDir(), "cut.kprec")
+		cut := append([]byte(nil), data[:len(data)*i/8]...)
+		want := record.ErrTruncated
+		if i%2 == 0 { // a changed byte instead
+			cut = append([]byte(nil), data...)
+			cut[len(data)*i/8]++
+			want = record.ErrCorrupt
+		}
+		require.NoError(t, os.WriteFile(path, cut, 0o600))
+		r := open(t, path)
+		damage, ok := errors.AsType[*record.DamageError](r.Damage)
+		require.True(t, ok, "%v", r.Damage)
+		assert.ErrorIs(t, damage, want)
+		assert.Less(t, r.Length, whole.Length)
+		result, err := replay.Run(t.Context(), r, replay.Options{})
+		require.NoError(t, err)
+		assert.Nil(t, result.Divergence, "cut %d: %v", i, result.Divergence)
+		assert.Equal(t, r.Length, result.Until)
+	}
+}
+
+func TestInvalidRecordings(t *testing.T) {
+	header := func(file int) record.Frame {
+		return record.Frame{Header: &record.Header{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), File: file}}
+	}
+	other := header(1)
+	other.Header.Start = other.Header.Start.Add(time.Hour)
+	old := header(1)
+	old.Header.Start = time.Time{}
+	draw := func(at time.Duration) record.Frame { return record.Frame{At: at, Draw: &record.Draw{}} }
+	for want, frames := range map[string][]record.Frame{
+		"replay: the recording is empty":                                {},
+		"replay: the first frame is not a header":                       {draw(0)},
+		"replay: the recording has no beginning: it begins with file 2": {header(2)},
+		"replay: recorded at 0001-01-01 00:00:00 +0000 UTC":             {old},
+		"replay: the files are of two recordings, which began at 2026-01-01 00:00:00 +0000 UTC and 2026-01-01 01:00:00 +0000 UTC": {header(1), other},
+		"replay: frame 1: invalid time -1ns, duration 0s":                                                                         {header(1), draw(-1)},
+	} {
+		_, err := replay.Read(sequence(frames))
+		assert.EqualError(t, err, want)
+	}
+	r, err := replay.Read(sequence([]record.Frame{header(1), draw(time.Second), {At: time.Minute, Dropped: &record.Dropped{Count: 3, Reason: "queue full"}}, draw(time.Hour)}))
+	require.NoError(t, err)
+	assert.ErrorIs(t, r.Damage, replay.ErrDropped)
+	assert.Equal(t, time.Second, r.Length)
+	_, err = replay.Run(t.Context(), r, replay.Options{Until: -1})
+	assert.Error(t, err)
+	_, err = replay.Run(t.Context(), nil, replay.Options{})
+	assert.Error(t, err)
+}
+
+func sequence(frames []record.Frame) func(func(record.Frame, error) bool) {
+	return func(yield func(record.Frame, error) bool) {
+		for _, f := range frames {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestAReplayIsCanceled(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{seed: 1}, busy))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := replay.Run(ctx, r, replay.Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSpeed(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{seed: 1}, busy))
+	began := time.Now()
+	result, err := replay.Run(t.Context(), r, replay.Options{Speed: 100, Until: 20 * time.Second})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Greater(t, time.Since(began), 150*time.Millisecond)
 }

@@ -48,8 +48,8 @@ type Options struct {
 
 // A Result is the result of a replay.
 type Result struct {
-	// Until is the time at which the replay ended, since Header.Start: that of the first
-	// Divergence and the tolerance, or the end.
+	// Until is the time at which the replay ended, since Header.Start: when it was known to differ
+	// from the recording, or the end.
 	Until time.Duration
 
 	// Divergence is the first difference from the recording; nil if there is none.
@@ -62,7 +62,7 @@ type Result struct {
 	// answered with the last recorded answer and with a constant.
 	Unrecorded int
 
-	// Digest is a hash of all actions with their times. It is the same for each replay of a
+	// Digest is a hash of all actions, in their order in each pod. It is the same for each replay of a
 	// recording with the same program and Options.
 	Digest string
 
@@ -87,6 +87,9 @@ func Run(ctx context.Context, r *Recording, opts Options) (result Result, err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	x := newIndex(r, opts.Until, opts.Pod)
+	if err := x.check(); err != nil {
+		return Result{}, fmt.Errorf("replay: %w", err)
+	}
 	ticks := ticker(ctx, opts.Speed)
 	defer ticks.stop()
 	err = virtualtime.Run(func(inside context.Context) error {
@@ -150,8 +153,7 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	}, nil
 }
 
-// supervise waits until the replay is to end, and returns its time: the end of the recording, or a
-// divergence and the tolerance later.
+// supervise waits until the replay is to end, and returns its time: the end of the recording, or that of a divergence.
 func (w *world) supervise(ended <-chan error) (time.Duration, error) {
 	until, next := w.x.end, w.x.end
 	for {
@@ -172,10 +174,11 @@ func (w *world) supervise(ended <-chan error) (time.Duration, error) {
 		}
 		w.mu.Lock()
 		next = w.outputs.due(w.now())
-		if d := w.outputs.first(); d != nil {
-			until = max(min(until, d.At+w.tolerance), w.now())
-		}
+		diverged := w.outputs.first() != nil
 		w.mu.Unlock()
+		if diverged {
+			return w.now(), nil
+		}
 		if next == 0 || next >= until {
 			next = until
 		}

@@ -81,7 +81,7 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
 		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
-		outputs: comparer{tolerance: tolerance, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
+		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
 		v := &replayed{thing: t}
@@ -91,7 +91,7 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 		w.things[id] = v
 	}
 	for i, c := range x.calls {
-		if changes[c.method] {
+		if w.compares(c.method) {
 			key, action := w.action(c.method, c.request)
 			w.outputs.expect(key, &output{
 				begin: c.begin, end: c.end, index: c.index, key: action, body: requestTree(c.method, c.request), call: c, frame: i,
@@ -104,6 +104,12 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w.outputs.seal()
 	w.draws = newDraws(x)
 	return w
+}
+
+// compares reports whether calls of a method are compared. If only one pod is replayed, garbage is collected at other
+// times.
+func (w *world) compares(method string) bool {
+	return changes[method] && (w.x.only == "" || method != "RemoveContainer" && method != "RemovePodSandbox")
 }
 
 // now returns the time since the start of the recording.
@@ -142,8 +148,12 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	w.mu.Lock()
 	began, extra := w.now(), false
 	var c *call
-	if changes[method] {
-		c = w.change(method, text)
+	if w.compares(method) {
+		if c = w.change(method, text); c == nil && w.outputs.inProgress(w.now()) {
+			c = &call{hangs: true}
+		}
+	} else if changes[method] {
+		c = nil
 	} else if c, extra = w.read(key); extra {
 		w.unread++
 	}
