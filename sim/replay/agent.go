@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"context"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -71,6 +69,13 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if opts.AdjustAgent != nil {
 		opts.AdjustAgent(&c)
 	}
+	adjusted := c.Adjust.Pipeline
+	c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
+		if adjusted != nil {
+			adjusted(p)
+		}
+		p.Status = pacedReporter{p.Status, w}
+	}
 	return agent.New(c)
 }
 
@@ -83,37 +88,4 @@ func (w *world) draw(name string, of time.Duration, otherwise float64) float64 {
 		return otherwise // of a hostile recording
 	}
 	return v
-}
-
-// A lister paces the lists of pleg, so that they are not at the instant of those of the garbage collection.
-type lister struct {
-	*cri.Runtime
-	w *world
-}
-
-func (l lister) Pods(ctx context.Context) ([]*runtime.Pod, error) {
-	if l.w.pace(ctx, "relist") != nil {
-		return nil, ctx.Err()
-	}
-	return l.Runtime.Pods(ctx)
-}
-
-func (l lister) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	if l.w.pace(ctx, "inspect "+string(uid)) != nil {
-		return nil, ctx.Err()
-	}
-	return l.Runtime.PodStatus(ctx, uid)
-}
-
-// pacedStatuses pace the syncs of pods that become due at one instant.
-type pacedStatuses struct {
-	podworker.StatusCache
-	w *world
-}
-
-func (s pacedStatuses) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
-	if s.w.pace(ctx, "sync "+string(uid)) != nil {
-		return nil, ctx.Err()
-	}
-	return s.StatusCache.GetNewerThan(ctx, uid, t)
 }

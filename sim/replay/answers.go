@@ -110,8 +110,13 @@ func (t *replayed) hasExited(now time.Duration) bool {
 	if t.exited == nil || t.exit > now {
 		return false
 	}
-	stopped := t.thing.stop != nil && t.thing.stop.begin <= t.exit
-	return !stopped || t.stop.step != before
+	return !t.wouldRun()
+}
+
+// wouldRun reports whether a container exited in the recording because the agent stopped it, and the replayed agent has
+// not.
+func (t *replayed) wouldRun() bool {
+	return t.exited != nil && t.thing.stop != nil && t.thing.stop.begin < t.exit && t.stop.step == before
 }
 
 // state returns the state of a container that was listed in a state.
@@ -122,6 +127,8 @@ func (t *replayed) state(read *call, began time.Duration, s runtimeapi.Container
 	switch relation := relate(recordedStep(t.thing.start, read), t.start, began); {
 	case t.thing.start == nil && t.start.step == before:
 		return s // an earlier agent has started it
+	case s == runtimeapi.ContainerState_CONTAINER_EXITED && t.wouldRun():
+		return runtimeapi.ContainerState_CONTAINER_RUNNING
 	case relation == ahead && s == runtimeapi.ContainerState_CONTAINER_CREATED && t.hasExited(now):
 		return runtimeapi.ContainerState_CONTAINER_EXITED
 	case relation == ahead && s == runtimeapi.ContainerState_CONTAINER_CREATED:

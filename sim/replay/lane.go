@@ -202,11 +202,14 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 	if l.extra != nil && at-l.extra.At > c.transient() {
 		c.settle(key, at)
 	}
-	if l.extra == nil && (l.next < len(l.outputs) || !c.inProgress(at)) {
+	if l.next < len(l.outputs) || !c.inProgress(at) {
 		d := &Divergence{At: at, Replayed: action + " " + short(body), Reason: "not in the recording"}
 		if l.next < len(l.outputs) {
 			o := l.outputs[l.next]
 			d.Recorded, d.Reason = text(o), cmp.Or(difference("", o.body, body, c.tolerance), "another one was recorded")
+		}
+		if l.extra != nil {
+			d.At = l.extra.At // the last of several transient statuses is reported
 		}
 		l.extra = d
 	}

@@ -113,7 +113,7 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 	switch t := t.(type) {
 	case *testing.T:
 		synctest.Test(t, inBubble)
-	case *testing.B:
+	default:
 		synctest.Test(new(testing.T), inBubble)
 	}
 	return dir
