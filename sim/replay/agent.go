@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
