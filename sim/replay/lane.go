@@ -29,7 +29,7 @@ type output struct {
 	body       any    // that is compared
 	matched    bool
 	call       *call // of the output; nil for others
-	frame      int   // of the index's list it is from
+	frame      int   // position in the list of the index that it is from
 }
 
 // A lane has the recorded outputs in the order of their begins.

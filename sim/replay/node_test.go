@@ -40,6 +40,7 @@ type nodeConfig struct {
 	latency time.Duration // the most that a call takes
 	errors  uint64        // one of so many calls fails; zero: none
 	adjust  func(*agent.Config)
+	volumes func(*record.Recorder)
 }
 
 // stateDir returns a directory in memory if possible.
@@ -91,6 +92,9 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		agentConfig := agent.Config{
 			NodeName: "node-1", Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: n.source}, Sink: new(memory.MemorySink),
 			HostIPs: func() []string { return []string{"10.0.0.1"} }, Subsystems: agent.Subsystems{Probes: prober.Handlers{Exec: probe, TCPSocket: probe}},
+		}
+		if cfg.volumes != nil {
+			cfg.volumes(r)
 		}
 		if cfg.adjust != nil {
 			cfg.adjust(&agentConfig)

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -21,6 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 var seeds = flag.Uint64("seeds", 3, "number of seeds that TestAnUnmodifiedAgentReplaysItsRecording runs")
@@ -226,4 +229,62 @@ func TestSpeed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 	assert.Greater(t, time.Since(began), 150*time.Millisecond)
+}
+
+// An operations has the cgroups and volumes of a recorded node. The first operation of each kind fails.
+type operations struct {
+	mu     sync.Mutex
+	failed map[string]bool
+	report func(volume.OperationInfo)
+}
+
+func (o *operations) do(name string, uid types.UID) error {
+	time.Sleep(300 * time.Millisecond)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed[name+string(uid)] {
+		return nil
+	}
+	o.failed[name+string(uid)] = true
+	return errors.New("busy")
+}
+
+func (o *operations) Ensure(_ context.Context, pod *v1.Pod) error   { return o.do("ensure", pod.UID) }
+func (o *operations) Remove(_ context.Context, uid types.UID) error { return o.do("remove", uid) }
+func (*operations) Has(*v1.Pod) bool                                { return true }
+func (*operations) Collect(context.Context, func(types.UID) bool, func(types.UID) bool) error {
+	return nil
+}
+
+// Mount tries twice, as a volume manager that retries.
+func (o *operations) Mount(_ context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
+	for err := errors.New("first"); err != nil; {
+		began := time.Now()
+		err = o.do("mount", pod.UID)
+		o.report(volume.OperationInfo{Operation: "volume_mount", Volume: "data", PodUID: pod.UID, Duration: time.Since(began), Err: err})
+	}
+	return map[string]runtime.Volume{"data": {Path: "/data"}}, nil
+}
+
+func (o *operations) Unmount(_ context.Context, pod *v1.Pod) error {
+	o.report(volume.OperationInfo{Operation: "volume_unmount", Volume: "data", PodUID: pod.UID})
+	return nil
+}
+
+func TestVolumesAndCgroupsAreReplayed(t *testing.T) {
+	ops := &operations{failed: map[string]bool{}}
+	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, volumes: func(r *record.Recorder) { ops.report = r.Volumes(nil) }}
+	cfg.adjust = func(c *agent.Config) { c.Subsystems.Cgroups, c.Subsystems.Volumes = ops, ops }
+	r := open(t, recordNode(t, cfg, func(n node) {
+		web := pod("web", container("main", "nginx"))
+		web.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		n.source.Set(web)
+		time.Sleep(time.Minute)
+		n.source.Add(deleted(web))
+		time.Sleep(time.Minute)
+	}))
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Greater(t, result.Compared, 10)
 }

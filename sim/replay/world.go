@@ -22,18 +22,17 @@ type world struct {
 	canceled  func() bool // the caller's context is done
 	diverged  chan struct{}
 
-	mu       sync.Mutex
-	outputs  comparer
-	stopped  bool // later outputs are not compared
-	cursors  map[string]*cursor
-	counts   map[string]uint64 // of equal calls
-	things   map[string]*replayed
-	pulls    map[string]progress
-	changed  chan struct{} // closed when a thing changes
-	draws    draws
-	unread   int // reads without a recorded call of this time
-	created  int // things that were not recorded
-	handlers map[laneKey]int
+	mu      sync.Mutex
+	outputs comparer
+	stopped bool // later outputs are not compared
+	cursors map[string]*cursor
+	counts  map[string]uint64 // of equal calls
+	things  map[string]*replayed
+	pulls   map[string]progress
+	changed chan struct{} // closed when a thing changes
+	draws   draws
+	unread  int // reads without a recorded call of this time
+	created int // things that were not recorded
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
@@ -80,7 +79,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), handlers: map[laneKey]int{},
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -380,7 +379,7 @@ func errNotRecorded(method string) error {
 	return status.Errorf(codes.Unavailable, "replay: no %s was recorded", method)
 }
 
-// podName returns the name of a pod for lanes of pods that were not recorded.
+// name sets the name of a pod that is in no recorded set. The caller holds mu.
 func (w *world) name(uid types.UID, namespace, name string) {
 	if w.outputs.pods[uid] == "" {
 		w.outputs.pods[uid] = namespace + "/" + name
