@@ -1,5 +1,5 @@
 // Recording prints the recordings of a node that sim/record has written, such as those of
-// examples/kubelet --record-dir. It replays nothing.
+// examples/kubelet --record-dir. examples/replay replays them.
 //
 //	$ go run ./examples/recording /var/log/kubeparts-recordings
 //	$ go run ./examples/recording --json FILE.kprec
@@ -28,7 +28,7 @@ const usage = `recording prints recordings of a node: files, and directories of 
 
   recording [--json] PATH…
 
-A damaged file is printed up to the damage. Recordings can only be printed; there is no replay yet.
+A damaged file is printed up to the damage.
 
 Flags:
 `

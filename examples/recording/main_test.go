@@ -44,7 +44,7 @@ func TestPrint(t *testing.T) {
 func TestArguments(t *testing.T) {
 	var out strings.Builder
 	require.ErrorIs(t, run([]string{"--help"}, &out), flag.ErrHelp)
-	assert.Contains(t, out.String(), "there is no replay yet")
+	assert.Contains(t, out.String(), "A damaged file is printed")
 	assert.ErrorContains(t, run(nil, &out), "see --help")
 	assert.ErrorContains(t, run([]string{"--none"}, &out), "see --help")
 	assert.ErrorIs(t, run([]string{"none"}, &out), os.ErrNotExist)

@@ -3,6 +3,7 @@ package record
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -15,6 +16,8 @@ import (
 // workers. The runtime and the hooks of volumes are wrapped by the caller, before it constructs
 // what calls them. It returns nil, so that it is a kubelet.Adjust.Agent.
 func (r *Recorder) Agent(cfg *agent.Config) error {
+	wrapped := &Agent{Sources: slices.Sorted(maps.Keys(cfg.Sources)), Probes: cfg.Subsystems.Probes != prober.Handlers{}, Cgroups: cfg.Subsystems.Cgroups != nil}
+	r.add(0, func(*encoder) Frame { return Frame{Agent: wrapped} })
 	cfg.Sources = maps.Clone(cfg.Sources)
 	for name, source := range cfg.Sources {
 		cfg.Sources[name] = r.Source(name, source)
@@ -45,7 +48,8 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 		c.Jitter = func(d time.Duration) time.Duration {
 			v := next(d)
 			if d > 0 {
-				r.Draw("podworker", float64(v)/float64(d))
+				draw := &Draw{Name: "podworker", Value: float64(v) / float64(d), Of: d}
+				r.add(drawBytes, func(*encoder) Frame { return Frame{Draw: draw} })
 			}
 			return v
 		}

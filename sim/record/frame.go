@@ -23,6 +23,7 @@ type Frame struct {
 	Operation *Operation `json:"operation,omitempty"`
 	Status    *Status    `json:"status,omitempty"`
 	Draw      *Draw      `json:"draw,omitempty"`
+	Agent     *Agent     `json:"agent,omitempty"`
 	Dropped   *Dropped   `json:"dropped,omitempty"`
 	End       *End       `json:"end,omitempty"`
 }
@@ -140,6 +141,19 @@ type Status struct {
 type Draw struct {
 	Name  string  `json:"name"` // of the distribution: "prober"
 	Value float64 `json:"value"`
+
+	// Of is the delay that Value is the factor of. Zero for other numbers, and in older recordings.
+	Of time.Duration `json:"of,omitempty"`
+}
+
+// An Agent is what [Recorder.Agent] has wrapped. It is in the first file only, and not in older recordings.
+type Agent struct {
+	// Sources are the names of all sources, sorted.
+	Sources []string `json:"sources"`
+
+	// Probes and Cgroups report whether the agent has these subsystems.
+	Probes  bool `json:"probes,omitempty"`
+	Cgroups bool `json:"cgroups,omitempty"`
 }
 
 // Dropped reports that frames are missing here.

@@ -38,6 +38,8 @@ func (f Frame) describe() string {
 		return fmt.Sprintf("status: %s/%s: %s", s.Namespace, s.Name, result(s.Took, s.Error, phase(s.Status)))
 	case f.Draw != nil:
 		return fmt.Sprintf("draw: %s: %v", f.Draw.Name, f.Draw.Value)
+	case f.Agent != nil:
+		return fmt.Sprintf("agent: sources %s, probes %t, cgroups %t", strings.Join(f.Agent.Sources, " "), f.Agent.Probes, f.Agent.Cgroups)
 	case f.Dropped != nil:
 		return fmt.Sprintf("dropped: %d frames: %s", f.Dropped.Count, f.Dropped.Reason)
 	case f.End != nil && f.End.Rotated:

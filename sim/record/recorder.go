@@ -86,8 +86,11 @@ func New(cfg Config) (*Recorder, error) {
 
 // Draw records a random number that the agent drew. It does not block.
 func (r *Recorder) Draw(name string, value float64) {
-	r.add(32, func(*encoder) Frame { return Frame{Draw: &Draw{Name: name, Value: value}} })
+	r.add(drawBytes, func(*encoder) Frame { return Frame{Draw: &Draw{Name: name, Value: value}} })
 }
+
+// drawBytes is the size of a Draw.
+const drawBytes = 32
 
 // entryBytes is the size of an entry itself, with its closure.
 const entryBytes = 200

@@ -1,0 +1,90 @@
+package replay
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/sim/timeline"
+)
+
+// newAgent constructs the agent, as the recorded one was constructed. dir is its state directory.
+func (w *world) newAgent(opts Options, header string, dir string, drawn *timeline.Recorder) (*agent.Agent, error) {
+	name := w.x.runtime
+	if name == "" {
+		name = "replay"
+	}
+	config := cri.Config{
+		Name: name, Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
+		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs")},
+		Node: cri.Node{IPs: func() []string { return w.x.hostIPs }},
+	}
+	if opts.AdjustRuntime != nil {
+		opts.AdjustRuntime(&config)
+	}
+	rt, err := cri.New(config)
+	if err != nil {
+		return nil, err
+	}
+	c := agent.Config{
+		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
+		HostIPs: func() []string { return w.x.hostIPs }, Record: func(runtime.Event) {},
+		Adjust: agent.Adjust{
+			PLEG: func(c *pleg.Config) { c.Runtime = lister{rt, w} },
+			Prober: func(c *prober.Config) {
+				c.Schedule.Rand = func() float64 { return w.draw("prober", 0, 0.5) }
+			},
+			Workers: func(c *podworker.Config) {
+				c.Jitter = func(d time.Duration) time.Duration {
+					return time.Duration(w.draw("podworker", d, 1.25) * float64(d))
+				}
+				c.StatusCache = pacedStatuses{c.StatusCache, w}
+			},
+		},
+	}
+	for _, source := range slices.Sorted(maps.Keys(w.x.sources)) {
+		c.Sources[source] = w.source(source, w.x.sources[source])
+	}
+	if len(c.Sources) == 0 {
+		c.Sources[podsource.APISource] = w.source(podsource.APISource, nil)
+	}
+	if w.x.probed {
+		c.Subsystems.Probes = prober.Handlers{Exec: handler{w}, HTTPGet: handler{w}, TCPSocket: handler{w}, GRPC: handler{w}}
+	}
+	if w.x.cgroups {
+		c.Subsystems.Cgroups = cgroups{w}
+	}
+	if w.x.volumes {
+		c.Subsystems.Volumes = volumes{w}
+	}
+	if opts.AdjustAgent != nil {
+		opts.AdjustAgent(&c)
+	}
+	adjusted := c.Adjust.Pipeline
+	c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
+		if adjusted != nil {
+			adjusted(p)
+		}
+		p.Status = pacedReporter{p.Status, w}
+	}
+	return agent.New(c)
+}
+
+// draw returns a recorded random number.
+func (w *world) draw(name string, of time.Duration, otherwise float64) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := w.draws.next(name, of, w.now(), otherwise)
+	if name == "prober" && (v < 0 || v >= 1) || name == "podworker" && (v < 0 || v > 1000) {
+		return otherwise // of a hostile recording
+	}
+	return v
+}

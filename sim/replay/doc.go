@@ -1,0 +1,69 @@
+// Package replay replays recordings of package record: the recorded pods, answers of the CRI, events, probes and
+// random numbers drive a real agent in virtual time, whose actions are compared with those of the recorded one.
+//
+// # Behavior
+//
+// It decides how a recorded input is delivered to an agent that runs at another speed, and whether two
+// agents behave equally. [Run] constructs an agent (packages agent and runtime/cri) whose runtime, sources, probe handlers,
+// volumes, cgroups and sink answer from the recording:
+//
+//   - A call that changes something is matched with a recorded one of the same pod, container and attempt, and has
+//     its answer. Recorded calls that overlapped may be made in any order.
+//   - A read has the answer of the nearest recorded read with the same request. Where the replayed agent is ahead of or behind
+//     the recorded one, the answer is corrected: it contains what this agent has created, started, pulled and
+//     removed, and a container that it has not stopped runs.
+//   - An operation returns at its recorded end, so that differences of speed do not accumulate. Events are
+//     delivered at their times, after the calls that caused them.
+//
+// Calls that change something, writes of statuses, probes, and operations on volumes and cgroups are compared: their contents and
+// their order in each pod, and their times with a tolerance. Masked values are equal to any value. Statuses that one of the
+// agents published for less than half of the tolerance are ignored: whether they are written depends on the Go scheduler.
+//
+// Answers are taken from the recording, not computed by a model of a runtime: a list that omits a running container, an
+// error or a slow call is the input that caused a defect.
+//
+// # Usage
+//
+//	recording, err := replay.Open("/var/log/kubeparts-recordings")
+//	…
+//	result, err := replay.Run(ctx, recording, replay.Options{Pod: "default/web"})
+//	…
+//	fmt.Println(result.Divergence) // nil: the agent behaves as the recorded one
+//
+// examples/replay does this, and docs/recording.md describes how to find a defect with it.
+//
+// # Concurrency
+//
+// Run may be called concurrently, also for one Recording.
+//
+// # Guarantees and limits
+//
+//   - Replays of one recording with the same program and Options have the same actions in the same order. Connections of the
+//     agent have delays of nanoseconds, so that its goroutines seldom run at the same instant; times differ by
+//     microseconds nevertheless.
+//   - A damaged recording is replayed up to the damage, which is in Recording.Damage. Memory is bounded by the size of
+//     the recording, of which at most 2 GiB are read.
+//   - A recording is replayed from its start. If its first file was removed by the rotation, the error is an
+//     [ErrIncomplete].
+//   - What is not recorded is not replayed: admission, allocation and resizes, resource claims, mirror pods, image garbage
+//     collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that send requests are
+//     removed; exec hooks are replayed. The replayed agent has the default configuration; that of the recorded
+//     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
+//   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
+//   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
+//   - Faults of single reads (an error that only one of many calls returned) are delivered with the nearest read. If
+//     many calls fail, an unmodified agent may diverge.
+//
+// # Differences from the kubelet
+//
+// The kubelet has no counterpart.
+//
+// # Testing
+//
+// Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects. Recordings are cut
+// and changed, and FuzzRun replays any frames.
+//
+// # Stability
+//
+// Experimental: the API may change in any release.
+package replay

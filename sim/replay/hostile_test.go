@@ -1,0 +1,68 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/sim/record"
+	"github.com/kubeparts/kubeparts/sim/replay"
+)
+
+// Frames with changed characters are an error or are replayed; see FuzzRun.
+func TestChangedFramesAreReplayed(t *testing.T) {
+	const seed = 1
+	random := rand.New(rand.NewPCG(seed, seed))
+	original := recordedText(t)
+	replayed := 0
+	for range 60 {
+		data := bytes.Clone(original)
+		for range 1 + random.IntN(30) {
+			i := random.IntN(len(data))
+			if data[i] >= '0' && data[i] <= '9' {
+				data[i] = '0' + byte(random.IntN(10))
+			} else {
+				data[i] = byte(32 + random.IntN(90))
+			}
+		}
+		r, err := replay.Read(sequence(frames(data)))
+		if err != nil {
+			continue
+		}
+		replayed++
+		_, err = replay.Run(t.Context(), r, replay.Options{Until: time.Minute})
+		require.NoError(t, err)
+	}
+	require.Positive(t, replayed)
+}
+
+// recordedText returns the frames of a small recording as lines of JSON.
+func recordedText(t testing.TB) []byte {
+	dir := recordNode(t, nodeConfig{latency: 5 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", probed(container("main", "crash"))))
+		time.Sleep(10 * time.Second)
+	})
+	var text bytes.Buffer
+	files, err := record.Files(dir)
+	require.NoError(t, err)
+	for frame, err := range record.ReadFiles(files...) {
+		require.NoError(t, err)
+		require.NoError(t, json.NewEncoder(&text).Encode(frame))
+	}
+	return text.Bytes()
+}
+
+// frames returns the frames of the lines that are valid, at most 1000.
+func frames(data []byte) (out []record.Frame) {
+	for line := range bytes.Lines(data) {
+		var frame record.Frame
+		if json.Unmarshal(line, &frame) == nil && len(out) < 1000 {
+			out = append(out, frame)
+		}
+	}
+	return out
+}

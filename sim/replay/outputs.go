@@ -1,0 +1,212 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/sim/record"
+)
+
+func (w *world) expectStatuses() {
+	for i, f := range w.x.statuses {
+		action := "DeletePod"
+		if f.Status.Status != nil {
+			action = "UpdatePodStatus"
+		}
+		w.outputs.expect(laneKey{f.Status.UID, statuses}, &output{
+			begin: max(0, f.At-f.Status.Took), end: f.At, index: i, key: action, body: statusTree(f.Status.Status), frame: i,
+		})
+	}
+}
+
+func statusTree(s *v1.PodStatus) any {
+	if s == nil {
+		return nil
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	return tree(text)
+}
+
+// A sink is a status.StatusSink that returns the recorded results.
+type sink struct {
+	w    *world
+	next interface {
+		UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error
+		DeletePod(ctx context.Context, pod *v1.Pod) error
+	} // called for successful writes
+}
+
+func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
+	if err := s.w.write(ctx, pod, "UpdatePodStatus", statusTree(&status)); err != nil {
+		return err
+	}
+	return s.next.UpdatePodStatus(ctx, pod, status)
+}
+
+func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
+	if err := s.w.write(ctx, pod, "DeletePod", nil); err != nil {
+		return err
+	}
+	return s.next.DeletePod(ctx, pod)
+}
+
+func (w *world) write(ctx context.Context, pod *v1.Pod, action string, body any) error {
+	key := "status " + string(pod.UID)
+	if err := w.pace(ctx, key); err != nil {
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	w.name(pod.UID, pod.Namespace, pod.Name)
+	began := w.now()
+	o := w.match(laneKey{pod.UID, statuses}, action, body, true)
+	w.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	if w.sleepUntil(ctx, key, aligned(began, o.begin, o.end, w.tolerance)) != nil {
+		return ctx.Err()
+	}
+	return newError(w.x.statuses[o.frame].Status.Error)
+}
+
+func (w *world) expectProbes() {
+	for i, f := range w.x.probes {
+		p := f.Probe
+		w.outputs.expect(probeLane(p.Pod, p.Container, p.Kind), &output{
+			begin: max(0, f.At-p.Took), end: f.At, index: w.x.indexOf[p], key: "probe", body: map[string]any{"containerID": p.ContainerID}, frame: i,
+		})
+	}
+}
+
+func probeLane(pod types.UID, container, kind string) laneKey {
+	return laneKey{pod, kind + " probe of " + container}
+}
+
+// A handler is a prober.Handler that returns the recorded outcomes.
+type handler struct{ w *world }
+
+func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
+	key := probeLane(t.Pod.UID, t.Container.Name, t.Kind.String())
+	pace := string(key.pod) + key.kind
+	if err := h.w.pace(ctx, pace); err != nil {
+		return prober.Outcome{}, ctx.Err()
+	}
+	h.w.mu.Lock()
+	began := h.w.now()
+	o := h.w.match(key, "probe", map[string]any{"containerID": t.ContainerID}, true)
+	h.w.mu.Unlock()
+	if o == nil {
+		return prober.Outcome{Result: runtime.ProbeSuccess}, nil
+	}
+	if h.w.sleepUntil(ctx, pace, aligned(began, o.begin, o.end, h.w.tolerance)) != nil {
+		return prober.Outcome{}, ctx.Err()
+	}
+	p := h.w.x.probes[o.frame].Probe
+	h.w.mu.Lock()
+	h.w.draws.probe, h.w.draws.at = o.index, h.w.now()
+	h.w.mu.Unlock()
+	out := prober.Outcome{Warning: p.Warning, Output: p.Output, Detail: p.Detail}
+	switch p.Result {
+	case runtime.ProbeSuccess.String():
+		out.Result = runtime.ProbeSuccess
+	case runtime.ProbeFailure.String():
+		out.Result = runtime.ProbeFailure
+	}
+	return out, newError(p.Error)
+}
+
+// expectOperations adds the operations on volumes and cgroups that are compared.
+func (w *world) expectOperations() {
+	for i, f := range w.x.operations {
+		if o := f.Operation; o.Component == "volume" && o.Name != mounted && o.Name != unmounted {
+			continue
+		}
+		key, action := operation(f.Operation)
+		w.outputs.expect(key, &output{begin: max(0, f.At-f.Operation.Took), end: f.At, index: i, key: action, frame: i})
+	}
+}
+
+// operation returns the lane of an operation, one for each volume, and its name.
+func operation(o *record.Operation) (laneKey, string) {
+	kind := o.Component
+	if o.Volume != "" {
+		kind += " " + o.Volume
+	}
+	return laneKey{o.Pod, kind}, o.Name
+}
+
+// operate makes an operation on a volume or a cgroup, and returns the recorded result.
+func (w *world) operate(ctx context.Context, op record.Operation) error {
+	key, action := operation(&op)
+	pace := string(key.pod) + key.kind + action
+	if w.pace(ctx, pace) != nil {
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	began := w.now()
+	o := w.match(key, action, nil, false)
+	w.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	if w.sleepUntil(ctx, pace, aligned(began, o.begin, o.end, w.tolerance)) != nil {
+		return ctx.Err()
+	}
+	return newError(w.x.operations[o.frame].Operation.Error)
+}
+
+// nextOperation returns the begin of the next recorded operation of a kind; false if there is none.
+func (w *world) nextOperation(op record.Operation) (time.Duration, bool) {
+	key, action := operation(&op)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.outputs.lane(key).outputs {
+		if o.key == action && !o.matched {
+			return o.begin, true
+		}
+	}
+	return 0, false
+}
+
+// operated reports whether a recorded operation of a kind is due.
+func (w *world) operated(op record.Operation) bool {
+	at, ok := w.nextOperation(op)
+	return ok && at <= w.now()+w.tolerance
+}
+
+// cgroups are the recorded cgroups.
+type cgroups struct{ w *world }
+
+// Ensure returns nil if no call was recorded: successes are recorded once.
+func (c cgroups) Ensure(ctx context.Context, pod *v1.Pod) error {
+	op := record.Operation{Component: "cgroup", Name: "ensure", Pod: pod.UID}
+	if !c.w.operated(op) {
+		return nil
+	}
+	return c.w.operate(ctx, op)
+}
+
+func (c cgroups) Remove(ctx context.Context, uid types.UID) error {
+	return c.w.operate(ctx, record.Operation{Component: "cgroup", Name: "remove", Pod: uid})
+}
+
+// Has is not recorded. The pods of a healthy node have cgroups.
+func (c cgroups) Has(*v1.Pod) bool { return true }
+
+// Collect returns nil if no call was recorded: successes are not.
+func (c cgroups) Collect(ctx context.Context, _, _ func(types.UID) bool) error {
+	op := record.Operation{Component: "cgroup", Name: "collect"}
+	if !c.w.operated(op) {
+		return nil
+	}
+	return c.w.operate(ctx, op)
+}

@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/sim/timeline"
+	"github.com/kubeparts/kubeparts/sim/virtualtime"
+)
+
+// Options configure a replay. The zero value replays the whole recording.
+type Options struct {
+	// Pod is the only pod to replay: "namespace/name". Empty means all pods.
+	Pod string
+
+	// Until is the time at which the replay ends, since Header.Start. Zero means the end of
+	// the recording.
+	Until time.Duration
+
+	// Tolerance is the largest difference of the times of a recorded and a replayed action. Zero
+	// means 5 seconds.
+	Tolerance time.Duration
+
+	// Speed is the number of seconds of the recording that are replayed in a second, for a debugger or
+	// logs that are followed. Zero means as fast as possible.
+	Speed float64
+
+	// Dir is an existing directory for the state of the agent, in which a directory is created and
+	// removed. Empty means a directory in memory if the system has /dev/shm.
+	Dir string
+
+	// AdjustAgent and AdjustRuntime change the configuration of the agent, for example to that
+	// of the program that was recorded, or to examine a change. They must not replace the
+	// sources, the sink, or the services of the CRI. Optional.
+	AdjustAgent   func(*agent.Config)
+	AdjustRuntime func(*cri.Config)
+
+	// Logger receives the logs of the agent. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+// A Result is the result of a replay.
+type Result struct {
+	// Until is the time at which the replay ended, since Header.Start: when it was known to differ
+	// from the recording, or the end.
+	Until time.Duration
+
+	// Divergence is the first difference from the recording; nil if there is none.
+	Divergence *Divergence
+
+	// Compared is the number of actions of the replayed agent that were compared.
+	Compared int
+
+	// Unrecorded is the number of reads and random numbers that are not in the recording. They were
+	// answered with the last recorded answer and with a constant.
+	Unrecorded int
+
+	// Digest is a hash of all actions, in their order in each pod. It is the same for each replay of a
+	// recording with the same program and Options.
+	Digest string
+
+	// Timeline has the lifecycles of the replayed pods.
+	Timeline timeline.Timeline
+}
+
+// Run replays a recording in virtual time, and compares the replayed agent with the recorded one. It ends
+// at the first divergence. It returns an error if ctx is done, or if no agent can be constructed. It must not be
+// called in a bubble of testing/synctest.
+func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
+	if r == nil || len(r.frames) == 0 {
+		return Result{}, errors.New("replay: the recording is empty")
+	}
+	if opts.Until < 0 || opts.Tolerance < 0 || opts.Speed < 0 || opts.Speed > 1e6 {
+		return Result{}, errors.New("replay: invalid Options: a time or the speed is out of range")
+	}
+	opts.Tolerance = cmp.Or(opts.Tolerance, 5*time.Second)
+	dir, err := stateDir(opts.Dir)
+	if err != nil {
+		return Result{}, fmt.Errorf("replay: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	x := newIndex(r, opts.Until, opts.Pod)
+	if err := x.check(); err != nil {
+		return Result{}, fmt.Errorf("replay: %w", err)
+	}
+	ticks := ticker(ctx, opts.Speed)
+	defer ticks.stop()
+	err = virtualtime.Run(func(inside context.Context) error {
+		result, err = run(inside, ctx, r, x, opts, dir, ticks)
+		return err
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("replay: %w", err)
+	}
+	return result, nil
+}
+
+// stateDir creates a directory, in memory if possible: an agent waits for the disk with each
+// checkpoint.
+func stateDir(in string) (string, error) {
+	if in == "" {
+		if dir, err := os.MkdirTemp("/dev/shm", "replay"); err == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp(in, "replay")
+}
+
+// run replays a recording in a bubble. outside is the caller's context, of which only Err may be used.
+func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir string, ticks *realTicker) (Result, error) {
+	time.Sleep(time.Until(r.Header.Start)) // wall clocks are those of the recording
+	w := newWorld(x, time.Now(), opts.Tolerance)
+	w.canceled = func() bool { return outside.Err() != nil }
+	drawn := new(timeline.Recorder)
+	a, err := w.newAgent(opts, r.Header.Node, dir, drawn)
+	if err != nil {
+		return Result{}, err
+	}
+	time.Sleep(x.begin)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	go ticks.follow(ctx)
+	end, err := w.supervise(ended)
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
+	out := drawn.Timeline()
+	cancel()
+	if err == nil {
+		err = <-ended
+	}
+	if err == nil {
+		err = outside.Err()
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outputs.finish(end)
+	return Result{
+		Until: end, Divergence: w.outputs.first(), Compared: w.outputs.count, Unrecorded: w.unread + w.draws.missing,
+		Digest: w.outputs.digest(), Timeline: out,
+	}, nil
+}
+
+// supervise waits until the replay is to end, and returns its time: the end of the recording, or that of a divergence.
+func (w *world) supervise(ended <-chan error) (time.Duration, error) {
+	until, next := w.x.end, w.x.end
+	for {
+		timer := time.NewTimer(next - w.now())
+		select {
+		case <-timer.C:
+			if next == until {
+				return until, nil
+			}
+		case err := <-ended:
+			timer.Stop()
+			return w.now(), cmp.Or(err, errors.New("the agent stopped"))
+		case <-w.diverged:
+			timer.Stop()
+			if w.canceled() {
+				return w.now(), nil
+			}
+		}
+		w.mu.Lock()
+		next = w.outputs.due(w.now())
+		diverged := w.outputs.first() != nil
+		w.mu.Unlock()
+		if diverged {
+			return w.now(), nil
+		}
+		if next == 0 || next >= until {
+			next = until
+		}
+	}
+}
