@@ -1,5 +1,5 @@
 // Package podresources serves the resources of containers, such as devices, to monitors:
-// the pod resources API v1 at a socket.
+// the pod resources API v1 at a socket, and List of v1alpha1, which has only devices.
 //
 // # Behavior
 //
@@ -29,7 +29,7 @@
 //
 // # Differences from the kubelet
 //
-//   - v1alpha1, which Kubernetes 1.20 replaced, is not served.
+// None.
 //
 // # Testing
 //

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	alpha "k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/device"
@@ -80,7 +81,7 @@ type CallInfo struct {
 	Err    error  // nil if the call succeeded
 }
 
-// A Server implements the pod resources API v1. Safe for concurrent use.
+// A Server implements the pod resources API v1, and v1alpha1, of which monitors need the devices. Safe for concurrent use.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
 	cfg Config
@@ -114,8 +115,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	server := unixgrpc.Server{
 		Socket: s.cfg.Socket, QPS: s.cfg.QPS, Burst: s.cfg.Burst,
-		Register: func(to *grpc.Server) { api.RegisterPodResourcesListerServer(to, s) },
-		Called:   func(method string, err error) { s.cfg.Called(CallInfo{method, err}) },
+		Register: func(to *grpc.Server) {
+			api.RegisterPodResourcesListerServer(to, s)
+			alpha.RegisterPodResourcesListerServer(to, v1alpha1Server{s: s})
+		},
+		Called: func(method string, err error) { s.cfg.Called(CallInfo{method, err}) },
 	}
 	if err := server.Run(ctx); err != nil {
 		return fmt.Errorf("podresources: %w", err)

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	alpha "k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/device"
@@ -79,6 +80,12 @@ func pods() []*v1.Pod {
 
 func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
 	t.Helper()
+	return api.NewPodResourcesListerClient(connect(t, cfg))
+}
+
+// connect returns a connection to a new server.
+func connect(t *testing.T, cfg podresources.Config) *grpc.ClientConn {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "pr")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -93,7 +100,29 @@ func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
 	conn, err := grpc.NewClient("unix:"+cfg.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return api.NewPodResourcesListerClient(conn)
+	return conn
+}
+
+// pr-1
+func TestMonitorsOfTheFirstVersionAreServed(t *testing.T) {
+	calls := make(chan podresources.CallInfo, 1)
+	conn := connect(t, podresources.Config{CPUs: all{}, Memory: blocks{}, Devices: devices{}, Called: func(i podresources.CallInfo) { calls <- i }})
+	list, err := alpha.NewPodResourcesListerClient(conn).List(t.Context(), &alpha.ListPodResourcesRequest{}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	require.Len(t, list.PodResources, 1)
+	web := list.PodResources[0]
+	assert.Equal(t, "default/web", web.Namespace+"/"+web.Name)
+	require.Len(t, web.Containers, 3)
+	for _, c := range web.Containers {
+		if c.Name != "own" {
+			assert.Empty(t, c.Devices)
+			continue
+		}
+		require.Len(t, c.Devices, 1)
+		assert.Equal(t, "e/x", c.Devices[0].ResourceName)
+		assert.ElementsMatch(t, []string{"a", "b", "c"}, c.Devices[0].DeviceIds)
+	}
+	assert.Equal(t, podresources.CallInfo{Method: "/v1alpha1.PodResourcesLister/List"}, <-calls)
 }
 
 // pr-1, pr-2

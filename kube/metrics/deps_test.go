@@ -22,7 +22,7 @@ func TestImports(t *testing.T) {
 	// Two for the counts of volume/certificate: the package and the types of certificates.k8s.io.
 	deptest.Closure{Package: "kube/metrics", Max: 377, Module: base}.Check(t)
 	// The clients of the CRI, and of CSI and DRA drivers with their API types; the pods API.
-	deptest.Closure{Package: "kube/metrics/remote", Max: 491, Module: slices.Concat(base, []string{
+	deptest.Closure{Package: "kube/metrics/remote", Max: 492, Module: slices.Concat(base, []string{
 		"agent/podsapi", "cm/device", "cm/dra", "cm/dra/registry", "cm/podresources", "internal/quiet", "internal/singleflight", "internal/unixgrpc", "kube/metrics", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images",
 		"runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "volume/csi", "volume/token",
 	})}.Check(t)

@@ -135,6 +135,7 @@ func (w world) liveRemote(pod *v1.Pod) {
 	w.remote.DRA(registry.CallInfo{Driver: "gpu.example.com", Method: "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources", Code: "OK", Duration: time.Second})
 	w.remote.CSI(csi.CallInfo{Driver: "d", Method: "/csi.v1.Node/NodePublishVolume", Code: "OK", Duration: time.Second})
 	w.remote.PodResources(podresources.CallInfo{Method: "/v1.PodResourcesLister/List", Err: errBroken})
+	w.remote.PodResources(podresources.CallInfo{Method: "/v1alpha1.PodResourcesLister/List"})
 	w.remote.PodResources(podresources.CallInfo{Method: "/else"})
 	for _, method := range []string{"ListPods", "GetPod", "WatchPods", "Else"} {
 		w.remote.PodsAPI(podsapi.CallInfo{Method: "/v1alpha1.Pods/" + method})

@@ -12,9 +12,9 @@ import (
 
 // usageMetrics are the metrics of /metrics/resource (rule st-16).
 type usageMetrics struct {
-	node, pod, container      used
-	started, swapLimit        *prometheus.Desc
-	scrapeError, scrapeErrors *prometheus.Desc
+	node, pod, container used
+	started, swapLimit   *prometheus.Desc
+	scrapeError          *prometheus.Desc
 }
 
 // used are the metrics of a node, a pod or a container.
@@ -32,7 +32,6 @@ func (u *usageMetrics) declare(s *family.Set) {
 	u.container.declare(s, "container", "container", "pod", "namespace")
 	u.started = s.Desc("Sources.Stats.CPUAndMemory", "container_start_time_seconds", "gauge", "Start time of the container, in Unix time.", "container", "pod", "namespace")
 	u.swapLimit = s.Desc("Sources.Stats.CPUAndMemory", "container_swap_limit_bytes", "gauge", "Swap limit of the container.", "container", "pod", "namespace")
-	u.scrapeErrors = s.Desc("Sources.Stats.CPUAndMemory", "scrape_error", "gauge", "Deprecated name of resource_scrape_error.")
 	u.scrapeError = s.Desc("Sources.Stats.CPUAndMemory", "resource_scrape_error", "gauge", "1 if not all resource metrics could be read.")
 }
 
@@ -56,7 +55,6 @@ func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
 	if s.Stats.CPUAndMemory != nil {
 		summary, err = s.Stats.CPUAndMemory(ctx)
 	}
-	out.gauge(u.scrapeErrors, number(err != nil))
 	out.gauge(u.scrapeError, number(err != nil))
 	if summary == nil {
 		return

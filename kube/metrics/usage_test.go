@@ -42,7 +42,6 @@ func TestTheResourcesOfANode(t *testing.T) {
 		fmt.Sprintf(`pod_memory_working_set_bytes{namespace="prod",pod="web"} 300 %d`, at),
 		fmt.Sprintf(`pod_swap_usage_bytes{namespace="prod",pod="web"} 10 %d`, at),
 		`resource_scrape_error 0`,
-		`scrape_error 0`,
 	}, samples(newWorld(t).known().scrape(t, metrics.ResourcePath)))
 }
 
@@ -131,7 +130,7 @@ func TestMissingValuesAreAbsent(t *testing.T) {
 	w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) {
 		return &statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil
 	}
-	assert.Equal(t, []string{"resource_scrape_error 0", "scrape_error 0"}, samples(w.scrape(t, metrics.ResourcePath)))
+	assert.Equal(t, []string{"resource_scrape_error 0"}, samples(w.scrape(t, metrics.ResourcePath)))
 }
 
 // What many pods use is many series, and no more than that.

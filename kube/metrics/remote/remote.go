@@ -22,12 +22,13 @@ type Metrics struct {
 	images  imageMetrics
 	claims  claimMetrics
 
-	registered *prometheus.CounterVec
-	allocated  *prometheus.HistogramVec
-	csi        *prometheus.HistogramVec
-	requests   map[string]prometheus.Counter // by method; "" is all
-	failures   map[string]prometheus.Counter
-	pods       map[string]*prometheus.CounterVec // by method of the pods API; "" is all
+	registered    *prometheus.CounterVec
+	allocated     *prometheus.HistogramVec
+	csi           *prometheus.HistogramVec
+	requests      map[string]prometheus.Counter // by method; "" is all
+	alphaRequests prometheus.Counter            // of v1alpha1
+	failures      map[string]prometheus.Counter
+	pods          map[string]*prometheus.CounterVec // by method of the pods API; "" is all
 }
 
 // New adds the metrics to m. It must be called once for m.
@@ -53,10 +54,12 @@ func New(m *metrics.Metrics) (*Metrics, error) {
 var resourceMethods = map[string]string{"List": "_list", "GetAllocatableResources": "_get_allocatable", "Get": "_get"}
 
 func (r *Metrics) declareResources(s *family.Set) {
-	counter := func(name, help string) prometheus.Counter {
-		return s.Counters("podresources.Config.Called", "kubelet_pod_resources_endpoint_"+name, help, "server_api_version").WithLabelValues("v1")
+	counters := func(name, help string) *prometheus.CounterVec {
+		return s.Counters("podresources.Config.Called", "kubelet_pod_resources_endpoint_"+name, help, "server_api_version")
 	}
-	r.requests[""] = counter("requests_total", "Requests of the pod resources API.")
+	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues("v1") }
+	total := counters("requests_total", "Requests of the pod resources API.")
+	r.requests[""], r.alphaRequests = total.WithLabelValues("v1"), total.WithLabelValues("v1alpha1")
 	for method, part := range resourceMethods {
 		r.requests[method] = counter("requests"+part, "Calls of "+method+".")
 		r.failures[method] = counter("errors"+part, "Calls of "+method+" that failed.")
@@ -80,6 +83,10 @@ func (r *Metrics) CSI(i csi.CallInfo) {
 
 // PodResources is a podresources.Config.Called.
 func (r *Metrics) PodResources(i podresources.CallInfo) {
+	if strings.HasPrefix(i.Method, "/v1alpha1.") {
+		r.alphaRequests.Inc() // its methods have no counters
+		return
+	}
 	method := i.Method[strings.LastIndexByte(i.Method, '/')+1:]
 	asked := r.requests[method]
 	if asked == nil {
