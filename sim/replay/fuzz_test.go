@@ -23,7 +23,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the agent may retry without end
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)  // the agent may retry without end
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // must not panic
 		cancel()
 	})

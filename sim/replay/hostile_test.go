@@ -35,7 +35,7 @@ func TestChangedFramesAreReplayed(t *testing.T) {
 			continue
 		}
 		replayed++
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the agent may retry without end
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)  // the agent may retry without end
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // an error is allowed
 		cancel()
 	}
