@@ -83,7 +83,7 @@ func (w *world) draw(name string, of time.Duration, otherwise float64) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := w.draws.next(name, of, w.now(), otherwise)
-	if name == "prober" && (v < 0 || v >= 1) || name == "podworker" && (v < 0 || v > 1000) {
+	if name == "prober" && (v < 0 || v >= 1) || name == "podworker" && (v < 0.5 || v > 10) {
 		return otherwise // of a hostile recording
 	}
 	return v

@@ -90,6 +90,9 @@ func (r *Recording) add(f record.Frame) error {
 	case f.Header != nil && !f.Header.Start.Equal(r.Header.Start):
 		return fmt.Errorf("the files are of two recordings, which began at %v and %v", r.Header.Start, f.Header.Start)
 	}
+	if f.Pods != nil && f.Pods.Source == "" || f.Agent != nil && slices.Contains(f.Agent.Sources, "") {
+		return fmt.Errorf("frame %d: a source without a name", len(r.frames))
+	}
 	const longest = 50 * 365 * 24 * time.Hour
 	if f.At < 0 || f.At > longest || took(f) < 0 || took(f) > longest {
 		return fmt.Errorf("frame %d: invalid time %v, duration %v", len(r.frames), f.At, took(f))

@@ -137,6 +137,8 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	cancel()
 	if err == nil {
 		err = <-ended
+	} else if errors.Is(err, errTooManyCalls) {
+		<-ended
 	}
 	if err == nil {
 		err = outside.Err()
@@ -152,6 +154,9 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 		Digest: w.outputs.digest(), Timeline: out,
 	}, nil
 }
+
+// errTooManyCalls is the error of a replay whose agent retries without a delay.
+var errTooManyCalls = errors.New("the replayed agent made many more calls than the recorded one")
 
 // supervise waits until the replay is to end, and returns its time: the end of the recording, or that of a divergence.
 func (w *world) supervise(ended <-chan error) (time.Duration, error) {
@@ -174,8 +179,11 @@ func (w *world) supervise(ended <-chan error) (time.Duration, error) {
 		}
 		w.mu.Lock()
 		next = w.outputs.due(w.now())
-		diverged := w.outputs.first() != nil
+		diverged, calls := w.outputs.first() != nil, w.calls
 		w.mu.Unlock()
+		if calls >= w.mostCalls() && !diverged {
+			return w.now(), errTooManyCalls
+		}
 		if diverged {
 			return w.now(), nil
 		}
