@@ -87,12 +87,15 @@ func TestHugePages(t *testing.T) {
 		}
 		return pod
 	}
+	asAWhole := requests("cpu")
+	asAWhole.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi")}}
 	for _, c := range []struct {
 		name      string
 		pod       *v1.Pod
 		medium    v1.StorageMedium
 		want, err string
 	}{
+		{"the request of the pod as a whole", asAWhole, "HugePages-2Mi", "2Mi", ""},
 		{"vol-46 the one size", requests("hugepages-2Mi", "hugepages-2Mi"), "HugePages", "2Mi", ""},
 		{"vol-46 several sizes", requests("hugepages-2Mi", "hugepages-1Gi"), "HugePages", "", "medium: HugePages can't be used if container requests multiple huge page sizes"},
 		{"vol-46 a named size", requests("hugepages-2Mi", "hugepages-1Gi"), "HugePages-1Gi", "1Gi", ""},

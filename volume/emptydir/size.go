@@ -58,22 +58,17 @@ func memoryLimit(pod *v1.Pod) int64 {
 }
 
 // PageSize returns the page size of the medium HugePages or HugePages-<size>. It returns an error unless
-// a container requests huge pages of this size. For HugePages all containers must request the same
-// size.
+// a container or the pod as a whole requests huge pages of this size. For HugePages all of them must
+// request the same size.
 func PageSize(pod *v1.Pod, medium v1.StorageMedium) (resource.Quantity, error) {
-	var found []resource.Quantity
+	found, err := pageSizes(nil, pod.Spec.Resources, "pod")
 	for c := range podspec.Containers(pod) {
-		for name := range c.Resources.Requests {
-			size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
-			if !ok {
-				continue
-			}
-			q, err := resource.ParseQuantity(size)
-			if err != nil {
-				return q, fmt.Errorf("container %s requests %s: %w", c.Name, name, err)
-			}
-			found = append(found, q)
+		if err == nil {
+			found, err = pageSizes(found, &c.Resources, "container "+c.Name)
 		}
+	}
+	if err != nil {
+		return resource.Quantity{}, err
 	}
 	var page resource.Quantity
 	if size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)); ok {
@@ -107,4 +102,23 @@ func valueOf(q *resource.Quantity) int64 {
 		return 0
 	}
 	return q.Value()
+}
+
+// pageSizes adds the sizes of the huge pages that are requested. of may be nil.
+func pageSizes(found []resource.Quantity, of *v1.ResourceRequirements, who string) ([]resource.Quantity, error) {
+	if of == nil {
+		return found, nil
+	}
+	for name := range of.Requests {
+		size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+		if !ok {
+			continue
+		}
+		q, err := resource.ParseQuantity(size)
+		if err != nil {
+			return nil, fmt.Errorf("%s requests %s: %w", who, name, err)
+		}
+		found = append(found, q)
+	}
+	return found, nil
 }
