@@ -134,6 +134,12 @@ func runJobs(ctx context.Context, jobs []job, lanes int, o options, out io.Write
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if o.agent == "" && slices.ContainsFunc(jobs, func(j job) bool { return j.subject == agent }) {
+		o.agent = filepath.Join(dir, "agent")
+		if err := cli.BuildAgent(ctx, o.agent); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan int, len(jobs))
@@ -187,7 +193,7 @@ func runJob(ctx context.Context, dir string, j job, o options, out io.Writer) (*
 	logs := filepath.Join(o.logs, filepath.Base(dir))
 	code, err := isolate(ctx, dir, []string{
 		"--subjects=" + string(j.subject), "--focus=" + focus, "--skip=" + o.skip, "--labels=" + o.labels,
-		"--procs=" + fmt.Sprint(o.procs), "--timeout=" + o.timeout.String(), "--tools=" + o.tools, "--kubernetes=" + o.kubernetes,
+		"--procs=" + fmt.Sprint(o.procs), "--timeout=" + o.timeout.String(), "--tools=" + o.tools, "--agent=" + o.agent, "--kubernetes=" + o.kubernetes,
 		"--logs=" + logs, "--results=" + file, "--report=" + filepath.Join(dir, "report.md"),
 	}, out)
 	if err == nil && code > 1 {
