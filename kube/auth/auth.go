@@ -39,31 +39,33 @@ type Authenticator interface {
 }
 
 // A Chain calls Authenticators in order until one returns a user; errors do not stop it
-// (rule sv-13). If none does, the error is ErrUnauthorized, joined with theirs.
+// (rule sv-13), but a request with invalid credentials is not [Anonymous]. If none returns a user, the
+// error is ErrUnauthorized, joined with theirs.
 type Chain []Authenticator
 
 // Authenticate implements Authenticator.
 func (c Chain) Authenticate(r *http.Request) (*User, error) {
-	errs := []error{ErrUnauthorized}
+	errs, invalid := []error{ErrUnauthorized}, false
 	for _, a := range c {
+		if _, ok := a.(Anonymous); ok && invalid {
+			continue
+		}
 		user, err := a.Authenticate(r)
 		if user != nil && err == nil {
 			return user, nil
 		}
-		errs = append(errs, err)
+		errs, invalid = append(errs, err), invalid || err != nil
 	}
 	return nil, errors.Join(errs...)
 }
 
-// Anonymous authenticates requests without credentials as system:anonymous. It must be the
-// last of a Chain. Requests with an invalid token or certificate are not anonymous.
+// Anonymous authenticates requests as system:anonymous. It must be the last of a [Chain], which does
+// not call it if an Authenticator before it has found invalid credentials. Credentials that none of
+// them examines, such as tokens without [Tokens], are ignored, as by the kubelet.
 type Anonymous struct{}
 
 // Authenticate implements Authenticator.
-func (Anonymous) Authenticate(r *http.Request) (*User, error) {
-	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		return nil, nil
-	}
+func (Anonymous) Authenticate(*http.Request) (*User, error) {
 	return &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}, nil
 }
 

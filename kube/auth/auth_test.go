@@ -356,6 +356,11 @@ func TestTheChainContinuesAfterADenial(t *testing.T) { // sv-13
 	assert.ErrorIs(t, err, auth.ErrUnauthorized)
 	_, err = auth.Chain{}.Authenticate(r)
 	assert.ErrorIs(t, err, auth.ErrUnauthorized)
+
+	chain = auth.Chain{auth.Certificates{}, auth.Anonymous{}}
+	user, err = chain.Authenticate(bearer(t.Context(), "t-ann"))
+	require.NoError(t, err)
+	assert.Equal(t, "system:anonymous", user.Name, "nothing examines tokens")
 }
 
 func TestNewNamesMissingFields(t *testing.T) {

@@ -29,6 +29,7 @@ type options struct {
 	focus           *regexp.Regexp
 	labels, skip    string
 	subjects        []subject
+	agent           string // file; empty: it is built
 	procs, lanes    int
 	missing         bool // only tests without a result
 	timeout         time.Duration
@@ -65,6 +66,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.StringVar(&o.skip, "skip", "", "`pattern` of the names of tests that are not run")
 	fs.StringVar(&o.labels, "labels", "", "ginkgo's label `filter`, such as '!Serial && !Slow'")
 	fs.StringVar(&subjects, "subjects", "kubelet,agent", "`programs` that are tested, in this order; empty: only the report is written")
+	fs.StringVar(&o.agent, "agent", "", "`file` of the agent (default: it is built)")
 	fs.IntVar(&o.procs, "procs", 8, "`number` of tests that run concurrently; those that are labeled Serial never do")
 	fs.IntVar(&o.lanes, "lanes", 2, "`number` of parts of the selected tests that run at the same time, each with programs, ports and cgroups of its own")
 	fs.BoolVar(&o.missing, "missing", false, "run only tests of which the file of results has no result with the program yet")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -127,20 +128,25 @@ func (all results) cost(name string) time.Duration {
 }
 
 // runJobs runs jobs in this number of lanes and calls done, one call at a time, with the results.
-// It returns the first error after all lanes have ended; no further job is begun then.
+// It returns the errors after all lanes have ended.
 func runJobs(ctx context.Context, jobs []job, lanes int, o options, out io.Writer, done func(job, history) error) error {
 	dir, err := os.MkdirTemp("", "e2e") // short: sockets are below
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	if o.agent == "" && slices.ContainsFunc(jobs, func(j job) bool { return j.subject == agent }) {
+		o.agent = filepath.Join(dir, "agent")
+		if err := cli.BuildAgent(ctx, o.agent); err != nil {
+			return err
+		}
+	}
 	queue := make(chan int, len(jobs))
 	for i := range jobs {
 		queue <- i
 	}
 	close(queue)
+	var errs []error
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range min(lanes, len(jobs)) {
@@ -156,15 +162,15 @@ func runJobs(ctx context.Context, jobs []job, lanes int, o options, out io.Write
 						err = doneErr
 					}
 				}
-				mu.Unlock()
 				if err != nil {
-					cancel(fmt.Errorf("job %d of %d: %w", i+1, len(jobs), err))
+					errs = append(errs, fmt.Errorf("job %d: %w", i, err))
 				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return context.Cause(ctx)
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
 // runJob runs a job in a lane and returns the results so far, also with an error. They are nil if there are
@@ -187,7 +193,7 @@ func runJob(ctx context.Context, dir string, j job, o options, out io.Writer) (*
 	logs := filepath.Join(o.logs, filepath.Base(dir))
 	code, err := isolate(ctx, dir, []string{
 		"--subjects=" + string(j.subject), "--focus=" + focus, "--skip=" + o.skip, "--labels=" + o.labels,
-		"--procs=" + fmt.Sprint(o.procs), "--timeout=" + o.timeout.String(), "--tools=" + o.tools, "--kubernetes=" + o.kubernetes,
+		"--procs=" + fmt.Sprint(o.procs), "--timeout=" + o.timeout.String(), "--tools=" + o.tools, "--agent=" + o.agent, "--kubernetes=" + o.kubernetes,
 		"--logs=" + logs, "--results=" + file, "--report=" + filepath.Join(dir, "report.md"),
 	}, out)
 	if err == nil && code > 1 {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
-	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/ginkgo"
 	"github.com/kubeparts/kubeparts/test/internal/images"
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
@@ -137,7 +136,7 @@ func (w *world) prepare(s subject, o options) error {
 	if s == kubelet {
 		return errors.Join(err, os.Symlink(filepath.Join(o.kubernetes, string(kubelet)), program))
 	}
-	return errors.Join(err, cli.BuildAgent(w.Context(), program))
+	return errors.Join(err, os.Symlink(o.agent, program))
 }
 
 func (w *world) config() string  { return filepath.Join(w.dir, "kubelet.yaml") }

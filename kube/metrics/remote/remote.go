@@ -22,13 +22,13 @@ type Metrics struct {
 	images  imageMetrics
 	claims  claimMetrics
 
-	registered    *prometheus.CounterVec
-	allocated     *prometheus.HistogramVec
-	csi           *prometheus.HistogramVec
-	requests      map[string]prometheus.Counter // by method; "" is all
-	alphaRequests prometheus.Counter            // of v1alpha1
-	failures      map[string]prometheus.Counter
-	pods          map[string]*prometheus.CounterVec // by method of the pods API; "" is all
+	registered  *prometheus.CounterVec
+	allocated   *prometheus.HistogramVec
+	csi         *prometheus.HistogramVec
+	requests    map[string]prometheus.Counter // by method; "" is all
+	allRequests *prometheus.CounterVec        // by version of the API
+	failures    map[string]prometheus.Counter
+	pods        map[string]*prometheus.CounterVec // by method of the pods API; "" is all
 }
 
 // New adds the metrics to m. It must be called once for m.
@@ -59,7 +59,7 @@ func (r *Metrics) declareResources(s *family.Set) {
 	}
 	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues("v1") }
 	total := counters("requests_total", "Requests of the pod resources API.")
-	r.requests[""], r.alphaRequests = total.WithLabelValues("v1"), total.WithLabelValues("v1alpha1")
+	r.requests[""], r.allRequests = total.WithLabelValues("v1"), total
 	for method, part := range resourceMethods {
 		r.requests[method] = counter("requests"+part, "Calls of "+method+".")
 		r.failures[method] = counter("errors"+part, "Calls of "+method+" that failed.")
@@ -84,7 +84,7 @@ func (r *Metrics) CSI(i csi.CallInfo) {
 // PodResources is a podresources.Config.Called.
 func (r *Metrics) PodResources(i podresources.CallInfo) {
 	if strings.HasPrefix(i.Method, "/v1alpha1.") {
-		r.alphaRequests.Inc() // its methods have no counters
+		r.allRequests.WithLabelValues("v1alpha1").Inc() // its methods have no counters
 		return
 	}
 	method := i.Method[strings.LastIndexByte(i.Method, '/')+1:]
