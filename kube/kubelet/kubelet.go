@@ -17,8 +17,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/claim"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -165,7 +165,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		return err
 	}
 	declared := newDeclaredFeatures(ctx, b, rt, cri.noResize() == "")
-	allocated, err := newAllocation(b, rt, cri.noResize(), total, object)
+	allocated, err := newAllocation(b, rt, cri.noResize(), total, object, readNode(b, joined))
 	if err != nil {
 		return err
 	}
@@ -264,15 +264,7 @@ func claimedCgroup(cfg Config) string {
 
 // newAllocation constructs the manager of allocated resources, which also decides whether
 // pods fit the node.
-func newAllocation(b base, rt podRuntime, noResize string, total capacity, object *nodeObject) (*allocation.Manager, error) {
-	machine := admissionNode(b, total.allocatable)
-	place := func() admission.Node {
-		n := machine
-		if o := object.best(); o != nil {
-			n.Labels, n.Taints = o.Labels, o.Spec.Taints
-		}
-		return n
-	}
+func newAllocation(b base, rt podRuntime, noResize string, total capacity, object *nodeObject, read func(context.Context) (*v1.Node, error)) (*allocation.Manager, error) {
 	facts := allocation.NodeConstraints{NoResize: noResize}
 	if !b.cfg.Runtime.Processes { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.k.CPUManagerPolicy) == cpu.Static
@@ -281,7 +273,7 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 	}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: admission.ForNode(place, b.pods.leaving), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
+		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
 		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
 	}
 	if err := adjust("Allocation", b.cfg.Adjust.Allocation, &cfg); err != nil {

@@ -1,0 +1,72 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/allocation"
+)
+
+// adm-5: labels and taints are those of the latest object, which a scheduler may have seen before.
+func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
+	node := func(version string, labels map[string]string, taints ...v1.Taint) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: version, Labels: labels}, Spec: v1.NodeSpec{Taints: taints}}
+	}
+	evicting := v1.Taint{Key: "down", Effect: v1.TaintEffectNoExecute}
+	rack := map[string]string{"rack": "7"}
+	one := []v1.Container{{Name: "c"}}
+	selecting := &v1.Pod{Spec: v1.PodSpec{Containers: one, NodeSelector: rack}}
+	room := v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}
+	plain := &v1.Pod{Spec: v1.PodSpec{Containers: one}}
+	for name, tc := range map[string]struct {
+		known, now *v1.Node
+		fails      error
+		pod        *v1.Pod
+		want       string // the reason of the rejection; empty: it is admitted
+		reads      int
+	}{
+		"admitted":               {node("1", rack), node("2", nil), nil, selecting, "", 0},
+		"a new label":            {node("1", nil), node("2", rack), nil, selecting, "", 1},
+		"nothing known yet":      {nil, node("2", rack), nil, selecting, "", 1},
+		"the same object":        {node("1", nil), node("1", rack), nil, selecting, "NodeAffinity", 1},
+		"still without":          {node("1", nil), node("2", nil), nil, selecting, "NodeAffinity", 1},
+		"no answer":              {node("1", nil), nil, errors.New("down"), selecting, "NodeAffinity", 1},
+		"a taint that is gone":   {node("1", nil, evicting), node("2", nil), nil, plain, "", 1},
+		"a taint that is there":  {node("1", nil, evicting), node("2", nil, evicting), nil, plain, "TaintToleration", 1},
+		"another reason":         {node("1", nil), node("2", nil), nil, &v1.Pod{Spec: v1.PodSpec{Containers: one, OS: &v1.PodOS{Name: "plan9"}}}, "PodOSNotSupported", 0},
+		"the label is gone, too": {node("1", nil), node("2", map[string]string{"rack": "8"}), nil, selecting, "NodeAffinity", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := newNodeObject(newBase(t, standalone(t, "")))
+			if tc.known != nil {
+				object.observed(tc.known)
+			}
+			reads := 0
+			admit := admitOn(admission.Node{Name: "n", OS: "linux", Allocatable: room}, object, func(ctx context.Context) (*v1.Node, error) {
+				_, bounded := ctx.Deadline()
+				assert.True(t, bounded)
+				reads++
+				return tc.now, tc.fails
+			}, func(types.UID) bool { return false })
+			rejection := admit(t.Context(), allocation.Request{Pod: tc.pod})
+			assert.Equal(t, tc.reads, reads)
+			if tc.want == "" {
+				assert.Nil(t, rejection)
+				return
+			}
+			require.NotNil(t, rejection)
+			assert.Equal(t, tc.want, rejection.Reason)
+		})
+	}
+	standaloneNode := admitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false })
+	assert.Equal(t, "NodeAffinity", standaloneNode(t.Context(), allocation.Request{Pod: selecting}).Reason)
+}
