@@ -102,6 +102,7 @@ func sidecarsStopLast(t *truth) func(*Entry) string {
 		spec, init := p.container(e.Container.Name)
 		k := p.lastKill
 		if spec == nil || !init || !podspec.IsSidecar(spec) || spec.Image != e.Container.Image || k == nil || k.grace == nil ||
+			k.incarnation != p.syncedIncarnation || // a pod with the same UID was started since then
 			t.now.Sub(k.at) >= time.Duration(*k.grace)*time.Second {
 			return ""
 		}
