@@ -31,12 +31,12 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // components returns the Run of every component.
 func (a *Agent) components() []func(context.Context) error {
-	runs := []func(context.Context) error{a.changes.Run, a.statuses.Run, a.loop.Run, a.runSources}
+	runs := []func(context.Context) error{a.changes.Run, a.statuses.Run, a.loop.Run, a.runSources, a.observedToPods}
 	if a.health != nil {
 		runs = append(runs, a.health.run, a.listAtOutages)
 	}
 	if a.probes != nil {
-		runs = append(runs, a.probes.Run, a.containersToProber, a.resultsToLoop)
+		runs = append(runs, a.probes.Run, a.resultsToLoop)
 	}
 	return runs
 }
@@ -72,10 +72,17 @@ func (a *Agent) listAtOutages(ctx context.Context) error {
 	}
 }
 
-// containersToProber notifies the prober of events, so that a new instance of a container
-// is probed at once.
-func (a *Agent) containersToProber(ctx context.Context) error {
-	return a.changes.Follow(ctx, func(e pleg.Event) { a.probes.Inspect(e.UID) })
+// observedToPods notifies the prober of changes, so that a new instance of a container is probed at
+// once, and the Pipeline, so that a pod whose images are being pulled is reported as ready for them.
+func (a *Agent) observedToPods(ctx context.Context) error {
+	return a.changes.Follow(ctx, func(e pleg.Event) {
+		if a.probes != nil {
+			a.probes.Inspect(e.UID)
+		}
+		if observed, err := a.changes.Get(e.UID); err == nil {
+			a.pipeline.Observed(e.UID, observed)
+		}
+	})
 }
 
 // resultsToLoop notifies the Loop of changed probe results, and the Pipeline, which

@@ -277,7 +277,7 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
 	returned := p.beginCall(req)
 	res, err := p.syncPod(ctx, rtReq)
-	returned()
+	req.Status = returned()
 	next.RetryAt, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, desired, res.Actions)
 	if p.storeStartErrors(req.UID, res.Actions) || failed {

@@ -134,6 +134,15 @@ func TestTwoKubeletsMustNotShareARootDirectory(t *testing.T) {
 	assert.Nil(t, first.APIAddr())
 }
 
+func TestNewCreatesTheDirectoryOfPullRecords(t *testing.T) { // Kubernetes' node tests wait for it
+	cfg := runnable(t, "")
+	k, err := New(t.Context(), cfg)
+	require.NoError(t, err)
+	assert.DirExists(t, filepath.Join(cfg.RootDir, "image_manager", "pulled"))
+	assert.DirExists(t, filepath.Join(cfg.RootDir, "image_manager", "pulling"))
+	require.NoError(t, k.Close())
+}
+
 // A component that fails stops the others, and Run returns its error.
 func TestRunReturnsTheErrorOfAComponent(t *testing.T) {
 	k, err := New(t.Context(), withAPI(t, -1))

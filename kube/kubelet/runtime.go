@@ -90,6 +90,12 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if cfg.Pulls.Config, err = pullsOf(b.k, b.metrics.remote.Images()); err != nil {
 		return r, err
 	}
+	cfg.Pulls.Dir = filepath.Join(b.cfg.RootDir, "image_manager")
+	for _, records := range []string{"pulling", "pulled"} { // which others look for once the kubelet runs
+		if err = os.MkdirAll(filepath.Join(cfg.Pulls.Dir, records), 0o700); err != nil {
+			return r, fmt.Errorf("directory of pull records: %w", err)
+		}
+	}
 	if groups := d.cgroups.groups; groups != nil {
 		cfg.Providers.CgroupParent = groups.CgroupParent
 		cfg.Providers.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.ResizeStep) error {

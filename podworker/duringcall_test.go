@@ -91,3 +91,70 @@ func TestReadinessIsReportedWhileAPodStops(t *testing.T) { // prober-18, prober-
 		assert.Empty(t, told.ends, "a result from before the stop is not reported after it")
 	})
 }
+
+// A lastStatus sends the status of the runtime that was reported last to a channel.
+type lastStatus struct {
+	podworker.Reporter
+	observed chan *runtime.PodStatus
+}
+
+func (r lastStatus) Report(_ *v1.Pod, observed *runtime.PodStatus, _ map[string]v1.ContainerStateWaiting, _ runtime.Termination) v1.PodStatus {
+	r.observed <- observed
+	return v1.PodStatus{}
+}
+
+func TestNewSandboxIsReportedDuringSyncPod(t *testing.T) { // sl-64
+	sandbox := func(id string, state runtime.SandboxState) *runtime.PodStatus {
+		return &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{ID: id, State: state}}}
+	}
+	ready := sandbox("1", runtime.SandboxReady)
+	tests := map[string]struct {
+		before, during *runtime.PodStatus
+		reported       bool
+	}{
+		"first":             {nil, ready, true},
+		"first, other form": {&runtime.PodStatus{}, ready, true},
+		"was not ready":     {sandbox("1", runtime.SandboxNotReady), ready, true},
+		"replaced":          {sandbox("0", runtime.SandboxReady), ready, true},
+		"was ready":         {ready, ready, false},
+		"stopped":           {ready, sandbox("1", runtime.SandboxNotReady), false},
+		"removed":           {ready, &runtime.PodStatus{}, false},
+		"not inspected":     {nil, nil, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				last := lastStatus{observed: make(chan *runtime.PodStatus, 10)}
+				p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowSync{new(node)}, Status: last})
+				require.NoError(t, err)
+				w := firstWork(newPod("web", 0))
+				w.Status = tt.before
+				p.Observed(w.UID, tt.during)
+				require.Empty(t, last.observed, "no call is in progress")
+				done := make(chan error, 1)
+				go func() {
+					_, err := p.Sync(t.Context(), w)
+					done <- err
+				}()
+				synctest.Wait()
+				require.Equal(t, tt.before, <-last.observed, "the report of the sync itself")
+
+				p.Observed(w.UID, tt.during)
+				p.Observed(w.UID, tt.during)
+				if tt.reported {
+					require.Same(t, tt.during, <-last.observed)
+				}
+				assert.Empty(t, last.observed, "once")
+				p.ProbeChanged(w.UID)
+				want := tt.before
+				if tt.reported {
+					want = tt.during
+				}
+				assert.Same(t, want, <-last.observed, "later reports have the same sandbox")
+				require.NoError(t, <-done)
+				p.Observed(w.UID, tt.during)
+				assert.Empty(t, last.observed, "the next sync reports it")
+			})
+		})
+	}
+}
