@@ -38,12 +38,16 @@ type grant struct {
 type resource struct {
 	devices map[string]Device
 
-	// plugin is the connected plugin; nil if there is none. listed is true after it has
-	// reported its devices.
+	// plugins are the connected plugins in the order of their registration. An update of a
+	// plugin without an interruption registers the new instance before the old one ends.
+	plugins []*plugin
+
+	// plugin is the one of them that is used: the newest that has reported its devices, or else
+	// the newest; nil if there is none. listed is true if it has reported them.
 	plugin *plugin
 	listed bool
 
-	// prepares is true if the last plugin requires PreStartContainer.
+	// prepares is true if the plugin that is or was used last requires PreStartContainer.
 	prepares bool
 
 	// since is when the last plugin disconnected; zero if none has connected since the
@@ -77,26 +81,71 @@ func (l *ledger) of(name string) *resource {
 	return r
 }
 
-// replace sets the devices that a plugin reported and reports whether anything changed.
-// Devices without an ID are ignored; of duplicates the last is used.
-func (r *resource) replace(list []Device) bool {
-	next := map[string]Device{}
-	for _, d := range list {
-		if d.ID != "" {
-			next[d.ID] = d
-		}
-	}
-	changed := !r.listed || !maps.Equal(next, r.devices)
-	r.devices, r.listed = next, true
-	return changed
+// add adds a connected plugin.
+func (r *resource) add(p *plugin) {
+	r.plugins = append(r.plugins, p)
+	r.choose()
 }
 
-// stopped marks all devices unhealthy after their plugin has disconnected.
-func (r *resource) stopped(now time.Time) {
-	r.plugin, r.listed, r.since = nil, false, now
-	for id, d := range r.devices {
-		d.Healthy = false
-		r.devices[id] = d
+// at returns the connected plugin with an endpoint, or nil.
+func (r *resource) at(endpoint string) *plugin {
+	i := slices.IndexFunc(r.plugins, func(p *plugin) bool { return p.endpoint == endpoint })
+	if i < 0 {
+		return nil
+	}
+	return r.plugins[i]
+}
+
+// remove removes a plugin that has disconnected, and reports whether it was connected. Without
+// another one all devices are unhealthy.
+func (r *resource) remove(p *plugin, now time.Time) bool {
+	i := slices.Index(r.plugins, p)
+	if i < 0 {
+		return false
+	}
+	r.plugins = slices.Delete(r.plugins, i, i+1)
+	if len(r.plugins) == 0 {
+		r.since = now
+		for id, d := range r.devices {
+			d.Healthy = false
+			r.devices[id] = d
+		}
+	}
+	r.choose()
+	return true
+}
+
+// report sets the devices that a connected plugin reported, and reports whether those of the
+// resource, or the plugin that is used, changed. Devices without an ID are ignored; of duplicates
+// the last is used.
+func (r *resource) report(p *plugin, list []Device) bool {
+	if !slices.Contains(r.plugins, p) {
+		return false
+	}
+	p.devices = map[string]Device{}
+	for _, d := range list {
+		if d.ID != "" {
+			p.devices[d.ID] = d
+		}
+	}
+	before, listed, devices := r.plugin, r.listed, r.devices
+	r.choose()
+	return r.plugin != before || r.listed != listed || !maps.Equal(r.devices, devices)
+}
+
+// choose selects the plugin that is used.
+func (r *resource) choose() {
+	r.plugin, r.listed = nil, false
+	for _, p := range slices.Backward(r.plugins) {
+		if r.plugin == nil || p.devices != nil && !r.listed {
+			r.plugin, r.listed = p, p.devices != nil
+		}
+	}
+	if r.plugin != nil {
+		r.prepares = r.plugin.options.GetPreStartRequired()
+	}
+	if r.listed {
+		r.devices = maps.Clone(r.plugin.devices)
 	}
 }
 

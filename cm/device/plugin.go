@@ -39,11 +39,13 @@ type plugin struct {
 	client   pluginapi.DevicePluginClient
 	conn     *grpc.ClientConn
 	cancel   context.CancelCauseFunc
+
+	devices map[string]Device // by ID, as reported last; nil before that. Manager.mu guards it.
 }
 
-// errReplaced is the cause of disconnecting a plugin after another has registered for its
-// resource.
-var errReplaced = errors.New("another plugin has registered for the resource")
+// errReplaced is the cause of disconnecting a plugin after another has registered with its
+// resource and endpoint.
+var errReplaced = errors.New("another plugin has registered with the endpoint")
 
 // newPlugin connects to a plugin and gets its options. Those of the registration are not used, as
 // in the kubelet: plugins exist that set them in only one of the two places.

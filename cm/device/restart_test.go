@@ -38,6 +38,29 @@ func TestAPluginRestarts(t *testing.T) {
 	assert.Equal(t, []string{"2"}, d.ids("c", "c0"))
 }
 
+// dev-3: a plugin is updated without an interruption, and the update is reverted.
+func TestTwoPluginsOfOneResource(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	old := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	next := d.plugin(&devicetest.Plugin{Endpoint: "next.sock"}, 3)
+	require.NoError(t, d.allocate(pod("b", 1)))
+	require.Equal(t, [][]string{{"1"}}, next.Allocated(), "the newer one is called")
+
+	next.Stop()
+	d.until("the older one is used again", func() bool {
+		capacity, allocatable, _ := d.Capacity()
+		require.Equal(t, capacity, allocatable, "no device becomes unhealthy")
+		all := capacity[widget]
+		return all.Value() == 2
+	})
+	d.Retain(func(uid types.UID) bool { return uid != "a" })
+	require.NoError(t, d.allocate(pod("c", 1)))
+	assert.Equal(t, [][]string{{"0"}, {"0"}}, old.Allocated())
+	old.Stop()
+	d.has(widget, 2, 0)
+}
+
 // dev-5
 func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
 	d := newDesk(t, device.Config{Grace: 50 * time.Millisecond})

@@ -103,8 +103,8 @@ func checkRegistration(req *pluginapi.RegisterRequest) error {
 	return nil
 }
 
-// register connects to a plugin and disconnects the previous one of the resource, which remains
-// if the new one is not reachable.
+// register connects to a plugin. Other plugins of the resource stay connected, except one with the
+// same endpoint.
 func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) error {
 	p, err := newPlugin(ctx, m.cfg.Dir, req)
 	if err != nil {
@@ -113,11 +113,9 @@ func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) 
 	ctx, p.cancel = context.WithCancelCause(ctx)
 	m.mu.Lock()
 	r := m.ledger.of(p.resource)
-	before := r.plugin
-	if before != nil {
-		r.stopped(time.Now())
-	}
-	r.plugin, r.listed, r.prepares = p, false, p.options.GetPreStartRequired()
+	before := r.at(p.endpoint)
+	r.remove(before, time.Now())
+	r.add(p)
 	m.plugins.Add(1)
 	m.mu.Unlock()
 	before.stop(errReplaced)
@@ -140,8 +138,7 @@ func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) 
 // listed sets the devices that a plugin reported.
 func (m *Manager) listed(p *plugin, list []Device) {
 	m.mu.Lock()
-	r := m.ledger.of(p.resource)
-	changed := r.plugin == p && r.replace(list)
+	changed := m.ledger.of(p.resource).report(p, list)
 	if changed {
 		m.touchLocked()
 	}
@@ -152,21 +149,21 @@ func (m *Manager) listed(p *plugin, list []Device) {
 	}
 }
 
-// lost marks the devices of a disconnected plugin unhealthy, unless another plugin has
-// replaced it.
+// lost removes a disconnected plugin, unless another has replaced it. The devices are unhealthy
+// if it was the last one of the resource.
 func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 	m.mu.Lock()
 	r := m.ledger.of(p.resource)
-	current := r.plugin == p
-	if current {
-		r.stopped(time.Now())
+	known := r.remove(p, time.Now())
+	remaining := len(r.plugins)
+	if known {
 		m.touchLocked()
 	}
 	m.mu.Unlock()
-	if !current {
-		return // another plugin has registered
+	if !known {
+		return
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && remaining == 0 {
 		m.cfg.Logger.Warn("Device plugin disconnected; its devices are unhealthy until it registers again", "resource", p.resource, "endpoint", p.endpoint, "err", why)
 	}
 	m.changed(p.resource)
@@ -178,8 +175,8 @@ func (m *Manager) forgetPlugins() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.ledger.resources {
-		if r.plugin != nil {
-			r.stopped(time.Now())
+		for _, p := range slices.Clone(r.plugins) {
+			r.remove(p, time.Now())
 		}
 	}
 }
