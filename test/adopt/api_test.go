@@ -136,7 +136,7 @@ func (m *member) checkStatus(next program, name string, earlier int) {
 	versions := m.observed.of(name).versions
 	before, after := versions[earlier-1], versions[len(versions)-1]
 	lines := differences(flatten(m.t, before), flatten(m.t, after))
-	assert.Empty(m.t, unexplained(before, lines), "%s: status of %s", next.name, name)
+	assert.Empty(m.t, unexplained(next, before, lines), "%s: status of %s", next.name, name)
 	for _, v := range versions[earlier:] {
 		if v.UID == before.UID && ready(before) && !ready(v) {
 			m.t.Logf("%s: %s was unready meanwhile", next.name, name)

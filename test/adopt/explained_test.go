@@ -16,6 +16,7 @@ type explanation struct {
 	reason  string
 	pattern *regexp.Regexp           // of the line
 	pods    func(before v1.Pod) bool // nil: all
+	kubelet bool                     // only if a kubelet takes over
 }
 
 var explanations = []explanation{
@@ -36,6 +37,10 @@ var explanations = []explanation{
 		reason:  "resources of pods: a kubelet reads them from the cgroup, and omits the smallest shares and extended resources",
 		pattern: regexp.MustCompile(`^\.(resources|allocatedResources)\.`),
 	},
+	{
+		reason:  "a kubelet that starts may report a pod as ready, or as not ready, until its first probe",
+		pattern: regexp.MustCompile(`^\.conditions\[(Ready|ContainersReady)\]\.lastTransitionTime: `), pods: probed, kubelet: true,
+	},
 	{reason: "limits that a container has from its pod", pattern: regexp.MustCompile(`\.resources\.(limits|requests)\.`), pods: func(pod v1.Pod) bool { return pod.Spec.Resources != nil }},
 	{reason: "a kubelet of 1.37 omits the generation of this condition, and earlier ones the condition", pattern: regexp.MustCompile(`^\.conditions\[AllContainersRestarting\]\.`)},
 	{reason: "kubelets of 1.34 and 1.35 do not report why a sandbox is not ready", pattern: regexp.MustCompile(`^\.conditions\[PodReadyToStartContainers\]\.(reason|message): `)},
@@ -50,16 +55,23 @@ func terminatedPod(pod v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
+// probed reports whether a container of the pod has a readiness or startup probe.
+func probed(pod v1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c v1.Container) bool {
+		return c.ReadinessProbe != nil || c.StartupProbe != nil
+	})
+}
+
 // rejected reports whether the node has not admitted the pod.
 func rejected(pod v1.Pod) bool {
 	return pod.Status.Phase == v1.PodFailed && pod.Status.Reason != "" && !strings.HasPrefix(pod.Status.Reason, "Deadline")
 }
 
-// unexplained returns the differences from before without an explanation.
-func unexplained(before v1.Pod, lines []string) []string {
+// unexplained returns the differences from before without an explanation, after next took over.
+func unexplained(next program, before v1.Pod, lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool {
 		return slices.ContainsFunc(explanations, func(e explanation) bool {
-			return e.pattern.MatchString(line) && (e.pods == nil || e.pods(before))
+			return e.pattern.MatchString(line) && (e.pods == nil || e.pods(before)) && (!e.kubelet || next.name != "kubeparts")
 		})
 	})
 }
