@@ -95,6 +95,9 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	if o.lanes < 1 {
 		return o, errors.New("--lanes must be positive")
 	}
+	if len(o.subjects) == 0 {
+		return o, nil
+	}
 	return o, o.findPrograms()
 }
 
