@@ -18,12 +18,8 @@ import (
 
 // newAgent constructs the agent, as the recorded one was constructed. dir is its state directory.
 func (w *world) newAgent(opts Options, header string, dir string, drawn *timeline.Recorder) (*agent.Agent, error) {
-	name := w.x.runtime
-	if name == "" {
-		name = "replay"
-	}
 	config := cri.Config{
-		Name: name, Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
+		Name: w.runtimeName(), Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
 		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs")},
 		Node: cri.Node{IPs: func() []string { return w.x.hostIPs }},
 	}
@@ -38,7 +34,12 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
 		HostIPs: func() []string { return w.x.hostIPs }, Record: func(runtime.Event) {},
 		Adjust: agent.Adjust{
-			PLEG: func(c *pleg.Config) { c.Runtime = lister{rt, w} },
+			PLEG: func(c *pleg.Config) {
+				c.Runtime = lister{rt, w}
+				if w.model != nil {
+					c.Handle = w.model.observeEvents(c.Handle)
+				}
+			},
 			Prober: func(c *prober.Config) {
 				c.Schedule.Rand = func() float64 { return w.draw("prober", 0, 0.5) }
 			},
@@ -74,6 +75,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 			adjusted(p)
 		}
 		p.Status = pacedReporter{p.Status, w}
+		if w.model != nil {
+			p.Runtime = judgedRuntime{p.Runtime, w.model}
+		}
 	}
 	return agent.New(c)
 }

@@ -26,5 +26,6 @@ func FuzzRun(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)  // the agent may retry without end
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // must not panic
 		cancel()
+		judgeAndShrink(t, r)
 	})
 }
