@@ -122,6 +122,11 @@ func TestIntegrationMutantsAreShrunkToTests(t *testing.T) {
 			t.Logf("%+v\n%s", o, test)
 			assert.Less(t, o.Lines, 60)
 
+			r, err := replay.Open(filepath.Join(dir, "recording"))
+			require.NoError(t, err)
+			correct, err := replay.Run(t.Context(), r, replay.Options{Invariants: replay.InvariantNames()})
+			require.NoError(t, err)
+			assert.Empty(t, correct.Violations, "without the mutant: %s", correct.Explain())
 			outside := module(t, test)
 			cmd := exec.Command("go", "test", "-mod=mod", "-count=1", "-overlay", mutated, ".")
 			cmd.Dir = outside

@@ -152,7 +152,7 @@ var scenarios = map[string]scenario{
 		time.Sleep(20 * time.Second)
 	}},
 	"exit-lost":     {"finally-last-state", exitWhileDown},
-	"cri-exit-lost": {"finally-last-state", exitWhileDown},
+	"cri-exit-lost": {"finally-running", exitWhileDown},
 }
 
 // exitWhileDown stops a container while no agent runs.

@@ -126,8 +126,13 @@ func frameTree(f record.Frame) (map[string]any, error) {
 	}
 	t, _ := tree(text).(map[string]any)
 	prune(t)
-	if h, ok := t["header"].(map[string]any); ok && f.Header.Wall.IsZero() {
-		delete(h, "wall")
+	if h, ok := t["header"].(map[string]any); ok {
+		if f.Header.Wall.IsZero() {
+			delete(h, "wall")
+		}
+		if f.Header.File == 0 {
+			delete(h, "file")
+		}
 	}
 	return t, nil
 }

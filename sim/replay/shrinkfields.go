@@ -8,12 +8,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
 // essential are fields that are kept, so that a recording remains readable.
 var essential = map[string]bool{
-	"at": true, "start": true, "source": true, "method": true, "uid": true, "name": true, "namespace": true, "containers": true, "metadata": true, "image": true,
+	"at": true, "start": true, "source": true, "method": true, "uid": true, "name": true, "namespace": true, "containers": true, "metadata": true, "spec": true, "image": true,
+}
+
+// factual are fields of sandboxes and containers that are kept: without them, an answer describes what no runtime does, and the
+// replay may fail also without the defect.
+var factual = map[string]bool{
+	"attempt": true, "state": true, "createdAt": true, "startedAt": true, "finishedAt": true, "exitCode": true, "reason": true, "podSandboxId": true,
+	"annotations": true, podconfig.AnnotationHash: true, podconfig.AnnotationRestartCount: true,
 }
 
 // skeletons are the fields that are kept at first, by the kind of a frame; a name of a field is kept at any depth below it.
@@ -26,7 +34,7 @@ var skeletons = map[string][]string{
 	"call": {
 		"method", "request", "answer", "error", "took", "code", "message", "containerId", "podSandboxId", "config", "sandboxConfig", "metadata", "name", "uid",
 		"namespace", "attempt", "timeout", "image", "status", "id", "state", "createdAt", "startedAt", "finishedAt", "exitCode", "reason", "labels",
-		podUIDLabel, "containers", "items",
+		podUIDLabel, "containers", "items", "annotations", podconfig.AnnotationHash, podconfig.AnnotationRestartCount,
 	},
 	"event": {
 		"message", "containerId", "containersStatuses", "id", "metadata", "name", "attempt", "state", "createdAt", "startedAt", "finishedAt", "exitCode", "reason",
@@ -106,7 +114,8 @@ func (s *shrinker) dropEach(i int) {
 		for _, key := range keysOf(node) {
 			name, isName := key.(string)
 			child := append(slices.Clone(p), key)
-			if !(isName && (essential[name] || len(p) == 0)) && s.tryFrame(i, without(s.best[i], child)) {
+			kept := isName && (essential[name] || len(p) == 0 || factual[name] && s.best[i].Pods == nil)
+			if !kept && s.tryFrame(i, without(s.best[i], child)) {
 				continue
 			}
 			queue = append(queue, child)
