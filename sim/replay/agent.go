@@ -18,8 +18,12 @@ import (
 
 // newAgent constructs the agent, as the recorded one was constructed. dir is its state directory.
 func (w *world) newAgent(opts Options, header string, dir string, drawn *timeline.Recorder) (*agent.Agent, error) {
+	name := w.x.runtime
+	if name == "" {
+		name = "replay"
+	}
 	config := cri.Config{
-		Name: w.runtimeName(), Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
+		Name: name, Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
 		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs")},
 		Node: cri.Node{IPs: func() []string { return w.x.hostIPs }},
 	}
@@ -34,12 +38,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
 		HostIPs: func() []string { return w.x.hostIPs }, Record: func(runtime.Event) {},
 		Adjust: agent.Adjust{
-			PLEG: func(c *pleg.Config) {
-				c.Runtime = lister{rt, w}
-				if w.model != nil {
-					c.Handle = w.model.observeEvents(c.Handle)
-				}
-			},
+			PLEG: func(c *pleg.Config) { c.Runtime = lister{rt, w} },
 			Prober: func(c *prober.Config) {
 				c.Schedule.Rand = func() float64 { return w.draw("prober", 0, 0.5) }
 			},
@@ -75,9 +74,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 			adjusted(p)
 		}
 		p.Status = pacedReporter{p.Status, w}
-		if w.model != nil {
-			p.Runtime = judgedRuntime{p.Runtime, w.model}
-		}
+	}
+	if w.model != nil {
+		w.model.adjust(&c)
 	}
 	return agent.New(c)
 }

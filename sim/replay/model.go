@@ -122,6 +122,9 @@ func containerName(method string, f fields) string {
 	return f.Config.Metadata.Name
 }
 
+// runtimeName returns the name of the runtime, the prefix of IDs in statuses.
+func (w *world) runtimeName() string { return cmp.Or(w.x.runtime, "replay") }
+
 // note adds an entry, and evaluates the invariants. The caller holds mu.
 func (m *model) note(e sim.Entry) {
 	e.At = m.w.now()

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/sim"
@@ -288,6 +290,21 @@ func (m *model) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 		case <-ctx.Done():
 			return contextError(ctx)
 		}
+	}
+}
+
+// adjust makes an agent report its events and its calls of SyncPod and KillPod.
+func (m *model) adjust(c *agent.Config) {
+	changes, calls := c.Adjust.PLEG, c.Adjust.Pipeline
+	c.Adjust.PLEG = func(p *pleg.Config) {
+		if changes != nil {
+			changes(p)
+		}
+		p.Handle = m.observeEvents(p.Handle)
+	}
+	c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
+		calls(p)
+		p.Runtime = judgedRuntime{p.Runtime, m}
 	}
 }
 

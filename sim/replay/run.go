@@ -65,11 +65,12 @@ type Result struct {
 	// Divergence is the first difference from the recording; nil if there is none.
 	Divergence *Divergence
 
-	// Compared is the number of actions of the replayed agent that were compared.
+	// Compared is the number of actions of the replayed agent that were compared. Zero for a judged replay.
 	Compared int
 
 	// Unrecorded is the number of reads and random numbers that are not in the recording. They were
-	// answered with the last recorded answer and with a constant.
+	// answered with the last recorded answer and with a constant. For a judged replay, it is the number of sandboxes and
+	// containers that are not in the recording.
 	Unrecorded int
 
 	// Digest is a hash of all actions, in their order in each pod. It is the same for each replay of a
@@ -85,8 +86,8 @@ type Result struct {
 	Timeline timeline.Timeline
 }
 
-// Run replays a recording in virtual time, and compares the replayed agent with the recorded one. It ends
-// at the first divergence. It returns an error if ctx is done, or if no agent can be constructed. It must not be
+// Run replays a recording in virtual time, and compares the replayed agent with the recorded one; it ends
+// at the first divergence. With Options.Invariants, it judges the agent instead. It returns an error if ctx is done, or if no agent can be constructed. It must not be
 // called in a bubble of testing/synctest.
 func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
 	if r == nil || len(r.frames) == 0 {

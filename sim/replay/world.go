@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -20,7 +19,8 @@ type world struct {
 	x         *index
 	start     time.Time // virtual wall clock at the start of the recording
 	tolerance time.Duration
-	settle    time.Duration // after the end of the recording
+	model     *model        // of a judged replay; nil: answers are those of the recording
+	settle    time.Duration // of a judged replay: after the end of the recording
 	canceled  func() bool   // the caller's context is done
 	diverged  chan struct{}
 
@@ -36,8 +36,6 @@ type world struct {
 	calls   int // of the CRI
 	unread  int // reads without a recorded call of this time
 	created int // things that were not recorded
-
-	model *model // of a judged replay; nil: answers are those of the recording
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
@@ -415,6 +413,3 @@ func (w *world) name(uid types.UID, namespace, name string) {
 		w.outputs.pods[uid] = namespace + "/" + name
 	}
 }
-
-// runtimeName returns the name of the runtime, the prefix of IDs in statuses.
-func (w *world) runtimeName() string { return cmp.Or(w.x.runtime, "replay") }
