@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -100,6 +103,7 @@ var scenarios = map[string]scenario{
 		time.Sleep(5 * time.Second)
 	}},
 	"event-dropped": {"exit-events", func(n *node) {
+		n.client.Runtime = withoutEvents{n.client.Runtime} // else each exit is observed alone
 		n.start()
 		n.add(pod("web", v1.RestartPolicyAlways, container("main", "sleep 10; exit 1"), container("side", "sleep 10; exit 1")))
 		time.Sleep(25 * time.Second)
@@ -178,6 +182,13 @@ type node struct {
 	client *remote.Client
 	api    *api
 	stop   func()
+}
+
+// A withoutEvents is a runtime without container events, as containerd 1.6.
+type withoutEvents struct{ internalapi.RuntimeService }
+
+func (withoutEvents) GetContainerEvents(context.Context, chan *runtimeapi.ContainerEventResponse, func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
+	return status.Error(codes.Unimplemented, "no events")
 }
 
 // runScenario records a scenario into dir.
@@ -280,8 +291,8 @@ func (a *api) update(uid types.UID, change func(*v1.Pod)) {
 	}
 }
 
-func (a *api) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	a.update(pod.UID, func(p *v1.Pod) { p.Status = *status.DeepCopy() })
+func (a *api) UpdatePodStatus(_ context.Context, pod *v1.Pod, written v1.PodStatus) error {
+	a.update(pod.UID, func(p *v1.Pod) { p.Status = *written.DeepCopy() })
 	return nil
 }
 

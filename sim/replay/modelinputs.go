@@ -29,6 +29,8 @@ type modelSource struct {
 	name string
 	set  []*v1.Pod
 	wake chan struct{} // has capacity 1
+
+	synced bool // it has delivered a set
 }
 
 func (m *model) source(name string, frames []record.Frame) podsource.PodSource {
@@ -47,6 +49,7 @@ func (m *model) source(name string, frames []record.Frame) podsource.PodSource {
 			case <-timer.C:
 				m.w.mu.Lock()
 				s.deliver(frames[0].Pods)
+				s.synced = true
 				frames = frames[1:]
 			case <-s.wake:
 				m.w.mu.Lock()
@@ -215,24 +218,30 @@ func (m *model) writeError(uid types.UID, deletes bool) error {
 	return newError(best.Status.Error)
 }
 
+// least is the least duration of a probe, so that its result is not at the instant of other events.
+const least = 5 * time.Millisecond
+
 // probe is one try of a probe: it has the outcome of the last recorded one, and succeeds if there is none.
 func (m *model) probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
 	key := probeLane(t.Pod.UID, t.Container.Name, t.Kind.String())
 	if m.w.pace(ctx, string(key.pod)+key.kind) != nil {
 		return prober.Outcome{}, ctx.Err()
 	}
+	last := m.lastProbe(t)
+	took := least
+	if last != nil {
+		took = max(took, last.Took)
+	}
+	if m.w.sleep(ctx, took) != nil {
+		return prober.Outcome{}, ctx.Err()
+	}
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
-	now := m.w.now()
 	out := prober.Outcome{Result: runtime.ProbeSuccess}
 	var err error
-	for _, f := range m.w.x.probes {
-		p := f.Probe
-		if p.Pod != t.Pod.UID || p.Container != t.Container.Name || p.Kind != t.Kind.String() || f.At-p.Took > now+m.w.tolerance/2 {
-			continue
-		}
-		out, err = prober.Outcome{Result: runtime.ProbeSuccess, Output: p.Output, Detail: p.Detail, Warning: p.Warning}, newError(p.Error)
-		if p.Result == runtime.ProbeFailure.String() {
+	if last != nil {
+		out.Output, out.Detail, out.Warning, err = last.Output, last.Detail, last.Warning, newError(last.Error)
+		if last.Result == runtime.ProbeFailure.String() {
 			out.Result = runtime.ProbeFailure
 		}
 	}
@@ -242,6 +251,18 @@ func (m *model) probe(ctx context.Context, t prober.Target) (prober.Outcome, err
 		}})
 	}
 	return out, err
+}
+
+// lastProbe returns the recorded try of a probe that is due or was the last one; nil if there is none.
+func (m *model) lastProbe(t prober.Target) (last *record.Probe) {
+	now := m.w.now()
+	for _, f := range m.w.x.probes {
+		p := f.Probe
+		if p.Pod == t.Pod.UID && p.Container == t.Container.Name && p.Kind == t.Kind.String() && f.At-p.Took <= now+m.w.tolerance/2 {
+			last = p
+		}
+	}
+	return last
 }
 
 // deliver is GetContainerEvents: events follow from what happens in the model. A stream ends when the recorded one did.

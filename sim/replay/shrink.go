@@ -48,7 +48,7 @@ type ShrinkProgress struct {
 var ErrNotReproduced = errors.New("the replay does not fail")
 
 // Shrink returns a smaller recording whose replay fails as well. It drops pods, then the time after the failure, then frames, idle
-// time, and fields, as long as the criterion of opts fails. The result is the same for each call with the same program.
+// time, and fields, as long as the criterion of opts fails. The order of its replays is the same for each call, and so is the result if theirs are.
 //
 // If ctx is done, or the replays are used up, it returns the smallest recording so far; then the error is nil for the latter,
 // and ctx's for the former. errors.Is(err, ErrNotReproduced) is true, and the recording nil, if r itself does not fail.
