@@ -74,7 +74,7 @@
 // # Testing
 //
 // Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects, whose recordings are
-// shrunk to tests. Recordings are cut and changed, and FuzzRun replays, judges and shrinks any frames. With the tag mutants,
+// shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, judge and shrink any frames. With the tag mutants,
 // internal/mutants records agents with planted bugs on a containerd, and shrinks the recordings to tests.
 //
 // # Stability

@@ -218,9 +218,6 @@ func lastAt(frames []record.Frame) (at time.Duration) {
 	return at
 }
 
-// fixed reports whether a frame must not be dropped.
-func fixed(f record.Frame) bool { return f.Header != nil || f.End != nil }
-
 // dropKinds drops all frames of a kind.
 func (s *shrinker) dropKinds() {
 	for _, kind := range []func(record.Frame) bool{
