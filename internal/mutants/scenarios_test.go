@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -102,12 +99,6 @@ var scenarios = map[string]scenario{
 		n.add(pod("web", v1.RestartPolicyAlways, container("main", untilTerm)))
 		time.Sleep(5 * time.Second)
 	}},
-	"event-dropped": {"exit-events", func(n *node) {
-		n.client.Runtime = withoutEvents{n.client.Runtime} // else each exit is observed alone
-		n.start()
-		n.add(pod("web", v1.RestartPolicyAlways, container("main", "sleep 10; exit 1"), container("side", "sleep 10; exit 1")))
-		time.Sleep(25 * time.Second)
-	}},
 	"cri-policy-ignored": {"restart-policy", func(n *node) {
 		n.start()
 		n.add(pod("job", v1.RestartPolicyOnFailure, container("main", "sleep 1"), container("side", untilTerm)))
@@ -155,7 +146,6 @@ var scenarios = map[string]scenario{
 		n.add(p)
 		time.Sleep(20 * time.Second)
 	}},
-	"exit-lost":     {"finally-last-state", exitWhileDown},
 	"cri-exit-lost": {"finally-running", exitWhileDown},
 }
 
@@ -182,13 +172,6 @@ type node struct {
 	client *remote.Client
 	api    *api
 	stop   func()
-}
-
-// A withoutEvents is a runtime without container events, as containerd 1.6.
-type withoutEvents struct{ internalapi.RuntimeService }
-
-func (withoutEvents) GetContainerEvents(context.Context, chan *runtimeapi.ContainerEventResponse, func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
-	return status.Error(codes.Unimplemented, "no events")
 }
 
 // runScenario records a scenario into dir.

@@ -62,7 +62,7 @@ func (t *thing) first() time.Duration {
 
 // stoppedByAgent reports whether the recorded agent stopped a container.
 func (t *thing) stoppedByAgent() bool {
-	return t.exited != nil && t.stop != nil && t.stop.begin < t.exit+time.Second // clocks of the runtime and of the recorder
+	return t.exited != nil && t.stop != nil && t.stop.begin < t.exit // else it stopped the sandbox afterwards
 }
 
 // died returns when a sandbox stopped that the recorded agent did not stop.
