@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
@@ -297,4 +298,25 @@ func TestATestFileIsQuoted(t *testing.T) {
 	for _, file := range []replay.TestFile{{Package: "a\nb"}, {Name: "TestX(){}"}, {Name: "Other"}, {Invariants: []string{"`"}}} {
 		assert.Error(t, r.AsTest(&text, file), "%+v", file)
 	}
+}
+
+// The agent stops the sandbox of a pod soon after the last container has exited: it has not stopped the container.
+func TestAnExitBeforeTheEndOfItsPodIsReplayed(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		job := pod("job", container("main", "once"))
+		job.Spec.RestartPolicy = v1.RestartPolicyNever
+		n.source.Set(job)
+		time.Sleep(20 * time.Second)
+	}))
+	result, err := replay.Run(t.Context(), r, replay.Options{Invariants: replay.InvariantNames()})
+	require.NoError(t, err)
+	assert.Empty(t, result.Violations, result.Explain())
+	for _, e := range result.Trace {
+		if e.Kind == sim.Exited {
+			assert.False(t, e.Stopped)
+			assert.InDelta(t, 5, e.Container.FinishedAt.Sub(e.Container.StartedAt).Seconds(), 0.1)
+			return
+		}
+	}
+	assert.Fail(t, "no exit")
 }
