@@ -87,8 +87,8 @@ type Result struct {
 }
 
 // Run replays a recording in virtual time, and compares the replayed agent with the recorded one; it ends
-// at the first divergence. With Options.Invariants, it judges the agent instead. It returns an error if ctx is done, or if no agent can be constructed. It must not be
-// called in a bubble of testing/synctest.
+// at the first divergence. With Options.Invariants, it judges the agent instead. It returns an error if ctx is done, if an
+// invariant is unknown, or if no agent can be constructed. It must not be called in a bubble of testing/synctest.
 func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
 	if r == nil || len(r.frames) == 0 {
 		return Result{}, errors.New("replay: the recording is empty")

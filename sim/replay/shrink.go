@@ -31,8 +31,7 @@ type ShrinkOptions struct {
 	// Replays is the largest number of replays. Zero means 2000.
 	Replays int
 
-	// Progress is called after each replay that failed as required, with the new best recording, and at the start of each
-	// step. It must not block. Optional.
+	// Progress is called at the start of each step, and after each replay that failed as required. It must not block. Optional.
 	Progress func(ShrinkProgress)
 }
 
@@ -48,7 +47,8 @@ type ShrinkProgress struct {
 var ErrNotReproduced = errors.New("the replay does not fail")
 
 // Shrink returns a smaller recording whose replay fails as well. It drops pods, then the time after the failure, then frames, idle
-// time, and fields, as long as the criterion of opts fails. The order of its replays is the same for each call, and so is the result if theirs are.
+// time, and fields, as long as the criterion of opts fails. The order of its replays is the same for each call, and so is
+// the result if their results are.
 //
 // If ctx is done, or the replays are used up, it returns the smallest recording so far; then the error is nil for the latter,
 // and ctx's for the former. errors.Is(err, ErrNotReproduced) is true, and the recording nil, if r itself does not fail.
