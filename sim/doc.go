@@ -31,6 +31,9 @@
 //		})
 //	}
 //
+// A [Checker] evaluates the invariants for entries that are not of a run, such as those that package replay makes of a
+// recording.
+//
 // A Schedule is plain data: one line of text per step, which [Parse] reads. A
 // Schedule without some of its lines is a Schedule too, so that a failure can be
 // minimized. The behavior of a container is encoded in the tag of its image; see

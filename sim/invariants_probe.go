@@ -88,11 +88,9 @@ func unhealthyRestarted(t *truth) func(*Entry) string {
 	}
 }
 
-// healthyNotKilled recognizes stopped containers by their exit code, as sidecarsStopLast
-// does.
 func healthyNotKilled(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
-		if e.Kind != Exited || e.Container.ExitCode != 143 {
+		if !t.stopped(e) {
 			return ""
 		}
 		p := t.pod(e.UID)

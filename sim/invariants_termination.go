@@ -91,11 +91,15 @@ func killedForReason(t *truth) func(*Entry) string {
 	}
 }
 
-// sidecarsStopLast recognizes stopped containers by their exit code: simulated
-// containers exit with 143 after TERM, and never by themselves.
+// stopped reports whether an entry is the exit of a container that the agent stopped. Simulated containers
+// exit with 143 after TERM, and never by themselves.
+func (t *truth) stopped(e *Entry) bool {
+	return e.Kind == Exited && (e.Stopped || !t.reportsStops && e.Container.ExitCode == 143)
+}
+
 func sidecarsStopLast(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
-		if e.Kind != Exited || e.Container.ExitCode != 143 {
+		if !t.stopped(e) {
 			return ""
 		}
 		p := t.pod(e.UID)

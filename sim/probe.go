@@ -130,7 +130,7 @@ func (p *podTruth) addProbeRun(t *truth, e *Entry) {
 	s.failures++
 	if success {
 		s.failures = 0
-	} else if c, _ := p.container(e.Probe.Container); c == nil || s.failures < int(k.kind.Probe(c).FailureThreshold) {
+	} else if c, _ := p.container(e.Probe.Container); c == nil || k.kind.Probe(c) == nil || s.failures < int(k.kind.Probe(c).FailureThreshold) {
 		return
 	}
 	if !s.hasResult || s.success != success {

@@ -179,12 +179,9 @@ func (r *run) noteLocked(e Entry) bool {
 		e.Pod = r.truth.pod(e.UID).name
 	}
 	r.appendLocked(e)
-	for _, j := range r.checks {
-		if what := j.check(&e); what != "" && !(j.requiresCurrentLists && r.truth.listsMayBeStale()) {
-			v := Violation{At: e.At, Invariant: j.name, UID: e.UID, Message: what}
-			r.violations = append(r.violations, v)
-			r.appendLocked(Entry{At: e.At, Kind: InvariantViolated, UID: e.UID, Pod: e.Pod, Violation: &v})
-		}
+	for _, v := range r.truth.violations(r.checks, &e) {
+		r.violations = append(r.violations, v)
+		r.appendLocked(Entry{At: e.At, Kind: InvariantViolated, UID: e.UID, Pod: e.Pod, Violation: &v})
 	}
 	return true
 }

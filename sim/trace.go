@@ -32,6 +32,10 @@ type Entry struct {
 	Static bool  // PodAdded: the pod is from a manifest
 	CPU    int64 // Resized: the container's CPU, in thousandths
 
+	// Stopped reports that the agent stopped the container (Exited). Only a Checker uses it: simulated
+	// containers exit with 143 if they are stopped, and never by themselves.
+	Stopped bool
+
 	// Object is the pod after the change, or the last one (PodAdded, PodChanged,
 	// ResizeRequested, DeletionRequested, MarkedFailed, PodRemoved), or the pod with which
 	// the agent made the call (StatusUpdated, DeletePodCalled, SyncPodCalled,

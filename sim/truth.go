@@ -24,6 +24,9 @@ type truth struct {
 	// keepsRecords is the result of Machine.KeepsRecords: restart counts and results
 	// survive the removal of containers.
 	keepsRecords bool
+
+	// reportsStops reports that Entry.Stopped is set.
+	reportsStops bool
 }
 
 // A podTruth is the ground truth about the pods with one UID.

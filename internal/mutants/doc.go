@@ -27,7 +27,13 @@
 //
 //	go test ./internal/mutants                 # does each mutant match the code?
 //	go test -tags mutants ./internal/mutants   # does the simulation catch each?
-//	go test -tags mutants -run /NAME ./internal/mutants
+//	go test -tags mutants -run Simulation/NAME ./internal/mutants
+//
+// Some mutants are also recorded on a containerd: the recording is replayed and shrunk to a test, which must fail with the
+// mutant and pass without it (docs/recording.md):
+//
+//	go test -tags mutants -run IntegrationMutants -v -timeout 60m ./internal/mutants
+//	go test -tags mutants -run IntegrationMutants ./internal/mutants -only exit-code-made-up
 //
 // # Concurrency
 //

@@ -75,6 +75,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		}
 		p.Status = pacedReporter{p.Status, w}
 	}
+	if w.model != nil {
+		w.model.adjust(&c)
+	}
 	return agent.New(c)
 }
 

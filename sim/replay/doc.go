@@ -22,6 +22,11 @@
 // Answers are taken from the recording, not computed by a model of a runtime: a list that omits a running container, an
 // error or a slow call is the input that caused a defect.
 //
+// With Options.Invariants, a replay is judged and not compared: the runtime is a model whose containers exit as the recorded ones did and
+// that is consistent for any actions of the agent, and the invariants of package sim ([Invariants]) are evaluated on what
+// the agent does to it. [Shrink] drops what is not necessary for a violation, or for a divergence, and [Recording.AsTest] writes
+// the rest as a Go test that calls [Check].
+//
 // # Usage
 //
 //	recording, err := replay.Open("/var/log/kubeparts-recordings")
@@ -30,11 +35,15 @@
 //	…
 //	fmt.Println(result.Divergence) // nil: the agent behaves as the recorded one
 //
+//	small, err := replay.Shrink(ctx, recording, replay.ShrinkOptions{Invariant: "back-off"})
+//	…
+//	err = small.AsTest(file, replay.TestFile{Invariants: []string{"back-off"}})
+//
 // examples/replay does this, and docs/recording.md describes how to find a defect with it.
 //
 // # Concurrency
 //
-// Run may be called concurrently, also for one Recording.
+// Run and Shrink may be called concurrently, also for one Recording.
 //
 // # Guarantees and limits
 //
@@ -51,6 +60,10 @@
 //     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
 //   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
 //   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
+//   - Judged replays do not reproduce stale lists, lost events, evictions, and containers that others removed. Invariants that
+//     depend on the behavior of simulated images or on subsystems that are not replayed are not evaluated.
+//   - A shrunk recording fails for the same invariant, but possibly for another reason. Its time and memory are those of at
+//     most ShrinkOptions.Replays replays.
 //   - Faults of single reads (an error that only one of many calls returned) are delivered with the nearest read. If
 //     many calls fail, an unmodified agent may diverge.
 //
@@ -60,8 +73,9 @@
 //
 // # Testing
 //
-// Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects. Recordings are cut
-// and changed, and FuzzRun replays any frames.
+// Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects, whose recordings are
+// shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, judge and shrink any frames. With the tag mutants,
+// internal/mutants records agents with planted bugs on a containerd, and shrinks the recordings to tests.
 //
 // # Stability
 //

@@ -11,13 +11,7 @@ import (
 
 // FuzzRun replays recordings whose frames, in JSON, were changed.
 func FuzzRun(f *testing.F) {
-	text := recordedText(f)
-	f.Add(text)
-	for from, to := range map[string]string{
-		"RUNNING": "UNKNOWN", `"took":`: `"took":9`, `"metadata"`: `"m"`, `"id"`: `"i"`, `"at":`: `"at":7`,
-	} {
-		f.Add(bytes.ReplaceAll(text, []byte(from), []byte(to)))
-	}
+	addChanged(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := replay.Read(sequence(frames(data)))
 		if err != nil {
@@ -27,4 +21,25 @@ func FuzzRun(f *testing.F) {
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // must not panic
 		cancel()
 	})
+}
+
+// FuzzShrink judges and shrinks such recordings, and writes them as tests.
+func FuzzShrink(f *testing.F) {
+	addChanged(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := replay.Read(sequence(frames(data))); err == nil {
+			judgeAndShrink(t, r) // must not panic
+		}
+	})
+}
+
+// addChanged adds a recording, and changed ones.
+func addChanged(f *testing.F) {
+	text := recordedText(f)
+	f.Add(text)
+	for from, to := range map[string]string{
+		"RUNNING": "UNKNOWN", `"took":`: `"took":9`, `"metadata"`: `"m"`, `"id"`: `"i"`, `"at":`: `"at":7`,
+	} {
+		f.Add(bytes.ReplaceAll(text, []byte(from), []byte(to)))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ func TestChangedFramesAreReplayed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)  // the agent may retry without end
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // an error is allowed
 		cancel()
+		judgeAndShrink(t, r)
 	}
 	require.Positive(t, replayed)
 }
@@ -67,4 +69,24 @@ func frames(data []byte) (out []record.Frame) {
 		}
 	}
 	return out
+}
+
+// judgeAndShrink judges and shrinks a recording of any frames, and writes it as a test. Errors are allowed.
+func judgeAndShrink(t *testing.T, r *replay.Recording) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	opts := replay.Options{Until: 10 * time.Second, Settle: 10 * time.Second, Invariants: replay.InvariantNames()}
+	small, err := replay.Shrink(ctx, r, replay.ShrinkOptions{Replay: opts, Replays: 8, Fails: func(replay.Result) bool { return true }})
+	if small == nil {
+		return
+	}
+	var text, data bytes.Buffer
+	if small.AsTest(&text, replay.TestFile{}) == nil {
+		again, err := replay.ReadJSON(strings.NewReader(framesOf(t, text.String())))
+		require.NoError(t, err)
+		require.NotNil(t, again)
+	}
+	if err == nil {
+		require.NoError(t, small.Write(&data))
+	}
 }

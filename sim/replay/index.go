@@ -248,8 +248,11 @@ func (x *index) status(c *call) {
 	if decode(c.answer, &answer) != nil || answer.Status == nil {
 		return
 	}
-	s := answer.Status
-	t := x.thing(s.Id, "", s.GetLabels()[podUIDLabel], s.GetMetadata().GetName(), s.GetMetadata().GetAttempt())
+	x.containerStatus(answer.Status)
+}
+
+func (x *index) containerStatus(s *runtimeapi.ContainerStatus) {
+	t := x.thing(s.GetId(), "", s.GetLabels()[podUIDLabel], s.GetMetadata().GetName(), s.GetMetadata().GetAttempt())
 	switch {
 	case s.State == runtimeapi.ContainerState_CONTAINER_RUNNING && t.running == nil:
 		t.running = s

@@ -16,6 +16,9 @@ import (
 
 // source returns a source that delivers the recorded sets at their times.
 func (w *world) source(name string, frames []record.Frame) podsource.PodSource {
+	if w.model != nil {
+		return w.model.source(name, frames)
+	}
 	return podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
 		var pods []*v1.Pod
 		for _, f := range frames {
@@ -111,6 +114,9 @@ const afterCalls = 10 * time.Microsecond
 // deliver is GetContainerEvents. An event is delivered at its time, but not before the replayed agent has
 // made the call that it is the effect of.
 func (w *world) deliver(ctx context.Context, out chan *runtimeapi.ContainerEventResponse) error {
+	if w.model != nil {
+		return w.model.deliver(ctx, out)
+	}
 	const key = "GetContainerEvents{}"
 	w.mu.Lock()
 	began := w.now()

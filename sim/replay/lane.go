@@ -225,6 +225,17 @@ func (c *comparer) settle(key laneKey, now time.Duration) {
 	}
 }
 
+// loose returns the first recorded output of an action, in any order; nil if there is none.
+func (c *comparer) loose(key laneKey, action string) *output {
+	for _, o := range c.lane(key).outputs {
+		if o.key == action && !o.matched {
+			o.matched = true
+			return o
+		}
+	}
+	return nil
+}
+
 // due returns the time at which the next status is known not to be transient; zero if there is none.
 func (c *comparer) due(now time.Duration) (next time.Duration) {
 	for key, l := range c.lanes {

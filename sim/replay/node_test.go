@@ -40,6 +40,7 @@ type nodeConfig struct {
 	latency time.Duration // the most that a call takes
 	errors  uint64        // one of so many calls fails; zero: none
 	adjust  func(*agent.Config)
+	runtime func(*cri.Config)
 	volumes func(*record.Recorder)
 }
 
@@ -83,9 +84,13 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 			},
 		})
 		require.NoError(t, err)
-		rt, err := cri.New(cri.Config{
+		runtimeConfig := cri.Config{
 			Name: "fakecri", Runtime: r.RuntimeService(fake), Images: r.ImageService(fake), Dirs: cri.Dirs{Root: state + "/root", PodLogs: state + "/logs"},
-		})
+		}
+		if cfg.runtime != nil {
+			cfg.runtime(&runtimeConfig)
+		}
+		rt, err := cri.New(runtimeConfig)
 		require.NoError(t, err)
 		n := node{t, fake, new(podsource.Memory)}
 		probe := probeHandler{fake, cfg.latency}

@@ -46,14 +46,22 @@ type sink struct {
 }
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	if err := s.w.write(ctx, pod, "UpdatePodStatus", statusTree(&status)); err != nil {
+	if m := s.w.model; m != nil {
+		if err := m.write(ctx, pod, &status); err != nil {
+			return err
+		}
+	} else if err := s.w.write(ctx, pod, "UpdatePodStatus", statusTree(&status)); err != nil {
 		return err
 	}
 	return s.next.UpdatePodStatus(ctx, pod, status)
 }
 
 func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	if err := s.w.write(ctx, pod, "DeletePod", nil); err != nil {
+	if m := s.w.model; m != nil {
+		if err := m.write(ctx, pod, nil); err != nil {
+			return err
+		}
+	} else if err := s.w.write(ctx, pod, "DeletePod", nil); err != nil {
 		return err
 	}
 	return s.next.DeletePod(ctx, pod)
@@ -95,6 +103,9 @@ func probeLane(pod types.UID, container, kind string) laneKey {
 type handler struct{ w *world }
 
 func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
+	if h.w.model != nil {
+		return h.w.model.probe(ctx, t)
+	}
 	key := probeLane(t.Pod.UID, t.Container.Name, t.Kind.String())
 	pace := string(key.pod) + key.kind
 	if err := h.w.pace(ctx, pace); err != nil {

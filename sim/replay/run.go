@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/sim/timeline"
 	"github.com/kubeparts/kubeparts/sim/virtualtime"
 )
@@ -42,6 +43,15 @@ type Options struct {
 	AdjustAgent   func(*agent.Config)
 	AdjustRuntime func(*cri.Config)
 
+	// Invariants are the names of [Invariants] to evaluate. If there are any, the replayed agent is judged by
+	// them and not compared with the recorded one: the replay does not end at a difference, and the runtime
+	// answers consistently, whatever the agent does.
+	Invariants []string
+
+	// Settle is how long a judged replay goes on after the end of the recording, without faults, until the
+	// final state is judged. Zero means 10 minutes.
+	Settle time.Duration
+
 	// Logger receives the logs of the agent. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -55,32 +65,41 @@ type Result struct {
 	// Divergence is the first difference from the recording; nil if there is none.
 	Divergence *Divergence
 
-	// Compared is the number of actions of the replayed agent that were compared.
+	// Compared is the number of actions of the replayed agent that were compared. Zero for a judged replay.
 	Compared int
 
 	// Unrecorded is the number of reads and random numbers that are not in the recording. They were
-	// answered with the last recorded answer and with a constant.
+	// answered with the last recorded answer and with a constant. For a judged replay, it is the number of sandboxes and
+	// containers that are not in the recording.
 	Unrecorded int
 
 	// Digest is a hash of all actions, in their order in each pod. It is the same for each replay of a
 	// recording with the same program and Options.
 	Digest string
 
+	// Violations are those of Options.Invariants, in the order of their times; nil if there are none. Trace has what
+	// happened in a judged replay.
+	Violations []sim.Violation
+	Trace      []sim.Entry
+
 	// Timeline has the lifecycles of the replayed pods.
 	Timeline timeline.Timeline
 }
 
-// Run replays a recording in virtual time, and compares the replayed agent with the recorded one. It ends
-// at the first divergence. It returns an error if ctx is done, or if no agent can be constructed. It must not be
-// called in a bubble of testing/synctest.
+// Run replays a recording in virtual time, and compares the replayed agent with the recorded one; it ends
+// at the first divergence. With Options.Invariants, it judges the agent instead. It returns an error if ctx is done, if an
+// invariant is unknown, or if no agent can be constructed. It must not be called in a bubble of testing/synctest.
 func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
 	if r == nil || len(r.frames) == 0 {
 		return Result{}, errors.New("replay: the recording is empty")
 	}
-	if opts.Until < 0 || opts.Tolerance < 0 || opts.Speed < 0 || opts.Speed > 1e6 {
+	if opts.Until < 0 || opts.Tolerance < 0 || opts.Settle < 0 || opts.Speed < 0 || opts.Speed > 1e6 {
 		return Result{}, errors.New("replay: invalid Options: a time or the speed is out of range")
 	}
-	opts.Tolerance = cmp.Or(opts.Tolerance, 5*time.Second)
+	if err := checkInvariants(opts.Invariants); err != nil {
+		return Result{}, fmt.Errorf("replay: %w", err)
+	}
+	opts.Tolerance, opts.Settle = cmp.Or(opts.Tolerance, 5*time.Second), cmp.Or(opts.Settle, 10*time.Minute)
 	dir, err := stateDir(opts.Dir)
 	if err != nil {
 		return Result{}, fmt.Errorf("replay: %w", err)
@@ -118,18 +137,24 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	time.Sleep(time.Until(r.Header.Start)) // wall clocks are those of the recording
 	w := newWorld(x, time.Now(), opts.Tolerance)
 	w.canceled = func() bool { return outside.Err() != nil }
+	if len(opts.Invariants) > 0 {
+		w.settle = opts.Settle
+		w.model = newModel(w, opts.Invariants)
+	}
 	drawn := new(timeline.Recorder)
 	a, err := w.newAgent(opts, r.Header.Node, dir, drawn)
 	if err != nil {
 		return Result{}, err
 	}
 	time.Sleep(x.begin)
+	w.model.agentStarted()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	go ticks.follow(ctx)
 	end, err := w.supervise(ended)
+	w.model.settle(err)
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
@@ -148,6 +173,11 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.model != nil {
+		return Result{
+			Until: end, Violations: w.model.violations, Trace: w.model.trace, Unrecorded: w.model.created, Digest: w.model.digest(), Timeline: out,
+		}, nil
+	}
 	w.outputs.finish(end)
 	return Result{
 		Until: end, Divergence: w.outputs.first(), Compared: w.outputs.count, Unrecorded: w.unread + w.draws.missing,
@@ -160,7 +190,7 @@ var errTooManyCalls = errors.New("the replayed agent made many more calls than t
 
 // supervise waits until the replay is to end, and returns its time: the end of the recording, or that of a divergence.
 func (w *world) supervise(ended <-chan error) (time.Duration, error) {
-	until, next := w.x.end, w.x.end
+	until, next := w.x.end+w.settle, w.x.end+w.settle
 	for {
 		timer := time.NewTimer(next - w.now())
 		select {
@@ -178,7 +208,9 @@ func (w *world) supervise(ended <-chan error) (time.Duration, error) {
 			}
 		}
 		w.mu.Lock()
-		next = w.outputs.due(w.now())
+		if w.model == nil {
+			next = w.outputs.due(w.now())
+		}
 		diverged, calls := w.outputs.first() != nil, w.calls
 		w.mu.Unlock()
 		if calls >= w.mostCalls() && !diverged {

@@ -50,6 +50,9 @@ func (v volumes) each(ctx context.Context, op record.Operation) error {
 	for {
 		at, ok := v.w.nextOperation(op)
 		if !ok || at > v.w.now()+v.w.tolerance && !failed {
+			if failed && v.w.model != nil {
+				return v.w.sleepUntil(ctx, "volume "+op.Volume, v.w.x.end) // it can be mounted after the recording
+			}
 			if failed {
 				<-ctx.Done()
 			}

@@ -19,7 +19,9 @@ type world struct {
 	x         *index
 	start     time.Time // virtual wall clock at the start of the recording
 	tolerance time.Duration
-	canceled  func() bool // the caller's context is done
+	model     *model        // of a judged replay; nil: answers are those of the recording
+	settle    time.Duration // of a judged replay: after the end of the recording
+	canceled  func() bool   // the caller's context is done
 	diverged  chan struct{}
 
 	mu      sync.Mutex
@@ -149,6 +151,10 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	if w.calls++; w.calls == w.mostCalls() {
 		w.wake()
 	}
+	if w.model != nil {
+		w.mu.Unlock()
+		return w.model.exchange(ctx, method, key, text, answer)
+	}
 	began, extra := w.now(), false
 	var c *call
 	if w.compares(method) {
@@ -188,7 +194,14 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 
 // mostCalls is the number of calls after which a replay is abandoned: an agent that retries without a delay would not let
 // time advance.
-func (w *world) mostCalls() int { return 20*len(w.x.calls) + 20_000 }
+func (w *world) mostCalls() int {
+	n := 20*len(w.x.calls) + 20_000
+	if w.model != nil { // its recording may have no calls
+		const week = 7 * 24 * 60 * 60
+		n += 20 * min(int((w.x.end+w.settle)/time.Second), week)
+	}
+	return n
+}
 
 // change matches a changing call with a recorded one. The caller holds mu.
 func (w *world) change(method string, request []byte) *call {
@@ -257,6 +270,9 @@ func (w *world) beforeOrAfterPull(pull *span, replayed progress, key string, beg
 func (w *world) match(key laneKey, action string, body any, ordered bool) *output {
 	if w.stopped || w.now() > w.x.end {
 		return nil
+	}
+	if w.model != nil {
+		return w.outputs.loose(key, action)
 	}
 	defer w.wake()
 	if key.kind == statuses {
@@ -357,9 +373,13 @@ func (w *world) pace(ctx context.Context, key string) error {
 
 func (w *world) nanoseconds(key string) time.Duration {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nanosecondsLocked(key)
+}
+
+func (w *world) nanosecondsLocked(key string) time.Duration {
 	w.counts[key]++
 	n := w.counts[key]
-	w.mu.Unlock()
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s", n, key)
 	return time.Duration(1 + h.Sum64()%2000)
