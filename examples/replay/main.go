@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (ok bool, err 
 	flags.StringVar(&o.Pod, "from", "", "replay only this pod: `namespace/name`")
 	flags.DurationVar(&o.Tolerance, "tolerance", 5*time.Second, "largest difference of the times of an action that is not a divergence")
 	flags.Float64Var(&o.Speed, "speed", 0, "recorded seconds per second; 0: as fast as possible")
+	repeat := flags.Int("repeat", 1, "`number` of replays, which must have the same digest")
 	draw := flags.String("draw", "", "`file` to write a picture of the replayed pods to, as SVG")
 	verbose := flags.Bool("logs", false, "print the logs of the agent")
 	switch err := flags.Parse(args); {
@@ -80,6 +81,18 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (ok bool, err 
 		return false, err
 	}
 	report(out, recording, result, time.Since(began))
+	for i := 1; i < *repeat; i++ {
+		again, err := replay.Run(ctx, recording, o)
+		if err != nil {
+			return false, err
+		}
+		if again.Digest != result.Digest {
+			return false, fmt.Errorf("replay %d has the digest %.12s: %v", i+1, again.Digest, again.Divergence)
+		}
+	}
+	if *repeat > 1 {
+		fmt.Fprintf(out, "%d replays with the same digest in %v\n", *repeat, time.Since(began).Round(time.Millisecond))
+	}
 	if *draw != "" {
 		var picture bytes.Buffer
 		if err := result.Timeline.WriteSVG(&picture); err != nil {

@@ -12,6 +12,8 @@
 //   - A read has the answer of the nearest recorded read with the same request. Where the replayed agent is ahead of or behind
 //     the recorded one, the answer is corrected: it contains what this agent has created, started, pulled and
 //     removed, and a container that it has not stopped runs.
+//   - The agent finds the checkpoints and statuses that the recorded one found, and does nothing while the recorded
+//     process did not run.
 //   - An operation returns at its recorded end, so that differences of speed do not accumulate. Events are
 //     delivered at their times, after the calls that caused them.
 //
@@ -49,6 +51,8 @@
 //     collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that send requests are
 //     removed; exec hooks are replayed. The replayed agent has the default configuration; that of the recorded
 //     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
+//   - Files that the recorded agent could not write, because its disk was full, are written. Recordings without a
+//     [record.State] are replayed as if no earlier agent had left state.
 //   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
 //   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
 //   - Faults of single reads (an error that only one of many calls returned) are delivered with the nearest read. If
@@ -61,7 +65,8 @@
 // # Testing
 //
 // Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects. Recordings are cut
-// and changed, and FuzzRun replays any frames.
+// and changed, and FuzzRun replays any frames. Recordings of situations in which the kubelet had published defects are in
+// testdata/published; what the replayed agent does is asserted, too.
 //
 // # Stability
 //
