@@ -36,6 +36,7 @@ type index struct {
 	pauses     []span                        // when the process did not run
 	missing    map[types.UID][]time.Duration // when a pod had no cgroup
 	specified  map[types.UID]bool            // pods of a source
+	deleted    map[string]time.Duration      // times of events, by container or sandbox
 	hostIPs    []string
 	runtime    string // name of the runtime
 	probed     bool   // the agent has a prober
@@ -51,7 +52,8 @@ type thing struct {
 	name        string // of the container
 	attempt     uint32
 
-	create, start, stop, remove *span // of the calls that succeeded; nil if there was none
+	create, start, stop, remove *span         // of the calls that succeeded; nil if there was none
+	gone                        time.Duration // when another program had removed it; zero if none did
 
 	running, exited *runtimeapi.ContainerStatus // the first status while it runs and after its exit; nil if there is none
 	exit            time.Duration               // of exited
@@ -78,7 +80,7 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
 		start: r.Header.Start, length: r.Length, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
-		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{},
+		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{}, deleted: map[string]time.Duration{},
 	}
 	if until > 0 {
 		x.end = min(x.end, until)
@@ -133,6 +135,10 @@ func (x *index) frame(i int, f record.Frame) {
 		})
 	case f.Event != nil:
 		x.events = append(x.events, f)
+		var e runtimeapi.ContainerEventResponse
+		if decode(f.Event.Message, &e) == nil && e.ContainerEventType == runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
+			x.deleted[e.ContainerId] = f.At
+		}
 	case f.Probe != nil:
 		x.probes = append(x.probes, f)
 		x.indexOf[f.Probe] = i
@@ -315,6 +321,10 @@ func (x *index) spans(c *call) {
 		case "StopContainer", "StopPodSandbox":
 			t.stop = first(t.stop, s)
 		case "RemoveContainer", "RemovePodSandbox":
+			if at, ok := x.deleted[t.id]; ok && at < c.begin && t.remove == nil {
+				t.gone = at
+				continue
+			}
 			t.remove = first(t.remove, s)
 		}
 	}
