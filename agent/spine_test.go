@@ -53,7 +53,7 @@ func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsou
 		Runtime: rt, Sources: sources, Sink: status.Tee(append(sinks, s.sink)...),
 		Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
 			c.Hooks = hooks
-			c.Jitter = func(d time.Duration) time.Duration { return d } // scenarios have exact times
+			c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times
 		}},
 	})
 	require.NoError(t, err)

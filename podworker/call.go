@@ -220,7 +220,7 @@ func (w *Workers) returnedLocked(d *due, res SyncResult, err error) (changed boo
 	if p.queued {
 		return changed
 	}
-	delay := w.delays.after(p.called, res, err, p.failures, w.cfg.Jitter)
+	delay := w.delays.after(p.called, res, err, p.failures, func(d time.Duration) time.Duration { return w.cfg.Jitter(uid, d) })
 	p.next = p.called.Add(delay)
 	if w.ended {
 		return changed

@@ -104,7 +104,7 @@ func TestPodsThatTerminateAlreadyAreOnlyWaitedFor(t *testing.T) { // adm-10, sl-
 func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &crowded{room: 0, held: map[types.UID]bool{"stuck": true, "critical": false}, trace: func(string) {}}
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Jitter: func(_ types.UID, d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("critical", 0), true)

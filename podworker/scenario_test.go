@@ -235,7 +235,7 @@ type agent struct {
 
 // start starts an agent over the pods of the stage.
 func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
-	cfg := podworker.Config{Handler: s, StatusCache: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }}
+	cfg := podworker.Config{Handler: s, StatusCache: s, Pods: s.pods, Jitter: func(_ types.UID, d time.Duration) time.Duration { return d }}
 	cfg.Record = func(e runtime.Event) { s.note(e.Object.UID, e.Reason) }
 	sources := []string{"test"}
 	for _, option := range options {

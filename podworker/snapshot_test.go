@@ -88,7 +88,7 @@ func TestASnapshotContainsTheStepAndTheTermination(t *testing.T) {
 
 func TestASnapshotOfAnIdlePodHasTheTimeOfTheNextSync(t *testing.T) { // pw-10
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: silent{}, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
+		w, err := podworker.New(podworker.Config{Handler: silent{}, StatusCache: observed{}, Jitter: func(_ types.UID, d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)

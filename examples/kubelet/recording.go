@@ -31,6 +31,7 @@ func (o *options) record(cfg *kubelet.Config) (stop func(), err error) {
 		return nil, fmt.Errorf("--record-dir=%s: %w", o.recordDir, err)
 	}
 	cfg.Adjust.CRI = func(c *cri.Config) error {
+		r.RuntimeState(c.Dirs.Root) // RootDir is locked
 		c.Runtime, c.Images = r.RuntimeService(c.Runtime), r.ImageService(c.Images)
 		return nil
 	}

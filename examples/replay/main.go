@@ -60,7 +60,7 @@ type options struct {
 	replay.Options
 	draw, out, asTest string
 	shrink            bool
-	replays           int
+	replays, repeat   int
 }
 
 // run reports whether there is neither a divergence nor a violation.
@@ -73,6 +73,7 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (ok bool, err 
 	flags.StringVar(&o.Pod, "from", "", "replay only this pod: `namespace/name`")
 	flags.DurationVar(&o.Tolerance, "tolerance", 5*time.Second, "largest difference of the times of an action that is not a divergence")
 	flags.Float64Var(&o.Speed, "speed", 0, "recorded seconds per second; 0: as fast as possible")
+	flags.IntVar(&o.repeat, "repeat", 1, "`number` of replays, which must have the same digest")
 	flags.StringVar(&o.draw, "draw", "", "`file` to write a picture of the replayed pods to, as SVG")
 	flags.BoolVar(&o.shrink, "shrink", false, "shrink the recording; requires --out or --as-test")
 	flags.IntVar(&o.replays, "replays", 2000, "largest `number` of replays of --shrink")
@@ -115,6 +116,18 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (ok bool, err 
 		return false, err
 	}
 	report(out, recording, result, o, time.Since(began))
+	for i := 1; i < o.repeat; i++ {
+		again, err := replay.Run(ctx, recording, o.Options)
+		if err != nil {
+			return false, err
+		}
+		if again.Digest != result.Digest {
+			return false, fmt.Errorf("replay %d has the digest %.12s: %v", i+1, again.Digest, again.Divergence)
+		}
+	}
+	if o.repeat > 1 {
+		fmt.Fprintf(out, "%d replays with the same digest in %v\n", o.repeat, time.Since(began).Round(time.Millisecond))
+	}
 	if o.draw != "" {
 		var picture bytes.Buffer
 		if err := result.Timeline.WriteSVG(&picture); err != nil {

@@ -42,11 +42,12 @@ func TestAReplayIsReported(t *testing.T) {
 	dir := recorded(t)
 	picture := filepath.Join(t.TempDir(), "picture.svg")
 	var out bytes.Buffer
-	ok, err := run(t.Context(), []string{"--draw", picture, "--from", "default/web", dir}, &out, io.Discard)
+	ok, err := run(t.Context(), []string{"--draw", picture, "--from", "default/web", "--repeat=3", dir}, &out, io.Discard)
 	require.NoError(t, err)
 	assert.True(t, ok)
 	assert.Contains(t, out.String(), `of node "node-1"`)
 	assert.Contains(t, out.String(), "No divergence\n")
+	assert.Contains(t, out.String(), "3 replays with the same digest in ")
 	svg, err := os.ReadFile(picture)
 	require.NoError(t, err)
 	assert.Contains(t, string(svg), "<svg")

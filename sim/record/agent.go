@@ -6,15 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // Agent wraps what a complete configuration of an agent contains: its sources, its sink, its probe handlers,
-// its cgroups if they implement [Cgroups], and the random numbers of the prober and of the pod
-// workers. The runtime and the hooks of volumes are wrapped by the caller, before it constructs
-// what calls them. It returns nil, so that it is a kubelet.Adjust.Agent.
+// its cgroups if they implement [Cgroups], the random numbers of the prober and of the pod
+// workers, and the state that an earlier agent has left: the checkpoint of the prober and the restored statuses. The
+// runtime and the hooks of volumes are wrapped by the caller, before it constructs
+// what calls them; it also records the [Recorder.RuntimeState]. It returns nil, so that it is a kubelet.Adjust.Agent.
 func (r *Recorder) Agent(cfg *agent.Config) error {
 	wrapped := &Agent{Sources: slices.Sorted(maps.Keys(cfg.Sources)), Probes: cfg.Subsystems.Probes != prober.Handlers{}, Cgroups: cfg.Subsystems.Cgroups != nil}
 	r.add(0, func(*encoder) Frame { return Frame{Agent: wrapped} })
@@ -29,7 +33,15 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 	if c, ok := cfg.Subsystems.Cgroups.(Cgroups); ok {
 		cfg.Subsystems.Cgroups = r.Cgroups(c)
 	}
+	cfg.Adjust.Status = after(cfg.Adjust.Status, func(c *status.Config) {
+		if c.Restore != nil {
+			c.Restore = r.restored(c.Restore)
+		}
+	})
 	cfg.Adjust.Prober = after(cfg.Adjust.Prober, func(c *prober.Config) {
+		if c.Path != "" {
+			r.checkpoint(c.Path, ProbesFile)
+		}
 		next := c.Schedule.Rand
 		if next == nil {
 			next = rand.Float64
@@ -43,12 +55,14 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 	cfg.Adjust.Workers = after(cfg.Adjust.Workers, func(c *podworker.Config) {
 		next := c.Jitter
 		if next == nil { // the default of podworker
-			next = func(d time.Duration) time.Duration { return d + time.Duration(rand.Float64()*0.5*float64(d)) }
+			next = func(_ types.UID, d time.Duration) time.Duration {
+				return d + time.Duration(rand.Float64()*0.5*float64(d))
+			}
 		}
-		c.Jitter = func(d time.Duration) time.Duration {
-			v := next(d)
+		c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
+			v := next(uid, d)
 			if d > 0 {
-				draw := &Draw{Name: "podworker", Value: float64(v) / float64(d), Of: d}
+				draw := &Draw{Name: "podworker", Value: float64(v) / float64(d), Of: d, Pod: uid}
 				r.add(drawBytes, func(*encoder) Frame { return Frame{Draw: draw} })
 			}
 			return v

@@ -1,5 +1,6 @@
 // Package record records what crosses the borders of an agent: desired pods, calls and events of the
-// CRI, probes, operations on volumes and cgroups, statuses, and random draws.
+// CRI, probes, operations on volumes and cgroups, statuses, random draws, and the state that an earlier agent has
+// left on disk.
 //
 // # Behavior
 //
@@ -16,6 +17,7 @@
 //
 //	recorder, err := record.New(record.Config{Dir: "/var/log/recordings", Node: "edge-1"})
 //	…
+//	recorder.RuntimeState("/var/lib/kubelet") // checkpoints of an earlier agent
 //	rt, err := cri.New(cri.Config{
 //		Runtime: recorder.RuntimeService(client.Runtime), Images: recorder.ImageService(client.Images), …
 //	})
@@ -46,6 +48,7 @@
 //     fails if a message or a pod has a text field that has not been reviewed. Texts of errors may
 //     contain a masked value: there it is replaced if it has at least 6 bytes and is one of the last
 //     4096. Names, images, labels and paths are written.
+//   - A time of 2.5 s or more in which the process did not run is recorded ([Pause]).
 //   - ConfigMaps and Secrets, the calls of CSI and DRA drivers, the contents of volumes and logs, and
 //     the content of streams are not recorded.
 //   - A call that is in progress at the end has a frame if it has taken 10 seconds.

@@ -24,6 +24,8 @@ type Frame struct {
 	Status    *Status    `json:"status,omitempty"`
 	Draw      *Draw      `json:"draw,omitempty"`
 	Agent     *Agent     `json:"agent,omitempty"`
+	State     *State     `json:"state,omitempty"`
+	Pause     *Pause     `json:"pause,omitempty"`
 	Dropped   *Dropped   `json:"dropped,omitempty"`
 	End       *End       `json:"end,omitempty"`
 }
@@ -115,7 +117,8 @@ type Operation struct {
 	// Component is "volume" or "cgroup".
 	Component string `json:"component"`
 
-	// Name is volume.OperationInfo.Operation, or "ensure", "remove", "collect".
+	// Name is volume.OperationInfo.Operation, or "ensure", "remove", "collect", or "missing": the agent found that the
+	// cgroup of a pod does not exist.
 	Name string        `json:"name"`
 	Took time.Duration `json:"took,omitempty"`
 
@@ -144,6 +147,9 @@ type Draw struct {
 
 	// Of is the delay that Value is the factor of. Zero for other numbers, and in older recordings.
 	Of time.Duration `json:"of,omitempty"`
+
+	// Pod is the pod that it was drawn for. Empty for other numbers, and in older recordings.
+	Pod types.UID `json:"pod,omitempty"`
 }
 
 // An Agent is what [Recorder.Agent] has wrapped. It is in the first file only, and not in older recordings.

@@ -40,6 +40,10 @@ func (f Frame) describe() string {
 		return fmt.Sprintf("draw: %s: %v", f.Draw.Name, f.Draw.Value)
 	case f.Agent != nil:
 		return fmt.Sprintf("agent: sources %s, probes %t, cgroups %t", strings.Join(f.Agent.Sources, " "), f.Agent.Probes, f.Agent.Cgroups)
+	case f.State != nil:
+		return "state: " + f.State.describe()
+	case f.Pause != nil:
+		return fmt.Sprintf("pause: the process did not run for %v", f.Pause.Took)
 	case f.Dropped != nil:
 		return fmt.Sprintf("dropped: %d frames: %s", f.Dropped.Count, f.Dropped.Reason)
 	case f.End != nil && f.End.Rotated:
@@ -63,6 +67,16 @@ func (p *Pods) describe() string {
 		set = "all pods of " + p.Source
 	}
 	return join(set+":", prefixed("changed ", strings.Join(changed, ", ")), prefixed("removed ", strings.Join(removed, ", ")))
+}
+
+func (s *State) describe() string {
+	switch {
+	case s.Status != nil:
+		return join("status of pod", string(s.Pod), phase(s.Status))
+	case s.Damaged:
+		return join(s.File, "damaged")
+	}
+	return join(s.File, string(s.Content))
 }
 
 func (c *Call) describe() string {

@@ -55,6 +55,8 @@ type Recorder struct {
 	queue   []entry
 	queued  int // bytes
 	stopped bool
+	beats   bool          // beat is running
+	ran     time.Duration // of the last notification or beat
 }
 
 // An entry is a notification that is not written yet.
@@ -102,7 +104,13 @@ func (r *Recorder) add(size int, frame func(*encoder) Frame) {
 	if r.stopped {
 		return
 	}
-	e := entry{at: time.Since(r.start), size: size + entryBytes, frame: frame}
+	at := time.Since(r.start)
+	r.runsLocked(at)
+	r.queueLocked(entry{at: at, size: size + entryBytes, frame: frame})
+}
+
+// queueLocked appends an entry, or drops it.
+func (r *Recorder) queueLocked(e entry) {
 	if r.queued+e.size > r.cfg.QueueBytes {
 		if last := len(r.queue) - 1; last >= 0 && r.queue[last].frame == nil {
 			r.queue[last].lost++
@@ -136,6 +144,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 	w := &worker{cfg: r.cfg, encoder: newEncoder(), files: rotation{cfg: r.cfg, start: r.start}}
 	w.rotate(0) // notifications may precede the call of Run
+	ctx, cancel := context.WithCancel(ctx)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer cancel()
+	beats.Go(func() { r.beat(ctx) })
 	for {
 		select {
 		case <-r.wake:

@@ -51,9 +51,8 @@ func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 }
 
 func (s sink) add(pod *v1.Pod, status *v1.PodStatus, begun time.Time, err error) {
-	const size = 4096 // about the size of a status
 	out := Status{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Took: time.Since(begun), Error: newError(err)}
-	s.r.add(size, func(e *encoder) Frame {
+	s.r.add(statusBytes, func(e *encoder) Frame {
 		if status != nil {
 			out.Status = e.redact.status(status)
 		}
@@ -61,6 +60,9 @@ func (s sink) add(pod *v1.Pod, status *v1.PodStatus, begun time.Time, err error)
 		return Frame{Status: &out}
 	})
 }
+
+// statusBytes is about the size of a status.
+const statusBytes = 4096
 
 // scrub replaces masked values in the message of an error, which may be nil.
 func (e *encoder) scrub(err *Error) {
@@ -135,7 +137,7 @@ type Cgroups interface {
 }
 
 // Cgroups returns Cgroups that record the operations of next. Ensure, which is called in each sync of a
-// pod, is recorded unless it succeeds again; Collect, if it fails.
+// pod, is recorded unless it succeeds again; Has, if it returns false; Collect, if it fails.
 func (r *Recorder) Cgroups(next Cgroups) Cgroups {
 	return &cgroups{Cgroups: next, r: r, ensured: map[types.UID]bool{}}
 }
@@ -156,6 +158,14 @@ func (c *cgroups) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	c.r.operation(Operation{Component: "cgroup", Name: "ensure", Took: time.Since(begun), Pod: pod.UID}, err)
 	return err
+}
+
+func (c *cgroups) Has(pod *v1.Pod) bool {
+	has := c.Cgroups.Has(pod)
+	if !has {
+		c.r.operation(Operation{Component: "cgroup", Name: "missing", Pod: pod.UID}, nil)
+	}
+	return has
 }
 
 // again sets whether the last Ensure of a pod succeeded, and reports whether it and the one before it

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -13,7 +15,9 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/timeline"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // newAgent constructs the agent, as the recorded one was constructed. dir is its state directory.
@@ -22,9 +26,13 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if name == "" {
 		name = "replay"
 	}
+	root := filepath.Join(dir, "root")
+	if err := w.x.writeState(root); err != nil {
+		return nil, err
+	}
 	config := cri.Config{
 		Name: name, Runtime: services{w: w}, Images: imageService{w: w}, Logger: opts.Logger,
-		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs")},
+		Dirs: cri.Dirs{Root: root, PodLogs: filepath.Join(dir, "logs")},
 		Node: cri.Node{IPs: func() []string { return w.x.hostIPs }},
 	}
 	if opts.AdjustRuntime != nil {
@@ -36,15 +44,19 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	}
 	c := agent.Config{
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
-		HostIPs: func() []string { return w.x.hostIPs }, Record: func(runtime.Event) {},
+		HostIPs: func() []string { return w.x.hostIPs }, Inbox: w.inbox, Record: func(runtime.Event) {},
 		Adjust: agent.Adjust{
-			PLEG: func(c *pleg.Config) { c.Runtime = lister{rt, w} },
+			PLEG:   func(c *pleg.Config) { c.Runtime = lister{rt, w} },
+			Status: func(c *status.Config) { c.Restore = w.x.restore },
 			Prober: func(c *prober.Config) {
-				c.Schedule.Rand = func() float64 { return w.draw("prober", 0, 0.5) }
+				if w.x.hasFile(record.ProbesFile) { // it is written periodically
+					c.Path = filepath.Join(root, record.ProbesFile)
+				}
+				c.Schedule.Rand = func() float64 { return w.draw("prober", "", 0, 0.5) }
 			},
 			Workers: func(c *podworker.Config) {
-				c.Jitter = func(d time.Duration) time.Duration {
-					return time.Duration(w.draw("podworker", d, 1.25) * float64(d))
+				c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
+					return time.Duration(w.draw("podworker", uid, d, 1.25) * float64(d))
 				}
 				c.StatusCache = pacedStatuses{c.StatusCache, w}
 			},
@@ -82,10 +94,10 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 }
 
 // draw returns a recorded random number.
-func (w *world) draw(name string, of time.Duration, otherwise float64) float64 {
+func (w *world) draw(name string, pod types.UID, of time.Duration, otherwise float64) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v := w.draws.next(name, of, w.now(), otherwise)
+	v := w.draws.next(name, pod, of, w.now(), otherwise)
 	if name == "prober" && (v < 0 || v >= 1) || name == "podworker" && (v < 0.5 || v > 10) {
 		return otherwise // of a hostile recording
 	}

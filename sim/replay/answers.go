@@ -46,12 +46,20 @@ func relate(recorded step, replayed progress, began time.Duration) relation {
 
 // existence reports whether a thing must be added to a recorded answer, or removed from it.
 func (t *replayed) existence(read *call, began time.Duration) (add, drop bool) {
+	if t.thing.goneBetween(read, began) {
+		return false, true
+	}
 	created := after // by an earlier agent
 	if t.thing.create != nil || t.request != nil {
 		created = recordedStep(t.thing.create, read)
 	}
 	c, r := relate(created, t.create, began), relate(recordedStep(t.thing.remove, read), t.remove, began)
 	return c == ahead && t.remove.step != after || r == behind && t.create.step != before, c == behind || r == ahead
+}
+
+// goneBetween reports whether another program removed a thing after a read was recorded, and before the replayed one.
+func (t *thing) goneBetween(read *call, began time.Duration) bool {
+	return t.gone > 0 && t.gone <= began && read.begin < t.gone
 }
 
 // correct changes a recorded answer where the replayed agent is ahead of or behind the recorded one. The
@@ -284,7 +292,7 @@ func (w *world) answer(method string, request []byte, answer proto.Message) erro
 		w.correctSandboxes(&call{begin: -1, end: -1}, w.now(), request, a)
 	case *runtimeapi.ContainerStatusResponse:
 		t := w.things[f.ContainerID]
-		if t == nil || t.create.step != after || t.remove.step == after {
+		if t == nil || t.create.step != after || t.remove.step == after || t.gone > 0 && t.gone <= w.now() {
 			return status.Errorf(codes.NotFound, "replay: container %q not found", f.ContainerID)
 		}
 		c := t.asContainer(read, w.now())
@@ -294,7 +302,7 @@ func (w *world) answer(method string, request []byte, answer proto.Message) erro
 		}
 	case *runtimeapi.PodSandboxStatusResponse:
 		t := w.things[f.PodSandboxID]
-		if t == nil || t.create.step != after || t.remove.step == after {
+		if t == nil || t.create.step != after || t.remove.step == after || t.gone > 0 && t.gone <= w.now() {
 			return status.Errorf(codes.NotFound, "replay: sandbox %q not found", f.PodSandboxID)
 		}
 		s := t.asSandbox(read)

@@ -24,6 +24,13 @@ var changes = map[string]bool{
 	"RestorePod": true, "UpdateRuntimeConfig": true,
 }
 
+// unreplayed are the methods of changes that are called by components that are not replayed: image garbage collection,
+// log rotation, resizes, checkpoints, and the network of the node. They are not compared.
+var unreplayed = map[string]bool{
+	"RemoveImage": true, "ReopenContainerLog": true, "UpdateContainerResources": true, "UpdatePodSandboxResources": true,
+	"CheckpointContainer": true, "CheckpointPod": true, "RestorePod": true, "UpdateRuntimeConfig": true,
+}
+
 // A call is a recorded call of the CRI.
 type call struct {
 	index      int // of its frame

@@ -12,6 +12,8 @@
 //   - A read has the answer of the nearest recorded read with the same request. Where the replayed agent is ahead of or behind
 //     the recorded one, the answer is corrected: it contains what this agent has created, started, pulled and
 //     removed, and a container that it has not stopped runs.
+//   - The agent finds the checkpoints and statuses that the recorded one found, and does nothing while the recorded
+//     process did not run.
 //   - An operation returns at its recorded end, so that differences of speed do not accumulate. Events are
 //     delivered at their times, after the calls that caused them.
 //
@@ -58,6 +60,8 @@
 //     collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that send requests are
 //     removed; exec hooks are replayed. The replayed agent has the default configuration; that of the recorded
 //     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
+//   - Files that the recorded agent could not write, because its disk was full, are written. Recordings without a
+//     [record.State] are replayed as if no earlier agent had left state.
 //   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
 //   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
 //   - Judged replays do not reproduce stale lists, lost events, evictions, and containers that others removed. Invariants that
@@ -76,6 +80,9 @@
 // Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects, whose recordings are
 // shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, judge and shrink any frames. With the tag mutants,
 // internal/mutants records agents with planted bugs on a containerd, and shrinks the recordings to tests.
+//
+// Recordings of situations in which the kubelet had published defects are in testdata/published; what the replayed agent does is
+// asserted, too.
 //
 // # Stability
 //

@@ -3,18 +3,26 @@ package replay
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
-// draws are the recorded random numbers. Recordings do not contain which pod a number was drawn for.
+// draws are the recorded random numbers. Those of the prober, and those of older recordings, do not contain which pod they
+// were drawn for.
 type draws struct {
-	byName  map[string][]*drawn
+	queues  map[drawKey][]*drawn
 	missing int // numbers that were not recorded
 
 	// probe is the frame of the probe that returned last, and at when it did: the numbers that
 	// are drawn at that instant follow the frame.
 	probe int
 	at    time.Duration
+}
+
+type drawKey struct {
+	name string
+	pod  types.UID
 }
 
 type drawn struct {
@@ -28,21 +36,27 @@ type drawn struct {
 const drawWindow = 10 * time.Second
 
 func newDraws(x *index) draws {
-	d := draws{byName: map[string][]*drawn{}, at: -1}
+	d := draws{queues: map[drawKey][]*drawn{}, at: -1}
 	for i, f := range x.draws {
-		d.byName[f.Draw.Name] = append(d.byName[f.Draw.Name], &drawn{Draw: *f.Draw, index: x.drawAt[i], at: f.At})
+		key := drawKey{f.Draw.Name, f.Draw.Pod}
+		d.queues[key] = append(d.queues[key], &drawn{Draw: *f.Draw, index: x.drawAt[i], at: f.At})
 	}
 	return d
 }
 
-// next returns the next number of a name for a delay; zero means none. otherwise is the result if
+// next returns the next number of a name for a pod and a delay; empty and zero mean none. otherwise is the result if
 // no number was recorded.
-func (d *draws) next(name string, of, now time.Duration, otherwise float64) float64 {
-	q := d.byName[name]
+func (d *draws) next(name string, pod types.UID, of, now time.Duration, otherwise float64) float64 {
+	key := drawKey{name, pod}
+	q := d.queues[key]
+	if q == nil { // an older recording
+		key.pod = ""
+		q = d.queues[key]
+	}
 	for len(q) > 0 && (q[0].used || q[0].at < now-drawWindow) {
 		q = q[1:]
 	}
-	d.byName[name] = q
+	d.queues[key] = q
 	afterProbe := 0
 	if name == "prober" && d.at == now {
 		afterProbe = d.probe

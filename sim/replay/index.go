@@ -32,6 +32,11 @@ type index struct {
 	draws      []record.Frame
 	drawAt     []int // indexes of their frames
 	indexOf    map[*record.Probe]int
+	state      []*record.State               // that the agent found
+	pauses     []span                        // when the process did not run
+	missing    map[types.UID][]time.Duration // when a pod had no cgroup
+	specified  map[types.UID]bool            // pods of a source
+	deleted    map[string]time.Duration      // times of events, by container or sandbox
 	hostIPs    []string
 	runtime    string // name of the runtime
 	probed     bool   // the agent has a prober
@@ -47,7 +52,8 @@ type thing struct {
 	name        string // of the container
 	attempt     uint32
 
-	create, start, stop, remove *span // of the calls that succeeded; nil if there was none
+	create, start, stop, remove *span         // of the calls that succeeded; nil if there was none
+	gone                        time.Duration // when another program had removed it; zero if none did
 
 	running, exited *runtimeapi.ContainerStatus // the first status while it runs and after its exit; nil if there is none
 	exit            time.Duration               // of exited
@@ -74,16 +80,23 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
 		start: r.Header.Start, length: r.Length, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
+		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{}, deleted: map[string]time.Duration{},
 	}
 	if until > 0 {
 		x.end = min(x.end, until)
 	}
 	x.begin = x.end
+	constructed := time.Duration(0)
 	for i, f := range r.frames {
-		if f.Header == nil && f.End == nil && f.Agent == nil && (f.Pods == nil || !f.Pods.Complete) {
-			x.begin = min(x.begin, max(0, f.At-took(f)))
+		if f.Agent != nil {
+			constructed = f.At // earlier calls are those of other components
 		}
 		x.frame(i, f)
+	}
+	for _, f := range r.frames {
+		if begin := max(0, f.At-took(f)); isAction(f) && begin >= constructed {
+			x.begin = min(x.begin, begin)
+		}
 	}
 	x.dropReturned()
 	slices.SortStableFunc(x.calls, func(a, b *call) int { return cmp.Compare(a.begin, b.begin) })
@@ -99,12 +112,18 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	return x
 }
 
+// isAction reports whether a frame is what an agent did or received.
+func isAction(f record.Frame) bool {
+	return f.Header == nil && f.End == nil && f.Agent == nil && f.State == nil && f.Pause == nil && (f.Pods == nil || !f.Pods.Complete)
+}
+
 func (x *index) frame(i int, f record.Frame) {
 	switch {
 	case f.Pods != nil && !f.Pods.Complete:
 		x.sources[f.Pods.Source] = append(x.sources[f.Pods.Source], f)
 		for _, pod := range f.Pods.Changed {
 			if pod != nil {
+				x.specified[pod.UID] = true
 				x.pods[pod.UID] = pod.Namespace + "/" + pod.Name
 				x.volumes = x.volumes || len(pod.Spec.Volumes) > 0
 			}
@@ -116,10 +135,20 @@ func (x *index) frame(i int, f record.Frame) {
 		})
 	case f.Event != nil:
 		x.events = append(x.events, f)
+		var e runtimeapi.ContainerEventResponse
+		if decode(f.Event.Message, &e) == nil && e.ContainerEventType == runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
+			x.deleted[e.ContainerId] = f.At
+		}
 	case f.Probe != nil:
 		x.probes = append(x.probes, f)
 		x.indexOf[f.Probe] = i
 		x.probed = true
+	case f.Operation != nil && f.Operation.Name == missing:
+		x.missing[f.Operation.Pod] = append(x.missing[f.Operation.Pod], f.At)
+	case f.State != nil:
+		x.state = append(x.state, f.State)
+	case f.Pause != nil:
+		x.pauses = append(x.pauses, span{f.At - f.Pause.Took, f.At, i})
 	case f.Operation != nil:
 		x.operations = append(x.operations, f)
 		x.cgroups = x.cgroups || f.Operation.Component == "cgroup"
@@ -295,6 +324,10 @@ func (x *index) spans(c *call) {
 		case "StopContainer", "StopPodSandbox":
 			t.stop = first(t.stop, s)
 		case "RemoveContainer", "RemovePodSandbox":
+			if at, ok := x.deleted[t.id]; ok && at < c.begin && t.remove == nil {
+				t.gone = at
+				continue
+			}
 			t.remove = first(t.remove, s)
 		}
 	}

@@ -138,7 +138,8 @@ func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, er
 // expectOperations adds the operations on volumes and cgroups that are compared.
 func (w *world) expectOperations() {
 	for i, f := range w.x.operations {
-		if o := f.Operation; o.Component == "volume" && o.Name != mounted && o.Name != unmounted {
+		o := f.Operation
+		if o.Component == "volume" && (o.Name != mounted && o.Name != unmounted || !w.x.specified[o.Pod]) { // or of an orphan
 			continue
 		}
 		key, action := operation(f.Operation)
@@ -209,9 +210,6 @@ func (c cgroups) Ensure(ctx context.Context, pod *v1.Pod) error {
 func (c cgroups) Remove(ctx context.Context, uid types.UID) error {
 	return c.w.operate(ctx, record.Operation{Component: "cgroup", Name: "remove", Pod: uid})
 }
-
-// Has is not recorded. The pods of a healthy node have cgroups.
-func (c cgroups) Has(*v1.Pod) bool { return true }
 
 // Collect returns nil if no call was recorded: successes are not.
 func (c cgroups) Collect(ctx context.Context, _, _ func(types.UID) bool) error {

@@ -112,6 +112,8 @@ func took(f record.Frame) time.Duration {
 		return f.Operation.Took
 	case f.Status != nil:
 		return f.Status.Took
+	case f.Pause != nil:
+		return f.Pause.Took
 	}
 	return 0
 }
@@ -123,6 +125,8 @@ func sizeOf(f record.Frame) int {
 		return len(f.Call.Request) + len(f.Call.Answer)
 	case f.Event != nil:
 		return len(f.Event.Message)
+	case f.State != nil:
+		return len(f.State.Content) + 1<<12
 	case f.Pods != nil:
 		return len(f.Pods.Changed) << 12
 	case f.Status != nil:

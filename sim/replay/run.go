@@ -153,6 +153,7 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	go ticks.follow(ctx)
+	go w.syncMissing(ctx)
 	end, err := w.supervise(ended)
 	w.model.settle(err)
 	w.mu.Lock()

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
 )
 
 // A world answers the calls of a replayed agent from a recording.
@@ -36,6 +38,9 @@ type world struct {
 	calls   int // of the CRI
 	unread  int // reads without a recorded call of this time
 	created int // things that were not recorded
+
+	missed map[types.UID]int // passed times of index.missing
+	inbox  *podworker.Inbox
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
@@ -82,7 +87,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}),
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, inbox: new(podworker.Inbox),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -111,7 +116,7 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 // compares reports whether calls of a method are compared. If only one pod is replayed, garbage is collected at other
 // times.
 func (w *world) compares(method string) bool {
-	return changes[method] && (w.x.only == "" || method != "RemoveContainer" && method != "RemovePodSandbox")
+	return changes[method] && !unreplayed[method] && (w.x.only == "" || method != "RemoveContainer" && method != "RemovePodSandbox")
 }
 
 // now returns the time since the start of the recording.
@@ -366,8 +371,11 @@ func (w *world) sleepUntil(ctx context.Context, key string, at time.Duration) er
 }
 
 // pace waits for some nanoseconds, so that no two calls are made at the same instant: their order would
-// be that of the Go scheduler.
+// be that of the Go scheduler. While the recorded process did not run, it waits until that ran again.
 func (w *world) pace(ctx context.Context, key string) error {
+	if end := w.x.resumed(w.now()); end > 0 {
+		return w.sleepUntil(ctx, key, end)
+	}
 	return w.sleep(ctx, w.nanoseconds(key))
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,9 +21,11 @@ type agent struct {
 	args   []string
 	addr   string // of /healthz
 	log    string // file
+	record string // directory; empty: nothing is recorded
 
-	cmd    *exec.Cmd
-	exited chan struct{}
+	launches int // processes that were started
+	cmd      *exec.Cmd
+	exited   chan struct{}
 }
 
 // launch starts the agent.
@@ -31,7 +35,8 @@ func (a *agent) launch() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(a.binary, a.args...)
+	a.launches++
+	cmd := exec.Command(a.binary, a.arguments()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return err
@@ -43,6 +48,14 @@ func (a *agent) launch() error {
 		_ = cmd.Wait() // its log has the error
 	}()
 	return nil
+}
+
+// arguments returns the arguments of the next process. Each has a directory of its own: the oldest recordings of one are removed.
+func (a *agent) arguments() []string {
+	if a.record == "" {
+		return a.args
+	}
+	return append(slices.Clone(a.args), "--record-dir="+filepath.Join(a.record, fmt.Sprintf("agent-%03d", a.launches)))
 }
 
 // await returns when the agent serves, or an error if it terminates first.

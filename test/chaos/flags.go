@@ -23,6 +23,8 @@ type options struct {
 	containerd string
 	report     string
 	logs       string
+	record     string
+	profile    string
 	once       bool
 	list       bool
 	draw       int
@@ -59,6 +61,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.containerd, "containerd", "", "`program` (default: KUBEPARTS_CONTAINERD, that of .ci/run, or the one in PATH)")
 	fs.StringVar(&o.report, "report", "", "`file` to write a report to, in Markdown")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for the logs of the node and containerd (default: they are removed)")
+	fs.StringVar(&o.record, "record", "", "`directory` for recordings of the node (docs/recording.md), a subdirectory for each process (default: none)")
+	fs.StringVar(&o.profile, "profile", "", "`directory` for CPU profiles of the node, one for each minute (default: none)")
 	fs.BoolVar(&o.once, "once", false, "each kind once, without combinations and without a limit of time")
 	fs.BoolVar(&o.list, "list", false, "list the kinds of faults and the invariants, and do nothing")
 	fs.IntVar(&o.draw, "draw", 0, "print the first `rounds` of the seed, and do nothing")

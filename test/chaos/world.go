@@ -103,13 +103,14 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	addr, err := freeAddr()
 	w.must("find a port", err)
 	w.agent = &agentKeeper{judge: j, agent: agent{
-		binary: binary, addr: addr, log: w.agentLog(),
+		binary: binary, addr: addr, log: w.agentLog(), record: o.record,
 		args: []string{
 			"--container-runtime-endpoint=unix://" + w.socket.path, "--root-dir=" + w.root(), "--pod-logs-dir=" + w.logs(), "--hostname-override=" + nodeName,
 			"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + w.control.BootstrapKubeconfig(),
-			"--listen=" + addr, "--port=-1", "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "--v=4",
+			"--listen=" + addr, "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "--v=4",
 		},
 	}}
+	w.must("prepare profiles", w.profile(o.profile))
 	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })
 	t.Cleanup(func() { w.must("end the agent", w.agent.end()) })
 	w.agent.begin(w.ctx)
