@@ -43,9 +43,18 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 	if s.r.cfg.Pulls.Ahead {
 		s.pullAhead(ctx, p.Start)
 	}
+	queue := &s.r.starts.sandbox
+	if s.pod.Spec.HostNetwork {
+		queue = &s.r.starts.hostSandbox
+	}
+	turn, err := s.awaitTurn(ctx, queue, "CreatePodSandbox", "")
+	if err != nil {
+		return "", err
+	}
 	patient, done := finishContext(ctx)
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
+	turn.end(err)
 	if err != nil && ctx.Err() == nil {
 		if id := s.findSandbox(ctx, p.Attempt); id != "" {
 			return id, nil

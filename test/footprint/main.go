@@ -37,6 +37,9 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 		say("failed to prepare: %v", err)
 		return 2
 	}
+	if o.trace {
+		return traceAll(ctx, o, out, say)
+	}
 	r := &report{on: time.Now(), options: o, values: map[cell][]float64{}, versions: map[string]string{
 		"containerd": version(lab.FindContainerd()), agentName: version(o.agent), kubeletName: version(o.kubelet),
 	}}
@@ -71,6 +74,24 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 	return 0
 }
 
+// traceAll traces starts, and returns the exit code.
+func traceAll(ctx context.Context, o options, out io.Writer, say func(string, ...any)) int {
+	for run := range o.repeat {
+		for _, pods := range o.pods {
+			if pods == 0 {
+				continue
+			}
+			say("run %d of %d: trace of %d pods (load %.1f)", run+1, o.repeat, pods, load())
+			var log bytes.Buffer
+			if err := lab.Program(ctx, &log, func(t testing.TB) error { return traceStart(ctx, t, o, pods, out) }); err != nil {
+				say("failed to trace %d pods: %v\n%s", pods, err, log.Bytes())
+				return 1
+			}
+		}
+	}
+	return 0
+}
+
 // prepare builds the agent, and checks that the machine has what is required.
 func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ...any)) error {
 	return lab.Program(ctx, out, func(t testing.TB) error {
@@ -82,7 +103,7 @@ func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ..
 			return err
 		}
 		lab.Need(t, needs...)
-		if o.agent != "" {
+		if o.agent != "" || o.trace {
 			return nil
 		}
 		cache, err := lab.CacheDir()
