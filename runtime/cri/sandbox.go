@@ -43,11 +43,11 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 	if s.r.cfg.Pulls.Ahead {
 		s.pullAhead(ctx, p.Start)
 	}
-	queue := &s.r.starts.sandbox
+	kind := runSandbox
 	if s.pod.Spec.HostNetwork {
-		queue = &s.r.starts.hostSandbox
+		kind = runHostSandbox
 	}
-	turn, err := s.awaitTurn(ctx, queue, "CreatePodSandbox", "")
+	turn, err := s.awaitTurn(ctx, kind, "CreatePodSandbox", "")
 	if err != nil {
 		return "", err
 	}

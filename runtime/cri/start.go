@@ -167,7 +167,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		}
 		podconfig.AddIDMappings(config) // for the mounts that Managers added
 	}
-	turn, err := s.awaitTurn(ctx, &s.r.starts.create, "CreateContainer", c.Name)
+	turn, err := s.awaitTurn(ctx, createContainer, "CreateContainer", c.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance,
 // run starts a created instance. If the call fails, the status of the instance decides: it
 // may be running (kubernetes/kubernetes#139670).
 func (s *podSync) run(ctx context.Context, container, id string) error {
-	turn, err := s.awaitTurn(ctx, &s.r.starts.start, "StartContainer", container)
+	turn, err := s.awaitTurn(ctx, startContainer, "StartContainer", container)
 	if err != nil {
 		return err
 	}

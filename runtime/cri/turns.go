@@ -8,17 +8,20 @@ import (
 	"time"
 )
 
-// turns limits the calls of one kind that are in progress. Callers take turns in the order in which
-// they came. A slow call no longer counts, so that calls that hang delay others by seconds only.
-// The zero value has the limit of its pace. Safe for concurrent use.
+// turns limits the calls that start pods. Of one kind, callers take turns in the order in which they
+// came. A call that hangs delays others little: a slow call no longer counts, and one call of each
+// kind may always be made, so that containers restart while no sandbox can be created, and pods in
+// the host network, which may be those that provide the network, do not wait for others. The zero
+// value has the limit of its pace. Safe for concurrent use.
 type turns struct {
 	fixed int // the limit; zero: that of the pace; negative: none
 
 	// mu guards the fields below.
 	mu      sync.Mutex
 	pace    pace
-	busy    int // calls that count
-	waiting []*waiter
+	total   int             // calls that count
+	busy    [startKinds]int // of each kind
+	waiting [startKinds][]*waiter
 }
 
 // A waiter waits for its turn.
@@ -30,6 +33,7 @@ type waiter struct {
 // A turn is one call in progress.
 type turn struct {
 	of    *turns // nil: there is no limit
+	kind  startKind
 	began time.Time
 	nth   int         // of the calls in progress when it began
 	slow  *time.Timer // ends the turn
@@ -38,16 +42,16 @@ type turn struct {
 
 // take blocks until the caller may make a call. It must call end after that. It returns the error
 // of ctx if that is done before.
-func (t *turns) take(ctx context.Context) (*turn, error) {
+func (t *turns) take(ctx context.Context, kind startKind) (*turn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if t.fixed < 0 {
 		return new(turn), nil
 	}
-	t.mu.Lock()
 	w := &waiter{granted: make(chan struct{})}
-	t.waiting = append(t.waiting, w)
+	t.mu.Lock()
+	t.waiting[kind] = append(t.waiting[kind], w)
 	t.grantLocked()
 	t.mu.Unlock()
 	select {
@@ -60,7 +64,7 @@ func (t *turns) take(ctx context.Context) (*turn, error) {
 	if w.turn != nil {
 		t.endLocked(w.turn)
 	}
-	t.waiting = slices.DeleteFunc(t.waiting, func(o *waiter) bool { return o == w })
+	t.waiting[kind] = slices.DeleteFunc(t.waiting[kind], func(o *waiter) bool { return o == w })
 	return nil, ctx.Err()
 }
 
@@ -70,13 +74,16 @@ func (t *turns) grantLocked() {
 	if limit == 0 {
 		limit = t.pace.calls()
 	}
-	for len(t.waiting) > 0 && t.busy < limit {
-		w := t.waiting[0]
-		t.waiting = slices.Delete(t.waiting, 0, 1)
-		t.busy++
-		w.turn = &turn{of: t, began: time.Now(), nth: t.busy}
-		w.turn.slow = time.AfterFunc(t.pace.slowAfter(), func() { t.expire(w.turn) })
-		close(w.granted)
+	for kind := range startKinds {
+		for len(t.waiting[kind]) > 0 && (t.total < limit || t.busy[kind] == 0) {
+			w := t.waiting[kind][0]
+			t.waiting[kind] = slices.Delete(t.waiting[kind], 0, 1)
+			t.total++
+			t.busy[kind]++
+			w.turn = &turn{of: t, kind: kind, began: time.Now(), nth: t.total}
+			w.turn.slow = time.AfterFunc(t.pace.slowAfter(kind), func() { t.expire(w.turn) })
+			close(w.granted)
+		}
 	}
 }
 
@@ -93,12 +100,13 @@ func (t *turns) endLocked(one *turn) {
 	}
 	one.ended = true
 	one.slow.Stop()
-	t.busy--
+	t.total--
+	t.busy[one.kind]--
 	t.grantLocked()
 }
 
 // end is called after the call, which took until now. Failed calls and slow ones do not change the
-// pace: their duration is not that of the work.
+// pace: their duration is not that of the work. Further calls of end have no effect.
 func (one *turn) end(err error) {
 	t := one.of
 	if t == nil {
@@ -107,7 +115,7 @@ func (one *turn) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil && !one.ended {
-		t.pace = t.pace.after(time.Since(one.began), max(one.nth, t.busy))
+		t.pace = t.pace.after(one.kind, time.Since(one.began), max(one.nth, t.total))
 	}
 	t.endLocked(one)
 }
@@ -115,20 +123,10 @@ func (one *turn) end(err error) {
 // errNotMade ends a turn without a call.
 var errNotMade = errors.New("call not made")
 
-// starts are the turns of the calls that start pods. Each kind has its own, so that a call that
-// hangs delays no other kind: containers restart while no sandbox can be created, and pods in the
-// host network, which may be those that provide the network, do not wait for others.
-type starts struct{ sandbox, hostSandbox, create, start turns }
-
-// newStarts returns turns with the given limit; see CallConfig.Starts.
-func newStarts(fixed int) *starts {
-	return &starts{turns{fixed: fixed}, turns{fixed: fixed}, turns{fixed: fixed}, turns{fixed: fixed}}
-}
-
 // awaitTurn waits for a turn, and traces the wait and the following step.
-func (s *podSync) awaitTurn(ctx context.Context, t *turns, step, target string) (*turn, error) {
+func (s *podSync) awaitTurn(ctx context.Context, kind startKind, step, target string) (*turn, error) {
 	s.trace.begin("AwaitTurn", target)
-	one, err := t.take(ctx)
+	one, err := s.r.turns.take(ctx, kind)
 	s.trace.begin(step, target)
 	return one, err
 }

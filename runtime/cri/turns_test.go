@@ -14,12 +14,12 @@ import (
 func TestTurnsAreTakenInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := &turns{fixed: 1}
-		first, err := turns.take(t.Context())
+		first, err := turns.take(t.Context(), runSandbox)
 		require.NoError(t, err)
 		var order []int
 		for i := range 3 {
 			go func() {
-				one, err := turns.take(t.Context())
+				one, err := turns.take(t.Context(), runSandbox)
 				assert.NoError(t, err)
 				order = append(order, i)
 				one.end(nil)
@@ -31,32 +31,32 @@ func TestTurnsAreTakenInOrder(t *testing.T) {
 		first.end(nil) // has no effect
 		synctest.Wait()
 		assert.Equal(t, []int{0, 1, 2}, order)
-		assert.Zero(t, turns.busy)
+		assert.Zero(t, turns.total)
 	})
 }
 
 func TestACanceledCallerGivesUpItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := &turns{fixed: 1}
-		first, err := turns.take(t.Context())
+		first, err := turns.take(t.Context(), runSandbox)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := turns.take(ctx)
+			_, err := turns.take(ctx, runSandbox)
 			failed <- err
 		}()
 		synctest.Wait()
 		cancel()
 		assert.ErrorIs(t, <-failed, context.Canceled)
-		_, err = turns.take(ctx)
+		_, err = turns.take(ctx, runSandbox)
 		assert.ErrorIs(t, err, context.Canceled)
 		first.end(nil)
-		next, err := turns.take(t.Context())
+		next, err := turns.take(t.Context(), runSandbox)
 		require.NoError(t, err)
 		next.end(nil)
-		assert.Zero(t, turns.busy)
-		assert.Empty(t, turns.waiting)
+		assert.Zero(t, turns.total)
+		assert.Empty(t, turns.waiting[runSandbox])
 	})
 }
 
@@ -66,28 +66,59 @@ func TestCallsThatHangDoNotCount(t *testing.T) {
 		turns, begun := new(turns), time.Now()
 		for range 100 {
 			go func() {
-				one, err := turns.take(t.Context())
+				one, err := turns.take(t.Context(), runSandbox)
 				assert.NoError(t, err)
 				time.Sleep(4 * time.Minute)
 				one.end(errors.New("timeout"))
 			}()
 		}
 		synctest.Wait()
-		one, err := turns.take(t.Context())
+		one, err := turns.take(t.Context(), runSandbox)
 		require.NoError(t, err)
 		assert.Equal(t, 150*time.Second, time.Since(begun), "two at a time, three seconds each")
 		time.Sleep(20 * time.Millisecond)
 		one.end(nil)
 		time.Sleep(5 * time.Minute)
-		assert.Zero(t, turns.busy)
-		assert.Equal(t, pace{limit: 3, base: 20 * time.Millisecond}, turns.pace, "calls that failed are not measured")
+		assert.Zero(t, turns.total)
+		assert.Equal(t, pace{limit: 3, base: base(20 * time.Millisecond)}, turns.pace, "calls that failed are not measured")
+	})
+}
+
+// One call of each kind may be made in any case, and pods that are nearly started come first.
+func TestKindsDoNotBlockEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := &turns{fixed: 1}
+		hanging, err := turns.take(t.Context(), runSandbox)
+		require.NoError(t, err)
+		for _, kind := range []startKind{startContainer, createContainer, runHostSandbox} {
+			one, err := turns.take(t.Context(), kind)
+			require.NoError(t, err)
+			one.end(nil)
+		}
+		first, err := turns.take(t.Context(), startContainer)
+		require.NoError(t, err)
+		var order []startKind
+		for _, kind := range []startKind{runSandbox, startContainer} {
+			go func() {
+				one, err := turns.take(t.Context(), kind)
+				assert.NoError(t, err)
+				order = append(order, kind)
+				one.end(nil)
+			}()
+			synctest.Wait()
+		}
+		first.end(nil)
+		synctest.Wait()
+		hanging.end(nil)
+		synctest.Wait()
+		assert.Equal(t, []startKind{startContainer, runSandbox}, order)
 	})
 }
 
 func TestThereMayBeNoLimit(t *testing.T) {
 	turns := &turns{fixed: -1}
 	for range 1000 {
-		_, err := turns.take(t.Context())
+		_, err := turns.take(t.Context(), runSandbox)
 		require.NoError(t, err)
 	}
 }
@@ -99,7 +130,7 @@ func TestTheLimitDoublesWhileTheRuntimeIsFast(t *testing.T) {
 		done := make(chan struct{})
 		for range 2 + 4 + 8 + 16 + 32 {
 			go func() {
-				one, err := turns.take(t.Context())
+				one, err := turns.take(t.Context(), runSandbox)
 				assert.NoError(t, err)
 				time.Sleep(50 * time.Millisecond)
 				one.end(nil)

@@ -75,7 +75,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for the programs' logs (default: they are removed)")
-	fs.StringVar(&o.profiles, "profiles", "", "`directory` for cpu.pprof, allocs.pprof, mutex.pprof and block.pprof of the last --trace (default: none)")
+	fs.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of --trace: cpu, allocs, mutex and block of the starts, idle and heap of the idle window (default: none)")
 	fs.StringVar(&o.report, "report", "", "`file` to write the table to, in Markdown, as well")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err

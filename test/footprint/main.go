@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,8 +165,11 @@ func (r *report) measure(ctx context.Context, subject string, pods int) (best fi
 	if pods == 0 {
 		return nil, nil
 	}
-	for _, c := range concurrencies {
-		f, err := once(func(t testing.TB) (figures, error) { return measureBare(ctx, t, o, pods, c) })
+	running := figures{}
+	for i, c := range concurrencies {
+		f, err := once(func(t testing.TB) (figures, error) {
+			return measureBare(ctx, t, o, pods, c, running, i == len(concurrencies)-1)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -174,5 +178,6 @@ func (r *report) measure(ctx context.Context, subject string, pods int) (best fi
 			best = f
 		}
 	}
+	maps.Copy(best, running)
 	return best, nil
 }

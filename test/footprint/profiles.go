@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,6 +37,41 @@ func startProfiles(dir string) (stop func() error, err error) {
 		runtime.SetBlockProfileRate(0)
 		return errors.Join(errs...)
 	}, nil
+}
+
+// profileIdle profiles the idle window, as idle.pprof and heap.pprof, and returns what is in memory.
+func profileIdle(ctx context.Context, o options) (memory string, err error) {
+	if err := pause(ctx, o.settle); err != nil {
+		return "", err
+	}
+	cpu, err := os.Create(filepath.Join(o.profiles, "idle.pprof"))
+	if err != nil {
+		return "", err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return "", errors.Join(err, cpu.Close())
+	}
+	before, err := cpuTime(os.Getpid())
+	err = errors.Join(err, pause(ctx, o.window))
+	after, afterErr := cpuTime(os.Getpid())
+	pprof.StopCPUProfile()
+	if err := errors.Join(err, afterErr, cpu.Close()); err != nil {
+		return "", err
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	resident, err := memoryOf(os.Getpid())
+	if err != nil {
+		return "", err
+	}
+	runtime.GC()
+	var live runtime.MemStats
+	runtime.ReadMemStats(&live)
+	const mib = 1 << 20
+	return fmt.Sprintf("\nIdle: %.1f millicores. Anonymous memory: %.1f MiB. Heap in use %.1f MiB, of which live %.1f; free and not released %.1f MiB; stacks %.1f MiB; structures of the Go runtime %.1f MiB.\n",
+		1000*(after-before).Seconds()/o.window.Seconds(), float64(resident.anonymous)/mib, float64(m.HeapInuse)/mib, float64(live.HeapAlloc)/mib,
+		float64(m.HeapIdle-m.HeapReleased)/mib, float64(m.StackInuse)/mib, float64(m.Sys-m.HeapSys-m.StackSys)/mib,
+	), writeProfile("heap", filepath.Join(o.profiles, "heap.pprof"))
 }
 
 func writeProfile(name, path string) error {

@@ -180,6 +180,10 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	if err == nil {
 		err = pause(ctx, time.Second) // the last SyncPod returns
 	}
+	idle := ""
+	if err == nil && o.profiles != "" {
+		idle, err = profileIdle(ctx, o)
+	}
 	stop()
 	if err := errors.Join(err, machineErr, <-ran); err != nil {
 		return err
@@ -190,7 +194,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	}
 	traced.mu.Lock()
 	defer traced.mu.Unlock()
-	_, err = io.WriteString(out, traced.report(began, last, starts, after.minus(before)))
+	_, err = io.WriteString(out, traced.report(began, last, starts, after.minus(before))+idle)
 	return err
 }
 
