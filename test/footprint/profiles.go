@@ -51,6 +51,8 @@ func profileIdle(ctx context.Context, o options) (memory string, err error) {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return "", errors.Join(err, cpu.Close())
 	}
+	var first runtime.MemStats
+	runtime.ReadMemStats(&first)
 	before, err := cpuTime(os.Getpid())
 	err = errors.Join(err, pause(ctx, o.window))
 	after, afterErr := cpuTime(os.Getpid())
@@ -68,8 +70,9 @@ func profileIdle(ctx context.Context, o options) (memory string, err error) {
 	var live runtime.MemStats
 	runtime.ReadMemStats(&live)
 	const mib = 1 << 20
-	return fmt.Sprintf("\nIdle: %.1f millicores. Anonymous memory: %.1f MiB. Heap in use %.1f MiB, of which live %.1f; free and not released %.1f MiB; stacks %.1f MiB; structures of the Go runtime %.1f MiB.\n",
-		1000*(after-before).Seconds()/o.window.Seconds(), float64(resident.anonymous)/mib, float64(m.HeapInuse)/mib, float64(live.HeapAlloc)/mib,
+	return fmt.Sprintf("\nIdle: %.1f millicores; %.2f MiB allocated per minute. Anonymous memory: %.1f MiB. Heap in use %.1f MiB, after a collection %.1f, of which live %.1f; free and not released %.1f MiB; stacks %.1f MiB; structures of the Go runtime %.1f MiB.\n",
+		1000*(after-before).Seconds()/o.window.Seconds(), float64(m.TotalAlloc-first.TotalAlloc)/mib/o.window.Minutes(),
+		float64(resident.anonymous)/mib, float64(m.HeapInuse)/mib, float64(live.HeapInuse)/mib, float64(live.HeapAlloc)/mib,
 		float64(m.HeapIdle-m.HeapReleased)/mib, float64(m.StackInuse)/mib, float64(m.Sys-m.HeapSys-m.StackSys)/mib,
 	), writeProfile("heap", filepath.Join(o.profiles, "heap.pprof"))
 }
