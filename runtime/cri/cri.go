@@ -30,7 +30,7 @@ type Runtime struct {
 	imageMounts  *imageMounts
 	unsupported  *unsupportedResizes
 	stuck        stuckSandboxes
-	turns        turns // of the calls that start pods
+	turns        turns        // of the calls that start pods
 	local        LocalStreams // nil if Config.Runtime does not implement it
 	log          *slog.Logger
 }
