@@ -34,6 +34,8 @@ var bareStart = map[string]float64{
 
 // A callTally counts calls by method. Methods of the engine, which make those of the CRI, begin with "-".
 type callTally struct {
+	writeTime time.Duration // of calls that start a pod, up to twice that
+
 	mu    sync.Mutex
 	calls map[string]int
 }
@@ -47,7 +49,6 @@ func (c *callTally) add(method string) {
 // The durations of the calls of the simulated runtime, and of other parts of a start.
 const (
 	readTime  = time.Millisecond
-	writeTime = 20 * time.Millisecond
 	eventTime = 200 * time.Microsecond // from a change to its event
 	stepTime  = time.Microsecond       // from the end of SyncPod to the request of a relist
 )
@@ -57,7 +58,7 @@ func (c *callTally) fault(call fakecri.Call) fakecri.Fault {
 	c.add(call.Method)
 	switch call.Method {
 	case "RunPodSandbox", "CreateContainer", "StartContainer":
-		return fakecri.Fault{Delay: writeTime + time.Duration(call.Number%10)*writeTime/10}
+		return fakecri.Fault{Delay: c.writeTime + time.Duration(call.Number%10)*c.writeTime/10}
 	case "GetContainerEvents":
 		return fakecri.Fault{}
 	default:
@@ -102,10 +103,16 @@ func (r laterRelister) RequestRelist(uid types.UID) {
 // The calls of the runtime from the first sync of 110 pods until the status of each is Running, and for
 // ten seconds after that. Time is virtual, so the count does not depend on the machine.
 func TestStartingPodsMakesFewCalls(t *testing.T) {
+	for _, writeTime := range []time.Duration{20 * time.Millisecond, 250 * time.Millisecond} {
+		t.Run(writeTime.String(), func(t *testing.T) { testCallsOfStarts(t, writeTime) })
+	}
+}
+
+func testCallsOfStarts(t *testing.T, writeTime time.Duration) {
 	const podCount = 110
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		tally := &callTally{calls: map[string]int{}}
+		tally := &callTally{writeTime: writeTime, calls: map[string]int{}}
 		fake, err := fakecri.New(fakecri.Config{Faults: tally.fault})
 		require.NoError(t, err)
 		_, err = fake.PullImage(t.Context(), &runtimeapi.ImageSpec{Image: "main"}, nil, nil)

@@ -66,8 +66,12 @@ func TestACheckpointIsWrittenOnlyWhenItChanges(t *testing.T) { // al-5
 	d.Allocate(t.Context(), pod.DeepCopy(), runs("a: cpu=1"))
 	d.open(t)
 	d.Allocate(t.Context(), pod, runs("a: cpu=1"))
+	assert.True(t, untouched())
 	d.room = 0
 	d.Allocate(t.Context(), wants(pod, "cpu=2"), runs("a: cpu=1"))
+	assert.False(t, untouched(), "it is synced to the disk before the spec differs from it")
+	require.NoError(t, os.Chtimes(path, old, old))
+	d.Allocate(t.Context(), wants(pod, "cpu=3"), runs("a: cpu=1"))
 	assert.True(t, untouched())
 	d.room = -1
 	d.Retry(t.Context(), "periodic_retry")

@@ -61,6 +61,7 @@ type entry struct {
 	isDecided bool
 
 	written *podCheckpoint // the checkpoint
+	durable bool           // the checkpoint was synced to the disk
 }
 
 // Open returns a Manager with the allocations of the checkpoints in Config.Dir. It starts no
@@ -168,6 +169,7 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.P
 		})
 		m.undeferred(pod, before, "reverted")
 	case !e.isDecided || !desired.Equal(e.decided):
+		m.save(e) // its allocation no longer follows from the spec
 		m.retry(ctx, trigger, pod.UID)
 	}
 	if observed != nil {
@@ -407,20 +409,28 @@ func (m *Manager) undeferred(pod *v1.Pod, before ResizeState, resolution string)
 
 // save writes the checkpoint of a pod if it has changed. A failure is only logged: the checkpoint
 // is needed only after a restart.
+//
+// A checkpoint that differs from the spec is synced to the disk. Without such a one, the next agent
+// allocates the resources of the spec again, which are the same.
 func (m *Manager) save(e *entry) {
 	if m.cfg.Dir == "" {
 		return
 	}
 	now := newPodCheckpoint(e.pod, e.allocated, e.podLevel)
-	if w := e.written; w != nil && w.Allocated.Equal(now.Allocated) && samePodLevel(w.PodLevel, now.PodLevel) {
+	differs := !desiredResources(e.pod, m.cfg.InitContainers).Equal(e.allocated) || !samePodLevel(e.podLevel, e.allocated.Pod)
+	if w := e.written; w != nil && w.Allocated.Equal(now.Allocated) && samePodLevel(w.PodLevel, now.PodLevel) && (e.durable || !differs) {
 		return
 	}
 	uid := e.pod.UID
-	if err := checkpoint.Write(m.path(uid), now); err != nil {
+	write := checkpoint.WriteUnsynced
+	if differs {
+		write = checkpoint.Write
+	}
+	if err := write(m.path(uid), now); err != nil {
 		m.cfg.Logger.Error("Failed to write allocation checkpoint; the allocation is lost in a restart", "pod", e.pod.Namespace+"/"+e.pod.Name, "podUID", uid, "err", err)
 		return
 	}
-	e.written = &now
+	e.written, e.durable = &now, differs
 	m.mu.Lock()
 	released := m.pods[uid] != e
 	m.mu.Unlock()

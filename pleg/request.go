@@ -37,11 +37,11 @@ func (g *Generator) RequestReinspect(uid types.UID) {
 }
 
 // requestLocked requests an inspection of r that has not begun: one in progress may have missed
-// the change. The first request of a pinned pod waits for unpinDelay, even if the pin is older than
-// Config.Period: unpin, which may follow at once, must find the inspection not begun.
+// the change. The first request of a pinned pod waits for Config.Period, even if the pin is older:
+// further changes and unpin usually follow before, and then one inspection finds all of them.
 func (g *Generator) requestLocked(r *record) {
 	if r.pins > 0 && !r.due() {
-		r.pinUntil(time.Now().Add(unpinDelay))
+		r.pinUntil(time.Now().Add(g.cfg.Period))
 	}
 	r.requested = g.reads + 1
 	g.settleLocked(r)
@@ -50,8 +50,8 @@ func (g *Generator) requestLocked(r *record) {
 // Pin reports that the caller is changing the pod and will request a relist afterwards. Until
 // unpin is called, events of the runtime, requests and listed changes of the pod are collected;
 // they are read once, 5 ms after unpin, instead of each on its own. A GetNewerThan for the
-// pod is served all the same, and after Config.Period the collected changes are read at most
-// once per Period.
+// pod is served all the same, and a change that was collected for Config.Period is read, so
+// that there is at most one read per Period.
 //
 // Pins of the same pod nest. unpin must be called; further calls have no effect.
 func (g *Generator) Pin(uid types.UID) (unpin func()) {

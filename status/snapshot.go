@@ -25,7 +25,9 @@ import (
 // terminated pod stays terminated, restart counts continue, the exit codes of removed containers
 // are kept, and readiness lasts until a probe has a new result.
 //
-// Each file is replaced atomically. Safe for concurrent use.
+// Each file is replaced atomically. A terminal status is synced to the disk. Any other may be lost
+// by a power failure, after which no container of it runs: restart counts are then those of the
+// runtime, and readiness begins with the next probe. Safe for concurrent use.
 type Snapshot struct {
 	dir string
 
@@ -100,7 +102,11 @@ func (s *Snapshot) Status(uid types.UID) (v1.PodStatus, bool) {
 // UpdatePodStatus writes the file of the pod.
 func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	r := snapshot{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Status: status}
-	if err := checkpoint.Write(filepath.Join(s.dir, snapshotName(pod.UID)), r); err != nil {
+	write := checkpoint.WriteUnsynced
+	if Terminal(status.Phase) {
+		write = checkpoint.Write
+	}
+	if err := write(filepath.Join(s.dir, snapshotName(pod.UID)), r); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
 	s.mu.Lock()

@@ -13,7 +13,7 @@
 //     The kernel can reclaim the others sooner than if they were mapped.
 //
 // [Run] calls Release half a minute after the start, and then with pauses that double up to ten
-// minutes.
+// minutes. From the first time on, it also has garbage collected more often ([Config].GCPercent).
 //
 // # Usage
 //

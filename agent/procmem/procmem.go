@@ -1,8 +1,10 @@
 package procmem
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -17,14 +19,25 @@ type Config struct {
 	// Max is the maximum of the pauses between releases, which double. Zero means 10 min.
 	Max time.Duration
 
+	// GCPercent is the garbage collection target percentage from the first release on; see
+	// debug.SetGCPercent. The heap of an idle agent grows slowly, so that a low percentage costs
+	// little time. Zero means 40. If it is negative, or the environment variable GOGC is set, the
+	// percentage is not changed.
+	GCPercent int
+
 	// Logger is used for failures, which are retried. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
 
 // Run calls [Release] until ctx is done. Negative durations count as zero.
-func Run(ctx context.Context, cfg Config) { run(ctx, cfg, Release) }
+func Run(ctx context.Context, cfg Config) {
+	if os.Getenv("GOGC") != "" {
+		cfg.GCPercent = -1
+	}
+	run(ctx, cfg, Release, debug.SetGCPercent)
+}
 
-func run(ctx context.Context, cfg Config, release func() (int64, error)) {
+func run(ctx context.Context, cfg Config, release func() (int64, error), setGCPercent func(int) int) {
 	wait, limit, log := cfg.First, cfg.Max, cfg.Logger
 	if wait <= 0 {
 		wait = 30 * time.Second
@@ -35,7 +48,10 @@ func run(ctx context.Context, cfg Config, release func() (int64, error)) {
 	if log == nil {
 		log = slog.Default()
 	}
-	for pause.For(ctx, wait) == nil {
+	for first := true; pause.For(ctx, wait) == nil; first = false {
+		if first && cfg.GCPercent >= 0 {
+			setGCPercent(cmp.Or(cfg.GCPercent, 40))
+		}
 		wait = max(wait, min(2*wait, limit))
 		if unmapped, err := release(); err != nil {
 			log.Debug("Failed to release memory; will retry", "retryIn", wait, "err", err)

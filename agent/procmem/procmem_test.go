@@ -23,7 +23,7 @@ func TestRunDoublesThePauses(t *testing.T) {
 		run(ctx, Config{Logger: slog.New(slog.DiscardHandler)}, func() (int64, error) {
 			at = append(at, time.Since(begun))
 			return 0, errors.New("failed") // is retried
-		})
+		}, func(int) int { return 100 })
 		var pauses []string
 		for i, d := range at {
 			if i > 0 {
@@ -33,6 +33,23 @@ func TestRunDoublesThePauses(t *testing.T) {
 		}
 		assert.Equal(t, "30s 1m0s 2m0s 4m0s 8m0s 10m0s 10m0s 10m0s 10m0s", strings.Join(pauses, " "))
 	})
+}
+
+func TestThePercentageIsSetOnceAfterTheStart(t *testing.T) {
+	for percent, want := range map[int][]int{0: {40}, 70: {70}, -1: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			var set []int
+			begun := time.Now()
+			run(ctx, Config{GCPercent: percent}, func() (int64, error) { return 0, nil }, func(n int) int {
+				assert.Equal(t, 30*time.Second, time.Since(begun))
+				set = append(set, n)
+				return 100
+			})
+			assert.Equal(t, want, set)
+		})
+	}
 }
 
 // entry returns an entry of smaps.

@@ -95,27 +95,24 @@ func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 	return out, errors.Join(nodeErr, full.podsErr)
 }
 
-// demandAge is how long after a reader Run refreshes the cache.
-const demandAge = 2 * time.Minute
-
 // requested records that there is a reader of cached values.
 func (c *Collector) requested() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lastRead = time.Now()
+	c.readers = c.readers.read(time.Now())
 }
 
-// due reports whether Run has to refresh the cache at a tick: there was a reader lately, and no
-// fresh summary has just refreshed it.
+// due reports whether Run has to refresh the cache at a tick: a read is expected before the next one,
+// and no fresh summary has just refreshed it.
 func (c *Collector) due(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return now.Sub(c.lastRead) <= demandAge && (c.cached == nil || now.Sub(c.cached.at) >= c.cfg.MaxAge*9/10)
+	return c.readers.expected(now, now.Add(c.cfg.MaxAge)) && (c.cached == nil || now.Sub(c.cached.at) >= c.cfg.MaxAge*9/10)
 }
 
-// Run refreshes the cache once and then, while it is read at least every two minutes, every
-// Config.MaxAge, until ctx is done; then it returns nil. Those readers do not wait for the
-// runtime, and CPU rates are available. Fresh summaries refresh the cache too. A second call
+// Run refreshes the cache once and then, while it is read periodically at least every two minutes,
+// during the Config.MaxAge before each read, until ctx is done; then it returns nil. Those readers
+// do not wait for the runtime, and CPU rates are available. Fresh summaries refresh the cache too. A second call
 // returns an error.
 func (c *Collector) Run(ctx context.Context) error {
 	if err := c.ran.Enter("stats: Collector"); err != nil {

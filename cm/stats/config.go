@@ -127,11 +127,10 @@ type Collector struct {
 	disks   disks
 	disksAt time.Time
 
-	// mu guards cached, which is replaced and never changed, and the time of the last reader of
-	// cached values.
-	mu       sync.Mutex
-	cached   *collected
-	lastRead time.Time
+	// mu guards cached, which is replaced and never changed, and the readers of cached values.
+	mu      sync.Mutex
+	cached  *collected
+	readers readers
 }
 
 // collected is the result of one collection.

@@ -57,36 +57,68 @@ func Write(path string, v any) error { return WriteMax(path, v, MaxSize) }
 // WriteMax is Write for files of at most maxSize bytes, which ReadMax reads with the
 // same limit.
 func WriteMax(path string, v any, maxSize int) error {
+	return encodeTo(path, v, maxSize, Replace)
+}
+
+// WriteUnsynced is Write without waiting for the disk. Readers find the complete old record or
+// the complete new one, also if this process is killed at any time. After a power failure or a
+// crash of the system, a record of the last minute may be lost together with the one that it
+// replaced: the file is missing, or [ErrCorrupt]. It is for records that are then not needed,
+// because no process has survived, or that can be derived.
+func WriteUnsynced(path string, v any) error {
+	return encodeTo(path, v, MaxSize, replaceUnsynced)
+}
+
+// encodeTo encodes v and passes the file to replace.
+func encodeTo(path string, v any, maxSize int, replace func(path string, data []byte, perm fs.FileMode) error) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("checkpoint: encode %s: %w", path, err)
 	}
-	file, err := json.Marshal(envelope{Checksum: checksum(data), Data: data})
-	if err != nil {
-		return fmt.Errorf("checkpoint: encode %s: %w", path, err)
-	}
+	file := appendEnvelope(make([]byte, 0, len(data)+envelopeSize), data)
 	if len(file) > maxSize {
 		return fmt.Errorf("checkpoint: write %s: %w: %d bytes, the limit is %d", path, ErrTooLarge, len(file), maxSize)
 	}
-	if err := Replace(path, file, 0o600); err != nil {
+	if err := replace(path, file, 0o600); err != nil {
 		return fmt.Errorf("checkpoint: write %s: %w", path, err)
 	}
 	return nil
 }
 
+// envelopeSize is at least the size of an encoded envelope without its data.
+const envelopeSize = 64
+
+// appendEnvelope appends the encoded envelope of data, which is encoded JSON.
+func appendEnvelope(file, data []byte) []byte {
+	file = append(append(file, `{"checksum":"`...), checksum(data)...)
+	file = append(append(file, `","data":`...), data...)
+	return append(file, '}')
+}
+
 // Replace is Write for files with another format: the file has these bytes, and these
 // permissions regardless of the umask. Errors are those of the operating system.
 func Replace(path string, data []byte, perm fs.FileMode) error {
+	if err := replace(path, data, perm, (*os.File).Sync); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func replaceUnsynced(path string, data []byte, perm fs.FileMode) error {
+	return replace(path, data, perm, func(*os.File) error { return nil })
+}
+
+// replace writes a temporary file, calls sync with it, and renames it to path.
+func replace(path string, data []byte, perm fs.FileMode, sync func(*os.File) error) error {
 	temp := path + Temporary
-	err := writeSynced(temp, data, perm)
+	err := writeFile(temp, data, perm, sync)
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
 		_ = os.Remove(temp)
-		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return err
 }
 
 // Read decodes the record at path into v, a pointer. It returns fs.ErrNotExist if there is
@@ -131,14 +163,14 @@ func readAll(path string, maxSize int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(maxSize)+1))
 }
 
-func writeSynced(path string, data []byte, perm fs.FileMode) error {
+func writeFile(path string, data []byte, perm fs.FileMode, sync func(*os.File) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

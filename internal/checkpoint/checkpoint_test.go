@@ -25,10 +25,14 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		{Name: "<web> & \u2028 \"quoted\"", Sizes: map[string]int64{"b": 1 << 60, "a": -1}},
 		{Name: "shorter"}, {},
 	} {
-		require.NoError(t, checkpoint.Write(path, want))
-		var got record
-		require.NoError(t, checkpoint.Read(path, &got))
-		assert.Equal(t, want, got)
+		for _, write := range []func(string, any) error{checkpoint.Write, checkpoint.WriteUnsynced} {
+			require.NoError(t, write(path, want))
+			var got record
+			require.NoError(t, checkpoint.Read(path, &got))
+			assert.Equal(t, want, got)
+			require.NoError(t, os.Remove(path))
+		}
+		require.NoError(t, checkpoint.WriteUnsynced(path, want))
 	}
 	left, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)

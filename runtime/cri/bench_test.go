@@ -56,7 +56,10 @@ func (s slowCRI) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, ve
 // other: sandbox, its addresses, container, start.
 func BenchmarkCreate100Pods(b *testing.B) {
 	const latency, pods, floor = 50 * time.Millisecond, 100, 4 * 50 * time.Millisecond
-	for name, ahead := range map[string]bool{"one after the other": false, "images ahead": true} {
+	for name, with := range map[string]struct {
+		ahead  bool
+		starts int
+	}{"one after the other": {}, "images ahead": {ahead: true}, "no limit": {starts: -1}, "images ahead, no limit": {true, -1}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
@@ -65,7 +68,7 @@ func BenchmarkCreate100Pods(b *testing.B) {
 				dir := b.TempDir()
 				rt, err := cri.New(cri.Config{
 					Name: "fake", Runtime: slowCRI{f, latency}, Images: slowCRI{f, latency},
-					Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}, Pulls: cri.PullConfig{Ahead: ahead},
+					Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}, Pulls: cri.PullConfig{Ahead: with.ahead}, Calls: cri.CallConfig{Starts: with.starts},
 				})
 				require.NoError(b, err)
 				b.StartTimer()

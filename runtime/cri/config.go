@@ -73,6 +73,13 @@ type CallConfig struct {
 	// Zero means 2 minutes, the kubelet's default of runtimeRequestTimeout.
 	Timeout time.Duration
 
+	// Starts is the maximum number of calls of RunPodSandbox, CreateContainer and
+	// StartContainer in progress; one of each, and one sandbox in the host network, are
+	// always possible. Further pods wait for their turn, and for a call that hangs a few
+	// seconds at most. Zero means that the number follows the latency of the runtime,
+	// from 2 to 64; negative means no limit, as in the kubelet.
+	Starts int
+
 	// Streams connects to the streaming server of the runtime; a streaming.Client
 	// is one. If nil, streams require Config.Runtime to implement [LocalStreams];
 	// stream URLs are available in either case.

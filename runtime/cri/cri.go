@@ -30,6 +30,7 @@ type Runtime struct {
 	imageMounts  *imageMounts
 	unsupported  *unsupportedResizes
 	stuck        stuckSandboxes
+	turns        turns        // of the calls that start pods
 	local        LocalStreams // nil if Config.Runtime does not implement it
 	log          *slog.Logger
 }
@@ -109,6 +110,7 @@ func New(cfg Config) (*Runtime, error) {
 	r := &Runtime{
 		cfg: cfg, backoff: backoff, sysctls: sysctls, log: cfg.Logger,
 		checkpoints: newCheckpoints(filepath.Join(cfg.Dirs.Root, "pods"), cfg.Logger), terminations: newTerminations(), imageMounts: newImageMounts(), unsupported: newUnsupportedResizes(), local: local,
+		turns: turns{fixed: cfg.Calls.Starts},
 	}
 	cfg.Pulls.Service, cfg.Pulls.Config.Logger = cfg.Images, cfg.Logger
 	if cfg.Pulls.Dir == "" {

@@ -46,7 +46,12 @@
 //     annotations, back-off in the times of exited containers). The rest is in a
 //     checkpoint per pod, <Root>/pods/<uid>/runtime.json: restart counts of removed
 //     containers, pending hooks, and resources set by a resize. If a checkpoint is
-//     lost, its content is derived from the runtime as far as possible.
+//     lost, its content is derived from the runtime as far as possible. It survives the
+//     agent at any time; a power failure can lose the last minute of it, unless it has
+//     exits of removed containers, which cannot be derived and are synced to the disk.
+//   - Not more pods are started at a time than the runtime can start without delaying
+//     them (CallConfig.Starts). A call that hangs delays the starts of other pods by
+//     seconds at most, and those of pods in the host network not at all.
 //   - Files that containers can write (hosts file, termination messages, logs) are
 //     read with a size limit, and may be of any type.
 //   - When a pod is removed, the entries containers, etc-hosts and runtime.json of its

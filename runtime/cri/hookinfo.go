@@ -75,8 +75,9 @@ type Trace struct {
 // A Span is one part of a SyncPod.
 type Span struct {
 	// Step is the operation: Plan, KillPod, KillContainer, RemoveContainer,
-	// CreatePodSandbox, PullImages, EnsureImage, ConfigContainer,
-	// CreateContainer, StartContainer, PostStart, Resize.
+	// CreatePodSandbox, PullImages, EnsureImage, ConfigContainer, CreateContainer,
+	// StartContainer, PostStart, Resize; AwaitTurn before a call that CallConfig.Starts
+	// limits; InspectSandbox; Checkpoint.
 	Step       string
 	Target     string // the container; "" for the pod
 	Begin, End time.Time

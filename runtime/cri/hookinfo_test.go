@@ -52,8 +52,8 @@ func TestATraceCoversTheSync(t *testing.T) {
 		}
 		assert.Equal(t, tr.End, at)
 		assert.Equal(t, map[string]time.Duration{
-			"Plan": 0, "CreatePodSandbox": 2 * time.Second, "EnsureImage": 7 * time.Second, "ConfigContainer": 0,
-			"CreateContainer": 0, "StartContainer": 0, "PostStart": time.Second,
+			"Plan": 0, "CreatePodSandbox": 2 * time.Second, "InspectSandbox": 0, "EnsureImage": 7 * time.Second, "ConfigContainer": 0,
+			"CreateContainer": 0, "StartContainer": 0, "PostStart": time.Second, "AwaitTurn": 0, "Checkpoint": 0,
 		}, took)
 		require.Len(t, hooks, 1)
 		assert.Equal(t, cri.HookInfo{Pod: pod, Container: "web", Kind: "PostStart", Duration: time.Second}, hooks[0])

@@ -93,6 +93,11 @@ func (rec *podCheckpoint) exitStatuses() map[string]*runtime.ContainerStatus {
 	return all
 }
 
+// mustSync reports whether the record must survive a power failure: only it has the exits of
+// removed instances. The rest is about instances that have not survived, or is derived from the
+// runtime and the log directory.
+func (rec *podCheckpoint) mustSync() bool { return len(rec.Exits)+len(rec.Terminated) > 0 }
+
 const checkpointFile = "runtime.json"
 
 func newCheckpoints(podsDir string, log *slog.Logger) *checkpoints {
@@ -139,7 +144,11 @@ func (j *checkpoints) update(pod *v1.Pod, change func(rec *podCheckpoint)) {
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o750)
 	if err == nil {
-		err = checkpoint.Write(path, rec)
+		write := checkpoint.WriteUnsynced
+		if old.mustSync() || rec.mustSync() {
+			write = checkpoint.Write
+		}
+		err = write(path, rec)
 	}
 	if err != nil {
 		j.log.Warn("Failed to write pod checkpoint, the state is kept in memory", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", err)

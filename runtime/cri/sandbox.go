@@ -43,9 +43,18 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 	if s.r.cfg.Pulls.Ahead {
 		s.pullAhead(ctx, p.Start)
 	}
+	kind := runSandbox
+	if s.pod.Spec.HostNetwork {
+		kind = runHostSandbox
+	}
+	turn, err := s.awaitTurn(ctx, kind, "CreatePodSandbox", "")
+	if err != nil {
+		return "", err
+	}
 	patient, done := finishContext(ctx)
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
+	turn.end(err)
 	if err != nil && ctx.Err() == nil {
 		if id := s.findSandbox(ctx, p.Attempt); id != "" {
 			return id, nil

@@ -78,7 +78,7 @@ func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 			return s.startFailed(ctx, st.Container, "PreStartHookError", "Internal PreStartContainer hook failed: ", err)
 		}
 	}
-	if err := s.run(ctx, inst.id); err != nil {
+	if err := s.run(ctx, st.Name, inst.id); err != nil {
 		return s.startFailed(ctx, st.Container, "RunContainerError", "", replaceIDs(err, inst.id, st.Name))
 	}
 	s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeNormal, "Started", "Container started")
@@ -167,7 +167,11 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		}
 		podconfig.AddIDMappings(config) // for the mounts that Managers added
 	}
-	s.trace.begin("CreateContainer", c.Name)
+	turn, err := s.awaitTurn(ctx, createContainer, "CreateContainer", c.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end(errNotMade)
 	var inst *instance
 	if !s.fresh {
 		inst, err = s.findInstance(ctx, c)
@@ -183,6 +187,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		patient, done := finishContext(ctx)
 		id, err = s.r.cfg.Runtime.CreateContainer(s.r.quiet(patient), s.sandbox, config, s.config)
 		done()
+		turn.end(err)
 		inst = &instance{id: id, attempt: config.Metadata.Attempt}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -193,6 +198,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerError", "", replaceIDs(err, "", c.Name))
 	}
+	s.trace.begin("Checkpoint", c.Name)
 	s.checkpointInstance(st, inst)
 	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
@@ -266,10 +272,15 @@ func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance,
 
 // run starts a created instance. If the call fails, the status of the instance decides: it
 // may be running (kubernetes/kubernetes#139670).
-func (s *podSync) run(ctx context.Context, id string) error {
+func (s *podSync) run(ctx context.Context, container, id string) error {
+	turn, err := s.awaitTurn(ctx, startContainer, "StartContainer", container)
+	if err != nil {
+		return err
+	}
 	patient, done := finishContext(ctx)
 	defer done()
-	err := s.r.cfg.Runtime.StartContainer(s.r.quiet(patient), id)
+	err = s.r.cfg.Runtime.StartContainer(s.r.quiet(patient), id)
+	turn.end(err)
 	if err == nil {
 		return nil
 	}

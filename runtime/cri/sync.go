@@ -193,6 +193,7 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 	}
 	id, err := s.createSandbox(ctx, p)
 	if err == nil {
+		s.trace.begin("Checkpoint", "")
 		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
 	}
 	if err != nil && ctx.Err() == nil {
@@ -202,6 +203,7 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
 		return false
 	}
+	s.trace.begin("InspectSandbox", "")
 	made, err := s.r.sandboxStatus(ctx, id)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -23,15 +23,19 @@ import (
 var concurrencies = []int{1, 2, 4, 8}
 
 // measureBare measures a CRI client that only makes the three calls for each pod that no node can
-// omit. It is the lower bound for the time until all pods run, and for that of a restart.
-func measureBare(ctx context.Context, t testing.TB, o options, n, concurrency int) (figures, error) {
+// omit. It is the lower bound for the time until all pods run, and for that of a restart, and shows
+// what containerd does without calls.
+//
+// With last it adds the figures of running pods to running: they do not depend on how the pods were
+// created.
+func measureBare(ctx context.Context, t testing.TB, o options, n, concurrency int, running figures, last bool) (figures, error) {
 	w := newWorld(t, false)
 	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(w.daemon.Endpoint).WithConnectionTimeout(time.Minute).Build(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer rt.Close(ctx)
-	b := bareClient{world: w, runtime: rt, sandboxes: make([]string, n)}
+	b := bareClient{world: w, runtime: rt, sandboxes: make([]string, n), containers: make([]string, n)}
 	f := figures{}
 	before, err := w.sample(ctx, 0)
 	if err != nil {
@@ -46,7 +50,7 @@ func measureBare(ctx context.Context, t testing.TB, o options, n, concurrency in
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	last, err := awaitStarts(ctx, w.started, n)
+	end, err := awaitStarts(ctx, w.started, n)
 	if err != nil {
 		return nil, err
 	}
@@ -54,17 +58,24 @@ func measureBare(ctx context.Context, t testing.TB, o options, n, concurrency in
 	if err != nil {
 		return nil, err
 	}
-	f[allRun] = last.Sub(began).Seconds()
+	f[allRun] = end.Sub(began).Seconds()
 	f.addStart(before, after, false)
-	restarts, err := b.restart(ctx, min(o.kills, n))
-	f.addTimes(restart, restartMax, restarts)
+	if !last {
+		return f, nil
+	}
+	if err := w.measureIdleDaemon(ctx, o, running); err != nil {
+		return nil, err
+	}
+	restarts, alone, err := b.restart(ctx, min(o.kills, n))
+	running.addTimes(restart, restartMax, restarts)
+	running.addTimes(createStart, createStartMax, alone)
 	return f, err
 }
 
 type bareClient struct {
-	world     *world
-	runtime   internalapi.RuntimeService
-	sandboxes []string // by pod
+	world                 *world
+	runtime               internalapi.RuntimeService
+	sandboxes, containers []string // by pod
 }
 
 func (b *bareClient) sandbox(i int) *runtimeapi.PodSandboxConfig {
@@ -113,33 +124,65 @@ func (b *bareClient) startContainer(ctx context.Context, i, attempt int) error {
 	if err != nil {
 		return err
 	}
+	b.containers[i] = id
 	return b.runtime.StartContainer(ctx, id)
 }
 
-// restart kills the containers of n pods, and returns the time from the creation to the start of the
-// next container of each.
-func (b *bareClient) restart(ctx context.Context, n int) (times []time.Duration, err error) {
+// restart kills the containers of n pods, and starts the next container of each as soon as an event of
+// the runtime reports the exit. It returns the times from the kill to the start of the next container,
+// and those of its creation and start alone.
+func (b *bareClient) restart(ctx context.Context, n int) (all, alone []time.Duration, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	events := make(chan *runtimeapi.ContainerEventResponse, 1000) // of all pods
+	connected := make(chan struct{})
+	go func() {
+		cancel(b.runtime.GetContainerEvents(ctx, events, func(runtimeapi.RuntimeService_GetContainerEventsClient) { close(connected) }))
+	}()
+	select {
+	case <-connected:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
 	for i := range n {
 		file := b.world.path("started", podName(i))
 		pid := findProcess(markVar + "=" + file)
 		if pid == 0 {
-			return nil, fmt.Errorf("no process of %s", podName(i))
+			return nil, nil, fmt.Errorf("no process of %s", podName(i))
 		}
+		killed := time.Now()
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			return nil, os.NewSyscallError("kill", err)
+			return nil, nil, os.NewSyscallError("kill", err)
 		}
-		if err := pause(ctx, 500*time.Millisecond); err != nil {
-			return nil, err
+		if err := awaitExit(ctx, events, b.containers[i]); err != nil {
+			return nil, nil, err
 		}
 		at := time.Now()
 		if err := b.startContainer(ctx, i, 1); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		again, err := awaitRestart(ctx, file, at)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		times = append(times, again.Sub(at))
+		all, alone = append(all, again.Sub(killed)), append(alone, again.Sub(at))
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			return nil, nil, err
+		}
 	}
-	return times, nil
+	return all, alone, nil
+}
+
+// awaitExit waits for the event of the exit of a container.
+func awaitExit(ctx context.Context, events <-chan *runtimeapi.ContainerEventResponse, id string) error {
+	for {
+		select {
+		case e := <-events:
+			if e.GetContainerId() == id && e.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT {
+				return nil
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }

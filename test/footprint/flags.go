@@ -20,17 +20,19 @@ import (
 
 // options are the flags.
 type options struct {
-	pods    []int
-	repeat  int
-	settle  time.Duration
-	window  time.Duration
-	kills   int
-	cluster bool
-	only    []string
-	agent   string // binary; empty: it is built
-	kubelet string // binary
-	logs    string
-	report  string
+	pods     []int
+	repeat   int
+	settle   time.Duration
+	window   time.Duration
+	kills    int
+	cluster  bool
+	trace    bool
+	only     []string
+	agent    string // binary; empty: it is built
+	kubelet  string // binary
+	logs     string
+	profiles string
+	report   string
 }
 
 const usage = `footprint measures the complete node (examples/kubelet) and a real kubelet, one after
@@ -41,6 +43,7 @@ client that only creates these pods is the lower bound of the time that they tak
   hack/footprint.sh --compare                     0, 50, 110 and 250 pods, static
   hack/footprint.sh --compare --cluster           the same as pods of an API server
   hack/footprint.sh --compare --pods 0,10 --window 20s
+  hack/footprint.sh --compare --trace --pods 110  where the time of the starts goes
 
 Each row is measured with a new containerd. Pods exist before the program starts; times
 count from its start. It requires Linux, root, and the results of
@@ -67,10 +70,12 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.DurationVar(&o.window, "window", time.Minute, "length of the idle window")
 	fs.IntVar(&o.kills, "kills", 10, "`number` of containers that are killed, each of another pod")
 	fs.BoolVar(&o.cluster, "cluster", false, "use pods of an API server instead of static ones")
+	fs.BoolVar(&o.trace, "trace", false, "run the complete node in this process and print where the time until all pods run goes, and nothing else")
 	fs.StringVar(&only, "only", strings.Join(subjects, ","), "`names` of the programs that are measured")
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for the programs' logs (default: they are removed)")
+	fs.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of --trace: cpu, allocs, mutex and block of the starts, idle and heap of the idle window (default: none)")
 	fs.StringVar(&o.report, "report", "", "`file` to write the table to, in Markdown, as well")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
@@ -89,6 +94,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		o.only = append(o.only, name)
 	}
 	switch {
+	case o.trace && o.cluster:
+		return o, errors.New("--trace: pods are static; omit --cluster")
 	case o.repeat < 1:
 		return o, errors.New("--repeat must be positive")
 	case o.settle < 0 || o.window < time.Second:
@@ -96,7 +103,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	case o.kills < 0:
 		return o, errors.New("--kills must not be negative")
 	}
-	if o.kubelet == "" && slices.Contains(o.only, kubeletName) {
+	if o.kubelet == "" && slices.Contains(o.only, kubeletName) && !o.trace {
 		cache, err := lab.CacheDir()
 		if err != nil {
 			return o, err

@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,9 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 	if err := prepare(ctx, &o, out, say); err != nil {
 		say("failed to prepare: %v", err)
 		return 2
+	}
+	if o.trace {
+		return traceAll(ctx, o, out, say)
 	}
 	r := &report{on: time.Now(), options: o, values: map[cell][]float64{}, versions: map[string]string{
 		"containerd": version(lab.FindContainerd()), agentName: version(o.agent), kubeletName: version(o.kubelet),
@@ -71,6 +75,24 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 	return 0
 }
 
+// traceAll traces starts, and returns the exit code.
+func traceAll(ctx context.Context, o options, out io.Writer, say func(string, ...any)) int {
+	for run := range o.repeat {
+		for _, pods := range o.pods {
+			if pods == 0 {
+				continue
+			}
+			say("run %d of %d: trace of %d pods (load %.1f)", run+1, o.repeat, pods, load())
+			var log bytes.Buffer
+			if err := lab.Program(ctx, &log, func(t testing.TB) error { return traceStart(ctx, t, o, pods, out) }); err != nil {
+				say("failed to trace %d pods: %v\n%s", pods, err, log.Bytes())
+				return 1
+			}
+		}
+	}
+	return 0
+}
+
 // prepare builds the agent, and checks that the machine has what is required.
 func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ...any)) error {
 	return lab.Program(ctx, out, func(t testing.TB) error {
@@ -82,7 +104,7 @@ func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ..
 			return err
 		}
 		lab.Need(t, needs...)
-		if o.agent != "" {
+		if o.agent != "" || o.trace {
 			return nil
 		}
 		cache, err := lab.CacheDir()
@@ -143,8 +165,11 @@ func (r *report) measure(ctx context.Context, subject string, pods int) (best fi
 	if pods == 0 {
 		return nil, nil
 	}
-	for _, c := range concurrencies {
-		f, err := once(func(t testing.TB) (figures, error) { return measureBare(ctx, t, o, pods, c) })
+	running := figures{}
+	for i, c := range concurrencies {
+		f, err := once(func(t testing.TB) (figures, error) {
+			return measureBare(ctx, t, o, pods, c, running, i == len(concurrencies)-1)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -153,5 +178,6 @@ func (r *report) measure(ctx context.Context, subject string, pods int) (best fi
 			best = f
 		}
 	}
+	maps.Copy(best, running)
 	return best, nil
 }

@@ -20,29 +20,31 @@ type figure struct {
 
 // The figures in the order of the table.
 var (
-	allRun       = figure{"start of the program to start of the last container", "%.2f s"}
-	concurrency  = figure{"best concurrency", "%.0f"}
-	startCPU     = figure{"CPU until then", "%.2f s"}
-	startDaemon  = figure{"CPU of containerd until then", "%.2f s"}
-	startCRI     = figure{"CRI calls until then", "%.0f"}
-	startAPI     = figure{"API requests until then", "%.0f"}
-	idleCPU      = figure{"idle CPU", "%.1f millicores"}
-	idleDaemon   = figure{"idle CPU of containerd", "%.1f millicores"}
-	idleCRI      = figure{"CRI calls per idle minute", "%.0f"}
-	idleLists    = figure{"of these, lists", "%.0f"}
-	idleAPI      = figure{"API requests per idle minute", "%.0f"}
-	rss          = figure{"RSS", "%.1f MiB"}
-	pss          = figure{"PSS", "%.1f MiB"}
-	anonymous    = figure{"of RSS, anonymous", "%.1f MiB"}
-	fileBacked   = figure{"of RSS, file-backed", "%.1f MiB"}
-	goroutines   = figure{"goroutines", "%.0f"}
-	restart      = figure{"container killed to restarted, median", "%.0f ms"}
-	restartMax   = figure{"the same, maximum", "%.0f ms"}
-	statusShown  = figure{"container killed to its status in a watch, median", "%.0f ms"}
-	statusMax    = figure{"the same, maximum ", "%.0f ms"}
-	tableFigures = []figure{
+	allRun         = figure{"start of the program to start of the last container", "%.2f s"}
+	concurrency    = figure{"best concurrency", "%.0f"}
+	startCPU       = figure{"CPU until then", "%.2f s"}
+	startDaemon    = figure{"CPU of containerd until then", "%.2f s"}
+	startCRI       = figure{"CRI calls until then", "%.0f"}
+	startAPI       = figure{"API requests until then", "%.0f"}
+	idleCPU        = figure{"idle CPU", "%.1f millicores"}
+	idleDaemon     = figure{"idle CPU of containerd", "%.1f millicores"}
+	idleCRI        = figure{"CRI calls per idle minute", "%.0f"}
+	idleLists      = figure{"of these, lists", "%.0f"}
+	idleAPI        = figure{"API requests per idle minute", "%.0f"}
+	rss            = figure{"RSS", "%.1f MiB"}
+	pss            = figure{"PSS", "%.1f MiB"}
+	anonymous      = figure{"of RSS, anonymous", "%.1f MiB"}
+	fileBacked     = figure{"of RSS, file-backed", "%.1f MiB"}
+	goroutines     = figure{"goroutines", "%.0f"}
+	restart        = figure{"container killed to restarted, median", "%.0f ms"}
+	restartMax     = figure{"the same, maximum", "%.0f ms"}
+	createStart    = figure{"of this, creation and start, median", "%.0f ms"}
+	createStartMax = figure{"the same, maximum  ", "%.0f ms"}
+	statusShown    = figure{"container killed to its status in a watch, median", "%.0f ms"}
+	statusMax      = figure{"the same, maximum ", "%.0f ms"}
+	tableFigures   = []figure{
 		allRun, concurrency, startCPU, startDaemon, startCRI, startAPI, idleCPU, idleDaemon, idleCRI, idleLists, idleAPI,
-		rss, pss, anonymous, fileBacked, goroutines, restart, restartMax, statusShown, statusMax,
+		rss, pss, anonymous, fileBacked, goroutines, restart, restartMax, createStart, createStartMax, statusShown, statusMax,
 	}
 )
 
@@ -130,6 +132,26 @@ func measureNode(ctx context.Context, t testing.TB, o options, name, binary stri
 	f.addTimes(restart, restartMax, kills)
 	f.addTimes(statusShown, statusMax, shown)
 	return f, err
+}
+
+// measureIdleDaemon measures containerd in the idle window, without a node.
+func (w *world) measureIdleDaemon(ctx context.Context, o options, f figures) error {
+	if err := pause(ctx, o.settle); err != nil {
+		return err
+	}
+	before, err := w.sample(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, o.window); err != nil {
+		return err
+	}
+	after, err := w.sample(ctx, 0)
+	if err != nil {
+		return err
+	}
+	f[idleDaemon] = 1000 * (after.daemon - before.daemon).Seconds() / after.at.Sub(before.at).Seconds()
+	return nil
 }
 
 func (w *world) measureIdle(ctx context.Context, o options, node *node, f figures) error {

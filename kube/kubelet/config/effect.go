@@ -89,10 +89,19 @@ func (f field) fill(cfg *kubeletconfig.KubeletConfiguration, text string) {
 	}
 }
 
+// fieldByJSONName returns the field of a struct, which may be one of an embedded struct.
 func fieldByJSONName(of reflect.Type, name string) (reflect.StructField, bool) {
-	for _, f := range reflect.VisibleFields(of) {
+	for i := range of.NumField() {
+		f := of.Field(i)
 		if jsonName(f) == name {
 			return f, true
+		}
+		if !f.Anonymous || f.Type.Kind() != reflect.Struct {
+			continue
+		}
+		if inner, ok := fieldByJSONName(f.Type, name); ok {
+			inner.Index = append(f.Index, inner.Index...)
+			return inner, true
 		}
 	}
 	return reflect.StructField{}, false
