@@ -104,6 +104,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {
 		return nil, err
 	}
+	cfg.SELinuxOnePodOnly = !gate(b.k, "SELinuxMount")
 	var objects volume.Objects
 	var tokens *token.Cache
 	var bundles volume.TrustBundles
