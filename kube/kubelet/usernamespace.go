@@ -51,7 +51,7 @@ func (u userNamespace) kernelLog(open func() (io.ReadCloser, error), logger *slo
 	case err == nil:
 		return open, log.Close()
 	case u.gate:
-		logger.Info("Kernel log not read, since the process is in a user namespace; OOM kills are detected by cgroups only", "err", err)
+		logger.Info("Kernel log not read, since the process is in a user namespace; OOM kills are detected by the cgroups of pods, if they have any", "err", err)
 		return nil, nil
 	}
 	return nil, u.explain(fmt.Errorf("watch for out-of-memory kills: %w", err))

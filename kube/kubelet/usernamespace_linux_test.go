@@ -190,6 +190,7 @@ func TestIntegrationDelegatedCgroupsOfAUserNamespace(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "67108864\n", string(text))
 	assert.NotContains(t, out.String(), "Failed to create cgroups of pods")
+	assert.Contains(t, out.String(), "Kernel parameters not set")
 	m.stop()
 	require.NoError(t, <-m.stopped)
 }
