@@ -12,9 +12,9 @@ import (
 // unprivileged user.
 type UserNamespace struct{ uid, gid int }
 
-// nobody is the user of such processes if the test runs as root: root of the machine may set
+// overflowID is the user and group of such processes if the test runs as root: root of the machine may set
 // kernel parameters in a user namespace as well.
-const nobody = 65534
+const overflowID = 65534
 
 // NewUserNamespace skips the test if the machine does not permit user namespaces; if
 // KUBEPARTS_CI=1, the test fails instead.
@@ -22,7 +22,7 @@ func NewUserNamespace(t testing.TB) UserNamespace {
 	t.Helper()
 	u := UserNamespace{os.Getuid(), os.Getgid()}
 	if u.uid == 0 {
-		u = UserNamespace{nobody, nobody}
+		u = UserNamespace{overflowID, overflowID}
 	}
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = u.Attributes(0)
