@@ -138,6 +138,7 @@
 //	internal/pause        interruptible waits                       eviction, logread, logrotate, runtimetest, sim
 //	internal/runonce      rejects the second call of Run            the types with Run
 //	internal/unixgrpc     serves gRPC on Unix sockets               agent/podsapi, cm/device, podresources, runtime/cri/serve
+//	internal/usernamespace detects user namespaces              runtime/process, volume/emptydir
 //	internal/gate         waits for calls in progress               runtime/cri/serve, streamserver
 //	internal/singleflight suppresses duplicate calls                credentials, images
 //	internal/quiet        routes klog of the CRI client to slog     runtime/cri, images, remote

@@ -71,6 +71,12 @@ type Config struct {
 // A PersistentVolumeConfig connects a [Manager] to the objects of a cluster that persistent
 // volumes depend on. Each field is optional. The functions may be called concurrently.
 type PersistentVolumeConfig struct {
+	// SELinuxOnePodOnly restricts mounts with an SELinux label to volumes whose only access
+	// mode is ReadWriteOncePod, as in Kubernetes before 1.37. If false, pods with different
+	// labels cannot use a persistent volume at the same time, unless their
+	// seLinuxChangePolicy is Recursive or the volume cannot be mounted with a label.
+	SELinuxOnePodOnly bool
+
 	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim
 	// is not started.
 	Claims Claims

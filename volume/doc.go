@@ -68,9 +68,8 @@
 //     one created concurrently.
 //   - A staged device has a checkpoint, so that a later agent unstages it even if no pod uses it.
 //   - Quotas are not used for measurements (rule vol-78).
-//   - Only volumes whose only access mode is ReadWriteOncePod are mounted with an SELinux label, as in
-//     Kubernetes 1.36 (1.37 extends it to all modes), and only if their containers specify a level.
-//     For others the runtime selects the label and labels the files.
+//   - Volumes are mounted with an SELinux label only if their containers specify a level. For others
+//     the runtime selects the label and labels the files.
 //
 // # Testing
 //

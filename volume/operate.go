@@ -112,9 +112,10 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 	return nil
 }
 
-// wakeSharersLocked retries the volumes that were blocked by the use of a ReadWriteOncePod volume.
+// wakeSharersLocked retries the volumes that were blocked by the use of a ReadWriteOncePod volume, or of
+// one with another SELinux label.
 func (m *Manager) wakeSharersLocked(gone *podVolume) {
-	if gone.spec == nil || !gone.spec.hasAccessMode(v1.ReadWriteOncePod) {
+	if gone.spec == nil || gone.spec.PV == nil || m.cfg.SELinuxLabel == nil && !gone.spec.hasAccessMode(v1.ReadWriteOncePod) {
 		return
 	}
 	for _, v := range m.world.volumes {

@@ -20,10 +20,14 @@ import (
 
 // labelled is a node whose device is staged with the SELinux label of its pod.
 func labelled(t *testing.T) (*node, func(*volume.Config)) {
+	return labelledWith(t, v1.ReadWriteOncePod)
+}
+
+func labelledWith(t *testing.T, mode v1.PersistentVolumeAccessMode) (*node, func(*volume.Config)) {
 	n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 	n.plugin.Capabilities.SELinux = true
 	objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
-		pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
+		pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{mode}
 	})
 	return n, func(c *volume.Config) {
 		c.PersistentVolumes.Claims, c.SELinuxLabel = objects, seLinuxLabel
@@ -116,6 +120,50 @@ func TestAReplacementPodGetsItsOwnLabelAfterARestart(t *testing.T) {
 		wg.Wait()
 		assert.Equal(t, []string{"TearDown", "Unstage", "Unstage", "Stage", "SetUp"}, done())
 		assert.Equal(t, "system_u:object_r:container_file_t:s0:c2", n.plugin.Last("pv-c").SELinuxLabel)
+	})
+}
+
+// A volume that several pods use has one label: a pod with another one waits until they are gone
+// (vol-13).
+func TestPodsWithDifferentLabelsDoNotShareAVolume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, cfg := labelledWith(t, v1.ReadWriteMany)
+		done := acts(n)
+		start(t, n, cfg)
+		first, second, other := labelledPod("first", "s0:c1"), labelledPod("second", "s0:c1"), labelledPod("other", "s0:c2")
+		for _, pod := range []*v1.Pod{first, second} {
+			_, err := n.Mount(t.Context(), pod)
+			require.NoError(t, err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := n.Mount(t.Context(), other)
+			assert.NoError(t, err)
+		})
+		wait(30 * time.Second)
+		assert.Contains(t, n.emitted()[0], `volume is in use by another pod with SELinux label "system_u:object_r:container_file_t:s0:c1"`)
+		require.NoError(t, n.Unmount(t.Context(), first))
+		wait(time.Second)
+		assert.Equal(t, []string{"Stage", "SetUp", "SetUp", "TearDown"}, done())
+		require.NoError(t, n.Unmount(t.Context(), second))
+		since := time.Now()
+		wg.Wait()
+		assert.Less(t, time.Since(since), 2*time.Second, "it does not wait for a back-off")
+		assert.Equal(t, []string{"Stage", "SetUp", "SetUp", "TearDown", "TearDown", "Unstage", "Stage", "SetUp"}, done())
+		assert.Equal(t, "system_u:object_r:container_file_t:s0:c2", n.plugin.Last("pv-c").SELinuxLabel)
+	})
+}
+
+// As in Kubernetes before 1.37, if it is configured.
+func TestOnlyVolumesOfOnePodAreLabeled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, cfg := labelledWith(t, v1.ReadWriteMany)
+		start(t, n, cfg, func(c *volume.Config) { c.PersistentVolumes.SELinuxOnePodOnly = true })
+		for _, pod := range []*v1.Pod{labelledPod("first", "s0:c1"), labelledPod("second", "s0:c2")} {
+			_, err := n.Mount(t.Context(), pod)
+			require.NoError(t, err)
+		}
+		assert.Empty(t, n.plugin.Last("pv-c").SELinuxLabel)
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 // [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions.
 type SELinuxMounter interface {
 	// SupportsSELinuxMount reports whether the volume can be mounted with any label,
-	// independently of other volumes. It is called for ReadWriteOncePod volumes, at
-	// each sync of the pod. An error keeps the volume from being set up.
+	// independently of other volumes. It is called for persistent volumes, at each sync
+	// of the pod. An error keeps the volume from being set up.
 	SupportsSELinuxMount(ctx context.Context, spec *Spec) (bool, error)
 }
 
@@ -27,6 +27,7 @@ type seLinuxUse struct {
 	supported   bool // the plugin mounts this volume with a label
 	block       bool
 	accessModes []v1.PersistentVolumeAccessMode // nil: not a persistent volume
+	onlyOnePod  bool                            // volumes of other modes than ReadWriteOncePod have no label
 	policy      *v1.PodSELinuxChangePolicy
 	containers  []*v1.SELinuxOptions // effective ones of each container that uses it
 }
@@ -38,7 +39,9 @@ func (u seLinuxUse) label(label func(*v1.SELinuxOptions) (string, error)) (strin
 	switch {
 	case !u.enabled || !u.supported || u.block:
 		return "", nil
-	case len(u.accessModes) != 1 || u.accessModes[0] != v1.ReadWriteOncePod:
+	case u.accessModes == nil:
+		return "", nil
+	case u.onlyOnePod && (len(u.accessModes) != 1 || u.accessModes[0] != v1.ReadWriteOncePod):
 		return "", nil // pods with different labels may share other volumes
 	case u.policy != nil && *u.policy == v1.SELinuxChangePolicyRecursive:
 		return "", nil
@@ -72,7 +75,7 @@ func notInLabel(r rune) bool {
 
 // seLinuxUse returns the use of a volume that the pod has under these names.
 func (c *Config) seLinuxUse(pod *v1.Pod, w desiredVolume, names map[string]bool) seLinuxUse {
-	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block}
+	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block, onlyOnePod: c.PersistentVolumes.SELinuxOnePodOnly}
 	if w.spec.PV != nil {
 		u.accessModes = w.spec.PV.Spec.AccessModes
 	}

@@ -24,6 +24,8 @@ type base struct {
 	pods    pods
 	inbox   *podworker.Inbox // notifications of changed pods
 	logger  *slog.Logger
+
+	userNamespace userNamespace
 }
 
 func nodeRef(name string) v1.ObjectReference {

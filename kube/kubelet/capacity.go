@@ -82,7 +82,7 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 			}
 		}
 	}
-	if k.FeatureGates["MemoryQoS"] && k.MemoryReservationPolicy == "TieredReservation" {
+	if gate(k, "MemoryQoS") && k.MemoryReservationPolicy == "TieredReservation" {
 		p.Reserve = cm.ReserveTiered
 	}
 	for name, text := range k.QOSReserved {

@@ -95,7 +95,6 @@ func TestPolicyOf(t *testing.T) {
 
 	p, err = policyOf(decode(t, `cpuCFSQuota: false
 podPidsLimit: 7
-featureGates: {MemoryQoS: true}
 memoryReservationPolicy: TieredReservation
 qosReserved: {memory: 50%}
 `), nil)
@@ -103,6 +102,9 @@ qosReserved: {memory: 50%}
 	assert.Equal(t, cm.Policy{
 		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered, QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
 	}, p)
+	p, err = policyOf(decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\n"), nil)
+	require.NoError(t, err)
+	assert.Empty(t, p.Reserve)
 	_, err = policyOf(decode(t, "qosReserved: {memory: half}\n"), nil)
 	assert.EqualError(t, err, `qosReserved: memory: invalid percentage "half"`)
 }

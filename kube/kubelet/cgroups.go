@@ -69,11 +69,21 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, exclusi
 	if err := adjust("Cgroups", b.cfg.Adjust.Cgroups, &cfg); err != nil {
 		return n, err
 	}
-	if n.groups, err = cm.New(cfg); err != nil {
+	groups, err := cm.New(cfg)
+	if err != nil {
 		return n, err
 	}
-	n.tree = tree
-	return n, n.groups.Setup(ctx)
+	switch err := groups.Setup(ctx); {
+	case err == nil:
+		n.groups, n.tree = groups, tree
+	case b.userNamespace.lenient() && isDenied(err):
+		b.logger.Warn("Failed to create cgroups of pods in a user namespace; limits are not enforced", "err", err)
+	case isDenied(err):
+		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false): %w", b.userNamespace.explain(err))
+	default:
+		return n, err
+	}
+	return n, nil
 }
 
 // checkHost checks the machine (rules cm-29 to cm-31). Kernel parameters are set only if
@@ -91,11 +101,17 @@ func checkHost(b base, facts cgroups.Facts) error {
 	err := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), b.k.ProtectKernelDefaults, func(t cm.Tunable) error {
 		return os.WriteFile(filepath.Join("/proc/sys", t.Name), []byte(t.Value), 0)
 	})
-	if err != nil && !b.k.ProtectKernelDefaults {
-		b.logger.Warn("Failed to set kernel parameters", "err", err)
+	switch {
+	case err == nil || b.k.ProtectKernelDefaults:
+		return err
+	case b.userNamespace.lenient():
+		b.logger.Info("Kernel parameters not set, since the process is in a user namespace", "err", err)
 		return nil
+	case b.userNamespace.inside:
+		return b.userNamespace.explain(err)
 	}
-	return err
+	b.logger.Warn("Failed to set kernel parameters", "err", err)
+	return nil
 }
 
 // forPods returns the cgroups for the agent; nil if pods have none.
@@ -144,8 +160,15 @@ func (n podCgroups) components() []component {
 // oom-1, oom-2). Where the kernel log is not readable, the cgroups of pods are; without
 // both nothing is reported.
 func newOOMWatcher(b base, n podCgroups) (component, error) {
+	kmsg, err := b.userNamespace.kernelLog(oom.OpenKmsg, b.logger)
+	if err != nil {
+		return nil, err
+	}
+	if kmsg == nil && n.groups == nil {
+		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
+	}
 	cfg := oom.Config{
-		Kmsg: oom.OpenKmsg, Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Kmsg: kmsg, Node: b.nodeRef, Record: b.record, Logger: b.logger,
 		Handle: func(k oom.Kill) {
 			b.metrics.OOMKill(k)
 			b.logger.Info("Process killed by the kernel, out of memory", "kill", k.String())

@@ -14,11 +14,19 @@ func setProcessLimits(b base) {
 		return
 	}
 	if !b.cfg.Runtime.Processes { // plain processes would inherit the score
-		if err := setOOMScore("/proc/self/oom_score_adj", *b.k.OOMScoreAdj); err != nil {
+		err := setOOMScore("/proc/self/oom_score_adj", *b.k.OOMScoreAdj)
+		switch {
+		case err != nil && b.userNamespace.lenient():
+			b.logger.Info("OOM score not set, since the process is in a user namespace", "oomScoreAdj", *b.k.OOMScoreAdj, "err", err)
+		case err != nil:
 			b.logger.Warn("Failed to set OOM score; the kernel may kill the kubelet before pods under memory pressure", "oomScoreAdj", *b.k.OOMScoreAdj, "err", err)
 		}
 	}
-	if err := allowFiles(uint64(b.k.MaxOpenFiles)); err != nil {
+	err := allowFiles(uint64(b.k.MaxOpenFiles))
+	switch {
+	case err != nil && b.userNamespace.lenient():
+		b.logger.Info("Limit of open files not raised, since the process is in a user namespace", "maxOpenFiles", b.k.MaxOpenFiles, "err", err)
+	case err != nil:
 		b.logger.Warn("Failed to raise the limit of open files", "maxOpenFiles", b.k.MaxOpenFiles, "err", err)
 	}
 }

@@ -84,7 +84,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	history := new(statuspage.History)
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
-		pods: pods{&agentLink}, inbox: new(podworker.Inbox), logger: cfg.Logger,
+		pods: pods{&agentLink}, inbox: new(podworker.Inbox), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
 	}
 	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return err

@@ -60,6 +60,9 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 		MaxImages: maxImages, Images: d.images.forNode(d.services, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
+			if !b.userNamespace.gate {
+				info.RunningInUserNamespace = nil
+			}
 			info.KubeletVersion = b.cfg.Cluster.Version
 			running, _ := version(ctx) // "" if the runtime does not respond
 			info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, running)

@@ -216,7 +216,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
 	facts.Security.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = deref(k.SingleProcessOOMKill)
-	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
+	facts.MemoryQoS.Enabled = gate(k, "MemoryQoS")
 	facts.MemoryQoS.ThrottlingFactor = deref(k.MemoryThrottlingFactor)
 	if k.MemoryReservationPolicy == "TieredReservation" {
 		facts.MemoryQoS.Reserve = podconfig.ReserveTiered

@@ -92,15 +92,15 @@ func TestConfiguredFacts(t *testing.T) { // cm-32 … cm-42
 	assert.Equal(t, 2, facts.CgroupVersion)
 	assert.EqualValues(t, 1<<30, facts.AllocatableMemory)
 	assert.Equal(t, 100*time.Millisecond, facts.CPUPeriod)
-	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.Security.SeccompDefault || facts.SingleProcessOOMKill || facts.MemoryQoS.Enabled)
-	assert.Zero(t, facts.MemoryQoS.ThrottlingFactor, "memory.high is not set (cm-38)")
+	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.Security.SeccompDefault || facts.SingleProcessOOMKill)
+	assert.Equal(t, podconfig.MemoryQoS{Enabled: true}, facts.MemoryQoS, "memory.high, memory.min and memory.low are not set (cm-38, cm-39)")
+	assert.False(t, configuredFacts(podconfig.Node{}, decode(t, "featureGates: {MemoryQoS: false}"), nil).MemoryQoS.Enabled)
 
 	facts = configuredFacts(podconfig.Node{}, decode(t, `cpuCFSQuota: false
 cpuCFSQuotaPeriod: 20ms
 memorySwap: {swapBehavior: LimitedSwap}
 seccompDefault: true
 singleProcessOOMKill: true
-featureGates: {MemoryQoS: true}
 memoryThrottlingFactor: 0.5
 memoryReservationPolicy: TieredReservation
 `), nil)

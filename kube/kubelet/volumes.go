@@ -128,6 +128,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	case files != nil:
 		objects = files
 	}
+	cfg.PersistentVolumes.SELinuxOnePodOnly = !gate(b.k, "SELinuxMount")
 	empty, err := emptydir.New(emptyDirConfig(b, mounter, capacity))
 	if err != nil {
 		return nil, err

@@ -48,13 +48,26 @@ func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 	if swap, ok := swapBytes(read("proc/meminfo")); ok && swap > 0 {
 		info.Swap = &v1.NodeSwapStatus{Capacity: &swap}
 	}
-	if users := strings.Fields(read("proc/self/uid_map")); len(users) > 0 {
-		info.RunningInUserNamespace = new(!slices.Equal(users, initialUsers))
+	if inside, err := InUserNamespace(root); err != nil {
+		errs = append(errs, err)
+	} else {
+		info.RunningInUserNamespace = &inside
 	}
 	if err := errors.Join(errs...); err != nil {
 		return info, fmt.Errorf("node: read system info: %w", err)
 	}
 	return info, nil
+}
+
+// InUserNamespace reports whether this process is in a user namespace other than the initial
+// one: user 0 is not root of the machine there. It returns an error if proc/self/uid_map cannot
+// be read, as on systems other than Linux. root is os.DirFS("/").
+func InUserNamespace(root fs.FS) (bool, error) {
+	mapping, err := fs.ReadFile(root, "proc/self/uid_map")
+	if err != nil {
+		return false, err
+	}
+	return !slices.Equal(strings.Fields(string(mapping)), initialUsers), nil // empty: no user is mapped yet
 }
 
 // initialUsers is the mapping of users in the initial user namespace.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"testing"
 	"testing/fstest"
@@ -250,6 +251,11 @@ func TestReadInfo(t *testing.T) { // ns-16
 	info, err = node.ReadInfo(fstest.MapFS{"etc/machine-id": file("m1"), "etc/os-release": file("PRETTY_NAME='x'"), "proc/self/uid_map": file("0 100000 65536\n")})
 	assert.ErrorContains(t, err, "boot_id")
 	assert.Equal(t, new(true), info.RunningInUserNamespace)
+	inside, err := node.InUserNamespace(fstest.MapFS{"proc/self/uid_map": file("")})
+	require.NoError(t, err)
+	assert.True(t, inside, "no user is mapped yet")
+	_, err = node.InUserNamespace(fstest.MapFS{})
+	assert.ErrorIs(t, err, fs.ErrNotExist)
 	assert.Equal(t, []string{"m1", "m1", "x"}, []string{info.MachineID, info.SystemUUID, info.OSImage}, "the readable values are set")
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/usernamespace"
 )
 
 // defaultPath is used if neither the container nor the agent has a PATH.
@@ -116,13 +118,14 @@ func terminationLog(cfg *runtimeapi.ContainerConfig) string {
 
 // An account is the user and the groups of the agent.
 type account struct {
-	uid, gid int
-	groups   []int
+	uid, gid    int
+	groups      []int
+	fixedGroups bool // its processes cannot change their supplemental groups, even as root
 }
 
 func self() account {
 	groups, _ := os.Getgroups() // none if not supported
-	return account{uid: os.Geteuid(), gid: os.Getegid(), groups: groups}
+	return account{uid: os.Geteuid(), gid: os.Getegid(), groups: groups, fixedGroups: usernamespace.DeniesSetgroups(os.DirFS("/"))}
 }
 
 // credentialFor returns the credential for the user that a container requests, and
@@ -196,6 +199,9 @@ func credentialFor(sc *runtimeapi.LinuxContainerSecurityContext, me account) (*c
 			}
 		}
 		return nil, home, nil
+	}
+	if me.fixedGroups && len(groups) > 0 {
+		return nil, "", fmt.Errorf("supplemental groups %v: the user namespace of the agent denies setgroups", groups)
 	}
 	cred := &credential{UID: uint32(uid), GID: uint32(gid)}
 	for _, g := range groups {

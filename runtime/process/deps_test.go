@@ -6,8 +6,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
-// The CRI's messages import gRPC; of this repository only the types of streams and
-// the directory lock are needed.
+// The CRI's messages import gRPC; of this repository only the types of streams,
+// the directory lock and the detection of user namespaces are needed.
 func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "runtime/process", Max: 400, Module: []string{"internal/dirlock", "runtime"}}.Check(t)
+	deptest.Closure{Package: "runtime/process", Max: 400, Module: []string{"internal/dirlock", "internal/usernamespace", "runtime"}}.Check(t)
 }

@@ -51,6 +51,8 @@ func TestCredentials(t *testing.T) {
 		"group without user":           {&sc{RunAsGroup: n(7)}, root, nil, "run_as_group without"},
 		"own groups, unprivileged":     {&sc{SupplementalGroups: []int64{4000003, 4000002}}, me, nil, ""},
 		"foreign groups, unprivileged": {&sc{SupplementalGroups: []int64{9}}, me, nil, "group 9"},
+		"groups that cannot be set":    {&sc{RunAsUser: n(0), SupplementalGroups: []int64{8}}, account{fixedGroups: true}, nil, "supplemental groups [8]: the user namespace of the agent denies setgroups"},
+		"no groups to be set":          {&sc{RunAsUser: n(0)}, account{fixedGroups: true}, &credential{}, ""},
 		"negative":                     {&sc{RunAsUser: n(-1)}, root, nil, "out of range"},
 		"too large":                    {&sc{RunAsUser: n(1<<32 - 1)}, root, nil, "out of range"},
 	} {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubeparts/kubeparts/internal/usernamespace"
 )
 
 // The descriptors of a supervisor, after the standard ones.
@@ -215,7 +217,11 @@ func attributes(user *credential) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	dieWithParent(attr)
 	if user != nil {
-		attr.Credential = &syscall.Credential{Uid: user.UID, Gid: user.GID, Groups: user.Groups}
+		attr.Credential = &syscall.Credential{
+			Uid: user.UID, Gid: user.GID, Groups: user.Groups,
+			// Where it is denied, setgroups fails for an empty list as well.
+			NoSetGroups: len(user.Groups) == 0 && usernamespace.DeniesSetgroups(os.DirFS("/")),
+		}
 	}
 	return attr
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 // options are the flags.
 type options struct {
+	kind   kind
 	focus  string
 	skip   string
 	all    bool
@@ -24,17 +26,20 @@ type options struct {
 	report string
 }
 
-const usage = `conformance runs Kubernetes' node conformance tests against the complete node
-(examples/kubelet), as the only node of a cluster that it starts: etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler and containerd are real.
+const usage = `conformance runs Kubernetes' node conformance tests, or its tests of dynamic resource
+allocation, against the complete node (examples/kubelet), as the only node of a cluster that
+it starts: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and containerd are
+real.
 
   go run ./test/conformance                            all tests without the excluded ones
   go run ./test/conformance --focus 'Probing container'
   go run ./test/conformance --skip '\[Slow\]' --procs 2
+  go run ./test/conformance --suite dra
 
 It requires Linux, root, and the results of 'bash .ci/run packages containerd kubernetes'
-and 'bash .ci/run conformance-tools', which builds the suite from Kubernetes' source.
-test/conformance/excluded.txt lists the excluded tests with reasons.
+and 'bash .ci/run conformance-tools' or 'bash .ci/run dra-tools', which build the suites from
+Kubernetes' source. test/conformance/excluded.txt and excluded-dra.txt list the excluded tests
+with reasons.
 
 The exit code is 1 if a test failed, and 2 if the tests could not be run.
 
@@ -44,19 +49,25 @@ Flags:
 func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	fs.StringVar(&o.focus, "focus", `\[NodeConformance\]`, "`pattern` of the names of the tests that are run")
+	suite := fs.String("suite", "node", "`name` of the suite: node or dra")
+	fs.StringVar(&o.focus, "focus", "", "`pattern` of the names of the tests that are run (default: [NodeConformance], or [Feature:DynamicResourceAllocation] with dra)")
 	fs.StringVar(&o.skip, "skip", "", "`pattern` of the names of tests that are not run, in addition to the excluded ones")
 	fs.BoolVar(&o.all, "all", false, "run the excluded tests as well")
-	fs.IntVar(&o.procs, "procs", 10, "`number` of tests that run concurrently")
+	fs.IntVar(&o.procs, "procs", 0, "`number` of tests that run concurrently (default: 10, or 4 with dra)")
 	fs.StringVar(&o.tools, "tools", "", "`directory` of the suite and its programs (default: that of .ci/run)")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for the logs of the suite, the node and containerd (default: they are removed)")
 	fs.StringVar(&o.report, "report", "", "`file` to write a report to, in Markdown")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
 	}
-	if o.procs < 1 {
+	if o.procs < 0 {
 		return o, errors.New("--procs must be positive")
 	}
+	var err error
+	if o.kind, err = kindOf(*suite); err != nil {
+		return o, err
+	}
+	o.focus, o.procs = cmp.Or(o.focus, o.kind.focus), cmp.Or(o.procs, o.kind.procs)
 	if o.tools == "" {
 		dir, err := toolsDir()
 		if err != nil {
@@ -64,19 +75,16 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		}
 		o.tools = dir
 	}
-	for _, name := range []string{suiteName, ginkgoName, images.Agnhost} {
+	for _, name := range []string{o.kind.binary, ginkgoName, images.Agnhost} {
 		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
-			return o, fmt.Errorf("%w; bash .ci/run conformance-tools builds it", err)
+			return o, fmt.Errorf("%w; bash .ci/run %s builds it", err, o.kind.step)
 		}
 	}
 	return o, nil
 }
 
-// Programs that .ci/run conformance-tools builds.
-const (
-	suiteName  = "node.test"
-	ginkgoName = "ginkgo"
-)
+// ginkgoName is a program that .ci/run builds with the suites.
+const ginkgoName = "ginkgo"
 
 func toolsDir() (string, error) {
 	cache, err := lab.CacheDir()

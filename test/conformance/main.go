@@ -1,10 +1,12 @@
-// Conformance runs Kubernetes' node conformance tests against the complete node,
-// examples/kubelet, as the only node of a real cluster on a real containerd:
+// Conformance runs Kubernetes' node conformance tests, or its tests of dynamic resource
+// allocation in clusters, against the complete node, examples/kubelet, as the only node of a
+// real cluster on a real containerd:
 //
 //	bash .ci/run conformance
 //	go run ./test/conformance --focus 'Probing container'
+//	bash .ci/run dra
 //
-// docs/node-conformance.md is the report of such a run.
+// docs/node-conformance.md and docs/dra.md are reports of such runs.
 package main
 
 import (
@@ -24,7 +26,15 @@ func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }
 // conformance runs the tests and returns the exit code.
 func conformance(ctx context.Context, o options, out io.Writer) int {
 	say := cli.NewPrinter(out)
-	r := report{on: time.Now(), focus: o.focus}
+	if o.kind.machineRoot && !isolated() {
+		code, err := isolate(ctx, out)
+		if err != nil {
+			say("failed to run the tests with mounts of their own: %v", err)
+			return 2
+		}
+		return code
+	}
+	r := report{kind: o.kind, on: time.Now(), focus: o.focus}
 	err := lab.Program(ctx, out, func(t testing.TB) error {
 		w := newWorld(t, o, say)
 		if err := w.nodeReady(ctx); err != nil {

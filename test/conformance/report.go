@@ -9,8 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A report is the result of a run, as in docs/node-conformance.md.
+// A report is the result of a run, as in docs/node-conformance.md and docs/dra.md.
 type report struct {
+	kind       kind
 	on         time.Time
 	took       time.Duration
 	focus      string
@@ -18,7 +19,7 @@ type report struct {
 	results    []result
 }
 
-const introduction = `# Node conformance: a run of Kubernetes' own tests
+const introductionOfNode = `# Node conformance: a run of Kubernetes' own tests
 
 Made by ` + "`bash .ci/run conformance`" + ` on %s. Every node must pass Kubernetes' end-to-end tests that are named [NodeConformance]. Here they ran against the complete node (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
 
@@ -43,11 +44,38 @@ No registry was available: the suite's images are built from Debian's busybox, b
 
 `
 
+const introductionOfDRA = `# Dynamic resource allocation: a run of Kubernetes' own tests
+
+Made by ` + "`bash .ci/run dra`" + ` on %s. test/e2e/dra contains Kubernetes' end-to-end tests of dynamic resource allocation in clusters. Those that involve the node ran against the complete node (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
+
+| | |
+|---|---|
+| tests | those of test/e2e/dra of Kubernetes %s whose names match ` + "`%s`" + ` |
+| with | containerd %s, Kubernetes %s, %s on %s/%s with %d processors |
+| took | %s |
+| passed | %d |
+| **failed** | **%d** |
+| skipped by the test | %d |
+| excluded | %d |
+
+    bash .ci/run dra                               # all of it, on Debian as root; builds what it needs
+    go run ./test/conformance --suite dra --focus 'rolling update' --logs /tmp/logs
+
+[excluded-dra.txt](../test/conformance/excluded-dra.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well. Tests that skip themselves need a second node.
+
+The driver of the tests is Kubernetes' test/e2e/dra/test-driver. It runs in the processes of the tests; a pod on the node connects its sockets below /var/lib/kubelet, and writes its CDI files, over exec and port-forward of the node. In the image of this pod, a stand-in of tools/conformance/hostpathplugin takes the place of the proxy of the CSI driver for host paths.
+
+Not run are the tests in this directory without that label: those of the API server, the controllers and the scheduler alone.
+
+## Each test
+
+`
+
 // markdown returns the report as a document.
 func (r report) markdown() string {
 	var b strings.Builder
 	n := count(r.results)
-	fmt.Fprintf(&b, introduction, r.on.Format(time.DateOnly), lab.KubernetesVersion, r.focus, r.containerd, strings.TrimPrefix(lab.KubernetesVersion, "v"),
+	fmt.Fprintf(&b, r.kind.introduction, r.on.Format(time.DateOnly), lab.KubernetesVersion, r.focus, r.containerd, strings.TrimPrefix(lab.KubernetesVersion, "v"),
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[excludedState])
 	b.WriteString("| | took | test |\n|---|---|---|\n")
 	for _, one := range sorted(r.results) {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"path/filepath"
 	"time"
 
@@ -11,16 +10,9 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
-// excludedText lists the excluded tests.
-//
-//go:embed excluded.txt
-var excludedText string
-
-func excluded() []reasons.Reason { return reasons.Parse(excludedText) }
-
 // suite runs the tests and returns their results. A failed test is not an error.
 func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) ([]result, error) {
-	leave := excluded()
+	leave := o.kind.reasons()
 	if o.all {
 		leave = nil
 	}
@@ -29,8 +21,8 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 		skip = append(skip, o.skip)
 	}
 	suite := ginkgo.Suite{
-		Program: filepath.Join(o.tools, ginkgoName), Binary: filepath.Join(o.tools, suiteName),
-		Args: []string{"--kubeconfig=" + w.control.Kubeconfig, "--provider=skeleton", "--num-nodes=1"},
+		Program: filepath.Join(o.tools, ginkgoName), Binary: filepath.Join(o.tools, o.kind.binary),
+		Args: []string{"--kubeconfig=" + w.control.Kubeconfig, "--provider=skeleton", "--num-nodes=1", "--kubelet-root-dir=" + w.root},
 		Logs: cmp.Or(o.logs, w.dir), Timeout: 3 * time.Hour, Printf: say,
 	}
 	specs, err := suite.Run(ctx, ginkgo.Selection{Name: "suite", Focus: o.focus, Skip: skip, Procs: o.procs})

@@ -37,7 +37,7 @@ func TestAReportIsParsed(t *testing.T) {
 	}
 	assert.Equal(t, want, results)
 	assert.Equal(t, map[state]int{passed: 1, failed: 3, skipped: 1, excludedState: 1}, count(results))
-	text := report{results: results, focus: "run", containerd: "2.4.2"}.markdown()
+	text := report{kind: kinds["node"], results: results, focus: "run", containerd: "2.4.2"}.markdown()
 	assert.Contains(t, text, "| passed | 1 |\n| **failed** | **3** |\n| skipped by the test | 1 |\n| excluded | 1 |\n")
 	assert.Contains(t, text, "| FAILED | 1s | [sig-node] Pods stop [NodeConformance]<br>it does not stop |\n")
 
@@ -47,7 +47,10 @@ func TestAReportIsParsed(t *testing.T) {
 }
 
 func TestEachExclusionHasAReason(t *testing.T) {
-	for _, e := range excluded() {
-		assert.NotEmpty(t, e.Why, e.Text)
+	for name, k := range kinds {
+		assert.NotEmpty(t, k.reasons(), name)
+		for _, e := range k.reasons() {
+			assert.NotEmpty(t, e.Why, e.Text)
+		}
 	}
 }

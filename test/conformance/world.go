@@ -24,12 +24,16 @@ import (
 
 const nodeName = "conformance"
 
+// machineRoot is the root directory of kubelets, which some tests expect.
+const machineRoot = "/var/lib/kubelet"
+
 // A world is a cluster with one node: a control plane, a registry with the suite's images, a
 // containerd, and the node's process.
 type world struct {
 	testing.TB // for package lab; see lab.Program
 
 	dir     string
+	root    string // directory of the node
 	daemon  *lab.Daemon
 	control *lab.ControlPlane
 	api     kubernetes.Interface // as cluster administrator
@@ -51,6 +55,12 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	lab.Need(t, "containerd", "kubernetes")
 	say("building the node and images; starting containerd (%s) and a control plane (Kubernetes %s)", daemon, lab.KubernetesVersion)
 	w.dir = lab.Directory(t)
+	w.root = filepath.Join(w.dir, "root")
+	if o.kind.machineRoot {
+		w.root = machineRoot
+		w.must("mount directories", ownMachineDirs(w.dir))
+		t.Cleanup(func() { w.must("unmount directories", removeMachineDirs()) })
+	}
 	binary := filepath.Join(w.dir, "agent")
 	var building sync.WaitGroup
 	var failed error
@@ -58,9 +68,9 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	t.Cleanup(building.Wait)
 
 	registry := lab.NewRegistry(t)
-	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.tools, suiteName)))
+	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.tools, o.kind.binary)))
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: daemon, Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
-	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second})
+	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second, APIServer: o.kind.apiServer})
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
 	w.must("read a kubeconfig", err)
 	w.api, err = kubernetes.NewForConfig(config)
@@ -92,7 +102,7 @@ func (w *world) start(binary string, port int) {
 	w.must("create a log", err)
 	defer log.Close()
 	w.agent = exec.Command(binary,
-		"--container-runtime-endpoint="+w.daemon.Endpoint, "--root-dir="+filepath.Join(w.dir, "root"), "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
+		"--container-runtime-endpoint="+w.daemon.Endpoint, "--root-dir="+w.root, "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
 		"--hostname-override="+nodeName, "--kubeconfig="+filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig="+w.control.BootstrapKubeconfig(),
 		"--listen=127.0.0.1:0", fmt.Sprintf("--port=%d", port), "--healthz-port=-1", "--client-ca-file="+ca,
 		"--cgroup-root=/"+filepath.Base(w.dir), "--v=4")

@@ -32,9 +32,10 @@ type agent struct {
 	runtime   string // the flag's value
 	dir       string
 	manifests string
-	addr      string   // of the status page; a path if it is a socket
-	listen    []string // the flag --listen, or nothing
-	flags     []string // in addition to those that every agent gets
+	addr      string                         // of the status page; a path if it is a socket
+	listen    []string                       // the flag --listen, or nothing
+	flags     []string                       // in addition to those that every agent gets
+	command   func(args ...string) *exec.Cmd // starts the kubelet in other namespaces; nil: in those of the test
 	cmd       *exec.Cmd
 	out       *output
 
@@ -45,7 +46,13 @@ type agent struct {
 // stopped when the test ends.
 func newAgent(t *testing.T, runtime string) *agent {
 	t.Helper()
-	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output), listen: []string{"--listen=127.0.0.1:0"}}
+	return newAgentIn(t, runtime, t.TempDir())
+}
+
+// newAgentIn is newAgent with a given directory.
+func newAgentIn(t *testing.T, runtime, dir string) *agent {
+	t.Helper()
+	a := &agent{t: t, runtime: runtime, dir: dir, out: new(output), listen: []string{"--listen=127.0.0.1:0"}}
 	a.manifests = filepath.Join(a.dir, "manifests")
 	require.NoError(t, os.Mkdir(a.manifests, 0o755))
 	t.Cleanup(func() {
@@ -88,7 +95,11 @@ func (a *agent) start(more ...string) {
 // launch starts it, and waits for nothing.
 func (a *agent) launch(more ...string) {
 	a.t.Helper()
-	a.cmd = exec.Command(program(a.t), slices.Concat([]string{
+	start := a.command
+	if start == nil {
+		start = func(args ...string) *exec.Cmd { return exec.Command(program(a.t), args...) }
+	}
+	a.cmd = start(slices.Concat([]string{
 		"--container-runtime-endpoint=" + a.runtime, "--pod-manifest-path=" + a.manifests, "--root-dir=" + filepath.Join(a.dir, "root"),
 		"--pod-logs-dir=" + a.logs(), "--hostname-override=node", "--cgroup-root=" + a.cgroupRoot(),
 	}, a.listen, a.stopPods(more), a.flags, more)...)

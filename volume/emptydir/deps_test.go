@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "volume/emptydir", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume"}}.Check(t)
+	deptest.Closure{Package: "volume/emptydir", Max: 300, Module: []string{"internal/podspec", "internal/runonce", "internal/untrusted", "internal/usernamespace", "runtime", "volume"}}.Check(t)
 }

@@ -30,7 +30,7 @@ type Config struct {
 	Allocatable func() v1.ResourceList
 
 	// NoSwap reports whether tmpfs supports the option noswap. If nil, the version of the
-	// kernel determines it.
+	// kernel determines it, and it is not supported in a user namespace.
 	NoSwap func() bool
 
 	// Quotas accounts for the usage of volumes on disk of pods with hostUsers: false, whose

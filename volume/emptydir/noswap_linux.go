@@ -2,15 +2,18 @@ package emptydir
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubeparts/kubeparts/internal/usernamespace"
 )
 
 // kernelNoSwap reports whether the kernel's tmpfs supports the option noswap: 6.4 and
-// later do.
+// later do, in the initial user namespace only.
 func kernelNoSwap() bool {
 	var u unix.Utsname
-	if unix.Uname(&u) != nil {
+	if unix.Uname(&u) != nil || usernamespace.Inside(os.DirFS("/")) {
 		return false
 	}
 	return supportsNoSwap(unix.ByteSliceToString(u.Release[:]))

@@ -8,7 +8,7 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "volume/secret", Max: 300, Module: []string{
-		"internal/podspec", "internal/runonce", "internal/untrusted", "podenv", "runtime", "volume", "volume/atomic", "volume/emptydir",
+		"internal/podspec", "internal/runonce", "internal/untrusted", "internal/usernamespace", "podenv", "runtime", "volume", "volume/atomic", "volume/emptydir",
 		"volume/internal/fileplugin", "volume/payload",
 	}}.Check(t)
 }

@@ -238,7 +238,7 @@ func declName(decl ast.Decl) string {
 const indexHead = `# Rules
 
 The behavior of a Kubernetes node as numbered rules, one file per subsystem: what the kubelet of
-Kubernetes 1.36 does, with its constants, reasons and order. "Source" is the Kubernetes documentation,
+Kubernetes 1.37 does, with its constants, reasons and order. "Source" is the Kubernetes documentation,
 KEP or source file that defines it; "Difference" is how kubeparts differs; "No test" is the reason why
 no test cites the rule. Numbers never change. Code cites a rule where a reader would otherwise doubt
 the behavior, and tests cite the rules that they prove.

@@ -135,6 +135,7 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		fmt.Fprintf(&doc, "| `%s` | %s |\n", name, map[bool]string{true: "always enabled", false: "not implemented"}[gates[name]])
 	}
+	doc.WriteString(userNamespace)
 	doc.WriteString(flagsHead)
 	rows := map[string]string{"help": "| print the flags"}
 	for f := range fields {
@@ -185,10 +186,35 @@ const gatesHead = `
 
 | gate | feature |
 |---|---|
-| ` + "`CRIListStreaming`, `CSIVolumeHealth`, `LocalStorageCapacityIsolationFSQuotaMonitoring`, `MemoryQoS`" + ` | enabled if it is set |
+| ` + "`CRIListStreaming`, `CSIVolumeHealth`, `LocalStorageCapacityIsolationFSQuotaMonitoring`" + ` | enabled if it is set |
 | ` + "`ComponentFlagz`, `ComponentStatusz`" + ` | ` + "`/flagz` and `/statusz`" + `, enabled unless it is set to false |
+| ` + "`KubeletInUserNamespace`" + ` | [in a user namespace](#in-a-user-namespace) errors of operations that only the initial one permits are logged, unless it is set to false |
+| ` + "`MemoryQoS`" + ` | ` + "`memoryThrottlingFactor` and `memoryReservationPolicy`" + ` have an effect, unless it is set to false |
 | ` + "`PodsAPI`" + ` | the pods API, enabled unless it is set to false |
+| ` + "`SELinuxMount`" + ` | persistent volumes of all access modes are mounted with the SELinux label of their pod, not only those of ReadWriteOncePod, unless it is set to false |
 | ` + "`UserNamespacesHostNetworkSupport`, `VolumeBindMountOptions`" + ` | declared by the node if it is set and the runtime supports it; pods that require it are rejected otherwise |
+`
+
+const userNamespace = `
+### In a user namespace
+
+A kubelet can run as an unprivileged user: as user 0 of a user namespace that owns its namespaces for mounts, the network and processes, as
+` + "`unshare --map-root-user --mount --net --pid --fork --mount-proc`" + ` and rootlesskit create them. There the kernel denies what belongs to the
+whole machine. With the gate ` + "`KubeletInUserNamespace`" + ` these errors are logged and the kubelet starts; if it is set to false, the kubelet does not
+start, and the error names the gate:
+
+- The kernel parameters of Kubernetes cannot be set. With ` + "`protectKernelDefaults`" + ` other values remain an error.
+- ` + "`/dev/kmsg`" + ` cannot be read. OOM kills are then detected by the cgroups of pods, if there are any.
+- The cgroups of pods cannot be created. Limits of pods are then not enforced, and the condition Ready of the node has a warning. A kubelet
+  does not start in this case, unless ` + "`cgroupsPerQOS`" + ` is false.
+
+The OOM score and the limit of open files are not changed where that is denied, whatever the value of the gate. Other errors prevent the
+start as elsewhere. The node reports ` + "`status.nodeInfo.runningInUserNamespace`" + `, unless the gate is set to false.
+
+Only the kernel decides about the rest: volumes of kinds that cannot be mounted in a user namespace, and users and groups that are not mapped
+there, fail with their error. tmpfs volumes have no option noswap. Plain processes cannot have supplemental groups where setgroups is denied.
+The runtime must be configured for such a namespace as well; containerd requires ` + "`restrict_oom_score_adj`" + `, and ` + "`disable_cgroup`" + ` without cgroups.
+The root directory, ` + "`podLogsDir`" + ` and the socket of the runtime must be below directories that the user owns.
 `
 
 const flagsHead = `

@@ -23,9 +23,10 @@ const Host = "registry.k8s.io"
 
 // Programs that .ci/run conformance-images builds.
 const (
-	Agnhost      = "agnhost"
-	NoNewPrivs   = "nonewprivs"
-	DevicePlugin = "sample-device-plugin"
+	Agnhost        = "agnhost"
+	NoNewPrivs     = "nonewprivs"
+	DevicePlugin   = "sample-device-plugin"
+	HostPathPlugin = "hostpathplugin"
 )
 
 // A Maker builds images by the last part of their names. The images of nginx, of the tests of
@@ -90,6 +91,10 @@ func (m Maker) make(name string) (img lab.Image, known bool, err error) {
 		program, err = os.ReadFile(filepath.Join(m.Tools, DevicePlugin))
 		img.Entrypoint, img.Cmd = []string{"/sampledeviceplugin", "-alsologtostderr"}, nil
 		add(&img, lab.File{Path: "sampledeviceplugin", Mode: 0o755, Data: program})
+	case HostPathPlugin: // its proxy only
+		var program []byte
+		program, err = os.ReadFile(filepath.Join(m.Tools, HostPathPlugin))
+		add(&img, lab.File{Path: "hostpathplugin", Mode: 0o755, Data: program})
 	case "agnhost":
 		err = m.agnhost(&img)
 	default:

@@ -1,5 +1,5 @@
-// Package suite is Kubernetes' node conformance suite as a program: the tests of
-// test/e2e that any node has to pass, and no more of test/e2e than they need, which
+// Package suite starts suites of Kubernetes' end-to-end tests as programs: the packages below it
+// contain those of test/e2e that concern nodes, and no more of test/e2e than they need, which
 // spares the libraries of all clouds.
 package suite
 
@@ -21,12 +21,12 @@ import (
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init" // what is asked of nodes after each test
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
-	_ "k8s.io/kubernetes/test/e2e/node"
 	manifests "k8s.io/kubernetes/test/e2e/testing-manifests"
 	"k8s.io/kubernetes/test/fixtures"
 )
 
-func TestMain(m *testing.M) {
+// Main parses the flags and runs the tests of a package, from its TestMain.
+func Main(m *testing.M) {
 	config.CopyFlags(config.Flags, flag.CommandLine)
 	framework.RegisterCommonFlags(flag.CommandLine)
 	framework.RegisterClusterFlags(flag.CommandLine)
@@ -37,16 +37,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestNode(t *testing.T) {
+// Run runs the tests that the imported packages of test/e2e define.
+func Run(t *testing.T, name string) {
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	klog.EnableContextualLogging(true)
 	gomega.RegisterFailHandler(framework.Fail)
 	suite, reporter := framework.CreateGinkgoConfig()
-	ginkgo.RunSpecs(t, "Node conformance", suite, reporter)
+	ginkgo.RunSpecs(t, name, suite, reporter)
 }
 
-// Each process of the suite begins here; the first one waits for the node.
+// Each process of a suite begins here; the first one waits for the node.
 var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
 	common.CurrentSuite = common.E2E
 	client, err := framework.LoadClientset()
