@@ -164,7 +164,10 @@ func TestIntegrationDelegatedCgroupsOfAUserNamespace(t *testing.T) {
 	}
 	goruntime.LockOSThread() // the thread is not used for anything else
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWCGROUP))
-	require.NoError(t, unix.Mount("cgroup2", top, "cgroup2", 0, ""))
+	mounted := filepath.Join(dir, "cgroup") // the kernel refuses to mount a file system on itself, but not to bind it there
+	require.NoError(t, os.Mkdir(mounted, 0o755))
+	require.NoError(t, unix.Mount("cgroup2", mounted, "cgroup2", 0, ""))
+	require.NoError(t, unix.Mount(mounted, top, "", unix.MS_BIND, ""))
 	require.NoError(t, os.Mkdir(filepath.Join(top, "agent"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(top, "agent", "cgroup.procs"), []byte("0"), 0)) // only leaves contain processes
 

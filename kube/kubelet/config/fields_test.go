@@ -213,7 +213,7 @@ start as elsewhere. The node reports ` + "`status.nodeInfo.runningInUserNamespac
 
 Only the kernel decides about the rest: volumes of kinds that cannot be mounted in a user namespace, and users and groups that are not mapped
 there, fail with their error. tmpfs volumes have no option noswap. Plain processes cannot have supplemental groups where setgroups is denied.
-The runtime must be configured for such a namespace as well; containerd requires ` + "`restrict_oom_score_adj`" + `, and ` + "`disable_cgroup`" + ` without cgroups.
+The runtime must be configured for such a namespace as well; containerd requires ` + "`restrict_oom_score_adj`" + `, and ` + "`disable_cgroup`" + ` without cgroups. With cgroup v1, runc 1.1 creates cgroups also then: containers do not start.
 The root directory, ` + "`podLogsDir`" + ` and the socket of the runtime must be below directories that the user owns.
 `
 
