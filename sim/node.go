@@ -193,7 +193,10 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			},
 			Workers: func(c *podworker.Config) {
 				c.StatusCache = pacedStatuses{c.StatusCache, cfg.pace}
-				c.Jitter, c.Hooks = func(_ types.UID, d time.Duration) time.Duration { return cfg.Jitter(d) }, cfg.Hooks
+				c.Hooks = cfg.Hooks
+				if cfg.Jitter != nil {
+					c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return cfg.Jitter(d) }
+				}
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},

@@ -22,7 +22,9 @@ func TestAPauseOfTheProcessIsRecorded(t *testing.T) {
 		time.Sleep(time.Hour) // idle is no pause
 		r.Draw("before", 1)
 		time.Sleep(1500 * time.Millisecond) // a beat after half of it
-		r.ran -= 10 * time.Second           // as if that beat and the notification were 10 seconds earlier
+		r.mu.Lock()
+		r.ran -= 10 * time.Second // as if that beat and the notification were 10 seconds earlier
+		r.mu.Unlock()
 		r.Draw("after", 1)
 		time.Sleep(time.Hour)
 		cancel()
