@@ -31,32 +31,34 @@ func (b bound) PersistentVolume(context.Context, string) (*v1.PersistentVolume, 
 	return b.pv, nil
 }
 
-// The driver mounts a ReadWriteOncePod volume with the label of the pod if its CSIDriver
-// permits that; all other volumes that can be written to are relabeled by the runtime.
+// The driver mounts a volume with the label of the pod if its CSIDriver permits that; other
+// volumes that can be written to are relabeled by the runtime.
 func TestSELinuxLabels(t *testing.T) {
 	const label = "system_u:object_r:container_file_t:s0:c1,c2"
 	driver := func(mount *bool) *storagev1.CSIDriverSpec {
 		return &storagev1.CSIDriverSpec{AttachRequired: ptr(false), SELinuxMount: mount}
 	}
 	for _, c := range []struct {
-		name     string
-		driver   *storagev1.CSIDriverSpec
-		mode     v1.PersistentVolumeAccessMode
-		readOnly bool
-		off      bool
-		labelled bool // by the mount
-		relabel  bool // by the runtime
+		name       string
+		driver     *storagev1.CSIDriverSpec
+		mode       v1.PersistentVolumeAccessMode
+		readOnly   bool
+		off        bool
+		onePodOnly bool
+		labelled   bool // by the mount
+		relabel    bool // by the runtime
 	}{
 		{name: "ReadWriteOncePod, true", driver: driver(ptr(true)), mode: v1.ReadWriteOncePod, labelled: true},
 		{name: "ReadWriteOncePod, false", driver: driver(ptr(false)), mode: v1.ReadWriteOncePod, relabel: true},
 		{name: "ReadWriteOncePod, unset", driver: driver(nil), mode: v1.ReadWriteOncePod, relabel: true},
 		{name: "ReadWriteOncePod, no CSIDriver", mode: v1.ReadWriteOncePod, relabel: true},
-		{name: "ReadWriteOnce, true", driver: driver(ptr(true)), mode: v1.ReadWriteOnce, relabel: true},
+		{name: "ReadWriteOnce, true", driver: driver(ptr(true)), mode: v1.ReadWriteOnce, labelled: true},
 		{name: "ReadWriteOnce, false", driver: driver(ptr(false)), mode: v1.ReadWriteOnce, relabel: true},
-		{name: "ReadWriteMany, true", driver: driver(ptr(true)), mode: v1.ReadWriteMany, relabel: true},
+		{name: "ReadWriteMany, true", driver: driver(ptr(true)), mode: v1.ReadWriteMany, labelled: true},
 		{name: "read-only, true", driver: driver(ptr(true)), mode: v1.ReadWriteOncePod, readOnly: true, labelled: true},
 		{name: "read-only, false", driver: driver(ptr(false)), mode: v1.ReadWriteOncePod, readOnly: true},
-		{name: "read-only, ReadWriteOnce", driver: driver(ptr(true)), mode: v1.ReadWriteOnce, readOnly: true},
+		{name: "read-only, ReadWriteOnce", driver: driver(ptr(true)), mode: v1.ReadWriteOnce, readOnly: true, labelled: true},
+		{name: "ReadWriteMany, true, one pod only", driver: driver(ptr(true)), mode: v1.ReadWriteMany, onePodOnly: true, relabel: true},
 		{name: "SELinux is off", driver: driver(ptr(true)), mode: v1.ReadWriteOncePod, off: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestSELinuxLabels(t *testing.T) {
 			pv.Spec.AccessModes, pv.Spec.MountOptions = []v1.PersistentVolumeAccessMode{c.mode}, []string{"noatime"}
 			claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{VolumeName: pv.Name}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 			pv.Spec.ClaimRef = new(v1.ObjectReference)
-			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, PersistentVolumes: volume.PersistentVolumeConfig{Claims: bound{claim, pv}}}
+			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, PersistentVolumes: volume.PersistentVolumeConfig{Claims: bound{claim, pv}, SELinuxOnePodOnly: c.onePodOnly}}
 			if !c.off {
 				cfg.SELinuxLabel = func(*v1.SELinuxOptions) (string, error) { return label, nil }
 			}
