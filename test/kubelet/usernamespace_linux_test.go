@@ -62,6 +62,9 @@ spec:
 `
 
 func TestANodeOfAnUnprivilegedUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("root runs this test, and starts the node as an unprivileged user")
+	}
 	u := lab.NewUserNamespace(t)
 	a := newAgentIn(t, "process", u.Directory(t))
 	a.inNamespaces(u)
