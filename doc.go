@@ -126,29 +126,29 @@
 //	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
-//	podenv                environment of a container                runtime/cri, podconfig, prober, volume/payload
-//	internal/podspec      properties of pod specs, effects of exits the packages that decide about pods
-//	internal/podfields    support for each field of a pod           admission
-//	internal/podhttp      httpGet requests                          prober, runtime/cri
-//	internal/checkpoint   atomic checkpoint files                   allocation to volume/csi
-//	internal/dirlock      one agent for a directory                 agent/claim, runtime/process
-//	internal/untrusted    files that containers can write           the packages that read them
-//	internal/staticuid    UIDs that kubelets give to static pods    podsource/manifest
-//	internal/yamljson     YAML with limits                          agent/claim, podsource/manifest, volume/objectdir
-//	internal/pause        interruptible waits                       eviction, logread, logrotate, runtimetest, sim
-//	internal/runonce      rejects the second call of Run            the types with Run
-//	internal/unixgrpc     serves gRPC on Unix sockets               agent/podsapi, cm/device, podresources, runtime/cri/serve
-//	internal/usernamespace detects user namespaces              runtime/process, volume/emptydir
-//	internal/gate         waits for calls in progress               runtime/cri/serve, streamserver
-//	internal/singleflight suppresses duplicate calls                credentials, images
-//	internal/quiet        routes klog of the CRI client to slog     runtime/cri, images, remote
-//	internal/terminal     makes text safe to print                  agent/statuspage, status/printer
-//	internal/deptest      limits imports                            tests
-//	internal/lab          real runtimes and clusters                tests
-//	internal/script       scenarios as text                         tests
-//	internal/seedrun      a test with many seeds                    tests
-//	internal/mutants      mutants that the invariants must find     tests
-//	internal/test/repo    tests of the repository as a whole        tests
+//	podenv                  environment of a container                 runtime/cri, podconfig, prober, volume/payload
+//	internal/podspec        properties of pod specs, effects of exits  the packages that decide about pods
+//	internal/podfields      support for each field of a pod            admission
+//	internal/podhttp        httpGet requests                           prober, runtime/cri
+//	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
+//	internal/dirlock        one agent for a directory                  agent/claim, runtime/process
+//	internal/untrusted      files that containers can write            the packages that read them
+//	internal/staticuid      UIDs that kubelets give to static pods     podsource/manifest
+//	internal/yamljson       YAML with limits                           agent/claim, podsource/manifest, volume/objectdir
+//	internal/pause          interruptible waits                        eviction, logread, logrotate, runtimetest, sim
+//	internal/runonce        rejects the second call of Run             the types with Run
+//	internal/unixgrpc       serves gRPC on Unix sockets                agent/podsapi, cm/device, podresources, runtime/cri/serve
+//	internal/usernamespace  detects user namespaces                    runtime/process, volume/emptydir
+//	internal/gate           waits for calls in progress                runtime/cri/serve, streamserver
+//	internal/singleflight   suppresses duplicate calls                 credentials, images
+//	internal/quiet          routes klog of the CRI client to slog      runtime/cri, images, remote
+//	internal/terminal       makes text safe to print                   agent/statuspage, status/printer
+//	internal/deptest        limits imports                             tests
+//	internal/lab            real runtimes and clusters                 tests
+//	internal/script         scenarios as text                          tests
+//	internal/seedrun        a test with many seeds                     tests
+//	internal/mutants        mutants that the invariants must find      tests
+//	internal/test/repo      tests of the repository as a whole         tests
 //
 // # Modules
 //

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 func TestDrainGivesUpOnARuntimeThatIsGone(t *testing.T) {
@@ -80,5 +83,116 @@ func TestDrainWaitsForSources(t *testing.T) {
 		assert.Less(t, time.Since(began), 5*time.Second)
 		assert.NotEmpty(t, n.phase("web"))
 		assert.Empty(t, n.runs(t))
+	})
+}
+
+// Pods of an earlier agent are terminated although the source that would specify
+// them cannot be reached.
+func TestDrainNeedsNoSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, agent.Config{})
+		n.source.Set(newPod("web"))
+		synctest.Wait()
+		require.NoError(t, n.stop())
+
+		away := podsource.Func(func(ctx context.Context, _ func([]*v1.Pod)) error { <-ctx.Done(); return nil })
+		next := start(t, agent.Config{Runtime: n.runtime, Sources: map[string]podsource.PodSource{podsource.APISource: away}})
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"web"}, next.runs(t))
+		require.NoError(t, next.Drain(t.Context()))
+		assert.Empty(t, next.runs(t))
+	})
+}
+
+func TestDrainWaitsForRunAndForTheRuntime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := new(runtimetest.Runtime)
+		first := start(t, agent.Config{Runtime: rt})
+		first.source.Set(newPod("web"))
+		synctest.Wait()
+		require.NoError(t, first.stop())
+
+		rt.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
+			if c.Method == "Pods" {
+				f.Err = errors.New("not now")
+			}
+			return f
+		})
+		sink := new(status.MemorySink)
+		a, err := agent.New(agent.Config{Runtime: rt, Sink: sink, Sources: map[string]podsource.PodSource{"api": new(podsource.Memory)}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.ErrorContains(t, a.Drain(ctx), "agent: drain: wait for Run: context deadline exceeded")
+
+		running, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- a.Run(running) }()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.EqualError(t, a.Drain(ctx), "agent: drain: at least 0 pods left: list the pods of the runtime: no success within 30s: pleg: list pods: not now")
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.ErrorIs(t, a.Drain(short), context.DeadlineExceeded)
+
+		time.AfterFunc(10*time.Second, func() { rt.Inject(nil) })
+		require.NoError(t, a.Drain(t.Context()))
+		pods, err := rt.Pods(t.Context())
+		require.NoError(t, err)
+		for _, pod := range pods {
+			for _, c := range pod.Containers {
+				assert.NotEqual(t, runtime.ContainerRunning, c.State, pod.Name)
+			}
+		}
+		stop()
+		require.NoError(t, <-ran)
+	})
+}
+
+// A refusing sink rejects statuses until it is set to accept them.
+type refusing struct {
+	mu     sync.Mutex
+	takes  bool
+	phases []v1.PodPhase
+}
+
+func (s *refusing) UpdatePodStatus(_ context.Context, _ *v1.Pod, st v1.PodStatus) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.takes {
+		return errors.New("away")
+	}
+	s.phases = append(s.phases, st.Phase)
+	return nil
+}
+func (*refusing) DeletePod(context.Context, *v1.Pod) error { return nil }
+
+func TestDrainReportsStatusesThatAreNotDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := new(refusing)
+		n := start(t, agent.Config{Sink: sink})
+		n.source.Set(newPod("web"))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.ErrorContains(t, n.Drain(ctx), "deliver the last statuses")
+		assert.Empty(t, n.runs(t))
+		sink.mu.Lock()
+		sink.takes = true
+		sink.mu.Unlock()
+		require.NoError(t, n.Drain(t.Context()))
+		assert.Equal(t, v1.PodFailed, sink.phases[len(sink.phases)-1])
+	})
+}
+
+func TestDrainFailsIfTheAgentStopsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := new(runtimetest.Runtime)
+		rt.Behave("web", runtimetest.Behavior{Stubborn: true})
+		n := start(t, agent.Config{Runtime: rt})
+		n.source.Set(newPod("web"))
+		synctest.Wait()
+		time.AfterFunc(time.Second, func() { _ = n.stop() })
+		assert.ErrorContains(t, n.Drain(t.Context()), "Run has returned")
 	})
 }

@@ -67,7 +67,6 @@
 //   - fsGroup is applied in parallel, skips files that are correct, and follows no symbolic link, even
 //     one created concurrently.
 //   - A staged device has a checkpoint, so that a later agent unstages it even if no pod uses it.
-//   - Quotas are not used for measurements (rule vol-78).
 //   - Volumes are mounted with an SELinux label only if their containers specify a level. For others
 //     the runtime selects the label and labels the files.
 //
