@@ -11,10 +11,11 @@ type agentKeeper struct {
 	agent
 	judge *judge
 
-	mu   sync.Mutex
-	dead bool // killed, and not to be restarted
-	stop context.CancelFunc
-	done chan struct{}
+	mu    sync.Mutex
+	dead  bool          // killed, and not to be restarted
+	ended chan struct{} // agent.exited of the last one that was killed or interrupted here
+	stop  context.CancelFunc
+	done  chan struct{}
 }
 
 // begin runs the agent until end is called or ctx is done.
@@ -59,10 +60,10 @@ func (k *agentKeeper) once(ctx context.Context) {
 		return
 	}
 	k.mu.Lock()
-	dead := k.dead
+	ended := k.ended == exited
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentKeepsRunning, dead, "", "the agent terminated by itself: %s", k.tail(3))
+		k.judge.check(agentKeepsRunning, ended, "", "the agent terminated by itself: %s", k.tail(3))
 	}
 }
 
@@ -70,7 +71,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 func (k *agentKeeper) kill() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dead = true
+	k.dead, k.ended = true, k.exited
 	return k.agent.kill()
 }
 
@@ -84,7 +85,7 @@ func (k *agentKeeper) revive() {
 // end stops the agent with SIGINT and does not restart it.
 func (k *agentKeeper) end() error {
 	k.mu.Lock()
-	k.dead = true
+	k.dead, k.ended = true, k.exited
 	err := k.interrupt()
 	k.mu.Unlock()
 	k.stop()
