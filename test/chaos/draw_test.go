@@ -75,6 +75,9 @@ func TestRoundsCanBeDone(t *testing.T) {
 					require.True(t, there[s.target] && !gone[s.target], "seed %d, %s", seed, r)
 				}
 			}
+			if faults := r.faults(); len(faults) == 2 {
+				require.False(t, losesContainers(faults[0], faults[1]), "seed %d, %s", seed, r)
+			}
 			if r.n > 0 {
 				require.Equal(t, before, len(there), "as many come as go")
 			}
