@@ -25,6 +25,8 @@ Flags:
   --window SECONDS    how long to watch the CPU (60)
   --settle SECONDS    how long to wait before, once all pods run (30)
   --pid PID           watch this process as well, or only it with --pods ""; may be repeated
+  --probes            a readiness and a liveness probe in each container, which execute a
+                      command each second
   --short             no more than whether all of this works: 0 and 5 pods, windows of 5 s
   --help              this
 
@@ -45,7 +47,7 @@ if [ "${1:-}" = --compare ]; then
 	exec go run ./test/footprint "$@"
 fi
 
-pods="0 50 110" runtime="" image=registry.k8s.io/pause:3.10 window=60 settle=30 pids=()
+pods="0 50 110" runtime="" image=registry.k8s.io/pause:3.10 window=60 settle=30 pids=() probes=""
 need() { [ $# -ge 2 ] || die "$1 needs a value; see --help"; }
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -55,6 +57,7 @@ while [ $# -gt 0 ]; do
 	--window) need "$@"; window=$2; shift ;;
 	--settle) need "$@"; settle=$2; shift ;;
 	--pid) need "$@"; pids+=("$2"); shift ;;
+	--probes) probes=', probes each second' ;;
 	--short) pods="0 5" window=5 settle=2 ;;
 	--help | -h) usage; exit 0 ;;
 	*) die "unknown argument $1; see --help" ;;
@@ -94,7 +97,7 @@ memory() { awk -v name="$1:" '$1 == name {print $2}' "/proc/$2/smaps_rollup"; }
 ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
 hz=$(getconf CLK_TCK)
 
-header() { printf '%-34s %10s %10s %10s %8s %10s\n' what RSS PSS anon threads CPU; }
+header() { printf '%-48s %10s %10s %10s %8s %10s\n' what RSS PSS anon threads CPU; }
 # row WHAT PID watches a process and prints what it takes.
 row() {
 	local before after
@@ -104,7 +107,7 @@ row() {
 	after=$(ticks "$2")
 	awk -v what="$1" -v rss="$(memory Rss "$2")" -v pss="$(memory Pss "$2")" -v anon="$(memory Anonymous "$2")" \
 		-v threads="$(ls "/proc/$2/task" | wc -l)" -v used=$((after - before)) -v hz="$hz" -v window="$window" 'BEGIN {
-		printf "%-34s %6.1f MiB %6.1f MiB %6.1f MiB %8d %8.2f %%\n", what, rss/1024, pss/1024, anon/1024, threads, used/hz/window*100 }'
+		printf "%-48s %6.1f MiB %6.1f MiB %6.1f MiB %8d %8.2f %%\n", what, rss/1024, pss/1024, anon/1024, threads, used/hz/window*100 }'
 }
 
 # patiently WHAT SECONDS COMMAND... waits until the command succeeds.
@@ -126,7 +129,8 @@ says_address() { url=$(grep -oE 'http://[0-9.:]+/ shows' "$work/agent.log" | hea
 
 # with N RUNTIME starts an agent with that many pods, and watches it.
 with() {
-	local n=$1 on=$2 dir=$work/$1 i socket
+	local n=$1 on=$2 dir=$work/$1 i socket probe=""
+	[ -z "$probes" ] || probe=', readinessProbe: {periodSeconds: 1, exec: {command: ["true"]}}, livenessProbe: {periodSeconds: 1, exec: {command: ["true"]}}'
 	mkdir -p "$dir/manifests"
 	socket=$on
 	if [ "$on" = fakecri ]; then
@@ -142,7 +146,7 @@ kind: Pod
 metadata: {name: pod-$i}
 spec:
   terminationGracePeriodSeconds: 2
-  containers: [{name: main, image: "$image"$([ "$on" != process ] || echo ", command: [sleep, infinity]")}]
+  containers: [{name: main, image: "$image"$([ "$on" != process ] || echo ", command: [sleep, infinity]")$probe}]
 END
 	done
 	say "$n pods on $on: starting"
@@ -152,7 +156,7 @@ END
 	patiently "$n pods run" 300 running "$n"
 	say "$n pods on $on: all run; settling for $settle s, then watching for $window s"
 	sleep "$settle"
-	row "agent, $n pods, $on" "$agent"
+	row "agent, $n pods, $on$probes" "$agent"
 	stop "$agent"
 	stop "$fake"
 	agent="" fake=""
