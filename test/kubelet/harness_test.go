@@ -39,6 +39,8 @@ type agent struct {
 	cmd       *exec.Cmd
 	out       *output
 
+	stopSignal os.Signal // of interrupt; nil: SIGINT
+
 	abandoned bool // its runtime is gone: the test's cleanup does not stop pods
 }
 
@@ -128,7 +130,11 @@ func (a *agent) kill() {
 
 // interrupt ends the agent as Ctrl-C does, and returns what came of that.
 func (a *agent) interrupt() error {
-	if err := a.cmd.Process.Signal(syscall.SIGINT); err != nil {
+	stop := a.stopSignal
+	if stop == nil {
+		stop = syscall.SIGINT
+	}
+	if err := a.cmd.Process.Signal(stop); err != nil {
 		return err
 	}
 	return a.cmd.Wait()

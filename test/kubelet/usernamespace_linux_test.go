@@ -16,11 +16,12 @@ import (
 )
 
 // rootless prepares namespaces for the kubelet, its arguments. As process 1 the shell reaps the
-// processes of pods.
+// processes of pods. It interrupts the kubelet on SIGTERM, because it cannot trap SIGINT if that is
+// ignored when it starts, as in background jobs.
 const rootless = `set -e
 mount -t proc proc /proc
 ip link set lo up
-trap 'kill -INT $kubelet' INT
+trap 'kill -INT $kubelet' TERM
 "$0" "$@" &
 kubelet=$!
 set +e
@@ -35,6 +36,7 @@ func (a *agent) inNamespaces(u lab.UserNamespace) {
 	data, err := os.ReadFile(program(a.t)) // in a directory that the user may not be able to read
 	require.NoError(a.t, err)
 	require.NoError(a.t, os.WriteFile(kubelet, data, 0o755))
+	a.stopSignal = syscall.SIGTERM
 	a.command = func(args ...string) *exec.Cmd {
 		cmd := exec.Command("sh", append([]string{"-c", rootless, kubelet}, args...)...)
 		cmd.SysProcAttr = u.Attributes(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET)
