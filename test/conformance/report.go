@@ -65,6 +65,8 @@ Made by ` + "`bash .ci/run dra`" + ` on %s. test/e2e/dra contains Kubernetes' en
 
 The driver of the tests is Kubernetes' test/e2e/dra/test-driver. It runs in the processes of the tests; a pod on the node connects its sockets below /var/lib/kubelet, and writes its CDI files, over exec and port-forward of the node. In the image of this pod, a stand-in of tools/conformance/hostpathplugin takes the place of the proxy of the CSI driver for host paths.
 
+Of the feature gates that are off by default, GenericWorkload and DRAWorkloadResourceClaims are enabled in the control plane: claims of PodGroups are always enabled in the node.
+
 Not run are the tests in this directory without that label: those of the API server, the controllers and the scheduler alone.
 
 ## Each test
