@@ -42,7 +42,8 @@
 // All reasons are returned, not only the first, and the messages about the node's name, host ports
 // and taints add which one it is. Terms that cannot be parsed match
 // nothing, and the reason names the parse error. A pod waits for terminating pods
-// whose resources it needs instead of running together with them.
+// whose resources it needs instead of running together with them. A resize of a critical
+// pod preempts no others, as with the gate InPlacePodVerticalScalingSchedulerPreemption.
 //
 // # Testing
 //

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 )
 
@@ -59,13 +60,51 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 	return failures
 }
 
-// amounts returns the requests of a pod in base units.
+// amounts returns the requests of a pod in base units, without those that its ResourceClaim
+// provides.
 func amounts(pod *v1.Pod) map[v1.ResourceName]int64 {
 	n := map[v1.ResourceName]int64{}
-	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+	for name, q := range resource.PodRequests(withoutClaimed(pod), resource.PodResourcesOptions{}) {
 		n[name] = amount(name, q)
 	}
 	return n
+}
+
+// withoutClaimed returns the pod without the requests for extended resources that the scheduler
+// has mapped to a ResourceClaim of the pod: no part of them is allocated from the node (rule adm-4).
+func withoutClaimed(pod *v1.Pod) *v1.Pod {
+	s := pod.Status.ExtendedResourceClaimStatus
+	if s == nil || len(s.RequestMappings) == 0 {
+		return pod
+	}
+	type request struct{ container, resource string }
+	claimed := map[request]bool{}
+	for _, m := range s.RequestMappings {
+		claimed[request{m.ContainerName, m.ResourceName}] = true
+	}
+	strip := func(containers []v1.Container) []v1.Container {
+		containers = slices.Clone(containers)
+		for i, c := range containers {
+			requests := maps.Clone(c.Resources.Requests)
+			maps.DeleteFunc(requests, func(name v1.ResourceName, _ apiresource.Quantity) bool {
+				return claimable(name) && claimed[request{c.Name, string(name)}]
+			})
+			containers[i].Resources.Requests = requests
+		}
+		return containers
+	}
+	stripped := *pod
+	stripped.Spec.Containers = strip(pod.Spec.Containers)
+	stripped.Spec.InitContainers = strip(pod.Spec.InitContainers)
+	return &stripped
+}
+
+// deviceClassPrefix begins the name of the extended resource that each DeviceClass has implicitly.
+const deviceClassPrefix = "deviceclass.resource.kubernetes.io/"
+
+// claimable reports whether a ResourceClaim can provide a resource.
+func claimable(name v1.ResourceName) bool {
+	return extended(name) || strings.HasPrefix(string(name), deviceClassPrefix)
 }
 
 // extended reports whether a resource is an extended resource.

@@ -9,8 +9,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // A ClaimRef identifies a ResourceClaim.
@@ -22,7 +20,7 @@ type ClaimRef struct {
 // String returns "namespace/name".
 func (r ClaimRef) String() string { return r.Namespace + "/" + r.Name }
 
-// A podClaim is a ResourceClaim that containers of a pod use.
+// A podClaim is a ResourceClaim of a pod.
 type podClaim struct {
 	name string // of the ResourceClaim
 
@@ -31,9 +29,9 @@ type podClaim struct {
 	generated bool
 }
 
-// podClaims returns the ResourceClaims that the containers of a pod use, in the order of
-// the spec, each once. A claim that no container uses is not prepared (rule dra-5). It
-// returns an error if the claim of a template has not been created.
+// podClaims returns the ResourceClaims of a pod, in the order of the spec, each once, also
+// those that no container uses (rule dra-5). It returns an error if the claim of a template
+// has not been created.
 func podClaims(pod *v1.Pod) ([]podClaim, error) {
 	var all []podClaim
 	add := func(c podClaim) {
@@ -42,11 +40,7 @@ func podClaims(pod *v1.Pod) ([]podClaim, error) {
 		}
 	}
 	for i := range pod.Spec.ResourceClaims {
-		entry := &pod.Spec.ResourceClaims[i]
-		if !used(pod, entry.Name) {
-			continue
-		}
-		c, ok, err := resolve(pod, entry)
+		c, ok, err := resolve(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil {
 			return nil, err
 		}
@@ -58,16 +52,6 @@ func podClaims(pod *v1.Pod) ([]podClaim, error) {
 		add(podClaim{name: s.ResourceClaimName, generated: true})
 	}
 	return all, nil
-}
-
-// used reports whether a container uses an entry of spec.resourceClaims.
-func used(pod *v1.Pod, entry string) bool {
-	for c := range podspec.Containers(pod) {
-		if slices.ContainsFunc(c.Resources.Claims, func(u v1.ResourceClaim) bool { return u.Name == entry }) {
-			return true
-		}
-	}
-	return false
 }
 
 // resolve returns the ResourceClaim of an entry of spec.resourceClaims. ok is false if the

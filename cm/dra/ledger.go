@@ -78,7 +78,8 @@ func (s *claimState) conflict(claim *resourceapi.ResourceClaim) error {
 	case s == nil:
 		return nil
 	case s.ref.UID != claim.UID:
-		return fmt.Errorf("ResourceClaim %s (%s): an earlier claim of that name (%s) is not unprepared yet", s.ref, claim.UID, s.ref.UID)
+		// Kubernetes' tests wait for the middle of this message in an event.
+		return fmt.Errorf("ResourceClaim %s (%s): old ResourceClaim with same name %s and different UID %s still exists: it is not unprepared yet", s.ref, claim.UID, claim.Name, s.ref.UID)
 	case s.allocation != "" && claim.Status.Allocation != nil && s.allocation != allocationID(claim):
 		return fmt.Errorf("ResourceClaim %s (%s): its previous allocation is not unprepared yet", s.ref, claim.UID)
 	}

@@ -29,7 +29,7 @@ func testPod() *v1.Pod {
 		{Name: "own", ResourceClaimTemplateName: new("template")},
 		{Name: "shared", ResourceClaimName: new("gpu")},
 		{Name: "again", ResourceClaimName: new("gpu")},
-		{Name: "unused", ResourceClaimName: new("missing")},
+		{Name: "unused", ResourceClaimName: new("spare")},
 		{Name: "none", ResourceClaimTemplateName: new("template")},
 	}
 	pod.Spec.InitContainers = []v1.Container{
@@ -46,14 +46,14 @@ func TestClaimsOfAPod(t *testing.T) {
 	pod := testPod()
 	claims, err := podClaims(pod)
 	require.NoError(t, err)
-	assert.Equal(t, []podClaim{{"web-own-1", true}, {"gpu", false}}, claims, "each once, not those that no container uses or that are not needed")
+	assert.Equal(t, []podClaim{{"web-own-1", true}, {"gpu", false}, {"spare", false}}, claims, "each once, also those that no container uses, not those that are not needed")
 
 	pod.Status.ExtendedResourceClaimStatus = &v1.PodExtendedResourceClaimStatus{
 		ResourceClaimName: "web-extended", RequestMappings: []v1.ContainerExtendedResourceRequest{{ContainerName: "b", ResourceName: "e.com/gpu", RequestName: "r0"}},
 	}
 	claims, err = podClaims(pod)
 	require.NoError(t, err)
-	assert.Equal(t, podClaim{"web-extended", true}, claims[2])
+	assert.Equal(t, podClaim{"web-extended", true}, claims[3])
 	got, err := containerUses(pod, &pod.Spec.Containers[1])
 	require.NoError(t, err)
 	assert.Equal(t, []use{{"web-extended", "r0", "claim:web-extended/r0"}}, got)

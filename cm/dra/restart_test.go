@@ -42,18 +42,22 @@ func TestAnAgentThatRestarts(t *testing.T) {
 
 // dra-14: the earlier claim is unprepared when its pod is released.
 func TestAClaimIsNotConfusedWithItsPredecessor(t *testing.T) {
-	for name, change := range map[string]func(*resourceapi.ResourceClaim){
-		"another object":     func(c *resourceapi.ResourceClaim) { c.UID = "new" },
-		"another allocation": func(c *resourceapi.ResourceClaim) { c.Status.Allocation.Devices.Results[0].Device = "new" },
+	for name, tc := range map[string]struct {
+		change func(*resourceapi.ResourceClaim)
+		want   string
+	}{
+		"another object": {func(c *resourceapi.ResourceClaim) { c.UID = "new" },
+			"ResourceClaim ns/a (new): old ResourceClaim with same name a and different UID uid-a still exists: it is not unprepared yet"},
+		"another allocation": {func(c *resourceapi.ResourceClaim) { c.Status.Allocation.Devices.Results[0].Device = "new" }, "is not unprepared yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(claim("a", "d", "p"))
 			m := w.manager(t, nil)
 			require.NoError(t, m.PrepareResources(t.Context(), pod("p", "a")))
 			next := claim("a", "d", "q")
-			change(next)
+			tc.change(next)
 			w.claims["a"] = next
-			require.ErrorContains(t, m.PrepareResources(t.Context(), pod("q", "a")), "is not unprepared yet")
+			require.ErrorContains(t, m.PrepareResources(t.Context(), pod("q", "a")), tc.want)
 			m.Retain(func(uid types.UID) bool { return uid == "q" })
 			m.Reconcile(t.Context())
 			w.took()

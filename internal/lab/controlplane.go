@@ -41,6 +41,9 @@ type ControlPlaneConfig struct {
 
 	// APIServer are additional arguments of kube-apiserver.
 	APIServer []string
+
+	// FeatureGates are enabled in all components of Kubernetes, in addition to the default ones.
+	FeatureGates []string
 }
 
 // A ControlPlane is a Kubernetes without nodes: etcd, kube-apiserver,
@@ -185,6 +188,11 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
 	}, cfg.APIServer...)...)
+	var gates []string
+	for _, name := range cfg.FeatureGates {
+		gates = append(gates, "--feature-gates="+name+"=true")
+	}
+	c.api.args = append(c.api.args, gates...)
 	if cfg.Bare {
 		c.api.args = append(c.api.args, "--disable-admission-plugins=ServiceAccount")
 		if len(cfg.Controllers) == 0 {
@@ -198,12 +206,14 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--node-monitor-period=1s", "--node-monitor-grace-period="+grace.String(),
 		// The controllers should continue soon after a restart of the API server.
 		"--kube-api-qps=200", "--kube-api-burst=400")
+	c.controllers.args = append(c.controllers.args, gates...)
 	if cfg.Bare {
 		c.controllers.args = append(c.controllers.args, "--controllers="+strings.Join(cfg.Controllers, ","))
 		return nil
 	}
 	c.scheduler = c.child("kube-scheduler", filepath.Join(assets, "kube-scheduler"),
 		"--kubeconfig="+scheduler, "--bind-address="+c.ip.String(), "--secure-port="+ports["scheduler"], "--leader-elect=false")
+	c.scheduler.args = append(c.scheduler.args, gates...)
 	return nil
 }
 

@@ -24,6 +24,8 @@ type options struct {
 	tools  string
 	logs   string
 	report string
+
+	selected func(test string) bool // by focus and skip
 }
 
 const usage = `conformance runs Kubernetes' node conformance tests, or its tests of dynamic resource
@@ -68,6 +70,9 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	o.focus, o.procs = cmp.Or(o.focus, o.kind.focus), cmp.Or(o.procs, o.kind.procs)
+	if o.selected, err = selection(o.focus, o.skip); err != nil {
+		return o, err
+	}
 	if o.tools == "" {
 		dir, err := toolsDir()
 		if err != nil {

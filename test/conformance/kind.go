@@ -26,6 +26,10 @@ type kind struct {
 
 	// apiServer are arguments of kube-apiserver.
 	apiServer []string
+
+	// gates are feature gates that are off by default in Kubernetes, are enabled in the control
+	// plane, and are always enabled in the node.
+	gates []string
 }
 
 // reasons returns the excluded tests.
@@ -45,7 +49,8 @@ var kinds = map[string]kind{
 	"dra": {
 		// Without that label are the tests of the API server, the controllers and the scheduler.
 		binary: "dra.test", step: "dra-tools", focus: `\[Feature:DynamicResourceAllocation\]`, procs: 4, excluded: excludedOfDRA, introduction: introductionOfDRA,
-		machineRoot: true, apiServer: []string{"--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"},
+		machineRoot: true, apiServer: []string{"--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
+		gates: []string{"GenericWorkload", "DRAWorkloadResourceClaims"},
 	},
 }
 

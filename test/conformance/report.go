@@ -61,9 +61,11 @@ Made by ` + "`bash .ci/run dra`" + ` on %s. test/e2e/dra contains Kubernetes' en
     bash .ci/run dra                               # all of it, on Debian as root; builds what it needs
     go run ./test/conformance --suite dra --focus 'rolling update' --logs /tmp/logs
 
-[excluded-dra.txt](../test/conformance/excluded-dra.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well. Tests that skip themselves need a second node.
+[excluded-dra.txt](../test/conformance/excluded-dra.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well. Tests that skip themselves require two or three nodes.
 
 The driver of the tests is Kubernetes' test/e2e/dra/test-driver. It runs in the processes of the tests; a pod on the node connects its sockets below /var/lib/kubelet, and writes its CDI files, over exec and port-forward of the node. In the image of this pod, a stand-in of tools/conformance/hostpathplugin takes the place of the proxy of the CSI driver for host paths.
+
+Of the feature gates that are off by default, GenericWorkload and DRAWorkloadResourceClaims are enabled in the control plane: claims of PodGroups are always enabled in the node.
 
 Not run are the tests in this directory without that label: those of the API server, the controllers and the scheduler alone.
 

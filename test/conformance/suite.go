@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/kubeparts/kubeparts/test/internal/ginkgo"
@@ -29,12 +31,25 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 	if err != nil {
 		return nil, err
 	}
-	return evaluate(specs, leave), nil
+	return evaluate(specs, o.selected, leave), nil
 }
 
-// evaluate returns the results of the selected tests and the excluded ones, and the failures of
-// other nodes of the suite.
-func evaluate(specs []ginkgo.Spec, excluded []reasons.Reason) []result {
+// selection returns whether the name of a test matches --focus and not --skip, as ginkgo does.
+func selection(focus, skip string) (func(name string) bool, error) {
+	run, err := regexp.Compile(focus)
+	if err != nil {
+		return nil, fmt.Errorf("--focus: %w", err)
+	}
+	leave, err := regexp.Compile(skip)
+	if err != nil {
+		return nil, fmt.Errorf("--skip: %w", err)
+	}
+	return func(name string) bool { return run.MatchString(name) && (skip == "" || !leave.MatchString(name)) }, nil
+}
+
+// evaluate returns the results of the tests that ran, the excluded ones among the selected ones, and
+// the failures of other nodes of the suite.
+func evaluate(specs []ginkgo.Spec, selected func(name string) bool, excluded []reasons.Reason) []result {
 	var results []result
 	for _, spec := range specs {
 		r := result{name: spec.Name, took: spec.Took, why: spec.Why}
@@ -50,8 +65,8 @@ func evaluate(specs []ginkgo.Spec, excluded []reasons.Reason) []result {
 			r.is = skipped // by the test itself
 		case spec.State == "skipped" || spec.State == "pending":
 			by := reasons.Find(excluded, r.name)
-			if by == nil {
-				continue // does not match
+			if by == nil || !selected(r.name) {
+				continue
 			}
 			r.is, r.why = excludedState, by.Why
 		default:

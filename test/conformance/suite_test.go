@@ -18,6 +18,8 @@ const ginkgoReport = `[{"SpecReports": [
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "hang", "LeafNodeType": "It", "State": "timedout"},
 	{"ContainerHierarchyTexts": ["[sig-node] Windows"], "LeafNodeText": "run", "LeafNodeType": "It", "State": "skipped", "Failure": {"Message": "only on Windows"}},
 	{"ContainerHierarchyTexts": ["[sig-node] Clouds"], "LeafNodeText": "run", "LeafNodeType": "It", "State": "skipped"},
+	{"ContainerHierarchyTexts": ["[sig-cli] Clouds"], "LeafNodeText": "list", "LeafNodeType": "It", "State": "skipped"},
+	{"ContainerHierarchyTexts": ["[sig-node] Clouds"], "LeafNodeText": "stop", "LeafNodeType": "It", "State": "skipped"},
 	{"ContainerHierarchyTexts": ["[sig-apps] Jobs"], "LeafNodeText": "run", "LeafNodeType": "It", "State": "skipped"},
 	{"LeafNodeType": "SynchronizedBeforeSuite", "State": "passed"},
 	{"LeafNodeType": "SynchronizedAfterSuite", "State": "panicked", "Failure": {"Message": "oh"}}
@@ -26,7 +28,9 @@ const ginkgoReport = `[{"SpecReports": [
 func TestAReportIsParsed(t *testing.T) {
 	specs, err := ginkgo.Parse([]byte(ginkgoReport))
 	require.NoError(t, err)
-	results := evaluate(specs, []reasons.Reason{{Text: "Clouds", Why: "there is none"}})
+	selected, err := selection(`\[sig-node\]`, "Clouds stop")
+	require.NoError(t, err)
+	results := evaluate(specs, selected, []reasons.Reason{{Text: "Clouds", Why: "there is none"}})
 	want := []result{
 		{"[sig-node] Pods run [NodeConformance]", passed, 3 * time.Second, ""},
 		{"[sig-node] Pods stop [NodeConformance]", failed, time.Second, "it does not stop"},

@@ -70,7 +70,7 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	registry := lab.NewRegistry(t)
 	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.tools, o.kind.binary)))
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: daemon, Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
-	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second, APIServer: o.kind.apiServer})
+	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second, APIServer: o.kind.apiServer, FeatureGates: o.kind.gates})
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
 	w.must("read a kubeconfig", err)
 	w.api, err = kubernetes.NewForConfig(config)
