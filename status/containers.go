@@ -72,7 +72,7 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 			s = *old
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
-		applyInstance(&s, now, before, old)
+		applyInstance(&s, f.Pod, now, before, old)
 		s.AllocatedResources, s.Resources = resources(f.Pod, c, now, k)
 	} else if old != nil && k != kindEphemeral && removedByRestartAll(f, old) {
 		applyRestartAll(&s, old)
@@ -96,14 +96,10 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 // base returns the status of a container without observed instances (rule st-1), with the values that
 // it keeps from old (rule st-2).
 func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerStatus {
-	reason := "ContainerCreating"
-	if len(pod.Spec.InitContainers) > 0 {
-		reason = "PodInitializing"
-	}
 	s := v1.ContainerStatus{
 		Name:  c.Name,
 		Image: c.Image,
-		State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}},
+		State: notStarted(pod),
 	}
 	switch {
 	case old == nil:
@@ -119,6 +115,15 @@ func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerSta
 		}
 	}
 	return s
+}
+
+// notStarted returns the state of a container that has not been started.
+func notStarted(pod *v1.Pod) v1.ContainerState {
+	reason := "ContainerCreating"
+	if len(pod.Spec.InitContainers) > 0 {
+		reason = "PodInitializing"
+	}
+	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
 }
 
 // instances returns the current instance of the named container and the one before it, or nil. A
@@ -139,7 +144,7 @@ func instances(observed *runtime.PodStatus, name string) (now, before *runtime.C
 }
 
 // applyInstance sets the status of a container with instances.
-func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
+func applyInstance(s *v1.ContainerStatus, pod *v1.Pod, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
 	s.ContainerID = now.ID
 	s.RestartCount = max(s.RestartCount, now.RestartCount)
 	if now.Image != "" {
@@ -181,8 +186,8 @@ func applyInstance(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, 
 		default:
 			s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
 		}
-	default: // created
-		s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
+	default: // created; a kubelet, which observes this rarely, reports no reason
+		s.State = notStarted(pod)
 	}
 }
 

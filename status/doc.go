@@ -71,6 +71,8 @@
 //     other pods. A failed write is repeated after its own back-off, not at the next tick of 10 s.
 //   - An unchanged status is never written, also for a pod that is being deleted, and Finish does not
 //     write a status that is already final.
+//   - A container that was created and not yet started has the reason ContainerCreating or
+//     PodInitializing, as before its creation; a kubelet reports no reason (rule st-4).
 //   - An exit is reported once. The observed exit of a container replaces ContainerStatusUnknown.
 //   - Until a probe has a result, readiness and startup are those last reported for the same instance,
 //     so that a restart of the agent does not change them (rules st-18, st-19).
