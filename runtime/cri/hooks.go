@@ -93,22 +93,44 @@ func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 	}
 }
 
-// preStop runs a container's preStop hook, until the deadline at most. The container is
-// stopped even if the hook fails.
-func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
+// preStop runs a container's preStop hook and returns when it has returned, at the deadline at
+// the latest. The container is stopped even if the hook fails. A command that exceeds the deadline
+// continues while the container is stopped, as with the kubelet: the caller must call finish, which
+// cancels it and waits for it.
+func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) (finish func()) {
 	if t.spec == nil || t.spec.Lifecycle == nil || t.spec.Lifecycle.PreStop == nil {
-		return
+		return func() {}
 	}
-	bounded, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	err := r.runHook(bounded, hook{
+	h := hook{
 		kind: "PreStop", pod: t.pod, container: t.spec, handler: t.spec.Lifecycle.PreStop, id: runtimeID(t.id), ips: t.ips, event: t.event,
-	})
-	if err != nil && bounded.Err() == nil {
-		t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+	}
+	bounded, cancel := context.WithCancel(ctx)
+	if h.handler.Exec == nil {
+		bounded, cancel = context.WithDeadline(ctx, deadline)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- r.runHook(bounded, h)
+		close(done)
+	}()
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	var err error
+	select {
+	case err = <-done:
+		if err != nil && bounded.Err() == nil {
+			t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+		}
+	case <-timer.C:
+		err = context.DeadlineExceeded
 	}
 	if err != nil && ctx.Err() == nil {
 		r.log.Info("PreStop hook failed, stopping the container", "pod", t.pod.Namespace+"/"+t.pod.Name, "podUID", t.pod.UID, "containerName", t.name, "err", err)
+	}
+	return func() {
+		cancel()
+		for range done { // until it is closed
+		}
 	}
 }
 

@@ -193,7 +193,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeNormal, "Killing", message)
 	deadline := time.Now().Add(time.Duration(min(grace, mostGrace)) * time.Second)
 	if grace > 0 {
-		r.preStop(ctx, t, deadline)
+		defer r.preStop(ctx, t, deadline)()
 	}
 	if t.wait != nil {
 		t.wait(ctx, deadline)

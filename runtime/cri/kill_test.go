@@ -196,11 +196,22 @@ func TestAHookThatHangsIsCutOffWithItsGrace(t *testing.T) {
 		pod := podOf(web)
 		up(t, f, rt, pod)
 		seen.take()
-		f.exec = func(ctx context.Context, _ string, _ []string) error { <-ctx.Done(); return ctx.Err() }
+		hooks := make(chan context.Context, 1)
+		f.exec = func(ctx context.Context, _ string, _ []string) error { hooks <- ctx; <-ctx.Done(); return ctx.Err() }
+		f.before = func(method, _ string) error {
+			if method == "StopContainer" {
+				hook := <-hooks
+				assert.NoError(t, hook.Err(), "the hook continues while the container is stopped")
+				hooks <- hook
+			}
+			return nil
+		}
 		begun := time.Now()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		require.Equal(t, 30*time.Second, time.Since(begun))
 		require.Equal(t, []int64{2}, f.stops("web"))
+		require.Error(t, (<-hooks).Err(), "the hook ends with the container")
+		f.before = nil
 		require.Len(t, seen.take(), 1, "a timeout has no event (rt-105)")
 
 		syncs(t, rt, pod)
