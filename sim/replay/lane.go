@@ -99,24 +99,34 @@ func (c *comparer) seal() {
 	}
 }
 
-// eligible returns the recorded outputs that may be next: those that no unmatched one precedes. ordered
-// means that only the first one is.
+// eligible returns the recorded outputs that may be next: those that no unmatched one precedes, and failed calls that were
+// made concurrently. ordered means that only the first one is.
 func (l *lane) eligible(ordered bool) (out []*output) {
 	for l.next < len(l.outputs) && l.outputs[l.next].matched {
 		l.next++
 	}
-	earliest := time.Duration(1<<63 - 1)
+	earliest, failed := time.Duration(1<<63-1), true
 	for _, o := range l.outputs[l.next:] {
 		if o.matched {
 			continue
 		}
-		if o.begin > earliest || ordered && len(out) == 1 {
+		if len(out) > 0 {
+			failed = failed && o.failedWith(out[0])
+		}
+		if o.begin > earliest && !failed || ordered && len(out) == 1 {
 			break
 		}
 		out = append(out, o)
 		earliest = min(earliest, o.end)
 	}
 	return out
+}
+
+// failedWith reports whether o and an earlier output are calls of one method that failed at about the same time. Concurrent
+// calls, such as those that stop the containers of a pod, do not overlap if the runtime cannot be reached.
+func (o *output) failedWith(earlier *output) bool {
+	a, b := earlier.call, o.call
+	return a != nil && b != nil && a.err != nil && b.err != nil && a.method == b.method && b.begin-a.begin <= slack
 }
 
 // match returns the recorded output of a replayed one, and nil if there is none.
