@@ -81,7 +81,7 @@ func difference(path string, recorded, replayed any, tolerance time.Duration) st
 			return "" // also if there is none: termination messages are files
 		}
 		b, ok := replayed.(string)
-		if ok && (a == b || closeTimes(a, b, tolerance) || path == ".timeout" && closeSeconds(a, b)) {
+		if ok && (a == b || unavailable(a) == unavailable(b) || closeTimes(a, b, tolerance) || path == ".timeout" && closeSeconds(a, b)) {
 			return ""
 		}
 	default:
@@ -112,6 +112,17 @@ func closeTimes(a, b string, tolerance time.Duration) bool {
 	x, errX := time.Parse(time.RFC3339, a)
 	y, errY := time.Parse(time.RFC3339, b)
 	return errX == nil && errY == nil && x.Sub(y).Abs() <= tolerance+time.Second
+}
+
+// unavailable returns a text without the description of an error of a connection. The runtime cannot be reached for several reasons at
+// once: the socket does not exist, the peer has closed the connection.
+func unavailable(text string) string {
+	const code = "rpc error: code = Unavailable desc = "
+	before, _, found := strings.Cut(text, code)
+	if !found {
+		return text
+	}
+	return before + code
 }
 
 // closeSeconds reports whether two numbers of seconds differ by at most one. A timeout is the rest of a grace period, rounded to

@@ -3,7 +3,10 @@ package replay_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,17 +120,17 @@ func TestATimeoutMayDifferByASecond(t *testing.T) {
 // The containers of a pod are stopped concurrently. Calls that fail at once do not overlap, but may be made in any order.
 func TestConcurrentCallsThatFailAreInAnyOrder(t *testing.T) {
 	dir := recordMachine(t, func(m *machine) {
+		until := time.Now().Add(12 * time.Second)
+		m.fault = func(c fakecri.Call) (f fakecri.Fault) {
+			if c.Method == "StopContainer" && time.Now().Before(until) {
+				f.Err = status.Error(codes.Unavailable, "no connection")
+			}
+			return f
+		}
 		m.run(true, func() {
 			web := pod("web", container("main", "nginx"), container("other", "nginx"))
 			m.source.Set(web)
 			time.Sleep(10 * time.Second)
-			until := time.Now().Add(2 * time.Second)
-			m.fault = func(c fakecri.Call) (f fakecri.Fault) {
-				if c.Method == "StopContainer" && time.Now().Before(until) {
-					f.Err = status.Error(codes.Unavailable, "no connection")
-				}
-				return f
-			}
 			m.source.Add(deleted(web))
 			time.Sleep(time.Minute)
 		})
@@ -158,4 +161,134 @@ func containerID(t *testing.T, f record.Frame) string {
 	require.NoError(t, json.Unmarshal(f.Call.Request, &request))
 	require.NotEmpty(t, request.ContainerID)
 	return request.ContainerID
+}
+
+// An overloaded runtime reports an exit seconds after it: until then, the replayed runtime does not either.
+func TestALateExitIsReportedWhenItWas(t *testing.T) {
+	const shift = 8 * time.Second
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", container("main", "nginx")))
+		time.Sleep(25 * time.Second)
+		require.NoError(t, n.fake.Exit("uid-web", "main", 3))
+		time.Sleep(20 * time.Second)
+	}))
+	earlier := func(s *v1.ContainerState) {
+		if s.Terminated != nil {
+			s.Terminated.FinishedAt.Time = s.Terminated.FinishedAt.Add(-shift)
+		}
+	}
+	finished := regexp.MustCompile(`"finishedAt": ?"([0-9]+)"`)
+	changed := 0
+	r = edited(t, r, func(f *record.Frame) {
+		switch {
+		case f.Status != nil && f.Status.Status != nil:
+			s := *f.Status
+			s.Status = s.Status.DeepCopy()
+			for i := range s.Status.ContainerStatuses {
+				earlier(&s.Status.ContainerStatuses[i].State)
+				earlier(&s.Status.ContainerStatuses[i].LastTerminationState)
+			}
+			f.Status = &s
+		case f.Call != nil && f.Call.Method == "ContainerStatus":
+			c := *f.Call
+			c.Answer = finished.ReplaceAllFunc(c.Answer, func(field []byte) []byte {
+				at, err := strconv.ParseInt(string(finished.FindSubmatch(field)[1]), 10, 64)
+				require.NoError(t, err)
+				changed++
+				return fmt.Appendf(nil, `"finishedAt":"%d"`, at-int64(shift))
+			})
+			f.Call = &c
+		}
+	})
+	require.NotZero(t, changed)
+	frames := slices.DeleteFunc(slices.Collect(r.Frames()), func(f record.Frame) bool { // the replayed agent lists each second
+		return f.Event != nil || f.Call != nil && f.Call.Method == "GetContainerEvents"
+	})
+	r, err := replay.Read(sequence(frames))
+	require.NoError(t, err)
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+}
+
+// Why the runtime could not be reached differs from one call to the next.
+func TestErrorsOfConnectionsAreEqual(t *testing.T) {
+	dir := recordMachine(t, func(m *machine) {
+		until := time.Now().Add(20 * time.Second)
+		m.fault = func(c fakecri.Call) (f fakecri.Fault) {
+			if c.Method == "ImageStatus" && time.Now().Before(until) {
+				f.Err = status.Error(codes.Unavailable, "no connection")
+			}
+			return f
+		}
+		m.run(true, func() {
+			m.source.Set(pod("web", container("main", "nginx")))
+			time.Sleep(time.Minute)
+		})
+	})
+	changed := 0
+	r := edited(t, open(t, dir), func(f *record.Frame) {
+		if f.Status == nil || f.Status.Status == nil {
+			return
+		}
+		s := *f.Status
+		s.Status = s.Status.DeepCopy()
+		if w := s.Status.ContainerStatuses[0].State.Waiting; w != nil && strings.Contains(w.Message, "no connection") {
+			w.Message = strings.ReplaceAll(w.Message, "no connection", "broken pipe")
+			changed++
+		}
+		f.Status = &s
+	})
+	require.NotZero(t, changed)
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+}
+
+// A status that was written after a slow write of another one may be written when that began.
+func TestAStatusAfterASlowWriteMayBeEarly(t *testing.T) {
+	const slow = 6 * time.Second
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", container("main", "nginx")))
+		time.Sleep(time.Minute)
+	}))
+	frames := slices.Collect(r.Frames())
+	i := slices.IndexFunc(frames, func(f record.Frame) bool { return f.Status != nil && f.Status.Status.Phase == v1.PodRunning })
+	require.Positive(t, i)
+	before := *frames[i].Status
+	before.Status, before.Took = before.Status.DeepCopy(), slow
+	before.Status.Phase = v1.PodUnknown
+	frames[i].At += slow + time.Millisecond
+	frames = append(frames, record.Frame{At: frames[i].At - frames[i].Status.Took, Status: &before})
+	slices.SortStableFunc(frames, func(a, b record.Frame) int { return int(a.At - b.At) })
+	r, err := replay.Read(sequence(frames))
+	require.NoError(t, err)
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+}
+
+// A read that is made too early for its recorded counterpart does not have the error of an outage that is over.
+func TestAnOutageEnds(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", container("main", "nginx")))
+		time.Sleep(25 * time.Second)
+		require.NoError(t, n.fake.Exit("uid-web", "main", 3))
+		time.Sleep(20 * time.Second)
+	}))
+	frames := slices.Collect(r.Frames())
+	i := slices.IndexFunc(frames, func(f record.Frame) bool {
+		return f.Call != nil && f.Call.Method == "ListPodSandbox" && strings.Contains(string(f.Call.Request), "uid-web") && f.At > 25*time.Second
+	})
+	require.Positive(t, i)
+	outage := *frames[i].Call
+	outage.Answer, outage.Took, outage.Error = nil, 0, &record.Error{Message: "no connection", Code: codes.Unavailable.String()}
+	frames[i].At += 300 * time.Millisecond
+	frames = append(frames, record.Frame{At: 19 * time.Second, Call: &outage})
+	slices.SortStableFunc(frames, func(a, b record.Frame) int { return int(a.At - b.At) })
+	r, err := replay.Read(sequence(frames))
+	require.NoError(t, err)
+	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: 600 * time.Millisecond})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 }

@@ -17,15 +17,27 @@ func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	if !ok {
 		return
 	}
-	if m, ok := r.Reporter.(interface {
-		Status(uid types.UID) (v1.PodStatus, bool)
-	}); ok && r.w.model == nil {
-		if own, ok := m.Status(pod.UID); ok && r.w.confirms(&pod.Status, &own) {
-			pod = pod.DeepCopy()
-			pod.Status = confirmed(&pod.Status, own)
-		}
+	if own, ok := r.published(pod.UID); ok && r.w.model == nil && r.w.confirms(&pod.Status, &own) {
+		pod = pod.DeepCopy()
+		pod.Status = confirmed(&pod.Status, own)
 	}
 	next.Reconcile(pod)
+}
+
+// published returns the status of a pod that the replayed agent wrote last, or that it computed if it has not written one.
+func (r pacedReporter) published(uid types.UID) (v1.PodStatus, bool) {
+	r.w.mu.Lock()
+	written := r.w.written[uid]
+	r.w.mu.Unlock()
+	if written != nil {
+		return *written.DeepCopy(), true
+	}
+	if m, ok := r.Reporter.(interface {
+		Status(uid types.UID) (v1.PodStatus, bool)
+	}); ok {
+		return m.Status(uid)
+	}
+	return v1.PodStatus{}, false
 }
 
 // confirms reports whether a recorded status of a pod is that of the replayed agent.
