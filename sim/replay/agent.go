@@ -86,6 +86,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 			adjusted(p)
 		}
 		p.Status = pacedReporter{p.Status, w}
+		p.Runtime = localFailures{p.Runtime}
 	}
 	if w.model != nil {
 		w.model.adjust(&c)

@@ -113,9 +113,10 @@ func (t *replayed) sandboxState(read *call, began time.Duration, s runtimeapi.Po
 	return s
 }
 
-// hasExited reports whether a container has exited in the recording, and in the replay if the agent stopped it.
+// hasExited reports whether the runtime has reported the exit of a container in the recording, and the agent has stopped it if the
+// recorded one did.
 func (t *replayed) hasExited(now time.Duration) bool {
-	if t.exited == nil || t.exit > now {
+	if t.exited == nil || t.reported > now {
 		return false
 	}
 	return !t.wouldRun()
@@ -129,7 +130,7 @@ func (t *replayed) wouldRun() bool {
 
 // state returns the state of a container that was listed in a state.
 func (t *replayed) state(read *call, began time.Duration, s runtimeapi.ContainerState, now time.Duration) runtimeapi.ContainerState {
-	if s == runtimeapi.ContainerState_CONTAINER_RUNNING && t.exit > read.end && t.hasExited(now) {
+	if s == runtimeapi.ContainerState_CONTAINER_RUNNING && t.reported > read.end && t.hasExited(now) {
 		return runtimeapi.ContainerState_CONTAINER_EXITED
 	}
 	switch relation := relate(recordedStep(t.thing.start, read), t.start, began); {

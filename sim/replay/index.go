@@ -21,6 +21,7 @@ type index struct {
 	begin, end time.Duration // of the agent; end is that of the recording or Options.Until
 	calls      []*call
 	reads      map[string][]*call // by readKey, in the order of their begins
+	succeeded  []time.Duration    // begins of calls that succeeded
 	things     map[string]*thing  // sandboxes and containers by ID
 	pulls      map[string]*span   // the first successful pull of each image
 	pods       map[types.UID]string
@@ -36,7 +37,8 @@ type index struct {
 	pauses     []span                        // when the process did not run
 	missing    map[types.UID][]time.Duration // when a pod had no cgroup
 	specified  map[types.UID]bool            // pods of a source
-	deleted    map[string]time.Duration      // times of events, by container or sandbox
+	stopped    map[string]time.Duration      // times of events, by container or sandbox
+	deleted    map[string]time.Duration      // likewise
 	hostIPs    []string
 	runtime    string // name of the runtime
 	probed     bool   // the agent has a prober
@@ -57,6 +59,7 @@ type thing struct {
 
 	running, exited *runtimeapi.ContainerStatus // the first status while it runs and after its exit; nil if there is none
 	exit            time.Duration               // of exited
+	reported        time.Duration               // when the runtime reported the exit for the first time; zero if it did not
 
 	container []observed[*runtimeapi.Container] // as listed, in the order of their times
 	listed    []observed[*runtimeapi.PodSandbox]
@@ -80,7 +83,7 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
 		start: r.Header.Start, length: r.Length, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
 		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
-		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{}, deleted: map[string]time.Duration{},
+		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{}, stopped: map[string]time.Duration{}, deleted: map[string]time.Duration{},
 	}
 	if until > 0 {
 		x.end = min(x.end, until)
@@ -102,6 +105,9 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	slices.SortStableFunc(x.calls, func(a, b *call) int { return cmp.Compare(a.begin, b.begin) })
 	x.inspect()
 	for _, c := range x.calls {
+		if c.err == nil && !c.hangs {
+			x.succeeded = append(x.succeeded, c.begin)
+		}
 		x.spans(c)
 		if !changes[c.method] {
 			key := readKey(c.method, c.request)
@@ -136,7 +142,13 @@ func (x *index) frame(i int, f record.Frame) {
 	case f.Event != nil:
 		x.events = append(x.events, f)
 		var e runtimeapi.ContainerEventResponse
-		if decode(f.Event.Message, &e) == nil && e.ContainerEventType == runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
+		if decode(f.Event.Message, &e) != nil {
+			return
+		}
+		switch e.ContainerEventType {
+		case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
+			x.stopped[e.ContainerId] = f.At
+		case runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT:
 			x.deleted[e.ContainerId] = f.At
 		}
 	case f.Probe != nil:
@@ -245,6 +257,11 @@ func (x *index) inspect() {
 			}
 		}
 	}
+	for id, at := range x.stopped {
+		if t := x.things[id]; t != nil {
+			t.exitedBy(at)
+		}
+	}
 }
 
 // list adds the items of a list.
@@ -268,6 +285,9 @@ func (x *index) list(c *call) {
 	for _, s := range answer.Containers {
 		t := x.thing(s.GetId(), s.GetPodSandboxId(), s.GetLabels()[podUIDLabel], s.GetMetadata().GetName(), s.GetMetadata().GetAttempt())
 		t.container = append(t.container, observed[*runtimeapi.Container]{c, s})
+		if s.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED {
+			t.exitedBy(c.end)
+		}
 	}
 }
 
@@ -278,6 +298,17 @@ func (x *index) status(c *call) {
 		return
 	}
 	x.containerStatus(answer.Status)
+	if answer.Status.State == runtimeapi.ContainerState_CONTAINER_EXITED {
+		x.things[answer.Status.Id].exitedBy(c.end)
+	}
+}
+
+// exitedBy sets the time at which the runtime has reported the exit of a container. A runtime that is overloaded reports it
+// seconds later.
+func (t *thing) exitedBy(at time.Duration) {
+	if t.reported == 0 || at < t.reported {
+		t.reported = at
+	}
 }
 
 func (x *index) containerStatus(s *runtimeapi.ContainerStatus) {
@@ -404,6 +435,12 @@ func (x *index) check() error {
 		return nil
 	}
 	return fmt.Errorf("pod %q is not in the recording", x.only)
+}
+
+// reachable reports whether a call that was made after a time, and not after now, has succeeded.
+func (x *index) reachable(after, now time.Duration) bool {
+	i, _ := slices.BinarySearchFunc(x.succeeded, after, func(begin, after time.Duration) int { return cmp.Compare(begin, after) })
+	return i < len(x.succeeded) && x.succeeded[i] <= now
 }
 
 // filter removes the pods other than only, a name "namespace/name"; empty means no filter.

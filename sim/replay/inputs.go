@@ -121,15 +121,15 @@ func (w *world) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 	w.mu.Lock()
 	began := w.now()
 	c, extra := w.read(key)
+	if extra {
+		c = w.nextStream(key)
+	}
 	w.mu.Unlock()
-	if c == nil {
-		if len(w.x.events) == 0 {
-			return status.Error(codes.Unimplemented, "replay: no events were recorded")
-		}
-		c = &call{end: w.x.end, hangs: true} // of a recording that ends within 10 seconds
+	if c.hangs && len(w.x.reads[key]) == 0 && len(w.x.events) == 0 {
+		return status.Error(codes.Unimplemented, "replay: no events were recorded")
 	}
 	for _, f := range w.x.events {
-		if extra || f.At < c.begin || f.At > c.end && !c.hangs {
+		if f.At < c.begin || f.At > c.end && !c.hangs {
 			continue
 		}
 		e := new(runtimeapi.ContainerEventResponse)
@@ -148,10 +148,29 @@ func (w *world) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 			return contextError(ctx)
 		}
 	}
+	if extra {
+		began = c.begin
+	}
 	if err := w.wait(ctx, key, began, c); err != nil {
 		return err
 	}
 	return newError(c.err)
+}
+
+// nextStream returns the stream of events that was opened next: the replayed agent opens one earlier than the recorded one. After
+// the last one that ended, it is one that was open at the end of the recording. The caller holds mu.
+func (w *world) nextStream(key string) *call {
+	q, cur := w.x.reads[key], w.cursors[key]
+	if cur.next < len(q) {
+		cur.next++
+		cur.last = q[cur.next-1]
+		return cur.last
+	}
+	c := &call{end: w.x.end, hangs: true} // calls are recorded at their ends, or after 10 seconds
+	if cur.last != nil {
+		c.begin = cur.last.end
+	}
+	return c
 }
 
 // replays reports whether an event is of a replayed pod.

@@ -50,7 +50,7 @@ type Divergence struct {
 	Pod string
 	UID types.UID
 
-	// What is compared: "calls", "statuses", or the probe.
+	// What is compared: "calls", "statuses", the probe, or the removal of a container or sandbox.
 	What string
 
 	// Recorded and Replayed are the two actions. Empty: there is none.
@@ -99,24 +99,34 @@ func (c *comparer) seal() {
 	}
 }
 
-// eligible returns the recorded outputs that may be next: those that no unmatched one precedes. ordered
-// means that only the first one is.
+// eligible returns the recorded outputs that may be next: those that no unmatched one precedes, and failed calls that were
+// made concurrently. ordered means that only the first one is.
 func (l *lane) eligible(ordered bool) (out []*output) {
 	for l.next < len(l.outputs) && l.outputs[l.next].matched {
 		l.next++
 	}
-	earliest := time.Duration(1<<63 - 1)
+	earliest, failed := time.Duration(1<<63-1), true
 	for _, o := range l.outputs[l.next:] {
 		if o.matched {
 			continue
 		}
-		if o.begin > earliest || ordered && len(out) == 1 {
+		if len(out) > 0 {
+			failed = failed && o.failedWith(out[0])
+		}
+		if o.begin > earliest && !failed || ordered && len(out) == 1 {
 			break
 		}
 		out = append(out, o)
 		earliest = min(earliest, o.end)
 	}
 	return out
+}
+
+// failedWith reports whether o and an earlier output are calls of one method that failed at about the same time. Concurrent
+// calls, such as those that stop the containers of a pod, do not overlap if the runtime cannot be reached.
+func (o *output) failedWith(earlier *output) bool {
+	a, b := earlier.call, o.call
+	return a != nil && b != nil && a.err != nil && b.err != nil && a.method == b.method && b.begin-a.begin <= slack
 }
 
 // match returns the recorded output of a replayed one, and nil if there is none.
@@ -128,7 +138,7 @@ func (c *comparer) match(key laneKey, at time.Duration, action string, body any,
 	i := slices.IndexFunc(next, func(o *output) bool { return o.key == action })
 	if i < 0 {
 		d := &Divergence{At: at, Reason: "not in the recording", Replayed: action + " " + short(body)}
-		if len(next) == 0 && c.inProgress(at) {
+		if len(next) == 0 && (c.inProgress(at) || key.removal() && at > c.length-c.toleranceOf(key)) {
 			return nil
 		}
 		if len(next) > 0 {
@@ -141,11 +151,11 @@ func (c *comparer) match(key laneKey, at time.Duration, action string, body any,
 	o := next[i]
 	o.matched = true
 	d := &Divergence{At: at, Recorded: text(o), Replayed: action + " " + short(body)}
-	switch early := o.begin - at; {
-	case early.Abs() > c.tolerance && early > 0:
+	switch early, tolerance := o.begin-at, c.toleranceOf(key); {
+	case early.Abs() > tolerance && early > 0:
 		d.Reason = fmt.Sprintf("%v earlier than recorded", early.Round(time.Millisecond))
 		c.diverged(key, d)
-	case early.Abs() > c.tolerance:
+	case early.Abs() > tolerance:
 		d.Reason = fmt.Sprintf("%v later than recorded", (-early).Round(time.Millisecond))
 		c.diverged(key, d)
 	default:
@@ -185,7 +195,7 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 		if o.key == action && difference("", o.body, body, c.tolerance) == "" {
 			l.extra = nil
 			l.next += i + 1
-			if early := o.begin - at; early.Abs() > c.tolerance {
+			if early := l.early(l.next-1, at); early.Abs() > c.tolerance {
 				d := &Divergence{At: at, Recorded: text(o), Replayed: action + " " + short(body)}
 				d.Reason = fmt.Sprintf("%v later than recorded", (-early).Round(time.Millisecond))
 				if early > 0 {
@@ -195,7 +205,7 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 			}
 			return o
 		}
-		if j := l.next + i + 1; j >= len(l.outputs) || l.outputs[j].begin-o.begin > c.transient() {
+		if j := l.next + i + 1; j >= len(l.outputs) || l.outputs[j].begin-o.end > c.transient() {
 			break // the recorded agent did not skip it
 		}
 	}
@@ -214,6 +224,16 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 		l.extra = d
 	}
 	return nil
+}
+
+// early returns how much earlier than recorded output i of a lane of statuses is replayed. A status that was written when the write
+// before it returned was due at any time during that one.
+func (l *lane) early(i int, at time.Duration) time.Duration {
+	o := l.outputs[i]
+	if at < o.begin && i > 0 && o.begin-l.outputs[i-1].end <= lag {
+		return max(0, l.outputs[i-1].begin-at)
+	}
+	return o.begin - at
 }
 
 // settle decides about the status that may be transient.
@@ -262,8 +282,8 @@ func (c *comparer) finish(end time.Duration) {
 	for key, l := range c.lanes {
 		c.settle(key, end)
 		for _, o := range l.eligible(true) {
-			if o.begin+c.tolerance < end {
-				c.diverged(key, &Divergence{At: o.begin, known: o.begin + c.tolerance, Recorded: text(o), Reason: fmt.Sprintf("not replayed within %v", c.tolerance)})
+			if within := c.toleranceOf(key); o.begin+within < end {
+				c.diverged(key, &Divergence{At: o.begin, known: o.begin + within, Recorded: text(o), Reason: fmt.Sprintf("not replayed within %v", within)})
 			}
 		}
 	}

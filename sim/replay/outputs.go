@@ -50,7 +50,7 @@ func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodSta
 		if err := m.write(ctx, pod, &status); err != nil {
 			return err
 		}
-	} else if err := s.w.write(ctx, pod, "UpdatePodStatus", statusTree(&status)); err != nil {
+	} else if err := s.w.write(ctx, pod, "UpdatePodStatus", &status); err != nil {
 		return err
 	}
 	return s.next.UpdatePodStatus(ctx, pod, status)
@@ -67,7 +67,8 @@ func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	return s.next.DeletePod(ctx, pod)
 }
 
-func (w *world) write(ctx context.Context, pod *v1.Pod, action string, body any) error {
+// write makes an action on the status of a pod. status is nil for DeletePod.
+func (w *world) write(ctx context.Context, pod *v1.Pod, action string, status *v1.PodStatus) error {
 	key := "status " + string(pod.UID)
 	if err := w.pace(ctx, key); err != nil {
 		return ctx.Err()
@@ -75,7 +76,8 @@ func (w *world) write(ctx context.Context, pod *v1.Pod, action string, body any)
 	w.mu.Lock()
 	w.name(pod.UID, pod.Namespace, pod.Name)
 	began := w.now()
-	o := w.match(laneKey{pod.UID, statuses}, action, body, true)
+	o := w.match(laneKey{pod.UID, statuses}, action, statusTree(status), true)
+	w.written[pod.UID] = status
 	w.mu.Unlock()
 	if o == nil {
 		return nil

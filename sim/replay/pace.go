@@ -60,10 +60,3 @@ func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts m
 
 // writes is longer than the pace of a status that is written.
 const writes = 5 * time.Microsecond
-
-// Reconcile is an optional method of a podworker.Reporter.
-func (r pacedReporter) Reconcile(pod *v1.Pod) {
-	if next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) }); ok {
-		next.Reconcile(pod)
-	}
-}

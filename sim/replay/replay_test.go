@@ -2,17 +2,20 @@ package replay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -287,4 +290,27 @@ func TestVolumesAndCgroupsAreReplayed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 	assert.Greater(t, result.Compared, 10)
+}
+
+// A stream of events that was opened after the last one that ended, and that was open at the end of the recording, has no frame
+// of its own.
+func TestEventsOfTheLastStreamAreDelivered(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", container("main", "nginx")))
+		time.Sleep(18 * time.Second)
+		require.NoError(t, n.fake.Exit("uid-web", "main", 3))
+		time.Sleep(5 * time.Second)
+	}))
+	frames := slices.Collect(r.Frames())
+	broken := record.Frame{At: 14 * time.Second, Call: &record.Call{
+		Method: "GetContainerEvents", Took: 13800 * time.Millisecond, Request: json.RawMessage(`{}`),
+		Error: &record.Error{Message: "EOF", Code: codes.Unavailable.String()},
+	}}
+	i := slices.IndexFunc(frames, func(f record.Frame) bool { return f.At > broken.At })
+	r, err := replay.Read(sequence(slices.Insert(frames, i, broken)))
+	require.NoError(t, err)
+	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: time.Second})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Greater(t, result.Compared, 8)
 }

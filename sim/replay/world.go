@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
@@ -39,8 +41,11 @@ type world struct {
 	unread  int // reads without a recorded call of this time
 	created int // things that were not recorded
 
-	missed map[types.UID]int // passed times of index.missing
-	inbox  *podworker.Inbox
+	failures map[containerKey][]*localFailure // of containers that were not created
+
+	missed  map[types.UID]int           // passed times of index.missing
+	written map[types.UID]*v1.PodStatus // the last ones of the replayed agent; nil after a deletion
+	inbox   *podworker.Inbox
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
@@ -69,7 +74,8 @@ const (
 type replayed struct {
 	*thing
 	create, start, stop, remove progress
-	request                     []byte // of one that was not recorded
+	request                     []byte  // of one that was not recorded
+	again                       []*call // that stopped a sandbox that was stopped before, and were not replayed
 }
 
 // A progress is a step and its time.
@@ -87,7 +93,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, inbox: new(podworker.Inbox),
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, written: map[types.UID]*v1.PodStatus{}, inbox: new(podworker.Inbox),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -98,7 +104,9 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 		w.things[id] = v
 	}
 	for i, c := range x.calls {
-		if w.compares(c.method) {
+		if t := w.stoppedAgain(c.method, c.request, c); t != nil {
+			t.again = append(t.again, c)
+		} else if w.compares(c.method) {
 			key, action := w.action(c.method, c.request)
 			w.outputs.expect(key, &output{
 				begin: c.begin, end: c.end, index: c.index, key: action, body: requestTree(c.method, c.request), call: c, frame: i,
@@ -109,7 +117,7 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w.expectProbes()
 	w.expectOperations()
 	w.outputs.seal()
-	w.draws = newDraws(x)
+	w.draws, w.failures = newDraws(x), x.localFailures()
 	return w
 }
 
@@ -137,6 +145,8 @@ func (w *world) action(method string, request []byte) (laneKey, string) {
 		return key, fmt.Sprintf("%s, attempt %d", method, f.Config.Metadata.Attempt)
 	case method == "CreateContainer" && f.Config != nil:
 		return key, fmt.Sprintf("%s %s, attempt %d", method, f.Config.Metadata.Name, f.Config.Metadata.Attempt)
+	case t != nil && (method == "RemoveContainer" || method == "RemovePodSandbox"):
+		return laneKey{t.pod, removals + t.String()}, method
 	case t != nil && t.sandbox == "":
 		return laneKey{t.pod, "calls"}, fmt.Sprintf("%s, attempt %d", method, t.attempt)
 	case t != nil:
@@ -162,7 +172,15 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	}
 	began, extra := w.now(), false
 	var c *call
-	if w.compares(method) {
+	if method == "CreateContainer" {
+		if err := w.notCreated(text); err != nil {
+			w.mu.Unlock()
+			return err
+		}
+	}
+	if t := w.stoppedAgain(method, text, nil); t != nil {
+		c = t.stopAgain(w.now(), w.tolerance)
+	} else if w.compares(method) {
 		if c = w.change(method, text); c == nil && w.outputs.inProgress(w.now()) {
 			c = &call{hangs: true}
 		}
@@ -340,8 +358,19 @@ func (w *world) read(key string) (c *call, extra bool) {
 		return cur.last, false
 	case cur.last == nil && cur.next < len(q):
 		return q[cur.next], true
+	case cur.last == nil || cur.last.err == nil || cur.last.err.Code != codes.Unavailable.String() || !w.x.reachable(cur.last.end, now):
+		return cur.last, true
+	case cur.next < len(q) && q[cur.next].begin-now <= now-cur.last.end:
+		cur.last = q[cur.next]
+		cur.next++
+		return cur.last, false
 	}
-	return cur.last, true
+	for _, earlier := range slices.Backward(q[:cur.next]) {
+		if earlier.err == nil && !earlier.hangs {
+			return earlier, true
+		}
+	}
+	return nil, true
 }
 
 // wait blocks for the time of a call that began at a time: until its recorded end, or for its recorded
