@@ -104,24 +104,27 @@ func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) (fi
 	h := hook{
 		kind: "PreStop", pod: t.pod, container: t.spec, handler: t.spec.Lifecycle.PreStop, id: runtimeID(t.id), ips: t.ips, event: t.event,
 	}
-	bounded, cancel := context.WithCancel(ctx)
-	if h.handler.Exec == nil {
-		bounded, cancel = context.WithDeadline(ctx, deadline)
+	bounded, cancel := context.WithDeadline(ctx, deadline)
+	var exceeded <-chan time.Time // of a command only
+	if h.handler.Exec != nil {
+		cancel()
+		bounded, cancel = context.WithCancel(ctx)
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		exceeded = timer.C
 	}
 	done := make(chan error, 1)
 	go func() {
 		done <- r.runHook(bounded, h)
 		close(done)
 	}()
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
 	var err error
 	select {
 	case err = <-done:
 		if err != nil && bounded.Err() == nil {
 			t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 		}
-	case <-timer.C:
+	case <-exceeded:
 		err = context.DeadlineExceeded
 	}
 	if err != nil && ctx.Err() == nil {
