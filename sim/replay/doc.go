@@ -18,8 +18,13 @@
 //     delivered at their times, after the calls that caused them.
 //
 // Calls that change something, writes of statuses, probes, and operations on volumes and cgroups are compared: their contents and
-// their order in each pod, and their times with a tolerance. Masked values are equal to any value. Statuses that one of the
-// agents published for less than half of the tolerance are ignored: whether they are written depends on the Go scheduler.
+// their order in each pod, and their times with a tolerance. Masked values are equal to any value, timeouts may differ by a second,
+// and descriptions of errors of connections are equal. What depends on the Go scheduler is not compared:
+//
+//   - statuses that one of the agents published for less than half of the tolerance
+//   - the order of concurrent calls that fail at once
+//   - when the garbage collection removes a container or a sandbox, within its period of a minute
+//   - whether a sandbox that is stopped is stopped again
 //
 // Answers are taken from the recording, not computed by a model of a runtime: a list that omits a running container, an
 // error or a slow call is the input that caused a defect.
@@ -60,8 +65,10 @@
 //     collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that send requests are
 //     removed; exec hooks are replayed. The replayed agent has the default configuration; that of the recorded
 //     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
-//   - Files that the recorded agent could not write, because its disk was full, are written. Recordings without a
-//     [record.State] are replayed as if no earlier agent had left state.
+//   - A container that the recorded agent could not create for a reason of its own, such as a full disk or Services that it has not
+//     read, is not created; this is known from its status. Other files that the agent could not write because its disk was full are
+//     written: checkpoints, and the directories of a sandbox.
+//   - Recordings without a [record.State] are replayed as if no earlier agent had left state.
 //   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
 //   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
 //   - Judged replays do not reproduce stale lists, lost events, evictions, and containers that others removed. Invariants that

@@ -1,43 +1,32 @@
 package replay_test
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// A garbage collection that was requested a moment later removes a container a period later.
+// A garbage collection that was requested at another time removes a container up to a period earlier or later.
 func TestGarbageIsRemovedWithinAPeriod(t *testing.T) {
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, busy))
-	crashed := map[string]bool{} // containers of a pod that is not deleted
-	for f := range r.Frames() {
-		if f.Call != nil && f.Call.Method == "CreateContainer" && strings.Contains(string(f.Call.Request), "uid-crash") {
-			var answer struct{ ContainerID string }
-			require.NoError(t, json.Unmarshal(f.Call.Answer, &answer))
-			crashed[answer.ContainerID] = true
-		}
-	}
-	for later, diverges := range map[time.Duration]bool{0: false, 40 * time.Second: false, 90 * time.Second: true} {
-		moved := 0
-		changed := edited(t, r, func(f *record.Frame) {
-			if f.Call != nil && f.Call.Method == "RemoveContainer" && f.At < 2*time.Minute && crashed[containerID(t, *f)] {
-				f.At += later
-				moved++
-			}
-		})
-		require.NotZero(t, moved)
-		result, err := replay.Run(t.Context(), changed, replay.Options{})
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("crash", container("main", "crash")))
+		time.Sleep(10 * time.Minute)
+	}))
+	for period, diverges := range map[time.Duration]bool{5 * time.Second: false, 17 * time.Second: false, time.Minute: false, time.Hour: true} {
+		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
+			c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = period }
+		}})
 		require.NoError(t, err)
-		assert.Equal(t, diverges, result.Divergence != nil, "%v later: %v", later, result.Divergence)
-		if diverges && result.Divergence != nil {
+		require.Equal(t, diverges, result.Divergence != nil, "each %v: %v", period, result.Divergence)
+		if diverges {
 			assert.Contains(t, result.Divergence.What, "removal of ")
 		}
 	}

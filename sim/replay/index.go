@@ -77,7 +77,10 @@ type span struct {
 	index      int
 }
 
-const podUIDLabel = "io.kubernetes.pod.uid"
+const (
+	podUIDLabel        = "io.kubernetes.pod.uid"
+	containerNameLabel = "io.kubernetes.container.name"
+)
 
 func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{

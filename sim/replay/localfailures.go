@@ -3,11 +3,14 @@ package replay
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -30,23 +33,26 @@ type containerKey struct {
 	name string
 }
 
+// masked is a masked value. The first texts that contain a value are written before it is masked elsewhere.
+var masked = regexp.MustCompile(mask + "[0-9a-f]+")
+
 // localFailures returns the recorded failures of each container in the order of their times, without repetitions.
 func (x *index) localFailures() map[containerKey][]*localFailure {
-	out, last := map[containerKey][]*localFailure{}, map[containerKey]v1.ContainerStateWaiting{}
+	out, last := map[containerKey][]*localFailure{}, map[containerKey]string{}
 	for _, f := range x.statuses {
 		if f.Status.Status == nil {
 			continue
 		}
 		for _, c := range slices.Concat(f.Status.Status.InitContainerStatuses, f.Status.Status.ContainerStatuses) {
 			key := containerKey{f.Status.UID, c.Name}
-			var waiting v1.ContainerStateWaiting
-			if c.State.Waiting != nil {
-				waiting = *c.State.Waiting
+			text := ""
+			if w := c.State.Waiting; w != nil && slices.Contains(localReasons, w.Reason) {
+				text = w.Reason + masked.ReplaceAllString(strings.ReplaceAll(w.Message, string(f.Status.UID), mask), mask)
+				if text != last[key] {
+					out[key] = append(out[key], &localFailure{max(0, f.At-f.Status.Took), *w})
+				}
 			}
-			if slices.Contains(localReasons, waiting.Reason) && waiting != last[key] {
-				out[key] = append(out[key], &localFailure{max(0, f.At-f.Status.Took), waiting})
-			}
-			last[key] = waiting
+			last[key] = text
 		}
 	}
 	return out
@@ -67,16 +73,25 @@ func (w *world) notCreated(request []byte) error {
 			break
 		}
 	}
-	for _, failure := range slices.Backward(w.failures[containerKey{lane.pod, f.Config.Metadata.Name}]) {
-		switch {
-		case failure.at > created:
-		case failure.at >= now-slack || created > now+w.tolerance:
-			return failure
-		default:
+	key := containerKey{lane.pod, f.Config.Metadata.Name}
+	for _, failure := range slices.Backward(w.failures[key]) {
+		if failure.at > created {
+			continue
+		}
+		if created <= now || failure.at < now-slack && created <= now+w.tolerance {
 			return nil
 		}
+		w.unmatched[findKey(key)]++
+		return failure
 	}
 	return nil
+}
+
+// findKey is the key of the read that follows a call of CreateContainer that has failed. The recorded agent did not make it.
+func findKey(c containerKey) string {
+	return readKey("ListContainers", encode(&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
+		LabelSelector: map[string]string{podUIDLabel: string(c.pod), containerNameLabel: c.name},
+	}}))
 }
 
 // localFailures is a runtime whose results have the recorded reasons of local failures.

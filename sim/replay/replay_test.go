@@ -314,3 +314,36 @@ func TestEventsOfTheLastStreamAreDelivered(t *testing.T) {
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 	assert.Greater(t, result.Compared, 8)
 }
+
+// A blockedVolume mounts the second volume of a pod at once, and the first one after 20 seconds of failures.
+type blockedVolume struct{ report func(volume.OperationInfo) }
+
+func (v *blockedVolume) Mount(_ context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
+	v.report(volume.OperationInfo{Operation: "volume_mount", Volume: "second", PodUID: pod.UID})
+	for range 10 {
+		v.report(volume.OperationInfo{Operation: "volume_mount", Volume: "first", PodUID: pod.UID, Err: errors.New("not found")})
+		time.Sleep(2 * time.Second)
+	}
+	v.report(volume.OperationInfo{Operation: "volume_mount", Volume: "first", PodUID: pod.UID})
+	return map[string]runtime.Volume{"first": {Path: "/first"}, "second": {Path: "/second"}}, nil
+}
+
+func (*blockedVolume) Unmount(context.Context, *v1.Pod) error { return nil }
+
+func TestAVolumeThatFailsDoesNotDelayOthers(t *testing.T) {
+	volumes := new(blockedVolume)
+	cfg := nodeConfig{seed: 1, volumes: func(r *record.Recorder) { volumes.report = r.Volumes(nil) }}
+	cfg.adjust = func(c *agent.Config) { c.Subsystems.Volumes = volumes }
+	r := open(t, recordNode(t, cfg, func(n node) {
+		web := pod("web", container("main", "nginx"))
+		for _, name := range []string{"first", "second"} {
+			web.Spec.Volumes = append(web.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+		}
+		n.source.Set(web)
+		time.Sleep(time.Minute)
+	}))
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Greater(t, result.Compared, 12)
+}

@@ -3,6 +3,7 @@ package replay_test
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,15 +64,11 @@ func TestRecordedStateIsNotTrusted(t *testing.T) {
 // cgroupsOnce do not exist once while the pod runs.
 type cgroupsOnce struct {
 	*operations
-	at time.Time
+	lost atomic.Bool
 }
 
 func (c *cgroupsOnce) Has(*v1.Pod) bool {
-	if c.at.IsZero() || time.Now().Before(c.at) {
-		return true
-	}
-	c.at = time.Time{}
-	return false
+	return !c.lost.CompareAndSwap(true, false)
 }
 
 // A cgroup that the agent did not find was an input: the containers are restarted.
@@ -83,7 +80,7 @@ func TestAMissingCgroupIsReplayed(t *testing.T) {
 	dir := recordNode(t, cfg, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")), pod("other", container("main", "nginx")))
 		time.Sleep(time.Minute)
-		groups.at = time.Now()
+		groups.lost.Store(true)
 		time.Sleep(3 * time.Minute)
 	})
 	files, err := record.Files(dir)

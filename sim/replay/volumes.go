@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -21,26 +23,30 @@ type volumes struct{ w *world }
 // Mount returns when the volumes that were mounted in the recording are mounted. A volume that was not, such as one
 // that an earlier agent mounted, is mounted at once.
 func (v volumes) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
+	if err := v.all(ctx, pod, mounted); err != nil {
+		return nil, err
+	}
 	out := map[string]runtime.Volume{}
 	for i := range pod.Spec.Volumes {
-		name := pod.Spec.Volumes[i].Name
-		if err := v.each(ctx, record.Operation{Component: "volume", Name: mounted, Pod: pod.UID, Volume: name}); err != nil {
-			return nil, err
-		}
-		out[name] = runtime.Volume{Path: "/var/lib/replay/" + name}
+		out[pod.Spec.Volumes[i].Name] = runtime.Volume{Path: "/var/lib/replay/" + pod.Spec.Volumes[i].Name}
 	}
 	return out, nil
 }
 
 // Unmount returns when the volumes that were unmounted in the recording are unmounted.
-func (v volumes) Unmount(ctx context.Context, pod *v1.Pod) error {
+func (v volumes) Unmount(ctx context.Context, pod *v1.Pod) error { return v.all(ctx, pod, unmounted) }
+
+// all makes an operation on each volume of a pod, concurrently: one that fails does not delay the others.
+func (v volumes) all(ctx context.Context, pod *v1.Pod, name string) error {
+	errs := make([]error, len(pod.Spec.Volumes))
+	var wg sync.WaitGroup
 	for i := range pod.Spec.Volumes {
-		op := record.Operation{Component: "volume", Name: unmounted, Pod: pod.UID, Volume: pod.Spec.Volumes[i].Name}
-		if err := v.each(ctx, op); err != nil {
-			return err
-		}
+		wg.Go(func() {
+			errs[i] = v.each(ctx, record.Operation{Component: "volume", Name: name, Pod: pod.UID, Volume: pod.Spec.Volumes[i].Name})
+		})
 	}
-	return nil
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // each makes an operation that is due as often as it was recorded, until it succeeds. After a failure without a

@@ -41,7 +41,8 @@ type world struct {
 	unread  int // reads without a recorded call of this time
 	created int // things that were not recorded
 
-	failures map[containerKey][]*localFailure // of containers that were not created
+	failures  map[containerKey][]*localFailure // of containers that were not created
+	unmatched map[string]int                   // reads that the recorded agent did not make
 
 	missed  map[types.UID]int           // passed times of index.missing
 	written map[types.UID]*v1.PodStatus // the last ones of the replayed agent; nil after a deletion
@@ -93,7 +94,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, written: map[types.UID]*v1.PodStatus{}, inbox: new(podworker.Inbox),
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, written: map[types.UID]*v1.PodStatus{}, inbox: new(podworker.Inbox),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -186,6 +187,8 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 		}
 	} else if changes[method] {
 		c = nil
+	} else if w.unmatched[key] > 0 {
+		w.unmatched[key]--
 	} else if c, extra = w.read(key); extra {
 		w.unread++
 	}
