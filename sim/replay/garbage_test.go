@@ -54,3 +54,25 @@ func TestRepeatedStopsOfASandboxAreNotCompared(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 }
+
+// A container that disappears from the lists without an event was lost by the runtime.
+func TestALostContainerIsReplayed(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("web", container("main", "nginx")))
+		time.Sleep(25 * time.Second)
+		list, err := n.fake.ListContainers(n.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.NoError(t, n.fake.RemoveContainer(n.Context(), list[0].Id)) // not by the agent
+		time.Sleep(20 * time.Second)
+	}))
+	frames := slices.DeleteFunc(slices.Collect(r.Frames()), func(f record.Frame) bool { // the replayed agent lists each second
+		return f.Event != nil || f.Call != nil && f.Call.Method == "GetContainerEvents"
+	})
+	r, err := replay.Read(sequence(frames))
+	require.NoError(t, err)
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Greater(t, result.Compared, 6)
+}

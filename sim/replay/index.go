@@ -117,6 +117,7 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 			x.reads[key] = append(x.reads[key], c)
 		}
 	}
+	x.lost()
 	x.filter(only)
 	return x
 }
