@@ -132,7 +132,7 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil {
+	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil && (!m.cfg.PersistentVolumes.SELinuxOnePodOnly || spec.hasAccessMode(v1.ReadWriteOncePod)) {
 		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}

@@ -58,12 +58,10 @@ func main() {
 // listed is what go list says of a package, or of one with its tests.
 type listed struct {
 	ImportPath string
-	Name       string
 	Dir        string
 	GoFiles    []string
 	ImportMap  map[string]string
 	DepOnly    bool
-	Standard   bool
 	Module     *struct{ GoVersion string }
 	Error      *struct{ Err string }
 }
@@ -76,7 +74,7 @@ func check(platform string, patterns []string) (int, []string, error) {
 		return 0, nil, errors.New("a platform is GOOS/GOARCH")
 	}
 	list := exec.Command("go", append([]string{"list", "-e", "-deps", "-test",
-		"-json=ImportPath,Name,Dir,GoFiles,ImportMap,DepOnly,Standard,Module,Error"}, patterns...)...)
+		"-json=ImportPath,Dir,GoFiles,ImportMap,DepOnly,Module,Error"}, patterns...)...)
 	list.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
 	out, err := list.StdoutPipe()
