@@ -1,6 +1,7 @@
 package cri_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,40 @@ func TestAListContainsStates(t *testing.T) {
 	}
 	assert.Equal(t, runtime.SandboxNotReady, pods[0].Sandboxes[0].State)
 	assert.Equal(t, runtime.SandboxReady, pods[0].Sandboxes[1].State)
+}
+
+// A recording has sorted lists: a replay must make the same requests.
+func TestTheOrderOfInspectionsIsNotThatOfTheLists(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := &twister{fakeCRI: newFake()}
+		w.holds("a", "s1", 0, 0, "db/0 running", "web/0 running", "web/1 running")
+		w.held("a", "s0", 1, -9)
+		var inspected []string
+		w.sandboxes = func(list []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+			if reverse {
+				slices.Reverse(list)
+			}
+			return list
+		}
+		w.containers = func(list []*runtimeapi.Container) []*runtimeapi.Container {
+			if reverse {
+				slices.Reverse(list)
+			}
+			return list
+		}
+		w.sandboxStatus = func(s *runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse {
+			inspected = append(inspected, s.Status.Id)
+			return s
+		}
+		w.containerStatus = func(s *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
+			inspected = append(inspected, s.Status.Id)
+			return s
+		}
+		rt, _, _ := w.over(t)
+		_, err := rt.PodStatus(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"s1", "s0", "s1-web/1", "s1-web/0", "s1-db/0"}, inspected)
+	}
 }
 
 // The source of a pod is listed, so that static pods of a changed manifest can be

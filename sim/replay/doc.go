@@ -55,8 +55,8 @@
 // # Guarantees and limits
 //
 //   - Replays of one recording with the same program and Options have the same actions in the same order. Connections of the
-//     agent have delays of nanoseconds, so that its goroutines seldom run at the same instant; times differ by
-//     microseconds nevertheless.
+//     agent have delays of nanoseconds, so that its goroutines seldom run at the same instant. Times can differ by microseconds
+//     until the next recorded time.
 //   - A damaged recording is replayed up to the damage, which is in Recording.Damage. Memory is bounded by the size of
 //     the recording, of which at most 2 GiB are read.
 //   - A recording is replayed from its start. If its first file was removed by the rotation, the error is an

@@ -266,7 +266,7 @@ func (m *model) exitLater(t *item, at time.Duration, code int32, reason, message
 		t.exit.Stop()
 	}
 	t.exitAt = at
-	t.exit = time.AfterFunc(max(0, at-m.w.now())+m.w.nanosecondsLocked("exit "+t.id), func() {
+	t.exit = time.AfterFunc(m.w.delayLocked("exit "+t.id, at), func() {
 		m.w.mu.Lock()
 		defer m.w.mu.Unlock()
 		m.exited(t, code, reason, message, stopped)

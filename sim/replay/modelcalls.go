@@ -16,7 +16,7 @@ import (
 )
 
 // exchange makes a call. A recorded call of the same kind determines its duration and its error.
-func (m *model) exchange(ctx context.Context, method, key string, request []byte, answer proto.Message) error {
+func (m *model) exchange(ctx context.Context, method, key, pace string, request []byte, answer proto.Message) error {
 	w := m.w
 	f := parse(request)
 	w.mu.Lock()
@@ -35,7 +35,7 @@ func (m *model) exchange(ctx context.Context, method, key string, request []byte
 		<-ctx.Done()
 		return contextError(ctx)
 	default:
-		if err := w.sleepUntil(ctx, key, aligned(began, c.begin, c.end, w.tolerance)); err != nil {
+		if err := w.sleepUntil(ctx, pace, aligned(began, c.begin, c.end, w.tolerance)); err != nil {
 			return err
 		}
 	}

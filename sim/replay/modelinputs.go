@@ -42,7 +42,7 @@ func (m *model) source(name string, frames []record.Frame) podsource.PodSource {
 		for {
 			wait := time.Duration(1<<63 - 1)
 			if len(frames) > 0 && frames[0].At <= m.w.x.end {
-				wait = max(0, frames[0].At-m.w.now()) + m.w.nanoseconds("source "+name)
+				wait = m.w.delay("source "+name, frames[0].At)
 			}
 			timer := time.NewTimer(wait)
 			select {
@@ -303,7 +303,7 @@ func (m *model) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 			}
 			continue
 		}
-		if err := m.w.sleep(ctx, afterCalls+m.w.nanoseconds("event "+e.ContainerId)); err != nil {
+		if err := m.w.sleep(ctx, m.w.delay("event "+e.ContainerId, m.w.now()+afterCalls)); err != nil {
 			return err
 		}
 		select {

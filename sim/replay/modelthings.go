@@ -173,7 +173,7 @@ func (m *model) statusOf(v *item, image string) runtime.ContainerStatus {
 
 // dieLater stops a sandbox at a time.
 func (m *model) dieLater(v *item, at time.Duration) {
-	time.AfterFunc(max(0, at-m.w.now())+m.w.nanosecondsLocked("sandbox "+v.id), func() {
+	time.AfterFunc(m.w.delayLocked("sandbox "+v.id, at), func() {
 		m.w.mu.Lock()
 		defer m.w.mu.Unlock()
 		if m.items[v.id] == v {

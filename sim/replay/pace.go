@@ -54,7 +54,7 @@ type pacedReporter struct {
 
 func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	out := r.Reporter.Report(pod, observed, starts, end)
-	time.Sleep(writes + r.w.nanoseconds("report "+string(pod.UID)))
+	time.Sleep(r.w.delay("report "+string(pod.UID), r.w.now()+writes))
 	return out
 }
 

@@ -32,7 +32,7 @@ type world struct {
 	outputs comparer
 	stopped bool // later outputs are not compared
 	cursors map[string]*cursor
-	counts  map[string]uint64 // of equal calls
+	paced   map[string]instant // of the last delays
 	things  map[string]*replayed
 	pulls   map[string]progress
 	changed chan struct{} // closed when a thing changes
@@ -79,6 +79,12 @@ type replayed struct {
 	again                       []*call // that stopped a sandbox that was stopped before, and were not replayed
 }
 
+// An instant is a time, and the number of delays that were asked for at it.
+type instant struct {
+	at time.Duration
+	n  int
+}
+
 // A progress is a step and its time.
 type progress struct {
 	step step
@@ -93,7 +99,7 @@ func (p *progress) advance(s step, now time.Duration) {
 
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
-		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, counts: map[string]uint64{},
+		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, paced: map[string]instant{},
 		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, written: map[types.UID]*v1.PodStatus{}, inbox: new(podworker.Inbox),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
@@ -120,6 +126,18 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w.outputs.seal()
 	w.draws, w.failures = newDraws(x), x.localFailures()
 	return w
+}
+
+// paceKey returns what the delays of a call depend on: its kind, since the requests that create things have the directory of this
+// replay.
+func (w *world) paceKey(method, readKey string, request []byte) string {
+	if !changes[method] {
+		return readKey
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key, action := w.action(method, request)
+	return string(key.pod) + key.kind + action
 }
 
 // compares reports whether calls of a method are compared. If only one pod is replayed, garbage is collected at other
@@ -160,7 +178,8 @@ func (w *world) action(method string, request []byte) (laneKey, string) {
 func (w *world) exchange(ctx context.Context, method string, request, answer proto.Message) error {
 	text := encode(request)
 	key := readKey(method, text)
-	if err := w.pace(ctx, key); err != nil {
+	pace := w.paceKey(method, key, text)
+	if err := w.pace(ctx, pace); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -169,7 +188,7 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	}
 	if w.model != nil {
 		w.mu.Unlock()
-		return w.model.exchange(ctx, method, key, text, answer)
+		return w.model.exchange(ctx, method, key, pace, text, answer)
 	}
 	began, extra := w.now(), false
 	var c *call
@@ -193,7 +212,7 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 		w.unread++
 	}
 	w.mu.Unlock()
-	if err := w.wait(ctx, key, began, c); err != nil {
+	if err := w.wait(ctx, pace, began, c); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -399,7 +418,7 @@ func aligned(began, recordedBegin, recordedEnd, tolerance time.Duration) time.Du
 
 // sleepUntil waits until a time of the recording, and some nanoseconds more that depend on key.
 func (w *world) sleepUntil(ctx context.Context, key string, at time.Duration) error {
-	return w.sleep(ctx, max(0, at-w.now())+w.nanoseconds(key))
+	return w.sleep(ctx, w.delay(key, at))
 }
 
 // pace waits for some nanoseconds, so that no two calls are made at the same instant: their order would
@@ -408,21 +427,30 @@ func (w *world) pace(ctx context.Context, key string) error {
 	if end := w.x.resumed(w.now()); end > 0 {
 		return w.sleepUntil(ctx, key, end)
 	}
-	return w.sleep(ctx, w.nanoseconds(key))
+	return w.sleep(ctx, w.delay(key, 0))
 }
 
-func (w *world) nanoseconds(key string) time.Duration {
+// delay returns the time until at, or zero if that has passed, and some nanoseconds more that depend on key and on the time,
+// not on the delays before: two replays whose times differed for a moment have the same times again after the next
+// recorded time.
+func (w *world) delay(key string, at time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.nanosecondsLocked(key)
+	return w.delayLocked(key, at)
 }
 
-func (w *world) nanosecondsLocked(key string) time.Duration {
-	w.counts[key]++
-	n := w.counts[key]
+func (w *world) delayLocked(key string, at time.Duration) time.Duration {
+	now := w.now()
+	at = max(at, now)
+	last := w.paced[key]
+	if last.at != at {
+		last = instant{at: at}
+	}
+	last.n++
+	w.paced[key] = last
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", n, key)
-	return time.Duration(1 + h.Sum64()%2000)
+	fmt.Fprintf(h, "%d %d %s", at, last.n, key)
+	return at - now + time.Duration(1+h.Sum64()%2000)
 }
 
 func (w *world) sleep(ctx context.Context, d time.Duration) error {
