@@ -63,31 +63,30 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	if policy.Removed == nil {
 		return err
 	}
-	return errors.Join(err, g.collectUnlisted(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
+	return errors.Join(err, g.collectTerminated(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
 }
 
-// collectUnlisted removes the volumes of removed pods that the runtime no longer lists,
-// and releases their resources. An orphaned pod is removed before it is
-// terminated: it has no worker until the runtime has listed it. The runtime is listed only
-// if there is a removed pod.
-func (g garbage) collectUnlisted(ctx context.Context, removed func(types.UID) bool) error {
+// collectTerminated removes the volumes of removed pods that do not run, and releases their resources. An orphaned pod is
+// removed before it is terminated: it has no worker until the runtime has listed it. A container that the runtime refuses to
+// remove does not keep them. The runtime is listed only if there is a removed pod.
+func (g garbage) collectTerminated(ctx context.Context, removed func(types.UID) bool) error {
 	if g.volumes == nil && g.allocated == nil && g.claims == nil {
 		return nil
 	}
-	listed := sync.OnceValues(func() (map[types.UID]bool, error) {
+	running := sync.OnceValues(func() (map[types.UID]bool, error) {
 		pods, err := g.pods.Pods(ctx)
-		listed := map[types.UID]bool{}
+		running := map[types.UID]bool{}
 		for _, p := range pods {
-			listed[p.UID] = true
+			running[p.UID] = p.MayRun()
 		}
-		return listed, err
+		return running, err
 	})
 	var listErr error
 	keep := func(uid types.UID) bool {
 		if !removed(uid) {
 			return true
 		}
-		pods, err := listed()
+		pods, err := running()
 		if err != nil {
 			listErr = fmt.Errorf("collect volumes and resources: list the pods of the runtime: %w", err)
 		}

@@ -22,7 +22,10 @@ type keeper struct {
 }
 
 func (k *keeper) Pods(context.Context) ([]*runtime.Pod, error) {
-	return []*runtime.Pod{{UID: "listed"}}, k.fail["list"]
+	return []*runtime.Pod{
+		{UID: "running", Containers: []runtime.Container{{State: runtime.ContainerRunning}}},
+		{UID: "exited", Containers: []runtime.Container{{State: runtime.ContainerExited}}, Sandboxes: []runtime.Sandbox{{State: runtime.SandboxNotReady}}},
+	}, k.fail["list"]
 }
 
 func (k *keeper) CollectGarbage(context.Context, runtime.GCPolicy) error {
@@ -36,10 +39,10 @@ func (keptVolumes) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, e
 	return nil, nil
 }
 func (keptVolumes) Unmount(context.Context, *v1.Pod) error { return nil }
-func (keptVolumes) HasVolumes(uid types.UID) bool          { return uid == "listed" }
+func (keptVolumes) HasVolumes(uid types.UID) bool          { return uid == "running" }
 
 func (v keptVolumes) Collect(_ context.Context, keep func(types.UID) bool) error {
-	v.calls = append(v.calls, fmt.Sprintf("volumes: listed %v, removed %v, desired %v", keep("listed"), keep("removed"), keep("desired")))
+	v.calls = append(v.calls, fmt.Sprintf("volumes: running %v, exited %v, removed %v, desired %v", keep("running"), keep("exited"), keep("removed"), keep("desired")))
 	return v.fail["volumes"]
 }
 
@@ -49,7 +52,7 @@ func (keptCgroups) Ensure(context.Context, *v1.Pod) error   { return nil }
 func (keptCgroups) Remove(context.Context, types.UID) error { return nil }
 
 func (c keptCgroups) Collect(_ context.Context, removed, hasVolumes func(types.UID) bool) error {
-	c.calls = append(c.calls, fmt.Sprintf("cgroups: removed %v, with volumes %v", removed("removed"), hasVolumes != nil && hasVolumes("listed")))
+	c.calls = append(c.calls, fmt.Sprintf("cgroups: removed %v, with volumes %v", removed("removed"), hasVolumes != nil && hasVolumes("running")))
 	return c.fail["cgroups"]
 }
 
@@ -59,7 +62,7 @@ func (keptClaims) UnprepareResources(context.Context, types.UID) error { return 
 func (keptClaims) MayHaveResources(types.UID) bool                     { return false }
 
 func (c keptClaims) Retain(is func(types.UID) bool) {
-	c.calls = append(c.calls, fmt.Sprintf("claims: listed %v, removed %v, desired %v", is("listed"), is("removed"), is("desired")))
+	c.calls = append(c.calls, fmt.Sprintf("claims: running %v, exited %v, removed %v, desired %v", is("running"), is("exited"), is("removed"), is("desired")))
 }
 
 func TestClaimsOfRemovedPodsAreReleased(t *testing.T) { // dra-13
@@ -67,10 +70,10 @@ func TestClaimsOfRemovedPodsAreReleased(t *testing.T) { // dra-13
 	g := newGarbage(Config{Subsystems: Subsystems{Claims: keptClaims{k}}, Runtime: k}, nil)
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
-	assert.Contains(t, k.calls, "claims: listed true, removed false, desired true")
+	assert.Contains(t, k.calls, "claims: running true, exited false, removed false, desired true")
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
 	require.Error(t, g.CollectGarbage(t.Context(), policy))
-	assert.Contains(t, k.calls, "claims: listed true, removed true, desired true", "it is not known which pods run")
+	assert.Contains(t, k.calls, "claims: running true, exited true, removed true, desired true", "it is not known which pods run")
 }
 
 func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
@@ -78,7 +81,7 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
-	assert.Equal(t, []string{"runtime", "volumes: listed true, removed false, desired true", "cgroups: removed true, with volumes true"}, k.calls)
+	assert.Equal(t, []string{"runtime", "volumes: running true, exited false, removed false, desired true", "cgroups: removed true, with volumes true"}, k.calls)
 
 	k.calls = nil
 	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{}))
@@ -90,11 +93,11 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
 	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes and resources: list the pods of the runtime: down")
-	assert.Contains(t, k.calls, "volumes: listed true, removed true, desired true", "no volume is removed if it is not known which pods run")
+	assert.Contains(t, k.calls, "volumes: running true, exited true, removed true, desired true", "no volume is removed if it is not known which pods run")
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("must not be called")}
 	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return false }}))
-	assert.Contains(t, k.calls, "volumes: listed true, removed true, desired true", "without removed pods the runtime is not listed")
+	assert.Contains(t, k.calls, "volumes: running true, exited true, removed true, desired true", "without removed pods the runtime is not listed")
 
 	k.calls, k.fail = nil, nil
 	g = newGarbage(Config{Runtime: k, Subsystems: Subsystems{Cgroups: keptCgroups{k}}}, nil)

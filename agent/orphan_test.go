@@ -16,7 +16,7 @@ import (
 
 // The runtime lists a pod that no source specifies and no worker has terminated: its
 // resources are not free.
-func TestGarbageReleasesTheResourcesOfPodsThatTheRuntimeDoesNotList(t *testing.T) {
+func TestGarbageReleasesTheResourcesOfPodsThatDoNotRun(t *testing.T) {
 	var held []types.UID
 	allocated, err := allocation.Open(allocation.Config{Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 		held = nil
@@ -27,7 +27,7 @@ func TestGarbageReleasesTheResourcesOfPodsThatTheRuntimeDoesNotList(t *testing.T
 	}})
 	require.NoError(t, err)
 	pod := func(uid types.UID) *v1.Pod { return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}} }
-	for _, uid := range []types.UID{"desired", "removed", "listed"} {
+	for _, uid := range []types.UID{"desired", "removed", "running"} {
 		require.Nil(t, allocated.Admit(t.Context(), pod(uid)))
 	}
 	k := &keeper{fail: map[string]error{"list": assert.AnError}}
@@ -40,5 +40,5 @@ func TestGarbageReleasesTheResourcesOfPodsThatTheRuntimeDoesNotList(t *testing.T
 	k.fail = nil
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
 	require.Nil(t, allocated.Admit(t.Context(), pod("desired")))
-	assert.Equal(t, []types.UID{"listed"}, held)
+	assert.Equal(t, []types.UID{"running"}, held)
 }

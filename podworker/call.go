@@ -166,7 +166,7 @@ func (e *nameInUseError) Error() string {
 func (w *Workers) orphanNamed(fullName string, uid types.UID) types.UID {
 	// The runtime has been listed: a status was waited for.
 	for _, pod := range w.cfg.Pods() {
-		if pod.UID == uid || pod.Name+"_"+pod.Namespace != fullName || !running(pod) {
+		if pod.UID == uid || pod.Name+"_"+pod.Namespace != fullName || !pod.MayRun() {
 			continue
 		}
 		w.mu.Lock()

@@ -62,7 +62,7 @@ var errRunReturned = errors.New("Run has returned")
 // period that the runtime recorded.
 func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
 	for _, pod := range w.cfg.Pods() {
-		if running(pod) {
+		if pod.MayRun() {
 			w.KillOrphan(pod) // has no effect if the pod has a worker
 		}
 	}

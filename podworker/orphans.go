@@ -74,7 +74,7 @@ func (l *Loop) terminateOrphans() {
 	// The pods are listed before the desired set is read, so that a pod that is added in
 	// between is not considered an orphan.
 	for _, pod := range l.cfg.Workers.cfg.Pods() {
-		if running(pod) && l.terminateOrphan(pod) {
+		if pod.MayRun() && l.terminateOrphan(pod) {
 			l.cfg.Logger.Info("Terminating orphaned pod", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "running", runningParts(pod))
 			l.cfg.Hooks.Orphan(pod)
 		}
@@ -136,16 +136,6 @@ func (l *Loop) sourceSyncedLocked(source string) bool {
 		return l.synced[source]
 	}
 	return len(l.unsyncedLocked()) == 0
-}
-
-// running reports whether a container or sandbox of the listed pod has to be stopped. A
-// container in an unknown state may run.
-func running(pod *runtime.Pod) bool {
-	return slices.ContainsFunc(pod.Containers, func(c runtime.Container) bool {
-		return c.State == runtime.ContainerRunning || c.State == runtime.ContainerUnknown
-	}) || slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
-		return s.State == runtime.SandboxReady
-	})
 }
 
 // removed reports whether the containers of the pod may be removed.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,6 +26,12 @@ type Pod struct {
 	// Containers has every instance, newest first: those of one name by attempt, then by
 	// creation time, then by ID.
 	Containers []Container
+}
+
+// MayRun reports whether a container of the pod runs or its state is unknown, or a sandbox is ready.
+func (p *Pod) MayRun() bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.State == ContainerRunning || c.State == ContainerUnknown }) ||
+		slices.ContainsFunc(p.Sandboxes, func(s Sandbox) bool { return s.State == SandboxReady })
 }
 
 // A Sandbox is the list entry of a sandbox.

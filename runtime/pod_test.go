@@ -115,3 +115,14 @@ func TestBriefIsWhatAListShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, tc.status.Pod()) })
 	}
 }
+
+func TestAPodMayRunIfAContainerIsUnknown(t *testing.T) {
+	for state, want := range map[runtime.ContainerState]bool{
+		runtime.ContainerUnknown: true, runtime.ContainerRunning: true, runtime.ContainerCreated: false, runtime.ContainerExited: false,
+	} {
+		pod := runtime.Pod{Containers: []runtime.Container{{State: runtime.ContainerExited}, {State: state}}, Sandboxes: []runtime.Sandbox{{State: runtime.SandboxNotReady}}}
+		assert.Equal(t, want, pod.MayRun(), state)
+		pod.Sandboxes = append(pod.Sandboxes, runtime.Sandbox{State: runtime.SandboxReady})
+		assert.True(t, pod.MayRun(), "a sandbox is ready")
+	}
+}

@@ -25,7 +25,7 @@ var podOwnedPlugins = []string{
 }
 
 // Collect unmounts the volumes of orphaned pods that an earlier agent mounted, and removes their
-// directories. keep reports whether a pod is desired or the runtime has containers of it; it must
+// directories. keep reports whether a pod is desired or containers of it run; it must
 // return true as long as this is unknown. Volumes that [Manager.Mount] was called for are left to
 // [Manager.Unmount].
 //

@@ -58,6 +58,7 @@ func TestTheSimulationCatches(t *testing.T) {
 	})
 	for _, m := range load(t) {
 		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel() // to compile uses less than two processors
 			after, err := m.Apply(source(t, m.File))
 			require.NoError(t, err)
 			mutated := overlay(t, t.TempDir(), map[string]string{m.File: after})
