@@ -107,8 +107,8 @@ type Claims interface {
 	// phase is not published before. It must not block.
 	MayHaveResources(uid types.UID) bool
 
-	// Retain releases the claims of all pods for which is returns false: removed pods that
-	// the runtime does not list. They are unprepared later. It must not block.
+	// Retain releases the claims of all pods for which is returns false: removed pods that do
+	// not run. They are unprepared later. It must not block.
 	Retain(is func(uid types.UID) bool)
 }
 

@@ -292,3 +292,18 @@ func TestAnOutageEnds(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 }
+
+// A call that was in progress when the recorded process ended has no frame.
+func TestACallInProgressAtTheEndIsNotADivergence(t *testing.T) {
+	two := pod("two", container("a", "slow"), container("b", "slow"), container("c", "nginx"), container("d", "slow"), container("e", "slow"))
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(two)
+		time.Sleep(20 * time.Second)
+		n.source.Add(deleted(two))
+		time.Sleep(time.Second) // a slow container stops in 4 s
+	}))
+	result, err := replay.Run(t.Context(), r, replay.Options{})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+	assert.Equal(t, r.Length, result.Until)
+}
