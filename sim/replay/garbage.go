@@ -27,6 +27,30 @@ func (c *comparer) toleranceOf(key laneKey) time.Duration {
 	return c.tolerance
 }
 
+// failedRemoval returns the failed removal that is the nearest to a time; nil if one that succeeded is nearer, or if none failed. What
+// cannot be removed is tried again by each collection, and how many there are depends on the Go scheduler: failed removals
+// are matched from the start.
+func (l *lane) failedRemoval(at time.Duration) (nearest *output) {
+	for _, o := range l.outputs {
+		nearer := nearest == nil || (o.begin-at).Abs() < (nearest.begin-at).Abs()
+		switch {
+		case o.failed() && nearer:
+			nearest = o
+		case o.failed():
+		case o.matched: // of an earlier container with this name and attempt
+			nearest = nil
+		case nearer:
+			return nil
+		default:
+			return nearest
+		}
+	}
+	return nearest
+}
+
+// failed reports whether a call has failed.
+func (o *output) failed() bool { return o.call != nil && o.call.err != nil }
+
 // stoppedAgain returns the sandbox that a call stops although it was stopped before; nil for other calls. Such calls have no effect
 // and are not compared: the garbage collection makes them, and a termination that begins before an agent has inspected a
 // pod of an earlier one. recorded is nil for a call of the replayed agent.

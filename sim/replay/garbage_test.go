@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
@@ -29,6 +32,31 @@ func TestGarbageIsRemovedWithinAPeriod(t *testing.T) {
 		if diverges {
 			assert.Contains(t, result.Divergence.What, "removal of ")
 		}
+	}
+}
+
+// What cannot be removed is tried again, as often as the replayed agent collects garbage.
+func TestRemovalsThatFailAreReplayedAtAnyNumber(t *testing.T) {
+	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}
+	cfg.fault = func(c fakecri.Call) error {
+		if c.Method == "RemoveContainer" {
+			return status.Error(codes.FailedPrecondition, "cannot delete running task")
+		}
+		return nil
+	}
+	r := open(t, recordNode(t, cfg, func(n node) {
+		crash := pod("crash", container("main", "crash"))
+		n.source.Set(crash)
+		time.Sleep(2 * time.Minute)
+		n.source.Set()
+		time.Sleep(8 * time.Minute)
+	}))
+	for _, period := range []time.Duration{20 * time.Second, time.Minute, 4 * time.Minute} {
+		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
+			c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = period }
+		}})
+		require.NoError(t, err)
+		assert.Nil(t, result.Divergence, "each %v: %v", period, result.Divergence)
 	}
 }
 

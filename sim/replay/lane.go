@@ -94,7 +94,10 @@ func (c *comparer) expect(key laneKey, o *output) {
 
 // seal orders the outputs. It is called once, after the last expect.
 func (c *comparer) seal() {
-	for _, l := range c.lanes {
+	for key, l := range c.lanes {
+		for _, o := range l.outputs {
+			o.matched = key.removal() && o.failed()
+		}
 		slices.SortStableFunc(l.outputs, func(a, b *output) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.index, b.index)) })
 	}
 }
@@ -134,6 +137,11 @@ func (c *comparer) match(key laneKey, at time.Duration, action string, body any,
 	l := c.lane(key)
 	c.count++
 	l.done = append(l.done, action+" "+digestOf(body))
+	if key.removal() {
+		if o := l.failedRemoval(at); o != nil {
+			return o
+		}
+	}
 	next := l.eligible(ordered)
 	i := slices.IndexFunc(next, func(o *output) bool { return o.key == action })
 	if i < 0 {

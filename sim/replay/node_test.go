@@ -39,6 +39,7 @@ type nodeConfig struct {
 	seed    uint64
 	latency time.Duration // the most that a call takes
 	errors  uint64        // one of so many calls fails; zero: none
+	fault   func(fakecri.Call) error
 	adjust  func(*agent.Config)
 	runtime func(*cri.Config)
 	volumes func(*record.Recorder)
@@ -79,6 +80,9 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 				}
 				if n := calls.Add(1); cfg.errors > 0 && n > 4 && h.Sum64()>>32%cfg.errors == 0 && c.Method != "GetContainerEvents" {
 					f.Err = status.Error(codes.Unavailable, "the runtime restarts")
+				}
+				if cfg.fault != nil {
+					f.Err = cfg.fault(c)
 				}
 				return f
 			},
