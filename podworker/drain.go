@@ -29,8 +29,7 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 	killed := map[types.UID]bool{}
 	var limit drainLimit
 	for {
-		l.settle() // a pod that starts again has a new worker afterwards
-		left, grace, ended := l.cfg.Workers.terminateAll(killed)
+		left, grace, ended := l.settleAndTerminateAll(killed)
 		switch {
 		case left == 0:
 			return nil
@@ -56,8 +55,17 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 
 var errRunReturned = errors.New("Run has returned")
 
+// settleAndTerminateAll is terminateAll after settle: a pod that starts again has a worker, and is not between the old one and
+// the new one.
+func (l *Loop) settleAndTerminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	l.settleLocked()
+	return l.cfg.Workers.terminateAll(killed)
+}
+
 // terminateAll requests the termination of every pod and returns how many are not
-// Finished yet, the longest of their grace periods, and whether Run has returned. It adds
+// Finished yet or start again, the longest of their grace periods, and whether Run has returned. It adds
 // to killed, and kills again only a pod that starts again. An orphan keeps the grace
 // period that the runtime recorded.
 func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
@@ -69,7 +77,7 @@ func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.
 	var begin []types.UID
 	w.mu.Lock()
 	for uid, p := range w.pods {
-		if p.lifecycle.state == Finished {
+		if p.lifecycle.state == Finished && !p.lifecycle.restart { // one that starts again is forgotten by settle
 			continue
 		}
 		left++

@@ -56,6 +56,7 @@ func TestDrainTerminatesOrphans(t *testing.T) {
 		require.Len(t, w.list(), 3, "their source has not synced")
 		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Empty(t, w.list())
+		synctest.Wait() // until the finished orphans are forgotten
 		assert.Empty(t, workers.States())
 	})
 }

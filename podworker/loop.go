@@ -70,7 +70,8 @@ type Loop struct {
 	garbage chan struct{} // terminated containers may be removed
 	mirrors chan struct{} // mirror pods may be orphaned
 
-	active atomic.Pointer[time.Time] // when Run began its last iteration
+	active   atomic.Pointer[time.Time] // when Run began its last iteration
+	settling sync.Mutex                // no pod is between an old worker and a new one; locked before mu
 
 	// mu guards the fields below.
 	mu        sync.Mutex

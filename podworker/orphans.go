@@ -30,6 +30,12 @@ func (l *Loop) runSweeps(ctx context.Context) {
 // a source has added meanwhile. It only examines pods that have finished or changed since the
 // last time.
 func (l *Loop) settle() {
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	l.settleLocked()
+}
+
+func (l *Loop) settleLocked() {
 	f, _ := l.cfg.Workers.cfg.Handler.(forgetter)
 	for _, uid := range l.cfg.Workers.takeSettled() {
 		pod, forgotten := l.cfg.Workers.forgetSettled(uid, l.isDesired(uid))
