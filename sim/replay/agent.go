@@ -35,6 +35,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		Dirs: cri.Dirs{Root: root, PodLogs: filepath.Join(dir, "logs")},
 		Node: cri.Node{IPs: func() []string { return w.x.hostIPs }},
 	}
+	if w.model == nil {
+		config.Calls.Starts = -1
+	}
 	if opts.AdjustRuntime != nil {
 		opts.AdjustRuntime(&config)
 	}

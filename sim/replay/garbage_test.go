@@ -35,6 +35,21 @@ func TestGarbageIsRemovedWithinAPeriod(t *testing.T) {
 	}
 }
 
+// An event of a removal that the replayed agent makes later does not delay the events of other containers.
+func TestAnEventOfALaterRemovalDelaysNoOther(t *testing.T) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
+		n.source.Set(pod("crash", container("main", "crash")), pod("web", container("main", "nginx")))
+		time.Sleep(62 * time.Second) // garbage is collected after 60 s
+		_ = n.fake.Exit("uid-web", "main", 3)
+		time.Sleep(time.Minute)
+	}))
+	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: 2 * time.Second, AdjustAgent: func(c *agent.Config) {
+		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = 100 * time.Second }
+	}})
+	require.NoError(t, err)
+	assert.Nil(t, result.Divergence, "%v", result.Divergence)
+}
+
 // What cannot be removed is tried again, as often as the replayed agent collects garbage.
 func TestRemovalsThatFailAreReplayedAtAnyNumber(t *testing.T) {
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}

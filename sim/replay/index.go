@@ -22,6 +22,7 @@ type index struct {
 	calls      []*call
 	reads      map[string][]*call // by readKey, in the order of their begins
 	succeeded  []time.Duration    // begins of calls that succeeded
+	starts     []*call            // of all pods, in the order of their begins
 	things     map[string]*thing  // sandboxes and containers by ID
 	pulls      map[string]*span   // the first successful pull of each image
 	pods       map[types.UID]string
@@ -112,6 +113,9 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 			x.succeeded = append(x.succeeded, c.begin)
 		}
 		x.spans(c)
+		if isStart[c.method] {
+			x.starts = append(x.starts, c)
+		}
 		if !changes[c.method] {
 			key := readKey(c.method, c.request)
 			x.reads[key] = append(x.reads[key], c)

@@ -28,8 +28,9 @@ type output struct {
 	key        string // of equal actions: "StartContainer main, attempt 0"
 	body       any    // that is compared
 	matched    bool
-	call       *call // of the output; nil for others
-	frame      int   // position in the list of the index that it is from
+	call       *call  // of the output; nil for others
+	container  string // of a probe
+	frame      int    // position in the list of the index that it is from
 }
 
 // A lane has the recorded outputs in the order of their begins.

@@ -8,8 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/prober"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
@@ -86,55 +84,6 @@ func (w *world) write(ctx context.Context, pod *v1.Pod, action string, status *v
 		return ctx.Err()
 	}
 	return newError(w.x.statuses[o.frame].Status.Error)
-}
-
-func (w *world) expectProbes() {
-	for i, f := range w.x.probes {
-		p := f.Probe
-		w.outputs.expect(probeLane(p.Pod, p.Container, p.Kind), &output{
-			begin: max(0, f.At-p.Took), end: f.At, index: w.x.indexOf[p], key: "probe", body: map[string]any{"containerID": p.ContainerID}, frame: i,
-		})
-	}
-}
-
-func probeLane(pod types.UID, container, kind string) laneKey {
-	return laneKey{pod, kind + " probe of " + container}
-}
-
-// A handler is a prober.Handler that returns the recorded outcomes.
-type handler struct{ w *world }
-
-func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
-	if h.w.model != nil {
-		return h.w.model.probe(ctx, t)
-	}
-	key := probeLane(t.Pod.UID, t.Container.Name, t.Kind.String())
-	pace := string(key.pod) + key.kind
-	if err := h.w.pace(ctx, pace); err != nil {
-		return prober.Outcome{}, ctx.Err()
-	}
-	h.w.mu.Lock()
-	began := h.w.now()
-	o := h.w.match(key, "probe", map[string]any{"containerID": t.ContainerID}, true)
-	h.w.mu.Unlock()
-	if o == nil {
-		return prober.Outcome{Result: runtime.ProbeSuccess}, nil
-	}
-	if h.w.sleepUntil(ctx, pace, aligned(began, o.begin, o.end, h.w.tolerance)) != nil {
-		return prober.Outcome{}, ctx.Err()
-	}
-	p := h.w.x.probes[o.frame].Probe
-	h.w.mu.Lock()
-	h.w.draws.probe, h.w.draws.at = o.index, h.w.now()
-	h.w.mu.Unlock()
-	out := prober.Outcome{Warning: p.Warning, Output: p.Output, Detail: p.Detail}
-	switch p.Result {
-	case runtime.ProbeSuccess.String():
-		out.Result = runtime.ProbeSuccess
-	case runtime.ProbeFailure.String():
-		out.Result = runtime.ProbeFailure
-	}
-	return out, newError(p.Error)
 }
 
 // expectOperations adds the operations on volumes and cgroups that are compared.

@@ -190,6 +190,11 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 		w.mu.Unlock()
 		return w.model.exchange(ctx, method, key, pace, text, answer)
 	}
+	w.mu.Unlock()
+	if err := w.takeTurn(ctx, method, pace, text); err != nil {
+		return err
+	}
+	w.mu.Lock()
 	began, extra := w.now(), false
 	var c *call
 	if method == "CreateContainer" {
