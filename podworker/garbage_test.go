@@ -309,10 +309,9 @@ func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 		w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
-		loop.AddPods([]*v1.Pod{
-			named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"}),
-			named("p1", "db", nil),
-		})
+		loop.AddPods([]*v1.Pod{named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})})
+		synctest.Wait() // a node records one sync at a time
+		loop.AddPods([]*v1.Pod{named("p1", "db", nil)})
 		synctest.Wait()
 		created, _ := m.are()
 		assert.Empty(t, created, "sl-32: no node, no copy")

@@ -164,6 +164,7 @@ func TestInvariantsHoldUnderRandomChanges(t *testing.T) {
 				pods[p.UID[1]-'0'] = p.DeepCopy()
 				m.Add(pods[p.UID[1]-'0'])
 				time.Sleep(time.Duration(c.draw(2000)) * time.Millisecond)
+				synctest.Wait() // until the runs of this instant have begun
 			}
 			for _, p := range pods {
 				m.Remove(p.UID)
