@@ -65,6 +65,10 @@
 //     collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that send requests are
 //     removed; exec hooks are replayed. The replayed agent has the default configuration; that of the recorded
 //     program can be set with Options.AdjustAgent and Options.AdjustRuntime.
+//   - The limit of concurrent starts followed the latency of the runtime, call by call. A compared replay has no limit: a start waits for
+//     its recorded time if the recorded agent was starting something all the time until then.
+//   - How often an agent tries to remove what the runtime refuses to remove is not compared, nor are probes in the last seconds of a
+//     container (Options.Tolerance).
 //   - A container that the recorded agent could not create for a reason of its own, such as a full disk or Services that it has not
 //     read, is not created; this is known from its status. Other files that the agent could not write because its disk was full are
 //     written: checkpoints, and the directories of a sandbox.
