@@ -26,10 +26,10 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	}
 	// Requests do not depend on the order of the runtime's lists.
 	slices.SortFunc(sandboxes, func(a, b *runtimeapi.PodSandbox) int {
-		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(a.Id, b.Id))
+		return newest(nanos(a.CreatedAt), nanos(b.CreatedAt), a.Id, b.Id)
 	})
 	slices.SortFunc(containers, func(a, b *runtimeapi.Container) int {
-		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(a.Id, b.Id))
+		return newest(nanos(a.CreatedAt), nanos(b.CreatedAt), a.Id, b.Id)
 	})
 	for _, s := range sandboxes {
 		one, err := r.sandboxStatus(ctx, s.Id)

@@ -30,6 +30,7 @@ type output struct {
 	matched    bool
 	call       *call  // of the output; nil for others
 	container  string // of a probe
+	optional   bool   // need not be replayed
 	frame      int    // position in the list of the index that it is from
 }
 
@@ -295,6 +296,9 @@ func digestOf(v any) string {
 func (c *comparer) finish(end time.Duration) {
 	for key, l := range c.lanes {
 		c.settle(key, end)
+		for _, o := range l.outputs {
+			o.matched = o.matched || o.optional
+		}
 		for _, o := range l.eligible(true) {
 			if within := c.toleranceOf(key); o.begin+within < end {
 				c.diverged(key, &Divergence{At: o.begin, known: o.begin + within, Recorded: text(o), Reason: fmt.Sprintf("not replayed within %v", within)})

@@ -14,9 +14,10 @@ import (
 // expectProbes adds the probes that are compared.
 func (w *world) expectProbes() {
 	for i, f := range w.x.probes {
-		p := f.Probe
+		p, begin := f.Probe, max(0, f.At-f.Probe.Took)
 		w.outputs.expect(probeLane(p.Pod, p.Container, p.Kind), &output{
-			begin: max(0, f.At-p.Took), end: f.At, index: w.x.indexOf[p], key: "probe", body: probeBody(p.ContainerID), container: p.ContainerID, frame: i,
+			begin: begin, end: f.At, index: w.x.indexOf[p], key: "probe", body: probeBody(p.ContainerID), container: p.ContainerID, frame: i,
+			optional: w.ends(p.ContainerID, begin),
 		})
 	}
 }
@@ -84,20 +85,11 @@ func (w *world) nextProbe(key laneKey, containerID string) *output {
 	for _, o := range w.outputs.lane(key).outputs {
 		switch {
 		case o.matched:
-		case o.container != containerID && w.ends(o.container, o.begin):
+		case o.container != containerID && o.optional:
 			o.matched = true
 		default:
 			return o
 		}
 	}
 	return nil
-}
-
-// dropLastProbes skips the recorded probes that need not be replayed, at the end of a replay.
-func (w *world) dropLastProbes() {
-	for _, l := range w.outputs.lanes {
-		for _, o := range l.outputs {
-			o.matched = o.matched || o.container != "" && w.ends(o.container, o.begin)
-		}
-	}
 }

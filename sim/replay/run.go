@@ -179,7 +179,6 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 			Until: end, Violations: w.model.violations, Trace: w.model.trace, Unrecorded: w.model.created, Digest: w.model.digest(), Timeline: out,
 		}, nil
 	}
-	w.dropLastProbes()
 	w.outputs.finish(end)
 	return Result{
 		Until: end, Divergence: w.outputs.first(), Compared: w.outputs.count, Unrecorded: w.unread + w.draws.missing,

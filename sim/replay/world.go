@@ -182,6 +182,9 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	if err := w.pace(ctx, pace); err != nil {
 		return err
 	}
+	if err := w.takeTurn(ctx, method, pace, text); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	if w.calls++; w.calls == w.mostCalls() {
 		w.wake()
@@ -190,11 +193,6 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 		w.mu.Unlock()
 		return w.model.exchange(ctx, method, key, pace, text, answer)
 	}
-	w.mu.Unlock()
-	if err := w.takeTurn(ctx, method, pace, text); err != nil {
-		return err
-	}
-	w.mu.Lock()
 	began, extra := w.now(), false
 	var c *call
 	if method == "CreateContainer" {
