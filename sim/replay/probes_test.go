@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// A probe soon before the end of its container may be made by one of the two agents only; an earlier one is made by both.
+// A probe soon before the end of its container may be made by one of the two agents only; earlier ones are made by both.
 func TestTheLastProbeOfAContainerMayBeMissing(t *testing.T) {
 	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		web := pod("web", probed(container("main", "nginx")))
@@ -29,19 +29,19 @@ func TestTheLastProbeOfAContainerMayBeMissing(t *testing.T) {
 	}
 	require.Greater(t, len(probes), 15)
 	for name, test := range map[string]struct {
-		drop     time.Duration
+		drop     []time.Duration
 		diverges bool
 	}{
-		"the last one": {probes[len(probes)-1], false},
-		"an early one": {probes[5], true},
+		"the last one": {probes[len(probes)-1:], false},
+		"early ones":   {probes[4:8], true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			frames := slices.DeleteFunc(slices.Collect(r.Frames()), func(f record.Frame) bool {
-				return f.Probe != nil && f.Probe.Kind == "Liveness" && f.At == test.drop
+				return f.Probe != nil && f.Probe.Kind == "Liveness" && slices.Contains(test.drop, f.At)
 			})
 			without, err := replay.Read(sequence(frames))
 			require.NoError(t, err)
-			result, err := replay.Run(t.Context(), without, replay.Options{Tolerance: 1500 * time.Millisecond})
+			result, err := replay.Run(t.Context(), without, replay.Options{Tolerance: 2900 * time.Millisecond})
 			require.NoError(t, err)
 			require.Equal(t, test.diverges, result.Divergence != nil, "%v", result.Divergence)
 		})
