@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/internal/terminal"
 )
 
@@ -32,8 +31,4 @@ func FuzzEscape(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "internal/terminal", Max: 60}.Check(t)
 }

@@ -24,6 +24,7 @@ var exceptions = map[string]string{
 	"kube/kubelet/config/config.go mergeDir filepath.WalkDir": admin,
 	"kube/kubelet/config/config.go readObject os.Open":        admin + "; a regular file, bounded where it is read",
 	"kube/kubelet/host.go setOOMScore os.OpenFile":            kernel,
+	"kube/kubelet/sources.go earlierPods os.ReadDir":          ownRoot,
 
 	"kube/server/streamproxy.go newStreamProxy http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
 	"kube/server/reload.go readLocked os.ReadFile":             admin,
@@ -58,9 +59,7 @@ var exceptions = map[string]string{
 	"volume/ownership_other.go SetOwnership filepath.WalkDir": "for systems other than Linux, which run no containers; Linux has a walk without paths",
 	"volume/reconstruct.go reconstruct os.ReadDir":            ownRoot,
 	"volume/reconstruct.go placesIn os.ReadDir":               ownRoot,
-	"volume/checkpoint.go readCheckpoint os.ReadFile":         record,
-	"volume/checkpoint.go readCheckpoints os.ReadDir":         record,
-	"volume/checkpoint.go writeCheckpoint os.WriteFile":       record,
+	"volume/checkpoint.go checkpointsIn os.ReadDir":           record,
 	"volume/subpath.go removeTargets os.ReadDir":              ownRoot + "; what was mounted there has been unmounted",
 	"volume/subpath_linux.go makeTarget os.OpenFile":          ownRoot,
 }

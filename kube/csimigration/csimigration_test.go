@@ -11,16 +11,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/volume"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "kube/csimigration", Max: 300, Module: []string{
-		"internal/podspec", "internal/runonce", "internal/untrusted", "runtime", "volume",
-	}}.Check(t)
-}
 
 // vol-82
 func TestVolumesOfReplacedPlugins(t *testing.T) {

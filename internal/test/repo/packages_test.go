@@ -1,16 +1,13 @@
 package repo_test
 
 import (
-	"bytes"
 	"fmt"
-	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,7 +44,7 @@ const virtualkubelet = "kube/provider/virtualkubelet"
 type packageRow struct {
 	dir       string
 	imports   int // packages in its closure on Linux
-	limit     int // of its deptest.Closure
+	limit     int // of importLimits
 	stability string
 	synopsis  string
 }
@@ -57,7 +54,7 @@ type packageRow struct {
 const tolerance = 10
 
 // docs/packages.md has each package that others can import, with what importing it costs
-// and the limit that its deps_test.go sets.
+// and the limit of importLimits.
 func TestThePackagesAreDocumented(t *testing.T) {
 	needRepository(t)
 	const file = "docs/packages.md"
@@ -74,8 +71,6 @@ func TestThePackagesAreDocumented(t *testing.T) {
 	}
 	rows := packageRows(t)
 	for _, r := range rows {
-		assert.NotZero(t, r.limit, "%s has no test with a deptest.Closure", r.dir)
-		assert.LessOrEqual(t, r.imports, r.limit, "%s", r.dir)
 		if n := documented[r.dir]; n > r.imports-tolerance && n < r.imports+tolerance && !*update {
 			r.imports = n
 		}
@@ -90,39 +85,10 @@ func TestThePackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// module is the prefix of the import path of every package of the repository.
-const module = "github.com/kubeparts/kubeparts/"
-
-// importCounts returns the number of packages in the closure of each package, listed in a
-// directory of a workspace.
-func importCounts(t *testing.T, dir string, patterns ...string) map[string]int {
-	t.Helper()
-	list := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}} {{len .Deps}}"}, patterns...)...)
-	list.Dir = dir
-	list.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=1")
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	require.NoError(t, err)
-	outside := exec.Command("go", list.Args[1:4]...)
-	outside.Dir, outside.Env, outside.Stderr = filepath.Join(root, "kube/controllers"), append(list.Env, "GOWORK=off"), os.Stderr
-	more, err := outside.Output()
-	require.NoError(t, err)
-	imports := map[string]int{}
-	for line := range strings.Lines(string(out) + string(more)) {
-		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, err := strconv.Atoi(count)
-		require.NoError(t, err)
-		imports[strings.TrimPrefix(name, module)] = n + 1 // itself
-	}
-	return imports
-}
-
 // packageRows returns a row for each public package.
 func packageRows(t *testing.T) (rows []*packageRow) {
 	t.Helper()
-	imports := importCounts(t, root, module+"...", module+"kube/...")
-	maps.Copy(imports, importCounts(t, filepath.Join(root, virtualkubelet), "./..."))
-	limits := closureLimits(t)
+	listed := listPackages(t)
 	for _, dir := range slices.Sorted(publicPackages(t)) {
 		fset := token.NewFileSet()
 		source, err := fs.ReadFile(files, dir+"/doc.go")
@@ -131,7 +97,7 @@ func packageRows(t *testing.T) (rows []*packageRow) {
 		}
 		file, err := parser.ParseFile(fset, dir+"/doc.go", source, parser.ParseComments|parser.PackageClauseOnly)
 		require.NoError(t, err)
-		r := &packageRow{dir: dir, imports: imports[dir], limit: limits[dir]}
+		r := &packageRow{dir: dir, imports: len(listed[dir].closure), limit: importLimits[dir].max}
 		if m := stability.FindSubmatch(source); m != nil {
 			r.stability = string(m[1])
 		}
@@ -141,47 +107,6 @@ func packageRows(t *testing.T) (rows []*packageRow) {
 	}
 	require.Greater(t, len(rows), 60)
 	return rows
-}
-
-// closureLimits returns the limits that tests set with deptest.Closure.
-func closureLimits(t *testing.T) map[string]int {
-	t.Helper()
-	limits := map[string]int{}
-	for _, name := range filesWhere(t, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
-		source := read(t, name)
-		if !bytes.Contains(source, []byte("deptest.Closure{")) {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			lit, ok := n.(*ast.CompositeLit)
-			if !ok {
-				return true
-			}
-			pkg, limit := "", 0
-			for _, elt := range lit.Elts {
-				kv, ok := elt.(*ast.KeyValueExpr)
-				if !ok {
-					continue
-				}
-				key, _ := kv.Key.(*ast.Ident)
-				value, _ := kv.Value.(*ast.BasicLit)
-				switch {
-				case key == nil || value == nil:
-				case key.Name == "Package":
-					pkg, _ = strconv.Unquote(value.Value)
-				case key.Name == "Max":
-					limit, _ = strconv.Atoi(value.Value)
-				}
-			}
-			if pkg != "" && limit > 0 {
-				limits[pkg] = limit
-			}
-			return true
-		})
-	}
-	return limits
 }
 
 // packageTables returns the generated part of docs/packages.md.

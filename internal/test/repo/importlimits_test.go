@@ -1,0 +1,259 @@
+package repo_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// forbidden has the packages that no package of a library may import, directly or
+// indirectly, unless its importLimit allows it, with the reason. They include the packages
+// below them.
+var forbidden = map[string]string{
+	"k8s.io/client-go":            "is for kube/",
+	"k8s.io/kubernetes":           "is for kube/controllers",
+	"github.com/stretchr/testify": "is for tests",
+	"testing":                     "is for tests",
+}
+
+// An importLimit has the imports of a package, except those of its tests.
+type importLimit struct {
+	// max is the largest number of packages in its closure, itself and the standard library
+	// included, as `go list -deps` counts on Linux. docs/packages.md has it.
+	max int
+
+	// imports are the packages of this repository that it imports directly, in lexical order.
+	imports string
+
+	// allow are the keys of forbidden that it may import.
+	allow string
+}
+
+// importLimits has each package of the libraries.
+var importLimits = map[string]importLimit{
+	"admission":                         {max: 300, imports: "allocation internal/podfields internal/podspec runtime"},
+	"agent":                             {max: 320, imports: "allocation internal/runonce pleg podsource podworker prober runtime status"},
+	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
+	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
+	"agent/procmem":                     {max: 90, imports: "internal/pause"},
+	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/podspec internal/terminal podworker prober runtime runtime/cri volume"},
+	"agent/statuspage/internal/page":    {max: 200}, // the standard library is sufficient
+	"agent/tracing":                     {max: 300, imports: "podworker runtime"},
+	"allocation":                        {max: 300, imports: "internal/checkpoint internal/podspec runtime"},
+	"cm":                                {max: 330, imports: "cm/cgroups cm/topology internal/podspec internal/runonce runtime"},
+	"cm/cgroups":                        {max: 100},
+	"cm/cgroups/host":                   {max: 200, imports: "cm/cgroups"},
+	"cm/cpu":                            {max: 330, imports: "cm/state cm/topology internal/podspec internal/runonce runtime"},
+	"cm/device":                         {max: 400, imports: "cm/state cm/topology internal/podspec internal/runonce internal/unixgrpc"},
+	"cm/device/devicetest":              {max: 400},
+	"cm/dra":                            {max: 300, imports: "cm/state internal/podspec internal/runonce"},
+	"cm/dra/dratest":                    {max: 400},
+	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/runonce"},
+	"cm/managers":                       {max: 400, imports: "cm/cpu cm/device cm/memory cm/topology internal/podspec internal/quiet runtime"},
+	"cm/memory":                         {max: 330, imports: "cm/state cm/topology internal/podspec"},
+	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
+	"cm/podresources":                   {max: 400, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
+	"cm/state":                          {max: 100, imports: "internal/checkpoint"},
+	"cm/stats":                          {max: 300, imports: "cm/cgroups internal/runonce internal/untrusted runtime"},
+	"cm/topology":                       {max: 330, imports: "internal/podspec runtime"},
+	"cm/topology/topologytest":          {max: 330, imports: "cm/topology", allow: "testing"},
+	"eviction":                          {max: 300, imports: "internal/pause internal/podspec internal/runonce runtime"},
+	"eviction/notify":                   {max: 120, imports: "internal/runonce"},
+	"imagegc":                           {max: 300, imports: "internal/checkpoint internal/runonce runtime"},
+	"internal/checkpoint":               {max: 80},
+	"internal/dirlock":                  {max: 70},
+	"internal/gate":                     {max: 40},
+	"internal/lab":                      {max: 380, allow: "testing"},
+	"internal/mutants":                  {max: 70},
+	"internal/pause":                    {max: 50},
+	"internal/podfields":                {max: 270},
+	"internal/podhttp":                  {max: 270},
+	"internal/podspec":                  {max: 280, imports: "runtime"},
+	"internal/quiet":                    {max: 90},
+	"internal/runonce":                  {max: 70},
+	"internal/runonce/runoncetest":      {max: 210, allow: "testing github.com/stretchr/testify"},
+	"internal/script":                   {max: 100, allow: "testing"}, // Run requires a *testing.T
+	"internal/seedrun":                  {max: 80, allow: "testing"},
+	"internal/singleflight":             {max: 50},
+	"internal/staticuid":                {max: 290},
+	"internal/terminal":                 {max: 60},
+	"internal/unixgrpc":                 {max: 320},
+	"internal/untrusted":                {max: 70},
+	"internal/usernamespace":            {max: 60},
+	"internal/yamljson":                 {max: 80},
+	"kube/apitest":                      {max: 540, imports: "podsource/manifest", allow: "k8s.io/client-go"}, // 29 are the apply configurations of client-go, with the schemas of server-side apply
+	"kube/apitest/internal/conformance": {max: 200},
+	"kube/auth":                         {max: 300},
+	"kube/certs":                        {max: 610, imports: "kube/internal/pause", allow: "k8s.io/client-go"}, // mostly client-go's clients
+	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},      // mostly client-go's clients, which contain every kind
+	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},              // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
+	"kube/csimigration":                 {max: 300, imports: "volume"},
+	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
+	"kube/internal/pause":               {max: 50},
+	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
+	"kube/kubelet":                      {max: 962, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
+	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
+	"kube/metrics":                      {max: 377, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
+	"kube/metrics/cluster":              {max: 700, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                     // observes client-go and the server of a node
+	"kube/metrics/internal/family":      {max: 240},
+	"kube/metrics/remote":               {max: 492, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
+	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
+	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker prober runtime runtime/cri/logread"},                                                                                                  // neither client-go nor virtual-kubelet
+	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
+	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                            // the libraries of the API server, by nodeutil: a module of its own
+	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                                     // client-go only for the transports of streams
+	"pleg":                              {max: 300, imports: "internal/runonce runtime"},
+	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
+	"podsource":                         {max: 300, imports: "internal/checkpoint internal/runonce podsource/manifest runtime"},
+	"podsource/manifest":                {max: 300, imports: "internal/podspec internal/staticuid internal/yamljson runtime"},
+	"podworker":                         {max: 300, imports: "internal/pause internal/runonce runtime"},
+	"prober":                            {max: 300, imports: "internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
+	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
+	"runtime":                           {max: 300},
+	"runtime/cri":                       {max: 406, imports: "allocation cm/cgroups internal/checkpoint internal/podhttp internal/podspec internal/quiet internal/untrusted podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
+	"runtime/cri/credentials":           {max: 300, imports: "internal/singleflight"},
+	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
+	"runtime/cri/images":                {max: 400, imports: "internal/checkpoint internal/quiet internal/singleflight"},
+	"runtime/cri/logread":               {max: 300, imports: "internal/pause internal/untrusted"},
+	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
+	"runtime/cri/plan":                  {max: 300, imports: "cm/cgroups internal/podspec runtime"},
+	"runtime/cri/podconfig":             {max: 400, imports: "cm/cgroups internal/podspec podenv runtime runtime/cri/plan"},
+	"runtime/cri/remote":                {max: 400, imports: "internal/quiet"},
+	"runtime/cri/serve":                 {max: 405, imports: "internal/gate internal/runonce internal/unixgrpc runtime runtime/cri/streamserver"},
+	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
+	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
+	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
+	"runtime/process":                   {max: 400, imports: "internal/dirlock internal/usernamespace runtime"},                            // the types of the CRI import gRPC
+	"runtime/runtimetest":               {max: 300, imports: "internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
+	"scheduler":                         {max: 300, imports: "internal/podspec"},
+	"shutdown":                          {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
+	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
+	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
+	"sim/cluster":                       {max: 300, imports: "eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
+	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
+	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker prober runtime status volume"},
+	"sim/replay":                        {max: 470, imports: "agent internal/checkpoint internal/podspec pleg podsource podworker prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
+	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri sim", allow: "testing"},
+	"sim/timeline":                      {max: 300},
+	"sim/virtualtime":                   {max: 90, allow: "testing"}, // a bubble requires a *testing.T
+	"status":                            {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
+	"status/printer":                    {max: 300, imports: "internal/terminal runtime status"},
+	"volume":                            {max: 300, imports: "internal/checkpoint internal/pause internal/podspec internal/runonce internal/untrusted runtime"}, // k8s.io/mount-utils, and node affinity of k8s.io/component-helpers
+	"volume/atomic":                     {max: 80},
+	"volume/certificate":                {max: 300, imports: "volume"},
+	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin"},
+	"volume/csi":                        {max: 403, imports: "internal/checkpoint internal/runonce internal/untrusted runtime volume volume/token"},
+	"volume/csi/csitest":                {max: 400},
+	"volume/csi/register":               {max: 400, imports: "internal/runonce"},
+	"volume/downward":                   {max: 300, imports: "volume/emptydir volume/internal/fileplugin"},
+	"volume/emptydir":                   {max: 300, imports: "internal/podspec internal/untrusted internal/usernamespace runtime volume"},
+	"volume/hostpath":                   {max: 300, imports: "runtime volume"},
+	"volume/image":                      {max: 300, imports: "runtime volume"},
+	"volume/internal/fileplugin":        {max: 300, imports: "internal/untrusted runtime volume volume/atomic volume/emptydir volume/payload"},
+	"volume/local":                      {max: 300, imports: "runtime volume"},
+	"volume/nfs":                        {max: 300, imports: "runtime volume"},
+	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume"},
+	"volume/payload":                    {max: 300, imports: "podenv volume volume/atomic"},
+	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/token"},
+	"volume/secret":                     {max: 300, imports: "volume volume/emptydir volume/internal/fileplugin"},
+	"volume/token":                      {max: 300},
+	"volume/volumetest":                 {max: 300, imports: "runtime volume", allow: "testing"},
+}
+
+// A package imports no more than importLimits permits, so that a new dependency is one line
+// of a change.
+func TestImportsAreLimited(t *testing.T) {
+	needRepository(t)
+	seen := map[string]bool{}
+	for dir, is := range listPackages(t) {
+		if is.program || dir == "" || strings.HasPrefix(dir, "internal/test/") {
+			continue
+		}
+		seen[dir] = true
+		limit, ok := importLimits[dir]
+		if !assert.True(t, ok, "importLimits has no package %s; it imports %q, and %d packages in all", dir, is.imports, len(is.closure)) {
+			continue
+		}
+		assert.Equal(t, limit.imports, is.imports, "imports of package %s of this repository", dir)
+		assert.LessOrEqual(t, len(is.closure), limit.max, "packages that package %s imports, directly and indirectly", dir)
+		allowed := strings.Fields(limit.allow)
+		used := map[string]bool{}
+		for _, dep := range is.closure {
+			for bad, why := range forbidden {
+				if dep != bad && !strings.HasPrefix(dep, bad+"/") {
+					continue
+				}
+				used[bad] = true
+				assert.Contains(t, allowed, bad, "package %s imports %s, which %s", dir, dep, why)
+			}
+		}
+		for _, bad := range allowed {
+			assert.True(t, used[bad], "package %s does not import %s", dir, bad)
+		}
+	}
+	for dir := range importLimits {
+		assert.True(t, seen[dir], "importLimits has package %s, which does not exist", dir)
+	}
+}
+
+// module is the prefix of the import path of every package of the repository.
+const module = "github.com/kubeparts/kubeparts/"
+
+// A listedPackage is what the go command knows of a package of the repository.
+type listedPackage struct {
+	program bool     // package main
+	imports string   // packages of the repository that it imports directly, in lexical order
+	closure []string // import paths of itself and of all that it imports
+}
+
+// listPackages returns the packages of the modules of the libraries on Linux, by their
+// directories. It skips t in the core module without the modules below it.
+func listPackages(t *testing.T) map[string]listedPackage {
+	t.Helper()
+	needRepository(t)
+	listed, err := listOnce()
+	require.NoError(t, err)
+	return listed
+}
+
+var listOnce = sync.OnceValues(func() (map[string]listedPackage, error) {
+	listed := map[string]listedPackage{}
+	for _, m := range []struct {
+		dir      string
+		env      []string
+		patterns []string
+	}{
+		{dir: ".", patterns: []string{"./...", "./kube/..."}},
+		{dir: "kube/controllers", patterns: []string{"./..."}, env: []string{"GOWORK=off"}},
+		{dir: virtualkubelet, patterns: []string{"./..."}},
+	} {
+		list := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}}|{{.Name}}|{{join .Imports \" \"}}|{{join .Deps \" \"}}"}, m.patterns...)...)
+		list.Dir = filepath.Join(root, m.dir)
+		list.Env = slices.Concat(os.Environ(), []string{"GOOS=linux", "CGO_ENABLED=1"}, m.env)
+		list.Stderr = os.Stderr
+		out, err := list.Output()
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(out)) {
+			f := strings.Split(strings.TrimSpace(line), "|")
+			var own []string
+			for path := range strings.FieldsSeq(f[2]) {
+				if dir, ok := strings.CutPrefix(path, module); ok {
+					own = append(own, dir)
+				}
+			}
+			slices.Sort(own)
+			dir := strings.TrimSuffix(strings.TrimPrefix(f[0]+"/", module), "/")
+			listed[dir] = listedPackage{program: f[1] == "main", imports: strings.Join(own, " "), closure: append(strings.Fields(f[3]), f[0])}
+		}
+	}
+	return listed, nil
+})
