@@ -72,15 +72,16 @@ func (a *Agent) listAtOutages(ctx context.Context) error {
 	}
 }
 
-// observedToPods notifies the prober of changes, so that a new instance of a container is probed at
-// once, and the Pipeline, so that a pod whose images are being pulled is reported as ready for them.
+// observedToPods notifies the Pipeline of changes, so that a pod whose images are being pulled is
+// reported as ready for them, and the prober, so that a new instance of a container is probed at once.
+// The prober is the second, because its results have the pod reported as well (resultsToLoop).
 func (a *Agent) observedToPods(ctx context.Context) error {
 	return a.changes.Follow(ctx, func(e pleg.Event) {
-		if a.probes != nil {
-			a.probes.Inspect(e.UID)
-		}
 		if observed, err := a.changes.Get(e.UID); err == nil {
 			a.pipeline.Observed(e.UID, observed)
+		}
+		if a.probes != nil {
+			a.probes.Inspect(e.UID)
 		}
 	})
 }

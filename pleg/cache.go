@@ -50,13 +50,17 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
-	r.waiting++ // keeps the record, and has it read even if it is pinned
+	r.waiting++
 	defer func() {
-		r.waiting--
+		if r.waiting--; r.waiting == 0 && r.awaited() {
+			r.wanted = 0
+			g.settleLocked(r) // pins delay the read again
+		}
 		g.forgetLocked(r)
 	}()
 	next := g.reads + 1
 	if !r.satisfies(t, next) {
+		r.wanted = next
 		g.requestLocked(r)
 	}
 	for !r.satisfies(t, next) {

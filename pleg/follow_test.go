@@ -214,6 +214,44 @@ func TestAPodThatIsPinnedForLongIsReadOncePerPeriod(t *testing.T) {
 	})
 }
 
+// A caller of GetNewerThan ends the delay of the read that it waits for, and of no other.
+func TestAPinDelaysWhatNoCallerWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{Parallel: 1})
+		w.start("u", "c0")
+		w.start("v", "c1")
+		defer run(t, w.Generator)()
+		w.settle()
+		n := w.inspected("u")
+		w.do(func() { w.inspectTake["u"], w.inspectTake["v"] = 100*time.Millisecond, 500*time.Millisecond })
+
+		// A request during the read that the caller gets.
+		release := w.Pin("u")
+		time.AfterFunc(50*time.Millisecond, func() { w.RequestRelist("u") })
+		_, err := w.GetNewerThan(t.Context(), "u", time.Now())
+		require.NoError(t, err)
+		time.Sleep(500 * time.Millisecond)
+		assert.Equal(t, n+1, w.inspected("u"))
+		release()
+		time.Sleep(time.Second)
+		assert.Equal(t, n+2, w.inspected("u"))
+
+		// A caller that gives up before its read begins.
+		w.RequestRelist("v")
+		synctest.Wait()
+		release = w.Pin("u")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = w.GetNewerThan(ctx, "u", time.Now())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(800 * time.Millisecond)
+		assert.Equal(t, n+2, w.inspected("u"))
+		time.Sleep(time.Second)
+		assert.Equal(t, n+3, w.inspected("u"), "when a pin has delayed it for a Period")
+		release()
+	})
+}
+
 func TestPodsNewerThanListsAtOnce(t *testing.T) { // cache-10
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})

@@ -78,9 +78,11 @@ type record struct {
 	pins        int       // calls of Pin in effect
 	pinnedUntil time.Time // until when they, or those that ended just now, prevent an inspection
 
-	// waiting counts the callers of GetNewerThan; wake is closed when readBy changes, and
-	// nil while there are no waiters.
+	// waiting counts the callers of GetNewerThan, which wait for the read with the number
+	// wanted or a later one; wake is closed when readBy changes, and nil while there are no
+	// waiters.
 	waiting int
+	wanted  uint64
 	wake    chan struct{}
 }
 
@@ -179,11 +181,14 @@ func (r *record) failing() bool { return r.err != nil && !r.inspecting }
 // pinned reports whether a pin delays the inspection of the pod, and until when. A caller of
 // GetNewerThan overrides it.
 func (r *record) pinned() (until time.Time, ok bool) {
-	if r.waiting > 0 || !time.Now().Before(r.pinnedUntil) {
+	if r.awaited() || !time.Now().Before(r.pinnedUntil) {
 		return time.Time{}, false
 	}
 	return r.pinnedUntil, true
 }
+
+// awaited reports whether the next read is one that callers of GetNewerThan wait for.
+func (r *record) awaited() bool { return r.readBy.n < r.wanted }
 
 // pinUntil extends the pins to t.
 func (r *record) pinUntil(t time.Time) {

@@ -94,16 +94,17 @@ func newLogWriter(open func() (io.WriteCloser, error), now func() time.Time) (*l
 }
 
 // reopen creates a new file of the same name, after the old one was renamed. If
-// that fails, the old file remains in use.
+// that fails, the old file remains in use. From the moment that the new file exists,
+// nothing is written to the old one.
 func (w *logWriter) reopen() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	file, err := w.open()
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
 	old := w.file
 	w.file = file
-	w.mu.Unlock()
 	return old.Close()
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -184,4 +186,32 @@ func (f fails) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return f.Buffer.Write(p)
+}
+
+type logFile struct{ bytes.Buffer }
+
+func (*logFile) Close() error { return nil }
+
+// A caller that sees the new file may compress or remove the old one.
+func TestNothingIsWrittenToTheOldLogOnceTheNewOneExists(t *testing.T) {
+	before, after := new(logFile), new(logFile)
+	opened := []*logFile{before, after}
+	var late sync.WaitGroup
+	var w *logWriter
+	w, err := newLogWriter(func() (io.WriteCloser, error) {
+		file := opened[0]
+		opened = opened[1:]
+		if file == after {
+			late.Go(func() { assert.NoError(t, w.copy("stdout", strings.NewReader("late\n"))) })
+			time.Sleep(20 * time.Millisecond) // in which the entry is written, if nothing prevents it
+		}
+		return file, nil
+	}, time.Now)
+	require.NoError(t, err)
+	require.NoError(t, w.copy("stdout", strings.NewReader("early\n")))
+	require.NoError(t, w.reopen())
+	late.Wait()
+	assert.Contains(t, before.String(), "early")
+	assert.NotContains(t, before.String(), "late")
+	assert.Contains(t, after.String(), "late")
 }
