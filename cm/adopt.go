@@ -87,12 +87,7 @@ func (m *Manager) releaseVanished() {
 	}
 	m.mu.Unlock()
 	for uid, all := range names {
-		vanished := true
-		for _, name := range all {
-			_, err := m.cfg.Tree.Children(name)
-			vanished = vanished && errors.Is(err, fs.ErrNotExist)
-		}
-		if vanished {
+		if !slices.ContainsFunc(all, m.cfg.Tree.Exists) {
 			m.mu.Lock()
 			m.release(uid)
 			m.mu.Unlock()

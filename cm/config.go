@@ -32,6 +32,10 @@ type Tree interface {
 	Read(name cgroups.Name) (cgroups.Resources, error)
 	Children(name cgroups.Name) ([]cgroups.Name, error)
 
+	// Exists reports whether the cgroup exists. One of which that is not known counts as
+	// existing.
+	Exists(name cgroups.Name) bool
+
 	// Remove kills the processes in the cgroup and removes it and its descendants. It is
 	// not an error if the cgroup does not exist.
 	Remove(ctx context.Context, name cgroups.Name) error
@@ -181,6 +185,7 @@ type cgroupState struct {
 	// Resize. busy is held while they are written.
 	busy    turn
 	desired cgroups.Resources
+	checked time.Time // when the cgroup had these, or was corrected; guarded by busy
 }
 
 // A turn is a lock whose acquisition a context can cancel.

@@ -37,7 +37,7 @@
 // # Differences from the kubelet
 //
 //   - An existing cgroup of a pod is corrected, also when another program changes it
-//     later.
+//     later: within five minutes.
 //   - A limit that cannot be set fails the start of the pod.
 //   - The demand of a QoS class includes pods that are terminating and still have a
 //     cgroup.

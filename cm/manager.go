@@ -33,7 +33,8 @@ func (m *Manager) PodsRoot() cgroups.Name { return m.root }
 
 // Ensure creates the pod's cgroup with the resources of its spec, or corrects it. CPU and
 // memory of a pod that was ensured before are changed only by [Manager.Resize], which
-// keeps the order of a resize.
+// keeps the order of a resize. A cgroup that was created or checked within the last five
+// minutes only has to exist: [Manager.Sync] corrects it at once.
 func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	if m.cfg.Flat {
 		return nil // cm-21
@@ -46,6 +47,9 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 		return err
 	}
 	defer h.busy.give()
+	if time.Since(h.checked) < checkPeriod && m.cfg.Tree.Exists(h.name) {
+		return nil
+	}
 	has, err := m.cfg.Tree.Read(h.name)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing || !known {
@@ -55,7 +59,11 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	switch {
 	case missing:
-		return m.apply(ctx, "create", h.name, h.desired)
+		err := m.apply(ctx, "create", h.name, h.desired)
+		if err == nil {
+			h.checked = time.Now()
+		}
+		return err
 	case err != nil:
 		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	case !known:
@@ -119,14 +127,14 @@ func narrower(limit, given *int64) bool {
 // repair sets the values that differ from the desired ones. The caller must hold h.busy.
 func (m *Manager) repair(ctx context.Context, h *cgroupState, has cgroups.Resources) error {
 	changes := cgroups.Drift(has, m.facts.AsRead(h.desired))
-	if len(changes) == 0 {
-		return nil
+	if len(changes) > 0 {
+		if err := m.apply(ctx, "update", h.name, h.desired); err != nil {
+			return err
+		}
+		m.log.Info("Corrected a cgroup that another program had changed", "cgroup", h.name, "changes", changes)
+		m.cfg.Hooks.Repaired(h.name, changes)
 	}
-	if err := m.apply(ctx, "update", h.name, h.desired); err != nil {
-		return err
-	}
-	m.log.Info("Corrected a cgroup that another program had changed", "cgroup", h.name, "changes", changes)
-	m.cfg.Hooks.Repaired(h.name, changes)
+	h.checked = time.Now()
 	return nil
 }
 
@@ -155,7 +163,7 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 		if name.Check() != nil {
 			continue // no such cgroup can exist
 		}
-		if _, err := m.cfg.Tree.Children(name); errors.Is(err, fs.ErrNotExist) && h == nil {
+		if h == nil && !m.cfg.Tree.Exists(name) {
 			continue
 		}
 		if err := m.destroy(ctx, name); err != nil {

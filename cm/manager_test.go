@@ -152,6 +152,41 @@ func TestAnExistingCgroupIsCorrected(t *testing.T) { // cm-12, nq-10
 	assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
 }
 
+// The values of a cgroup are read every five minutes, whether its pod is synced or not.
+func TestACgroupIsCheckedEveryFiveMinutes(t *testing.T) { // nq-10
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, cm.Config{})
+		require.NoError(t, n.Setup(t.Context()))
+		reads := map[string]int{}
+		n.tree.Fail(func(op string, name cgroups.Name) error {
+			if op == "read" {
+				reads[name.String()]++
+			}
+			return nil
+		})
+		synced, idle := pod("g-1", guaranteed), pod("g-2", guaranteed)
+		require.NoError(t, n.Ensure(t.Context(), synced))
+		require.NoError(t, n.Ensure(t.Context(), idle))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		time.Sleep(30 * time.Second)
+		for range 20 {
+			require.NoError(t, n.Ensure(t.Context(), synced))
+			time.Sleep(time.Minute)
+		}
+		cancel()
+		require.NoError(t, <-done)
+		assert.Equal(t, 1+4, reads["/kubepods/podg-1"])
+		assert.Equal(t, 1+4, reads["/kubepods/podg-2"])
+
+		// One that has vanished is created again at once.
+		require.NoError(t, n.tree.Remove(t.Context(), cgroups.Name{"kubepods", "podg-1"}))
+		require.NoError(t, n.Ensure(t.Context(), synced))
+		assert.True(t, n.there("/kubepods/podg-1"))
+	})
+}
+
 // An interrupted resize: the pod's spec has less than one of its containers.
 func TestLimitsAreNotLoweredBelowTheContainers(t *testing.T) { // cm-43
 	n := newNode(t, cm.Config{})

@@ -182,11 +182,14 @@ func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Res
 	return m.apply(ctx, "update", name, r)
 }
 
-// Sync is one pass of Run: it retries limits that could not be set, updates the cgroups
-// of the QoS classes, corrects cgroups that other programs have changed, and moves
-// processes into their cgroups. The returned error joins the failures; the next pass
-// retries them.
-func (m *Manager) Sync(ctx context.Context) error {
+// Sync retries limits that could not be set, updates the cgroups of the QoS classes,
+// corrects cgroups that other programs have changed, and moves processes into their
+// cgroups. The returned error joins the failures; the next call retries them.
+func (m *Manager) Sync(ctx context.Context) error { return m.sync(ctx, 0) }
+
+// sync is Sync, except that cgroups of pods that were checked after the time fresh ago are
+// not checked again.
+func (m *Manager) sync(ctx context.Context, fresh time.Duration) error {
 	m.mu.Lock()
 	unset := m.unset
 	pods := make([]*cgroupState, 0, len(m.pods))
@@ -203,18 +206,21 @@ func (m *Manager) Sync(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		errs = append(errs, m.correct(ctx, h))
+		errs = append(errs, m.correct(ctx, h, fresh))
 	}
 	return errors.Join(errs...)
 }
 
-// correct corrects one pod's cgroup. A missing cgroup is left to the pod's next sync,
-// since it may be about to be removed.
-func (m *Manager) correct(ctx context.Context, h *cgroupState) error {
+// correct corrects one pod's cgroup, unless it was checked after the time fresh ago. A
+// missing cgroup is left to the pod's next sync, since it may be about to be removed.
+func (m *Manager) correct(ctx context.Context, h *cgroupState, fresh time.Duration) error {
 	if err := h.busy.take(ctx); err != nil {
 		return err
 	}
 	defer h.busy.give()
+	if time.Since(h.checked) < fresh {
+		return nil
+	}
 	has, err := m.cfg.Tree.Read(h.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -225,11 +231,13 @@ func (m *Manager) correct(ctx context.Context, h *cgroupState) error {
 	return m.repair(ctx, h, has)
 }
 
-// syncPeriod is the time between two passes of Run.
-const syncPeriod = time.Minute
+// syncPeriod is the time between two passes of Run, checkPeriod that between two checks of
+// the values of a pod's cgroup.
+const syncPeriod, checkPeriod = time.Minute, 5 * time.Minute
 
-// Run calls Sync every minute until ctx is done and returns nil. [Manager.Setup] must be
-// called first. A second call returns an error.
+// Run does the same as [Manager.Sync] every minute until ctx is done, and returns nil. It
+// checks the cgroup of each pod every five minutes. [Manager.Setup] must be called first.
+// A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("cm: Manager"); err != nil {
 		return err
@@ -241,7 +249,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
+			if err := m.sync(ctx, checkPeriod); err != nil && ctx.Err() == nil {
 				m.log.Warn("Failed to sync cgroups; will retry", "err", err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -21,8 +20,7 @@ func (m *Manager) Has(pod *v1.Pod) bool {
 	if m.cfg.Flat {
 		return true
 	}
-	_, err := m.cfg.Tree.Children(m.PodName(pod))
-	return !errors.Is(err, fs.ErrNotExist)
+	return m.cfg.Tree.Exists(m.PodName(pod))
 }
 
 // Pods returns the pods that have cgroups, with the names of these.

@@ -62,8 +62,8 @@ type Config struct {
 	// wait n/Parallel × Slow, once.
 	Slow time.Duration
 
-	// Jitter returns the delay to use for d until the next call for a pod. It must not block. Nil: a random value in
-	// d … 1.5 d.
+	// Jitter returns the delay to use for d until the next call for a pod. It must not block. Nil:
+	// [NewJitter], a random value in d … 1.5 d.
 	Jitter func(uid types.UID, d time.Duration) time.Duration
 
 	// Record is called with Kubernetes events. It must not block. Nil: events are

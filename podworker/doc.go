@@ -65,7 +65,8 @@
 //   - Back-offs and deadlines are kept exactly, without jitter or a polling period.
 //   - After runtime.ErrUnavailable a pod is retried after 1, 2, 4 … s, and failed garbage
 //     collection after 5 s. The containers of pods that were deleted while the node was down
-//     are removed as soon as all sources have synced.
+//     are removed as soon as all sources have synced. While every container runs and no pod
+//     was removed, garbage is collected every five minutes instead of each minute.
 //   - A shorter grace period applies to a termination in progress. A grace period of zero is a
 //     value. The caller of Kill always receives an outcome.
 //   - A static pod starts as soon as the pod that it waits for has finished, not at a retry. If

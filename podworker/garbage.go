@@ -2,6 +2,7 @@ package podworker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,19 +14,25 @@ import (
 // so that a short outage of the runtime delays the removal of containers only briefly.
 const garbageRetry = 5 * time.Second
 
-// collect removes terminated containers each period and when signaled.
+// quietPeriods is the number of periods after which garbage is collected although there seems to be
+// none. What other programs leave behind is found then.
+const quietPeriods = 5
+
+// collect removes terminated containers when signaled, and each period with garbage.
 func (l *Loop) collect(ctx context.Context) {
 	ticker := time.NewTicker(l.cfg.GarbagePeriod)
 	defer ticker.Stop()
 	failed, delay := false, garbageRetry
+	quiet := quietPeriods      // periods since the last collection
 	var again <-chan time.Time // nil: no retry is due before the next period
 	for {
-		retry := false
+		retry, signaled := false, false
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		case <-l.garbage:
+			signaled = true
 		case <-again:
 			again, delay, retry = nil, 2*delay, true
 		}
@@ -35,12 +42,20 @@ func (l *Loop) collect(ctx context.Context) {
 			case <-ticker.C:
 				retry = false
 			case <-l.garbage:
-				retry = false
+				retry, signaled = false, true
 			case <-again:
 				again, delay = nil, 2*delay
 			default:
 				pending = false
 			}
+		}
+		pods := l.cfg.Workers.cfg.Pods()
+		garbage := slices.ContainsFunc(pods, l.hasGarbage)
+		if quiet++; len(pods) > 0 && !garbage && !signaled && !failed && quiet < quietPeriods {
+			continue
+		}
+		if quiet = 0; garbage {
+			quiet = quietPeriods - 1 // the next collection removes what this one makes removable
 		}
 		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.MaxPerContainer, Removed: l.removed})
 		if ctx.Err() != nil {
@@ -64,6 +79,14 @@ func (l *Loop) collect(ctx context.Context) {
 		}
 		failed = err != nil
 	}
+}
+
+// hasGarbage reports whether the pod was removed, or has a container that does not run or a sandbox
+// that is not ready.
+func (l *Loop) hasGarbage(p *runtime.Pod) bool {
+	return l.removed(p.UID) ||
+		slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.State != runtime.ContainerRunning }) ||
+		slices.ContainsFunc(p.Sandboxes, func(s runtime.Sandbox) bool { return s.State != runtime.SandboxReady })
 }
 
 // removeMirrors deletes orphaned mirror pods each period and when signaled. It does not wait for

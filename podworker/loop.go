@@ -35,8 +35,9 @@ type LoopConfig struct {
 	Garbage runtime.GarbageCollector
 
 	// GarbagePeriod is the period of garbage collection. It also runs when a pod is
-	// forgotten and when all sources have synced. A failure is retried after 5 seconds,
-	// doubling up to GarbagePeriod. Zero: 1 minute.
+	// forgotten and when all sources have synced. While all containers run and no pod was
+	// removed, according to Config.Pods of the Workers, it runs every fifth period only. A
+	// failure is retried after 5 seconds, doubling up to GarbagePeriod. Zero: 1 minute.
 	GarbagePeriod time.Duration
 
 	// KeepDead is the number of terminated instances of each container of an existing

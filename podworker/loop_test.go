@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,14 @@ func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
 		b.freed[uid] = policy.Removed(uid)
 	}
 	return b.fail
+}
+
+// set sets the error of further calls, and returns that of earlier ones.
+func (b *bin) set(fail error) (before error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, b.fail = b.fail, fail
+	return before
 }
 
 // seen returns the number of passes, and whether the last one might free uid.
@@ -89,6 +98,51 @@ func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 		assert.Equal(t, 1, garbage.policy.MaxPerContainer)
 		assert.Equal(t, "2terminate", h.stage["lost"], "sl-56")
 		assert.Zero(t, h.grace["lost"], "the runtime's record is used: lq-33")
+	})
+}
+
+// While everything runs there is nothing to collect, but what other programs leave behind.
+func TestAQuietNodeIsCollectedEveryFifthPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := &runtime.Pod{
+			UID: "web", Containers: []runtime.Container{{State: runtime.ContainerRunning}}, Sandboxes: []runtime.Sandbox{{State: runtime.SandboxReady}},
+		}
+		var listed atomic.Pointer[[]*runtime.Pod]
+		listed.Store(&[]*runtime.Pod{web})
+		garbage := &bin{}
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Pods: func() []*runtime.Pod { return *listed.Load() }})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
+		loop.AddPods([]*v1.Pod{newPod("web", 0)})
+		passesIn := func(d time.Duration) int {
+			before, _ := garbage.seen("web")
+			time.Sleep(d)
+			synctest.Wait()
+			after, _ := garbage.seen("web")
+			return after - before
+		}
+		assert.Equal(t, 1, passesIn(61*time.Second), "the first period")
+		assert.Equal(t, 4, passesIn(20*time.Minute))
+		for name, dead := range map[string]*runtime.Pod{
+			"exited":    {UID: "web", Containers: []runtime.Container{{State: runtime.ContainerExited}}},
+			"sandbox":   {UID: "web", Sandboxes: []runtime.Sandbox{{State: runtime.SandboxNotReady}}},
+			"no source": {UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}},
+		} {
+			listed.Store(&[]*runtime.Pod{web, dead})
+			assert.Equal(t, 20, passesIn(20*time.Minute), name)
+		}
+		listed.Store(&[]*runtime.Pod{web})
+		assert.Equal(t, 1, passesIn(4*time.Minute), "once more, for what the last one made removable")
+		listed.Store(new([]*runtime.Pod))
+		assert.Equal(t, 20, passesIn(20*time.Minute), "no pods are known")
+		listed.Store(&[]*runtime.Pod{web})
+		require.NoError(t, garbage.set(errors.New("unavailable")))
+		passesIn(10 * time.Minute)
+		require.Error(t, garbage.set(nil))
+		assert.GreaterOrEqual(t, passesIn(61*time.Second), 1, "what has failed is tried again")
+		loop.RemovePods([]*v1.Pod{newPod("web", 0)})
+		assert.GreaterOrEqual(t, passesIn(time.Second), 1, "at once")
+		stop()
 	})
 }
 

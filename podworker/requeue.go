@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -43,8 +46,15 @@ func (d delays) after(now time.Time, res SyncResult, err error, failures int, ji
 	return delay
 }
 
-// jittered returns a random value in d … 1.5 d, so that pods that became due together do not
-// stay synchronized.
-func jittered(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Float64()*0.5*float64(d))
+// NewJitter returns the default of [Config].Jitter: a random value in d … 1.5 d, so that pods that
+// became due together do not stay synchronized. It ends at a multiple of d/12 since the call of
+// NewJitter: an idle node with many pods wakes up every five seconds for some of them, instead of
+// for each. (The kubelet looks every second which pods are due.)
+//
+// It is for callers that wrap the default. The function is safe for concurrent use.
+func NewJitter() func(uid types.UID, d time.Duration) time.Duration {
+	start := time.Now()
+	return func(_ types.UID, d time.Duration) time.Duration {
+		return pause.Aligned(time.Since(start), d, d+d/2, d/12, rand.IntN)
+	}
 }

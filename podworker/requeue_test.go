@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -53,11 +55,21 @@ func TestAnUnresponsiveRuntimeIsRetriedSoonAtFirst(t *testing.T) {
 }
 
 func TestJitterStaysWithinHalf(t *testing.T) {
-	for range 1000 {
-		d := jittered(10 * time.Second)
-		assert.GreaterOrEqual(t, d, 10*time.Second)
-		assert.Less(t, d, 15*time.Second)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		jitter := NewJitter()
+		for range 1000 {
+			time.Sleep(rand.N(5 * time.Second))
+			d := jitter("", time.Minute)
+			assert.GreaterOrEqual(t, d, time.Minute)
+			assert.Less(t, d, 90*time.Second)
+			assert.Zero(t, (time.Since(start)+d)%(5*time.Second))
+
+			d = jitter("", 10*time.Second)
+			assert.GreaterOrEqual(t, d, 10*time.Second)
+			assert.Less(t, d, 15*time.Second)
+		}
+	})
 }
 
 func TestTheQueueIsFIFO(t *testing.T) { // pw-20

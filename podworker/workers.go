@@ -103,7 +103,7 @@ func New(cfg Config) (*Workers, error) {
 		cfg.Slow = 10 * time.Second
 	}
 	if cfg.Jitter == nil {
-		cfg.Jitter = func(_ types.UID, d time.Duration) time.Duration { return jittered(d) }
+		cfg.Jitter = NewJitter()
 	}
 	if cfg.Pods == nil {
 		cfg.Pods = func() []*runtime.Pod { return nil }

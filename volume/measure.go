@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // maxMeasuring is the number of pods that are measured concurrently.
@@ -19,8 +21,9 @@ const maxMeasuring = 4
 
 // A meter measures the volumes of each pod periodically and caches the results.
 type meter struct {
-	m    *Manager
-	wake chan struct{}
+	m     *Manager
+	start time.Time
+	wake  chan struct{}
 
 	// mu guards the field below. It may be taken while Manager.mu is held.
 	mu   sync.Mutex
@@ -38,11 +41,11 @@ type podUsage struct {
 }
 
 func newMeter(m *Manager) *meter {
-	return &meter{m: m, wake: make(chan struct{}, 1), pods: map[types.UID]*podUsage{}}
+	return &meter{m: m, start: time.Now(), wake: make(chan struct{}, 1), pods: map[types.UID]*podUsage{}}
 }
 
 // add schedules the measurements of a pod. The first is at a random time within the period, to spread
-// the load after a start.
+// the load after a start, but not before the volumes are usually in place.
 func (s *meter) add(uid types.UID) {
 	if s.m.cfg.StatsPeriod < 0 {
 		return
@@ -50,7 +53,7 @@ func (s *meter) add(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pods[uid] == nil {
-		s.pods[uid] = &podUsage{next: time.Now().Add(rand.N(s.m.cfg.StatsPeriod))}
+		s.pods[uid] = &podUsage{next: s.next(s.m.cfg.StatsPeriod/12, s.m.cfg.StatsPeriod)}
 		s.wakeUp()
 	}
 }
@@ -125,9 +128,16 @@ func (s *meter) reschedule(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pods[uid]; p != nil {
-		p.busy, p.next = false, time.Now().Add(s.m.cfg.StatsPeriod+rand.N(s.m.cfg.StatsPeriod))
+		p.busy, p.next = false, s.next(s.m.cfg.StatsPeriod, 2*s.m.cfg.StatsPeriod)
 		s.wakeUp()
 	}
+}
+
+// next returns a time that is between least and most away. It is one of twelve in a period, so that
+// several pods are measured at once.
+func (s *meter) next(least, most time.Duration) time.Time {
+	now := time.Now()
+	return now.Add(pause.Aligned(now.Sub(s.start), least, most, s.m.cfg.StatsPeriod/12, rand.IntN))
 }
 
 // measure measures the volumes of a pod. Volumes that cannot be measured are omitted from the cache; the

@@ -82,7 +82,7 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 				_, err := n.Mount(t.Context(), pod("p", "a"))
 				require.NoError(t, err)
 				n.stop()
-				records, err := filepath.Glob(filepath.Join(n.root, "pods/p/plugins/*/*.json"))
+				records, err := filepath.Glob(filepath.Join(n.root, "pods/p/volume-*.json"))
 				require.NoError(t, err)
 				require.Len(t, records, 1)
 				require.NoError(t, os.WriteFile(records[0], []byte(`{"version":1,`), 0o600))

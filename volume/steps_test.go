@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/local"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
@@ -203,11 +205,11 @@ func TestACheckpointThatDoesNotMatchItsPlugin(t *testing.T) {
 	plugin, err := local.New(local.Config{RootDir: root, Mounter: mounter})
 	require.NoError(t, err)
 	for path, record := range map[string]string{
-		"pods/p/plugins/kubeparts.io~volumes/x.json": `{"version":1,"place":{"podUID":"p","plugin":"kubernetes.io/local-volume","name":"pv"},"spec":{"volume":{"name":"data"}}}`,
-		"plugins/kubeparts.io~volumes/x.json":        `{"version":1,"plugin":"kubernetes.io/local-volume","device":"d","spec":{}}`,
+		"pods/p/volume-x.json":                       `{"version":1,"place":{"podUID":"p","plugin":"kubernetes.io/local-volume","name":"pv"},"spec":{"volume":{"name":"data"}}}`,
+		"plugins/kubeparts.io~volumes/volume-x.json": `{"version":1,"plugin":"kubernetes.io/local-volume","device":"d","spec":{}}`,
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o750))
-		require.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(record), 0o600))
+		require.NoError(t, checkpoint.Write(filepath.Join(root, path), json.RawMessage(record)))
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "pods/p/volumes/kubernetes.io~local-volume/pv"), 0o750))
 	var seen found

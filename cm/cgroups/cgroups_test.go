@@ -311,7 +311,9 @@ func TestATreeInMemoryBehavesAsTheKernel(t *testing.T) {
 	pod := cgroups.Name{"kubepods", "pod1"}
 	_, err := tree.Read(pod)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
+	assert.False(t, tree.Exists(pod))
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(5000))}))
+	assert.True(t, tree.Exists(pod))
 	r, err := tree.Read(pod)
 	require.NoError(t, err)
 	assert.EqualValues(t, 4096, *r.Memory, "in whole pages")
@@ -328,5 +330,6 @@ func TestATreeInMemoryBehavesAsTheKernel(t *testing.T) {
 	assert.Equal(t, 1, tree.Writes())
 	tree.Fail(func(op string, _ cgroups.Name) error { return fmt.Errorf("%s: %w", op, cgroups.ErrReadOnly) })
 	assert.True(t, errors.Is(tree.Apply(t.Context(), pod, cgroups.Resources{}), cgroups.ErrReadOnly))
+	assert.True(t, tree.Exists(pod), "that is not known")
 	assert.ErrorIs(t, tree.Apply(t.Context(), cgroups.Name{"a_b"}, cgroups.Resources{}), cgroups.ErrBadName)
 }

@@ -110,6 +110,13 @@ func (t *Tree) Children(name Name) ([]Name, error) {
 	return out, nil
 }
 
+// Exists reports whether the cgroup exists. If the operation "exists" fails, it does.
+func (t *Tree) Exists(name Name) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.check("exists", name) != nil || t.groups[name.String()] != nil
+}
+
 // Remove kills the processes in the cgroup and its descendants and removes these. It is
 // not an error if the cgroup does not exist.
 func (t *Tree) Remove(ctx context.Context, name Name) error {

@@ -1,4 +1,4 @@
-// Package pause waits for a while, unless it is called off.
+// Package pause waits for a while, unless it is called off, and chooses how long.
 package pause
 
 import (

@@ -54,10 +54,8 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 	})
 	cfg.Adjust.Workers = after(cfg.Adjust.Workers, func(c *podworker.Config) {
 		next := c.Jitter
-		if next == nil { // the default of podworker
-			next = func(_ types.UID, d time.Duration) time.Duration {
-				return d + time.Duration(rand.Float64()*0.5*float64(d))
-			}
+		if next == nil {
+			next = podworker.NewJitter()
 		}
 		c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
 			v := next(uid, d)

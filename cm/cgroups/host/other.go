@@ -40,6 +40,9 @@ func (*Tree) Read(cgroups.Name) (cgroups.Resources, error) {
 // Children returns an error.
 func (*Tree) Children(cgroups.Name) ([]cgroups.Name, error) { return nil, errors.ErrUnsupported }
 
+// Exists returns true: that is not known.
+func (*Tree) Exists(cgroups.Name) bool { return true }
+
 // Remove returns an error.
 func (*Tree) Remove(context.Context, cgroups.Name) error { return errors.ErrUnsupported }
 

@@ -159,6 +159,7 @@ func TestIntegrationCgroupsHaveTheirSettings(t *testing.T) {
 	children, err := tree.Children(base.Child("kubepods", "burstable"))
 	require.NoError(t, err)
 	assert.Equal(t, []cgroups.Name{pod}, children)
+	assert.True(t, tree.Exists(pod))
 
 	// A resize: fields that are not set stay.
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(128 << 20)), CPUQuota: new(int64(cgroups.Unlimited))}))
@@ -178,6 +179,7 @@ func TestIntegrationCgroupsHaveTheirSettings(t *testing.T) {
 	output()
 	_, err = tree.Read(pod)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
+	assert.False(t, tree.Exists(pod))
 	assert.NoError(t, tree.Remove(t.Context(), pod), "gone is gone")
 	_, err = tree.Stats(pod)
 	assert.ErrorIs(t, err, fs.ErrNotExist)

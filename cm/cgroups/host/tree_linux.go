@@ -182,6 +182,13 @@ func (t *Tree) Children(name cgroups.Name) ([]cgroups.Name, error) {
 	return out, nil
 }
 
+// Exists reports whether the cgroup exists, in one hierarchy with version 1. One that cannot be
+// accessed counts as existing.
+func (t *Tree) Exists(name cgroups.Name) bool {
+	_, err := os.Lstat(t.dir(t.lead(), name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // dir returns the directory of the cgroup in the hierarchy of a controller.
 func (t *Tree) dir(controller string, name cgroups.Name) string {
 	if t.version == 2 {

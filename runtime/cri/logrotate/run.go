@@ -18,7 +18,8 @@ type tail struct {
 	due      time.Time
 	busy     bool          // a worker rotates it
 	rest     time.Duration // until the next check, set by the worker
-	listens  bool          // from due on the file is watched for writes
+	listen   bool          // the next check begins to watch the file for a write
+	watched  bool          // the file is watched
 }
 
 // Run rotates logs until ctx is done. It returns nil after its goroutines have
@@ -86,11 +87,11 @@ func (r *Rotator) Run(ctx context.Context) error {
 		case to <- first:
 			queue = queue[1:]
 		case t := <-rotated:
-			t.busy, t.last, t.due = false, logSize{}, time.Now().Add(t.rest)
+			t.busy, t.watched, t.last, t.due = false, false, logSize{}, time.Now().Add(t.rest)
 		case path := <-w.written:
 			for _, t := range tails {
 				if t.path == path {
-					t.due = time.Time{}
+					t.watched, t.due = false, time.Time{}
 				}
 			}
 		}
@@ -131,8 +132,8 @@ func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.T
 // check.
 func (r *Rotator) check(t *tail, now time.Time, w *watcher) (bool, error) {
 	// Watch before reading the size, so that no write is missed.
-	armed := t.listens && w.listen(t.path)
-	t.listens = false
+	t.watched = t.watched || t.listen && w.listen(t.path)
+	t.listen = false
 	info, err := os.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // a worker makes the runtime reopen it
@@ -142,16 +143,19 @@ func (r *Rotator) check(t *tail, now time.Time, w *watcher) (bool, error) {
 	}
 	seen := logSize{now, info.Size()}
 	quiet := seen.size == t.last.size
+	if !quiet {
+		t.watched = false // the watch has fired, or is of a file that was replaced
+	}
 	in, listen := next(t.last, seen, r.cfg.MaxSize, r.cfg.Period)
 	if in == 0 {
 		return true, nil
 	}
 	t.last = seen
 	switch {
-	case armed && quiet:
+	case t.watched && quiet:
 		in = r.cfg.Period // a write is notified
 	case listen && w.works():
-		t.listens = true
+		t.listen = true
 	case listen:
 		in = min(idlePause, r.cfg.Period)
 	}
