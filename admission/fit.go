@@ -40,8 +40,8 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 			continue
 		}
 		count++
-		for name, n := range amounts(other) {
-			used[name] += n
+		for name, q := range requestsOf(other) {
+			used[name] += amount(name, q)
 		}
 	}
 	if limit, ok := node.Allocatable[v1.ResourcePods]; ok && count+1 > limit.Value() {
@@ -64,10 +64,20 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 // provides.
 func amounts(pod *v1.Pod) map[v1.ResourceName]int64 {
 	n := map[v1.ResourceName]int64{}
-	for name, q := range resource.PodRequests(withoutClaimed(pod), resource.PodResourcesOptions{}) {
+	for name, q := range requestsOf(pod) {
 		n[name] = amount(name, q)
 	}
 	return n
+}
+
+// requestsOf returns the requests of a pod, without those that its ResourceClaim provides. The
+// caller must not modify the result.
+func requestsOf(pod *v1.Pod) v1.ResourceList {
+	pod = withoutClaimed(pod)
+	if spec := &pod.Spec; len(spec.Containers) == 1 && len(spec.InitContainers) == 0 && len(spec.Overhead) == 0 && spec.Resources == nil {
+		return spec.Containers[0].Resources.Requests // the sum: each admission adds those of all pods
+	}
+	return resource.PodRequests(pod, resource.PodResourcesOptions{})
 }
 
 // withoutClaimed returns the pod without the requests for extended resources that the scheduler

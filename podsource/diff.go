@@ -14,8 +14,7 @@ import (
 )
 
 // A change is the difference between two consecutive sets of a source. It is delivered in the order
-// of the fields (rule src-10), each list in the order of its set. The pods are those of the sets, not
-// copies.
+// of the fields (rule src-10), each list in the order of its set. The pods are those of the sets.
 type change struct {
 	remove        []*v1.Pod // not in the new set; as in the old one
 	add           []*v1.Pod // not in the old set
@@ -102,11 +101,11 @@ func ownAnnotations(pod *v1.Pod) map[string]string {
 // timeFormat always has nine fractional digits, so that times can be compared as text (rule src-3).
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-// accept returns copies of the valid pods of a set, annotated with their source and the time at which
-// they were first received (rules src-2, src-3), and the rejections of the others: those without a UID
-// or a name, and duplicates. old is the previous set, and last its copies by the pods that the source
-// has passed: a source does not change a pod that it has passed, so that the copy of one that it
-// passes again is still valid. next are the copies of this set.
+// accept returns the valid pods of a set, annotated with their source and the time at which they were
+// first received (rules src-2, src-3), and the rejections of the others: those without a UID or a name,
+// and duplicates. old is the previous set, and last its pods by those that the source has passed: a
+// source does not change a pod that it has passed, so that the annotated one is still valid if it passes
+// the same pod again. next are the pods of this set by those that the source has passed.
 func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[*v1.Pod]*v1.Pod, rejected []rejection) {
 	before := byUID(old)
 	next = make(map[*v1.Pod]*v1.Pod, len(set))
@@ -132,26 +131,26 @@ func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Po
 			continue
 		}
 		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
-		copied := last[pod]
-		if copied == nil {
-			copied = annotated(pod, source, before[pod.UID], now)
+		accepted := last[pod]
+		if accepted == nil {
+			accepted = annotated(pod, source, before[pod.UID], now)
 		}
-		next[pod] = copied
-		pods = append(pods, copied)
+		next[pod] = accepted
+		pods = append(pods, accepted)
 	}
 	return pods, next, rejected
 }
 
-// annotated returns a copy of a pod with the annotations of its source; was is its previous version.
-func annotated(pod *v1.Pod, source string, was *v1.Pod, now time.Time) *v1.Pod {
-	pod = pod.DeepCopy()
+// annotated returns a pod with the annotations of its source, and all else of the pod that the source
+// has passed; was is its previous version.
+func annotated(passed *v1.Pod, source string, was *v1.Pod, now time.Time) *v1.Pod {
+	pod := new(*passed)
 	firstSeen := now.Format(timeFormat)
 	if was != nil && !renamed(was, pod) {
 		firstSeen = was.Annotations[runtime.ConfigSeenAnnotation]
 	}
-	if pod.Annotations == nil {
-		pod.Annotations = make(map[string]string, 2)
-	}
+	pod.Annotations = make(map[string]string, len(passed.Annotations)+2)
+	maps.Copy(pod.Annotations, passed.Annotations)
 	pod.Annotations[runtime.ConfigSourceAnnotation] = source
 	pod.Annotations[runtime.ConfigSeenAnnotation] = firstSeen
 	return pod

@@ -30,8 +30,9 @@
 // # Guarantees and limits
 //
 // An unchanged set causes no calls of the sink. The calls, applied in order, result in the sets of the
-// sources. The sink owns the pods, which are copies. A source that fails is started again after 1 s to
-// 20 s, and its pods stay. A pod that cannot be used is reported by name and does not affect others.
+// sources. A pod exists once: the sources, Merge and the sink share it and must not change it. A source
+// that fails is started again after 1 s to 20 s, and its pods stay. A pod that cannot be used is reported
+// by name and does not affect others.
 //
 // A manifest is one regular file of at most 1.5 MiB, the size of the largest object
 // that the API server stores; manifest.Decode has the other bounds. A list from a web server

@@ -18,7 +18,8 @@ import (
 )
 
 // A Sink receives the changes of the desired pods. [Merge] calls it from Run's goroutine, one call at
-// a time; it may block, which blocks the sources. It owns the pods. No list is empty.
+// a time; it may block, which blocks the sources. It must not change the pods, which are shared with
+// Merge and the source. No list is empty.
 //
 // For one set of one source the calls come in the order RemovePods, AddPods,
 // UpdatePods, ReconcilePods, SourceSynced.
@@ -104,7 +105,7 @@ type Merge struct {
 // sourceState is the state of one source.
 type sourceState struct {
 	desired   []*v1.Pod           // its last set, as accept returned it
-	copied    map[*v1.Pod]*v1.Pod // the pods of desired, by those that the source has passed
+	accepted  map[*v1.Pod]*v1.Pod // the pods of desired, by those that the source has passed
 	pods      []*v1.Pod           // the desired pods that the sink has received
 	rejected  []rejection         // the invalid pods of the last set
 	conflicts []rejection         // pods whose UID another source has
@@ -222,9 +223,9 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, copied, rejected := accept(source, s.desired, s.copied, set, time.Now())
+	pods, accepted, rejected := accept(source, s.desired, s.accepted, set, time.Now())
 	m.report(s.rejected, rejected)
-	s.desired, s.copied, s.rejected = pods, copied, rejected
+	s.desired, s.accepted, s.rejected = pods, accepted, rejected
 	c := m.deliver(source)
 	if !s.synced {
 		s.synced = true
@@ -265,10 +266,10 @@ func (m *Merge) deliver(source string) change {
 	for _, pod := range c.add {
 		m.owners[pod.UID] = source
 	}
-	passCopies(m.cfg.Sink.RemovePods, c.remove)
-	passCopies(m.cfg.Sink.AddPods, c.add)
-	passCopies(m.cfg.Sink.UpdatePods, c.update)
-	passCopies(m.cfg.Sink.ReconcilePods, c.statusChanged)
+	pass(m.cfg.Sink.RemovePods, c.remove)
+	pass(m.cfg.Sink.AddPods, c.add)
+	pass(m.cfg.Sink.UpdatePods, c.update)
+	pass(m.cfg.Sink.ReconcilePods, c.statusChanged)
 	return c
 }
 
@@ -298,9 +299,9 @@ func (m *Merge) report(old, rejected []rejection) {
 	}
 }
 
-// passCopies passes copies of pods to a method of the sink, unless there are none.
-func passCopies(method func([]*v1.Pod), pods []*v1.Pod) {
+// pass passes pods to a method of the sink, unless there are none.
+func pass(method func([]*v1.Pod), pods []*v1.Pod) {
 	if len(pods) > 0 {
-		method(copies(pods))
+		method(pods)
 	}
 }

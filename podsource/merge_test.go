@@ -189,7 +189,7 @@ func TestASinkThatReconcilesHearsOfStatuses(t *testing.T) { // src-7, src-10
 	})
 }
 
-func TestMergeMarksItsOwnCopies(t *testing.T) {
+func TestMergeMarksPodsWithoutChangingThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memory podsource.Memory
 		var sink journal
@@ -203,13 +203,33 @@ func TestMergeMarksItsOwnCopies(t *testing.T) {
 		assert.Equal(t, time.Now().Format("2006-01-02T15:04:05.000000000Z07:00"), seen, "src-3")
 		assert.Empty(t, given.Annotations)
 
-		got.Spec.Containers[0].Image = "spoilt"
 		time.Sleep(time.Minute)
 		memory.Set(pod("a", image("1")))
-		assert.Empty(t, sink.take(), "the sink's pods are its own")
+		assert.Empty(t, sink.take())
 		memory.Set(pod("a", image("2")))
 		assert.Equal(t, []string{"update mine/a"}, sink.take())
 		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.ConfigSeenAnnotation], "first sight counts")
+	})
+}
+
+func TestAPodIsNotCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given := pod("a", image("1"))
+		given.Annotations = map[string]string{"own": "1"}
+		given.Labels = map[string]string{"app": "a"}
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{
+			"mine": podsource.Func(func(_ context.Context, set func([]*v1.Pod)) error {
+				set([]*v1.Pod{given})
+				return nil
+			}),
+		}, Sink: &sink})
+		sink.take()
+		got := sink.pods["a"]
+		assert.Same(t, &given.Spec.Containers[0], &got.Spec.Containers[0])
+		assert.Equal(t, given.Labels, got.Labels)
+		assert.Equal(t, "1", got.Annotations["own"])
+		assert.Equal(t, map[string]string{"own": "1"}, given.Annotations)
 	})
 }
 

@@ -14,9 +14,8 @@ import (
 // it has synced nor after a failure; its last set stays in force.
 //
 // Run calls set from one goroutine at a time; set may block until the pods have been taken. The pods
-// belong to the source: set must copy what it keeps and change nothing, and the source must not
-// change a pod that it has passed. Each pod has a name, a namespace and a unique UID, and is
-// defaulted (manifest.Default).
+// are shared: neither set nor the source may change a pod that was passed, and set must not keep the
+// slice. Each pod has a name, a namespace and a unique UID, and is defaulted (manifest.Default).
 //
 // Run blocks until ctx is done and then returns nil. An error means that it cannot continue; [Merge]
 // starts it again after a delay. A source whose set never changes may return nil early: its pods

@@ -27,12 +27,19 @@ import (
 //
 // Each file is replaced atomically. A terminal status is synced to the disk. Any other may be lost
 // by a power failure, after which no container of it runs: restart counts are then those of the
-// runtime, and readiness begins with the next probe. Safe for concurrent use.
+// runtime, and readiness begins with the next probe. A pod has no file before one of its containers
+// was created; after a restart of the process its start time is later. Safe for concurrent use.
 type Snapshot struct {
 	dir string
 
 	mu   sync.Mutex // guards the fields below
-	pods map[types.UID]v1.PodStatus
+	pods map[types.UID]lastStatus
+}
+
+// lastStatus is the last status of a pod.
+type lastStatus struct {
+	status v1.PodStatus
+	stored bool // there is a file
 }
 
 // snapshot is the content of a file. Namespace and name are informative.
@@ -59,7 +66,7 @@ func OpenSnapshot(dir string) (s *Snapshot, broken []error, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("status: read the snapshot directory: %w", err)
 	}
-	s = &Snapshot{dir: dir, pods: make(map[types.UID]v1.PodStatus, len(files))}
+	s = &Snapshot{dir: dir, pods: make(map[types.UID]lastStatus, len(files))}
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
 		if strings.HasSuffix(f.Name(), snapshotEnding+checkpoint.Temporary) {
@@ -74,7 +81,7 @@ func OpenSnapshot(dir string) (s *Snapshot, broken []error, err error) {
 		} else if snapshotName(r.UID) != f.Name() {
 			broken = append(broken, fmt.Errorf("status: %s contains pod %q, whose file name is another", path, r.UID))
 		} else {
-			s.pods[r.UID] = r.Status
+			s.pods[r.UID] = lastStatus{r.Status, true}
 		}
 	}
 	return s, broken, nil
@@ -95,12 +102,15 @@ func snapshotName(uid types.UID) string {
 func (s *Snapshot) Status(uid types.UID) (v1.PodStatus, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status, ok := s.pods[uid]
-	return *status.DeepCopy(), ok
+	last, ok := s.pods[uid]
+	return *last.status.DeepCopy(), ok
 }
 
 // UpdatePodStatus writes the file of the pod.
 func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
+	if s.keep(pod.UID, status) {
+		return nil
+	}
 	r := snapshot{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Status: status}
 	write := checkpoint.WriteUnsynced
 	if Terminal(status.Phase) {
@@ -111,8 +121,34 @@ func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods[pod.UID] = status
+	s.pods[pod.UID] = lastStatus{status, true}
 	return nil
+}
+
+// keep stores a status that needs no file, in memory only, and reports whether it is one.
+func (s *Snapshot) keep(uid types.UID, status v1.PodStatus) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pods[uid].stored || !neverStarted(status) {
+		return false
+	}
+	s.pods[uid] = lastStatus{status: status}
+	return true
+}
+
+// neverStarted reports whether no container of the pod was ever created.
+func neverStarted(status v1.PodStatus) bool {
+	if status.Phase != v1.PodPending {
+		return false
+	}
+	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		for _, c := range list {
+			if c.ContainerID != "" || c.RestartCount > 0 || c.State.Waiting == nil || c.LastTerminationState != (v1.ContainerState{}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // DeletePod removes the file of the pod.

@@ -115,6 +115,52 @@ func TestABrokenSnapshotIsReportedAndAffectsNoOther(t *testing.T) {
 	assert.ErrorContains(t, err, "README")
 }
 
+// The first status of a pod contains nothing that the next process does not know, and is not
+// worth a file; a later one is, whatever it is.
+func TestAPodThatHasNotStartedHasNoFile(t *testing.T) {
+	dir := t.TempDir()
+	s, _, err := status.OpenSnapshot(dir)
+	require.NoError(t, err)
+	pod := named(podOf(v1.RestartPolicyAlways, "a"), "web")
+	waiting := v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	pending := func(c v1.ContainerStatus) v1.PodStatus {
+		return v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{c}}
+	}
+	files := func() int {
+		list, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		return len(list)
+	}
+	first := pending(v1.ContainerStatus{State: waiting})
+	require.NoError(t, s.UpdatePodStatus(t.Context(), pod, first))
+	assert.Zero(t, files())
+	now, ok := s.Status(pod.UID)
+	assert.True(t, ok)
+	assert.Equal(t, first, now)
+
+	for name, worth := range map[string]v1.PodStatus{
+		"created":      pending(v1.ContainerStatus{State: waiting, ContainerID: "containerd://1"}),
+		"restarted":    pending(v1.ContainerStatus{State: waiting, RestartCount: 1}),
+		"terminated":   pending(v1.ContainerStatus{State: waiting, LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1}}}),
+		"runs":         pending(v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}),
+		"init of many": {Phase: v1.PodPending, InitContainerStatuses: []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}},
+		"rejected":     {Phase: v1.PodFailed, Reason: "OutOfcpu"},
+		"running":      {Phase: v1.PodRunning},
+	} {
+		pod := named(podOf(v1.RestartPolicyAlways, "a"), "pod")
+		before := files()
+		require.NoError(t, s.UpdatePodStatus(t.Context(), pod, worth))
+		assert.Equal(t, before+1, files(), name)
+		require.NoError(t, s.UpdatePodStatus(t.Context(), pod, first), "the file would have another status")
+		again, broken, err := status.OpenSnapshot(dir)
+		require.NoError(t, err)
+		require.Empty(t, broken)
+		now, _ := again.Status(pod.UID)
+		assert.Equal(t, first, now, name)
+		require.NoError(t, s.DeletePod(t.Context(), pod))
+	}
+}
+
 func TestPruneMayCallTheSnapshot(t *testing.T) {
 	s, _, err := status.OpenSnapshot(t.TempDir())
 	require.NoError(t, err)

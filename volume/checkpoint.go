@@ -3,7 +3,6 @@ package volume
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +10,18 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// checkpointsName is the directory of the checkpoints in the plugin directories of a pod and of the
-// node. A kubelet that replaces this agent ignores it, and removes it with the pod.
-const checkpointsName = "kubeparts.io~volumes"
+// deviceCheckpoints is the directory of the checkpoints of staged devices in the plugin directory of
+// the node. Those of the volumes of a pod are in the directory of the pod itself, because to make a
+// directory takes the file system longer than to write the file. A kubelet that replaces this agent
+// ignores both, and removes the latter with the pod.
+const deviceCheckpoints = "kubeparts.io~volumes"
+
+// The names of checkpoints begin and end with these.
+const checkpointPrefix, checkpointSuffix = "volume-", ".json"
 
 // A volumeCheckpoint describes a volume to a later agent. It is written before the volume is mounted. It
 // is not synced to disk: after a crash of the machine nothing is mounted, and a scan of the directories
@@ -36,19 +42,17 @@ type volumeCheckpoint struct {
 
 const checkpointVersion = 1
 
-func checkpointsDir(podDir string) string { return filepath.Join(podDir, "plugins", checkpointsName) }
-
 func (m *Manager) deviceCheckpointsDir() string {
-	return filepath.Join(m.cfg.RootDir, "plugins", checkpointsName)
+	return filepath.Join(m.cfg.RootDir, "plugins", deviceCheckpoints)
 }
 
 func checkpointName(of string) string {
 	sum := sha256.Sum256([]byte(of))
-	return hex.EncodeToString(sum[:16]) + ".json"
+	return checkpointPrefix + hex.EncodeToString(sum[:16]) + checkpointSuffix
 }
 
 func checkpointPath(at Place) string {
-	return filepath.Join(checkpointsDir(at.PodDir()), checkpointName(fmt.Sprintf("%s/%s/%t", at.Plugin, at.Name, at.Block)))
+	return filepath.Join(at.PodDir(), checkpointName(fmt.Sprintf("%s/%s/%t", at.Plugin, at.Name, at.Block)))
 }
 
 // writeVolumeCheckpoint writes the checkpoint of a volume that is about to be mounted.
@@ -102,45 +106,34 @@ func trim(annotations map[string]string) map[string]string {
 	return annotations
 }
 
-// writeCheckpoint replaces a file atomically.
+// writeCheckpoint writes a file, in a directory that it creates if necessary.
 func writeCheckpoint(path string, r volumeCheckpoint) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("volume: write checkpoint: %w", err)
-	}
-	write := func() error {
-		if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
-			return err
-		}
-		return os.Rename(path+".tmp", path)
-	}
-	err = write()
+	err := checkpoint.WriteUnsynced(path, r)
 	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o750); err == nil {
-			err = write()
+			err = checkpoint.WriteUnsynced(path, r)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("volume: write checkpoint: %w", err)
+		return fmt.Errorf("volume: %w", err)
 	}
 	return nil
 }
 
 // readCheckpoints returns the checkpoints in a directory and an error for each one that cannot be read.
 func readCheckpoints(dir string) (list []volumeCheckpoint, errs []error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, []error{fmt.Errorf("volume: read checkpoints: %w", err)}
+	paths, err := checkpointsIn(dir)
+	if err != nil {
+		return nil, []error{err}
 	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if !strings.HasSuffix(path, ".json") {
+	for _, path := range paths {
+		if strings.HasSuffix(path, checkpoint.Temporary) {
 			_ = os.Remove(path) // incomplete
 			continue
 		}
 		r, err := readCheckpoint(path)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("volume: read checkpoint %s: %w", path, err))
+			errs = append(errs, fmt.Errorf("volume: %w", err))
 			continue
 		}
 		list = append(list, r)
@@ -148,20 +141,41 @@ func readCheckpoints(dir string) (list []volumeCheckpoint, errs []error) {
 	return list, errs
 }
 
+// removeCheckpoints removes the checkpoints in a directory.
+func removeCheckpoints(dir string) error {
+	paths, err := checkpointsIn(dir)
+	errs := []error{err}
+	for _, path := range paths {
+		errs = append(errs, os.Remove(path))
+	}
+	return errors.Join(errs...)
+}
+
+// checkpointsIn returns the paths of the checkpoints in a directory, which need not exist, and of
+// incomplete ones.
+func checkpointsIn(dir string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("volume: read checkpoints: %w", err)
+	}
+	for _, e := range entries {
+		if name := strings.TrimSuffix(e.Name(), checkpoint.Temporary); strings.HasPrefix(name, checkpointPrefix) && strings.HasSuffix(name, checkpointSuffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
 func readCheckpoint(path string) (volumeCheckpoint, error) {
 	var r volumeCheckpoint
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := checkpoint.Read(path, &r); err != nil {
 		return r, err
 	}
 	switch {
 	case r.Version != checkpointVersion:
-		return r, fmt.Errorf("unknown version %d", r.Version)
+		return r, fmt.Errorf("%s: unknown version %d", path, r.Version)
 	case r.Spec == nil:
-		return r, errors.New("no spec")
+		return r, fmt.Errorf("%s: no spec", path)
 	}
 	return r, nil
 }

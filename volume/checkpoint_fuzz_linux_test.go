@@ -1,12 +1,14 @@
 package volume_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -22,9 +24,14 @@ func FuzzRecord(f *testing.F) {
 		root := t.TempDir()
 		other := filepath.Join(root, "pods", "q", "volumes", "example.com~fake", "data", "file")
 		write(t, other)
-		for _, dir := range []string{"pods/p/plugins/kubeparts.io~volumes", "plugins/kubeparts.io~volumes"} {
-			write(t, filepath.Join(root, dir, "x.json"))
-			require.NoError(t, os.WriteFile(filepath.Join(root, dir, "x.json"), data, 0o600))
+		for _, dir := range []string{"pods/p", "plugins/kubeparts.io~volumes"} {
+			path := filepath.Join(root, dir, "volume-x.json")
+			write(t, path)
+			if json.Valid(data) {
+				require.NoError(t, checkpoint.Write(path, json.RawMessage(data)))
+			} else {
+				require.NoError(t, os.WriteFile(path, data, 0o600))
+			}
 		}
 		m, err := volume.New(volume.Config{RootDir: root, Plugins: []volume.Plugin{staged()}, Mounter: new(volumetest.Mounter)})
 		require.NoError(t, err)

@@ -216,7 +216,8 @@ func (m *Manager) forceClean(ctx context.Context, at Place) error {
 	return m.removeOrphanedVolume(ctx, at)
 }
 
-// removeEmptyDirs removes the empty directories and the plugin files of a pod without volumes.
+// removeEmptyDirs removes the empty directories, the plugin files and the checkpoints of a pod without
+// volumes.
 func (m *Manager) removeEmptyDirs(ctx context.Context, uid types.UID) {
 	if !m.beginSweep(uid) {
 		return
@@ -228,6 +229,9 @@ func (m *Manager) removeEmptyDirs(ctx context.Context, uid types.UID) {
 	}
 	if err := RemoveTree(ctx, m.cfg.Mounter, filepath.Join(pod.PodDir(), "plugins")); err != nil {
 		m.log.Debug("Failed to remove the plugin directory of a pod", "podUID", uid, "err", err)
+	}
+	if err := removeCheckpoints(pod.PodDir()); err != nil {
+		m.log.Debug("Failed to remove the checkpoints of a pod's volumes", "podUID", uid, "err", err)
 	}
 	_ = os.Remove(pod.PodDir()) // fails if other components have files in it
 }

@@ -50,7 +50,7 @@ func (m *Manager) reconstructDevices() {
 
 func (m *Manager) reconstructPod(uid types.UID) {
 	podDir := Place{RootDir: m.cfg.RootDir, PodUID: uid}.PodDir()
-	records, errs := readCheckpoints(checkpointsDir(podDir))
+	records, errs := readCheckpoints(podDir)
 	for _, err := range errs {
 		m.log.Warn("Failed to read the checkpoint of a volume; constructing its spec from disk", "podUID", uid, "err", err)
 	}

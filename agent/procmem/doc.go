@@ -12,12 +12,12 @@
 //     system, from which those that are used again are mapped at the next access, 16 at a time.
 //     The kernel can reclaim the others sooner than if they were mapped.
 //
-// [Run] calls Release half a minute after the start, and then with pauses that double up to ten
-// minutes. From the first time on, it also has garbage collected more often ([Config].GCPercent).
+// [Run] has garbage collected more often ([Config].GCPercent), and calls Release half a minute after
+// the start, and then with pauses that double up to ten minutes.
 //
 // # Usage
 //
-//	go procmem.Run(ctx, procmem.Config{Logger: logger})
+//	go procmem.Run(ctx, procmem.Config{Logger: logger}) // before pods start
 //
 // It is for the main function of a program, as it affects the whole process.
 //

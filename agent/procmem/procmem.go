@@ -19,17 +19,19 @@ type Config struct {
 	// Max is the maximum of the pauses between releases, which double. Zero means 10 min.
 	Max time.Duration
 
-	// GCPercent is the garbage collection target percentage from the first release on; see
-	// debug.SetGCPercent. The heap of an idle agent grows slowly, so that a low percentage costs
-	// little time. Zero means 40. If it is negative, or the environment variable GOGC is set, the
-	// percentage is not changed.
+	// GCPercent is the garbage collection target percentage; see debug.SetGCPercent. What pods
+	// keep is allocated among the garbage of their starts, and the memory between cannot be
+	// released: the smaller the heap is then, the smaller it stays. Zero means 40: with 110 pods
+	// the heap is a fifth smaller than with Go's 100, for about 5 % more CPU time until they run.
+	// If it is negative, or the environment variable GOGC is set, the percentage is not changed.
 	GCPercent int
 
 	// Logger is used for failures, which are retried. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
 
-// Run calls [Release] until ctx is done. Negative durations count as zero.
+// Run sets the garbage collection target percentage, and calls [Release] until ctx is done.
+// Negative durations count as zero.
 func Run(ctx context.Context, cfg Config) {
 	if os.Getenv("GOGC") != "" {
 		cfg.GCPercent = -1
@@ -48,10 +50,10 @@ func run(ctx context.Context, cfg Config, release func() (int64, error), setGCPe
 	if log == nil {
 		log = slog.Default()
 	}
-	for first := true; pause.For(ctx, wait) == nil; first = false {
-		if first && cfg.GCPercent >= 0 {
-			setGCPercent(cmp.Or(cfg.GCPercent, 40))
-		}
+	if cfg.GCPercent >= 0 {
+		setGCPercent(cmp.Or(cfg.GCPercent, 40))
+	}
+	for pause.For(ctx, wait) == nil {
 		wait = max(wait, min(2*wait, limit))
 		if unmapped, err := release(); err != nil {
 			log.Debug("Failed to release memory; will retry", "retryIn", wait, "err", err)

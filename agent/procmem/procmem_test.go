@@ -35,7 +35,7 @@ func TestRunDoublesThePauses(t *testing.T) {
 	})
 }
 
-func TestThePercentageIsSetOnceAfterTheStart(t *testing.T) {
+func TestThePercentageIsSetOnceAtTheStart(t *testing.T) {
 	for percent, want := range map[int][]int{0: {40}, 70: {70}, -1: nil} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -43,7 +43,7 @@ func TestThePercentageIsSetOnceAfterTheStart(t *testing.T) {
 			var set []int
 			begun := time.Now()
 			run(ctx, Config{GCPercent: percent}, func() (int64, error) { return 0, nil }, func(n int) int {
-				assert.Equal(t, 30*time.Second, time.Since(begun))
+				assert.Zero(t, time.Since(begun))
 				set = append(set, n)
 				return 100
 			})

@@ -32,6 +32,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/claim"
+	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/imagegc"
@@ -145,6 +146,7 @@ func run(o options) error {
 		n.parts = append(n.parts, func(ctx context.Context) error { return statuspage.Serve(ctx, ln, n.page, o.logger) })
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { procmem.Run(ctx, procmem.Config{Logger: o.logger}); return nil })
 	context.AfterFunc(ctx, restore) // which also ends the wait for a signal if a part fails
 	for _, run := range n.parts {
 		group.Go(func() error { return run(ctx) })
@@ -176,8 +178,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	n, history := new(node), new(statuspage.History)
 	record := func(e runtime.Event) { out.Record(e); history.Record(e) }
 	var volumes *volume.Manager
-	changed := func(kind, namespace, name string) { volumes.ObjectChanged(kind, namespace, name) }
-	files := must(objectdir.New(objectdir.Config{Dir: o.objects, Changed: changed, Logger: o.logger}))
+	files := must(objectdir.New(objectdir.Config{Dir: o.objects, Changed: func(kind, namespace, name string) { volumes.ObjectChanged(kind, namespace, name) }, Logger: o.logger}))
 	volumes = newVolumes(o, files, record)
 	rt := n.newRuntime(ctx, o, volumes, cri.Config{
 		Node: cri.Node{IPs: agent.InterfaceIPs, Facts: must(cri.ReadFacts(os.DirFS("/"))), DNS: cri.DNS{ResolvConf: "/etc/resolv.conf"}},
@@ -234,8 +235,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	if o.runtime == "process" {
 		p := must(process.New(process.Config{Dir: filepath.Join(o.root, "process"), Logger: o.logger}))
 		cfg.Name, cfg.Runtime, cfg.Images, n.close = process.Name, p, p, p.Close
-		program := filepath.Dir(must(os.Executable())) // which has the web server of the example pods
-		check(os.Setenv("PATH", program+string(os.PathListSeparator)+os.Getenv("PATH")))
+		check(os.Setenv("PATH", filepath.Dir(must(os.Executable()))+string(os.PathListSeparator)+os.Getenv("PATH"))) // with the web server of the example pods
 		return must(cri.New(cfg))
 	}
 	c, err := remote.Dial(ctx, o.runtime, remote.Config{Logger: o.logger})

@@ -1,8 +1,9 @@
-// Package checkpoint stores small records in files that are either complete or missing:
-// JSON with a checksum, replaced atomically.
+// Package checkpoint stores small records in files: JSON with a checksum. A file contains the last
+// complete record, whenever the process or the machine stops.
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,14 +23,14 @@ const Temporary = ".tmp"
 // MaxSize is the largest file of [Write] and [Read], in bytes.
 const MaxSize = 16 << 20
 
-// ErrCorrupt is the error for a file that Write did not write: it is truncated, was
-// edited, or belongs to another program.
+// ErrCorrupt is the error for a file without an intact record: it is truncated, was edited, or
+// belongs to another program.
 var ErrCorrupt = errors.New("corrupt record")
 
 // ErrTooLarge is the error for a record that exceeds the limit.
 var ErrTooLarge = errors.New("record too large")
 
-// envelope is the content of a file.
+// envelope is a record in a file.
 type envelope struct {
 	// Checksum is the CRC-32C of the bytes of Data, in hexadecimal.
 	Checksum string `json:"checksum"`
@@ -60,14 +61,13 @@ func WriteMax(path string, v any, maxSize int) error {
 	return encodeTo(path, v, maxSize, Replace)
 }
 
-// WriteUnsynced is Write without waiting for the disk. Readers find the complete old record or
-// the complete new one, also if this process is killed at any time. After a power failure or a
-// crash of the system, a record of the last minute may be lost together with the one that it
-// replaced: the file is missing, or [ErrCorrupt]. It is for records that are then not needed,
-// because no process has survived, or that can be derived.
-func WriteUnsynced(path string, v any) error {
-	return encodeTo(path, v, MaxSize, replaceUnsynced)
-}
+// WriteUnsynced is Write without waiting for the disk, and in most cases without a new file: the
+// record is appended to the file, in a line of its own. The last intact line counts, so that readers
+// find the complete old record or the complete new one, also if this process is killed at any time.
+// After a power failure or a crash of the system, a record of the last minute may be lost; the file
+// then has the one before it, is missing, or is [ErrCorrupt]. It is for records that are then not
+// needed, because no process has survived, or that can be derived.
+func WriteUnsynced(path string, v any) error { return encodeTo(path, v, MaxSize, add) }
 
 // encodeTo encodes v and passes the file to replace.
 func encodeTo(path string, v any, maxSize int, replace func(path string, data []byte, perm fs.FileMode) error) error {
@@ -85,14 +85,17 @@ func encodeTo(path string, v any, maxSize int, replace func(path string, data []
 	return nil
 }
 
+// envelopeStart begins each encoded envelope.
+const envelopeStart = `{"checksum":"`
+
 // envelopeSize is at least the size of an encoded envelope without its data.
 const envelopeSize = 64
 
-// appendEnvelope appends the encoded envelope of data, which is encoded JSON.
+// appendEnvelope appends the line with the encoded envelope of data, which is encoded JSON.
 func appendEnvelope(file, data []byte) []byte {
-	file = append(append(file, `{"checksum":"`...), checksum(data)...)
+	file = append(append(file, envelopeStart...), checksum(data)...)
 	file = append(append(file, `","data":`...), data...)
-	return append(file, '}')
+	return append(file, "}\n"...)
 }
 
 // Replace is Write for files with another format: the file has these bytes, and these
@@ -104,8 +107,30 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-func replaceUnsynced(path string, data []byte, perm fs.FileMode) error {
-	return replace(path, data, perm, func(*os.File) error { return nil })
+// maxAppended is the size up to which records are appended to a file, in bytes.
+const maxAppended = 32 << 10
+
+// add appends data to the file at path, or replaces a file that would become too large.
+func add(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if size := info.Size(); size > 0 {
+		if size+int64(len(data)) >= maxAppended {
+			if err := f.Close(); err != nil {
+				return err
+			}
+			return replace(path, data, perm, func(*os.File) error { return nil })
+		}
+		data = append([]byte{'\n'}, data...) // the last line may be incomplete
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // replace writes a temporary file, calls sync with it, and renames it to path.
@@ -121,9 +146,9 @@ func replace(path string, data []byte, perm fs.FileMode, sync func(*os.File) err
 	return err
 }
 
-// Read decodes the record at path into v, a pointer. It returns fs.ErrNotExist if there is
-// no file, [ErrCorrupt] if Write did not write it, and [ErrTooLarge] if it has more than
-// MaxSize bytes; v must not be used then. Errors name the file.
+// Read decodes the last intact record of the file at path into v, a pointer. It returns fs.ErrNotExist
+// if there is no file, [ErrCorrupt] if it has no intact record of Write or WriteUnsynced, and
+// [ErrTooLarge] if it has more than MaxSize bytes; v must not be used then. Errors name the file.
 //
 // Fields of the record that v does not have are ignored, and fields that the record does
 // not have are left unchanged, so that older and newer programs read each other's records.
@@ -138,20 +163,55 @@ func ReadMax(path string, v any, maxSize int) error {
 	if len(file) > maxSize {
 		return fmt.Errorf("checkpoint: read %s: %w: more than %d bytes", path, ErrTooLarge, maxSize)
 	}
-	var e envelope
-	if err := json.Unmarshal(file, &e); err != nil {
+	data, err := lastIntact(file)
+	if err != nil {
 		return fmt.Errorf("checkpoint: read %s: %w: %w", path, ErrCorrupt, err)
 	}
-	if e.Data == nil || e.Checksum == "" {
-		return fmt.Errorf("checkpoint: read %s: %w: data or checksum is missing", path, ErrCorrupt)
-	}
-	if got := checksum(e.Data); got != e.Checksum {
-		return fmt.Errorf("checkpoint: read %s: %w: checksum is %s, expected %s", path, ErrCorrupt, got, e.Checksum)
-	}
-	if err := json.Unmarshal(e.Data, v); err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("checkpoint: read %s: %w: %w", path, ErrCorrupt, err)
 	}
 	return nil
+}
+
+// lastIntact returns the data of the last line with a complete record; without any, the error of the
+// last line.
+func lastIntact(file []byte) (data []byte, err error) {
+	for rest, more := file, true; more; {
+		line := rest
+		i := bytes.LastIndexByte(rest, '\n')
+		if more = i >= 0; more {
+			line, rest = rest[i+1:], rest[:i]
+		}
+		data, lineErr := parse(line)
+		if lineErr == nil {
+			return data, nil
+		}
+		if err == nil && len(line) > 0 {
+			err = lineErr
+		}
+	}
+	if err == nil {
+		err = errors.New("the file is empty")
+	}
+	return nil, err
+}
+
+// parse returns the data of an encoded envelope.
+func parse(line []byte) ([]byte, error) {
+	if !bytes.HasPrefix(line, []byte(envelopeStart)) {
+		return nil, errors.New("no record")
+	}
+	var e envelope
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, err
+	}
+	if e.Data == nil || e.Checksum == "" {
+		return nil, errors.New("data or checksum is missing")
+	}
+	if got := checksum(e.Data); got != e.Checksum {
+		return nil, fmt.Errorf("checksum is %s, expected %s", got, e.Checksum)
+	}
+	return e.Data, nil
 }
 
 func readAll(path string, maxSize int) ([]byte, error) {

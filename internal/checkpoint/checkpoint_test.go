@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestEveryChangedByteIsNoticed(t *testing.T) {
 			}
 		}
 	}
-	for n := range whole {
+	for n := range len(whole) - 1 { // without the end of its line it is complete
 		require.NoError(t, os.WriteFile(path, whole[:n], 0o600))
 		require.ErrorIs(t, checkpoint.Read(path, &record{}), checkpoint.ErrCorrupt, "cut at %d", n)
 	}
@@ -134,12 +135,69 @@ func TestARecordThatCouldNotBeReadBackIsNotWritten(t *testing.T) {
 
 	// The limits of reading and writing are the same, to the byte.
 	const size = 1000
-	whole := record{Name: strings.Repeat("x", size-len(`{"checksum":"00000000","data":{"name":""}}`))}
+	whole := record{Name: strings.Repeat("x", size-len(`{"checksum":"00000000","data":{"name":""}}`+"\n"))}
 	require.NoError(t, checkpoint.WriteMax(path, whole, size))
 	require.NoError(t, checkpoint.ReadMax(path, &got, size))
 	assert.Equal(t, whole, got)
 	require.ErrorIs(t, checkpoint.WriteMax(path, whole, size-1), checkpoint.ErrTooLarge)
 	require.ErrorIs(t, checkpoint.ReadMax(path, &got, size-1), checkpoint.ErrTooLarge)
+}
+
+// Records that are not synced are appended: each interrupted write leaves the record before it.
+func TestAnInterruptedAppendKeepsTheOldRecord(t *testing.T) {
+	dir := t.TempDir()
+	for name, first := range map[string]func(string, any) error{"synced": checkpoint.Write, "unsynced": checkpoint.WriteUnsynced} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, first(path, record{Name: "old"}))
+		old, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, checkpoint.WriteUnsynced(path, record{Name: "new"}))
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(old), string(whole[:len(old)]), "the old record is not touched")
+		for n := len(old); n < len(whole)-1; n++ {
+			for _, torn := range [][]byte{whole[:n], append(slices.Clone(whole[:n]), make([]byte, len(whole)-n)...)} { // also a hole
+				require.NoError(t, os.WriteFile(path, torn, 0o600))
+				var got record
+				require.NoError(t, checkpoint.Read(path, &got))
+				require.Equal(t, "old", got.Name, "cut at %d", n)
+				require.NoError(t, checkpoint.WriteUnsynced(path, record{Name: "newer"}))
+				require.NoError(t, checkpoint.Read(path, &got))
+				require.Equal(t, "newer", got.Name, "cut at %d", n)
+			}
+		}
+		require.NoError(t, checkpoint.Write(path, record{Name: "synced"}))
+		var got record
+		require.NoError(t, checkpoint.Read(path, &got))
+		assert.Equal(t, "synced", got.Name)
+	}
+}
+
+func TestAFileThatIsWrittenOftenStaysSmall(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	largest := int64(0)
+	for i := range 10_000 {
+		require.NoError(t, checkpoint.WriteUnsynced(path, record{Sizes: map[string]int64{"n": int64(i)}}))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		largest = max(largest, info.Size())
+	}
+	var got record
+	require.NoError(t, checkpoint.Read(path, &got))
+	assert.EqualValues(t, 9_999, got.Sizes["n"])
+	assert.LessOrEqual(t, largest, int64(32<<10))
+	require.NoFileExists(t, path+checkpoint.Temporary)
+
+	// A large record replaces the file.
+	large := record{Name: strings.Repeat("x", 1<<20)}
+	for range 3 {
+		require.NoError(t, checkpoint.WriteUnsynced(path, large))
+	}
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Less(t, info.Size(), int64(1<<20+100))
+	require.NoError(t, checkpoint.Read(path, &got))
+	assert.Equal(t, large.Name, got.Name)
 }
 
 func FuzzRead(f *testing.F) {
@@ -152,6 +210,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(seed)
+	f.Add(append(seed, "\n{\"checksum\":\"0\",\"da"...))
 	f.Add([]byte(`{"checksum":"","data":null}`))
 	f.Add([]byte(`[[[[[[`))
 	f.Fuzz(func(t *testing.T, content []byte) {

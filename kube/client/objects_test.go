@@ -247,6 +247,7 @@ func TestAnUnregisteredObjectIsRead(t *testing.T) { // oc-4
 		_, err := s.ConfigMap(t.Context(), "prod", "none")
 		require.True(t, apierrors.IsNotFound(err))
 		require.ErrorContains(t, err, `configmap "none" not found`)
+		synctest.Wait() // the reader is released before the watch begins
 		assert.Equal(t, 2, watchesOf(s.api))
 		pass(61 * time.Second)
 		assert.Zero(t, watchesOf(s.api))
@@ -379,6 +380,7 @@ func TestUnreadObjectsAreNotWatchedForLong(t *testing.T) { // oc-6
 		synctest.Wait()
 		assert.Equal(t, []string{"Secret prod/mounted"}, s.changed())
 		assert.Equal(t, "two", value(t, s, "db"), "and it is fresh when it is read again")
+		synctest.Wait() // the reader is released before the change is reported
 		assert.Equal(t, 2, watchesOf(s.api))
 		assert.Equal(t, []string{"Secret prod/db"}, s.changed())
 	})

@@ -37,10 +37,14 @@ func newSources(b base, c *cluster) (sources, error) {
 		},
 		Resolved: func(path string) { b.cfg.Notify("manifests: " + path + " is valid again") },
 	}
+	earlier, err := b.earlierPods()
+	if err != nil {
+		return s, err
+	}
 	if b.k.StaticPodPath != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
 			Path: b.k.StaticPodPath, NodeName: b.cfg.NodeName, LocalObjects: b.cfg.ObjectsDir != "" && c == nil,
-			Exists: b.podExists, Period: b.k.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+			Exists: earlier, Period: b.k.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {
 			return s, fmt.Errorf("staticPodPath: %w", err)
@@ -57,7 +61,7 @@ func newSources(b base, c *cluster) (sources, error) {
 		}
 		web, err := podsource.NewURL(podsource.URLConfig{
 			URL: b.k.StaticPodURL, NodeName: b.cfg.NodeName, Header: header,
-			Exists: b.podExists, Period: b.k.HTTPCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+			Exists: earlier, Period: b.k.HTTPCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {
 			return s, fmt.Errorf("staticPodURL: %w", err)
@@ -74,6 +78,24 @@ func newSources(b base, c *cluster) (sources, error) {
 		s.byName[podsource.APISource] = c.source
 	}
 	return s, nil
+}
+
+// earlierPods returns a function that reports whether a pod of this UID was on the node when this
+// process started, and still is. It is nil if there was none, as then no kubelet of an earlier
+// version has given a pod its UID.
+func (b base) earlierPods() (func(types.UID) bool, error) {
+	dirs, err := os.ReadDir(filepath.Join(b.cfg.RootDir, "pods"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	uids := make(map[types.UID]bool, len(dirs))
+	for _, dir := range dirs {
+		uids[types.UID(dir.Name())] = true
+	}
+	return func(uid types.UID) bool { return uids[uid] && b.podExists(uid) }, nil
 }
 
 // podExists reports whether the node has a pod of this UID: it has a directory, also if a

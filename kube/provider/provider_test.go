@@ -298,7 +298,9 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 // it, and DeletePod with the pod of GetPod if the object is missing.
 func TestGetPodMarksThePodWithItsUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := start(t, new(runtimetest.Runtime), web("a"))
+		rt := new(runtimetest.Runtime)
+		rt.Behave("web:1", runtimetest.Behavior{StopDelay: time.Second}) // the pod is there after DeletePod
+		n := start(t, rt, web("a"))
 		defer n.stop()
 		n.after(time.Second)
 		pod, err := n.GetPod(t.Context(), "default", "web")
