@@ -225,7 +225,9 @@ func TestPodsRunAsProcesses(t *testing.T) {
 		code, text := w.get("healthz")
 		return code == 503 && strings.Contains(text, "[-] manifests: ")
 	})
-	assert.Contains(t, w.out.String(), "wrong.yaml")
+	w.eventually("the log names the file", func() bool {
+		return strings.Contains(w.out.String(), "wrong.yaml: ")
+	})
 	require.NoError(t, os.Remove(filepath.Join(w.dir, "manifests", "wrong.yaml")))
 	w.eventually("it succeeds again", func() bool { code, _ := w.get("healthz"); return code == 200 })
 

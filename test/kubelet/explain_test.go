@@ -66,7 +66,9 @@ func TestACriticalPodPreemptsOthers(t *testing.T) { // adm-10
 	})
 	low := a.pods()["low"].Status
 	assert.Equal(t, "Preempting: Preempted in order to admit critical pod", low.Reason+": "+low.Message)
-	assert.Contains(t, a.out.String(), "Preempting: Preempted in order to admit critical pod")
+	a.eventually("the status is printed", func() bool {
+		return strings.Contains(a.out.String(), "Preempting: Preempted in order to admit critical pod")
+	})
 
 	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
 	a.eventually("a later one is rejected", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
