@@ -62,8 +62,8 @@
 //
 // # The import graph
 //
-// An arrow points to the imported package. The deps_test.go of each package permits exactly
-// these imports. All packages use the types of runtime. The packages of the first four rows do
+// An arrow points to the imported package. TestImportsAreLimited permits exactly these
+// imports. All packages use the types of runtime. The packages of the first four rows do
 // not import each other, except as drawn below.
 //
 //	runtime ◀── pleg  podsource  podworker  status  allocation  pods: changes, desired pods, workers, statuses, resources
@@ -143,7 +143,6 @@
 //	internal/singleflight   suppresses duplicate calls                 credentials, images
 //	internal/quiet          routes klog of the CRI client to slog      runtime/cri, images, remote
 //	internal/terminal       makes text safe to print                   agent/statuspage, status/printer
-//	internal/deptest        limits imports                             tests
 //	internal/lab            real runtimes and clusters                 tests
 //	internal/script         scenarios as text                          tests
 //	internal/seedrun        a test with many seeds                     tests

@@ -37,13 +37,16 @@ type options struct {
 
 const usage = `footprint measures the complete node (examples/kubelet) and a real kubelet, one after
 the other, on a real containerd, with the same configuration and the same pods. A CRI
-client that only creates these pods is the lower bound of the time that they take.
+client that only creates these pods is the lower bound of the time that they take, and
+of the CPU time of a client.
 
   bash hack/kubelet.sh v1.37.2                    builds the kubelet, once
   hack/footprint.sh --compare                     0, 50, 110 and 250 pods, static
   hack/footprint.sh --compare --cluster           the same as pods of an API server
   hack/footprint.sh --compare --pods 0,10 --window 20s
   hack/footprint.sh --compare --trace --pods 110  where the time of the starts goes
+  GODEBUG=memprofilerate=4096 hack/footprint.sh --compare --trace --pods 110 --profiles DIR
+                                                  and the memory of the idle node
 
 Each row is measured with a new containerd. Pods exist before the program starts; times
 count from its start. It requires Linux, root, and the results of
@@ -75,7 +78,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for the programs' logs (default: they are removed)")
-	fs.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of --trace: cpu, allocs, mutex and block of the starts, idle and heap of the idle window (default: none)")
+	fs.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of --trace: cpu, allocs, mutex and block of the starts, idle and heap of the idle window, which is followed by a table of the memory in use by allocation site (default: none)")
 	fs.StringVar(&o.report, "report", "", "`file` to write the table to, in Markdown, as well")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err

@@ -79,8 +79,8 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 func traceAll(ctx context.Context, o options, out io.Writer, say func(string, ...any)) int {
 	for run := range o.repeat {
 		for _, pods := range o.pods {
-			if pods == 0 {
-				continue
+			if pods == 0 && o.profiles == "" {
+				continue // nothing starts
 			}
 			say("run %d of %d: trace of %d pods (load %.1f)", run+1, o.repeat, pods, load())
 			var log bytes.Buffer

@@ -66,7 +66,7 @@ func (f figures) addStart(before, after sample, cluster bool) {
 	f[startDaemon] = (after.daemon - before.daemon).Seconds()
 	f[startCRI] = float64(after.cri.minus(before.cri).all)
 	if after.pid != 0 {
-		f[startCPU] = after.cpu.Seconds()
+		f[startCPU] = (after.cpu - before.cpu).Seconds()
 	}
 	if cluster {
 		f[startAPI] = float64(after.api - before.api)

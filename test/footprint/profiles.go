@@ -39,7 +39,8 @@ func startProfiles(dir string) (stop func() error, err error) {
 	}, nil
 }
 
-// profileIdle profiles the idle window, as idle.pprof and heap.pprof, and returns what is in memory.
+// profileIdle profiles the idle window, as idle.pprof and heap.pprof, and returns what is in memory,
+// by the functions that allocated it.
 func profileIdle(ctx context.Context, o options) (memory string, err error) {
 	if err := pause(ctx, o.settle); err != nil {
 		return "", err
@@ -70,11 +71,14 @@ func profileIdle(ctx context.Context, o options) (memory string, err error) {
 	var live runtime.MemStats
 	runtime.ReadMemStats(&live)
 	const mib = 1 << 20
-	return fmt.Sprintf("\nIdle: %.1f millicores; %.2f MiB allocated per minute. Anonymous memory: %.1f MiB. Heap in use %.1f MiB, after a collection %.1f, of which live %.1f; free and not released %.1f MiB; stacks %.1f MiB; structures of the Go runtime %.1f MiB.\n",
+	memory = fmt.Sprintf("\nIdle: %.1f millicores; %.2f MiB allocated per minute. Anonymous memory: %.1f MiB. Heap in use %.1f MiB, after a collection %.1f, of which live %.1f; free and not released %.1f MiB; stacks %.1f MiB; structures of the Go runtime %.1f MiB.\n",
 		1000*(after-before).Seconds()/o.window.Seconds(), float64(m.TotalAlloc-first.TotalAlloc)/mib/o.window.Minutes(),
 		float64(resident.anonymous)/mib, float64(m.HeapInuse)/mib, float64(live.HeapInuse)/mib, float64(live.HeapAlloc)/mib,
 		float64(m.HeapIdle-m.HeapReleased)/mib, float64(m.StackInuse)/mib, float64(m.Sys-m.HeapSys-m.StackSys)/mib,
-	), writeProfile("heap", filepath.Join(o.profiles, "heap.pprof"))
+	)
+	runtime.GC() // the profile is that of the last but one
+	memory += sitesTable(liveSites(liveProfile(), runtime.MemProfileRate), 30)
+	return memory, writeProfile("heap", filepath.Join(o.profiles, "heap.pprof"))
 }
 
 func writeProfile(name, path string) error {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -173,6 +174,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	defer cancel()
 	running, stop := context.WithCancel(ctx)
 	ran := make(chan error, 1)
+	go procmem.Run(running, procmem.Config{Logger: cfg.Logger})
 	go func() { ran <- k.Run(running) }()
 	last, err := awaitStarts(ctx, w.started, n)
 	after, machineErr := w.machine()
@@ -186,6 +188,10 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	}
 	stop()
 	if err := errors.Join(err, machineErr, <-ran); err != nil {
+		return err
+	}
+	if n == 0 {
+		_, err := io.WriteString(out, idle)
 		return err
 	}
 	starts, err := startTimes(w.started)
