@@ -68,8 +68,8 @@ func TestPodsHaveTheirResourceClaims(t *testing.T) {
 	m.cfg.Configuration.PodLogsDir = filepath.Join(dir, "logs")
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) }) // the mount of volume.Share
 	m.start(t)
-	require.Eventually(t, func() bool { return nodeReady(api, node) }, 20*time.Second, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return api.Get("resourceslices", "", "stale") == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, node) }, 90*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return api.Get("resourceslices", "", "stale") == nil }, 90*time.Second, 10*time.Millisecond)
 
 	pod := bound("web", node)
 	pod.UID = "pod-1"
@@ -97,20 +97,20 @@ func TestPodsHaveTheirResourceClaims(t *testing.T) {
 		}
 		return nil
 	}
-	require.Eventually(t, func() bool { return running() != nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return running() != nil }, 90*time.Second, 10*time.Millisecond)
 	assert.Equal(t, []string{driverName + "/claim=claim-1"}, rt.injected())
 	assert.Equal(t, []string{"claim-1"}, driver.Prepared())
 	require.Eventually(t, func() bool {
 		s := running().Status.ContainerStatuses[0].AllocatedResourcesStatus
 		return len(s) == 1 && s[0].Name == "claim:gpu" && s[0].Resources[0].ResourceID == driverName+"/pool/device-claim" &&
 			s[0].Resources[0].Health == v1.ResourceHealthStatusUnhealthy
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 90*time.Second, 10*time.Millisecond)
 	assert.FileExists(t, filepath.Join(dir, "dra_manager_state"))
 
 	ended := pod.DeepCopy()
 	ended.DeletionTimestamp, ended.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64(1))
 	api.Put(ended)
-	require.Eventually(t, func() bool { return len(driver.Prepared()) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(driver.Prepared()) == 0 }, 90*time.Second, 10*time.Millisecond)
 	m.stop()
 	require.NoError(t, <-m.stopped)
 }

@@ -179,7 +179,7 @@ func TestTheStartOfAPodIsATreeOfSpans(t *testing.T) {
 	}
 	var roots []fileSpan
 	await := func(name, attribute, value string) {
-		require.EventuallyWithT(t, func(t *assert.CollectT) { roots = append(roots, find(t, name, attribute, value)) }, 30*time.Second, 20*time.Millisecond)
+		require.EventuallyWithT(t, func(t *assert.CollectT) { roots = append(roots, find(t, name, attribute, value)) }, 90*time.Second, 20*time.Millisecond)
 	}
 	await("syncPod", "k8s.pod.update_type", "create")
 	require.NoError(t, os.Remove(manifest))
@@ -239,7 +239,7 @@ func TestListsOfTheRuntimeAreStreamed(t *testing.T) {
 			slices.Sort(names)
 			return slices.Compact(names)
 		}
-		require.Eventually(t, func() bool { return len(names()) >= 2 }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(names()) >= 2 }, 90*time.Second, 20*time.Millisecond)
 		stop()
 		assert.Equal(t, want, names(), "enabled: %v", enabled)
 		require.NoError(t, provider.Shutdown(t.Context()))

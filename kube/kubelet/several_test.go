@@ -82,12 +82,12 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 		}
 	}
 	for name := range members {
-		require.Eventually(t, func() bool { return nodeReady(api, name) }, 20*time.Second, 10*time.Millisecond, name)
+		require.Eventually(t, func() bool { return nodeReady(api, name) }, 90*time.Second, 10*time.Millisecond, name)
 		api.Put(bound("web-"+name, name))
 	}
 	ports := map[int32]bool{}
 	for name, m := range members {
-		require.Eventually(t, running("web-"+name), 20*time.Second, 10*time.Millisecond, name)
+		require.Eventually(t, running("web-"+name), 90*time.Second, 10*time.Millisecond, name)
 		assert.Len(t, m.runtime.Containers(""), 1, "each runs its own pod only")
 		ports[api.Get("nodes", "", name).(*v1.Node).Status.DaemonEndpoints.KubeletEndpoint.Port] = true
 	}
@@ -106,14 +106,14 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 		api.Put(bound("late-"+name, name))
 	}
 	for _, name := range []string{"n1", "n2"} {
-		require.Eventually(t, running("late-"+name), 20*time.Second, 10*time.Millisecond, name)
+		require.Eventually(t, running("late-"+name), 90*time.Second, 10*time.Millisecond, name)
 	}
 	assert.Equal(t, v1.PodPhase(""), api.Pod("default", "late-n0").Status.Phase, "no node runs it")
 
 	// The next one with its root directory adopts its pods.
 	container := members["n0"].runtime.Containers("")[0].ID
 	members["n0"].start(t)
-	require.Eventually(t, running("late-n0"), 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, running("late-n0"), 90*time.Second, 10*time.Millisecond)
 	assert.Equal(t, container, members["n0"].runtime.Containers("")[0].ID)
 
 	for name, m := range members {

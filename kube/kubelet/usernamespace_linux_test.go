@@ -101,9 +101,9 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	}
 
 	m.start(t)
-	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 90*time.Second, 10*time.Millisecond)
 	api.Put(bound("web", "n"))
-	require.Eventually(t, func() bool { p := api.Pod("default", "web"); return p != nil && p.Status.Phase == v1.PodRunning }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { p := api.Pod("default", "web"); return p != nil && p.Status.Phase == v1.PodRunning }, 90*time.Second, 10*time.Millisecond)
 	node := api.Get("nodes", "", "n").(*v1.Node)
 	assert.Equal(t, new(true), node.Status.NodeInfo.RunningInUserNamespace)
 	for _, c := range node.Status.Conditions {
@@ -129,7 +129,7 @@ func TestTheUserNamespaceIsNotReportedWithoutItsGate(t *testing.T) {
 	}
 	m.cfg.Configuration.FeatureGates = map[string]bool{"KubeletInUserNamespace": false}
 	m.start(t)
-	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 90*time.Second, 10*time.Millisecond)
 	assert.Nil(t, api.Get("nodes", "", "n").(*v1.Node).Status.NodeInfo.RunningInUserNamespace)
 	m.stop()
 	require.NoError(t, <-m.stopped)
@@ -179,13 +179,13 @@ func TestIntegrationDelegatedCgroupsOfAUserNamespace(t *testing.T) {
 	m.cfg.Runtime.Processes = false
 	m.cfg.Configuration.PodLogsDir, m.cfg.Configuration.CgroupRoot = filepath.Join(dir, "logs"), "/"
 	m.start(t)
-	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 60*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 90*time.Second, 10*time.Millisecond)
 	pod := bound("web", "n")
 	pod.UID = "11111111-2222-3333-4444-555555555555"
 	memory := v1.ResourceList{v1.ResourceMemory: resource.MustParse("64Mi")}
 	pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: memory, Limits: memory}
 	api.Put(pod)
-	require.Eventually(t, func() bool { p := api.Pod("default", "web"); return p != nil && p.Status.Phase == v1.PodRunning }, 60*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { p := api.Pod("default", "web"); return p != nil && p.Status.Phase == v1.PodRunning }, 90*time.Second, 10*time.Millisecond)
 	limits, err := filepath.Glob(filepath.Join(top, "kubepods", "burstable", "pod"+string(pod.UID), "memory.max"))
 	require.NoError(t, err)
 	require.Len(t, limits, 1, "%s", out)
