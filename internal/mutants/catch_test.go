@@ -38,7 +38,7 @@ func simulate(t *testing.T, in, overlay string) (out string, err error) {
 	text, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	built := time.Now()
-	run := exec.Command(suite, "-test.run=^TestSeeds$", "-test.timeout=6m", "-seeds="+most, "-test.v")
+	run := exec.Command(suite, "-test.run=^TestSeeds$", "-test.timeout=20m", "-seeds="+most, "-test.v")
 	if in == "sim" {
 		run.Args = append(run.Args, "-shrink=false")
 	}
@@ -83,7 +83,7 @@ func TestTheSimulationCatches(t *testing.T) {
 // assertTestFails runs the tests of m with its overlay: one must fail.
 func assertTestFails(t *testing.T, m mutants.Mutant, overlay string) {
 	t.Helper()
-	cmd := exec.Command("go", "test", "-count=1", "-timeout=2m", "-overlay", overlay, "-run", "^("+strings.Join(m.Tests, "|")+")$", "./"+m.In)
+	cmd := exec.Command("go", "test", "-count=1", "-timeout=10m", "-overlay", overlay, "-run", "^("+strings.Join(m.Tests, "|")+")$", "./"+m.In)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "none of %v fails: %s\n%s", m.Tests, m.Why, out)
