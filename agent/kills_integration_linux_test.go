@@ -46,7 +46,7 @@ func TestIntegrationAKilledContainerComesBack(t *testing.T) {
 		return
 	}
 	t.Run("events on", func(t *testing.T) { killed(t, client, rt, 50) })
-	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, 10) })
+	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, 50) })
 }
 
 // deaf is a runtime without hints.
