@@ -27,6 +27,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/docs"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
@@ -202,8 +203,8 @@ func TestTheStartOfAPodIsATreeOfSpans(t *testing.T) {
 // checkTrees compares the trees with the document, or writes them to it with -update.
 func checkTrees(t *testing.T, trees string) {
 	t.Helper()
-	const document = "../../docs/tracing.md"
-	text, err := os.ReadFile(document)
+	const document = "tracing.md"
+	text, err := docs.Files.ReadFile(document)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), "<!-- trees -->\n```\n")
 	require.True(t, ok)
@@ -211,7 +212,7 @@ func checkTrees(t *testing.T, trees string) {
 	require.True(t, ok)
 	want := before + "<!-- trees -->\n```\n" + trees + "```\n" + after
 	if *update {
-		require.NoError(t, os.WriteFile(document, []byte(want), 0o644))
+		require.NoError(t, os.WriteFile("../../docs/"+document, []byte(want), 0o644))
 		return
 	}
 	assert.Equal(t, want, string(text), "go test ./kube/kubelet -run TestTheStartOfAPodIsATreeOfSpans -update rewrites it")

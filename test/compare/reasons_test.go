@@ -3,14 +3,14 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/docs"
 )
 
 func TestDifferencesAreExplained(t *testing.T) {
@@ -41,7 +41,7 @@ func TestReasonsAreChecked(t *testing.T) {
 func TestTheReportHasTheReasons(t *testing.T) {
 	reasons, err := parseReasons(reasonsText)
 	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "differences.md"))
+	text, err := docs.Files.ReadFile("differences.md")
 	require.NoError(t, err)
 	for _, r := range reasons {
 		assert.Contains(t, string(text), cell(r.why), "run bash .ci/run compare")

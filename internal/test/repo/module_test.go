@@ -33,7 +33,7 @@ func TestEachPackageHasDocumentationAndAnExample(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "examples" || path == "test" || path == "tools" || d.Name() == "internal" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
+		case d.IsDir() && (d.Name() == "examples" || path == "test" || path == "tools" || path == "docs" || d.Name() == "internal" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
 			return fs.SkipDir
 		case !d.IsDir() || path == ".":
 			return nil

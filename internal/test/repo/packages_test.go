@@ -70,8 +70,10 @@ func TestThePackagesAreDocumented(t *testing.T) {
 		}
 	}
 	rows := packageRows(t)
+	listed := listPackages(t)
 	for _, r := range rows {
-		if n := documented[r.dir]; n > r.imports-tolerance && n < r.imports+tolerance && !*update {
+		n, has := documented[r.dir]
+		if !listed.has(r.dir) && has || n > r.imports-tolerance && n < r.imports+tolerance && !*update {
 			r.imports = n
 		}
 	}
@@ -97,7 +99,7 @@ func packageRows(t *testing.T) (rows []*packageRow) {
 		}
 		file, err := parser.ParseFile(fset, dir+"/doc.go", source, parser.ParseComments|parser.PackageClauseOnly)
 		require.NoError(t, err)
-		r := &packageRow{dir: dir, imports: len(listed[dir].closure), limit: importLimits[dir].max}
+		r := &packageRow{dir: dir, imports: len(listed.packages[dir].closure), limit: importLimits[dir].max}
 		if m := stability.FindSubmatch(source); m != nil {
 			r.stability = string(m[1])
 		}

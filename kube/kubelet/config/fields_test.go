@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubeparts/kubeparts/docs"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/configuration.md")
@@ -156,11 +158,12 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		fmt.Fprintf(&doc, "| `--%s` | %s |\n", name, rows[name])
 	}
-	file := filepath.Join("..", "..", "..", "docs", "configuration.md")
+	const file = "configuration.md"
 	if *update {
-		require.NoError(t, os.WriteFile(file, doc.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile("../../../docs/"+file, doc.Bytes(), 0o644))
+		return
 	}
-	have, err := os.ReadFile(file)
+	have, err := docs.Files.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, doc.String(), regexp.MustCompile("\r\n").ReplaceAllString(string(have), "\n"), "go test ./kube/kubelet/config -update writes it")
 }
