@@ -4,22 +4,12 @@ import (
 	"os"
 	"os/exec"
 	goruntime "runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
-
-func TestREADMEShowsThisProgram(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	program, err := os.ReadFile("main.go")
-	require.NoError(t, err)
-	unix := func(b []byte) string { return strings.ReplaceAll(string(b), "\r\n", "\n") }
-	require.Contains(t, unix(readme), "```go\n"+unix(program)+"```")
-}
 
 // TestMain lets the test binary be the program, and the program's supervisors.
 func TestMain(m *testing.M) {
