@@ -279,10 +279,11 @@ func TestTheExamplePodsRun(t *testing.T) {
 	files, err := filepath.Glob("pods/*.yaml")
 	require.NoError(t, err)
 	require.Len(t, files, 4)
+	port := freePort(t) // since another program may use 8080
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		w.write("manifests/"+filepath.Base(file), string(text))
+		w.write("manifests/"+filepath.Base(file), strings.ReplaceAll(string(text), "8080", port))
 	}
 	w.start()
 	w.running("web")
@@ -293,13 +294,41 @@ func TestTheExamplePodsRun(t *testing.T) {
 		return len(s) > 0 && s[0].RestartCount > 0
 	})
 	for name, want := range map[string]string{"web": "hello from web-node\n", "probed": "I am well\n"} {
-		resp, err := http.Get("http://" + net.JoinHostPort(w.status(name).PodIP, "8080"))
+		resp, err := http.Get("http://" + net.JoinHostPort(w.status(name).PodIP, port))
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		assert.Equal(t, want, string(body))
 	}
+}
+
+// freePort returns a port that no program listens on, at any address.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func TestTheOutputNamesAPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	w := newWorld(t)
+	text, err := os.ReadFile("pods/probed.yaml")
+	require.NoError(t, err)
+	w.write("manifests/probed.yaml", strings.ReplaceAll(string(text), "8080", port))
+	w.start()
+	w.eventually("the output names the port", func() bool {
+		return strings.Contains(w.out.String(), "container server exited(1) agent: listen tcp") && strings.Contains(w.out.String(), port+": bind: address already in use")
+	})
 }
 
 func TestAStartErrorNamesTheRemedy(t *testing.T) {
