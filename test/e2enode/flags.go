@@ -50,11 +50,11 @@ It requires Linux, root, the ports 6443, 10248, 10250 and 10255, no other kubele
 /var/lib/kubelet, and the results of 'bash .ci/run containerd conformance-images' and
 'bash hack/kubelet.sh VERSION kubelet e2e_node'. The files next to the program contain:
 
-  results.tsv         the latest result of each test, of all runs
   differences.txt     tests that the agent does not pass and the kubelet does, with the reasons
   not-measurable.txt  tests that are not run on this kind of machine, with the reasons
 
-The exit code is 1 if a difference has no reason, and 2 if the tests could not be run.
+Results of earlier runs are kept in e2enode/results.tsv of the cache of .ci/run. The exit code is 1 if
+a difference has no reason, or a reason in the files applies to nothing, and 2 if the tests could not be run.
 
 Flags:
 `
@@ -74,7 +74,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.StringVar(&o.tools, "tools", "", "`directory` of ginkgo and agnhost (default: that of .ci/run)")
 	fs.StringVar(&o.kubernetes, "kubernetes", "", "`directory` of kubelet and e2e_node.test (default: that of hack/kubelet.sh)")
 	fs.StringVar(&o.logs, "logs", filepath.Join(os.TempDir(), "e2enode"), "`directory` for logs and ginkgo's reports")
-	fs.StringVar(&o.results, "results", "test/e2enode/results.tsv", "`file` of the results, which is updated")
+	fs.StringVar(&o.results, "results", "", "`file` of the latest result of each test, which is updated (default: in the cache of .ci/run)")
 	fs.StringVar(&o.report, "report", "docs/e2e-node.md", "`file` to write the report to")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
@@ -94,6 +94,13 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	}
 	if o.lanes < 1 {
 		return o, errors.New("--lanes must be positive")
+	}
+	if o.results == "" {
+		cache, err := lab.CacheDir()
+		if err != nil {
+			return o, fmt.Errorf("find the file of results (see --results): %w", err)
+		}
+		o.results = filepath.Join(cache, "e2enode", "results.tsv")
 	}
 	if len(o.subjects) == 0 {
 		return o, nil

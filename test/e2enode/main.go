@@ -5,7 +5,7 @@
 //	bash .ci/run e2e-node
 //	go run ./test/e2enode --focus 'MirrorPod'
 //
-// Results accumulate in results.tsv; docs/e2e-node.md is the report of all of them. A test that
+// Results accumulate in a file in the cache of .ci/run; docs/e2e-node.md is the report of all of them. A test that
 // passes with the kubelet and not with the agent needs an entry in differences.txt.
 package main
 
@@ -58,7 +58,11 @@ func e2enode(ctx context.Context, o options, out io.Writer) int {
 		return 2
 	}
 	fmt.Fprint(out, r.summary())
-	if len(r.unexplained) > 0 {
+	unused := unusedReasons(h.names(), r, notMeasurable(), differences())
+	for _, problem := range unused {
+		fmt.Fprintln(out, problem)
+	}
+	if len(r.unexplained)+len(unused) > 0 {
 		return 1
 	}
 	return 0

@@ -177,7 +177,7 @@ Made by ` + "`bash .ci/run e2e-node`" + `, most recently on %s. Kubernetes tests
     KUBEPARTS_E2E_NODE='.' bash .ci/run e2e-node   # all tests that are measurable: several hours
     go run ./test/e2enode --help
 
-Several parts of the tests run at the same time, each in a lane: a kubelet or an agent, a containerd, an etcd and an API server in namespaces of their own for mounts, processes, the network and cgroups. Results of several runs are merged: [results.tsv](../test/e2enode/results.tsv) has the latest result of each test with each program. A test that fails is run again, alone; the second result counts, and is marked with an asterisk. Tests that neither program has run, and tests that skip themselves with the kubelet, are not counted as run.
+Several parts of the tests run at the same time, each in a lane: a kubelet or an agent, a containerd, an etcd and an API server in namespaces of their own for mounts, processes, the network and cgroups. Results of several runs are merged: the latest result of each test with each program counts. A test that fails is run again, alone; the second result counts, and is marked with an asterisk. Tests that neither program has run, and tests that skip themselves with the kubelet, are not counted as run.
 
 The suite requires systemd to restart the kubelet. A stand-in of test/e2enode for sudo, systemd-run and systemctl starts, stops and restarts either program instead. The suite's images are those of the [conformance tests](node-conformance.md).
 

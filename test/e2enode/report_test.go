@@ -1,14 +1,11 @@
 package main
 
 import (
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
@@ -66,27 +63,21 @@ func names(all []difference) []string {
 	return out
 }
 
-func TestTheListsApplyToTestsOfTheSuite(t *testing.T) {
-	h, err := readResults("results.tsv")
-	require.NoError(t, err)
-	require.NotEmpty(t, h.tests)
-	for _, list := range [][]reasons.Reason{differences(), notMeasurable()} {
-		for _, r := range list {
-			assert.NotEmpty(t, r.Why, r.Text)
-			assert.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(h.tests)), func(name string) bool { return strings.Contains(name, r.Text) }), "no test: %s", r.Text)
-		}
-	}
-	for _, r := range differences() {
-		assert.True(t, slices.ContainsFunc(newReport(h, notMeasurable(), differences()).explained, func(d difference) bool { return strings.Contains(d.name, r.Text) }),
-			"no difference any more, remove it: %s", r.Text)
-	}
+func TestReasonsThatApplyToNothingAreReported(t *testing.T) {
+	all := results{}
+	all.merge(kubelet, []result{{name: "same", is: passed}, {name: "differs", is: passed}})
+	all.merge(agent, []result{{name: "same", is: passed}, {name: "differs", is: failed}})
+	notMeasurable := []reasons.Reason{{Text: "renamed", Why: "there is no swap"}, {Text: "differs", Why: "slow"}}
+	explained := []reasons.Reason{{Text: "differs", Why: "it is better"}, {Text: "same", Why: "it was worse"}}
+	r := newReport(history{"Monday", all}, nil, explained)
+	assert.Equal(t, []string{"unused: no test has renamed in its name", "unused: same is no difference any more"},
+		unusedReasons([]string{"same", "differs"}, r, notMeasurable, explained))
 }
 
-// go run ./test/e2enode --subjects= writes the report.
-func TestTheReportIsThatOfTheResults(t *testing.T) {
-	h, err := readResults("results.tsv")
-	require.NoError(t, err)
-	text, err := os.ReadFile("../../docs/e2e-node.md")
-	require.NoError(t, err)
-	assert.Equal(t, newReport(h, notMeasurable(), differences()).markdown(), string(text))
+func TestEachReasonOfTheListsIsStated(t *testing.T) {
+	lists := slices.Concat(differences(), notMeasurable())
+	assert.NotEmpty(t, lists)
+	for _, r := range lists {
+		assert.NotEmpty(t, r.Why, r.Text)
+	}
 }
