@@ -1,0 +1,64 @@
+# Long steps, for `full`: suites of Kubernetes, and comparisons with a kubelet. Each runs alone by its
+# name as well, after `bash .ci/run packages programs suites`.
+
+# with_kubelet runs a program of test/ with the containerd of the other steps.
+with_kubelet() { KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} go run "$@"; }
+
+# conformance runs Kubernetes' tests of nodes in clusters: all but those that
+# test/conformance/excluded.txt names. One that fails fails the step.
+conformance() {
+	programs
+	conformance_tools
+	# shellcheck disable=SC2086
+	with_kubelet ./test/conformance ${KUBEPARTS_CONFORMANCE:-}
+}
+
+# dra does the same for dynamic resource allocation.
+dra() {
+	programs
+	dra_tools
+	# shellcheck disable=SC2086
+	with_kubelet ./test/conformance --suite dra ${KUBEPARTS_DRA:-}
+}
+
+# e2e_node runs Kubernetes' suite of tests of kubelets against a kubelet and against the node: those
+# of node conformance, or those that match KUBEPARTS_E2E_NODE or the further arguments of .ci/run. A
+# test that passes only with the kubelet fails the step unless test/e2enode/differences.txt names it.
+e2e_node() {
+	programs
+	conformance_images
+	bash hack/kubelet.sh "$kubernetes_version" kubelet e2e_node
+	with_kubelet ./test/e2enode --focus "${KUBEPARTS_E2E_NODE:-\[NodeConformance\]}"
+}
+
+# compare runs the same pods on a kubelet and on the node, and compares what they request from
+# containerd, report and leave on the machine. It writes docs/differences.md; a difference without a
+# reason in test/compare/reasons.txt fails it.
+compare() {
+	programs
+	bash hack/kubelet.sh "$kubernetes_version"
+	# shellcheck disable=SC2086
+	with_kubelet ./test/compare ${KUBEPARTS_COMPARE:---report docs/differences.md}
+}
+
+# adopt changes nodes over from real kubelets, which it builds, and back. KUBEPARTS_KUBELETS=v1.37.2
+# is that version only.
+adopt() {
+	local versions=${KUBEPARTS_KUBELETS:-v1.34.4,v1.35.4,v1.36.3,v1.37.2} version
+	programs
+	for version in ${versions//,/ }; do
+		bash hack/kubelet.sh "$version" || return 1
+	done
+	KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} KUBEPARTS_KUBELETS=$versions \
+		go test -count=1 -v -timeout 170m -run Integration ./test/adopt
+}
+
+# observe runs what reads the metrics of a node: kubectl top, with a metrics-server.
+observe() {
+	metrics_server
+	KUBEPARTS_CI=1 KUBEPARTS_OBSERVE=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} \
+		go test -count=1 -timeout 10m -v -run 'IntegrationClusterObserved' ./test/kubelet
+}
+
+# footprint runs the script that compares the agent with a kubelet, in a short form.
+footprint() { bash hack/footprint.sh --short; }

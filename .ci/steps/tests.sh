@@ -1,0 +1,108 @@
+# Steps that run tests without a container runtime or a cluster.
+
+# go_test is the README's test command; tests of programs wait more than they compute. Results in the
+# cache apply only to a command with the same flags.
+go_test=(go test -parallel 8 -timeout 15m)
+
+# unit runs the README's test command. Results are
+# taken from the cache of the go command where nothing changed: it sees files of a test's own
+# module and the variables that the test reads, of which KUBEPARTS_SOURCES and KUBEPARTS_KUBELET
+# stand for the rest.
+unit() {
+	grep -qxF '$ go test work' README.md || { echo "README.md has another test command"; return 1; }
+	node_program
+	export KUBEPARTS_SOURCES KUBEPARTS_KUBELET
+	KUBEPARTS_SOURCES=$(git ls-files -co --exclude-standard '*.go' '*.mod' README.md | sort | xargs -d '\n' cat 2>/dev/null | sha256sum)
+	# shellcheck disable=SC2086
+	"${go_test[@]}" ${KUBEPARTS_PACKAGES:-work}
+}
+
+# always_raced are the packages with the most concurrency.
+always_raced=(podworker pleg status prober volume agent runtime/cri kube/client)
+
+# race runs the race detector: for changed packages, their importers, and those with the most
+# concurrency; in full for all. It waits a second at the end of each process, of which
+# the tests start hundreds.
+race() {
+	local packages=(work)
+	if [ "$run" != full ]; then
+		mapfile -t packages < <({ changed_packages; printf 'github.com/kubeparts/kubeparts/%s\n' "${always_raced[@]}"; } | sort -u)
+		echo "${#packages[@]} packages"
+	fi
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -race -parallel 4 -timeout 20m "${packages[@]}"
+}
+
+# simulate runs more seeds than the unit tests do. Most of what a run leaves is garbage, of which
+# there may be more here than usual.
+simulate() {
+	if [ "$run" = gate ]; then
+		seeds 0 1500 ./sim
+		seeds 0 200 ./sim/simcri
+		return
+	fi
+	seeds 0 "${KUBEPARTS_SEEDS:-10000}" ./sim
+	seeds 0 600 ./sim/simcri
+	seeds "$(date +%s)" 2000 ./sim
+	CGO_ENABLED=1 seeds 10000 200 -race ./sim
+	CGO_ENABLED=1 seeds 1000 60 -race ./sim/simcri
+}
+
+seeds() {
+	echo "$2 seeds from $1: ${*:3}"
+	GOGC=400 KUBEPARTS_SIM_FROM=$1 KUBEPARTS_SIM_SEEDS=$2 \
+		go test -count=1 -timeout 60m -v -run '^TestInvariantsHold' "${@:3}" | grep -v '^ *---\|^==='
+}
+
+# mutants plants defects in copies of the code, one at a time, and fails if the tests or the
+# simulation do not find each of them; in the gate only those in changed files. Recordings of
+# defective agents are shrunk to tests.
+mutants() {
+	local changed=
+	[ "$run" != gate ] || changed=$(changed_files)
+	KUBEPARTS_MUTANTS_CHANGED=$changed go test -count=1 -timeout 60m -tags mutants -v -run '^TestTheSimulationCatches' ./internal/mutants | grep -v '^===\|^PASS'
+	[ "$run" = gate ] || go test -count=1 -timeout 60m -run '^TestDefectsAreShrunkToTests$' ./sim/replay -defects
+}
+
+# fuzz gives each target ten seconds of a processor (KUBEPARTS_FUZZ: another time, as -fuzztime
+# takes it). An input that fails is printed; in testdata/fuzz of the package the unit tests try it
+# from then on.
+fuzz() {
+	local targets failed=0
+	targets=$(git ls-files '*_test.go' | xargs -r grep -oE '^func Fuzz[A-Za-z0-9_]+' /dev/null | sed 's/:func / /' || :)
+	[ -n "$targets" ] || { echo "no fuzz targets"; return 1; }
+	export -f fuzz_target
+	xargs -P "$(nproc)" -L 1 bash -c 'fuzz_target "$0" "$1"' <<<"$targets" || failed=1
+	echo "$(wc -l <<<"$targets") fuzz targets"
+	return $failed
+}
+
+fuzz_target() {
+	local out
+	out=$(go test -run '^$' -fuzz "^$2\$" -fuzztime "${KUBEPARTS_FUZZ:-10s}" -parallel 1 -timeout 15m "./$(dirname "$1")" 2>&1) || {
+		printf '%s %s FAILED\n%s\n' "$1" "$2" "$out"
+		return 1
+	}
+	printf '%s %s: %s\n' "$(dirname "$1")" "$2" "$(grep -oE 'execs: [0-9]+' <<<"$out" | tail -1)"
+}
+
+# flood opens 20,000 idle connections to each listener of an agent, and 5,500 with bad tokens to
+# the kubelet's API, and measures the effect on other clients.
+flood() {
+	KUBEPARTS_FLOOD=1 go test -count=1 -v -timeout 10m -run '^(TestIdleConnections|TestGoodTokensAreAnsweredDuringAFloodOfBadOnes)$' \
+		-p 1 ./kube/server ./test/kubelet | grep -v '^==='
+}
+
+# controllers tests a module outside of go.work, in memory and with the API server.
+controllers() {
+	unless_unchanged kube/controllers/ kube/apitest/ kube/fakenode/ kube/client/ scheduler/ go.mod kube/go.mod
+	(cd kube/controllers && GOWORK=off KUBEPARTS_CI=1 go test -vet=all -timeout 15m ./...)
+}
+
+# virtualkubelet checks a module outside of go.work.
+virtualkubelet() {
+	unless_unchanged kube/provider/ kube/metrics/ cm/stats/ runtime/runtime.go go.mod kube/go.mod
+	local staticcheck
+	staticcheck=$(GOWORK=off go tool -n -modfile=tools/go.mod staticcheck)
+	cd kube/provider/virtualkubelet
+	go vet ./... && "$staticcheck" ./... && go test -timeout 10m ./...
+}
