@@ -12,9 +12,31 @@ base() {
 	fi
 }
 
-# record_green makes the present commit the base of the next gate. A tree with uncommitted changes
-# is none.
-record_green() { [ -n "$(git status --porcelain)" ] || git rev-parse HEAD >"$cache/green"; }
+# record_green makes the tested commit the base of the next gate.
+record_green() { [ "$KUBEPARTS_TREE" != committed ] || git rev-parse HEAD >"$cache/green"; }
+
+# run_in_copy runs the gate in a copy of the tree, at a path that is the same for all clones, in which
+# files that did not change keep their times: the go command takes the result of a test from its
+# cache only if path and time of the files that the test reads are the same.
+run_in_copy() {
+	local copy=$cache/tree commit index
+	exec 9>"$cache/tree.lock"
+	flock -n 9 || { echo "another gate runs in $copy; waiting"; flock 9; }
+	KUBEPARTS_TREE=committed commit=$(git rev-parse HEAD)
+	if [ -n "$(git status --porcelain)" ]; then
+		KUBEPARTS_TREE=changed index=$(mktemp)
+		cp "$(git rev-parse --git-path index)" "$index"
+		commit=$(GIT_INDEX_FILE=$index git commit-tree -p HEAD -m "with what is not committed" \
+			"$(GIT_INDEX_FILE=$index git add -A && GIT_INDEX_FILE=$index git write-tree)")
+		rm "$index"
+	fi
+	git init -q "$copy"
+	git -C "$copy" fetch -q --update-shallow "$PWD" "$commit"
+	git -C "$copy" checkout -q -f --detach "$commit"
+	git -C "$copy" clean -q -fdx
+	export KUBEPARTS_TREE
+	exec bash "$copy/.ci/run"
+}
 
 # changed_files lists the files that differ from the base, also uncommitted ones.
 changed_files() {
