@@ -105,4 +105,15 @@ func TestNoContainerIsStartedBeforeServicesAreRead(t *testing.T) {
 		}
 		return err
 	})
+
+	// A signal does not stop the pods of a cluster.
+	api.Remove("pods", "default", "first")
+	api.Remove("pods", "default", "late")
+	w.remove("own.yaml")
+	w.until("no pod is left", func() error {
+		if pods := w.pods(); len(pods) > 0 {
+			return fmt.Errorf("%d pods", len(pods))
+		}
+		return nil
+	})
 }
