@@ -3,8 +3,6 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -42,11 +41,11 @@ func TestIntegrationAKilledContainerComesBack(t *testing.T) {
 	version, err := client.Runtime.Version(t.Context(), "v1")
 	require.NoError(t, err)
 	if strings.HasPrefix(strings.TrimPrefix(version.RuntimeVersion, "v"), "1.") {
-		t.Run("a containerd without events", func(t *testing.T) { killed(t, client, rt, 10) })
+		t.Run("a containerd without events", func(t *testing.T) { killed(t, client, rt, "victim", 10) })
 		return
 	}
-	t.Run("events on", func(t *testing.T) { killed(t, client, rt, 50) })
-	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, 50) })
+	t.Run("events on", func(t *testing.T) { killed(t, client, rt, "victim-on", 50) })
+	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, "victim-off", 50) })
 }
 
 // deaf is a runtime without hints.
@@ -56,10 +55,8 @@ type deaf struct {
 	runtime.GarbageCollector
 }
 
-func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, kills int32) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, victim string, kills int32) {
+	random := seedrun.Rand(t)
 	node, err := sim.NewNode(sim.NodeConfig{Runtime: rt})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
@@ -67,7 +64,7 @@ func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, kills int32
 	ended := make(chan error, 1)
 	go func() { ended <- node.Run(ctx) }()
 
-	pod := newTestPod(fmt.Sprintf("victim-%d", seed), v1.RestartPolicyAlways, lab.Busybox)
+	pod := newTestPod(victim, v1.RestartPolicyAlways, lab.Busybox)
 	pod.Spec.HostNetwork = true
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	pod.Spec.Containers[0].Command = []string{"sleep", "3600"}

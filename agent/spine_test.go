@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
@@ -171,8 +172,7 @@ func twins(t *testing.T, rt *runtimetest.Runtime) (found []string) {
 }
 
 func TestSpineWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	synctest.Test(t, func(t *testing.T) {
 		rt, source := newNode(), new(podsource.Memory)
 		var mu sync.Mutex
@@ -249,8 +249,7 @@ func TestSpineReportsAHangingRuntimeAndContinues(t *testing.T) {
 }
 
 func TestSpineOverSeveralAgents(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		rt := newNode()

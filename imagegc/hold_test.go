@@ -3,7 +3,6 @@ package imagegc_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 			_, _ = m.DeleteUnused(ctx)
 		}
 	})
-	pulls := 0
+	pulls, random := 0, seedrun.Rand(t)
 	for i := range 1000 {
 		pod := podWith(fmt.Sprint("web", i), "web:1")
 		release, err := m.AcquireImages(ctx, pod)
@@ -71,14 +71,14 @@ func TestAnImageThatAPodIsAboutToUseIsNotRemoved(t *testing.T) {
 			pulls++
 		}
 		if i%3 == 0 {
-			time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond) // the pull, the mounts
+			time.Sleep(time.Duration(random.IntN(50)) * time.Microsecond) // the pull, the mounts
 		}
 		require.True(t, w.has("web:1"), "container %d cannot be made", i)
 		w.use(pod.Name, "web:1")
 		release()
 		require.True(t, w.has("web:1"), "container %d runs without its image", i)
 		if i%2 == 0 {
-			time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
+			time.Sleep(time.Duration(random.IntN(50)) * time.Microsecond)
 			require.True(t, w.has("web:1"))
 		}
 		w.unuse(pod.Name)

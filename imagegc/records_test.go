@@ -2,7 +2,6 @@ package imagegc_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,15 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // An agent that is killed at any moment, also during a write, decides like one that
 // was not.
 func TestAKilledAgentDecidesLikeAnyOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seedrun.Rand(t)
 		path := filepath.Join(t.TempDir(), "images.json")
 		w := newWorld(1000)
 		steady, shaky := w.config(), w.config()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -23,11 +24,11 @@ import (
 // within a period, a list and an inspection (inv-12), and the cache is never older
 // than the delivered events or than requested.
 func TestAnySequenceOfChangesEndsInADeliveredFinalState(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := seedrun.Seed(t)
 	for i := range uint64(80) {
 		synctest.Test(t, func(t *testing.T) { scenario(t, seed+i) })
 		if t.Failed() {
-			t.Fatalf("seed %d", seed+i)
+			t.Fatalf("scenario %d of the seed", i)
 		}
 	}
 }

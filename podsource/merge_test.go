@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -370,8 +371,7 @@ func TestNewMergeRefusesABadConfig(t *testing.T) {
 // union; the journal panics on an add of a known pod, or an update or a
 // removal of an unknown one.
 func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		sources := map[string]*podsource.Memory{"a": {}, "b": {}, "c": {}}

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -111,10 +112,10 @@ func (w *town) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*run
 }
 
 func TestInvariantsHoldForAgentsThatComeAndGo(t *testing.T) { // inv-3, inv-5, inv-14, inv-17, inv-18
-	for range 3 {
-		seed := uint64(time.Now().UnixNano())
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { ruleATown(t, seed) })
+	seed := seedrun.Seed(t)
+	for i := range uint64(3) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { ruleATown(t, seed+i) })
 		})
 	}
 }

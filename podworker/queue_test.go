@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
@@ -169,8 +170,7 @@ func TestHangingCallsDelayOnlyTheirPods(t *testing.T) {
 }
 
 func TestEveryGoroutineEnds(t *testing.T) { // inv-17: a bubble waits for all of its goroutines, else the test fails
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		h := &recorder{work: func() time.Duration { return time.Second }}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -57,9 +57,9 @@ func TestAnUnresponsiveRuntimeIsRetriedSoonAtFirst(t *testing.T) {
 func TestJitterStaysWithinHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		jitter := NewJitter()
+		jitter, random := NewJitter(), seedrun.Rand(t)
 		for range 1000 {
-			time.Sleep(rand.N(5 * time.Second))
+			time.Sleep(time.Duration(random.Int64N(int64(5 * time.Second))))
 			d := jitter("", time.Minute)
 			assert.GreaterOrEqual(t, d, time.Minute)
 			assert.Less(t, d, 90*time.Second)

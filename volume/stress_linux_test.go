@@ -23,6 +23,7 @@ import (
 	mount "k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/configmap"
 	"github.com/kubeparts/kubeparts/volume/downward"
@@ -175,8 +176,7 @@ func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	for _, c := range canaries {
 		write(t, c)
 	}
-	seed := rand.Uint64N(1<<40) + 1
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)%(1<<40) + 1 // zero unmounts everything
 	random := rand.New(rand.NewPCG(seed, 0))
 	run := func(round uint64, kill int) (lines int) {
 		cmd := exec.Command(os.Args[0])

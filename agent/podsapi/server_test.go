@@ -3,12 +3,10 @@ package podsapi_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +19,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent/podsapi"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // A node is the pods and computed statuses of a node.
@@ -217,9 +216,7 @@ func TestAWatchSendsAllPodsAndThenChanges(t *testing.T) {
 // Whatever the order of changes and however slowly a client reads, the events that it has
 // received yield the pods of the node.
 func TestAWatchConverges(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0))
+	dice := seedrun.Rand(t)
 	n := newNode()
 	s, client := serve(t, n, podsapi.Config{})
 	watch, err := client.WatchPods(t.Context(), &api.WatchPodsRequest{})

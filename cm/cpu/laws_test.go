@@ -16,14 +16,14 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // Pods come and go under each policy of the topology manager: no CPU is allocated
 // twice, the pool is the rest, freed CPUs return to it, a second manager decides the
 // same, and the next agent reads the same.
 func TestAllocationKeepsItsInvariants(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	for _, policy := range []topology.Policy{topology.None, topology.BestEffort, topology.Restricted, topology.SingleNUMANode} {
 		for _, machine := range []string{"xeon-2s", "epyc-1s-nps4", "offline-cpus"} {
 			t.Run(string(policy)+" on "+machine, func(t *testing.T) { laws(t, rand.New(rand.NewPCG(seed, 1)), machine, policy) })

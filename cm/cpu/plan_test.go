@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -152,9 +152,7 @@ func TestHintsListTheNodesWithFreeCPUs(t *testing.T) {
 // No CPU is allocated twice, none that is not free, and equal inputs have equal
 // results.
 func TestTakingKeepsItsInvariants(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seedrun.Rand(t)
 	for _, name := range topologytest.Names() {
 		m := topologytest.Machine(t, name)
 		for range 15 {

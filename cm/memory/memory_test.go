@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -217,9 +217,7 @@ func TestDecisionsPerMachine(t *testing.T) {
 // Pods come and go: allocations never exceed the capacity, groups are not mixed, and
 // in the end all memory is free again.
 func TestAllocationKeepsItsInvariants(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seedrun.Rand(t)
 	m := open(t, "epyc-1s-nps4")
 	empty := string(m.State().Encode())
 	live := map[string]bool{}

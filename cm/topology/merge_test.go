@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // brute merges by trying every combination, as top-2 requires.
@@ -82,8 +83,7 @@ func before(m *topology.Machine, closest bool, needs int, a, b topology.Hint) bo
 }
 
 func TestMergingIsGoingThroughAllCombinations(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	m := topologytest.Machine(t, "xeon-4s")
 	for range 1000 {

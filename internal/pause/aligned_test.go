@@ -1,21 +1,21 @@
 package pause_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 func TestAlignedDelaysEndAtMultiples(t *testing.T) {
 	const step = 5 * time.Second
-	seen := map[time.Duration]int{}
+	seen, random := map[time.Duration]int{}, seedrun.Rand(t)
 	for range 10_000 {
-		now := rand.N(time.Hour)
-		d := pause.Aligned(now, time.Minute, 90*time.Second, step, rand.IntN)
+		now := time.Duration(random.Int64N(int64(time.Hour)))
+		d := pause.Aligned(now, time.Minute, 90*time.Second, step, random.IntN)
 		assert.GreaterOrEqual(t, d, time.Minute)
 		assert.Less(t, d, 90*time.Second)
 		assert.Zero(t, (now+d)%step)

@@ -1,4 +1,4 @@
-// Package seedrun runs a test with many seeds. It is test support.
+// Package seedrun has the seeds of random tests, and runs a test with many of them. It is test support.
 package seedrun
 
 import (

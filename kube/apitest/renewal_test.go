@@ -12,6 +12,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // Leases change at random; each renewal must have the managed fields of the field manager.
@@ -20,8 +22,7 @@ func TestRenewalEqualsTheFieldManager(t *testing.T) {
 }
 
 func renewalEqualsTheFieldManager(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
+	seed := seedrun.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	s := new(Server)
 	s.mu.Lock()

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -59,11 +59,11 @@ func TestFollowersOfLogsShareInspections(t *testing.T) { // la-15
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(counted)
 		rt.set(nil, "a", "b")
-		a := newRunningContainers(rt)
+		a, random := newRunningContainers(rt), seedrun.Rand(t)
 		ctx, stop := context.WithCancel(t.Context())
 		var followers, of sync.WaitGroup
 		follow := func(id string, wg *sync.WaitGroup) {
-			after := rand.N(time.Second)
+			after := time.Duration(random.Int64N(int64(time.Second)))
 			wg.Go(func() {
 				for {
 					select {

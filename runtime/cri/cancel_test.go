@@ -3,7 +3,6 @@ package cri_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -223,9 +223,7 @@ func TestACanceledStopReturnsAtOnce(t *testing.T) {
 // Whatever the durations of hooks, turns and containers are, a termination takes at
 // most two seconds longer than the grace period, and not longer than its steps.
 func TestATerminationHasOneDeadline(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seedrun.Rand(t)
 	for round := range 60 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package cri
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -86,9 +86,7 @@ func TestDeadContainersToRemove(t *testing.T) {
 // For random states: running containers are kept, the limits hold, and the newest
 // instance of a container of a live pod is removed last.
 func TestCollectingKeepsItsLimits(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seedrun.Rand(t)
 	for range 2000 {
 		var pods []*runtime.Pod
 		for p := range rnd.IntN(4) {

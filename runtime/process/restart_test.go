@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
@@ -130,9 +130,7 @@ func TestAContainerOutlivesAKilledAgent(t *testing.T) {
 // agent, and no container has run twice.
 func TestAKillAtAnyTimeLeavesNoUnlistedContainer(t *testing.T) {
 	n := newNode(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seedrun.Rand(t)
 	rounds := 12
 	if testing.Short() {
 		rounds = 3

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
@@ -18,9 +19,7 @@ import (
 // For random events, repeated SyncPod calls soon have nothing to do (inv-16), no
 // container runs twice, and restart counts do not decrease (inv-10).
 func TestInvariantsHoldAtRandom(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seedrun.Rand(t)
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) { lawfulLife(t, rnd) })
 	}

@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/rand/v2"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/sim/record"
 )
@@ -153,8 +152,7 @@ func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 func TestHostileRecordings(t *testing.T) {
 	data := newRecording(t)
 	at := offsets(data)
-	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seedrun.Rand(t)
 	for range 2000 {
 		damaged := bytes.Clone(data)
 		frame := random.IntN(len(at) - 1)
@@ -165,7 +163,6 @@ func TestHostileRecordings(t *testing.T) {
 		sign(b)
 		readAny(damaged)
 	}
-	t.Log("seed", seed)
 }
 
 // The text of a frame cannot be larger than its prefix announces, nor than the limit.

@@ -3,7 +3,6 @@ package kubelet
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 // An agent that is killed at any moment, twenty times, and restarted, does not disturb
@@ -45,9 +46,7 @@ var steady = map[string]string{
 }
 
 func agentIsKilled(t *testing.T, w *world) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seedrun.Rand(t)
 	upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
 
 	for name, manifest := range steady {

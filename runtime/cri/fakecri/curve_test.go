@@ -2,11 +2,12 @@ package fakecri
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
 func TestAUseGoesInStraightLinesBetweenPoints(t *testing.T) {
@@ -40,9 +41,7 @@ func TestAUseGoesInStraightLinesBetweenPoints(t *testing.T) {
 }
 
 func TestUsedTimeDoesNotFall(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seedrun.Rand(t)
 	for range 200 {
 		c := Curve{Repeat: rnd.IntN(2) == 0}
 		at := time.Duration(0)

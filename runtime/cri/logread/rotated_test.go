@@ -3,7 +3,6 @@ package logread_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
 
@@ -133,9 +133,7 @@ func (m model) tail(n int, stream string) string {
 }
 
 func TestTailOfRandomLogs(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seedrun.Rand(t)
 	for round := range 10 {
 		var all model
 		var layout []string

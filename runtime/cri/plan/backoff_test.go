@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -365,8 +366,7 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 // If the runtime still has every instance, the derived delay equals that of the lost
 // table; if it has only the last instance, the derived delay is not shorter.
 func TestBackoffDerivesMissingEntries(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 50 {
 		s := newScene(t, running)

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -361,8 +362,7 @@ func live(t testing.TB, d *dice, steps int) {
 }
 
 func TestLawsHoldOfRandomPods(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedrun.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 300 {
 		d := &dice{bytes: make([]byte, 600)}
