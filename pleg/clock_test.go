@@ -38,7 +38,7 @@ func TestSettingTheWallClockChangesNothing(t *testing.T) { // freshness follows 
 		n.start("u", "c")
 		g := newGenerator(t, n, nil, pleg.Config{Period: time.Hour})
 		stop := run(t, g)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		_, err := g.GetNewerThan(ctx, "u", time.Now())
 		require.NoError(t, err)

@@ -327,7 +327,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	s.objects.set("green")
 	begun := time.Now()
 	s.m.ObjectChanged("ConfigMap", "default", "conf")
-	require.Eventually(t, func() bool { return sh("cat /conf/color /conf/shade /all/color") == "greengreengreen" }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return sh("cat /conf/color /conf/shade /all/color") == "greengreengreen" }, 90*time.Second, 10*time.Millisecond)
 	t.Logf("the change was seen within %v", time.Since(begun))
 	assert.Equal(t, "blue", sh("cat /color"))
 

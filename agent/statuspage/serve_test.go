@@ -78,7 +78,7 @@ func TestTheConnectionThatIsIdleForLongestIsClosed(t *testing.T) {
 		require.NoError(t, err)
 		held = append(held, c)
 	}
-	client := http.Client{Transport: new(http.Transport), Timeout: 10 * time.Second}
+	client := http.Client{Transport: new(http.Transport), Timeout: 90 * time.Second}
 	defer client.CloseIdleConnections()
 	for range 3 {
 		resp, err := client.Get("http://" + addr)

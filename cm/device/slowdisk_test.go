@@ -95,7 +95,7 @@ func TestASlowDiskDelaysTheAllocationAlone(t *testing.T) {
 	}()
 	select {
 	case <-calls:
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 		release()
 		t.Fatal("calls wait for the disk")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 10 * time.Second
+const patience = 90 * time.Second
 
 func newLockFile(path string, stop func()) lockFile {
 	return lockFile{path: path, exitOnContention: stop != nil, stop: stop, logger: slog.New(slog.NewTextHandler(io.Discard, nil))}

@@ -365,7 +365,7 @@ func (c *ControlPlane) dial() error {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(c.ca.cert)
-	c.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+	c.client = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}}, DisableKeepAlives: true,
 	}}
 	return nil

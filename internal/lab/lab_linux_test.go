@@ -196,7 +196,7 @@ func runContainer(t *testing.T, rt internalapi.RuntimeService, sandbox string, c
 
 func requireBody(t *testing.T, url, want string) {
 	t.Helper()
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		res, err := client.Get(url)
 		require.NoError(c, err)

@@ -102,7 +102,7 @@ func sweep(dir string) error {
 func endProcesses(dir string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(90 * time.Second); ; <-tick.C {
 		pids, err := processes(dir)
 		if err != nil || len(pids) == 0 {
 			return err
@@ -250,7 +250,7 @@ func removeTraces(l layout) error {
 func removeCgroup(path string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(90 * time.Second); ; <-tick.C {
 		err := syscall.Rmdir(path)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil

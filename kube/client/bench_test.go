@@ -137,7 +137,7 @@ func synced(b *testing.B, api *apitest.Server) (*client.Pods, *client.Statuses) 
 	pods, err := client.NewPods(client.PodsConfig{Client: conn.API, NodeName: nodeName})
 	require.NoError(b, err)
 	go func() { _ = pods.Run(b.Context(), func([]*v1.Pod) {}) }()
-	require.Eventually(b, pods.Synced, 10*time.Second, time.Millisecond)
+	require.Eventually(b, pods.Synced, 90*time.Second, time.Millisecond)
 	s, err := client.NewStatuses(client.StatusesConfig{Client: conn.API, Pods: pods})
 	require.NoError(b, err)
 	return pods, s

@@ -62,7 +62,7 @@ func runUntil(k *kubelet.Kubelet, done <-chan struct{}) error {
 	case <-done:
 		stop()
 		return <-stopped
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 		return errors.New("timeout")
 	case err := <-stopped:
 		return errors.Join(errors.New("the kubelet has stopped"), err)
@@ -139,7 +139,7 @@ spec:
 
 	select {
 	case <-running:
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 	}
 	for _, pod := range k.Agent().Loop().Pods() {
 		fmt.Println(pod.Name, "is running")

@@ -163,8 +163,8 @@ func TestDrainTerminatesStaticPods(t *testing.T) {
 	go func() { ran <- k.Run(ctx) }()
 	require.Eventually(t, func() bool {
 		return len(pods{linkTo(k.Agent())}.running()) == 1
-	}, 10*time.Second, 10*time.Millisecond)
-	draining, done := context.WithTimeout(t.Context(), 30*time.Second)
+	}, 90*time.Second, 10*time.Millisecond)
+	draining, done := context.WithTimeout(t.Context(), 90*time.Second)
 	defer done()
 	require.NoError(t, k.Drain(draining))
 	for _, s := range k.Agent().Workers().States() {
@@ -194,14 +194,14 @@ func TestAPIAndStatusPage(t *testing.T) {
 				_ = answer.Body.Close()
 				assert.Equal(t, 200, answer.StatusCode, path)
 			}
-		}, 10*time.Second, 20*time.Millisecond)
+		}, 90*time.Second, 20*time.Millisecond)
 	}
 	for _, path := range []string{"/", "/healthz", "/pods", "/explain", "/metrics", "/stats/summary"} {
 		require.EventuallyWithT(t, func(t *assert.CollectT) {
 			answer := httptest.NewRecorder()
 			k.StatusPage().ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost"+path, nil))
 			assert.Equal(t, 200, answer.Code, path)
-		}, 10*time.Second, 20*time.Millisecond)
+		}, 90*time.Second, 20*time.Millisecond)
 	}
 	cancel()
 	require.NoError(t, <-ran)

@@ -33,7 +33,7 @@ func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		_, err := client.ListPods(watching, &podspb.ListPodsRequest{}, grpc.WaitForReady(true))
 		require.NoError(t, err, "the sources have synced")
-	}, 10*time.Second, 50*time.Millisecond)
+	}, 90*time.Second, 50*time.Millisecond)
 	watch, err := client.WatchPods(watching, &podspb.WatchPodsRequest{})
 	require.NoError(t, err)
 	// next returns the next event with a type, and its pod.

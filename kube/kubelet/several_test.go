@@ -121,7 +121,7 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 		require.NoError(t, <-m.stopped, name)
 		assert.Len(t, m.runtime.Containers(""), 2, "pods keep running")
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(90 * time.Second)
 	for goruntime.NumGoroutine() > before && time.Now().Before(deadline) {
 		time.Sleep(20 * time.Millisecond)
 	}

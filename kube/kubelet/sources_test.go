@@ -55,7 +55,7 @@ func TestStaticPodsOfAnOlderKubeletKeepTheirUIDs(t *testing.T) {
 		require.Eventually(t, func() bool {
 			pods, err = files.Read()
 			return err == nil
-		}, 10*time.Second, 10*time.Millisecond)
+		}, 90*time.Second, 10*time.Millisecond)
 		require.Len(t, pods, 1)
 		return pods[0].UID
 	}

@@ -80,7 +80,7 @@ func TestTracesAreExportedToTheCollectorOfTheConfiguration(t *testing.T) {
 			require.NoError(t, err)
 			_ = answer.Body.Close()
 			assert.Equal(t, 200, answer.StatusCode)
-		}, 10*time.Second, 20*time.Millisecond)
+		}, 90*time.Second, 20*time.Millisecond)
 	}
 	cancel()
 	require.NoError(t, <-ran)

@@ -104,7 +104,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 			body, err := io.ReadAll(answer.Body)
 			require.NoError(c, err)
 			require.Equal(c, "hello\n", string(body))
-		}, 20*time.Second, 50*time.Millisecond)
+		}, 90*time.Second, 50*time.Millisecond)
 		a.kill()
 		_, err := client.Get(url)
 		require.Error(t, err, "the port is released with the pod")

@@ -160,7 +160,7 @@ func TestStartFailsWithoutACallOfSupervise(t *testing.T) {
 			t.Setenv("TEST_FORGETFUL", how)
 			t.Setenv("TEST_FORGETFUL_DIR", n.dir)
 			require.NoError(t, n.Close(t.Context()))
-			timeout := 30 * time.Second
+			timeout := 90 * time.Second
 			if how == "hang" {
 				timeout = 2 * time.Second
 			}

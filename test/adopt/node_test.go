@@ -252,7 +252,7 @@ func (n *node) stop() {
 
 // pods returns the pods that the kubelet lists, by name without the node's.
 func (n *node) pods() (map[string]v1.Pod, error) {
-	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get("http://127.0.0.1:" + n.port + "/pods")
 	if err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ type running struct {
 
 // runningContainers returns the running containers, from containerd itself.
 func runningContainers(ctx context.Context, endpoint string) ([]running, error) {
-	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(30 * time.Second).Build(ctx)
+	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(90 * time.Second).Build(ctx)
 	if err != nil {
 		return nil, err
 	}

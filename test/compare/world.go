@@ -152,7 +152,7 @@ func (w *world) start(o options) {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have terminated
 		select {
 		case <-w.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(90 * time.Second):
 			w.must("kill the "+w.kind, cmd.Process.Kill())
 			<-w.ended
 		}

@@ -106,7 +106,7 @@ func (n *node) stop() {
 	_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have exited
 	select {
 	case <-n.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		_ = n.cmd.Process.Kill()
 		<-n.exited
 	}

@@ -148,7 +148,7 @@ func (a *agent) get(path string) (int, []byte, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", a.addr)
 		}
 	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: transport}
+	client := http.Client{Timeout: patience, Transport: transport}
 	answer, err := client.Get("http://" + host + path)
 	if err != nil {
 		return 0, nil, err

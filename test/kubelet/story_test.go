@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // One scenario for every runtime: pods of many shapes reach their expected states,
@@ -146,7 +148,7 @@ func (w *world) checkRemoval(pods map[string]v1.Pod) {
 		}
 		return nil
 	})
-	require.Less(t, time.Since(begun), 50*time.Second, "not as soon as it could")
+	lab.Below(t, "termination of polite", time.Since(begun), 50*time.Second)
 	_, runs := w.main("stubborn/main")
 	for ; runs; _, runs = w.main("stubborn/main") {
 		require.Less(t, time.Since(begun), patience, "stubborn is not killed")
@@ -234,7 +236,7 @@ func (w *world) checkFirstRestart() time.Time {
 	_, ended := w.crashed(0)
 	again, ended2 := w.crashed(1)
 	w.t.Logf("restart 1 came after %v", again.Sub(ended))
-	require.Less(w.t, again.Sub(ended), 10*time.Second)
+	lab.Below(w.t, "the first restart", again.Sub(ended), 10*time.Second)
 	return ended2
 }
 
@@ -246,7 +248,7 @@ func (w *world) checkBackoff(ended time.Time) {
 		began, end := w.crashed(n)
 		t.Logf("restart %d came after %v", n, began.Sub(ended))
 		require.GreaterOrEqual(t, began.Sub(ended), wait)
-		require.Less(t, began.Sub(ended), 2*wait)
+		lab.Below(t, "the back-off", began.Sub(ended), 2*wait)
 		ended = end
 	}
 	var s v1.ContainerStatus

@@ -162,7 +162,7 @@ func TestFaultsOfDrivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d.SetFault(tt.fault)
 			short := func() context.Context {
-				timeout := 10 * time.Second
+				timeout := 90 * time.Second
 				if tt.fault == dratest.Hang {
 					timeout = 50 * time.Millisecond
 				}

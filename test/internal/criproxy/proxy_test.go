@@ -86,11 +86,11 @@ func TestCallsAreForwardedAndRecordedInOrder(t *testing.T) {
 
 func TestStreamsAreForwardedWhileTheyAreOpen(t *testing.T) {
 	proxy, client := behind(t, criproxy.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	events, err := client.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(proxy.Calls()) == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(proxy.Calls()) == 1 }, 90*time.Second, time.Millisecond)
 	// The runtime may register the stream later than the proxy: an event of each sandbox.
 	received := make(chan *runtimeapi.ContainerEventResponse, 1)
 	go func() {
@@ -104,7 +104,7 @@ func TestStreamsAreForwardedWhileTheyAreOpen(t *testing.T) {
 		case event := <-received:
 			assert.NotEmpty(t, event.GetContainerId())
 			cancel()
-			assert.Eventually(t, func() bool { return proxy.Calls()[0].Code == "Canceled" }, 30*time.Second, time.Millisecond)
+			assert.Eventually(t, func() bool { return proxy.Calls()[0].Code == "Canceled" }, 90*time.Second, time.Millisecond)
 			assert.Nil(t, proxy.Calls()[0].Response)
 			return
 		case <-time.After(10 * time.Millisecond):

@@ -28,7 +28,7 @@ type Target struct {
 
 const (
 	callTimeout  = 10 * time.Second // of a request, and of a watch that has too few events
-	untilTimeout = 30 * time.Second // of @until; the garbage collector may be slow
+	untilTimeout = 90 * time.Second // of @until; the garbage collector may be slow
 	untilPeriod  = 50 * time.Millisecond
 )
 
