@@ -38,7 +38,7 @@ func (m *Manager) adoptPods() error {
 		if m.pods[uid] != nil || slices.ContainsFunc(m.adopted[uid], func(a adopted) bool { return slices.Equal(a.name, name) }) {
 			return
 		}
-		a := adopted{name: name, class: class, requested: requestedOf(m.facts, class, has)}
+		a := adopted{name: name, class: class, requested: requestedOf(class, has)}
 		m.adopted[uid] = append(m.adopted[uid], a)
 		m.demand.add(a.class, a.requested)
 	})
@@ -97,12 +97,12 @@ func (m *Manager) releaseVanished() {
 
 // requestedOf returns the most that a pod of the class can request whose cgroup has
 // this: CPU shares and weights are rounded.
-func requestedOf(facts cgroups.Facts, class v1.PodQOSClass, has cgroups.Resources) podRequest {
+func requestedOf(class v1.PodQOSClass, has cgroups.Resources) podRequest {
 	var out podRequest
 	shares := int64(0)
 	switch {
 	case has.CPUWeight != nil:
-		shares = facts.Weight.MaxSharesOf(*has.CPUWeight)
+		shares = cgroups.MaxSharesOfWeight(*has.CPUWeight)
 	case has.CPUShares != nil:
 		shares = *has.CPUShares
 	}

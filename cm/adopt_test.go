@@ -80,10 +80,9 @@ func TestClassesAreNotComputedFromTheFirstPodsAfterARestart(t *testing.T) {
 	for _, facts := range []cgroups.Facts{
 		{Version: 1, Controllers: every},
 		{Version: 2, Controllers: every},
-		{Version: 2, Controllers: every, Weight: cgroups.Linear},
 	} {
 		for _, request := range []string{"250m", "1", "7m", "1m", "3333m"} {
-			t.Run(fmt.Sprint(facts.Version, facts.Weight, request), func(t *testing.T) {
+			t.Run(fmt.Sprint(facts.Version, " ", request), func(t *testing.T) {
 				var pods []*v1.Pod
 				for i := range 50 {
 					pods = append(pods, pod(fmt.Sprintf("b-%02d", i), "cpu="+request+" memory=1Mi /"))
@@ -178,5 +177,5 @@ func TestACgroupThatCannotBeReadDoesNotKeepTheNodeFromStarting(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.Setup(t.Context()))
 	require.NoError(t, m.Sync(t.Context()))
-	assert.GreaterOrEqual(t, cpuOf(must(tree.Read(tree.class))), int64(35), "b-2 counts")
+	assert.GreaterOrEqual(t, cpuOf(must(tree.Read(tree.class))), int64(10), "b-2 counts")
 }

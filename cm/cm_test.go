@@ -292,13 +292,13 @@ func TestTheTreeOfANode(t *testing.T) { // cm-12, cm-13, cm-18, cm-23, cm-24
 		require.NoError(t, n.Ensure(t.Context(), p))
 	}
 	assert.Equal(t, `/: 
-/kubepods: cpu weight 240, cpu quota -1, cpu period 100000, memory 7516192768, memory min 0, memory low 0, memory high -1, pids 32000
+/kubepods: cpu weight 118, cpu quota -1, cpu period 100000, memory 7516192768, memory min 0, memory low 0, memory high -1, pids 32000
 /kubepods/besteffort: cpu weight 1, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
 /kubepods/besteffort/pode-1: cpu weight 1, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
-/kubepods/burstable: cpu weight 59, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
-/kubepods/burstable/podb-1: cpu weight 35, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
-/kubepods/burstable/podb-2: cpu weight 35, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
-/kubepods/podg-1: cpu weight 59, cpu quota 50000, cpu period 100000, memory 67108864, memory min 0, memory low 0, memory high -1, pids -1
+/kubepods/burstable: cpu weight 20, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
+/kubepods/burstable/podb-1: cpu weight 10, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
+/kubepods/burstable/podb-2: cpu weight 10, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
+/kubepods/podg-1: cpu weight 20, cpu quota 50000, cpu period 100000, memory 67108864, memory min 0, memory low 0, memory high -1, pids -1
 `, n.tree.String())
 	assert.True(t, n.Has(pod("b-1", burstable)), "cm-20")
 	require.NoError(t, n.Remove(t.Context(), "b-1"))

@@ -88,9 +88,9 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	require.NoError(t, n.Setup(t.Context()))
 	n.tree.Fail(nil)
 	assert.EqualValues(t, 1<<30, *n.has(t, "/system").Memory)
-	assert.EqualValues(t, 100, *n.has(t, "/system").CPUWeight)
+	assert.EqualValues(t, 39, *n.has(t, "/system").CPUWeight)
 	assert.EqualValues(t, cgroups.Unlimited, *n.has(t, "/kube").Memory, "compressible: CPU alone")
-	assert.EqualValues(t, 174, *n.has(t, "/kube").CPUWeight)
+	assert.EqualValues(t, 79, *n.has(t, "/kube").CPUWeight)
 	assert.EqualValues(t, 6<<30, *n.has(t, "/kubepods").Memory, "cm-23")
 
 	raw := newNode(t, cm.Config{Reserved: cfg.Reserved, Enforce: cm.Enforcement{Keys: []string{"none"}}})
@@ -250,9 +250,9 @@ func TestAResizeOfAPodsCgroup(t *testing.T) { // cm-43
 	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceCPU, after))
 	has := n.has(t, "/kubepods/burstable/podb-1")
 	assert.EqualValues(t, 100_000, *has.CPUQuota)
-	assert.EqualValues(t, 59, *has.CPUWeight)
+	assert.EqualValues(t, 20, *has.CPUWeight)
 	assert.EqualValues(t, 64<<20, *has.Memory, "the other resource stays")
-	assert.EqualValues(t, 59, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18: of the class, too")
+	assert.EqualValues(t, 20, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18: of the class, too")
 	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceMemory, after))
 	require.NoError(t, n.Ensure(t.Context(), p), "the pod passed may be older than the resize")
 	require.NoError(t, n.Sync(t.Context()))
@@ -301,7 +301,7 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	require.NoError(t, n.Collect(t.Context(), func(uid types.UID) bool { return gone(uid) && uid != "new-1" }, nil), "the next pass")
 	assert.False(t, n.there("/kubepods/besteffort/pode-1"))
 	assert.False(t, n.there("/kubepods/burstable/podv-1"))
-	assert.EqualValues(t, 35, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")
+	assert.EqualValues(t, 10, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")
 }
 
 func TestKillsOfPodsAreCounted(t *testing.T) { // oom-1, oom-3
@@ -350,7 +350,7 @@ func TestPodsComeAndGoConcurrently(t *testing.T) {
 		require.NoError(t, m.Sync(t.Context()))
 		class, err := tree.Read(cgroups.Name{"kubepods", "burstable"})
 		require.NoError(t, err)
-		assert.EqualValues(t, 35, *class.CPUWeight)
+		assert.EqualValues(t, 10, *class.CPUWeight)
 	})
 }
 
@@ -407,6 +407,6 @@ func TestPodsWithExclusiveCPUsHaveNoQuota(t *testing.T) {
 		require.NoError(t, n.Sync(t.Context()))
 		has := n.has(t, "/kubepods/pod"+uid)
 		assert.EqualValues(t, want, *has.CPUQuota, uid)
-		assert.EqualValues(t, 174, *has.CPUWeight, uid)
+		assert.EqualValues(t, 79, *has.CPUWeight, uid)
 	}
 }

@@ -126,36 +126,36 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	assert.Equal(t, "kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice", gSlice)
 	want := map[string]slice{
 		"kubepods.slice": {
-			map[string]string{"cpu.weight": "256", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
-			map[string]string{"CPUWeight": "256", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "67108864", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
+			map[string]string{"cpu.weight": "127", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
+			map[string]string{"CPUWeight": "127", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "67108864", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
 		},
 		"kubepods-burstable.slice": {
-			map[string]string{"cpu.weight": "35", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
-			map[string]string{"CPUWeight": "35", "MemoryMax": "infinity", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice/kubepods-burstable.slice"},
+			map[string]string{"cpu.weight": "10", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
+			map[string]string{"CPUWeight": "10", "MemoryMax": "infinity", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice/kubepods-burstable.slice"},
 		},
 		"kubepods-besteffort.slice": {
 			map[string]string{"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
 			map[string]string{"CPUWeight": "1", "MemoryMax": "infinity", "MemoryMin": "0"},
 		},
 		gSlice: {
-			map[string]string{"cpu.weight": "59", "cpu.max": "51000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024", "hugetlb.2MB.max": "0"},
-			map[string]string{"CPUWeight": "59", "CPUQuotaPerSecUSec": "510ms", "CPUQuotaPeriodUSec": "100ms", "MemoryMax": "67108864", "MemoryMin": "67108864", "TasksMax": "1024", "ControlGroup": "/kubepods.slice/" + gSlice},
+			map[string]string{"cpu.weight": "20", "cpu.max": "51000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024", "hugetlb.2MB.max": "0"},
+			map[string]string{"CPUWeight": "20", "CPUQuotaPerSecUSec": "510ms", "CPUQuotaPeriodUSec": "100ms", "MemoryMax": "67108864", "MemoryMin": "67108864", "TasksMax": "1024", "ControlGroup": "/kubepods.slice/" + gSlice},
 		},
 		bSlice: {
-			map[string]string{"cpu.weight": "35", "cpu.max": "max 100000", "memory.max": "max", "memory.low": "33554432", "memory.high": "max", "pids.max": "1024"},
-			map[string]string{"CPUWeight": "35", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "infinity", "MemoryLow": "33554432", "TasksMax": "1024", "ControlGroup": "/kubepods.slice/kubepods-burstable.slice/" + bSlice},
+			map[string]string{"cpu.weight": "10", "cpu.max": "max 100000", "memory.max": "max", "memory.low": "33554432", "memory.high": "max", "pids.max": "1024"},
+			map[string]string{"CPUWeight": "10", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "infinity", "MemoryLow": "33554432", "TasksMax": "1024", "ControlGroup": "/kubepods.slice/kubepods-burstable.slice/" + bSlice},
 		},
 		m.PodName(e).Slice(): {
 			map[string]string{"cpu.weight": "1", "cpu.max": "max 100000", "memory.max": "max", "pids.max": "1024"},
 			map[string]string{"CPUWeight": "1", "MemoryMax": "infinity", "TasksMax": "1024"},
 		},
 		"system.slice": { // cm-25
-			map[string]string{"cpu.weight": "59", "memory.max": "268435456", "pids.max": "768"},
-			map[string]string{"CPUWeight": "59", "MemoryMax": "268435456", "TasksMax": "768"},
+			map[string]string{"cpu.weight": "20", "memory.max": "268435456", "pids.max": "768"},
+			map[string]string{"CPUWeight": "20", "MemoryMax": "268435456", "TasksMax": "768"},
 		},
 		"runtime.slice": {
-			map[string]string{"cpu.weight": "35", "memory.max": "max"},
-			map[string]string{"CPUWeight": "35", "MemoryMax": "infinity"},
+			map[string]string{"cpu.weight": "10", "memory.max": "max"},
+			map[string]string{"CPUWeight": "10", "MemoryMax": "infinity"},
 		},
 	}
 	assertSlices(t, tree, want, "made")
@@ -197,8 +197,8 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 		require.NoError(t, m.Resize(t.Context(), g, name, after)) // cm-43
 	}
 	want[gSlice] = slice{
-		map[string]string{"cpu.weight": "100", "cpu.max": "100000 100000", "memory.max": "134217728", "memory.min": "134217728", "pids.max": "1024", "hugetlb.2MB.max": "0"},
-		map[string]string{"CPUWeight": "100", "CPUQuotaPerSecUSec": "1s", "MemoryMax": "134217728", "MemoryMin": "134217728", "TasksMax": "1024"},
+		map[string]string{"cpu.weight": "39", "cpu.max": "100000 100000", "memory.max": "134217728", "memory.min": "134217728", "pids.max": "1024", "hugetlb.2MB.max": "0"},
+		map[string]string{"CPUWeight": "39", "CPUQuotaPerSecUSec": "1s", "MemoryMax": "134217728", "MemoryMin": "134217728", "TasksMax": "1024"},
 	}
 	want["kubepods.slice"].files["memory.min"], want["kubepods.slice"].properties["MemoryMin"] = "134217728", "134217728"
 	assertSlices(t, tree, want, "resized")

@@ -47,22 +47,12 @@ func TestSharesAndQuotas(t *testing.T) {
 	assert.Zero(t, cgroups.MilliOfQuota(1, 0))
 }
 
-// cm-3, cm-4. The linear formula loses the kernel's default.
-func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
-	for _, tc := range []struct{ shares, linear, logarithmic int64 }{
-		{0, 1, 1}, {2, 1, 1}, {102, 4, 17}, {1024, 39, 100}, {512, 20, 59}, {2048, 79, 174}, {262144, 10000, 10000}, {1 << 40, 10000, 10000},
+func TestWeightsAreTheKubelets(t *testing.T) { // cm-3
+	for shares, want := range map[int64]int64{
+		-1: 1, 0: 1, 2: 1, 28: 1, 29: 2, 102: 4, 512: 20, 1024: 39, 2048: 79, 4096: 157, 32768: 1250, 262143: 9999, 262144: 10000, 1 << 62: 10000,
 	} {
-		assert.Equal(t, tc.linear, cgroups.Linear.Weight(tc.shares), "cm-3: %d shares", tc.shares)
-		assert.Equal(t, tc.logarithmic, cgroups.Logarithmic.Weight(tc.shares), "cm-4: %d shares", tc.shares)
+		assert.Equal(t, want, cgroups.Weight(shares), "%d shares", shares)
 	}
-	for weight := int64(1); weight <= 10000; weight++ {
-		shares := cgroups.Logarithmic.SharesOf(weight)
-		require.GreaterOrEqual(t, cgroups.Logarithmic.Weight(shares), weight)
-		require.LessOrEqual(t, cgroups.Logarithmic.Weight(shares-1), weight)
-	}
-	// cm-3: the way back by integer division loses something.
-	assert.EqualValues(t, 998, cgroups.Linear.SharesOf(39))
-	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
 }
 
 // A rounded request is never read back as less than the request.
@@ -74,15 +64,15 @@ func TestTheLargestRequestOfAValue(t *testing.T) {
 			t.Fatalf("%dm are %d shares, which are at most %dm", milli, shares, most)
 		}
 	}
-	for _, f := range []cgroups.WeightFormula{cgroups.Logarithmic, cgroups.Linear} {
-		for shares := int64(cgroups.MinShares); shares <= 262144; shares += 7 {
-			weight := f.Weight(shares)
-			most := f.MaxSharesOf(weight)
-			if most < shares || f.Weight(most-1) > weight {
-				t.Fatalf("%d shares are weight %d, which is at most %d shares", shares, weight, most)
-			}
+	for weight := int64(1); weight <= 10000; weight++ {
+		most := cgroups.MaxSharesOfWeight(weight)
+		require.Equal(t, weight, cgroups.Weight(most))
+		if weight < 10000 {
+			require.Equal(t, weight+1, cgroups.Weight(most+1))
 		}
 	}
+	assert.EqualValues(t, 28, cgroups.MaxSharesOfWeight(0))
+	assert.EqualValues(t, 262144, cgroups.MaxSharesOfWeight(1<<62))
 }
 
 // Rounding of a quota by the systemd driver is not drift.
@@ -161,7 +151,7 @@ var every = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "s
 func TestSettingsAreWrittenToFiles(t *testing.T) {
 	for version, want := range map[int]string{
 		1: "[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 50000} {memory memory.limit_in_bytes 67108865} {pids pids.max 100} {hugetlb hugetlb.2MB.limit_in_bytes 4194304} {hugetlb hugetlb.1GB.limit_in_bytes 0}]",
-		2: "[{cpu cpu.weight 59} {cpu cpu.max 50000 100000} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
+		2: "[{cpu cpu.weight 20} {cpu cpu.max 50000 100000} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
 	} {
 		assert.Equal(t, want, fmt.Sprint(cgroups.Facts{Version: version, Controllers: every}.Settings(all)), "v%d", version)
 		assert.Empty(t, cgroups.Facts{Version: version}.Settings(all), "nothing without controllers")

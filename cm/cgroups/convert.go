@@ -1,9 +1,6 @@
 package cgroups
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // The kernel's range of CPU shares, the shares of one CPU, the default period of CPU
 // quotas in microseconds, and the minimum quota per period.
@@ -56,65 +53,25 @@ func MaxMilliOfShares(shares int64) int64 {
 	return ((min(max(shares, 0), maxShares)+1)*1000 - 1) / sharesPerCPU
 }
 
-// A WeightFormula converts CPU shares into the CPU weight of cgroup v2, 1 to 10000.
-type WeightFormula int
-
-// The formulas that OCI runtimes use. A pod and its containers should use the same one.
+// The ranges of shares and weights as the kubelet converts them.
 const (
-	// Logarithmic converts 1024 shares to weight 100, the kernel's default. runc uses it
-	// since 1.3.2, crun since 1.23.
-	Logarithmic WeightFormula = iota
-
-	// Linear is the formula of kubelet 1.32 and of older OCI runtimes: 1024 shares become
-	// weight 39.
-	Linear
+	maxWeight    = 10000
+	weightsAbove = maxWeight - 1         // the weights above the minimum, 1
+	sharesAbove  = maxShares - MinShares // the shares above the minimum
 )
 
-// ParseWeightFormula returns the formula with the name logarithmic or linear.
-func ParseWeightFormula(name string) (WeightFormula, error) {
-	switch name {
-	case "logarithmic":
-		return Logarithmic, nil
-	case "linear":
-		return Linear, nil
-	}
-	return 0, fmt.Errorf("cgroups: unknown formula %q; valid formulas are logarithmic and linear", name)
+// Weight returns the CPU weight of cgroup v2, 1 to 10000, for a number of CPU shares,
+// which is clamped to the valid range. It is linear, as the kubelet's: a weight counts
+// among the siblings of a cgroup, so that pods and QoS classes share CPU time in the ratio
+// of their requests. OCI runtimes convert the shares of containers themselves; the cgroups
+// of containers are siblings of each other only.
+func Weight(shares int64) int64 {
+	return 1 + (min(max(shares, MinShares), maxShares)-MinShares)*weightsAbove/sharesAbove
 }
 
-// Weight returns the weight for a number of CPU shares, which is clamped to the valid
-// range.
-func (f WeightFormula) Weight(shares int64) int64 {
-	shares = min(max(shares, MinShares), maxShares)
-	if f == Linear {
-		return 1 + (shares-MinShares)*9999/262142
-	}
-	l := math.Log2(float64(shares))
-	exponent := (l*l+125*l)/612.0 - 7.0/34.0
-	return min(max(int64(math.Ceil(math.Pow(10, exponent))), 1), 10000)
-}
-
-// SharesOf returns the smallest number of CPU shares whose weight is at least weight.
-func (f WeightFormula) SharesOf(weight int64) int64 {
-	weight = min(max(weight, 1), 10000)
-	if f == Linear {
-		return (weight-1)*262142/9999 + MinShares // Weight may return one less for it
-	}
-	low, high := int64(MinShares), int64(maxShares)
-	for low < high {
-		if mid := (low + high) / 2; f.Weight(mid) >= weight {
-			high = mid
-		} else {
-			low = mid + 1
-		}
-	}
-	return low
-}
-
-// MaxSharesOf returns an upper bound of the CPU shares whose weight is at most weight; it
-// exceeds the largest such number by at most one.
-func (f WeightFormula) MaxSharesOf(weight int64) int64 {
-	if weight >= 10000 {
-		return maxShares
-	}
-	return f.SharesOf(max(weight, 0) + 1)
+// MaxSharesOfWeight returns the largest number of CPU shares for which Weight returns
+// weight.
+func MaxSharesOfWeight(weight int64) int64 {
+	weight = min(max(weight, 1), maxWeight)
+	return min(MinShares+(weight*sharesAbove-1)/weightsAbove, maxShares)
 }

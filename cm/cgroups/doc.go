@@ -33,9 +33,6 @@
 // # Differences from the kubelet
 //
 //   - A name that contains "/" or "_" is an error instead of a panic.
-//   - CPU shares are converted to a weight with the formula that runc uses since 1.3.2,
-//     so that a pod and its containers have the same scale; [Linear] is the formula of
-//     kubelet 1.32.
 //   - It does not depend on cAdvisor.
 //
 // # Testing

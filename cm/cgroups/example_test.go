@@ -23,6 +23,6 @@ func Example() {
 	// /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice
 	// cpu.shares 512
 	// memory.limit_in_bytes 67108864
-	// cpu.weight 59
+	// cpu.weight 20
 	// memory.max 67108864
 }

@@ -25,9 +25,6 @@ type Facts struct {
 	// them up. Empty means cgroupfs.
 	Driver Driver
 
-	// Weight converts CPU shares into weights.
-	Weight WeightFormula
-
 	// PageSize is the page size of the kernel in bytes, to which memory limits are
 	// rounded. Zero means 4096.
 	PageSize int64
@@ -75,7 +72,7 @@ func (f Facts) Settings(r Resources) []Setting {
 	if f.Version == 2 {
 		weight := r.CPUWeight
 		if weight == nil && r.CPUShares != nil {
-			weight = new(f.Weight.Weight(*r.CPUShares))
+			weight = new(Weight(*r.CPUShares))
 		}
 		add("cpu", "cpu.weight", weight, "")
 		if (r.CPUQuota != nil || r.CPUPeriod != nil) && f.Has("cpu") {

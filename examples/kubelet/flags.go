@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
-	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 )
@@ -91,10 +90,6 @@ func (o *options) parse(args []string, file, dropIns string) (err error) {
 	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
 	fs.StringVar(&o.Host.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
 	fs.StringVar(&o.Host.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
-	fs.Func("cpu-weights", "`formula` of cgroup v2 weights: logarithmic, or linear for runc before 1.3.2 and crun before 1.23", func(s string) (err error) {
-		o.Host.CPUWeights, err = cgroups.ParseWeightFormula(s)
-		return err
-	})
 	fs.StringVar(&o.Host.MemoryCgroup, "memory-cgroup", "", "`directory` of the cgroup whose memory is that of the node (default: the root)")
 	fs.StringVar(&o.shutdownOn, "shutdown-on", "", "`trigger` of graceful node shutdown, instead of logind: sigterm, or http: POST /shutdown at --listen, with the header in the file shutdown-token of --root-dir")
 	fs.DurationVar(&o.Host.Shutdown.Propagation, "shutdown-propagation", 0, "`time` for which pods run after they were reported as not ready")

@@ -140,12 +140,11 @@ func TestVersions(t *testing.T) {
 
 func TestInvalidArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                              "no source of pods",
-		"--stop-pods --kubeconfig=x":                    "--stop-pods: the API server terminates the pods of a cluster",
-		"--pod-manifest-path=x more":                    `unexpected argument "more"`,
-		"--pod-manifest-path=x --node-ip=n":             `"n" is not an IP address`,
-		"--pod-manifest-path=x --config=/none":          "/none",
-		"--pod-manifest-path=x --cpu-weights=cube":      "cpu-weights",
+		"":                                     "no source of pods",
+		"--stop-pods --kubeconfig=x":           "--stop-pods: the API server terminates the pods of a cluster",
+		"--pod-manifest-path=x more":           `unexpected argument "more"`,
+		"--pod-manifest-path=x --node-ip=n":    `"n" is not an IP address`,
+		"--pod-manifest-path=x --config=/none": "/none",
 		"--pod-manifest-path=x --manifest-url-header=A": "manifest-url-header",
 		"--pod-manifest-path=x --cloud-provider=aws":    "--cloud-provider",
 		"--pod-manifest-path=x --runonce":               "--runonce: the kubelet runs until it is stopped",

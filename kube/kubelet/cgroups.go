@@ -40,7 +40,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, exclusi
 	if err != nil {
 		return n, fmt.Errorf("cgroupDriver: %w", err)
 	}
-	tree, err := host.New(host.Config{Driver: driver, Weight: b.cfg.Host.CPUWeights})
+	tree, err := host.New(host.Config{Driver: driver})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm"
-	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/imagegc"
@@ -176,10 +175,6 @@ type Host struct {
 	// device-plugins and pod-resources in RootDir.
 	DevicePluginsDir string
 	PodResourcesDir  string
-
-	// CPUWeights is the formula by which CPU requests become weights of cgroup v2. The
-	// zero value is the one of Kubernetes.
-	CPUWeights cgroups.WeightFormula
 
 	// MemoryCgroup is the directory of the cgroup whose memory is the memory of the
 	// node. Empty: the root cgroup.

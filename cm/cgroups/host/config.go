@@ -10,8 +10,4 @@ type Config struct {
 	// Root is the path below the mount that contains all names, such as that of a
 	// delegated subtree ([Delegate]). Empty means the whole hierarchy.
 	Root string
-
-	// Weight converts CPU shares into weights. The zero value is the formula of runc
-	// since 1.3.2; use Linear with older OCI runtimes.
-	Weight cgroups.WeightFormula
 }

@@ -68,8 +68,8 @@ func ociName(controller string) string {
 }
 
 // readFacts reads the available controllers.
-func (t *Tree) readFacts(weight cgroups.WeightFormula) error {
-	t.facts = cgroups.Facts{Version: t.version, Driver: t.driver, Weight: weight, PageSize: int64(os.Getpagesize())}
+func (t *Tree) readFacts() error {
+	t.facts = cgroups.Facts{Version: t.version, Driver: t.driver, PageSize: int64(os.Getpagesize())}
 	if t.version == 1 {
 		for controller := range t.at {
 			t.facts.Controllers = append(t.facts.Controllers, controller)

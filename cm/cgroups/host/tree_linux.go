@@ -50,7 +50,7 @@ func New(cfg Config) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{driver: cfg.Driver, root: filepath.Clean("/" + cfg.Root), version: version, at: at, order: slices.Sorted(maps.Keys(at))}
-	if err := t.readFacts(cfg.Weight); err != nil {
+	if err := t.readFacts(); err != nil {
 		return nil, err
 	}
 	if t.facts.Has("hugetlb") {
