@@ -27,7 +27,8 @@
 //   - A volume is published only after NodePublishVolume has returned OK, even if something is mounted
 //     at the target.
 //   - Before a call to the driver, the description of the volume is written to vol_data.json in the
-//     kubelet's format, so that the kubelet and this agent can replace each other.
+//     kubelet's format, so that the kubelet and this agent can replace each other. As long as it
+//     exists, the counterpart of the call is due: a missing directory is no evidence.
 //   - A directory is removed only if it is empty and not a mount point.
 //   - Without an API server (Config.Drivers is nil) the defaults of CSIDriver apply, volumes are not
 //     attached, and inline volumes are permitted.
@@ -40,6 +41,7 @@
 //   - A limit (nodeAllocatableUpdatePeriodSeconds of the CSIDriver) is updated at once after a failed
 //     attachment, as in the kubelet, and also after a call of the node service has failed with
 //     ResourceExhausted.
+//   - NodeUnstageVolume is called for a block volume also if the driver has removed the staging path.
 //   - The link of a block volume points to the device itself, not to a loop device.
 //
 // # Testing

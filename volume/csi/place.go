@@ -37,7 +37,15 @@ type data struct {
 	// Published is "true" once the driver has published the volume and its files have
 	// the pod's group. A kubelet, which reads strings only, ignores it.
 	Published string `json:"published,omitempty"`
+
+	// Staged is "true" once NodeStageVolume may have been called, and notStaged in the data
+	// of a device that was published without a call. It is empty in data that a kubelet
+	// wrote.
+	Staged string `json:"staged,omitempty"`
 }
+
+// notStaged is the value of data.Staged for a volume for which NodeStageVolume was not called.
+const notStaged = "false"
 
 func save(dir string, d data) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -64,6 +72,36 @@ func load(dir string) (data, error) {
 		return d, fmt.Errorf("%s names no driver or no volume", filepath.Join(dir, dataFile))
 	}
 	return d, nil
+}
+
+// saveStaged writes the data that shows a call of NodeStageVolume. It keeps what SetUp wrote about a device.
+func saveStaged(dir string, spec *volume.Spec) error {
+	from := spec.PV.Spec.CSI
+	d, err := load(dir)
+	if err != nil || d.VolumeHandle != from.VolumeHandle || d.DriverName != from.Driver {
+		d = data{VolumeHandle: from.VolumeHandle, DriverName: from.Driver}
+	}
+	d.Staged = "true"
+	return save(dir, d)
+}
+
+// maybeStaged reports whether NodeStageVolume may have been called for a volume: the data that is written
+// before the call exists, or the staging target does. Data that cannot be read counts as well.
+func maybeStaged(target, dataDir string) (bool, error) {
+	switch d, err := load(dataDir); {
+	case err == nil && d.Staged != notStaged:
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	}
+	switch _, err := os.Lstat(target); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
 }
 
 // handleOf returns the driver's handle of a volume. That of an inline volume is derived from the pod and

@@ -66,6 +66,9 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 	if err != nil {
 		before = data{}
 	}
+	if saved.Staged = before.Staged; req.Spec.Block && errors.Is(err, fs.ErrNotExist) {
+		saved.Staged = notStaged // Stage, which writes the same file, has not called the driver
+	}
 	// A mount at the target does not show that the volume is published: a call that
 	// failed may have made it. The data shows that an earlier SetUp completed; it does
 	// not count without the mount, after a restart of the machine.

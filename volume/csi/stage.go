@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -41,12 +41,16 @@ func (p *Plugin) stage(ctx context.Context, req *volume.Request) error {
 		return err
 	}
 	target, dataDir := p.stagingDir(req.Spec)
+	earlier, err := maybeStaged(target, dataDir) // what a failed call of this step does not revert
+	if err != nil {
+		return err
+	}
 	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
 		can, err := capabilitiesOf(ctx, node)
 		if err != nil || !can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
 			return err
 		}
-		if err := save(dataDir, data{VolumeHandle: from.VolumeHandle, DriverName: from.Driver}); err != nil {
+		if err := saveStaged(dataDir, req.Spec); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(target, 0o750); err != nil {
@@ -63,7 +67,7 @@ func (p *Plugin) stage(ctx context.Context, req *volume.Request) error {
 		return nil
 	}
 	err = fmt.Errorf("NodeStageVolume: %w", err)
-	if final(err) && p.removeDir(target) == nil && removeData(dataDir) == nil {
+	if final(err) && !earlier && p.removeDir(target) == nil && removeData(dataDir) == nil {
 		return volume.Definite(err)
 	}
 	return err
@@ -77,28 +81,18 @@ func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
 	return nil
 }
 
+// unstage calls NodeUnstageVolume until the driver returns OK. The data that Stage wrote before its call
+// shows that one is due; a driver may remove the staging directory and fail afterwards.
 func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
 	target, dataDir := p.stagingDir(spec)
-	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) { // nothing was staged
-		if err := removeData(dataDir); err != nil {
+	staged, err := maybeStaged(target, dataDir)
+	if err != nil {
+		return err
+	}
+	if staged {
+		if err := p.callUnstage(ctx, spec.PV.Spec.CSI, target); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(dataDir))
-		return nil
-	} else if err != nil {
-		return err
-	}
-	from := spec.PV.Spec.CSI
-	d, err := p.driver(from.Driver)
-	if err != nil {
-		return err
-	}
-	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
-		_, err := node.NodeUnstageVolume(ctx, &csipb.NodeUnstageVolumeRequest{VolumeId: from.VolumeHandle, StagingTargetPath: target})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("NodeUnstageVolume: %w", err)
 	}
 	if err := p.removeDir(target); err != nil {
 		return err
@@ -108,6 +102,23 @@ func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
 	}
 	_ = os.Remove(filepath.Dir(dataDir)) // fails unless this was the driver's last volume
 	return nil
+}
+
+func (p *Plugin) callUnstage(ctx context.Context, from *v1.CSIPersistentVolumeSource, target string) error {
+	d, err := p.driver(from.Driver)
+	if err != nil {
+		return err
+	}
+	return p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		if err != nil || !can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
+			return err
+		}
+		if _, err := node.NodeUnstageVolume(ctx, &csipb.NodeUnstageVolumeRequest{VolumeId: from.VolumeHandle, StagingTargetPath: target}); err != nil {
+			return fmt.Errorf("NodeUnstageVolume: %w", err)
+		}
+		return nil
+	})
 }
 
 // Expand implements volume.Expander. Volumes of a driver without

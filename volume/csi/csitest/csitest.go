@@ -69,8 +69,8 @@ type Volume struct {
 	// Size is the size to which the volume was expanded, in bytes.
 	Size int64
 
-	// Publishes and Stages count the calls that succeeded.
-	Stages, Publishes int
+	// Stages, Unstages and Publishes count the calls that succeeded.
+	Stages, Unstages, Publishes int
 }
 
 // Run serves the driver at root/plugins/NAME/csi.sock, and its registration at
@@ -123,9 +123,9 @@ func (d *Driver) Fail(method string, err error) {
 	d.fail[method] = err
 }
 
-// FailAfter makes the next calls of NodeStageVolume or NodePublishVolume do their work
-// and then fail with err, as a driver does whose response is late or lost. Zero
-// times stops this. Such calls are not counted in Volume.Stages and Volume.Publishes.
+// FailAfter makes the next calls of NodeStageVolume, NodeUnstageVolume or NodePublishVolume do their
+// work and then fail with err, as a driver does whose response is late or lost. Zero times stops this.
+// Such calls are not counted in the fields of Volume.
 func (d *Driver) FailAfter(method string, err error, times int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -90,6 +90,10 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csipb.NodeUnstageVolume
 		return nil, err
 	}
 	v.Staged, v.Stage = "", nil
+	if err := d.failAfterLocked("NodeUnstageVolume"); err != nil {
+		return nil, err
+	}
+	v.Unstages++
 	return new(csipb.NodeUnstageVolumeResponse), nil
 }
 
