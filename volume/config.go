@@ -43,8 +43,9 @@ type Config struct {
 	WaitTimeout time.Duration
 
 	// StopTimeout bounds how long Run waits after its context is done for steps that do
-	// not return; a mount that hangs in the kernel cannot be canceled. Zero means 30s;
-	// a negative value means no limit. The result of such a step is unknown, as after a
+	// not return; a mount that hangs in the kernel cannot be canceled. The time in which
+	// a step has run before counts: one that has hung for as long is waited for two
+	// seconds only. Zero means 30s; a negative value means no limit. The result of such a step is unknown, as after a
 	// crash; a Manager constructed later in the same process may run concurrently with it.
 	StopTimeout time.Duration
 

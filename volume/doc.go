@@ -47,8 +47,9 @@
 //     owners of other entries, such as runtime/cri, are done with the pod.
 //   - No path in a volume leads a container out of the volume, even if it is changed concurrently
 //     (Linux; sub-paths are rejected on other systems).
-//   - A mount that hangs in the kernel blocks its goroutine and its pod only. Run waits for it at most
-//     Config.StopTimeout after ctx is done.
+//   - A call of a plugin that never returns blocks its goroutine and its pod only: other pods mount, are
+//     measured and unmount. Run waits for a step at most Config.StopTimeout after ctx is done, and two
+//     seconds for one that has hung before, or for a measurement.
 //   - After an error of a plugin the volume is uncertain and is torn down before its pod terminates,
 //     unless the error is [Definite].
 //

@@ -36,7 +36,7 @@ func NewHealthReport(name string, err error, conditions ...v1.VolumeHealthCondit
 	return healthReport{name, conditions, err}
 }
 
-func (m *Manager) Reconstruct() { m.reconstruct() }
+func (m *Manager) Reconstruct() { m.reconstruct(context.Background()) }
 
 func (m *Manager) Measure(ctx context.Context, uid types.UID) error { return m.measure(ctx, uid) }
 

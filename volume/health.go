@@ -54,8 +54,17 @@ func (m *Manager) checkHealth(ctx context.Context, uid types.UID) {
 		return
 	}
 	var reports []healthReport
+	by := time.Now().Add(callWait)
 	for _, j := range jobs {
-		conditions, err := j.plugin.Health(ctx, j.place)
+		if ctx.Err() != nil {
+			return
+		}
+		var read healthReport // by the call, once it has returned
+		err := m.stats.ask(ctx, j.place, by, func() { read.conditions, read.err = j.plugin.Health(ctx, j.place) })
+		var conditions []v1.VolumeHealthCondition
+		if err == nil {
+			conditions, err = read.conditions, read.err
+		}
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) && ctx.Err() == nil {
 			m.log.Debug("Failed to read the health of a volume", "pod", pod.Namespace+"/"+pod.Name, "podUID", uid, "volumeName", j.place.Name, "err", err)
 		}

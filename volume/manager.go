@@ -34,7 +34,7 @@ type Manager struct {
 	mu      sync.Mutex
 	world   world
 	changed map[types.UID]chan struct{} // closed when a volume of the pod changes
-	sweeps  map[types.UID]bool          // pods whose directory is being removed
+	sweeps  map[types.UID]time.Time     // pods whose directory is being removed, and since when
 	logged  map[types.UID]time.Time     // when the failure to remove a pod's directory was logged
 	orphans map[types.UID]func() bool   // orphaned pods whose volumes are torn down, and the keep function of Collect
 	later   []func()                    // calls to make after mu is unlocked
@@ -47,7 +47,7 @@ func New(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, reconstructed: make(chan struct{}), signal: make(chan struct{}, 1), world: newWorld(),
-		changed: map[types.UID]chan struct{}{}, sweeps: map[types.UID]bool{}, logged: map[types.UID]time.Time{}, orphans: map[types.UID]func() bool{},
+		changed: map[types.UID]chan struct{}{}, sweeps: map[types.UID]time.Time{}, logged: map[types.UID]time.Time{}, orphans: map[types.UID]func() bool{},
 	}
 	m.stats = newMeter(m)
 	return m, nil
@@ -56,12 +56,13 @@ func New(cfg Config) (*Manager, error) {
 // Run reconstructs the volumes that an earlier agent mounted and reconciles the actual with the desired
 // state until ctx is done. It then cancels the steps in progress and waits for them; a later Manager
 // completes them. It returns nil, or an error that names the steps that have not returned within
-// Config.StopTimeout. Run sleeps while the two states are equal. A second call returns an error.
+// Config.StopTimeout. It does not wait longer than two seconds for a volume that is being measured. Run
+// sleeps while the two states are equal. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("volume: Manager"); err != nil {
 		return err
 	}
-	m.reconstruct()
+	m.reconstruct(ctx)
 	var measuring sync.WaitGroup
 	if m.cfg.StatsPeriod > 0 {
 		measuring.Go(func() { m.stats.run(ctx) })
@@ -73,42 +74,79 @@ func (m *Manager) Run(ctx context.Context) error {
 	})
 }
 
-// stop waits for wait to return, at most for Config.StopTimeout.
+// stop waits for wait to return, as long as Config.StopTimeout permits.
 func (m *Manager) stop(wait func()) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		wait()
 	}()
-	var late <-chan time.Time
-	if m.cfg.StopTimeout > 0 {
-		alarm := time.NewTimer(m.cfg.StopTimeout)
-		defer alarm.Stop()
-		late = alarm.C
+	stopping := time.Now()
+	for {
+		var late <-chan time.Time
+		m.mu.Lock()
+		running := m.runningLocked()
+		m.mu.Unlock()
+		by := stopBy(running, stopping, m.cfg.StopTimeout)
+		if !by.IsZero() {
+			late = time.After(time.Until(by))
+		}
+		select {
+		case <-ended:
+			return nil
+		case <-m.signal: // a step has ended
+		case <-late:
+			names := make([]string, len(running))
+			for i, r := range running {
+				names[i] = r.name
+			}
+			slices.Sort(names)
+			if len(names) == 0 {
+				names = []string{"a hook or a measurement"}
+			}
+			return fmt.Errorf("volume: not stopped within %v: %s", m.cfg.StopTimeout, strings.Join(names, ", "))
+		}
 	}
-	select {
-	case <-ended:
-		return nil
-	case <-late:
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var hang []string
+}
+
+// A runningStep is a step in progress.
+type runningStep struct {
+	name  string
+	since time.Time
+}
+
+// runningLocked returns the steps in progress.
+func (m *Manager) runningLocked() []runningStep {
+	var list []runningStep
 	for _, v := range m.world.volumes {
 		if v.step != noStep {
-			hang = append(hang, fmt.Sprintf("%s %s", v.step, v.place))
+			list = append(list, runningStep{fmt.Sprintf("%s %s", v.step, v.place), v.stepAt})
 		}
 	}
 	for _, d := range m.world.devices {
 		if d.step != noStep {
-			hang = append(hang, fmt.Sprintf("%s %s", d.step, d.name))
+			list = append(list, runningStep{fmt.Sprintf("%s %s", d.step, d.name), d.stepAt})
 		}
 	}
-	if len(hang) == 0 {
-		hang = []string{"measuring"}
+	for uid, since := range m.sweeps {
+		list = append(list, runningStep{fmt.Sprintf("remove the directory of pod %s", uid), since})
 	}
-	slices.Sort(hang)
-	return fmt.Errorf("volume: not stopped within %v: %s", m.cfg.StopTimeout, strings.Join(hang, ", "))
+	return list
+}
+
+// stopBy returns the time until which Run waits for steps that were canceled at the time stopping; zero
+// means without end. A step that has run for timeout before is not expected to return.
+func stopBy(running []runningStep, stopping time.Time, timeout time.Duration) time.Time {
+	if timeout < 0 {
+		return time.Time{}
+	}
+	by := stopping.Add(min(stopGrace, timeout))
+	for _, r := range running {
+		if at := r.since.Add(timeout); at.After(by) {
+			by = at
+		}
+	}
+	return by
 }
 
 // reconcile starts the steps of dirty and due volumes until ctx is done.
@@ -239,7 +277,7 @@ func (m *Manager) ObjectChanged(kind, namespace, name string) {
 	for _, ref := range []ObjectRef{{kind, namespace, name}, {kind, namespace, ""}, {kind, "", name}, {kind, "", ""}} {
 		for _, v := range m.world.refs[ref] {
 			v.failed.notBefore = time.Time{}
-			if v.refreshes() && (v.state == inPlace || v.step == setUp) {
+			if v.refreshes && (v.state == inPlace || v.step == setUp) {
 				v.refresh = true // a step in progress may have read the old object
 			}
 			m.markLocked(v)
@@ -247,10 +285,10 @@ func (m *Manager) ObjectChanged(kind, namespace, name string) {
 	}
 }
 
-// refreshes reports whether the volume may change while it is mounted.
-func (v *podVolume) refreshes() bool {
-	r, ok := v.plugin.(Refresher)
-	return ok && v.spec != nil && r.Refreshes(v.spec)
+// refreshes reports whether volumes of the plugin with this spec may change while they are mounted.
+func refreshes(p Plugin, spec *Spec) bool {
+	r, ok := p.(Refresher)
+	return ok && spec != nil && r.Refreshes(spec)
 }
 
 // PluginChanged must be called when a condition that a plugin waits for may be met, such as the

@@ -65,7 +65,7 @@ func (m *Manager) awaitReady(ctx context.Context, uid types.UID) error {
 	}
 	for {
 		m.mu.Lock()
-		if !m.sweeps[uid] {
+		if _, removing := m.sweeps[uid]; !removing {
 			m.mu.Unlock()
 			return nil
 		}
@@ -90,6 +90,8 @@ type desiredVolume struct {
 	attach   bool
 	refs     []ObjectRef
 
+	refreshes    bool // it may change while it is mounted
+	mountOptions bool // the plugin applies mount options
 	seLinuxMount bool // the plugin mounts it with a label
 }
 
@@ -140,6 +142,10 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 	if r, ok := w.plugin.(ObjectReferrer); ok {
 		w.refs = r.ObjectRefs(pod, spec)
 	}
+	if o, ok := w.plugin.(MountOptioner); ok {
+		w.mountOptions = o.SupportsMountOptions()
+	}
+	w.refreshes = refreshes(w.plugin, spec)
 	return w, nil
 }
 
@@ -178,7 +184,7 @@ func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 		}
 		v.plugin, v.spec, v.pod, v.unclaimed, v.desired = of.plugin, of.spec, pod, false, true
 		v.names[of.name] = of.readOnly
-		v.attach = of.attach
+		v.attach, v.refreshes, v.mountOptions = of.attach, of.refreshes, of.mountOptions
 		m.world.setRefs(v, of.refs)
 		delete(m.orphans, pod.UID)
 		if of.shared != "" {
@@ -189,7 +195,7 @@ func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 		if v.seLabel, v.failedSELab = m.cfg.seLinuxUse(pod, of, v.names).label(m.cfg.SELinuxLabel); v.failedSELab != nil {
 			v.failedSELab = fmt.Errorf("volume %q: %w", of.name, v.failedSELab)
 		}
-		if v.state == inPlace && v.refreshes() {
+		if v.state == inPlace && v.refreshes {
 			v.refresh = true
 		}
 		m.markLocked(v)

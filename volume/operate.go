@@ -52,7 +52,7 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 	}
 	req := m.requestLocked(v)
 	req.Refresh = s == refresh
-	v.step, v.refresh = s, v.refresh && s != refresh && s != setUp
+	v.step, v.stepAt, v.refresh = s, time.Now(), v.refresh && s != refresh && s != setUp
 	ctx, v.cancel = context.WithCancel(ctx)
 	begun, p := time.Now(), v.plugin
 	m.steps.Go(func() {
@@ -66,7 +66,11 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		case tearDown:
 			err = m.tearDown(ctx, p, req)
 		}
+		again := s == setUp && err == nil && refreshes(p, req.Spec)
 		m.mu.Lock()
+		if s == setUp && err == nil {
+			v.refreshes = again
+		}
 		if err == nil && (s == setUp || s == refresh) {
 			v.ready = ready.notBefore(time.Now().Add(minRefreshPeriod))
 		}
@@ -103,7 +107,7 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 	if v.mislabeled() {
 		return fmt.Errorf("volume is in use by another pod with SELinux label %q", v.device.seLabel)
 	}
-	if o, ok := v.plugin.(MountOptioner); len(v.spec.MountOptions()) > 0 && (!ok || !o.SupportsMountOptions()) {
+	if len(v.spec.MountOptions()) > 0 && !v.mountOptions {
 		return fmt.Errorf("plugin %[2]s does not support the mountOptions %[1]v of the persistent volume", v.spec.MountOptions(), v.place.Plugin)
 	}
 	if m.cfg.PersistentVolumes.Node != nil && v.spec.PV != nil {
@@ -319,7 +323,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		return
 	}
 	req := m.requestLocked(v)
-	d.step, d.seLabel = stage, req.SELinuxLabel
+	d.step, d.stepAt, d.seLabel = stage, time.Now(), req.SELinuxLabel
 	begun, p, name, users := time.Now(), d.plugin, v.name(), []types.UID(nil)
 	m.steps.Go(func() {
 		err := m.writeVolumeCheckpoint(req) // the device is reconstructed from the pod's checkpoint, too
@@ -368,7 +372,7 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 		delete(m.world.devices, d.name)
 		delete(m.world.dirtyDevices, d.name)
 	case unstage:
-		d.step = unstage
+		d.step, d.stepAt = unstage, time.Now()
 		begun, p, spec := time.Now(), d.plugin, d.spec
 		m.steps.Go(func() {
 			err := p.(Stager).Unstage(ctx, spec)

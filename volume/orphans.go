@@ -31,7 +31,8 @@ var podOwnedPlugins = []string{
 //
 // It should be called periodically and after a pod has terminated. Volumes are torn down in the
 // background, and the directory is removed afterwards. A failure is logged once per hour and retried by
-// the next call. It returns the error of ctx, or an error if the pod directories cannot be listed.
+// the next call. A directory that is not removed within 10 seconds, because a file system does not
+// answer, does not delay the others: its removal continues, and later calls do not wait for it. It returns the error of ctx, or an error if the pod directories cannot be listed.
 func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error {
 	select {
 	case <-m.reconstructed:
@@ -56,7 +57,7 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 	var round CollectInfo
 	for _, e := range entries {
 		if uid := types.UID(e.Name()); ctx.Err() == nil && e.IsDir() && !keep(uid) {
-			m.sweep(ctx, uid, func() bool { return keep(uid) }, &round)
+			m.sweepWithin(ctx, callWait, uid, func() bool { return keep(uid) }, &round)
 		}
 	}
 	m.forgetLogged(entries)
@@ -93,6 +94,23 @@ func (m *Manager) releaseOrphan(uid types.UID, keep func() bool) {
 	}
 }
 
+// sweepWithin is sweep, but does not wait longer than limit. The removal then counts as failed.
+func (m *Manager) sweepWithin(ctx context.Context, limit time.Duration, uid types.UID, keep func() bool, round *CollectInfo) {
+	done, result := make(chan struct{}), new(CollectInfo)
+	go func() {
+		defer close(done)
+		m.sweep(ctx, uid, keep, result)
+	}()
+	if await(ctx, done, limit) {
+		round.Orphans, round.Failed = round.Orphans+result.Orphans, round.Failed+result.Failed
+		return
+	}
+	round.Orphans, round.Failed = round.Orphans+1, round.Failed+1
+	if ctx.Err() == nil {
+		m.logOrphan(uid, fmt.Errorf("not removed within %v; a file system does not answer, or the directory is large", limit))
+	}
+}
+
 // sweep removes the directory of a pod without volumes. A Mount for a pod with this UID waits for it, so
 // keep is called again after Mount is blocked.
 func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, round *CollectInfo) {
@@ -120,10 +138,10 @@ func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, ro
 func (m *Manager) beginSweep(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.sweeps[uid] || len(m.world.pods[uid]) > 0 {
+	if _, removing := m.sweeps[uid]; removing || len(m.world.pods[uid]) > 0 {
 		return false
 	}
-	m.sweeps[uid] = true
+	m.sweeps[uid] = time.Now()
 	return true
 }
 
@@ -132,6 +150,7 @@ func (m *Manager) endSweep(uid types.UID) {
 	defer m.mu.Unlock()
 	delete(m.sweeps, uid)
 	m.notifyLocked(uid)
+	m.wakeUp()
 }
 
 // logOrphan logs that the directory of a pod was not removed, at most once per hour for each pod.

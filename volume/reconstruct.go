@@ -1,18 +1,34 @@
 package volume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// A foundVolume is a volume on disk that an earlier agent mounted.
+type foundVolume struct {
+	place    Place
+	recorded *Spec // of its checkpoint; nil if there is none
+}
+
+// A reconstruction is what plugins return about a foundVolume. If info.Err is nil, plugin and spec are set.
+type reconstruction struct {
+	info   ReconstructInfo
+	plugin Plugin
+	spec   *Spec
+	shared string // unique name of its device; "": it is not staged
+}
+
 // reconstruct adds the volumes that an earlier agent mounted to the actual state, from their checkpoints
 // or else from the directories. Their state is uncertain: they are set up again when their pods are
 // synced, and torn down by Unmount or Collect.
-func (m *Manager) reconstruct() {
+func (m *Manager) reconstruct(ctx context.Context) {
 	m.reconstructOnce.Do(func() {
 		defer close(m.reconstructed)
 		m.reconstructDevices()
@@ -20,10 +36,14 @@ func (m *Manager) reconstruct() {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			m.log.Error("Failed to list pod directories; their volumes are unknown", "err", err)
 		}
+		var found []foundVolume
 		for _, e := range entries {
 			if e.IsDir() {
-				m.reconstructPod(types.UID(e.Name()))
+				found = append(found, m.findVolumes(types.UID(e.Name()))...)
 			}
+		}
+		for _, r := range m.reconstructAll(ctx, found) {
+			m.addReconstructed(r)
 		}
 	})
 }
@@ -34,26 +54,28 @@ func (m *Manager) reconstructDevices() {
 	for _, err := range errs {
 		m.log.Warn("Failed to read the checkpoint of a staged volume; it is not unstaged", "err", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, r := range records {
 		p := m.cfg.plugin(r.Plugin)
 		if _, ok := p.(Stager); !ok || r.Device == "" || !p.CanSupport(r.Spec) {
 			m.log.Warn("Staged volume has no plugin; it is not unstaged", "volumeName", r.Device, "plugin", r.Plugin)
 			continue
 		}
+		m.mu.Lock()
 		d := m.world.addDevice(r.Device, p, r.Spec)
 		d.state, d.inherited, d.seLabel = uncertain, true, r.SELinuxLabel
 		m.markDeviceLocked(d)
+		m.mu.Unlock()
 	}
 }
 
-func (m *Manager) reconstructPod(uid types.UID) {
+// findVolumes returns the volumes of a pod that have a checkpoint or a directory.
+func (m *Manager) findVolumes(uid types.UID) []foundVolume {
 	podDir := Place{RootDir: m.cfg.RootDir, PodUID: uid}.PodDir()
 	records, errs := readCheckpoints(podDir)
 	for _, err := range errs {
 		m.log.Warn("Failed to read the checkpoint of a volume; constructing its spec from disk", "podUID", uid, "err", err)
 	}
+	var found []foundVolume
 	checkpointed := map[Place]bool{}
 	for _, r := range records {
 		at := r.Place
@@ -67,55 +89,80 @@ func (m *Manager) reconstructPod(uid types.UID) {
 			continue
 		}
 		checkpointed[at] = true
-		m.addReconstructed(at, r.Spec, ReconstructInfo{Place: at, Recorded: true})
+		found = append(found, foundVolume{at, r.Spec})
 	}
 	for _, at := range placesIn(m.cfg.RootDir, uid) {
-		if checkpointed[at] {
-			continue
+		if !checkpointed[at] {
+			found = append(found, foundVolume{place: at})
 		}
-		info := ReconstructInfo{Place: at}
-		var spec *Spec
-		if p := m.cfg.plugin(at.Plugin); p == nil {
-			info.Err = fmt.Errorf("volume: no plugin %q", at.Plugin)
-		} else {
-			spec, info.Err = p.ConstructSpec(at)
-		}
-		m.addReconstructed(at, spec, info)
 	}
+	return found
 }
 
-// addReconstructed adds a volume on disk to the actual state. spec is nil if it is unknown.
-func (m *Manager) addReconstructed(at Place, spec *Spec, info ReconstructInfo) {
-	p := m.cfg.plugin(at.Plugin)
-	if p == nil && info.Err == nil {
-		info.Err = fmt.Errorf("volume: no plugin %q", at.Plugin)
+// reconstructAll calls the plugins of the volumes concurrently. A plugin that reads a file system which
+// does not answer delays it for callWait; its volume then is one whose spec is unknown.
+func (m *Manager) reconstructAll(ctx context.Context, found []foundVolume) []reconstruction {
+	by := time.Now().Add(callWait)
+	results, done := make([]reconstruction, len(found)), make([]chan struct{}, len(found))
+	for i, v := range found {
+		done[i] = make(chan struct{})
+		go func() {
+			defer close(done[i])
+			results[i] = m.cfg.reconstruct(v)
+		}()
 	}
-	shared := ""
-	if s, ok := p.(Stager); ok && info.Err == nil && spec != nil {
-		if name, err := s.SharedName(spec); err != nil {
-			info.Err = err
-		} else if name != "" {
-			shared = uniqueName(at, name, "")
+	list := make([]reconstruction, len(found))
+	for i, v := range found {
+		if await(ctx, done[i], time.Until(by)) {
+			list[i] = results[i]
+			continue
+		}
+		list[i].info = ReconstructInfo{Place: v.place, Recorded: v.recorded != nil, Err: fmt.Errorf("volume: reconstruct %s: %w", v.place, errNoAnswer)}
+	}
+	return list
+}
+
+// reconstruct reads what the plugin of a volume knows about it.
+func (c *Config) reconstruct(v foundVolume) reconstruction {
+	r := reconstruction{info: ReconstructInfo{Place: v.place, Recorded: v.recorded != nil}, plugin: c.plugin(v.place.Plugin), spec: v.recorded}
+	switch {
+	case r.plugin == nil:
+		r.info.Err = fmt.Errorf("volume: no plugin %q", v.place.Plugin)
+		return r
+	case r.spec == nil:
+		if r.spec, r.info.Err = r.plugin.ConstructSpec(v.place); r.info.Err != nil {
+			return r
 		}
 	}
-	if info.Err != nil {
-		p, spec = nil, nil
-		m.log.Debug("Failed to reconstruct volume, it is removed with its pod", "volumeName", at.String(), "err", info.Err)
+	if s, ok := r.plugin.(Stager); ok {
+		name := ""
+		if name, r.info.Err = s.SharedName(r.spec); name != "" {
+			r.shared = uniqueName(v.place, name, "")
+		}
+	}
+	return r
+}
+
+// addReconstructed adds a volume on disk to the actual state.
+func (m *Manager) addReconstructed(r reconstruction) {
+	if r.info.Err != nil {
+		r.plugin, r.spec, r.shared = nil, nil, ""
+		m.log.Debug("Failed to reconstruct volume, it is removed with its pod", "volumeName", r.info.Place.String(), "err", r.info.Err)
 	}
 	m.mu.Lock()
-	v := m.world.add(at)
-	v.plugin, v.spec, v.state, v.unclaimed, v.inherited = p, spec, uncertain, true, true
-	if spec != nil {
-		v.names[spec.Name()] = spec.ReadOnly
+	v := m.world.add(r.info.Place)
+	v.plugin, v.spec, v.state, v.unclaimed, v.inherited = r.plugin, r.spec, uncertain, true, true
+	if v.spec != nil {
+		v.names[v.spec.Name()] = v.spec.ReadOnly
 	}
-	if shared != "" {
-		d := m.world.addDevice(shared, p, spec)
+	if r.shared != "" {
+		d := m.world.addDevice(r.shared, r.plugin, r.spec)
 		d.state, d.inherited = uncertain, true
 		m.world.setDevice(v, d)
 	}
 	m.mu.Unlock()
 	if m.cfg.Hooks.Reconstructed != nil {
-		m.cfg.Hooks.Reconstructed(info)
+		m.cfg.Hooks.Reconstructed(r.info)
 	}
 }
 

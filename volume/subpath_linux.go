@@ -47,7 +47,7 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 // isBound reports whether the file of is mounted at target. It unmounts another file that is mounted
 // there.
 func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
-	mounted, err := isMountPoint(m, target)
+	mounted, err := IsMountPoint(m, target)
 	if err != nil || !mounted {
 		return false, err
 	}

@@ -13,7 +13,7 @@ const maxStacked = 32
 // machine. Mounts below path make it fail.
 func unmountAt(m Mounter, path string) error {
 	for range maxStacked {
-		mounted, err := isMountPoint(m, path)
+		mounted, err := IsMountPoint(m, path)
 		if err != nil || !mounted {
 			return err
 		}
@@ -24,9 +24,10 @@ func unmountAt(m Mounter, path string) error {
 	return fmt.Errorf("volume: unmount %s: %w: more than %d times", path, ErrMounted, maxStacked)
 }
 
-// isMountPoint reports whether something is mounted at path. It does not follow path if it
-// is a link, and does not touch the file system that is mounted, which may hang.
-func isMountPoint(m Mounter, path string) (bool, error) {
+// IsMountPoint reports whether something is mounted at path. It does not follow path if it is a link,
+// and on Linux 5.6 and later it does not access the file system that is mounted, which may not answer;
+// [Mounter].IsMountPoint does. It returns false if path does not exist.
+func IsMountPoint(m Mounter, path string) (bool, error) {
 	mounted, err := kernelMountPoint(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errLink):

@@ -23,6 +23,9 @@ type podVolume struct {
 	device *device         // nil: it is not staged
 	refs   []ObjectRef
 
+	refreshes    bool // it may change while it is mounted
+	mountOptions bool // its plugin applies mount options
+
 	// unclaimed: an earlier agent mounted it, and it is unknown whether its pod is still
 	// desired. No step is taken.
 	unclaimed bool
@@ -35,6 +38,7 @@ type podVolume struct {
 	inherited bool
 
 	step    step // in progress
+	stepAt  time.Time
 	cancel  context.CancelFunc
 	refresh bool
 	failed  failure
@@ -54,7 +58,8 @@ type device struct {
 	plugin Plugin
 	spec   *Spec
 	state  state
-	step   step
+	step   step // in progress
+	stepAt time.Time
 	failed failure
 	wakeAt time.Time
 	users  map[Place]*podVolume

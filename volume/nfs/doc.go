@@ -19,6 +19,7 @@
 //
 //   - The host must have the helper mount.nfs (package nfs-common or nfs-utils).
 //   - A mount whose server does not respond blocks its goroutine; an unmount is forced after a minute.
+//     Except for Stats, the plugin does not access such a mount on Linux 5.6 and later.
 //   - A mount whose server has lost the export is unmounted, although it cannot be read.
 //   - A directory is removed only if it is empty and not a mount point.
 //   - fsGroup and SELinux labels are not applied: the server determines the ownership of files.

@@ -111,8 +111,8 @@ func options(readOnly bool, of []string) []string {
 
 // mount mounts an export at dir unless dir is a mount point. It reverts a mount that fails.
 func (p *Plugin) mount(source, dir string, options []string) error {
-	mounted, err := p.cfg.Mounter.IsMountPoint(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || mounted {
+	mounted, err := volume.IsMountPoint(p.cfg.Mounter, dir)
+	if err != nil || mounted {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -127,10 +127,8 @@ func (p *Plugin) mount(source, dir string, options []string) error {
 // unmount unmounts dir while it is a mount point, and removes it.
 func (p *Plugin) unmount(dir string) error {
 	for {
-		mounted, err := p.cfg.Mounter.IsMountPoint(dir)
+		mounted, err := volume.IsMountPoint(p.cfg.Mounter, dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil && mount.IsCorruptedMnt(err): // the server has lost the export
 			mounted = true
 		case err != nil:
@@ -162,8 +160,12 @@ func (p *Plugin) TearDown(_ context.Context, at volume.Place) error {
 }
 
 // ConstructSpec implements volume.Plugin. The export is unknown; TearDown does not require it.
-func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
-	if _, err := os.Lstat(at.Dir()); err != nil && !mount.IsCorruptedMnt(err) {
+func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
+	mounted, err := volume.IsMountPoint(p.cfg.Mounter, at.Dir())
+	if err == nil && !mounted { // otherwise the server may not answer
+		_, err = os.Lstat(at.Dir())
+	}
+	if err != nil && !mount.IsCorruptedMnt(err) {
 		return nil, fmt.Errorf("nfs: %w", err)
 	}
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{NFS: new(v1.NFSVolumeSource)}}}, nil
