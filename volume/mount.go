@@ -189,7 +189,9 @@ func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 		delete(m.orphans, pod.UID)
 		if of.shared != "" {
 			d := m.world.addDevice(of.shared, of.plugin, of.spec)
-			d.plugin, d.spec = of.plugin, of.spec
+			if d.state == notMounted && d.step == noStep || d.stagedAs(of.spec) {
+				d.plugin, d.spec = of.plugin, of.spec
+			}
 			m.world.setDevice(v, d)
 		}
 		if v.seLabel, v.failedSELab = m.cfg.seLinuxUse(pod, of, v.names).label(m.cfg.SELinuxLabel); v.failedSELab != nil {

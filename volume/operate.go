@@ -104,7 +104,10 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 			}
 		}
 	}
-	if v.mislabeled() {
+	if v.mislabeled() && v.device.spec.Block != v.spec.Block {
+		return fmt.Errorf("volume is in use by another pod as a %s", map[bool]string{true: "block device", false: "file system"}[v.device.spec.Block])
+	}
+	if v.mislabeled() && v.device.seLabel != v.seLabel {
 		return fmt.Errorf("volume is in use by another pod with SELinux label %q", v.device.seLabel)
 	}
 	if len(v.spec.MountOptions()) > 0 && !v.mountOptions {
@@ -133,6 +136,9 @@ func (m *Manager) wakeSharersLocked(gone *podVolume) {
 // requestLocked returns the request for a step of the volume.
 func (m *Manager) requestLocked(v *podVolume) Request {
 	req := Request{Place: v.place, Pod: v.pod, Spec: v.spec}
+	if v.device != nil {
+		req.StagedSpec = v.device.spec
+	}
 	if v.spec != nil {
 		req.MountOptions = v.spec.MountOptions()
 	}
@@ -323,15 +329,22 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		return
 	}
 	req := m.requestLocked(v)
+	req.StagedSpec = nil
+	staging := req
+	if d.state == notMounted || d.stagedAs(v.spec) {
+		d.spec = v.spec
+	} else { // other pods may have it mounted
+		staging.Spec, staging.MountOptions = d.spec, append(d.spec.MountOptions(), req.MountOptions[len(v.spec.MountOptions()):]...)
+	}
 	d.step, d.stepAt, d.seLabel = stage, time.Now(), req.SELinuxLabel
 	begun, p, name, users := time.Now(), d.plugin, v.name(), []types.UID(nil)
 	m.steps.Go(func() {
 		err := m.writeVolumeCheckpoint(req) // the device is reconstructed from the pod's checkpoint, too
 		if err == nil {
-			err = m.writeDeviceCheckpoint(d.name, p.Name(), req.SELinuxLabel, req.Spec)
+			err = m.writeDeviceCheckpoint(d.name, p.Name(), req.SELinuxLabel, staging.Spec)
 		}
 		if err == nil {
-			err = p.(Stager).Stage(ctx, req)
+			err = p.(Stager).Stage(ctx, staging)
 		} else {
 			err = notBegun{err}
 		}

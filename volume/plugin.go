@@ -60,6 +60,11 @@ type Request struct {
 	Pod  *v1.Pod // must not be changed
 	Spec *Spec   // must not be changed
 
+	// StagedSpec is the spec that a volume of a [Stager] is staged with. It may be that of
+	// another persistent volume with the same SharedName. It is nil if the volume is not
+	// staged, and for Stage. It must not be changed.
+	StagedSpec *Spec
+
 	// Refresh means that the volume is mounted and in use, and that its content may be
 	// outdated.
 	Refresh bool
@@ -160,7 +165,8 @@ type AttachLimiter interface {
 type Stager interface {
 	// SharedName returns the name of the volume on this node, for CSI
 	// "<driver>^<handle>". Empty means that the volume belongs to one pod and is not
-	// staged.
+	// staged. Persistent volumes with the same name are staged once, with the spec of the
+	// first; see [Request.StagedSpec].
 	SharedName(spec *Spec) (string, error)
 
 	// Stage prepares the device. As SetUp, it must be idempotent and accept any state of

@@ -56,7 +56,7 @@ type podVolume struct {
 type device struct {
 	name   string // unique on the node
 	plugin Plugin
-	spec   *Spec
+	spec   *Spec // that it is staged with, or was tried to be; of any user if it is not staged
 	state  state
 	step   step // in progress
 	stepAt time.Time
@@ -182,11 +182,19 @@ func (d *device) stepInput() deviceInput {
 	return deviceInput{state: d.state, busy: d.step != noStep, notBefore: d.failed.notBefore, users: len(d.users)}
 }
 
-// mislabeled reports whether the device may be staged with another SELinux label than the volume needs. A
-// volume that may be mounted keeps its label.
+// mislabeled reports whether the device may be staged in another way than the volume needs: with another
+// SELinux label, in another mode, or half, for another persistent volume. A volume that may be mounted
+// keeps its label.
 func (v *podVolume) mislabeled() bool {
 	d := v.device
-	return d != nil && v.state == notMounted && d.state != notMounted && d.seLabel != v.seLabel
+	return d != nil && v.state == notMounted && d.state != notMounted &&
+		(d.seLabel != v.seLabel || d.spec.Block != v.spec.Block || d.state == uncertain && !d.stagedAs(v.spec))
+}
+
+// stagedAs reports whether spec is the volume that the device is staged with. Two persistent volumes may be
+// the same device.
+func (d *device) stagedAs(spec *Spec) bool {
+	return d.spec.Block == spec.Block && d.spec.DirName() == spec.DirName()
 }
 
 // mounted reports whether a volume of a pod may have the device mounted.

@@ -138,6 +138,37 @@ func (p *Plugin) stagingDir(spec *volume.Spec) (target, dataDir string) {
 	return filepath.Join(dir, "globalmount"), dir
 }
 
+// stagedAt returns the staging target of a volume that is staged.
+func (p *Plugin) stagedAt(req *volume.Request) string {
+	spec := req.Spec
+	if req.StagedSpec != nil {
+		spec = req.StagedSpec
+	}
+	target, _ := p.stagingDir(spec)
+	return target
+}
+
+// removeOtherData removes the data that SetUp wrote for other persistent volumes of the same device, which
+// no pod uses any more.
+func (p *Plugin) removeOtherData(from *v1.CSIPersistentVolumeSource) error {
+	devices := filepath.Join(p.nodeDir(), "volumeDevices")
+	entries, err := os.ReadDir(devices)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		dir := filepath.Join(devices, e.Name(), "data")
+		if d, err := load(dir); err != nil || d.DriverName != from.Driver || d.VolumeHandle != from.VolumeHandle {
+			continue
+		}
+		if err := removeData(dir); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(dir)) // as in unstage
+	}
+	return nil
+}
+
 // publishTarget returns the publish target of a volume for a pod and the directory of its data.
 func (p *Plugin) publishTarget(at volume.Place) (target, dataDir string) {
 	if at.Block {

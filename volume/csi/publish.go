@@ -97,7 +97,7 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 		own = walks(req.Spec, about, can, publish.Readonly)
 		publish.VolumeCapability = capability(req.Spec, can, req.MountOptions, req.FSGroup)
 		if req.Spec.PV != nil && can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
-			publish.StagingTargetPath, _ = p.stagingDir(req.Spec)
+			publish.StagingTargetPath = p.stagedAt(req)
 		}
 		_, err = node.NodePublishVolume(ctx, publish)
 		return err

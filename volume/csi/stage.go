@@ -101,6 +101,9 @@ func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
 		return err
 	}
 	_ = os.Remove(filepath.Dir(dataDir)) // fails unless this was the driver's last volume
+	if spec.Block {
+		return p.removeOtherData(spec.PV.Spec.CSI)
+	}
 	return nil
 }
 
@@ -146,7 +149,7 @@ func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Q
 			VolumeCapability: capability(req.Spec, can, req.MountOptions, nil),
 		}
 		if can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
-			expand.StagingTargetPath, _ = p.stagingDir(req.Spec)
+			expand.StagingTargetPath = p.stagedAt(&req)
 		}
 		answer, err := node.NodeExpandVolume(ctx, expand)
 		if err == nil && answer.GetCapacityBytes() > 0 {

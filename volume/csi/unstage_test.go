@@ -1,11 +1,9 @@
 package csi_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,11 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
-	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
 // blockOf makes the volume one of a device.
@@ -113,51 +109,20 @@ func TestADeviceWithoutStagingIsForgottenWithoutItsDriver(t *testing.T) {
 // control plane does not detach it.
 func TestAVolumeIsInUseUntilItIsUnstaged(t *testing.T) {
 	w := newWorld(t, csi.Config{})
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	run := func() *volume.Manager {
-		m, err := volume.New(volume.Config{
-			RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1,
-			PersistentVolumes: volume.PersistentVolumeConfig{Claims: boundClaims{persistent("vol-1").PV}},
-		})
-		require.NoError(t, err)
-		wg.Go(func() { assert.NoError(t, m.Run(ctx)) })
-		return m
-	}
-	m := run()
-	pod := volumetest.Request(t, w, persistent("vol-1")).Pod
-	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
-	pod.Spec.Containers = []v1.Container{{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}}
+	claims := pvClaims{}
+	claims.add("data", v1.PersistentVolumeFilesystem)
+	m, stop := w.managed(t, claims)
+	pod := claims.podOf("u1", "data")
 	_, err := m.Mount(t.Context(), pod)
 	require.NoError(t, err)
 	w.driver.FailAfter("NodeUnstageVolume", status.Error(codes.Internal, "device is open"), 1000)
 	require.NoError(t, m.Unmount(t.Context(), pod))
 	stop()
-	wg.Wait()
-	ctx, stop = context.WithCancel(t.Context())
-	defer wg.Wait()
-	defer stop()
 	w.restart(t)
-	m = run()
+	m, _ = w.managed(t, claims)
 	assert.Eventually(t, func() bool { return !m.HasVolumes(pod.UID) }, time.Minute, time.Millisecond)
 	assert.Equal(t, []v1.UniqueVolumeName{"kubernetes.io/csi/" + driverName + "^vol-1"}, m.VolumesInUse())
 	w.driver.FailAfter("NodeUnstageVolume", nil, 0)
 	assert.Eventually(t, func() bool { return len(m.VolumesInUse()) == 0 }, time.Minute, time.Millisecond)
 	assert.Equal(t, 1, w.driver.Volume("vol-1").Unstages)
-}
-
-// boundClaims binds each claim to the persistent volume.
-type boundClaims struct{ pv *v1.PersistentVolume }
-
-func (c boundClaims) PersistentVolumeClaim(_ context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
-	return &v1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "claim"},
-		Spec:       v1.PersistentVolumeClaimSpec{VolumeName: c.pv.Name}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound},
-	}, nil
-}
-
-func (c boundClaims) PersistentVolume(context.Context, string) (*v1.PersistentVolume, error) {
-	pv := c.pv.DeepCopy()
-	pv.Spec.ClaimRef = &v1.ObjectReference{UID: "claim"}
-	return pv, nil
 }
