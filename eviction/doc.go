@@ -81,6 +81,11 @@
 //   - Inode usage is not reduced by the bytes of requested ephemeral storage. Where images
 //     have a file system of their own, pods are ranked by the size of their images if
 //     [StatsSource.ImageBytes] is set.
+//   - The limit of a container's ephemeral storage counts its writable layer also where images
+//     have a file system of their own (Kubernetes issue 139339).
+//   - Memory of a pod that the summary lacks is the sum of its containers', and a total of
+//     ephemeral storage that of its parts. Other usage that it lacks counts as zero, and
+//     [Candidate].Unmeasured reports it.
 //   - If the kill of a pod fails, the next pod is evicted in the same pass.
 //   - Ties are broken by age, the youngest pod first, then by name.
 //   - Messages quote the threshold that was acted on, and list containers in the order of

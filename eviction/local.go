@@ -36,7 +36,7 @@ func (in *Inputs) overLimits() (evictions []Eviction) {
 				}
 			}
 		}
-		signal, message := overLimit(pod, stats[string(pod.UID)], in.Layout)
+		signal, message := overLimit(pod, stats[string(pod.UID)])
 		if signal == "" {
 			continue
 		}
@@ -72,18 +72,27 @@ func hasLimit(pod *v1.Pod) bool {
 	return false
 }
 
-func overLimit(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) (signal, message string) {
+func overLimit(pod *v1.Pod, stats *statsapi.PodStats) (signal, message string) {
 	if stats == nil {
 		return "", ""
 	}
 	if message := emptyDirOver(pod, stats); message != "" {
 		return signalEmptyDirLimit, message
 	}
-	if message := podOver(pod, stats); message != "" {
-		return signalPodLimit, message
+	total := stats.EphemeralStorage
+	if total != nil && total.UsedBytes != nil {
+		if message := podOver(pod, amount(total.UsedBytes)); message != "" {
+			return signalPodLimit, message
+		}
 	}
-	if message := containerOver(pod, stats, layout); message != "" {
+	if message := containerOver(pod, stats); message != "" {
 		return signalContainerLimit, message
+	}
+	if total == nil || total.UsedBytes == nil { // the parts of the total are known
+		used := disk(pod, stats, func(fs *statsapi.FsStats) *uint64 { return fs.UsedBytes }, true, true)
+		if message := podOver(pod, used); message != "" {
+			return signalPodLimit, message
+		}
 	}
 	return "", ""
 }
@@ -106,21 +115,20 @@ func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 
 // podOver returns a message if the disk usage of the pod exceeds the sum of its containers'
 // limits.
-func podOver(pod *v1.Pod, stats *statsapi.PodStats) string {
+func podOver(pod *v1.Pod, used int64) string {
 	limit, ok := podresource.PodLimits(pod, podresource.PodResourcesOptions{})[v1.ResourceEphemeralStorage]
-	if !ok || stats.EphemeralStorage == nil || !over(amount(stats.EphemeralStorage.UsedBytes), limit) {
+	if !ok || !over(used, limit) {
 		return ""
 	}
 	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
 }
 
-// containerOver returns a message if the logs of a container, and its writable layer if that
-// is on nodefs, exceed the container's limit (rule ev-49).
-func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string {
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+// containerOver returns a message if the writable layer and the logs of a container or sidecar
+// exceed its limit (rule ev-49).
+func containerOver(pod *v1.Pod, stats *statsapi.PodStats) string {
+	for c := range podspec.Containers(pod) {
 		limit, ok := c.Resources.Limits[v1.ResourceEphemeralStorage]
-		if !ok || limit.Sign() == 0 {
+		if !ok || limit.Sign() == 0 || podspec.RunsToCompletion(pod, c.Name) {
 			continue
 		}
 		for j := range stats.Containers {
@@ -129,11 +137,10 @@ func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string 
 				continue
 			}
 			used := int64(0)
-			if s.Logs != nil {
-				used = amount(s.Logs.UsedBytes)
-			}
-			if s.Rootfs != nil && layout == singleFS {
-				used = add(used, amount(s.Rootfs.UsedBytes))
+			for _, fs := range []*statsapi.FsStats{s.Logs, s.Rootfs} {
+				if fs != nil {
+					used = add(used, amount(fs.UsedBytes))
+				}
 			}
 			if over(used, limit) {
 				return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())
