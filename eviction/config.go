@@ -76,7 +76,11 @@ type StatsSource struct {
 	// Summary measures usage. Required. The values of the node, and with pods set those of
 	// its pods, must not come from a cache. Without pods set the summary needs no pods: a
 	// pass needs them only if a threshold that requires action is met, or if a pod has a
-	// limit of its local storage. Signals that the summary lacks are not evaluated. A
+	// limit of its local storage. Signals that the summary lacks are not evaluated. Of a
+	// pod it requires PodRef.UID, and for the ranking Memory.WorkingSetBytes of the pod or
+	// of its containers, ProcessStats.ProcessCount, and UsedBytes and InodesUsed of
+	// Containers[].Rootfs, Containers[].Logs and VolumeStats[]; what is missing counts as
+	// zero, and [Candidate].Unmeasured reports it. A
 	// summary with an error is incomplete: signals it lacks are not evaluated, and pods it
 	// lacks are not evicted. Calls do not overlap. A call that has not returned 5 seconds
 	// after its context was canceled is abandoned, and all passes fail until it returns.

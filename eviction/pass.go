@@ -235,7 +235,7 @@ func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResul
 		for ; next < len(plan.Ranking) && len(wave) < plan.Victims-len(result.Evicted); next++ {
 			if c := &plan.Ranking[next]; c.Exempt != "" {
 				level := slog.LevelWarn
-				if c.Unmeasured {
+				if c.Exempt == exemptUnmeasured {
 					level = slog.LevelDebug // there may be many, and the pass returns an error
 				}
 				m.cfg.Logger.Log(ctx, level, "Skipped exempt pod for eviction", "pod", name(c.Pod), "podUID", c.Pod.UID, "reason", c.Exempt)

@@ -17,8 +17,9 @@ type Candidate struct {
 
 	// NoStats is true if the usage of the pod is unknown.
 	NoStats bool `json:"noStats,omitempty"`
-	// Unmeasured is true if the usage is unknown because the measurement failed
-	// ([Inputs].Partial). Such a pod is exempt.
+	// Unmeasured is true if the summary has the pod, but lacks its usage of the resource,
+	// which then counts as zero, or if the measurement failed ([Inputs].Partial), which
+	// makes the pod exempt.
 	Unmeasured bool `json:"unmeasured,omitempty"`
 	// Usage and Request are those of the resource that is low, in bytes, inodes or
 	// processes.
@@ -79,7 +80,8 @@ var (
 )
 
 func compareStats(a, b *Candidate) int {
-	return cmp.Or(falseFirst(a.Unmeasured, b.Unmeasured), falseFirst(!a.NoStats, !b.NoStats))
+	failed := func(c *Candidate) bool { return c.Unmeasured && c.NoStats }
+	return cmp.Or(falseFirst(failed(a), failed(b)), falseFirst(!a.NoStats, !b.NoStats))
 }
 
 func compareExceeds(a, b *Candidate) int { return falseFirst(!a.exceeds(), !b.exceeds()) }
@@ -183,8 +185,11 @@ func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf
 			}
 		}
 	}
-	if in.Partial && !in.measured(s, stats) {
+	switch measured := in.measured(s, stats); {
+	case in.Partial && !measured:
 		c.NoStats, c.Unmeasured, c.Exempt = true, true, exemptUnmeasured
+	case !measured && stats != nil:
+		c.Unmeasured = true
 	}
 	if in.backedOff(pod) {
 		c.Exempt = exemptBackoff

@@ -18,10 +18,8 @@ func (in *Inputs) usage(s Signal) usageOf {
 	switch s.Resource() {
 	case v1.ResourceMemory:
 		return func(_ *v1.Pod, stats *statsapi.PodStats) int64 {
-			if stats == nil || stats.Memory == nil {
-				return 0
-			}
-			return amount(stats.Memory.WorkingSetBytes)
+			n, _ := memory(stats)
+			return n
 		}
 	case resourcePIDs:
 		return func(_ *v1.Pod, stats *statsapi.PodStats) int64 {
@@ -51,6 +49,23 @@ func (in *Inputs) usage(s Signal) usageOf {
 	return func(pod *v1.Pod, stats *statsapi.PodStats) int64 { return disk(pod, stats, of, rootfs, rest) }
 }
 
+// memory returns the memory of a pod, or the sum of its containers' if the summary lacks it. ok
+// reports whether either is known.
+func memory(stats *statsapi.PodStats) (n int64, ok bool) {
+	if stats == nil {
+		return 0, false
+	}
+	if stats.Memory != nil && stats.Memory.WorkingSetBytes != nil {
+		return amount(stats.Memory.WorkingSetBytes), true
+	}
+	for i := range stats.Containers {
+		if m := stats.Containers[i].Memory; m != nil && m.WorkingSetBytes != nil {
+			n, ok = add(n, amount(m.WorkingSetBytes)), true
+		}
+	}
+	return n, ok
+}
+
 // measured reports whether a summary has the pod's usage for a signal. It lacks the disk
 // usage if no container has any; volumes are not required.
 func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
@@ -60,7 +75,8 @@ func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
 	case stats == nil:
 		return false
 	case s.Resource() == v1.ResourceMemory:
-		return stats.Memory != nil && stats.Memory.WorkingSetBytes != nil
+		_, ok := memory(stats)
+		return ok
 	case s.Resource() == resourcePIDs:
 		return stats.ProcessStats != nil && stats.ProcessStats.ProcessCount != nil
 	}
