@@ -26,7 +26,7 @@ func (v view) facts(c *v1.Container) facts {
 		if now := instance(v.observed, c.Name); now != nil {
 			f.id, f.startedAt = now.ID, now.StartedAt
 			f.running = now.State == runtime.ContainerRunning
-			f.final = now.State == runtime.ContainerExited && podspec.ActionAfterExit(v.pod, c, now.ExitCode) == podspec.NoRestart
+			f.final = now.State == runtime.ContainerExited && podspec.ActionAfterExit(v.pod, c, podspec.ExitOf(now)) == podspec.NoRestart
 		}
 		return f
 	}
@@ -42,7 +42,7 @@ func (v view) facts(c *v1.Container) facts {
 		f.startedAt = now.State.Running.StartedAt.Time
 	}
 	if end := now.State.Terminated; end != nil {
-		f.final = podspec.ActionAfterExit(v.pod, c, end.ExitCode) == podspec.NoRestart
+		f.final = podspec.ActionAfterExit(v.pod, c, podspec.TerminatedExit(end)) == podspec.NoRestart
 	}
 	return f
 }

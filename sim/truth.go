@@ -258,12 +258,9 @@ func (p *podTruth) terminated() bool {
 // final reports whether an instance has exited and will not be restarted according to
 // the restart policy of its pod and container.
 func (p *podTruth) final(c *runtime.ContainerStatus) bool {
-	spec, init := p.container(c.Name)
+	spec, _ := p.container(c.Name)
 	if spec == nil || c.State != runtime.ContainerExited {
 		return false
 	}
-	if init && !podspec.IsSidecar(spec) && c.ExitCode == 0 {
-		return true
-	}
-	return podspec.ActionAfterExit(p.spec, spec, c.ExitCode) == podspec.NoRestart
+	return podspec.ActionAfterExit(p.spec, spec, podspec.ExitOf(c)) == podspec.NoRestart
 }

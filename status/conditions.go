@@ -278,24 +278,21 @@ func readyToStart(f *conditionFacts) v1.PodCondition {
 // sandboxNotReady returns why the pod has no usable sandbox, in the words of the kubelet; empty if it
 // has one.
 func sandboxNotReady(f *conditionFacts) string {
-	if f.Observed == nil || len(f.Observed.Sandboxes) == 0 {
+	if f.Observed == nil {
 		return "no pod sandbox exists"
 	}
-	ready := 0
-	for i := range f.Observed.Sandboxes {
-		if f.Observed.Sandboxes[i].State == runtime.SandboxReady {
-			ready++
-		}
-	}
-	switch sb := &f.Observed.Sandboxes[0]; {
-	case ready > 1:
+	switch podspec.SandboxProblemOf(f.Pod, f.Observed) {
+	case 0:
+		return ""
+	case podspec.NoSandbox:
+		return "no pod sandbox exists"
+	case podspec.SeveralSandboxes:
 		return "multiple pod sandboxes are ready and need to be reconciled"
-	case sb.State != runtime.SandboxReady:
-		return "pod sandbox is not ready"
-	case sb.HostNetwork != f.Pod.Spec.HostNetwork:
+	case podspec.SandboxNetworkMode:
 		return "network namespace mode changed and sandbox needs to be recreated"
-	case !sb.HostNetwork && sb.NetworkReported && len(sb.IPs) == 0:
+	case podspec.SandboxWithoutIP:
 		return "pod sandbox has no IP address"
+	default:
+		return "pod sandbox is not ready"
 	}
-	return ""
 }

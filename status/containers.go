@@ -82,7 +82,7 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 	if k == kindInit && !podspec.IsSidecar(c) && s.State.Waiting != nil && f.Observed != nil {
 		presumeCompleted(&s, f)
 	}
-	applyWaiting(&s, f, c, k)
+	applyWaiting(&s, f, c, k, old)
 	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
 	if f.DeviceHealth != nil {
 		s.AllocatedResourcesStatus = f.DeviceHealth[c.Name]
@@ -283,18 +283,41 @@ func presumeCompleted(s *v1.ContainerStatus, f *Facts) {
 
 // applyWaiting sets the reason why a container that should run does not (rules st-9 to st-11). Its exit
 // becomes the last termination state.
-func applyWaiting(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
-	waiting, ok := f.Waiting[c.Name]
-	if !ok || s.State.Running != nil || f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil {
+func applyWaiting(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) {
+	if s.State.Running != nil || f.Termination.Terminal || f.Termination.Failed || f.Pod.DeletionTimestamp != nil {
 		return
 	}
+	waiting, ok := f.Waiting[c.Name]
 	if end := s.State.Terminated; end != nil {
-		if k == kindEphemeral || !restartable(f.Pod, c, k == kindInit, end) {
+		if k == kindEphemeral || !restartable(f.Pod, f.Observed, c, end) {
 			return
 		}
-		s.LastTerminationState = s.State
+		if !ok && mustWait(f.Pod, c, end) {
+			waiting, ok = waitingBefore(f.Pod, old), true
+		}
+		if ok {
+			s.LastTerminationState = s.State
+		}
 	}
-	s.State = v1.ContainerState{Waiting: &waiting}
+	if ok {
+		s.State = v1.ContainerState{Waiting: &waiting}
+	}
+}
+
+// waitingBefore returns the reason to wait that was last reported for a container.
+func waitingBefore(pod *v1.Pod, old *v1.ContainerStatus) v1.ContainerStateWaiting {
+	if old != nil && old.State.Waiting != nil {
+		return *old.State.Waiting
+	}
+	return *notStarted(pod).Waiting
+}
+
+// mustWait reports whether a container that will restart must be published as waiting, because the
+// API server would take its exit for final: it knows only the exit code. An init container that was
+// killed for lack of memory may have exited with zero.
+func mustWait(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return !podspec.MayRestartAll(pod) && !podspec.RestartsAll(c, end.ExitCode) &&
+		podspec.ActionAfterCode(pod, c, end.ExitCode) == podspec.NoRestart
 }
 
 // readiness returns whether a container is ready and started (rules st-17, st-18, st-20). An ephemeral
@@ -305,7 +328,7 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 	}
 	if s.State.Running == nil {
 		end := s.State.Terminated
-		return k == kindInit && !podspec.IsSidecar(c) && end != nil && end.ExitCode == 0, new(false)
+		return k == kindInit && !podspec.IsSidecar(c) && end != nil && succeeded(f.Pod, f.Observed, c, end), new(false)
 	}
 	if k == kindInit && !podspec.IsSidecar(c) {
 		return false, new(true) // without probes; ready when it has succeeded

@@ -80,8 +80,12 @@
 //     counts as completed only if regular containers were created in the same sandbox (rule st-8).
 //   - A missing container that waits is restartable according to its policy and the assumed exit code,
 //     so that a pod that never restarts fails.
-//   - Succeeded init containers may run again in a new sandbox under every policy except Never (the
-//     kubelet rejects this transition for OnFailure).
+//   - A pod with the policy Never fails if its sandbox ends after one regular container has run and
+//     before another one has. An init container that was killed for lack of memory has failed whatever
+//     its exit code (rule rt-64). With the kubelet both pods stay Pending for ever.
+//   - A succeeded init container that runs again in a new sandbox stays terminated in the status, and
+//     the rest of the status is updated. The API server rejects the transition unless the policy is
+//     Always, and the kubelet drops the whole update.
 //   - The start time of a pod that an earlier agent started without recording it is that of its oldest
 //     sandbox, so that activeDeadlineSeconds is not extended.
 //   - A pod has AllContainersRestarting (rule rt-139) as long as the runtime lists an exit in the

@@ -316,7 +316,7 @@ func TestCheckTransition(t *testing.T) { // st-50
 		"Never, ran before":       {policy(v1.RestartPolicyNever), regular(up("a")), regular(done("a", 2)), false},
 		"restart-all":             {all, regular(done("a", 1)), regular(up("a")), false},
 		"init success, Never":     {policy(v1.RestartPolicyNever), init(done("i", 0)), init(up("i")), true},
-		"init success, OnFailure": {policy(v1.RestartPolicyOnFailure), init(done("i", 0)), init(up("i")), false},
+		"init success, OnFailure": {policy(v1.RestartPolicyOnFailure), init(done("i", 0)), init(up("i")), true},
 		"init failure, Never":     {policy(v1.RestartPolicyNever), init(done("i", 1)), init(up("i")), true},
 		"sidecar":                 {side, init(done("i", 0)), init(up("i")), false},
 		"an empty status":         {policy(v1.RestartPolicyNever), regular(done("a", 1)), &v1.PodStatus{}, false},

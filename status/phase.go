@@ -21,6 +21,13 @@ type phaseFacts struct {
 	// Initialized: a regular container was created in the newest ready sandbox; see
 	// hasInitialized.
 	Initialized bool
+
+	// Over: no container will be started again, also not one that has never run; see
+	// isOver.
+	Over bool
+
+	// Observed has the exits of the instances; nil if the pod was not inspected.
+	Observed *runtime.PodStatus
 }
 
 // tally counts the containers of a pod by state. A container is in at most one of running, waiting,
@@ -44,6 +51,11 @@ func computePhase(f phaseFacts) v1.PodPhase {
 	switch {
 	case t.initFailed > 0:
 		return v1.PodFailed
+	case f.Over && t.running == 0:
+		if t.succeeded == len(f.Pod.Spec.Containers) {
+			return v1.PodSucceeded
+		}
+		return v1.PodFailed // a container failed, or will never run
 	case t.initPending > 0 || t.sidecarPending > 0 && !f.Initialized:
 		return v1.PodPending
 	case t.waiting > 0:
@@ -74,23 +86,23 @@ func count(f phaseFacts) tally {
 		if s := find(f.Init, c.Name); podspec.IsSidecar(c) {
 			t.sidecar(s)
 		} else {
-			t.init(f.Pod, c, s)
+			t.init(&f, c, s)
 		}
 	}
 	for i := range f.Pod.Spec.Containers {
 		c := &f.Pod.Spec.Containers[i]
-		t.regular(f.Pod, c, find(f.Containers, c.Name))
+		t.regular(&f, c, find(f.Containers, c.Name))
 	}
 	return t
 }
 
 // init counts an init container that is not a sidecar (rule st-22).
-func (t *tally) init(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
+func (t *tally) init(f *phaseFacts, c *v1.Container, s *v1.ContainerStatus) {
 	end := ended(s)
 	switch {
 	case end == nil:
 		t.initPending++
-	case end.ExitCode != 0 && !removedForRestart(s) && !restartable(pod, c, true, end):
+	case !succeeded(f.Pod, f.Observed, c, end) && !removedForRestart(s) && !restartable(f.Pod, f.Observed, c, end):
 		t.initFailed++
 	}
 }
@@ -118,7 +130,7 @@ func (t *tally) sidecar(s *v1.ContainerStatus) {
 
 // regular counts a regular container (rule st-24). One that waits for a restart counts as stopped, but
 // not as succeeded.
-func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
+func (t *tally) regular(f *phaseFacts, c *v1.Container, s *v1.ContainerStatus) {
 	switch end := ended(s); {
 	case s == nil:
 		t.unknown++
@@ -126,10 +138,10 @@ func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 		t.running++
 	case end != nil:
 		t.stopped++
-		if s.State.Terminated != nil && end.ExitCode == 0 {
+		if s.State.Terminated != nil && succeeded(f.Pod, f.Observed, c, end) {
 			t.succeeded++
 		}
-		if !removedForRestart(s) && !restartable(pod, c, false, end) {
+		if !removedForRestart(s) && !restartable(f.Pod, f.Observed, c, end) {
 			t.final++
 		}
 	case s.State.Waiting != nil:
@@ -153,16 +165,48 @@ func ended(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	}
 }
 
+// exitOf returns the exit of the instance whose end is in a container status, as the runtime
+// reports it now, because plans depend on that; else as it was reported.
+func exitOf(observed *runtime.PodStatus, end *v1.ContainerStateTerminated) podspec.Exit {
+	if observed != nil && end.ContainerID != "" {
+		for i := range observed.Containers {
+			if inst := &observed.Containers[i]; inst.ID == end.ContainerID && inst.State == runtime.ContainerExited {
+				return podspec.ExitOf(inst)
+			}
+		}
+	}
+	return podspec.TerminatedExit(end)
+}
+
+// succeeded reports whether a container with this exit has succeeded.
+func succeeded(pod *v1.Pod, observed *runtime.PodStatus, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return podspec.Succeeded(pod, c, exitOf(observed, end))
+}
+
 // restartable reports whether a container with this exit is restarted according to its restart policies
 // and rules. A succeeded init container is not, whatever the policy.
-func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerStateTerminated) bool {
-	if end.Reason == restartingAll || podspec.RestartsAll(c, end.ExitCode) {
-		return true
-	}
-	if init && end.ExitCode == 0 && !podspec.IsSidecar(c) {
+func restartable(pod *v1.Pod, observed *runtime.PodStatus, c *v1.Container, end *v1.ContainerStateTerminated) bool {
+	return end.Reason == restartingAll || podspec.RestartsAll(c, end.ExitCode) ||
+		podspec.ActionAfterExit(pod, c, exitOf(observed, end)) != podspec.NoRestart
+}
+
+// isOver reports whether no container of the pod will be started again, as plans decide it: also
+// one that has never run does not, if the sandbox of a pod with the restart policy Never has ended
+// (rule rt-41). It is false if the pod was not inspected or is being deleted.
+func isOver(f *Facts, prev *v1.PodStatus) bool {
+	if f.Observed == nil || f.Pod.DeletionTimestamp != nil || restartAllTriggered(f.Pod, f.Observed) {
 		return false
 	}
-	return podspec.ActionAfterExit(pod, c, end.ExitCode) != podspec.NoRestart
+	o := podspec.Outcome{Pod: f.Pod}
+	for i := range prev.ContainerStatuses {
+		if s := &prev.ContainerStatuses[i]; s.State.Terminated != nil && f.Observed.Container(s.Name) == nil {
+			if o.Terminated == nil {
+				o.Terminated = map[string]int32{}
+			}
+			o.Terminated[s.Name] = s.State.Terminated.ExitCode
+		}
+	}
+	return o.Over(f.Observed)
 }
 
 // hasInitialized reports whether the init containers of the pod have completed: a regular container has

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -46,7 +47,7 @@ func pastInit(pod *v1.Pod, s *v1.PodStatus) bool {
 	}
 	last := s.InitContainerStatuses[len(s.InitContainerStatuses)-1]
 	for _, t := range []*v1.ContainerStateTerminated{last.State.Terminated, last.LastTerminationState.Terminated} {
-		if t != nil && t.ExitCode == 0 {
+		if t != nil && podspec.Succeeded(pod, &pod.Spec.InitContainers[len(pod.Spec.InitContainers)-1], podspec.TerminatedExit(t)) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type transitionError struct {
 	container string
 	code      int32
+	expected  bool // an init container that succeeded runs again in a new sandbox
 }
 
 func (e *transitionError) Error() string {
@@ -22,35 +23,32 @@ func (e *transitionError) Error() string {
 }
 
 // checkTransition returns an error if a terminated container that may not restart has another
-// state in new (rule st-50).
+// state in new (rule st-50). The API server rejects such a status. It knows only the exit code,
+// so an init container that succeeded may not be shown while it runs again in a new sandbox.
 func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 	if podspec.MayRestartAll(pod) {
 		return nil // any container may restart
 	}
-	check := func(c *v1.Container, was, is []v1.ContainerStatus, again func(*v1.ContainerStateTerminated) bool) error {
+	check := func(c *v1.Container, was, is []v1.ContainerStatus) error {
 		before, after := find(was, c.Name), find(is, c.Name)
-		if before == nil || after == nil || before.State.Terminated == nil || after.State.Terminated != nil || again(before.State.Terminated) {
+		if before == nil || after == nil || before.State.Terminated == nil || after.State.Terminated != nil {
 			return nil
 		}
-		return &transitionError{c.Name, before.State.Terminated.ExitCode}
+		end := before.State.Terminated
+		if podspec.RestartsAll(c, end.ExitCode) || podspec.ActionAfterCode(pod, c, end.ExitCode) != podspec.NoRestart {
+			return nil
+		}
+		return &transitionError{c.Name, end.ExitCode, podspec.RunsToCompletion(pod, c.Name) && podspec.Succeeded(pod, c, podspec.TerminatedExit(end))}
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		err := check(c, old.InitContainerStatuses, new.InitContainerStatuses, func(end *v1.ContainerStateTerminated) bool {
-			// A succeeded one runs again in a new sandbox, unless its policy is
-			// Never.
-			return restartable(pod, c, true, end) || end.ExitCode == 0 && podspec.RestartPolicy(pod, c) != v1.RestartPolicyNever
-		})
-		if err != nil {
+		if err := check(c, old.InitContainerStatuses, new.InitContainerStatuses); err != nil {
 			return err
 		}
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		err := check(c, old.ContainerStatuses, new.ContainerStatuses, func(end *v1.ContainerStateTerminated) bool {
-			return restartable(pod, c, false, end)
-		})
-		if err != nil {
+		if err := check(c, old.ContainerStatuses, new.ContainerStatuses); err != nil {
 			return err
 		}
 	}
@@ -58,8 +56,8 @@ func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 }
 
 // computeLegal is Compute, except that a terminated container that may not restart stays
-// terminated whatever is observed of it; illegal is an error for the first such container. The
-// rest of the status is updated: a runtime that lost its state may run such a container again,
+// terminated whatever is observed of it; illegal is an error for the first such container, except
+// an init container that runs again in a new sandbox. The rest of the status is updated: a runtime that lost its state may run such a container again,
 // and the other containers must stay visible meanwhile.
 func computeLegal(f Facts) (s v1.PodStatus, illegal error) {
 	old := f.previous()
@@ -69,10 +67,10 @@ func computeLegal(f Facts) (s v1.PodStatus, illegal error) {
 		if err == nil {
 			return s, illegal
 		}
-		if illegal == nil {
+		bad, ok := errors.AsType[*transitionError](err)
+		if illegal == nil && !(ok && bad.expected) {
 			illegal = err
 		}
-		bad, ok := errors.AsType[*transitionError](err)
 		if !ok || f.Observed == nil {
 			return *old, illegal
 		}

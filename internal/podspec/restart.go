@@ -28,10 +28,36 @@ func (a ExitAction) String() string {
 	}
 }
 
-// ActionAfterExit returns the action that follows when container c of pod exits with
-// the code. The restart rules of the container precede its restart policy, which
-// precedes the pod's (rules rt-33, rt-34). The pod's deletion is ignored.
-func ActionAfterExit(pod *v1.Pod, c *v1.Container, exitCode int32) ExitAction {
+// ActionAfterExit returns the action that follows the exit of container c of pod. An init
+// container that is not a sidecar stays terminated if it has succeeded. Otherwise the restart
+// rules of the container precede its restart policy, which precedes the pod's (rules rt-33,
+// rt-34, rt-64). The pod's deletion is ignored.
+func ActionAfterExit(pod *v1.Pod, c *v1.Container, e Exit) ExitAction {
+	code, final := decisive(pod, c, e)
+	if final {
+		return NoRestart
+	}
+	return ActionAfterCode(pod, c, code)
+}
+
+// decisive returns the exit code that rules and policies are applied to; final if they are not,
+// because c has run to completion.
+func decisive(pod *v1.Pod, c *v1.Container, e Exit) (code int32, final bool) {
+	switch {
+	case !RunsToCompletion(pod, c.Name):
+		return e.Code, false
+	case Succeeded(pod, c, e):
+		return 0, true
+	case e.Code == 0:
+		return Killed, false // it was killed for lack of memory
+	default:
+		return e.Code, false
+	}
+}
+
+// ActionAfterCode is the part of ActionAfterExit that the API server repeats when a status is
+// written: it depends on rules, policies and the exit code only.
+func ActionAfterCode(pod *v1.Pod, c *v1.Container, exitCode int32) ExitAction {
 	if c.RestartPolicy != nil {
 		if a, ok := byRules(c.RestartPolicyRules, exitCode); ok {
 			return a
@@ -43,11 +69,13 @@ func ActionAfterExit(pod *v1.Pod, c *v1.Container, exitCode int32) ExitAction {
 // ActionAfterExitWithoutAll is ActionAfterExit for callers that do not support
 // RestartAllContainers: a rule with this action is ignored, and the restart policies
 // apply (rule rt-33).
-func ActionAfterExitWithoutAll(pod *v1.Pod, c *v1.Container, exitCode int32) ExitAction {
-	if a := ActionAfterExit(pod, c, exitCode); a != RestartAllContainers {
-		return a
+func ActionAfterExitWithoutAll(pod *v1.Pod, c *v1.Container, e Exit) ExitAction {
+	a := ActionAfterExit(pod, c, e)
+	if a == RestartAllContainers {
+		code, _ := decisive(pod, c, e)
+		return byPolicy(pod, c, code)
 	}
-	return byPolicy(pod, c, exitCode)
+	return a
 }
 
 // RestartsAll reports whether all containers of the pod are restarted when c exits with

@@ -50,7 +50,7 @@ func TestAfterFollowsRulesThenContainerThenPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: tc.pod}}
 			c := &v1.Container{RestartPolicy: tc.own, RestartPolicyRules: tc.rules}
-			assert.Equal(t, tc.want, podspec.ActionAfterExit(pod, c, tc.code))
+			assert.Equal(t, tc.want, podspec.ActionAfterExit(pod, c, podspec.Exit{Code: tc.code}))
 		})
 	}
 }
@@ -67,13 +67,13 @@ func TestAllContainersAreRestartedWhereThatIsHonoured(t *testing.T) { // rt-33, 
 	assert.True(t, podspec.MayRestartAll(pod))
 	assert.True(t, podspec.RestartsAll(c, 42))
 	assert.False(t, podspec.RestartsAll(c, 41))
-	assert.Equal(t, podspec.RestartAllContainers, podspec.ActionAfterExit(pod, c, 42))
-	assert.Equal(t, podspec.RestartContainer, podspec.ActionAfterExitWithoutAll(pod, c, 42), "the policy decides")
-	assert.Equal(t, podspec.NoRestart, podspec.ActionAfterExitWithoutAll(pod, c, 0))
+	assert.Equal(t, podspec.RestartAllContainers, podspec.ActionAfterExit(pod, c, podspec.Exit{Code: 42}))
+	assert.Equal(t, podspec.RestartContainer, podspec.ActionAfterExitWithoutAll(pod, c, podspec.Exit{Code: 42}), "the policy decides")
+	assert.Equal(t, podspec.NoRestart, podspec.ActionAfterExitWithoutAll(pod, c, podspec.Exit{}))
 
 	c.RestartPolicy = nil
 	assert.True(t, podspec.RestartsAll(c, 42), "also without a policy of its own")
-	assert.Equal(t, podspec.NoRestart, podspec.ActionAfterExit(pod, c, 42))
+	assert.Equal(t, podspec.NoRestart, podspec.ActionAfterExit(pod, c, podspec.Exit{Code: 42}))
 
 	c.RestartPolicyRules[0].Action = v1.ContainerRestartRuleActionRestart
 	assert.False(t, podspec.MayRestartAll(pod))

@@ -20,7 +20,7 @@ func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		newest := status.Container(c.Name)
-		if newest == nil || newest.State != runtime.ContainerExited || podspec.ActionAfterExit(pod, c, newest.ExitCode) != podspec.NoRestart {
+		if newest == nil || newest.State != runtime.ContainerExited || podspec.ActionAfterExit(pod, c, podspec.ExitOf(newest)) != podspec.NoRestart {
 			continue
 		}
 		if code, ok := rec.Terminated[c.Name]; ok && code == newest.ExitCode {

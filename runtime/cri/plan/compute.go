@@ -22,7 +22,9 @@ func Compute(in Input) Plan {
 	if in.Status == nil {
 		in.Status = new(runtime.PodStatus)
 	}
-	c := computation{Input: in}
+	c := computation{Input: in, outcome: podspec.Outcome{
+		Pod: in.Pod, Terminated: in.History.Terminated, IgnoreRestartAll: in.IgnoreRestartAll,
+	}}
 	newest := inspectSandbox(in.Pod, in.Status)
 	newest.attempt = max(newest.attempt, in.History.SandboxAttempts)
 	switch {
@@ -41,6 +43,7 @@ func Compute(in Input) Plan {
 // A computation is one run of Compute: the input and the plan so far.
 type computation struct {
 	Input
+	outcome podspec.Outcome
 	sandbox string // the current sandbox, "" if there is none; set before the first historyOf
 	plan    Plan
 
@@ -165,11 +168,8 @@ type step struct {
 // regular plans one regular container (rules rt-31 to rt-34, rt-47 to rt-49).
 func (c *computation) regular(ct *v1.Container, h history) step {
 	if h.counts == nil {
-		if h.newest != nil && c.exitVerdict(ct, h.newest) == podspec.NoRestart {
-			return step{} // it has terminated; a new sandbox does not restart it
-		}
-		if h.newest == nil && c.terminatedBefore(ct) {
-			return step{} // nor does the removal of its instance
+		if !c.outcome.RunsInNewSandbox(ct, h.newest) {
+			return step{} // it has terminated; neither a new sandbox nor the removal of its instance restarts it
 		}
 		return step{reason: fresh(h)}
 	}
@@ -188,47 +188,23 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 		}
 		return s
 	case runtime.ContainerExited:
-		if c.exitVerdict(ct, h.counts) == podspec.NoRestart {
+		if c.outcome.After(ct, podspec.ExitOf(h.counts)) == podspec.NoRestart {
 			return step{}
 		}
 		return step{reason: StartExited}
 	case runtime.ContainerCreated:
 		return step{reason: StartCreated}
 	default:
+		// It counts as killed, so a container that may not restart is only stopped: it
+		// must not run twice, and its status is that of an exit.
+		if c.outcome.After(ct, podspec.ExitOf(h.counts)) == podspec.NoRestart {
+			if !c.mayRun(h.counts) {
+				return step{}
+			}
+			return step{kill: KillUnknownState, message: unknownStateMessage(Regular, h.counts.State)}
+		}
 		return step{reason: StartUnknownState}
 	}
-}
-
-// terminatedBefore reports whether a container without instances has terminated according
-// to History.
-func (c *computation) terminatedBefore(ct *v1.Container) bool {
-	code, ok := c.History.Terminated[ct.Name]
-	return ok && !podspec.MayRestartAll(c.Pod) && c.after(ct, code) == podspec.NoRestart
-}
-
-// killed is the assumed exit code of an instance whose exit code is unknown: 128+9, as after
-// SIGKILL.
-const killed = 137
-
-// exitVerdict returns the action after the exit of inst. An instance that has not exited
-// but whose sandbox is gone counts as killed; one that was never started is started.
-func (c *computation) exitVerdict(ct *v1.Container, inst *runtime.ContainerStatus) podspec.ExitAction {
-	switch inst.State {
-	case runtime.ContainerExited:
-		return c.after(ct, inst.ExitCode)
-	case runtime.ContainerCreated:
-		return podspec.RestartContainer
-	default:
-		return c.after(ct, killed)
-	}
-}
-
-// after returns the action after an exit with the code.
-func (c *computation) after(ct *v1.Container, exitCode int32) podspec.ExitAction {
-	if c.IgnoreRestartAll {
-		return podspec.ActionAfterExitWithoutAll(c.Pod, ct, exitCode)
-	}
-	return podspec.ActionAfterExit(c.Pod, ct, exitCode)
 }
 
 // fresh returns the reason to start a container without an instance in the sandbox.

@@ -87,11 +87,19 @@ func TestRegularContainers(t *testing.T) {
 			has log#0 running`,
 			"nothing"},
 		{"rt-47 unknown: kill first", `
-			pod Never
+			pod OnFailure
 			container web
 			sandbox s0
 			has web#0 unknown`,
 			"kill web-0(UnknownState); start web#1(UnknownState)"},
+		{"rt-47 unknown: one that runs once does not run again", `
+			pod Never
+			container web
+			container log
+			sandbox s0
+			has web#0 unknown
+			has log#0 running`,
+			"kill web-0(UnknownState)"},
 		{"rt-47 an older unknown one may be running", `
 			container web
 			sandbox s0

@@ -87,8 +87,11 @@
 //     which it computes the back-off, and restarts in a loop without delay.
 //   - A container whose own policy is Never and that has run is not restarted when the sandbox
 //     is lost (in the kubelet it is, rule rt-42). A pod with the policy Never is not stopped
-//     for that if a container's own policy allows a restart (rule rt-41). A pod with a failed
-//     init container is not restarted. Plans before and after the new sandbox thus agree.
+//     for that if a container's own policy allows a restart (rule rt-41). A pod with the policy
+//     Never of which no regular container has run gets a new sandbox; the kubelet leaves it Pending
+//     for ever if its sandbox ends then. A pod with a failed init container is not restarted. Plans before and after the new sandbox thus agree.
+//   - A container in an unknown state counts as killed: if its policy does not restart it, it is
+//     stopped and does not run twice.
 //   - A stopped pod is not stopped again by each plan.
 //   - An instance with an unknown hash is kept, not replaced.
 //   - An init container that was killed for lack of memory with the exit code 0 has failed;

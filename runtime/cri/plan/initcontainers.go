@@ -66,9 +66,9 @@ func (c *computation) initContainers() initState {
 			}
 			steps[i] = step{keep: true}
 			c.plan.Waits = "init container " + ct.Name + " to exit"
-		case succeeded(h.counts):
+		case c.succeeded(ct, h.counts):
 			passed = true
-		case c.initVerdict(ct, h.counts) == initFailed:
+		case c.outcome.InitFailed(ct, h.counts):
 			return initFailed
 		case h.counts.State == runtime.ContainerExited:
 			steps[i] = step{reason: StartExited}
@@ -140,30 +140,7 @@ func (c *computation) sidecar(ct *v1.Container, h history) (s step, started bool
 	}
 }
 
-// initVerdict returns initFailed if inst, the newest instance of an init container that is
-// not a sidecar, failed and must not restart; initDone if it succeeded; else initPending.
-func (c *computation) initVerdict(ct *v1.Container, inst *runtime.ContainerStatus) initState {
-	switch {
-	case succeeded(inst):
-		return initDone
-	case inst.State == runtime.ContainerCreated:
-		return initPending
-	case inst.State == runtime.ContainerExited:
-		code := inst.ExitCode
-		if code == 0 {
-			code = killed // it was killed for lack of memory; see succeeded
-		}
-		if c.after(ct, code) == podspec.NoRestart {
-			return initFailed
-		}
-	case podspec.RestartPolicy(c.Pod, ct) == v1.RestartPolicyNever:
-		return initFailed // there is no exit code for restart rules
-	}
-	return initPending
-}
-
-// succeeded reports whether the instance of an init container succeeded. One that was killed
-// for lack of memory has failed regardless of its exit code (rule rt-64).
-func succeeded(inst *runtime.ContainerStatus) bool {
-	return inst.State == runtime.ContainerExited && inst.ExitCode == 0 && inst.Reason != "OOMKilled"
+// succeeded reports whether inst, an instance of a container, has succeeded.
+func (c *computation) succeeded(ct *v1.Container, inst *runtime.ContainerStatus) bool {
+	return inst.State == runtime.ContainerExited && podspec.Succeeded(c.Pod, ct, podspec.ExitOf(inst))
 }

@@ -247,7 +247,7 @@ func (s *scene) over() bool {
 		if s.ignore {
 			after = podspec.ActionAfterExitWithoutAll
 		}
-		if after(s.pod, c, inst.ExitCode) != podspec.NoRestart {
+		if after(s.pod, c, podspec.ExitOf(inst)) != podspec.NoRestart {
 			return false
 		}
 	}

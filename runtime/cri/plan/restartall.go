@@ -118,21 +118,21 @@ func (c *computation) crashed(kind Kind, ct *v1.Container, inst *runtime.Contain
 	case inst.State != runtime.ContainerExited || !inst.FinishedAt.Before(since):
 		return false
 	case kind == Init && !podspec.IsSidecar(ct):
-		return !succeeded(inst)
+		return !c.succeeded(ct, inst)
 	default:
-		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != podspec.NoRestart
+		return inst.ExitCode != 0 || c.outcome.After(ct, podspec.ExitOf(inst)) != podspec.NoRestart
 	}
 }
 
 // hasTerminated reports whether the pod has terminated: all regular containers have exited
 // and will not restart, or an init container failed and will not.
 func (c *computation) hasTerminated() bool {
-	if c.hasFailedInit() {
+	if c.outcome.HasFailedInit(c.Status) {
 		return true
 	}
 	for i := range c.Pod.Spec.Containers {
 		ct := &c.Pod.Spec.Containers[i]
-		if h := c.historyOf(ct); h.newest == nil || c.exitVerdict(ct, h.newest) != podspec.NoRestart || h.runs != nil {
+		if h := c.historyOf(ct); h.newest == nil || h.runs != nil || c.outcome.RunsInNewSandbox(ct, h.newest) {
 			return false
 		}
 	}

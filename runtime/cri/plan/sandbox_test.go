@@ -77,6 +77,69 @@ func TestSandbox(t *testing.T) {
 			container web
 			sandbox s0 notready`,
 			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-41 a container was created and has not run", `
+			pod Never
+			container web
+			sandbox s0 notready
+			has web#0 created`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"rt-41 the init container has succeeded, the image is being pulled", `
+			pod Never
+			init setup
+			container web
+			sandbox s0 notready
+			has setup#0 exited=0`,
+			"killpod(SandboxChanged); sandbox 1; start setup#1(NewSandbox)"},
+		{"rt-41 the init container has succeeded, the container was created", `
+			pod Never
+			init setup
+			container web
+			sandbox s0 notready
+			has setup#0 exited=0
+			has web#0 created`,
+			"killpod(SandboxChanged); sandbox 1; start setup#1(NewSandbox)"},
+		{"rt-41 the init container was created", `
+			pod Never
+			init setup
+			container web
+			sandbox s0 notready
+			has setup#0 created`,
+			"killpod(SandboxChanged); sandbox 1; start setup#1(NewSandbox)"},
+		{"rt-41 a sidecar has run", `
+			pod Never
+			init proxy policy=Always
+			container web
+			sandbox s0 notready
+			has proxy#0 exited=137 ran=-900..-800
+			has web#0 created`,
+			"killpod(SandboxChanged); sandbox 1; start proxy#1(NewSandbox)"},
+		{"rt-41 a debugging container has run", `
+			pod Never
+			container web
+			ephemeral debug
+			sandbox s0 notready
+			has debug#0 exited=0`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-41 the sandbox of a created container has been removed", `
+			pod Never
+			container web
+			has web#0 created`,
+			"sandbox 0; start web#1(NewSandbox)"},
+		{"rt-41 one of two containers has run", `
+			pod Never
+			container web
+			container log
+			sandbox s0 notready
+			has web#0 exited=0
+			has log#0 created`,
+			"nothing"},
+		{"rt-41 the init container was running", `
+			pod Never
+			init setup
+			container web
+			sandbox s0 notready
+			has setup#0 exited=137`,
+			"nothing"},
 		{"rt-41 a container with its own policy continues the pod", `
 			pod Never
 			container web

@@ -1,0 +1,78 @@
+package status_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+func TestAPodThatRunsOnceFailsIfItsSandboxEndsBetweenTwoContainers(t *testing.T) { // rt-41
+	pod := podOf(v1.RestartPolicyNever, "a", "b")
+	created := instance("b", 0, runtime.ContainerCreated)
+	for name, tc := range map[string]struct {
+		observed *runtime.PodStatus
+		want     v1.PodPhase
+	}{
+		"none has run":              {stopped(instance("a", 0, runtime.ContainerCreated), created), v1.PodPending},
+		"one succeeded":             {stopped(exitedC("a", 0, 0), created), v1.PodFailed},
+		"one failed":                {stopped(exitedC("a", 0, 1)), v1.PodFailed},
+		"the state of one is lost":  {stopped(instance("a", 0, runtime.ContainerUnknown)), v1.PodFailed},
+		"both succeeded":            {stopped(exitedC("a", 0, 0), exitedC("b", 0, 0)), v1.PodSucceeded},
+		"the sandbox is usable":     {seen(exitedC("a", 0, 0), created), v1.PodPending},
+		"one is seen running still": {stopped(runningC("a", 0), created), v1.PodPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := status.Compute(status.Facts{Pod: pod, Observed: tc.observed, Now: t0})
+			assert.Equal(t, tc.want, s.Phase)
+		})
+	}
+}
+
+func TestAnInitContainerThatRanOutOfMemoryHasFailedWhateverItsExitCode(t *testing.T) { // rt-64
+	oom := exitedC("i", 0, 0)
+	oom.Reason = "OOMKilled"
+	never := withInit(podOf(v1.RestartPolicyNever, "a"), "i")
+	s := status.Compute(status.Facts{Pod: never, Observed: stopped(oom), Now: t0})
+	assert.Equal(t, v1.PodFailed, s.Phase)
+	assert.Equal(t, v1.ConditionFalse, status.Condition(s.Conditions, v1.PodInitialized).Status)
+	assert.False(t, s.InitContainerStatuses[0].Ready)
+	final := status.Terminate(never, s, t0)
+	assert.NotNil(t, final.ContainerStatuses[0].State.Waiting, "it has not been started, so it is not lost")
+
+	// It is reported as waiting, because the API server takes an exit with code 0 for final.
+	again := withInit(podOf(v1.RestartPolicyOnFailure, "a"), "i")
+	s = status.Compute(status.Facts{Pod: again, Observed: seen(oom), Now: t0})
+	assert.Equal(t, v1.PodPending, s.Phase)
+	require.NotNil(t, s.InitContainerStatuses[0].State.Waiting)
+	require.NotNil(t, s.InitContainerStatuses[0].LastTerminationState.Terminated)
+	assert.Equal(t, "OOMKilled", s.InitContainerStatuses[0].LastTerminationState.Terminated.Reason)
+	next := status.Compute(status.Facts{Pod: again, Previous: s, Observed: seen(runningC("i", 1), oom), Now: t0})
+	require.NoError(t, status.CheckTransition(again, &s, &next))
+	assert.NotNil(t, next.InitContainerStatuses[0].State.Running)
+
+	regular := exitedC("a", 0, 0)
+	regular.Reason = "OOMKilled"
+	s = status.Compute(status.Facts{Pod: podOf(v1.RestartPolicyNever, "a"), Observed: stopped(regular), Now: t0})
+	assert.Equal(t, v1.PodSucceeded, s.Phase, "for other containers the exit code decides")
+}
+
+// The API server rejects a status in which a terminated container with the exit code 0 runs.
+func TestAnInitContainerThatRunsAgainInANewSandboxStaysTerminatedInTheStatus(t *testing.T) { // st-50
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyNever, v1.RestartPolicyOnFailure} {
+		pod := withInit(podOf(policy, "a"), "i")
+		var illegal []error
+		m := started(t, status.Config{Sink: new(status.MemorySink), Hooks: status.Hooks{IllegalRestart: func(_ *v1.Pod, err error) { illegal = append(illegal, err) }}})
+		m.Report(pod, seen(exitedC("i", 0, 0)), nil, runtime.Termination{})
+		s := m.Report(pod, seen(runningC("i", 1), exitedC("i", 0, 0)), nil, runtime.Termination{})
+		assert.NotNil(t, s.InitContainerStatuses[0].State.Terminated)
+		assert.Equal(t, v1.PodPending, s.Phase)
+		assert.Empty(t, illegal, "this is no fault of the runtime")
+		s = m.Report(pod, seen(exitedC("i", 1, 0), exitedC("i", 0, 0)), nil, runtime.Termination{})
+		assert.Equal(t, int32(1), s.InitContainerStatuses[0].RestartCount)
+	}
+}
