@@ -126,6 +126,12 @@ type ContainerStatus struct {
 	Reason     string
 	Message    string
 
+	// Replaced: the node stopped this instance in order to start another one, for example
+	// because its liveness probe failed, so its container restarts whatever the exit code is.
+	// A runtime that does not report it lets a container with the restart policy OnFailure
+	// complete if it exits with 0 when it is stopped.
+	Replaced bool
+
 	// User of the first process; nil if the runtime does not report it. Must not be changed.
 	User *v1.ContainerUser
 

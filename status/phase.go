@@ -141,7 +141,7 @@ func (t *tally) regular(f *phaseFacts, c *v1.Container, s *v1.ContainerStatus) {
 		if s.State.Terminated != nil && succeeded(f.Pod, f.Observed, c, end) {
 			t.succeeded++
 		}
-		if !removedForRestart(s) && !restartable(f.Pod, f.Observed, c, end) {
+		if !removedForRestart(s) && !restartable(f.Pod, f.Observed, c, end) && !waitsToStart(f.Observed, s, end) {
 			t.final++
 		}
 	case s.State.Waiting != nil:
@@ -188,6 +188,19 @@ func succeeded(pod *v1.Pod, observed *runtime.PodStatus, c *v1.Container, end *v
 func restartable(pod *v1.Pod, observed *runtime.PodStatus, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.Reason == restartingAll || podspec.RestartsAll(c, end.ExitCode) ||
 		podspec.ActionAfterExit(pod, c, exitOf(observed, end)) != podspec.NoRestart
+}
+
+// waitsToStart reports whether a container that waits after an exit will be started whatever that
+// exit is: its newest instance was created and not started, or the runtime has no instance of it any
+// more and it was reported as waiting for its restart, rather than as lost.
+func waitsToStart(observed *runtime.PodStatus, s *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
+	if observed == nil || s.State.Waiting == nil {
+		return false
+	}
+	if newest := observed.Container(s.Name); newest != nil {
+		return newest.State == runtime.ContainerCreated
+	}
+	return end.Reason != reasonUnknown
 }
 
 // isOver reports whether no container of the pod will be started again, as plans decide it: also

@@ -18,6 +18,10 @@ const reasonOOMKilled = "OOMKilled"
 type Exit struct {
 	Code   int32
 	Reason string // as in the container's status
+
+	// Replaced: the node stopped the instance in order to start another one. The container
+	// restarts whatever the code is; the code of an instance that was stopped is its choice.
+	Replaced bool
 }
 
 // ExitOf returns the exit of an instance. One that has not exited, but whose sandbox does not
@@ -26,10 +30,10 @@ func ExitOf(inst *runtime.ContainerStatus) Exit {
 	if inst.State != runtime.ContainerExited {
 		return Exit{Code: Killed}
 	}
-	return Exit{Code: inst.ExitCode, Reason: inst.Reason}
+	return Exit{Code: inst.ExitCode, Reason: inst.Reason, Replaced: inst.Replaced}
 }
 
-// TerminatedExit returns the exit in a container status.
+// TerminatedExit returns the exit in a container status, which does not contain Replaced.
 func TerminatedExit(t *v1.ContainerStateTerminated) Exit {
 	return Exit{Code: t.ExitCode, Reason: t.Reason}
 }
@@ -39,5 +43,5 @@ func TerminatedExit(t *v1.ContainerStateTerminated) Exit {
 // rt-64): the process that was killed may not have been the one that exits. Plans, phases,
 // conditions and the check of transitions use this function, so that they agree.
 func Succeeded(pod *v1.Pod, c *v1.Container, e Exit) bool {
-	return e.Code == 0 && (e.Reason != reasonOOMKilled || !RunsToCompletion(pod, c.Name))
+	return e.Code == 0 && !e.Replaced && (e.Reason != reasonOOMKilled || !RunsToCompletion(pod, c.Name))
 }

@@ -29,10 +29,14 @@ func (a ExitAction) String() string {
 }
 
 // ActionAfterExit returns the action that follows the exit of container c of pod. An init
-// container that is not a sidecar stays terminated if it has succeeded. Otherwise the restart
+// container that is not a sidecar stays terminated if it has succeeded, and an instance that was
+// stopped to be replaced is replaced. Otherwise the restart
 // rules of the container precede its restart policy, which precedes the pod's (rules rt-33,
 // rt-34, rt-64). The pod's deletion is ignored.
 func ActionAfterExit(pod *v1.Pod, c *v1.Container, e Exit) ExitAction {
+	if e.Replaced {
+		return RestartContainer
+	}
 	code, final := decisive(pod, c, e)
 	if final {
 		return NoRestart

@@ -66,6 +66,11 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.Containers = append(st.Containers, r.describe(c, answer, rec))
 		mounted[c.Id] = mountedImages(answer)
 	}
+	rec = r.checkpoints.get(uid) // read after the exits: it is written before the kills
+	for i := range st.Containers {
+		c := &st.Containers[i]
+		c.Replaced = rec.Replaced[c.Name] == runtimeID(c.ID)
+	}
 	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
 		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
 	})

@@ -51,6 +51,10 @@ type podCheckpoint struct {
 	// restart, so that removing its instance does not start it again.
 	Terminated map[string]int32 `json:"over,omitempty"`
 
+	// Replaced is, by container, the ID of the newest instance that was stopped in order to
+	// start another one, until that has been created.
+	Replaced map[string]string `json:"replaced,omitempty"`
+
 	// PendingPostStart is, by container, the ID of the instance whose postStart hook
 	// has not succeeded yet.
 	PendingPostStart map[string]string `json:"unhooked,omitempty"`
@@ -94,9 +98,11 @@ func (rec *podCheckpoint) exitStatuses() map[string]*runtime.ContainerStatus {
 }
 
 // mustSync reports whether the record must survive a power failure: only it has the exits of
-// removed instances. The rest is about instances that have not survived, or is derived from the
+// removed instances, and why instances were stopped. The rest is about instances that have not survived, or is derived from the
 // runtime and the log directory.
-func (rec *podCheckpoint) mustSync() bool { return len(rec.Exits)+len(rec.Terminated) > 0 }
+func (rec *podCheckpoint) mustSync() bool {
+	return len(rec.Exits)+len(rec.Terminated)+len(rec.Replaced) > 0
+}
 
 const checkpointFile = "runtime.json"
 
@@ -132,7 +138,7 @@ func (j *checkpoints) update(pod *v1.Pod, change func(rec *podCheckpoint)) {
 	rec := &podCheckpoint{
 		Attempts: old.Attempts, Pod: old.Pod,
 		Restarts: cloned(old.Restarts), PendingPostStart: cloned(old.PendingPostStart), Actuated: cloned(old.Actuated),
-		Exits: cloned(old.Exits), Terminated: cloned(old.Terminated), First: cloned(old.First),
+		Exits: cloned(old.Exits), Terminated: cloned(old.Terminated), First: cloned(old.First), Replaced: cloned(old.Replaced),
 	}
 	change(rec)
 	j.mu.Lock()

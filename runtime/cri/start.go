@@ -234,6 +234,7 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 			Requests: c.Resources.Requests, Limits: podspec.Limits(s.pod, c),
 		})}
 		delete(rec.PendingPostStart, c.Name)
+		delete(rec.Replaced, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 			rec.PendingPostStart[c.Name] = inst.id
 		}

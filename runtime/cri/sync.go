@@ -99,6 +99,7 @@ func (s *podSync) endTrace() {
 // execute carries out the plan. It stops at the first failure after which further
 // operations would be wrong.
 func (s *podSync) execute(ctx context.Context, p plan.Plan) {
+	s.checkpointReplaced(p.Replaced)
 	switch {
 	case p.KillPod:
 		if p.CreateSandbox && p.Changed != "" {

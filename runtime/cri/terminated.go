@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // checkpointTerminated stores which regular containers of a pod have terminated and will
@@ -30,4 +31,18 @@ func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *
 		rec = r.checkpoints.get(pod.UID)
 	}
 	return rec
+}
+
+// checkpointReplaced stores which instances a plan stops to start their containers again.
+// Without it, one that exits with 0 when it is stopped would count as completed if its
+// container cannot be started at once.
+func (s *podSync) checkpointReplaced(list []plan.Replaced) {
+	if len(list) == 0 {
+		return
+	}
+	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
+		for _, c := range list {
+			rec.Replaced[c.Name] = runtimeID(c.ID)
+		}
+	})
 }

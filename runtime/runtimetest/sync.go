@@ -108,6 +108,7 @@ func (s *syncing) kill(ctx context.Context, todo plan.Plan) error {
 	if !todo.KillPod && len(todo.Kill) == 0 {
 		return nil
 	}
+	s.markReplaced(todo.Replaced)
 	p, err := s.stop(ctx, func(id string) bool {
 		return todo.KillPod || slices.ContainsFunc(todo.Kill, func(k plan.Kill) bool { return k.ID == id })
 	})
@@ -121,6 +122,21 @@ func (s *syncing) kill(ctx context.Context, todo plan.Plan) error {
 		s.did(runtime.KillPodSandbox, podTarget(s.req.Pod))
 	}
 	return nil
+}
+
+// markReplaced stores which instances are stopped to start their containers again.
+func (s *syncing) markReplaced(list []plan.Replaced) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	p := s.r.pods[s.req.Pod.UID]
+	if p == nil {
+		return
+	}
+	for _, v := range p.containers {
+		if slices.ContainsFunc(list, func(r plan.Replaced) bool { return r.ID == v.status.ID }) {
+			v.status.Replaced = true
+		}
+	}
 }
 
 // startOver stops and removes the given instances.

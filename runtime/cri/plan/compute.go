@@ -223,7 +223,7 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 	}
 	for inst := range c.instances(ct.Name) {
 		if inst.State == runtime.ContainerUnknown && c.mayRun(inst) {
-			c.kill(kind, ct, inst, step{kill: KillUnknownState, message: unknownStateMessage(kind, inst.State)})
+			c.kill(kind, ct, inst, step{reason: s.reason, kill: KillUnknownState, message: unknownStateMessage(kind, inst.State)})
 		}
 	}
 	st := Start{
@@ -245,10 +245,14 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 	c.plan.Start = append(c.plan.Start, st)
 }
 
-// kill adds the kill of inst for the reason of s to the plan.
+// kill adds the kill of inst for the reason of s to the plan. If s also starts the container,
+// inst is replaced.
 func (c *computation) kill(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus, s step) {
 	c.plan.Kill = append(c.plan.Kill, Kill{
 		Kind: kind, ID: inst.ID, Name: ct.Name, Container: ct,
 		Reason: s.kill, Message: s.message, GracePeriodSeconds: s.grace,
 	})
+	if s.reason != "" {
+		c.plan.Replaced = append(c.plan.Replaced, Replaced{ct.Name, inst.ID})
+	}
 }

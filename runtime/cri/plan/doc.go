@@ -56,9 +56,10 @@
 //   - Instances of containers that the spec does not have are ignored.
 //   - Resources are compared in the kernel's units: amounts with the same shares and quota are
 //     equal. The caller orders decreases and increases (rule al-16).
-//   - A container that was stopped for a failed probe and is in back-off counts as exited in
-//     later plans: its exit code decides, as in the kubelet. The policy OnFailure does not
-//     restart it if the code is 0.
+//   - A container that was stopped to be started again, and whose start is in back-off or has
+//     failed, is restarted by later plans whatever its exit code is, if the caller stores
+//     Plan.Replaced. The kubelet lets the exit code decide, so that such a container completes if
+//     it exits with 0 and its policy is OnFailure.
 //
 // # Differences from the kubelet
 //

@@ -28,6 +28,7 @@ func TestAPlanCanBeMarshaled(t *testing.T) {
 			"kind": "regular", "name": "web", "id": "web-0", "reason": "LivenessProbe",
 			"message": "Container web failed liveness probe, will be restarted", "gracePeriodSeconds": 5
 		}],
+		"replaced": [{"name": "web", "id": "web-0"}],
 		"start": [{
 			"kind": "ephemeral", "name": "debug", "reason": "New", "why": "it has not run yet", "restartCount": 0, "noStatus": true
 		}, {

@@ -42,6 +42,10 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		require.NotEmpty(t, k.Message)
 		require.Same(t, s.spec(k.Name), k.Container)
 	}
+	for _, r := range p.Replaced {
+		require.True(t, stopped[r.ID] || p.KillPod && p.CreateSandbox, "%s is not stopped", r.ID)
+		require.Equal(t, r.Name, s.instance(r.ID).Name)
+	}
 	if p.KillPod {
 		require.Empty(t, p.Kill)
 		require.NotEmpty(t, p.KillReason)

@@ -67,6 +67,7 @@ func (r *outcomeRun) step(t testing.TB) bool {
 	for _, st := range p.Start {
 		failed[st.Name] = st.Resume == "" && r.d.n(4) == 1
 	}
+	r.clean = r.d.n(2) == 0
 	r.apply(p)
 	for i := range r.status.Containers {
 		if inst := &r.status.Containers[i]; failed[inst.Name] && inst.State == runtime.ContainerRunning {
@@ -85,7 +86,10 @@ func (r *outcomeRun) fail() {
 		if inst.State != runtime.ContainerRunning {
 			continue
 		}
-		switch r.d.n(6) {
+		switch r.d.n(7) {
+		case 4: // its liveness probe fails
+			r.probed().Liveness[inst.ID] = runtime.ProbeFailure
+			r.logf("hang %s", inst.Name)
 		case 1, 2:
 			r.exit(inst, int32(r.d.n(3)))
 			inst.Reason = pick(r.d, "Completed", "Error", "OOMKilled")

@@ -111,6 +111,12 @@ type Plan struct {
 	// of them cannot be stopped, nothing must be started: its container may be in Start.
 	Kill []Kill `json:"kill,omitzero"`
 
+	// Replaced lists the instances that KillPod or Kill stops in order to start their
+	// containers again. It must be stored before they are stopped, and reported as
+	// runtime.ContainerStatus.Replaced: the start may have to wait, or fail, and the exit
+	// code of an instance that was stopped does not decide whether there is another.
+	Replaced []Replaced `json:"replaced,omitzero"`
+
 	// Remove lists the instances to remove from the runtime, in order, to restart all
 	// containers in the pod's sandbox (rule rt-140). The plan then contains no
 	// other operation. If an instance cannot be removed, those after it must not be:
@@ -149,6 +155,12 @@ type Kill struct {
 	// failed. It replaces the pod's terminationGracePeriodSeconds, but not its
 	// deletionGracePeriodSeconds. Nil if no probe failed or the probe has none.
 	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitzero"`
+}
+
+// Replaced is one instance that is stopped to be replaced.
+type Replaced struct {
+	Name string `json:"name"`
+	ID   string `json:"id"` // of the instance, as runtime.ContainerStatus.ID
 }
 
 // Reasons for which a pod or an instance is stopped.

@@ -67,6 +67,13 @@ func (c *computation) inNewSandbox(s sandbox) {
 	c.plan.CreateSandbox = true
 	c.plan.Attempt = s.attempt
 	c.plan.Kill = nil // included in KillPod
+	c.plan.Replaced = nil
+	for i := range c.Pod.Spec.Containers {
+		ct := &c.Pod.Spec.Containers[i]
+		if h := c.historyOf(ct); h.newest != nil && c.mayRun(h.newest) && c.outcome.RunsInNewSandbox(ct, h.newest) {
+			c.plan.Replaced = append(c.plan.Replaced, Replaced{ct.Name, h.newest.ID})
+		}
+	}
 	if len(c.Status.Sandboxes) > 0 || c.hasRunning() {
 		// A sandbox that is not ready is stopped again to release its network.
 		c.plan.KillPod = true

@@ -49,6 +49,7 @@ type scene struct {
 	ignore  bool
 	backoff *plan.Backoff
 	now     time.Time
+	clean   bool            // instances exit with 0 when they are stopped, else with 137
 	created int             // IDs given out
 	passed  map[string]bool // containers that have started up, by name and sandbox
 }
@@ -338,6 +339,9 @@ func computeChecked(t testing.TB, in plan.Input) plan.Plan {
 // apply executes a plan as a runtime without faults does. Starts in back-off are
 // skipped.
 func (s *scene) apply(p plan.Plan) {
+	for _, r := range p.Replaced {
+		s.instance(r.ID).Replaced = true
+	}
 	if p.KillPod {
 		for i := range s.status.Containers {
 			s.stop(&s.status.Containers[i])
@@ -398,6 +402,10 @@ func (s *scene) instance(id string) *runtime.ContainerStatus {
 
 func (s *scene) stop(inst *runtime.ContainerStatus) {
 	if inst.State == runtime.ContainerRunning || inst.State == runtime.ContainerUnknown {
+		if s.clean {
+			s.exit(inst, 0)
+			return
+		}
 		s.exit(inst, 137)
 	}
 }
