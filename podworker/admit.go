@@ -83,8 +83,13 @@ func (p *Pipeline) admit(ctx context.Context, req SyncRequest) *runtime.Rejectio
 func (p *Pipeline) reject(req SyncRequest, r *runtime.Rejection) (SyncResult, error) {
 	p.event(req.Pod, v1.EventTypeWarning, r.Reason, r.Message)
 	if waits(r) {
-		p.report(req.Pod, req.Status, runtime.Termination{})
-		return SyncResult{}, fmt.Errorf("podworker: not admitted yet: %w", r)
+		status := p.report(req.Pod, req.Status, runtime.Termination{})
+		p.setStart(req.Pod, status)
+		late, deadline := pastDeadline(req.Pod, status, time.Now())
+		if late {
+			return p.exceeded(req.Pod, req.Status), nil
+		}
+		return SyncResult{NextSync: deadline}, fmt.Errorf("podworker: not admitted yet: %w", r)
 	}
 	if p.cfg.Hooks.Rejected != nil {
 		p.cfg.Hooks.Rejected(req.Pod, *r)

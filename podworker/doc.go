@@ -62,7 +62,9 @@
 //
 // # Differences from the kubelet
 //
-//   - Back-offs and deadlines are kept exactly, without jitter or a polling period.
+//   - Back-offs and deadlines are kept exactly, without jitter or a polling period. A sync in
+//     progress is canceled at the pod's deadline, as by a deletion, also if activeDeadlineSeconds
+//     is set meanwhile; the kubelet applies the deadline after the sync.
 //   - After runtime.ErrUnavailable a pod is retried after 1, 2, 4 … s, and failed garbage
 //     collection after 5 s. The containers of pods that were deleted while the node was down
 //     are removed as soon as all sources have synced. While every container runs and no pod

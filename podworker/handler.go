@@ -24,12 +24,15 @@ import (
 //	Forget(pod *v1.Pod)
 //	Progress(uid types.UID) Progress
 //	Reconcile(pod *v1.Pod)
+//	Updated(pod *v1.Pod)
 //
 // Forget is called once for each worker that is removed: after the pod has finished, or was
 // never started, and no source specifies it. If a source has added the pod again, Forget is
 // called before its next worker starts. Progress returns the progress of the call for the pod,
 // for [Workers.Snapshot]. Reconcile receives pods whose object has another status; see
-// [Loop.ReconcilePods]. Progress and Reconcile are called concurrently with the other methods.
+// [Loop.ReconcilePods]. Updated receives each update of a pod that is not terminating, which may
+// arrive while Sync is in progress with an earlier one. Progress, Reconcile and Updated are called
+// concurrently with the other methods.
 type Handler interface {
 	// Sync brings the pod closer to its spec. After an error it is called again with
 	// a delay, otherwise when something about the pod changed.
@@ -50,6 +53,9 @@ type (
 
 	// A reconciler compares the status in the object of a pod with the one that it computed.
 	reconciler interface{ Reconcile(pod *v1.Pod) }
+
+	// An updater applies an update of a pod to the call in progress.
+	updater interface{ Updated(pod *v1.Pod) }
 )
 
 // Progress describes a call of a [Handler] that has not returned.

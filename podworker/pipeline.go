@@ -164,6 +164,7 @@ type Pipeline struct {
 	resizes  map[types.UID]time.Time                           // when the pod was last reinspected after a resize
 	deferred map[types.UID]time.Time                           // since when the admission of the pod is deferred
 	steps    map[types.UID]activeStep                          // of the calls in progress
+	syncs    map[types.UID]*activeSync                         // of the calls of Sync in progress
 
 	// callLock guards calls, also during a report for one of them: a channel of
 	// capacity 1, because a Reporter may block in tests with virtual time.
@@ -200,20 +201,36 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		resizes:  map[types.UID]time.Time{},
 		deferred: map[types.UID]time.Time{},
 		steps:    map[types.UID]activeStep{},
+		syncs:    map[types.UID]*activeSync{},
 		callLock: make(chan struct{}, 1),
 		calls:    map[types.UID]SyncRequest{},
 	}, nil
 }
 
 // Sync implements [Handler]: admission, status, network, cgroup, mirror pod, volumes, probes,
-// containers.
+// containers. At the deadline of the pod it is canceled in any of these steps, and the pod fails.
 func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error) {
+	limited, end := p.beginDeadline(ctx, req.Pod)
+	defer end()
+	res, err := p.sync(limited, &req)
+	if !res.Terminal && ctx.Err() == nil && errors.Is(context.Cause(limited), errDeadline) {
+		return p.exceeded(req.Pod, req.Status), nil
+	}
+	return res, err
+}
+
+// sync is Sync without its deadline. It sets the pod and the status of req to those last reported.
+func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, error) {
 	desired := req.Pod
 	req.Pod = p.allocated(req.Pod) // admission is decided with the allocated resources
 	defer p.endSteps(req.UID)
 	p.beginStep(req.UID, "admit pod")
-	if rejection := p.admit(ctx, req); rejection != nil {
-		return p.reject(req, rejection)
+	rejection := p.admit(ctx, *req)
+	if err := ctx.Err(); err != nil {
+		return SyncResult{}, fmt.Errorf("podworker: admit pod: %w", err) // it was not decided
+	}
+	if rejection != nil {
+		return p.reject(*req, rejection)
 	}
 	p.beginStep(req.UID, "report status")
 	resources := p.cfg.Resources
@@ -221,15 +238,13 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 		req.Pod = resources.Allocation.Allocate(ctx, desired, req.Status)
 	}
 	status := p.report(req.Pod, req.Status, runtime.Termination{})
-	var termination runtime.Termination
+	p.setStart(req.Pod, status)
 	late, deadline := pastDeadline(req.Pod, status, time.Now())
-	if late {
-		termination = runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
-		status = p.report(req.Pod, req.Status, termination)
-		p.event(req.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
-	}
-	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		return SyncResult{Terminal: true, Termination: termination}, nil
+	switch {
+	case status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed:
+		return SyncResult{Terminal: true}, nil
+	case late:
+		return p.exceeded(req.Pod, req.Status), nil
 	}
 	next := SyncResult{NextSync: deadline}
 	if err := p.cfg.Network(); err != nil && !req.Pod.Spec.HostNetwork {
@@ -240,8 +255,8 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 	if resources.Objects != nil {
 		resources.Objects.Register(req.Pod)
 	}
-	if p.outsideCgroup(req) {
-		return next, p.killOutsideCgroup(ctx, req)
+	if p.outsideCgroup(*req) {
+		return next, p.killOutsideCgroup(ctx, *req)
 	}
 	if resources.Cgroups != nil {
 		p.beginStep(req.UID, "create cgroup")
@@ -252,7 +267,7 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 	}
 	if p.cfg.Mirrors != nil {
 		p.beginStep(req.UID, "create mirror pod")
-		p.syncMirror(ctx, req)
+		p.syncMirror(ctx, *req)
 	}
 	var volumes map[string]runtime.Volume
 	if resources.Volumes != nil {
@@ -260,7 +275,7 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 		p.beginStep(req.UID, stepMount)
 		if volumes, err = resources.Volumes.Mount(ctx, req.Pod); err != nil {
 			if rejection, ok := errors.AsType[*runtime.Rejection](err); ok {
-				return p.reject(req, rejection)
+				return p.reject(*req, rejection)
 			}
 			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
 				p.failed(ctx, req.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
@@ -275,7 +290,7 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 	}
 	p.beginStep(req.UID, "sync containers")
 	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
-	returned := p.beginCall(req)
+	returned := p.beginCall(*req)
 	res, err := p.syncPod(ctx, rtReq)
 	req.Status = returned()
 	next.RetryAt, next.Idle = res.RetryAt, len(res.Actions) == 0

@@ -188,6 +188,9 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)
+	if u, ok := w.cfg.Handler.(updater); ok && p.lifecycle.state == Syncing && p.lifecycle.pod == pod {
+		u.Updated(pod) // under mu, so that updates arrive in order
+	}
 	if opts, ok := w.restartKills[pod.UID]; ok && first {
 		delete(w.restartKills, pod.UID)
 		w.stepLocked(p, killed{opts})
