@@ -295,10 +295,10 @@ func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, erro
 	req.Status = returned()
 	next.RetryAt, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, desired, res.Actions)
-	if p.storeStartErrors(req.UID, res.Actions) || failed {
+	if starts, isNew := p.storeStartErrors(req.UID, res.Actions); isNew || failed {
 		// The runtime does not list a container that did not start or a resize that
 		// failed, so no event of the runtime causes a report.
-		p.report(req.Pod, req.Status, runtime.Termination{})
+		p.cfg.Status.Report(req.Pod, req.Status, starts, runtime.Termination{})
 	}
 	switch {
 	case resized && !failed:

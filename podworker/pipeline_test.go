@@ -257,6 +257,46 @@ func TestAFailedStartIsReportedAtOnce(t *testing.T) {
 	assert.Contains(t, n.asked, "forget")
 }
 
+// The status was observed before the start, so a report would contain the exit before it.
+func TestASuccessfulStartIsNotReportedBeforeItIsObserved(t *testing.T) {
+	n, p := newNode(t)
+	reports := func() (count int) {
+		_, _ = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+		for _, what := range n.asked {
+			if what == "report" {
+				count++
+			}
+		}
+		n.asked = nil
+		return count
+	}
+	failed := runtime.Action{Kind: runtime.StartContainer, Target: "web", Err: errors.New("x"), Reason: "CrashLoopBackOff", Message: "back-off 10s"}
+	n.result.Actions = []runtime.Action{failed}
+	assert.Equal(t, 2, reports(), "a new reason is reported after the sync")
+	assert.Equal(t, 1, reports(), "the same one is not")
+	failed.Message = "back-off 20s"
+	n.result.Actions = []runtime.Action{failed}
+	assert.Equal(t, 2, reports())
+	n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}}
+	assert.Equal(t, 1, reports(), "the start is reported when it is observed")
+	assert.NotEmpty(t, n.starts)
+	n.result.Actions = nil
+	assert.Equal(t, 1, reports())
+	assert.Empty(t, n.starts)
+
+	// The report of another container does not show it either.
+	n.result.Actions = []runtime.Action{failed}
+	assert.Equal(t, 2, reports())
+	other := failed
+	other.Target = "log"
+	n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}, other}
+	assert.Equal(t, 2, reports())
+	assert.Contains(t, n.starts, "web")
+	assert.Contains(t, n.starts, "log")
+	assert.Equal(t, 1, reports())
+	assert.NotContains(t, n.starts, "web")
+}
+
 func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) { // sl-45, lq-21
 	n, p := newNode(t)
 	w := firstWork(newPod("web", 0))

@@ -11,22 +11,33 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// storeStartErrors stores why containers of a pod did not start, and reports whether that has
-// changed. It corresponds to the kubelet's reason cache.
-func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) bool {
+// storeStartErrors stores why containers of a pod did not start, and reports whether there is a
+// new reason. It corresponds to the kubelet's reason cache.
+//
+// shown contains the reasons for a report with a status that was observed before the actions: also
+// those of containers that were started now, because that status would show their exit before it.
+func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) (shown map[string]v1.ContainerStateWaiting, isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.starts[uid]
 	after := startErrors(before, actions)
-	if maps.Equal(before, after) {
-		return false
+	shown = maps.Clone(before)
+	for name, reason := range after {
+		if before[name] == reason {
+			continue
+		}
+		isNew = true
+		if shown == nil {
+			shown = map[string]v1.ContainerStateWaiting{}
+		}
+		shown[name] = reason
 	}
 	if len(after) == 0 {
 		delete(p.starts, uid)
 	} else {
 		p.starts[uid] = after
 	}
-	return true
+	return shown, isNew
 }
 
 // startErrors returns a copy of before with the results of the starts in actions: a success
