@@ -102,8 +102,8 @@ func ownAnnotations(pod *v1.Pod) map[string]string {
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // accept returns the valid pods of a set, annotated with their source and the time at which they were
-// first received (rules src-2, src-3), and the rejections of the others: those without a UID or a name,
-// and duplicates. old is the previous set, and last its pods by those that the source has passed: a
+// first received (rules src-2, src-3), and the rejections of the others: those without a UID, a name or
+// a namespace, and duplicates. old is the previous set, and last its pods by those that the source has passed: a
 // source does not change a pod that it has passed, so that the annotated one is still valid if it passes
 // the same pod again. next are the pods of this set by those that the source has passed.
 func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[*v1.Pod]*v1.Pod, rejected []rejection) {
@@ -121,6 +121,8 @@ func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Po
 			reason = "without a UID"
 		case pod.Name == "":
 			reason = "without a name"
+		case pod.Namespace == "":
+			reason = "without a namespace"
 		case uids[pod.UID]:
 			reason = fmt.Sprintf("due to duplicate pod UID %q", pod.UID)
 		case names[runtime.PodFullName(pod)]:

@@ -245,8 +245,9 @@ func TestMergeRefusesPodsItCannotTellApart(t *testing.T) {
 				events = append(events, fmt.Sprintf("%s %s %s: %s", e.Type, e.Reason, e.Object.Name, e.Message))
 			},
 		})
-		set := []*v1.Pod{pod("a"), pod("a", uid("2")), pod("b", uid("a")), pod("c", uid("")), pod("")}
+		set := []*v1.Pod{pod("a"), pod("a", uid("2")), pod("b", uid("a")), pod("c", uid("")), pod(""), pod("e")}
 		set[4].UID = "d"
+		set[5].Namespace = ""
 		memory.Set(set...)
 		assert.Equal(t, []string{"add file/a", "synced file"}, sink.take())
 		assert.Equal(t, []string{
@@ -254,10 +255,11 @@ func TestMergeRefusesPodsItCannotTellApart(t *testing.T) {
 			`Warning FailedValidation b: Error validating pod b_default(a) from file due to duplicate pod UID "a", ignoring`,
 			`Warning FailedValidation c: Error validating pod c_default() from file without a UID, ignoring`,
 			`Warning FailedValidation : Error validating pod _default(d) from file without a name, ignoring`,
+			`Warning FailedValidation e: Error validating pod e_(e) from file without a namespace, ignoring`,
 		}, events, "src-4")
 		memory.Set(set...)
 		assert.Empty(t, sink.take())
-		assert.Len(t, events, 4, "told once")
+		assert.Len(t, events, 5, "told once")
 		memory.Set(set[1])
 		assert.Equal(t, []string{"remove file/a", "add file/a"}, sink.take())
 	})

@@ -28,11 +28,14 @@ func podNotFound(namespace, name string) error {
 }
 
 // CreatePod adds a pod to those that the agent runs. A pod that ran before this process
-// is adopted. It returns an error if the pod has no UID. That a pod cannot be run is not
+// is adopted. It returns an error if the pod has no UID or no namespace. That a pod cannot be run is not
 // an error; its status reports it.
 func (p *Provider) CreatePod(_ context.Context, pod *v1.Pod) error {
 	if pod.UID == "" {
 		return fmt.Errorf("provider: pod %s/%s has no UID", pod.Namespace, pod.Name)
+	}
+	if pod.Namespace == "" {
+		return fmt.Errorf("provider: pod %s (%s) has no namespace", pod.Name, pod.UID)
 	}
 	pod = pod.DeepCopy()
 	p.mu.Lock()

@@ -288,6 +288,9 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 	p, err := provider.New(provider.Config{Runtime: new(runtimetest.Runtime)})
 	require.NoError(t, err)
 	assert.EqualError(t, p.CreatePod(t.Context(), named(web(""), "y")), "provider: pod default/y has no UID")
+	outside := web("y")
+	outside.Namespace = ""
+	assert.EqualError(t, p.CreatePod(t.Context(), outside), "provider: pod "+outside.Name+" (y) has no namespace")
 	_, err = provider.New(provider.Config{})
 	assert.EqualError(t, err, "provider: Config.Runtime is nil")
 	_, err = p.GetPod(t.Context(), "default", "web")

@@ -83,6 +83,14 @@ func TestARuntimeWithInvalidResponses(t *testing.T) {
 				return append(l, nil, &runtimeapi.PodSandbox{})
 			}
 		}, ""},
+		{"a sandbox without a namespace", func(w *twister) {
+			eachSandbox(func(s *runtimeapi.PodSandbox) {
+				s.Metadata = &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "u-1"}
+			})(w)
+			sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+				s.Metadata = &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "u-1"}
+			})(w)
+		}, ""},
 		{"everything twice", func(w *twister) {
 			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container { return append(l, l...) }
 			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return append(l, l...) }

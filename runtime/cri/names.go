@@ -10,14 +10,14 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// checkNames rejects a pod whose UID or names are not valid in paths. The API server
+// checkNames rejects a pod whose UID or names are empty or not valid in paths. The API server
 // rejects such pods; other sources may not.
 func checkNames(pod *v1.Pod) error {
 	uid := string(pod.UID)
 	if !isPathElement(uid) || strings.Contains(uid, "_") { // the separator in the names of log directories
 		return fmt.Errorf("cri: pod UID %q is not valid in a path", uid)
 	}
-	if name := pod.Namespace + "_" + pod.Name; !isPathElement(name) {
+	if name := pod.Namespace + "_" + pod.Name; pod.Namespace == "" || pod.Name == "" || !isPathElement(name) {
 		return fmt.Errorf("cri: pod %q of namespace %q: name is not valid in a path", pod.Name, pod.Namespace)
 	}
 	check := func(name string) error {

@@ -17,14 +17,15 @@ func verifyVersion(v *runtimeapi.VersionResponse) error {
 }
 
 // verifySandbox and verifyContainer return an error if a field that identifies the object
-// is empty.
+// is empty. The namespace of a sandbox does not: without it, the pod must be inspected to be
+// stopped.
 func verifySandbox(answer *runtimeapi.PodSandboxStatusResponse) error {
 	s := answer.GetStatus()
 	if s.GetMetadata() == nil {
 		return errNoMetadata
 	}
 	return missing(
-		field{"id", s.Id == ""}, field{"pod name", s.Metadata.Name == ""}, field{"pod namespace", s.Metadata.Namespace == ""},
+		field{"id", s.Id == ""}, field{"pod name", s.Metadata.Name == ""},
 		field{"pod UID", s.Metadata.Uid == ""}, field{"time of creation", s.CreatedAt == 0},
 	)
 }

@@ -46,7 +46,7 @@ func TestMissingFieldsOfResponsesAreErrors(t *testing.T) {
 		{"rt-146 sandbox id", sandbox(func(s s) { s.Id = "" }), "the runtime gave no id"},
 		{"rt-146 sandbox metadata", sandbox(func(s s) { s.Metadata = nil }), "the runtime gave no metadata"},
 		{"rt-146 sandbox name", sandbox(func(s s) { s.Metadata.Name = "" }), "the runtime gave no pod name"},
-		{"rt-146 sandbox namespace", sandbox(func(s s) { s.Metadata.Namespace = "" }), "the runtime gave no pod namespace"},
+		{"rt-146 sandbox namespace", sandbox(func(s s) { s.Metadata.Namespace = "" }), ""},
 		{"rt-146 sandbox uid", sandbox(func(s s) { s.Metadata.Uid = "" }), "the runtime gave no pod UID"},
 		{"rt-146 sandbox createdAt", sandbox(func(s s) { s.CreatedAt = 0 }), "the runtime gave no time of creation"},
 		{"rt-146 sandbox nil", verifySandbox(nil), "the runtime gave no metadata"},

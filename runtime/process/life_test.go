@@ -182,7 +182,7 @@ func TestStoppingASandboxKillsItsContainersAndForbidsStarts(t *testing.T) {
 func TestASandboxInTheHostsNetworkHasNoAddress(t *testing.T) {
 	n := newNode(t)
 	id, err := n.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: "host", Uid: "1"},
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: "host", Namespace: "default", Uid: "1"},
 		Linux: &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
 			NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE},
 		}},
@@ -214,10 +214,24 @@ func TestTheSameAttemptIsNeverMadeTwice(t *testing.T) {
 func TestRuntimeHandlersAreRejected(t *testing.T) {
 	n := newNode(t)
 	_, err := n.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: "p", Uid: "1"},
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: "p", Namespace: "default", Uid: "1"},
 	}, "gvisor")
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
 	assert.ErrorContains(t, err, "gvisor")
+}
+
+func TestASandboxWithoutNameUIDOrNamespaceIsRejected(t *testing.T) {
+	n := newNode(t)
+	for missing, meta := range map[string]*runtimeapi.PodSandboxMetadata{
+		"name": {Namespace: "default", Uid: "1"}, "uid": {Name: "p", Namespace: "default"}, "namespace": {Name: "p", Uid: "1"},
+	} {
+		_, err := n.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{Metadata: meta}, "")
+		assert.Equal(t, codes.InvalidArgument, status.Code(err), missing)
+		assert.ErrorContains(t, err, "no "+missing)
+	}
+	list, err := n.ListPodSandbox(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, list)
 }
 
 func TestListsKeepToTheirFilters(t *testing.T) {

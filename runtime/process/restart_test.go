@@ -32,7 +32,7 @@ func agent(dir string) error {
 		return err
 	}
 	s, err := rt.RunPodSandbox(ctx, &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Name: "pod", Uid: fmt.Sprint(os.Getpid())},
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: "pod", Namespace: "default", Uid: fmt.Sprint(os.Getpid())},
 	}, "")
 	if err != nil {
 		return err

@@ -29,8 +29,10 @@ type sandbox struct {
 // A runtime handler is rejected, because it requests isolation.
 func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
 	meta := config.GetMetadata()
-	if meta.GetName() == "" || meta.GetUid() == "" {
-		return "", status.Error(codes.InvalidArgument, "process: run sandbox: metadata has no name or no uid")
+	for _, f := range []struct{ name, value string }{{"name", meta.GetName()}, {"uid", meta.GetUid()}, {"namespace", meta.GetNamespace()}} {
+		if f.value == "" {
+			return "", status.Errorf(codes.InvalidArgument, "process: run sandbox: metadata has no %s", f.name)
+		}
 	}
 	if runtimeHandler != "" {
 		return "", status.Errorf(codes.InvalidArgument, "process: run sandbox %s: runtime handler %q is not supported: processes are not isolated", meta.GetName(), runtimeHandler)

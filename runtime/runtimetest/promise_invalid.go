@@ -58,13 +58,16 @@ var invalidPromises = []promise{
 		contract: "Runtime: any pod may be passed, also one that no API server has validated",
 		cause:    "names are used unchecked in file paths or IDs of the backend",
 		check: func(t *trial) {
-			for _, odd := range []string{"../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
+			for _, odd := range []string{"", "../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
 				for what, pod := range map[string]*v1.Pod{
 					"name":      t.odd(func(pod *v1.Pod) { pod.Name = odd }),
 					"namespace": t.odd(func(pod *v1.Pod) { pod.Namespace = odd }),
 					"UID":       t.odd(func(pod *v1.Pod) { pod.UID = types.UID(odd) }),
 					"container": t.odd(func(pod *v1.Pod) { pod.Spec.Containers[0].Name = odd }),
 				} {
+					if odd == "" && what != "namespace" {
+						continue // without a UID, a name or a container's name: not a pod
+					}
 					about := fmt.Sprintf("a pod with the %s %.20q", what, odd)
 					err := t.calm("SyncPod of "+about, func() error {
 						_, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
