@@ -19,6 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/unixgrpc"
 )
 
+// maxRegistration is the maximum size in bytes of a request to register, which consists of names.
+const maxRegistration = 64 << 10
+
 // socket is the name of the registration socket in the directory of the plugins.
 const socket = "kubelet.sock"
 
@@ -39,9 +42,13 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	server := grpc.NewServer(grpc.WaitForHandlers(true)) // Register starts goroutines that are waited for below
-	pluginapi.RegisterRegistrationServer(server, &registration{manager: m, ctx: ctx})
-	err = unixgrpc.Serve(ctx, listener, server)
+	// Register starts goroutines that are waited for below: no call continues after Serve.
+	err = unixgrpc.Serve(ctx, listener, unixgrpc.Service{
+		Register: func(to *grpc.Server) {
+			pluginapi.RegisterRegistrationServer(to, &registration{manager: m, ctx: ctx})
+		},
+		Options: []grpc.ServerOption{grpc.MaxRecvMsgSize(maxRegistration)},
+	})
 	cancel(nil)
 	m.plugins.Wait()
 	m.forgetPlugins()

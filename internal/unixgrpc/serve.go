@@ -1,5 +1,6 @@
 // Package unixgrpc serves gRPC on Unix sockets. Its clients are not trusted: they cannot
-// delay the end of a server, and the size and the rate of their calls are limited.
+// delay the end of a server, and the size and the rate of their calls, the connections, and
+// the memory of answers that they do not accept are limited.
 package unixgrpc
 
 import (
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -33,6 +35,9 @@ type Server struct {
 	QPS   float64
 	Burst int
 
+	// Limits bound the connections and their calls.
+	Limits Limits
+
 	// Admit returns the error of a call that is not served, after the rate limit. If nil,
 	// all are.
 	Admit func() error
@@ -53,8 +58,8 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	limit := rate.NewLimiter(rate.Limit(cmp.Or(s.QPS, 100)), cmp.Or(s.Burst, 10))
-	server := grpc.NewServer(
-		grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxRequest),
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxRequest),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 			err = s.call(limit, call.FullMethod, func() (err error) {
 				answer, err = handle(ctx, req)
@@ -65,9 +70,8 @@ func (s *Server) Run(ctx context.Context) error {
 		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 			return s.call(limit, call.FullMethod, func() error { return handle(srv, stream) })
 		}),
-	)
-	s.Register(server)
-	if err := Serve(ctx, listener, server); err != nil {
+	}
+	if err := Serve(ctx, listener, Service{Register: s.Register, Options: options, Limits: s.Limits}); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
@@ -90,11 +94,25 @@ func (s *Server) call(limit *rate.Limiter, method string, handle func() error) (
 	return err
 }
 
+// A Service is what [Serve] serves.
+type Service struct {
+	// Register registers the service.
+	Register func(*grpc.Server)
+
+	// Options are further options of the server.
+	Options []grpc.ServerOption
+
+	Limits Limits
+}
+
 // Serve serves on the listener until ctx is done and returns nil. It then closes all
-// connections, and their calls have returned if server has the option WaitForHandlers. It
-// returns an error if the listener fails. In any case it closes the listener.
-func Serve(ctx context.Context, listener net.Listener, server *grpc.Server) error {
-	clients := &cutter{Listener: listener, conns: map[net.Conn]struct{}{}}
+// connections, and all calls have returned. It returns an error if the listener fails. In any
+// case it closes the listener.
+func Serve(ctx context.Context, listener net.Listener, service Service) error {
+	limits := service.Limits.withDefaults()
+	server := grpc.NewServer(slices.Concat(limits.options(), []grpc.ServerOption{grpc.WaitForHandlers(true)}, service.Options)...)
+	service.Register(server)
+	clients := &connections{Listener: listener, limits: limits, all: map[*connection]struct{}{}}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(clients) }()
 	var err error
@@ -103,7 +121,7 @@ func Serve(ctx context.Context, listener net.Listener, server *grpc.Server) erro
 	case err = <-done:
 		done <- nil
 	}
-	clients.cut() // otherwise Stop waits two minutes for a client that sends nothing
+	clients.closeAll() // otherwise Stop waits for a client that sends nothing
 	server.Stop()
 	<-done
 	return err

@@ -231,10 +231,10 @@ func TestServeReturnsTheErrorOfItsListener(t *testing.T) {
 	require.NoError(t, listener.Close())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	assert.ErrorIs(t, unixgrpc.Serve(ctx, listener, grpc.NewServer()), net.ErrClosed)
+	assert.ErrorIs(t, unixgrpc.Serve(ctx, listener, unixgrpc.Service{Register: func(*grpc.Server) {}}), net.ErrClosed)
 	cancel()
 	listener, err = unixgrpc.Listen(t.Context(), filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
-	assert.NoError(t, unixgrpc.Serve(ctx, listener, grpc.NewServer()), "a context that is done")
+	assert.NoError(t, unixgrpc.Serve(ctx, listener, unixgrpc.Service{Register: func(*grpc.Server) {}}), "a context that is done")
 	assert.ErrorIs(t, listener.Close(), net.ErrClosed)
 }

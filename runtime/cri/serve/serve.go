@@ -23,6 +23,9 @@ import (
 // containerd and the kubelet's client.
 const maxMessage = 16 << 20
 
+// maxCalls is the maximum number of concurrent calls of a client.
+const maxCalls = 10_000
+
 // Streams implements the streams of the containers and sandboxes of Config.Runtime;
 // process.Runtime and fakecri.Runtime do. The methods are called concurrently; their
 // ctx is done when the client has disconnected. A non-zero exit code is not an error.
@@ -111,10 +114,6 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.WaitForHandlers(true),
-		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
-	)
 	service := &runtimeService{Server: s, runtime: s.cfg.Runtime}
 	var streams func() error
 	if s.cfg.Streams != nil {
@@ -125,11 +124,20 @@ func (s *Server) Run(ctx context.Context) error {
 		service.host = listener.Addr().String()
 		streams = func() error { return s.serveStreams(ctx, listener) }
 	}
-	runtimeapi.RegisterRuntimeServiceServer(server, service)
-	if s.cfg.Images != nil {
-		runtimeapi.RegisterImageServiceServer(server, &imageService{images: s.cfg.Images})
+	grpcService := unixgrpc.Service{
+		Register: func(to *grpc.Server) {
+			runtimeapi.RegisterRuntimeServiceServer(to, service)
+			if s.cfg.Images != nil {
+				runtimeapi.RegisterImageServiceServer(to, &imageService{images: s.cfg.Images})
+			}
+		},
+		Options: []grpc.ServerOption{
+			grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+			grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+		},
+		// An agent has a call per container that terminates, on one connection.
+		Limits: unixgrpc.Limits{Streams: maxCalls, Undelivered: 16 * maxMessage},
 	}
-
 	var serving sync.WaitGroup
 	failed := make(chan error, 2)
 	start := func(what string, serve func() error) {
@@ -139,7 +147,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
-	start("accept clients", func() error { return unixgrpc.Serve(ctx, s.cfg.Listener, server) })
+	start("accept clients", func() error { return unixgrpc.Serve(ctx, s.cfg.Listener, grpcService) })
 	if streams != nil {
 		start("accept clients of streams", streams)
 	}
