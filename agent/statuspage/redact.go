@@ -1,14 +1,14 @@
 package statuspage
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/conceal"
 )
 
 // redacted replaces values that may be secret.
@@ -115,7 +115,7 @@ func httpGets(c *v1.Container) (all []*v1.HTTPGetAction) {
 const shortestHidden = 8
 
 // hiderOf returns a function that removes the secret values of a pod, and each of their
-// lines, from texts such as errors, also as quoted by Go. Names of the pod's parts are kept.
+// lines, from texts such as errors, quoted any number of times. Names of the pod's parts are kept.
 func hiderOf(pod *v1.Pod) func(string) string {
 	names := map[string]bool{pod.Name: true, pod.Namespace: true, string(pod.UID): true, pod.Spec.NodeName: true, pod.Spec.ServiceAccountName: true}
 	for c := range containersIn(&pod.Spec) {
@@ -126,11 +126,8 @@ func hiderOf(pod *v1.Pod) func(string) string {
 	}
 	values := map[string]bool{}
 	add := func(text string) {
-		quoted := strconv.Quote(text)
-		for _, form := range []string{text, quoted[1 : len(quoted)-1]} {
-			if len(form) >= shortestHidden && !names[form] {
-				values[form] = true
-			}
+		if len(text) >= shortestHidden && !names[text] {
+			values[text] = true
 		}
 	}
 	for v := range secretValues(pod) {
@@ -142,13 +139,11 @@ func hiderOf(pod *v1.Pod) func(string) string {
 	if len(values) == 0 {
 		return func(text string) string { return text }
 	}
-	// The first match wins: longer values precede those that they contain.
-	order := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
-	var pairs []string
-	for _, v := range order {
-		pairs = append(pairs, v, redacted)
+	hidden := make([]conceal.Value, 0, len(values))
+	for _, v := range slices.Sorted(maps.Keys(values)) {
+		hidden = append(hidden, conceal.Value{Old: v, New: redacted})
 	}
-	return strings.NewReplacer(pairs...).Replace
+	return func(text string) string { return conceal.Text(text, hidden) }
 }
 
 // mapText returns a copy of v with f applied to each string in it, also in slices and

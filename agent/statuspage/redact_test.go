@@ -83,13 +83,14 @@ func TestValuesAreHiddenInTexts(t *testing.T) {
 	}
 	hide := hiderOf(pod)
 	for text, want := range map[string]string{
-		"x secret-1 y":              "x <redacted> y",
-		"secret-1-and-more":         "<redacted>",
-		"it is true":                "it is true",
-		"pull image-of-main: 404":   "pull image-of-main: 404",
-		"cut after abcdefghij":      "cut after <redacted>",
-		`bad value "say \"hello\""`: `bad value "<redacted>"`,
-		"":                          "",
+		"x secret-1 y":                       "x <redacted> y",
+		"secret-1-and-more":                  "<redacted>",
+		"it is true":                         "it is true",
+		"pull image-of-main: 404":            "pull image-of-main: 404",
+		"cut after abcdefghij":               "cut after <redacted>",
+		`bad value "say \"hello\""`:          `bad value "<redacted>"`,
+		`exec "sh -c \"say \\\"hello\\\"\""`: `exec "sh -c \"<redacted>\""`,
+		"":                                   "",
 	} {
 		assert.Equal(t, want, hide(text))
 	}

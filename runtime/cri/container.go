@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
@@ -95,6 +96,7 @@ func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartC
 	if err != nil {
 		return nil, err
 	}
+	s.env = map[string]*podenv.Env{c.Name: env}
 	in, err := s.input(ctx)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -154,6 +155,10 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 	}
 	if c.State == runtime.ContainerExited {
 		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded(s.Reason, maxEventBytes)
+		if s.Message != "" && s.StartedAt == 0 && rec.Expanded[c.Name] {
+			s = proto.CloneOf(s)
+			s.Message = withheld
+		}
 		c.Message = terminationMessage(s)
 	}
 	if given, ok := rec.Actuated[c.Name]; ok && given.ID == s.Id {

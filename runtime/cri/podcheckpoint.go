@@ -62,6 +62,10 @@ type podCheckpoint struct {
 	// Actuated is, by container, the resources last set on its newest instance.
 	Actuated map[string]actuated `json:"actuated,omitempty"`
 
+	// Expanded contains the containers whose command or arguments may contain values of
+	// variables, which messages of the runtime about a failed start repeat.
+	Expanded map[string]bool `json:"expanded,omitempty"`
+
 	// Pod is the pod-level resources that were last set, empty if the spec has none; nil if unknown.
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
@@ -139,6 +143,7 @@ func (j *checkpoints) update(pod *v1.Pod, change func(rec *podCheckpoint)) {
 		Attempts: old.Attempts, Pod: old.Pod,
 		Restarts: cloned(old.Restarts), PendingPostStart: cloned(old.PendingPostStart), Actuated: cloned(old.Actuated),
 		Exits: cloned(old.Exits), Terminated: cloned(old.Terminated), First: cloned(old.First), Replaced: cloned(old.Replaced),
+		Expanded: maps.Clone(old.Expanded),
 	}
 	change(rec)
 	j.mu.Lock()

@@ -79,7 +79,7 @@ func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 		}
 	}
 	if err := s.run(ctx, st.Name, inst.id); err != nil {
-		return s.startFailed(ctx, st.Container, "RunContainerError", "", replaceIDs(err, inst.id, st.Name))
+		return s.startFailed(ctx, st.Container, "RunContainerError", "", s.unresolved(ctx, st.Container, replaceIDs(err, inst.id, st.Name)))
 	}
 	s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeNormal, "Started", "Container started")
 	s.linkLog(st.Name, inst)
@@ -196,7 +196,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		}
 	}
 	if err != nil {
-		return nil, s.startFailed(ctx, c, "CreateContainerError", "", replaceIDs(err, "", c.Name))
+		return nil, s.startFailed(ctx, c, "CreateContainerError", "", s.unresolved(ctx, c, replaceIDs(err, "", c.Name)))
 	}
 	s.trace.begin("Checkpoint", c.Name)
 	s.checkpointInstance(st, inst)
@@ -233,6 +233,12 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.ComputeResources(&v1.ResourceRequirements{
 			Requests: c.Resources.Requests, Limits: podspec.Limits(s.pod, c),
 		})}
+		if expands(c) {
+			if rec.Expanded == nil {
+				rec.Expanded = map[string]bool{}
+			}
+			rec.Expanded[c.Name] = true
+		}
 		delete(rec.PendingPostStart, c.Name)
 		delete(rec.Replaced, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {

@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -28,6 +29,8 @@ type podSync struct {
 	result   runtime.SyncResult
 	trace    Trace
 	prefetch prefetch
+
+	env map[string]*podenv.Env // of the container that was configured last, by name
 
 	imageVolumes map[string]images.Result // by name
 
