@@ -40,10 +40,17 @@ type Config struct {
 	// in Dir. Required by Bootstrap.
 	Kubeconfig string
 
-	// Bootstrap connects to the API server with a user that may request a first
-	// certificate. Required by Bootstrap; without it, a Rotation cannot replace an expired
-	// certificate.
-	Bootstrap *rest.Config
+	// Bootstrap returns a connection to the API server with a user that may request a first
+	// certificate. It is called only while Kubeconfig has no valid certificate, before each
+	// request, since a token may be replaced and the file that it is read from deleted after
+	// the first use, as kubeadm does. Required by Bootstrap if there is no valid
+	// certificate; without it, a Rotation cannot replace an expired certificate.
+	Bootstrap func() (*rest.Config, error)
+
+	// Rotate enables the renewal of every client certificate of Kubeconfig: an embedded one,
+	// which is stored as the current one of Dir and replaced at once, and that of another
+	// file. If it is false, only certificates in Dir are renewed.
+	Rotate bool
 
 	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
 	// default of the signer.
@@ -94,19 +101,33 @@ func (c Config) Current() string { return filepath.Join(c.Dir, currentLink) }
 // user.
 func Valid(file, nodeName string, now time.Time) error {
 	pair, err := tls.LoadX509KeyPair(file, file)
-	if err != nil {
-		return fmt.Errorf("certs: %s: %w", file, err)
+	if err == nil {
+		err = usable(pair, nodeName, now)
 	}
-	cert, err := x509.ParseCertificate(pair.Certificate[0])
 	switch {
 	case err != nil:
 		return fmt.Errorf("certs: %s: %w", file, err)
-	case now.After(cert.NotAfter):
-		return fmt.Errorf("certs: %s: expired at %v", file, cert.NotAfter)
-	case now.Before(cert.NotBefore):
-		return fmt.Errorf("certs: %s: not valid before %v", file, cert.NotBefore)
-	case nodeName != "" && cert.Subject.CommonName != userPrefix+nodeName:
-		return fmt.Errorf("certs: %s: certificate of %s, not of node %s", file, cert.Subject.CommonName, nodeName)
+	case now.Before(pair.Leaf.NotBefore):
+		return fmt.Errorf("certs: %s: not valid before %v", file, pair.Leaf.NotBefore)
+	}
+	return nil
+}
+
+// usable returns why a certificate cannot authenticate a node; nil if it can. An empty
+// nodeName accepts the certificate of any user. A certificate that is not valid yet is
+// usable, since the clock of a machine that starts may be behind.
+func usable(pair tls.Certificate, nodeName string, now time.Time) error {
+	for _, der := range pair.Certificate {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return err
+		}
+		if now.After(cert.NotAfter) {
+			return fmt.Errorf("client certificate of %s expired at %v", cert.Subject.CommonName, cert.NotAfter)
+		}
+	}
+	if name := pair.Leaf.Subject.CommonName; nodeName != "" && name != userPrefix+nodeName {
+		return fmt.Errorf("client certificate of %s, not of node %s", name, nodeName)
 	}
 	return nil
 }

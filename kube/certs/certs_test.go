@@ -81,6 +81,8 @@ func (s *signer) config() *rest.Config {
 	return &rest.Config{Host: "https://127.0.0.1:1", BearerToken: "bootstrap", TLSClientConfig: rest.TLSClientConfig{CAData: s.pem}}
 }
 
+func (s *signer) bootstrap() (*rest.Config, error) { return s.config(), nil }
+
 func (s *signer) clientFor(c *rest.Config) (kubernetes.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,7 @@ func (s *signer) names() []string {
 func configIn(t *testing.T, s *signer) certs.Config {
 	t.Helper()
 	dir := t.TempDir()
-	return certs.Config{NodeName: "n1", Dir: filepath.Join(dir, "pki"), Kubeconfig: filepath.Join(dir, "kubeconfig"), Bootstrap: s.config(), Client: s.clientFor, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	return certs.Config{NodeName: "n1", Dir: filepath.Join(dir, "pki"), Kubeconfig: filepath.Join(dir, "kubeconfig"), Bootstrap: s.bootstrap, Client: s.clientFor, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
 func TestANodeGetsItsFirstCertificate(t *testing.T) {
@@ -171,8 +173,8 @@ func TestANodeGetsItsFirstCertificate(t *testing.T) {
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now()))
 		made, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
 		require.NoError(t, err)
-		assert.Equal(t, cfg.Bootstrap.Host, made.Host)
-		assert.Equal(t, cfg.Bootstrap.CAData, made.CAData)
+		assert.Equal(t, s.config().Host, made.Host)
+		assert.Equal(t, s.config().CAData, made.CAData)
 		assert.Equal(t, cfg.Current(), made.CertFile)
 		assert.Empty(t, made.BearerToken, "the token is not needed any more")
 		for _, file := range []string{cfg.Kubeconfig, cfg.Current()} {

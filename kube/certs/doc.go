@@ -3,12 +3,17 @@
 //
 // # Behavior
 //
-// Whether the existing kubeconfig file is valid ([Valid]), the content of certificate
+// Whether the existing kubeconfig file is valid ([ValidConfig]), the content of certificate
 // signing requests, when a certificate is renewed, and which one a new connection uses.
+//
+// A Rotation starts with the current certificate of its directory if that is valid for the
+// node, or else with the one of the kubeconfig file. One that is embedded in this file, as
+// kubeadm does on the nodes of a control plane, is copied to kubelet-client-current.pem and
+// replaced at once.
 //
 // # Usage
 //
-//	cfg := certs.Config{NodeName: "n1", Dir: "/var/lib/agent/pki", Kubeconfig: "/etc/agent/kubeconfig", Bootstrap: bootstrap}
+//	cfg := certs.Config{NodeName: "n1", Dir: "/var/lib/agent/pki", Kubeconfig: "/etc/agent/kubeconfig", Bootstrap: readBootstrap}
 //	if err := certs.Bootstrap(ctx, cfg); err != nil { … } // blocks until there is a certificate
 //	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
 //	rotation, err := certs.NewRotation(base, cfg)
@@ -40,7 +45,11 @@
 //   - When a certificate is renewed, all connections of its clients are closed, so that new
 //     ones use the new certificate.
 //   - A serving certificate contains the addresses of the node, and is requested again when
-//     they change. No controller of Kubernetes approves such requests.
+//     they change, also while a request is pending. No controller of Kubernetes approves such
+//     requests.
+//   - Bootstrap credentials are read only while there is no valid certificate, and read again
+//     while a request is pending.
+//   - The clock is compared with the time of a renewal every hour.
 //
 // # Differences from the kubelet
 //
@@ -49,6 +58,11 @@
 //     the kubelet never replaces it.
 //   - If the client certificate has expired, a new one is requested with the bootstrap
 //     credentials; the kubelet exits.
+//   - An embedded certificate that has expired does not matter if it has been replaced by the
+//     current one of the directory; the kubelet then requires the bootstrap kubeconfig. An
+//     embedded one that expires without having been replaced prevents the start.
+//   - A kubeconfig without a client certificate that has other credentials, such as a token,
+//     is used as it is; the kubelet replaces it, or requests a certificate with them.
 //
 // # Testing
 //

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/util/certificate"
@@ -33,6 +34,11 @@ func nodeSubject(nodeName string) pkix.Name {
 // clientRequest returns the request of the client certificate.
 func (c Config) clientRequest() certificateRequest {
 	return certificateRequest{prefix: clientPrefix, signer: certificatesv1.KubeAPIServerClientKubeletSignerName, subject: nodeSubject(c.NodeName), usage: certificatesv1.UsageClientAuth}
+}
+
+// sameHosts reports whether two requests have the same names and addresses.
+func (r certificateRequest) sameHosts(o certificateRequest) bool {
+	return slices.Equal(r.dns, o.dns) && slices.EqualFunc(r.ips, o.ips, net.IP.Equal)
 }
 
 // usages returns the usages that the signers require: RSA keys require an additional one.

@@ -25,6 +25,10 @@ const (
 	renewTo   = 0.9
 )
 
+// clockPeriod is the period at which the time of a renewal is compared with the clock, which
+// may be set, or stop while the machine is suspended.
+const clockPeriod = time.Hour
+
 // minRenewInterval is the minimum time between renewals, however short the lifetime of the
 // certificate is by the clock of this node.
 const minRenewInterval = time.Minute
@@ -37,10 +41,21 @@ type Rotation struct {
 	current atomic.Pointer[tls.Certificate]
 	dialer  *connrotation.Dialer
 	config  *rest.Config
+	replace bool // the first certificate is replaced at once
+}
+
+// Rotates reports whether a Rotation can renew the client certificate of the configuration
+// base, which is that of cfg.Kubeconfig.
+func (c Config) Rotates(base *rest.Config) bool {
+	return base.CertFile == c.Current() || c.Rotate && hasCertificate(base)
 }
 
 // NewRotation returns a Rotation for clients with the configuration base, whose certificate
-// Bootstrap has requested. It reads the certificate and starts nothing.
+// Bootstrap has requested or which Config.Rotate includes. Its first certificate is, as with
+// the kubelet, the current one of cfg.Dir if it is valid for the node, or else that of base;
+// an embedded one is stored in cfg.Dir, and replaced as soon as Run is called. It returns an
+// error if an embedded certificate has expired, since nothing can replace it. It starts
+// nothing.
 func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -52,12 +67,18 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := store.Current()
+	stored, err := store.Current()
+	chosen, err := firstCertificate(stored, err, base, cfg.NodeName, time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("certs: read certificate in %s: %w", cfg.Dir, err)
+		return nil, fmt.Errorf("certs: %s, %s: %w", cfg.Dir, cfg.Kubeconfig, err)
 	}
-	r := &Rotation{cfg: cfg}
-	r.current.Store(is)
+	if chosen.copy {
+		if _, err := store.Update(base.CertData, base.KeyData); err != nil {
+			cfg.Logger.Warn("Failed to store the client certificate of the kubeconfig; it is used without a copy", "dir", cfg.Dir, "err", err)
+		}
+	}
+	r := &Rotation{cfg: cfg, replace: chosen.replace}
+	r.current.Store(chosen.cert)
 	r.dialer = connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
 	r.config, err = r.clientConfig(base)
 	return r, err
@@ -81,8 +102,12 @@ func (r *Rotation) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("certs: Rotation.Run was called before")
 	}
-	for minWait := time.Duration(0); ; minWait = minRenewInterval {
-		if pause.For(ctx, max(minWait, time.Until(renewAt(r.current.Load(), rand.Float64())))) != nil {
+	due := renewAt(r.current.Load(), rand.Float64())
+	if r.replace {
+		due = time.Now()
+	}
+	for {
+		if pauseUntil(ctx, due) != nil {
 			return nil
 		}
 		for wait := initialBackoff; ; wait = min(2*wait, maxBackoff) {
@@ -103,7 +128,25 @@ func (r *Rotation) Run(ctx context.Context) error {
 		}
 		r.cfg.Logger.Info("Renewed client certificate; connections are closed", "expires", r.Expires())
 		r.dialer.CloseAll() // they use the old certificate
+		due = later(renewAt(r.current.Load(), rand.Float64()), time.Now().Add(minRenewInterval))
 	}
+}
+
+// pauseUntil blocks until the clock reaches t, or returns the error of ctx.
+func pauseUntil(ctx context.Context, t time.Time) error {
+	for time.Now().Before(t) {
+		if err := pause.For(ctx, min(clockPeriod, time.Until(t))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // renewAt returns the renewal time of a certificate. random is between 0 and 1.
@@ -113,25 +156,33 @@ func renewAt(c *tls.Certificate, random float64) time.Time {
 }
 
 func (r *Rotation) renew(ctx context.Context) error {
-	client, err := r.client()
+	client, reason, err := r.client()
 	if err != nil {
 		return fmt.Errorf("certs: client: %w", err)
 	}
-	next, err := request(ctx, r.cfg, r.cfg.clientRequest(), client)
+	next, err := request(ctx, r.cfg, r.cfg.clientRequest(), client, func() bool { return false })
 	if err != nil {
-		return err
+		return errors.Join(err, reason)
 	}
 	r.current.Store(next)
 	return nil
 }
 
 // client returns the client for the next request: that of the node, or, if its certificate
-// has expired, that of Bootstrap.
-func (r *Rotation) client() (kubernetes.Interface, error) {
-	if time.Now().After(r.Expires()) && r.cfg.Bootstrap != nil {
-		return r.cfg.Client(r.cfg.Bootstrap)
+// has expired, that of Bootstrap. If there are no bootstrap credentials, it returns the
+// former and the reason.
+func (r *Rotation) client() (client kubernetes.Interface, reason, err error) {
+	config := r.config
+	if expires := r.Expires(); time.Now().After(expires) && r.cfg.Bootstrap != nil {
+		bootstrap, err := r.cfg.Bootstrap()
+		if err == nil {
+			config = bootstrap
+		} else {
+			reason = fmt.Errorf("certs: client certificate expired at %v; bootstrap kubeconfig: %w", expires, err)
+		}
 	}
-	return r.cfg.Client(r.config)
+	client, err = r.cfg.Client(config)
+	return client, reason, err
 }
 
 // clientConfig returns base with a transport that reads the current certificate for each

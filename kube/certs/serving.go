@@ -139,7 +139,7 @@ func (s *Serving) sync(ctx context.Context) time.Duration {
 	if is != nil && time.Now().Before(s.due) && covers(is.Leaf, names, ips) {
 		return min(addressPeriod, time.Until(s.due))
 	}
-	next, err := request(ctx, s.files, s.request(names, ips), s.cfg.Client)
+	next, err := request(ctx, s.files, s.request(names, ips), s.cfg.Client, func() bool { return false })
 	if err == nil && next.Leaf == nil {
 		err = errors.New("certs: invalid certificate")
 	}

@@ -128,7 +128,8 @@ type Cluster struct {
 	Kubeconfig string
 
 	// BootstrapKubeconfig is the path of a kubeconfig file with which a certificate for
-	// Kubeconfig is requested if that file does not exist.
+	// Kubeconfig is requested if that file has no valid client certificate. It is not read
+	// otherwise, and need not exist then.
 	BootstrapKubeconfig string
 
 	// InCluster uses the service account of the pod that the program runs in.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 
 	"github.com/kubeparts/kubeparts/kube/certs"
@@ -26,7 +27,9 @@ type connection struct {
 }
 
 // newConnection connects to the API server: with the client of the Config, or with a
-// kubeconfig and a certificate that is requested and renewed if the kubeconfig uses it.
+// kubeconfig and a certificate that is requested if the kubeconfig has none that is valid,
+// and renewed. The bootstrap kubeconfig is read only to request a certificate: kubeadm
+// deletes it after the first use.
 func newConnection(ctx context.Context, b base) (connection, error) {
 	if b.cfg.Cluster.Client != nil {
 		return connection{Connection: b.cfg.Cluster.Client}, nil
@@ -39,30 +42,35 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 		JSON: b.k.ContentType == "application/json",
 	}
 	certificates := certs.Config{
-		NodeName: b.cfg.NodeName, Dir: cluster.CertDir, Kubeconfig: cluster.Kubeconfig, Renewed: b.metrics.api.ClientRenewed, Logger: b.logger,
+		NodeName: b.cfg.NodeName, Dir: cluster.CertDir, Kubeconfig: cluster.Kubeconfig, Rotate: b.k.RotateCertificates,
+		Renewed: b.metrics.api.ClientRenewed, Logger: b.logger,
 	}
 	if cluster.BootstrapKubeconfig != "" {
-		bootstrap, err := client.RESTConfig(client.Config{Kubeconfig: cluster.BootstrapKubeconfig})
-		if err != nil {
-			return connection{}, fmt.Errorf("bootstrap kubeconfig: %w", err)
+		certificates.Bootstrap = func() (*rest.Config, error) {
+			return client.RESTConfig(client.Config{Kubeconfig: cluster.BootstrapKubeconfig})
 		}
-		certificates.Bootstrap = bootstrap
 		if err := certs.Bootstrap(ctx, certificates); err != nil {
 			return connection{}, err
 		}
 	}
-	rest, err := client.RESTConfig(cfg)
+	config, err := client.RESTConfig(cfg)
 	if err != nil {
 		return connection{}, err
 	}
 	var out connection
-	if rest.CertFile != certificates.Current() {
+	if !certificates.Rotates(config) {
+		if len(config.CertData) > 0 {
+			// Unlike one in a file, it cannot be replaced while the kubelet runs.
+			if err := certs.ValidConfig(config, "", time.Now()); err != nil {
+				return out, fmt.Errorf("kubeconfig %s: %w", cluster.Kubeconfig, err)
+			}
+		}
 		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
-		rest.Dial, out.closeAll = dialer.DialContext, dialer.CloseAll
-		out.Connection, err = client.ConnectTo(rest, cfg)
+		config.Dial, out.closeAll = dialer.DialContext, dialer.CloseAll
+		out.Connection, err = client.ConnectTo(config, cfg)
 		return out, err
 	}
-	rotation, err := certs.NewRotation(rest, certificates)
+	rotation, err := certs.NewRotation(config, certificates)
 	if err != nil {
 		return out, err
 	}

@@ -108,16 +108,20 @@ func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
 
 // A zero value is reported if the file sets it.
 func TestFalseIsReportedWhereTrueIsAccepted(t *testing.T) {
-	const warning = "rotateCertificates has no effect: a client certificate that was requested with a bootstrap kubeconfig is always renewed, any other never"
-	for lines, want := range map[string][]string{
-		"":                            nil,
-		"rotateCertificates: true\n":  nil,
-		"rotateCertificates: false\n": {warning},
-		"rotateCertificates: null\n":  nil,
+	const refusal = "enableControllerAttachDetach: volumes are attached by the controller of the cluster only"
+	for lines, want := range map[string]string{
+		"":                                      "",
+		"enableControllerAttachDetach: true\n":  "",
+		"enableControllerAttachDetach: false\n": refusal,
+		"enableControllerAttachDetach: null\n":  "",
 	} {
 		_, warnings, err := config.Read(configFile(t, lines), "")
-		require.NoError(t, err)
-		assert.Equal(t, want, warnings, lines)
+		assert.Empty(t, warnings, lines)
+		if want == "" {
+			assert.NoError(t, err, lines)
+		} else {
+			assert.ErrorContains(t, err, want, lines)
+		}
 	}
 }
 

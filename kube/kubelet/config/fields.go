@@ -94,7 +94,7 @@ var groups = []group{
 		{name: "nodeStatusReportFrequency", doc: "interval at which an unchanged node status is reported; by default 5m, or nodeStatusUpdateFrequency if only that is set", def: "5m"},
 		{name: "nodeStatusMaxImages", doc: "number of images in the node status; -1: all", def: "50", flag: "node-status-max-images"},
 		{name: "nodeLeaseDurationSeconds", doc: "duration of the node lease", def: "40"},
-		{name: "rotateCertificates", effect: ignored, doc: "a client certificate that was requested with a bootstrap kubeconfig is always renewed, any other never", flag: "rotate-certificates", accepted: "true"},
+		{name: "rotateCertificates", doc: "renew every client certificate of --kubeconfig: an embedded one is copied to kubelet-client-current.pem in --cert-dir and replaced at once; false: only one in --cert-dir", def: "false", flag: "rotate-certificates"},
 		{name: "kubeAPIQPS", doc: "requests per second to the API server", def: "50", flag: "kube-api-qps"},
 		{name: "kubeAPIBurst", doc: "requests to the API server at the same time; by default 300, where the kubelet has 100, so that a node that reconnects is not delayed", flag: "kube-api-burst", reported: "300"},
 		{name: "eventRecordQPS", doc: "events per second", def: "50", flag: "event-qps"},

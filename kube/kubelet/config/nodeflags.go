@@ -77,7 +77,7 @@ var honoredFlags = []nodeFlag{
 	{name: "node-ip", kind: "string", doc: "addresses of the node: one, or one of each family, separated by a comma", set: setIPs},
 	{name: "node-labels", kind: "mapStringString", doc: "labels of the node, as key=value,…", set: setLabels},
 	{name: "kubeconfig", kind: "string", doc: "kubeconfig file of the cluster; without it the kubelet is standalone", set: setString(func(f *Flags) *string { return &f.Kubeconfig })},
-	{name: "bootstrap-kubeconfig", kind: "string", doc: "kubeconfig file with which a certificate is requested if --kubeconfig does not exist", set: setString(func(f *Flags) *string { return &f.BootstrapKubeconfig })},
+	{name: "bootstrap-kubeconfig", kind: "string", doc: "kubeconfig file with which a certificate is requested if --kubeconfig has no valid client certificate; otherwise it is not read", set: setString(func(f *Flags) *string { return &f.BootstrapKubeconfig })},
 	{name: "cert-dir", kind: "string", doc: "directory of certificates; by default pki in --root-dir", set: setString(func(f *Flags) *string { return &f.CertDir })},
 	{name: "cloud-provider", kind: "string", doc: "external: a controller of the cluster initializes the node; empty: there is none", set: setCloudProvider},
 	{name: "image-credential-provider-config", kind: "string", doc: "CredentialProviderConfig file or directory", set: setString(func(f *Flags) *string { return &f.CredentialProviderConfig })},
