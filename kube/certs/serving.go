@@ -41,9 +41,15 @@ type ServingConfig struct {
 	Client kubernetes.Interface
 
 	// Addresses returns the names and addresses of the node, as in its Node object, with
-	// which approvers compare them. While there are none, no certificate is requested; when
-	// they change, a new one is. Required.
+	// which approvers compare them. While there is no address, no certificate is requested;
+	// when they change, also while a request is pending, a new one is. It must not block and
+	// is not called concurrently. Required.
 	Addresses func() (names []string, ips []net.IP)
+
+	// AllowDNSOnly permits a request with names and without an address (the feature gate
+	// AllowDNSOnlyNodeCSR). Otherwise none is made, since a node may know its name before
+	// its addresses.
+	AllowDNSOnly bool
 
 	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
 	// default of the signer.
@@ -132,14 +138,19 @@ func (s *Serving) Run(ctx context.Context) error {
 // sync requests a certificate if necessary, and returns the time until the next call.
 func (s *Serving) sync(ctx context.Context) time.Duration {
 	names, ips := s.cfg.Addresses()
-	if len(names)+len(ips) == 0 {
+	if len(ips) == 0 && (len(names) == 0 || !s.cfg.AllowDNSOnly) {
 		return initialBackoff
 	}
 	is := s.current.Load()
 	if is != nil && time.Now().Before(s.due) && covers(is.Leaf, names, ips) {
 		return min(addressPeriod, time.Until(s.due))
 	}
-	next, err := request(ctx, s.files, s.request(names, ips), s.cfg.Client, func() bool { return false })
+	desired := s.request(names, ips)
+	next, err := request(ctx, s.files, desired, s.cfg.Client, func() bool { return !desired.sameHosts(s.request(s.cfg.Addresses())) })
+	if errors.Is(err, errOutdated) {
+		s.files.Logger.Info("Addresses of the node have changed; the pending request for a serving certificate is abandoned", "names", names, "ips", fmt.Sprint(ips))
+		return initialBackoff
+	}
 	if err == nil && next.Leaf == nil {
 		err = errors.New("certs: invalid certificate")
 	}

@@ -200,3 +200,65 @@ func TestASelfSignedCertificateIsMadeOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEqual(t, first, again)
 }
+
+// sv-2: A machine often knows its addresses only after the request: the node must not wait for the
+// approval of a certificate that approvers refuse.
+func TestAPendingServingRequestIsReplacedWhenTheAddressesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		at.move("n1", net.IPv4(10, 0, 0, 1))
+		s.silent = true
+		cfg := servingConfig(t, s, at)
+		var failed atomic.Int32
+		cfg.Renewed = func(err error) {
+			if err != nil {
+				failed.Add(1)
+			}
+		}
+		runServing(t, cfg, func(serving *certs.Serving) {
+			time.Sleep(time.Minute)
+			assert.Len(t, s.names(), 1, "the same addresses, the same request")
+			s.mu.Lock()
+			s.silent = false
+			s.mu.Unlock()
+			at.move("n1", net.IPv4(10, 0, 0, 9))
+			time.Sleep(5 * time.Second)
+			assert.Len(t, s.names(), 2)
+			is, err := serving.Certificate(nil)
+			require.NoError(t, err)
+			assert.True(t, is.Leaf.IPAddresses[0].Equal(net.IPv4(10, 0, 0, 9)))
+			assert.Zero(t, failed.Load(), "a change of addresses is no failure")
+		})
+	})
+}
+
+// The Node object may have the name before the addresses.
+func TestAServingCertificateIsNotRequestedForANameOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		at.move("n1")
+		runServing(t, servingConfig(t, s, at), func(serving *certs.Serving) {
+			time.Sleep(time.Hour)
+			assert.Empty(t, s.names())
+			at.move("n1", net.IPv4(10, 0, 0, 1))
+			time.Sleep(5 * time.Second)
+			_, err := serving.Certificate(nil)
+			assert.NoError(t, err)
+		})
+	})
+}
+
+func TestAServingCertificateForANameOnlyCanBePermitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		at.move("n1")
+		cfg := servingConfig(t, s, at)
+		cfg.AllowDNSOnly = true
+		runServing(t, cfg, func(serving *certs.Serving) {
+			time.Sleep(5 * time.Second)
+			is, err := serving.Certificate(nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{"n1"}, is.Leaf.DNSNames)
+		})
+	})
+}

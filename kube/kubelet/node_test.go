@@ -62,7 +62,7 @@ func TestNodeObject(t *testing.T) {
 	assert.Equal(t, []string{"10.0.0.9"}, o.hostIPs(found))
 	names, ips := o.names()
 	assert.Equal(t, []string{"n1", "n1.example"}, names)
-	assert.Equal(t, []net.IP{net.ParseIP("10.0.0.9"), net.ParseIP("1.2.3.4")}, ips)
+	assert.Equal(t, []net.IP{net.ParseIP("10.0.0.9"), net.ParseIP("1.2.3.4"), net.ParseIP("10.0.0.8")}, ips, "also of a host name that is an address, as with the kubelet")
 	device, ok := o.attached("v")
 	assert.True(t, ok && o.inUse("w") && !o.inUse("v"))
 	assert.Equal(t, "/dev/v", device)

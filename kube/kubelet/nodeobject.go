@@ -124,6 +124,8 @@ func (o *nodeObject) names() (names []string, ips []net.IP) {
 		case v1.NodeHostName, v1.NodeInternalDNS, v1.NodeExternalDNS:
 			if ip == nil {
 				names = append(names, a.Address)
+			} else {
+				ips = append(ips, ip)
 			}
 		case v1.NodeInternalIP, v1.NodeExternalIP:
 			if ip != nil {

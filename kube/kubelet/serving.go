@@ -22,6 +22,9 @@ type serving struct {
 	run         []component
 }
 
+// dnsOnlyCSRGate permits a serving certificate for names without an address.
+const dnsOnlyCSRGate = "AllowDNSOnlyNodeCSR"
+
 // newServing returns the serving certificate (rule sv-2): the configured one, one that the
 // cluster signs, or a self-signed one.
 func newServing(b base, c *cluster, hostIPs []string) (s serving, err error) {
@@ -35,7 +38,8 @@ func newServing(b base, c *cluster, hostIPs []string) (s serving, err error) {
 		return s, fmt.Errorf("serverTLSBootstrap: %w", errNoCluster)
 	case k.ServerTLSBootstrap:
 		signed, err := certs.NewServing(certs.ServingConfig{
-			NodeName: b.cfg.NodeName, Dir: dir, Client: c.conn.API, Addresses: c.object.names, Renewed: b.metrics.api.ServerRenewed, Logger: b.logger,
+			NodeName: b.cfg.NodeName, Dir: dir, Client: c.conn.API, Addresses: c.object.names,
+			AllowDNSOnly: b.k.FeatureGates[dnsOnlyCSRGate], Renewed: b.metrics.api.ServerRenewed, Logger: b.logger,
 		})
 		if err != nil {
 			return s, err

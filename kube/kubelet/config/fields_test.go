@@ -189,7 +189,7 @@ const gatesHead = `
 
 | gate | feature |
 |---|---|
-| ` + "`CRIListStreaming`, `CSIVolumeHealth`, `LocalStorageCapacityIsolationFSQuotaMonitoring`" + ` | enabled if it is set |
+| ` + "`AllowDNSOnlyNodeCSR`, `CRIListStreaming`, `CSIVolumeHealth`, `LocalStorageCapacityIsolationFSQuotaMonitoring`" + ` | enabled if it is set |
 | ` + "`ComponentFlagz`, `ComponentStatusz`" + ` | ` + "`/flagz` and `/statusz`" + `, enabled unless it is set to false |
 | ` + "`KubeletInUserNamespace`" + ` | [in a user namespace](#in-a-user-namespace) errors of operations that only the initial one permits are logged, unless it is set to false |
 | ` + "`MemoryQoS`" + ` | ` + "`memoryThrottlingFactor` and `memoryReservationPolicy`" + ` have an effect, unless it is set to false |

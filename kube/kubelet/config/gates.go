@@ -98,7 +98,7 @@ var gates = map[string]bool{
 }
 
 // settableGates are the gates whose value has an effect.
-var settableGates = []string{"CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
+var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
 
 // gateWarnings reports gates that are set to a value that has no effect.
 func gateWarnings(set map[string]bool) (warnings []string) {
