@@ -55,8 +55,8 @@ func (o *Objects) cached(ctx context.Context, k key) (metav1.Object, error) {
 		o.mu.Lock()
 		now := time.Now()
 		e := o.entryLocked(k)
-		if len(e.refs) == 0 {
-			e.until = now.Add(o.cfg.Grace)
+		if !e.fixed && len(e.refs) == 0 {
+			e.keepLocked(now)
 			o.wake()
 		}
 		cached := e.objects[k.name]
@@ -105,14 +105,17 @@ func (o *Objects) fetch(ctx context.Context, e *entry, cached metav1.Object) (me
 	switch {
 	case err == nil:
 		e.objects = map[string]metav1.Object{e.name: object}
-		e.fixed = immutable(object)
+		e.fixed = immutable(object) && !e.refresh // a pod may have been registered meanwhile
 	case apierrors.IsNotFound(err):
 		e.objects = map[string]metav1.Object{}
 	default:
 		e.refresh = true // the cached object may be outdated (rule oc-7)
+		if e.held && cached != nil {
+			return cached, nil
+		}
 		return nil, fmt.Errorf("client: read %s: %w", e.key, err)
 	}
-	e.read = time.Now()
+	e.read, e.held = time.Now(), false
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,8 @@ type ObjectsConfig struct {
 	Wait time.Duration
 
 	// Grace is the time for which an object is cached after the last pod that refers to it
-	// was unregistered, or after a read that no pod has registered. Zero: 1m.
+	// was unregistered, or after a read that no pod has registered. An immutable object is
+	// read again when another pod is registered. Zero: 1m.
 	Grace time.Duration
 
 	// Idle is the time after which an object that is not read is no longer watched; the
@@ -148,7 +149,7 @@ func (o *Objects) Register(pod *v1.Pod) {
 	for k, u := range refs {
 		e := o.entryLocked(k)
 		if _, ok := e.refs[pod.UID]; !ok {
-			e.refresh = true // rule oc-7
+			e.claimLocked()
 		}
 		e.refs[pod.UID] = u
 	}
@@ -195,9 +196,8 @@ func (o *Objects) releaseLocked(k key, uid types.UID) {
 		return
 	}
 	delete(e.refs, uid)
-	if len(e.refs) == 0 {
-		e.until = time.Now().Add(o.cfg.Grace)
-	}
+	e.held = e.held && len(e.refs) > 0
+	e.keepLocked(time.Now())
 }
 
 // Secret returns a Secret.

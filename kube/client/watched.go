@@ -37,7 +37,9 @@ type entry struct {
 	everSynced bool
 	err        error         // the reason why it is not synced
 	changed    chan struct{} // closed when synced or err changes
-	fixed      bool          // the object is immutable (rule oc-5)
+	fixed      bool          // the object is immutable, and need not be read again (rule oc-5)
+	claimed    bool          // a pod was registered since the current watch started
+	held       bool          // objects may be used if they cannot be read again
 
 	running bool // it is watched
 	idle    bool // it is not watched since it is not read
@@ -140,7 +142,27 @@ func (e *entry) reportsChanges() bool {
 func (o *Objects) started(e *entry, stop context.CancelFunc) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e.running, e.stop = true, stop
+	e.running, e.stop, e.claimed = true, stop, false
+}
+
+// claimLocked prepares the entry for a pod that is registered now: what was read before may
+// be outdated, also an immutable object, since it may have been deleted and created again.
+// If other pods refer to an immutable object, it remains usable while the API server does
+// not respond.
+func (e *entry) claimLocked() {
+	e.refresh, e.claimed = true, true // rule oc-7
+	if e.fixed {
+		e.fixed, e.synced, e.err = false, false, nil
+		e.held = len(e.refs) > 0
+	}
+}
+
+// keepLocked extends the time for which the entry is cached without references. That of an
+// immutable object, which is not read again in the meantime, is not extended by reads.
+func (e *entry) keepLocked(now time.Time) {
+	if len(e.refs) == 0 {
+		e.until = now.Add(e.o.cfg.Grace)
+	}
 }
 
 func (o *Objects) stopped(e *entry, stop context.CancelFunc) {
@@ -244,9 +266,9 @@ func (f entryStore) update(change func(map[string]metav1.Object), all bool) {
 	change(next)
 	e.objects = next
 	if all {
-		e.synced, e.everSynced, e.err = true, true, nil
+		e.synced, e.everSynced, e.held, e.err = true, true, false, nil
 	}
-	if object := next[e.name]; object != nil && immutable(object) {
+	if object := next[e.name]; object != nil && immutable(object) && !e.claimed {
 		e.fixed = true
 		e.haltLocked()
 	}
@@ -302,17 +324,17 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 		now := time.Now()
 		e := o.entryLocked(k)
 		e.used = now
-		if len(e.refs) == 0 {
-			e.until = now.Add(o.cfg.Grace)
+		if !e.fixed {
+			e.keepLocked(now)
 		}
 		if e.idle || !e.running {
 			e.idle = false
 			o.wake()
 		}
-		objects, synced, err, changed := e.objects, e.synced || e.fixed, e.err, e.changed
+		objects, synced, held, err, changed := e.objects, e.synced || e.fixed, e.held, e.err, e.changed
 		o.mu.Unlock()
 		switch {
-		case synced:
+		case synced || held && err != nil:
 			return objects, nil
 		case err != nil:
 			return nil, fmt.Errorf("client: read %s: %w", k, err)
@@ -322,6 +344,9 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 		case <-done:
 			return nil, fmt.Errorf("client: read %s: %w", k, context.Canceled)
 		case <-late.C:
+			if held {
+				return objects, nil
+			}
 			return nil, fmt.Errorf("client: read %s: failed to sync %s cache: timed out waiting for the condition", k, strings.ToLower(k.kind))
 		}
 	}
