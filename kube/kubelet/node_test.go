@@ -66,4 +66,11 @@ func TestNodeObject(t *testing.T) {
 	device, ok := o.attached("v")
 	assert.True(t, ok && o.inUse("w") && !o.inUse("v"))
 	assert.Equal(t, "/dev/v", device)
+	o.observed(nil)
+	_, ok = o.attached("v")
+	assert.False(t, ok || o.inUse("w"), "a deleted object is no evidence that a volume is attached")
+	assert.Equal(t, []string{"10.0.0.9"}, o.hostIPs(found), "the last addresses")
+	o.observed(o.best())
+	_, ok = o.attached("v")
+	assert.True(t, ok)
 }

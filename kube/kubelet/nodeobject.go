@@ -18,6 +18,7 @@ import (
 // *nodeObject is the one of a standalone kubelet.
 type nodeObject struct {
 	latest     atomic.Pointer[v1.Node]
+	missing    atomic.Bool   // it was deleted since
 	exists     chan struct{} // closed when the object was returned for the first time
 	once       sync.Once
 	checkpoint *node.Checkpoint // nil: it is not checkpointed
@@ -41,8 +42,13 @@ func newNodeObject(b base) *nodeObject {
 	return o
 }
 
-// observed is called with each object that the API server returns, by one goroutine.
+// observed is called with each object that the API server returns, or with nil when it was
+// deleted, by one goroutine at a time.
 func (o *nodeObject) observed(n *v1.Node) {
+	o.missing.Store(n == nil)
+	if n == nil {
+		return
+	}
 	o.latest.Store(n)
 	if o.checkpoint != nil {
 		if err := o.checkpoint.Save(n); err != nil {
@@ -52,18 +58,22 @@ func (o *nodeObject) observed(n *v1.Node) {
 	o.once.Do(func() { close(o.exists) })
 }
 
-// object returns the object of the API server; nil if it has not returned one.
+// object returns the object of the API server; nil if it has not returned one, or has it no
+// longer. Decisions of other components about the node are valid only while it exists.
 func (o *nodeObject) object() *v1.Node {
-	if o == nil {
+	if o == nil || o.missing.Load() {
 		return nil
 	}
 	return o.latest.Load()
 }
 
-// best returns the object of the API server or else that of the checkpoint; nil if there is
-// neither.
+// best returns the last object of the API server, also if it was deleted, or else that of
+// the checkpoint; nil if there is neither.
 func (o *nodeObject) best() *v1.Node {
-	if object := o.object(); object != nil || o == nil || o.checkpoint == nil {
+	if o == nil {
+		return nil
+	}
+	if object := o.latest.Load(); object != nil || o.checkpoint == nil {
 		return object
 	}
 	return o.checkpoint.Object()

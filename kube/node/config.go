@@ -63,8 +63,8 @@ type Config struct {
 	Refresh func(ctx context.Context)
 
 	// Observed is called with each Node object that the API server returns, before it is
-	// used for the first time. It must not block, and must not modify the object. May be
-	// nil.
+	// used for the first time, and with nil when it was deleted. It must not block, and must
+	// not modify the object. Calls are not concurrent. May be nil.
 	Observed func(*v1.Node)
 
 	// Unreachable is called when two consecutive calls of the API server have failed. It

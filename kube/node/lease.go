@@ -90,7 +90,7 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, cr
 					return nil, false
 				}
 			}
-			// The node is being deleted, which may wait for finalizers.
+			// The node was deleted, or is being deleted, which may wait for finalizers.
 		} else {
 			n.renewedHook(ctx, err)
 			n.cfg.Logger.Warn("Failed to create node lease; will retry", "node", n.cfg.Spec.Name, "err", err)
@@ -104,7 +104,8 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, cr
 var errNoNode = errors.New("node: the lease requires the Node object")
 
 // getLease reads or creates the lease. A lease without owner would never be garbage
-// collected, so that it is created only when the Node object is known (rule ls-1).
+// collected, and one with a deleted owner at once, so that it is created only if the Node
+// object exists (rule ls-1).
 func (n *Node) getLease(ctx context.Context) (lease *coordinationv1.Lease, created bool, err error) {
 	ctx, cancel := n.call(ctx)
 	defer cancel()
@@ -112,14 +113,18 @@ func (n *Node) getLease(ctx context.Context) (lease *coordinationv1.Lease, creat
 	if !apierrors.IsNotFound(err) {
 		return lease, false, err
 	}
-	if _, ok := n.Owner(); !ok {
+	owner, ok, err := n.ensureOwner(ctx)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !ok:
 		return nil, false, errNoNode
 	}
-	lease, err = n.cfg.Leases.Create(ctx, n.renewed(nil), metav1.CreateOptions{})
+	lease, err = n.cfg.Leases.Create(ctx, renewedLease(nil, n.cfg.Spec.Name, n.cfg.Timing.LeaseDuration, &owner, time.Now()), metav1.CreateOptions{})
 	return lease, err == nil, err
 }
 
-// renewed returns the lease to write next.
+// renewed returns the lease to write next, from the last one.
 func (n *Node) renewed(last *coordinationv1.Lease) *coordinationv1.Lease {
 	owner, ok := n.Owner()
 	var o *metav1.OwnerReference

@@ -191,3 +191,57 @@ func TestRenewKeepsFieldsOfOthers(t *testing.T) { // ls-1
 	assert.Equal(t, before, last, "the previous object is not changed")
 	assert.Empty(t, node.Renew(nil, "n1", time.Minute, nil, now).OwnerReferences)
 }
+
+// A lease whose owner does not exist is garbage collected at once, and would be created again
+// and again.
+func TestADeletedNodeHasNoLease(t *testing.T) { // ls-1
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		run(t, w, leaseOnly(w), func(n *node.Node) {
+			after(time.Second)
+			old, ok := n.Owner()
+			require.True(t, ok)
+			w.took()
+			w.fakeAPI.mu.Lock()
+			w.node, w.lease = nil, nil
+			w.fakeAPI.mu.Unlock()
+			after(5 * time.Minute)
+			assert.NotContains(t, of(w.took()), "create lease")
+			_, ok = n.Owner()
+			assert.False(t, ok, "mirror pods have no owner either")
+			assert.NotNil(t, n.Object(), "the last one")
+
+			w.fakeAPI.mu.Lock()
+			w.node = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "another"}}
+			w.fakeAPI.mu.Unlock()
+			after(20 * time.Second)
+			owner, ok := n.Owner()
+			require.True(t, ok)
+			assert.NotEqual(t, old, owner)
+			require.NotNil(t, w.held())
+			assert.Equal(t, []metav1.OwnerReference{owner}, w.held().OwnerReferences)
+		})
+	})
+}
+
+func TestAMissingNodeIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := leaseOnly(w)
+		var missing atomic.Int32
+		cfg.Observed = func(n *v1.Node) {
+			if n == nil {
+				missing.Add(1)
+			}
+		}
+		run(t, w, cfg, func(*node.Node) {
+			after(time.Second)
+			assert.Zero(t, missing.Load())
+			w.fakeAPI.mu.Lock()
+			w.node = nil
+			w.fakeAPI.mu.Unlock()
+			after(5 * time.Minute)
+			assert.EqualValues(t, 1, missing.Load(), "once")
+		})
+	})
+}

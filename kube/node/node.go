@@ -3,12 +3,14 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
@@ -33,6 +35,10 @@ const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 7 * time.Second
 
+	// maxOwnerAge is the age up to which a Node object is used as the owner of a new lease
+	// without reading it again.
+	maxOwnerAge = time.Second
+
 	// updateDelay is the time from Update until the status is computed.
 	updateDelay = time.Second
 )
@@ -44,8 +50,12 @@ type Node struct {
 	due        chan struct{} // Update was called
 	registered chan struct{} // closed when the API server has returned the object
 
-	mu     sync.Mutex // guards the field below
-	object *v1.Node   // as last read or written; nil: never
+	reporting sync.Mutex // held during a call of Config.Observed
+
+	mu      sync.Mutex // guards the fields below
+	object  *v1.Node   // as last read or written; nil: never
+	read    time.Time  // of object
+	missing bool       // the object was deleted since
 }
 
 // Run registers the node, and reports its status and lease until ctx is done; it then
@@ -123,27 +133,78 @@ func (n *Node) Object() *v1.Node {
 }
 
 // Owner returns an owner reference to the Node object, for mirror pods and the lease. It
-// reports false if the object is unknown, or is being deleted.
+// reports false if the object is unknown, is being deleted, or was deleted: what it would own
+// would be garbage collected at once.
 func (n *Node) Owner() (metav1.OwnerReference, bool) {
-	o := n.Object()
-	if o == nil || o.UID == "" || o.DeletionTimestamp != nil {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := n.object
+	if o == nil || n.missing || o.UID == "" || o.DeletionTimestamp != nil {
 		return metav1.OwnerReference{}, false
 	}
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, true
+	return ownedBy(o), true
 }
 
 // observed stores an object that the API server has returned.
 func (n *Node) observed(o *v1.Node) {
 	n.mu.Lock()
 	first := n.object == nil
-	n.object = o
+	n.object, n.read, n.missing = o, time.Now(), false
 	n.mu.Unlock()
 	if first {
 		close(n.registered)
 	}
+	n.report(o)
+}
+
+// report calls Config.Observed.
+func (n *Node) report(o *v1.Node) {
+	n.reporting.Lock()
+	defer n.reporting.Unlock()
 	if n.cfg.Observed != nil {
 		n.cfg.Observed(o)
 	}
+}
+
+// observedMissing stores that the API server, not only its watch cache, does not have the
+// object.
+func (n *Node) observedMissing() {
+	n.mu.Lock()
+	isNew := n.object != nil && !n.missing
+	n.missing = true
+	n.mu.Unlock()
+	if !isNew {
+		return
+	}
+	n.cfg.Logger.Warn("Node object was deleted; lease and mirror pods are not created without it", "node", n.cfg.Spec.Name)
+	n.report(nil)
+}
+
+// ensureOwner returns an owner reference to the Node object, which it reads if it may be
+// outdated, since it is otherwise read only in each period of the status.
+func (n *Node) ensureOwner(ctx context.Context) (metav1.OwnerReference, bool, error) {
+	n.mu.Lock()
+	current := n.object == nil || !n.missing && time.Since(n.read) < maxOwnerAge
+	n.mu.Unlock()
+	if current {
+		owner, ok := n.Owner()
+		return owner, ok, nil
+	}
+	is, err := n.cfg.Nodes.Get(ctx, n.cfg.Spec.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		n.observedMissing()
+		return metav1.OwnerReference{}, false, nil
+	case err != nil:
+		return metav1.OwnerReference{}, false, fmt.Errorf("node: get: %w", err)
+	case is.DeletionTimestamp != nil:
+		return metav1.OwnerReference{}, false, nil
+	}
+	return ownedBy(is), true, nil
+}
+
+func ownedBy(n *v1.Node) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}
 }
 
 // record records events about the node. Their UID is that of the object, as with the kubelet

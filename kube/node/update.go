@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,6 +62,9 @@ func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error)
 	}
 	is, err := p.n.cfg.Nodes.Get(ctx, p.n.cfg.Spec.Name, opts)
 	if err != nil {
+		if apierrors.IsNotFound(err) && try > 0 {
+			p.n.observedMissing()
+		}
 		return false, fmt.Errorf("node: get: %w", err)
 	}
 	draft, errs := apply(ctx, p.n.cfg.Setters, is, p.before, p.started)
