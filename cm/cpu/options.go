@@ -51,7 +51,7 @@ func parsePolicy(name string) (Policy, error) {
 }
 
 // ParseOptions parses KubeletConfiguration.cpuManagerPolicyOptions. An error names the
-// option that is unknown, has an invalid value, or excludes another.
+// option that is unknown, has an invalid value, or excludes another, in the kubelet's words.
 func ParseOptions(options map[string]string) (Options, error) {
 	var o Options
 	fields := map[string]*bool{
@@ -62,11 +62,11 @@ func ParseOptions(options map[string]string) (Options, error) {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		field := fields[name]
 		if field == nil {
-			return Options{}, fmt.Errorf("cpu: unsupported option: %q", name)
+			return Options{}, fmt.Errorf("unknown CPU Manager Policy option: %q", name)
 		}
 		value, err := strconv.ParseBool(options[name])
 		if err != nil {
-			return Options{}, fmt.Errorf("cpu: bad value for option %q: %w", name, err)
+			return Options{}, fmt.Errorf("bad value for option %q: %w", name, err)
 		}
 		*field = value
 	}
@@ -80,11 +80,12 @@ func (o Options) consistent() error {
 		nameA, nameB string
 	}{
 		{o.FullPCPUsOnly, o.DistributeAcrossCore, fullPCPUsOnlyOption, distributeAcrossCoreOption},
+		{o.DistributeAcrossNUMA, o.DistributeAcrossCore, distributeAcrossNUMAOption, distributeAcrossCoreOption},
 		{o.AlignByUncoreCache, o.DistributeAcrossCore, alignByUncoreCacheOption, distributeAcrossCoreOption},
 		{o.AlignByUncoreCache, o.DistributeAcrossNUMA, alignByUncoreCacheOption, distributeAcrossNUMAOption},
 	} {
 		if pair.a && pair.b {
-			return fmt.Errorf("cpu: static policy options %s and %s can not be used at the same time", pair.nameA, pair.nameB)
+			return fmt.Errorf("static policy options %s and %s can not be used at the same time", pair.nameA, pair.nameB)
 		}
 	}
 	return nil

@@ -185,9 +185,10 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, cpu.Options{FullPCPUsOnly: true, DistributeAcrossNUMA: true, AlignBySocket: true, StrictReservation: true}, o)
 	for options, says := range map[string]string{
-		"fast=true":            `unsupported option: "fast"`,
+		"fast=true":            `unknown CPU Manager Policy option: "fast"`,
 		"align-by-socket=much": `bad value for option "align-by-socket"`,
 		"full-pcpus-only=true,distribute-cpus-across-cores=true":                  "can not be used at the same time",
+		"distribute-cpus-across-numa=true,distribute-cpus-across-cores=true":      "can not be used at the same time",
 		"prefer-align-cpus-by-uncorecache=true,distribute-cpus-across-cores=true": "can not be used at the same time",
 		"prefer-align-cpus-by-uncorecache=true,distribute-cpus-across-numa=true":  "can not be used at the same time",
 	} {

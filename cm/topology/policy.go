@@ -81,14 +81,19 @@ func ParseOptions(options map[string]string) (Options, error) {
 			o.PreferClosest, err = strconv.ParseBool(value)
 		case maxNodesOption:
 			o.MaxNodes, err = strconv.Atoi(value)
-			if err == nil && (o.MaxNodes < defaultMaxNodes || o.MaxNodes > MaxNodes) {
+			switch {
+			case err != nil:
+				return o, fmt.Errorf("unable to convert policy option to integer %q: %w", name, err)
+			case o.MaxNodes < defaultMaxNodes:
+				return o, fmt.Errorf("the minimum value of %q should not be less than %v", name, defaultMaxNodes)
+			case o.MaxNodes > MaxNodes: // the kubelet only logs a warning
 				err = fmt.Errorf("must be from %d to %d", defaultMaxNodes, MaxNodes)
 			}
 		default:
-			return o, fmt.Errorf("topology: unknown policy option: %q", name)
+			return o, fmt.Errorf("unknown Topology Manager Policy option: %q", name)
 		}
 		if err != nil {
-			return o, fmt.Errorf("topology: bad value for option %q: %w", name, err)
+			return o, fmt.Errorf("bad value for option %q: %w", name, err)
 		}
 	}
 	return o, nil

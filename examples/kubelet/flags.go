@@ -18,7 +18,7 @@ type options struct {
 	kubelet.Config
 	flags              config.Flags
 	listen, shutdownOn string
-	stopPods           bool
+	stopPods, strict   bool
 	recordDir          string
 	warnings           []string
 }
@@ -41,7 +41,7 @@ func parseArgs(args []string) (*options, error) {
 	if err := first.parse(args, "", ""); err != nil {
 		return nil, err
 	}
-	o := new(options)
+	o := &options{strict: first.strict}
 	if printed, err := o.setVersion(first.flags.Version); err != nil {
 		return nil, err
 	} else if printed != "" {
@@ -81,7 +81,11 @@ func parseArgs(args []string) (*options, error) {
 // parse declares the flags, bound to o and to the configuration of these files, and parses
 // the arguments.
 func (o *options) parse(args []string, file, dropIns string) (err error) {
-	if o.Configuration, o.warnings, err = config.Read(file, dropIns); err != nil {
+	read := config.Read
+	if o.strict {
+		read = config.ReadStrict
+	}
+	if o.Configuration, o.warnings, err = read(file, dropIns); err != nil {
 		return err
 	}
 	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
@@ -96,6 +100,7 @@ func (o *options) parse(args []string, file, dropIns string) (err error) {
 	fs.DurationVar(&o.Host.Shutdown.Flush, "shutdown-flush", 0, "`time` for the delivery of the last statuses (default 5s)")
 	fs.BoolVar(&o.Host.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
 	fs.StringVar(&o.listen, "listen", "default", "`address` of the status page: HOST:PORT, unix:///PATH, or empty for none; requests are not authenticated (default: the socket kubelet.sock in --root-dir)")
+	fs.BoolVar(&o.strict, "strict-config", o.strict, "refuse configuration files with unknown or duplicate fields, which are otherwise ignored with a warning")
 	fs.BoolVar(&o.stopPods, "stop-pods", false, "terminate all pods on SIGTERM or Ctrl-C; not with a cluster")
 	fs.StringVar(&o.recordDir, "record-dir", "", "`directory` of recordings of this node (docs/recording.md), without secrets; examples/recording prints them (default: none)")
 	check := config.AddFlags(fs, o.Configuration, &o.flags)

@@ -69,6 +69,15 @@ func TestFlagsTakePrecedenceOverTheFile(t *testing.T) {
 	assert.Equal(t, "n1", o.NodeName)
 }
 
+func TestStrictConfigurationFiles(t *testing.T) {
+	file := configFile(t, "noSuchField: 1\n")
+	o, err := parseArgs([]string{"--kubeconfig=x", "--config=" + file})
+	require.NoError(t, err)
+	assert.Equal(t, []string{file + `: unknown field "noSuchField" is ignored`}, o.warnings)
+	_, err = parseArgs([]string{"--kubeconfig=x", "--config=" + file, "--strict-config"})
+	assert.ErrorContains(t, err, file+`: unknown field "noSuchField"`)
+}
+
 // Without a configuration file the kubelet can be tried beside another one.
 func TestWithoutAConfigurationFile(t *testing.T) {
 	o, err := parseArgs([]string{"--pod-manifest-path=x"})

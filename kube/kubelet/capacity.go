@@ -2,10 +2,10 @@ package kubelet
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	goruntime "runtime"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,7 +15,9 @@ import (
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 )
 
 // A capacity has the resources of the machine.
@@ -38,15 +40,37 @@ func readCapacity(b base) (c capacity, err error) {
 	if c.reserved, err = reservedOf(b.k, c.total); err != nil {
 		return c, err
 	}
+	if err := checkReservedCPUs(b.k.ReservedSystemCPUs, os.DirFS("/")); err != nil {
+		return c, err
+	}
 	c.allocatable = cm.Allocatable(c.total, c.reserved)
 	return c, cm.CheckReserved(c.total, c.reserved)
 }
 
+// checkReservedCPUs returns an error if a CPU of the list is not online.
+func checkReservedCPUs(list string, root fs.FS) error {
+	if list == "" {
+		return nil
+	}
+	reserved, err := topology.ParseCPUs(list)
+	if err != nil {
+		return fmt.Errorf("unable to parse reserved-cpus list: %w", err)
+	}
+	machine, err := topology.Read(root)
+	if err != nil {
+		return fmt.Errorf("unable to discover CPU topology info: %w", err)
+	}
+	if online := machine.All(); !reserved.IsSubsetOf(online) {
+		return fmt.Errorf("reserved-cpus: %s is not a subset of online-cpus: %s", list, online)
+	}
+	return nil
+}
+
 func reservedOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (r cm.Reserved, err error) {
-	if r.System, err = amounts("systemReserved", k.SystemReserved); err != nil {
+	if r.System, err = amounts("--system-reserved", k.SystemReserved); err != nil {
 		return r, err
 	}
-	if r.Kube, err = amounts("kubeReserved", k.KubeReserved); err != nil {
+	if r.Kube, err = amounts("--kube-reserved", k.KubeReserved); err != nil {
 		return r, err
 	}
 	hard := eviction.Settings{Hard: k.EvictionHard}.WithDefaults(goruntime.GOOS, deref(k.MergeDefaultEvictionSettings)).Hard
@@ -54,23 +78,6 @@ func reservedOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (r
 		return r, err
 	}
 	return r.ReserveCPUs(k.ReservedSystemCPUs)
-}
-
-func amounts(field string, in map[string]string) (v1.ResourceList, error) {
-	out := v1.ResourceList{}
-	for name, text := range in {
-		switch v1.ResourceName(name) {
-		case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, cm.ResourcePID:
-		default:
-			return nil, fmt.Errorf("%s: %q cannot be reserved; cpu, memory, ephemeral-storage and pid can", field, name)
-		}
-		q, err := resource.ParseQuantity(text)
-		if err != nil || q.Sign() < 0 {
-			return nil, fmt.Errorf("%s: %s: invalid amount %q", field, name, text)
-		}
-		out[v1.ResourceName(name)] = q
-	}
-	return out, nil
 }
 
 func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.Policy, error) {
@@ -82,20 +89,12 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 			}
 		}
 	}
-	if gate(k, "MemoryQoS") && k.MemoryReservationPolicy == "TieredReservation" {
+	if config.Enabled(k, "MemoryQoS") && k.MemoryReservationPolicy == "TieredReservation" {
 		p.Reserve = cm.ReserveTiered
 	}
-	for name, text := range k.QOSReserved {
-		percent, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
-		if err != nil {
-			return p, fmt.Errorf("qosReserved: %s: invalid percentage %q", name, text)
-		}
-		if p.QOSReserved == nil {
-			p.QOSReserved = map[v1.ResourceName]int64{}
-		}
-		p.QOSReserved[v1.ResourceName(name)] = percent
-	}
-	return p, nil
+	var err error
+	p.QOSReserved, err = qosReserved(k.QOSReserved)
+	return p, err
 }
 
 // admissionNode returns the node that pods must fit. Ephemeral storage is not checked, nor

@@ -71,14 +71,18 @@ func TestEvictionHardIsReserved(t *testing.T) { // cm-22, ev-9
 
 func TestInvalidReservations(t *testing.T) {
 	for lines, want := range map[string]string{
-		"systemReserved: {gpu: \"1\"}\n":        `systemReserved: "gpu" cannot be reserved`,
-		"kubeReserved: {memory: much}\n":        `kubeReserved: memory: invalid amount "much"`,
-		"kubeReserved: {cpu: \"-1\"}\n":         `kubeReserved: cpu: invalid amount "-1"`,
-		"reservedSystemCPUs: x\n":               "x",
+		"systemReserved: {gpu: \"1\"}\n":        `--system-reserved value failed to parse: cannot reserve "gpu" resource`,
+		"kubeReserved: {memory: much}\n":        `--kube-reserved value failed to parse: failed to parse quantity "much" for "memory" resource: `,
+		"kubeReserved: {cpu: \"-1\"}\n":         `--kube-reserved value failed to parse: resource quantity for "cpu" cannot be negative: -1`,
+		"reservedSystemCPUs: x\n":               "unable to parse reservedSystemCPUs (--reserved-cpus) x",
 		"evictionHard: {memory.available: x}\n": "memory.available",
-		"systemReserved: {memory: 1000000Gi}\n": "memory",
+		"systemReserved: {memory: 1000000Gi}\n": `invalid Node Allocatable configuration. Resource "memory" has a reservation of `,
+		"reservedSystemCPUs: \"9999\"\n":        "reserved-cpus: 9999 is not a subset of online-cpus: ",
 	} {
-		_, err := readCapacity(newBase(t, standalone(t, lines)))
+		cfg, err := standalone(t, lines).complete()
+		if err == nil {
+			_, err = readCapacity(base{cfg: cfg, k: cfg.Configuration})
+		}
 		assert.ErrorContains(t, err, want, lines)
 	}
 	c, err := readCapacity(newBase(t, standalone(t, "systemReserved: {cpu: 1m, memory: 1Mi, pid: \"10\", ephemeral-storage: 1Mi}\nkubeReserved: {cpu: 2m}\n")))
@@ -106,5 +110,5 @@ qosReserved: {memory: 50%}
 	require.NoError(t, err)
 	assert.Empty(t, p.Reserve)
 	_, err = policyOf(decode(t, "qosReserved: {memory: half}\n"), nil)
-	assert.EqualError(t, err, `qosReserved: memory: invalid percentage "half"`)
+	assert.EqualError(t, err, `--qos-reserved value failed to parse: failed to parse percentage "half" for "memory" resource: percentage expected, got 'half'`)
 }

@@ -260,6 +260,9 @@ func (c Config) complete() (Config, error) {
 	}
 	config.Default(k)
 	c.Configuration = k
+	if err := validate(k); err != nil {
+		return c, err
+	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -278,9 +281,7 @@ func (c Config) complete() (Config, error) {
 	if k.PodLogsDir == "" && c.Runtime.Processes {
 		k.PodLogsDir = filepath.Join(c.RootDir, "log", "pods")
 	}
-	if k.PodLogsDir, err = filepath.Abs(or(k.PodLogsDir, "/var/log/pods")); err != nil {
-		return c, fmt.Errorf("podLogsDir: %w", err)
-	}
+	k.PodLogsDir = or(k.PodLogsDir, "/var/log/pods")
 	c.Host.DevicePluginsDir = or(c.Host.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
 	c.Host.PodResourcesDir = or(c.Host.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
 	c.Cluster.Version = or(c.Cluster.Version, Version)
@@ -312,12 +313,6 @@ func (c Config) check() error {
 		return errors.New("Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
 	case c.Cluster.CheckpointPods && !c.clustered():
 		return errors.New("Config.Cluster.CheckpointPods requires a Kubeconfig, InCluster or a Client")
-	case *k.OOMScoreAdj < -1000 || *k.OOMScoreAdj > 1000:
-		return fmt.Errorf("oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
-	case k.Logging.Format != "text" && k.Logging.Format != "json":
-		return fmt.Errorf("logging.format is %q: want text or json", k.Logging.Format)
-	case k.MaxOpenFiles < 0:
-		return fmt.Errorf("maxOpenFiles is negative: %d", k.MaxOpenFiles)
 	}
 	return nil
 }

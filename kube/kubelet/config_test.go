@@ -91,9 +91,8 @@ func TestDefaultsOfConfig(t *testing.T) {
 	assert.Equal(t, "/root-dir/log/pods", cfg.Configuration.PodLogsDir, "not shared with a kubelet")
 	assert.Equal(t, &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}, given, "the caller's is not changed")
 
-	cfg, err = Config{Configuration: &kubeletconfig.KubeletConfiguration{PodLogsDir: "logs"}, RootDir: "root"}.complete()
+	cfg, err = Config{RootDir: "root"}.complete()
 	require.NoError(t, err)
-	assert.True(t, filepath.IsAbs(cfg.Configuration.PodLogsDir))
 	assert.True(t, filepath.IsAbs(cfg.RootDir))
 
 	own := fakeRuntime(t)
@@ -116,9 +115,9 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 		"bootstrap in cluster":       {func(c *Config) { c.Cluster.InCluster, c.Cluster.BootstrapKubeconfig = true, "x" }, "InCluster excludes a kubeconfig"},
 		"only bootstrap":             {func(c *Config) { c.Cluster.BootstrapKubeconfig = "x" }, "BootstrapKubeconfig requires Kubeconfig"},
 		"remember without cluster":   {func(c *Config) { c.Cluster.CheckpointPods = true }, "Config.Cluster.CheckpointPods requires a Kubeconfig"},
-		"OOM score":                  {func(c *Config) { c.Configuration.OOMScoreAdj = new(int32(1001)) }, "oomScoreAdj is 1001"},
-		"open files":                 {func(c *Config) { c.Configuration.MaxOpenFiles = -1 }, "maxOpenFiles is negative: -1"},
-		"format of logs":             {func(c *Config) { c.Configuration.Logging.Format = "xml" }, `logging.format is "xml": want text or json`},
+		"OOM score":                  {func(c *Config) { c.Configuration.OOMScoreAdj = new(int32(1001)) }, "oomScoreAdj (--oom-score-adj) 1001 must be between -1000 and 1000, inclusive"},
+		"open files":                 {func(c *Config) { c.Configuration.MaxOpenFiles = -1 }, "maxOpenFiles (--max-open-files) -1 must not be a negative number"},
+		"format of logs":             {func(c *Config) { c.Configuration.Logging.Format = "xml" }, `logging.format: Invalid value: "xml": Unsupported log format`},
 	} {
 		cfg := standalone(t, "")
 		tc.change(&cfg)

@@ -32,12 +32,6 @@ func portOf(l net.Listener) int32 {
 	return int32(l.Addr().(*net.TCPAddr).Port)
 }
 
-// gate reports whether a feature gate that is enabled by default is not disabled.
-func gate(k *kubeletconfig.KubeletConfiguration, name string) bool {
-	enabled, set := k.FeatureGates[name]
-	return enabled || !set
-}
-
 // maskHeaders returns the Configuration without headers, which may be credentials.
 func maskHeaders(k *kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConfiguration {
 	masked := *k

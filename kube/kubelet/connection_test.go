@@ -72,7 +72,4 @@ func TestRememberedPods(t *testing.T) {
 	assert.IsType(t, new(podsource.Checkpoint), c.source)
 	assert.ErrorIs(t, c.storageErr(), client.ErrNoCSINode, "the node is not ready before its CSINode exists")
 
-	cfg.Configuration.ConfigMapAndSecretChangeDetectionStrategy = "Guess"
-	_, err = join(false)
-	assert.ErrorContains(t, err, "configMapAndSecretChangeDetectionStrategy: ")
 }

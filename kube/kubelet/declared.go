@@ -10,6 +10,7 @@ import (
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/component-helpers/nodedeclaredfeatures/types"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -24,7 +25,7 @@ type declaredFeatures struct {
 
 // declareFeatures returns the features of a node with this Configuration and this runtime.
 // Containers can be resized if resize is set.
-func declareFeatures(gates map[string]bool, resize bool, has runtime.Features) declaredFeatures {
+func declareFeatures(enabled func(gate string) bool, resize bool, has runtime.Features) declaredFeatures {
 	version := utilversion.MustParseSemantic(Version)
 	names := ndf.DefaultFramework.DiscoverNodeFeatures(&ndf.NodeConfiguration{
 		Version: version,
@@ -33,8 +34,8 @@ func declareFeatures(gates map[string]bool, resize bool, has runtime.Features) d
 			"InPlacePodLevelResourcesVerticalScaling": resize,
 			"InPlacePodVerticalScalingInitContainers": resize,
 			"RestartAllContainersOnContainerExits":    true,
-			"UserNamespacesHostNetworkSupport":        gates["UserNamespacesHostNetworkSupport"],
-			"VolumeBindMountOptions":                  gates["VolumeBindMountOptions"],
+			"UserNamespacesHostNetworkSupport":        enabled("UserNamespacesHostNetworkSupport"),
+			"VolumeBindMountOptions":                  enabled("VolumeBindMountOptions"),
 		},
 		RuntimeFeatures: ndf.RuntimeFeatures{UserNamespacesHostNetwork: has.UserNamespacesHostNetwork, MountOptions: has.MountOptions},
 	})
@@ -47,7 +48,7 @@ func newDeclaredFeatures(ctx context.Context, b base, rt runtime.FeatureReporter
 	if err != nil {
 		b.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the kubelet restarts", "err", err)
 	}
-	return declareFeatures(b.k.FeatureGates, resize, has)
+	return declareFeatures(func(gate string) bool { return config.Enabled(b.k, gate) }, resize, has)
 }
 
 // Admit implements podworker.Admitter: it rejects a pod that requires a feature that the

@@ -32,14 +32,14 @@ func TestDeclaredFeatures(t *testing.T) {
 		"features that do not exist here": {map[string]bool{"DRANodeAllocatableResources": true, "InPlacePodVerticalScalingMemoryBackedVolumes": true}, false, both,
 			[]string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}},
 	} {
-		assert.Equal(t, tc.want, declareFeatures(tc.gates, tc.resize, tc.has).names, name)
+		assert.Equal(t, tc.want, declareFeatures(enabledIn(tc.gates), tc.resize, tc.has).names, name)
 	}
 }
 
 func TestAPodThatRequiresAnotherFeatureIsRejected(t *testing.T) {
 	shared := &v1.Pod{Spec: v1.PodSpec{HostNetwork: true, HostUsers: new(false), Containers: []v1.Container{{Name: "main"}}}}
 	mounts := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{VolumeMounts: []v1.VolumeMount{{BindMountOptions: []string{"noexec"}}}}}}}
-	d := declareFeatures(nil, true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true})
+	d := declareFeatures(enabledIn(nil), true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true})
 	rejects := func(pod *v1.Pod) string {
 		r := d.Admit(t.Context(), pod)
 		if r == nil {
@@ -52,7 +52,7 @@ func TestAPodThatRequiresAnotherFeatureIsRejected(t *testing.T) {
 	assert.Empty(t, rejects(&v1.Pod{Spec: v1.PodSpec{HostNetwork: true}}))
 	assert.Equal(t, "Pod requires node features that are not available: UserNamespacesHostNetworkSupport", rejects(shared))
 	assert.Equal(t, "Pod requires node features that are not available: VolumeBindMountOptions", rejects(mounts))
-	d = declareFeatures(map[string]bool{"UserNamespacesHostNetworkSupport": true, "VolumeBindMountOptions": true}, true, runtime.Features{UserNamespacesHostNetwork: true})
+	d = declareFeatures(enabledIn(map[string]bool{"UserNamespacesHostNetworkSupport": true, "VolumeBindMountOptions": true}), true, runtime.Features{UserNamespacesHostNetwork: true})
 	assert.Empty(t, rejects(shared))
 	assert.Equal(t, "Pod requires node features that are not available: VolumeBindMountOptions", rejects(mounts), "the runtime does not have it")
 }
@@ -67,4 +67,9 @@ func (brokenFeatures) Features(context.Context) (runtime.Features, error) {
 func TestDeclaredFeaturesWithoutRuntime(t *testing.T) {
 	b := newBase(t, standalone(t, "featureGates: {VolumeBindMountOptions: true}\n"))
 	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, newDeclaredFeatures(t.Context(), b, brokenFeatures{}, false).names)
+}
+
+// enabledIn returns the function that reports whether a gate is set in a map.
+func enabledIn(gates map[string]bool) func(string) bool {
+	return func(gate string) bool { return gates[gate] }
 }

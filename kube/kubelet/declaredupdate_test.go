@@ -49,7 +49,7 @@ func TestAnUpdateThatRequiresAnotherFeature(t *testing.T) { // sl-22
 		t.Run(name, func(t *testing.T) {
 			var events []string
 			next := new(recordedSink)
-			s := declareFeatures(nil, c.resize, runtime.Features{}).sink(next, func(e runtime.Event) {
+			s := declareFeatures(enabledIn(nil), c.resize, runtime.Features{}).sink(next, func(e runtime.Event) {
 				events = append(events, e.Object.Namespace+"/"+e.Object.Name+" "+e.Type+" "+e.Reason+" "+e.Message)
 			})
 			s.UpdatePods([]*v1.Pod{c.to}) // of an unknown pod

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent/podsapi"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -19,7 +20,7 @@ type podsAPI struct {
 
 // newPodsAPI constructs the pods API; nil if its feature gate is disabled.
 func newPodsAPI(b base) (*podsAPI, error) {
-	if !gate(b.k, "PodsAPI") {
+	if !config.Enabled(b.k, "PodsAPI") {
 		return nil, nil
 	}
 	s, err := podsapi.New(podsapi.Config{

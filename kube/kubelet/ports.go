@@ -43,9 +43,6 @@ func openPorts(b base, clustered bool) (p ports, err error) {
 		if open.port == 0 {
 			continue
 		}
-		if open.port < -1 || open.port > 65535 {
-			return p, errors.Join(fmt.Errorf("%s is %d: want 1 to 65535, 0 for none, or -1 for any free port", open.field, open.port), p.close())
-		}
 		l, err := net.Listen("tcp", net.JoinHostPort(open.address, strconv.Itoa(int(max(open.port, 0)))))
 		if err != nil {
 			return p, errors.Join(fmt.Errorf("%s: %w; choose another, or stop the kubelet that uses it", open.field, err), p.close())

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +14,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -84,12 +83,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if r.ids != nil {
 		cfg.Providers.UserNamespaces = r.ids
 	}
-	if cfg.Containers.Backoff, err = backoffOf(b.k.CrashLoopBackOff); err != nil {
-		return r, err
-	}
-	if cfg.Pulls.Config, err = pullsOf(b.k, b.metrics.remote.Images()); err != nil {
-		return r, err
-	}
+	cfg.Containers.Backoff, cfg.Pulls.Config = backoffOf(b.k.CrashLoopBackOff), pullsOf(b.k, b.metrics.remote.Images())
 	cfg.Pulls.Dir = filepath.Join(b.cfg.RootDir, "image_manager")
 	for _, records := range []string{"pulling", "pulled"} { // which others look for once the kubelet runs
 		if err = os.MkdirAll(filepath.Join(cfg.Pulls.Dir, records), 0o700); err != nil {
@@ -148,18 +142,14 @@ func dnsOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
 	}
 }
 
-func backoffOf(k kubeletconfig.CrashLoopBackOffConfig) (plan.BackoffConfig, error) {
+func backoffOf(k kubeletconfig.CrashLoopBackOffConfig) plan.BackoffConfig {
 	if k.MaxContainerRestartPeriod == nil {
-		return plan.BackoffConfig{}, nil
+		return plan.BackoffConfig{}
 	}
-	longest := k.MaxContainerRestartPeriod.Duration
-	if longest < time.Second || longest > 300*time.Second {
-		return plan.BackoffConfig{}, fmt.Errorf("crashLoopBackOff.maxContainerRestartPeriod is %v: want 1s to 300s", longest)
-	}
-	return plan.BackoffConfig{Max: longest}, nil
+	return plan.BackoffConfig{Max: k.MaxContainerRestartPeriod.Duration}
 }
 
-func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.Config, error) {
+func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) images.Config {
 	cfg := images.Config{
 		Hooks: hooks,
 		QPS:   float64(deref(k.RegistryPullQPS)), Burst: int(k.RegistryBurst),
@@ -174,10 +164,6 @@ func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.
 		serial = *k.SerializeImagePulls
 	}
 	switch {
-	case k.MaxParallelImagePulls != nil && parallel < 1:
-		return cfg, fmt.Errorf("maxParallelImagePulls is %d: want 1 or more", parallel)
-	case serial && parallel > 1:
-		return cfg, fmt.Errorf("maxParallelImagePulls is %d, but serializeImagePulls is true", parallel)
 	case serial:
 		cfg.MaxParallel = 1
 	case parallel > 0:
@@ -185,7 +171,7 @@ func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.
 	default:
 		cfg.MaxParallel = images.Unlimited
 	}
-	return cfg, nil
+	return cfg
 }
 
 // newUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where
@@ -194,9 +180,6 @@ func newUserNamespaces(b base, processes bool) (*userns.Allocator, error) {
 	perPod := int64(0)
 	if b.k.UserNamespaces != nil {
 		perPod = deref(b.k.UserNamespaces.IDsPerPod)
-	}
-	if perPod < 0 || perPod > math.MaxUint32 {
-		return nil, fmt.Errorf("userNamespaces.idsPerPod is %d: want a multiple of 65536", perPod)
 	}
 	if processes || goruntime.GOOS != "linux" {
 		return nil, nil
@@ -216,7 +199,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
 	facts.Security.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = deref(k.SingleProcessOOMKill)
-	facts.MemoryQoS.Enabled = gate(k, "MemoryQoS")
+	facts.MemoryQoS.Enabled = config.Enabled(k, "MemoryQoS")
 	facts.MemoryQoS.ThrottlingFactor = deref(k.MemoryThrottlingFactor)
 	if k.MemoryReservationPolicy == "TieredReservation" {
 		facts.MemoryQoS.Reserve = podconfig.ReserveTiered
@@ -233,20 +216,19 @@ func newLogRotator(b base, rt podRuntime) (*logrotate.Rotator, error) {
 		if err != nil {
 			return nil, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
 		}
-		if cfg.MaxSize = size.Value(); cfg.MaxSize == 0 {
-			cfg.MaxSize = -1 // logs are not rotated
+		cfg.MaxSize = size.Value()
+		if cfg.MaxSize == 0 {
+			cfg.MaxSize = 1 // every log that has a line is rotated; a negative size disables it
 		}
 	}
 	if k.ContainerLogMaxFiles != nil {
-		if cfg.MaxFiles = int(*k.ContainerLogMaxFiles); cfg.MaxFiles == 0 {
-			return nil, errors.New("containerLogMaxFiles: invalid MaxFiles 0, must be > 1")
-		}
+		cfg.MaxFiles = int(*k.ContainerLogMaxFiles)
 	}
 	if k.ContainerLogMaxWorkers != nil {
 		cfg.Workers = int(*k.ContainerLogMaxWorkers)
 	}
 	if k.ContainerLogMonitorInterval != nil {
-		cfg.Period = max(k.ContainerLogMonitorInterval.Duration, time.Second)
+		cfg.Period = k.ContainerLogMonitorInterval.Duration
 	}
 	if err := adjust("Logs", b.cfg.Adjust.Logs, &cfg); err != nil {
 		return nil, err

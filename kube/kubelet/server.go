@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
@@ -117,10 +118,10 @@ func apiConfig(b base, d serverDeps) server.Config {
 	if level := b.cfg.Host.LogLevel; level != nil {
 		cfg.Debugging.SetVerbosity = func(v int) { level.Set(LogLevel(v)) }
 	}
-	if gate(b.k, "ComponentStatusz") {
+	if config.Enabled(b.k, "ComponentStatusz") {
 		cfg.Node.Statusz = &server.Statusz{Version: b.cfg.Cluster.Version, Started: time.Now()}
 	}
-	if gate(b.k, "ComponentFlagz") {
+	if config.Enabled(b.k, "ComponentFlagz") {
 		cfg.Node.Flagz = b.cfg.Host.Flags
 	}
 	if root, err := os.OpenRoot(systemLogs); err == nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
@@ -49,7 +50,7 @@ func newServices(ctx context.Context, b base) (services, error) {
 	defer cancel()
 	conn, err := remote.Dial(dialing, endpoint, remote.Config{
 		ImageEndpoint: b.k.ImageServiceEndpoint, Timeout: b.k.RuntimeRequestTimeout.Duration,
-		StreamLists: b.k.FeatureGates["CRIListStreaming"], TracerProvider: b.traces.provider, Logger: b.logger,
+		StreamLists: config.Enabled(b.k, "CRIListStreaming"), TracerProvider: b.traces.provider, Logger: b.logger,
 	})
 	if err != nil {
 		return s, fmt.Errorf("connect to the runtime at %s: %w; is a CRI runtime listening there, and may this user access its socket?", endpoint, err)

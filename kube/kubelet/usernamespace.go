@@ -11,6 +11,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -27,7 +28,7 @@ type userNamespace struct {
 
 func newUserNamespace(k *kubeletconfig.KubeletConfiguration) userNamespace {
 	inside, _ := node.InUserNamespace(os.DirFS("/")) // false if that cannot be read, as with the kubelet
-	return userNamespace{inside: inside, gate: gate(k, userNamespaceGate)}
+	return userNamespace{inside: inside, gate: config.Enabled(k, userNamespaceGate)}
 }
 
 // lenient reports whether such errors are logged instead of returned.

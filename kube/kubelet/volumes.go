@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/csimigration"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/certificate"
@@ -97,7 +98,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	cfg := volume.Config{
 		RootDir: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
 	}
-	if b.k.FeatureGates[volumeHealthGate] {
+	if config.Enabled(b.k, volumeHealthGate) {
 		cfg.HealthChanged = b.inbox.PodChanged
 	}
 	var err error
@@ -128,7 +129,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	case files != nil:
 		objects = files
 	}
-	cfg.PersistentVolumes.SELinuxOnePodOnly = !gate(b.k, "SELinuxMount")
+	cfg.PersistentVolumes.SELinuxOnePodOnly = !config.Enabled(b.k, "SELinuxMount")
 	empty, err := emptydir.New(emptyDirConfig(b, mounter, capacity))
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 
 func emptyDirConfig(b base, mounter volume.Mounter, allocatable func() v1.ResourceList) emptydir.Config {
 	cfg := emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: b.logger}
-	if b.k.FeatureGates[quotaGate] {
+	if config.Enabled(b.k, quotaGate) {
 		cfg.Quotas = emptydir.NewProjectQuotas()
 	}
 	return cfg

@@ -35,11 +35,8 @@ func TestWithoutAFileTheDefaultsOfTheKubeletApply(t *testing.T) {
 
 func TestAnInvalidFileIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct{ lines, message string }{
-		"unknown field":  {"cgroupRot: /x\n", `unknown field "cgroupRot"`},
-		"wrong case":     {"CgroupRoot: /x\n", `unknown field "CgroupRoot"`},
-		"a field twice":  {"port: 1\nport: 2\n", `"port" already set`},
 		"not of a type":  {"port: many\n", "cannot unmarshal string"},
-		"another object": {"kind: Pod\n", `"kind" already set`},
+		"another object": {"kind: Pod\n", `kind "Pod"`},
 		"not YAML":       {"\tport: 1\n", "yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +56,64 @@ func TestAnInvalidFileIsNamed(t *testing.T) {
 	require.NoError(t, os.Truncate(large, 8<<40))
 	_, _, err = config.Read(large, "")
 	assert.ErrorContains(t, err, "larger than")
+}
+
+// A kubelet decodes v1beta1 leniently, so that a file of a newer release is accepted.
+func TestUnknownAndDuplicateFieldsAreIgnoredWithAWarning(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lines, warning string
+		maxPods        int32
+	}{
+		"unknown field":        {"maxPodz: 5\n", `unknown field "maxPodz" is ignored`, 110},
+		"unknown nested field": {"authentication: {oidc: {}}\n", `unknown field "authentication.oidc" is ignored`, 110},
+		"wrong case":           {"MaxPods: 5\n", `unknown field "MaxPods" is ignored`, 110},
+		"a field twice":        {"maxPods: 5\nmaxPods: 6\n", `key "maxPods" already set in map`, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := configFile(t, tc.lines)
+			k, warnings, err := config.Read(file, "")
+			require.NoError(t, err)
+			assert.Equal(t, tc.maxPods, k.MaxPods)
+			require.Len(t, warnings, 1)
+			assert.Contains(t, warnings[0], file+": ")
+			assert.Contains(t, warnings[0], tc.warning)
+			_, _, err = config.ReadStrict(file, "")
+			require.ErrorContains(t, err, file+": ")
+
+			_, warnings, err = config.Read("", filepath.Dir(dropIn(t, tc.lines)))
+			require.NoError(t, err)
+			require.Len(t, warnings, 1)
+			_, _, err = config.ReadStrict("", filepath.Dir(dropIn(t, tc.lines)))
+			require.Error(t, err)
+		})
+	}
+}
+
+// dropIn writes a drop-in file with these lines.
+func dropIn(t *testing.T, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "10.conf")
+	require.NoError(t, os.WriteFile(path, []byte(header+lines), 0o600))
+	return path
+}
+
+func TestRelativePathsAreBelowTheDirectoryOfTheFile(t *testing.T) {
+	file := configFile(t, "staticPodPath: manifests\ntlsCertFile: ../cert\ntlsPrivateKeyFile: /key\nauthentication: {x509: {clientCAFile: ca.crt}}\nresolvConf: \"\"\npodLogsDir: logs\n")
+	k, warnings, err := config.Read(file, "")
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	dir := filepath.Dir(file)
+	assert.Equal(t, filepath.Join(dir, "manifests"), k.StaticPodPath)
+	assert.Equal(t, filepath.Join(filepath.Dir(dir), "cert"), k.TLSCertFile)
+	assert.Equal(t, "/key", k.TLSPrivateKeyFile)
+	assert.Equal(t, filepath.Join(dir, "ca.crt"), k.Authentication.X509.ClientCAFile)
+	assert.Empty(t, *k.ResolverConfig, "no name servers")
+	assert.Equal(t, filepath.Join(dir, "logs"), k.PodLogsDir)
+
+	k, _, err = config.Read("", filepath.Dir(dropIn(t, "podLogsDir: logs\n")))
+	require.NoError(t, err)
+	assert.Equal(t, "logs", k.PodLogsDir, "those of drop-in files remain, as in the kubelet, and are refused")
+	assert.ErrorContains(t, config.Validate(k), `pod logs path "logs" must be absolute path`)
 }
 
 func TestDropInFilesTakePrecedence(t *testing.T) {
@@ -87,14 +142,14 @@ func TestDropInFilesTakePrecedence(t *testing.T) {
 
 	bad := filepath.Join(dir, "30-c.conf")
 	require.NoError(t, os.WriteFile(bad, []byte(header+"maxPod: 1\n"), 0o600))
-	_, _, err = config.Read(file, dir)
+	_, _, err = config.ReadStrict(file, dir)
 	require.ErrorContains(t, err, bad+`: unknown field "maxPod"`)
 	_, _, err = config.Read(file, "/none/such")
 	require.ErrorContains(t, err, "/none/such")
 }
 
 func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
-	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, ReduceDefaultCrashLoopBackOffDecay: true, NodeSwap: false, SidecarContainers: true, X: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
+	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, ReduceDefaultCrashLoopBackOffDecay: true, NodeSwap: false, ProcMountType: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
 	_, warnings, err := config.Read(file, "")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
@@ -102,7 +157,6 @@ func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
 		"iptablesDropBit has no effect: kube-proxy and CNI plugins create their own chains",
 		"featureGates.NodeSwap has no effect: the feature is always enabled",
 		"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
-		"featureGates.X has no effect: unknown feature gate",
 	}, warnings)
 }
 

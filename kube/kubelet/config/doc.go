@@ -4,7 +4,8 @@
 // # Behavior
 //
 // The effect of each field in package kubelet: whether it is honored, ignored with a
-// warning, or refused, and its default. docs/configuration.md lists them. Package config
+// warning, or refused, and its default. docs/configuration.md lists them. [Validate] applies
+// the rules of the kubelet's own validation; docs/configuration-checks.md compares both. Package config
 // constructs nothing and does not touch the machine.
 //
 // # Usage
@@ -23,8 +24,8 @@
 // # Guarantees and limits
 //
 //   - A file is a regular file of at most 1 MiB.
-//   - Unknown and duplicate fields, and values of another type, are errors that name
-//     the file.
+//   - Unknown and duplicate fields are ignored with a warning ([ReadStrict] returns an
+//     error); values of another type are errors that name the file.
 //   - Files of a drop-in directory and of those below it are merged in the order of their
 //     paths, field by field; a list replaces the list before it.
 //

@@ -143,7 +143,7 @@ var groups = []group{
 		{name: "systemReservedCgroup", doc: "cgroup that is limited to systemReserved", flag: "system-reserved-cgroup"},
 		{name: "kubeReservedCgroup", doc: "cgroup that is limited to kubeReserved", flag: "kube-reserved-cgroup"},
 		{name: "reservedSystemCPUs", doc: "CPUs that pods cannot use, such as 0-1, instead of those of systemReserved and kubeReserved", flag: "reserved-cpus"},
-		{name: "enforceNodeAllocatable", doc: "cgroups that are limited: none, pods, system-reserved, kube-reserved", def: "[pods]", flag: "enforce-node-allocatable"},
+		{name: "enforceNodeAllocatable", doc: "cgroups that are limited: none, pods, system-reserved or system-reserved-compressible, kube-reserved or kube-reserved-compressible", def: "[pods]", flag: "enforce-node-allocatable"},
 		{name: "qosReserved", doc: "percentage of the requests of Guaranteed and Burstable pods that other pods cannot use, as memory=50%", flag: "qos-reserved"},
 		{name: "kubeletCgroups", doc: "cgroup that the kubelet moves to, reported as the system container kubelet; with systemd a slice, or a service that contains the kubelet", flag: "kubelet-cgroups"},
 		{name: "systemCgroups", doc: "cgroup that processes of the root cgroup are moved to, reported as the system container misc; with systemd a slice", flag: "system-cgroups"},

@@ -59,7 +59,7 @@ func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 // Each honored field is read by package kubelet or its command; defaults and accepted
 // values are values of the field.
 func TestTheDescriptionsAreTrue(t *testing.T) {
-	source := sourceOf(t, filepath.Join("..", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
+	source := sourceOf(t, "gates.go", filepath.Join("..", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
 	for f := range fields {
 		var cfg kubeletconfig.KubeletConfiguration
 		value, ok := f.value(&cfg, true)
@@ -173,8 +173,10 @@ const head = `# Configuration of the kubelet
 Made by ` + "`go test ./kube/kubelet/config -update`" + ` from the tables of package kube/kubelet/config; the same test fails if a field
 of the type is missing here.
 
-` + "`kubelet --config`" + ` names a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), YAML or JSON. A field that the type does not have,
-a duplicate field, or a value of another type is an error. Flags take precedence over the file. ` + "`--config-dir`" + ` names a directory of
+` + "`kubelet --config`" + ` names a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), YAML or JSON. As in the kubelet, a field that the
+type does not have is ignored and the last of duplicate fields is used, with a warning (with ` + "`--strict-config`" + ` both are errors), a value of
+another type is an error, and relative paths are below the directory of the file. [configuration-checks.md](configuration-checks.md) has the
+values with which the kubelet does not start. Flags take precedence over the file. ` + "`--config-dir`" + ` names a directory of
 further files, *.conf, also in directories below it, that are merged into the first in the order of their paths: a file takes
 precedence over those before it, field by field; lists are replaced.
 
@@ -186,6 +188,9 @@ precedence over those before it, field by field; lists are replaced.
 
 const gatesHead = `
 ### Feature gates
+
+The gates of Kubernetes 1.37 are accepted. An unknown gate, a locked gate with another value, and a gate that is enabled without a gate that it
+depends on prevent the start, as with the kubelet. AllAlpha and AllBeta are supported. A gate that is missing below is not read by a kubelet either.
 
 | gate | feature |
 |---|---|

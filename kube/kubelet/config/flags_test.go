@@ -189,9 +189,9 @@ func TestACommandLineOfAKubeletIsAccepted(t *testing.T) {
 		"fields": {args: "--hairpin-mode=hairpin-veth --file-check-frequency=5s --qos-reserved=memory=50% --enable-controller-attach-detach=true --runonce=false --rotate-certificates", warnings: []string{
 			"--hairpin-mode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
 		}},
-		"feature gates": {args: "--feature-gates=MemoryQoS=true,ReduceDefaultCrashLoopBackOffDecay=true --feature-gates=NodeSwap=true,SidecarContainers=false", warnings: []string{
+		"feature gates": {args: "--feature-gates=MemoryQoS=true,ReduceDefaultCrashLoopBackOffDecay=true --feature-gates=NodeSwap=true,GracefulNodeShutdown=false", warnings: []string{
 			"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
-			"featureGates.SidecarContainers has no effect: the feature is always enabled",
+			"featureGates.GracefulNodeShutdown has no effect: the feature is always enabled",
 		}},
 		"a removed flag": {args: "--containerd=/s", warnings: []string{"--containerd has no effect: there is no cAdvisor; cgroups are read directly"}},
 		"defaults and empty values": {args: "--cloud-provider= --exit-on-lock-contention=false --log-cadvisor-usage=false --maximum-dead-containers=-1 " +

@@ -3,6 +3,8 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +41,11 @@ func FuzzKubeletConfiguration(f *testing.F) {
 		mergedTwice, warningsTwice, errTwice := Read(path, twice)
 		require.Equal(t, err == nil, errTwice == nil)
 		require.Equal(t, merged, mergedTwice, "merging a file twice")
-		require.Equal(t, warnings, warningsTwice)
+		require.Equal(t, aboutFields(warnings, dir), aboutFields(warningsTwice, dir))
 	})
+}
+
+// aboutFields returns the warnings that do not name a file in dir.
+func aboutFields(warnings []string, dir string) []string {
+	return slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, dir) })
 }

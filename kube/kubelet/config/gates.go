@@ -4,15 +4,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
 // gates are the feature gates of the kubelet with a feature that exists here (true), or
 // does not (false), whatever their value.
 var gates = map[string]bool{
+	"AllowDNSOnlyNodeCSR":                              false,
 	"AtomicWriteVolumeUserFields":                      true,
 	"CPUManagerPolicyAlphaOptions":                     true,
 	"CPUManagerPolicyBetaOptions":                      true,
 	"CPUManagerPolicyOptions":                          true,
+	"ChangeContainerStatusOnKubeletRestart":            false,
 	"ClusterTrustBundleProjection":                     true,
 	"ContainerCheckpoint":                              true,
 	"ContainerRestartRules":                            true,
@@ -56,10 +60,10 @@ var gates = map[string]bool{
 	"KubeletPodResourcesDynamicResources":              true,
 	"KubeletPodResourcesGet":                           true,
 	"KubeletPodResourcesListUseActivePods":             true,
+	"KubeletRegistrationGetOnExistsOnly":               false,
 	"KubeletSeparateDiskGC":                            true,
 	"KubeletServiceAccountTokenForCredentialProviders": true,
 	"KubeletTracing":                                   true,
-	"MemoryManager":                                    true,
 	"MutableCSINodeAllocatableCount":                   true,
 	"NodeDeclaredFeatures":                             true,
 	"NodeLogQuery":                                     true,
@@ -69,8 +73,8 @@ var gates = map[string]bool{
 	"PodCertificateRequest":                            true,
 	"PodLevelResourceManagers":                         false,
 	"PodLevelResources":                                true,
-	"PodLifecycleSleepAction":                          true,
 	"PodLogsQuerySplitStreams":                         true,
+	"PodObservedGenerationTracking":                    true,
 	"PodReadyToStartContainersCondition":               true,
 	"QOSReserved":                                      true,
 	"RecoverVolumeExpansionFailure":                    true,
@@ -85,7 +89,6 @@ var gates = map[string]bool{
 	"RuntimeClassInImageCriApi":                        false,
 	"SELinuxChangePolicy":                              true,
 	"SELinuxMountReadWriteOncePod":                     true,
-	"SidecarContainers":                                true,
 	"SupplementalGroupsPolicy":                         true,
 	"SystemdWatchdog":                                  true,
 	"TaintTolerationComparisonOperators":               true,
@@ -93,6 +96,7 @@ var gates = map[string]bool{
 	"TopologyManagerPolicyBetaOptions":                 true,
 	"TopologyManagerPolicyOptions":                     true,
 	"UserNamespacesSupport":                            true,
+	"WindowsCPUAndMemoryAffinity":                      false,
 	"WindowsGracefulNodeShutdown":                      false,
 	"WindowsHostNetwork":                               false,
 }
@@ -100,18 +104,75 @@ var gates = map[string]bool{
 // settableGates are the gates whose value has an effect.
 var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
 
-// gateWarnings reports gates that are set to a value that has no effect.
+// A gateSpec describes a feature gate of Kubernetes.
+type gateSpec struct {
+	enabled bool   // by default
+	locked  bool   // to the default
+	stage   string // "alpha", "beta" or "deprecated"; empty: stable
+}
+
+// allGates are the gates that set those of a stage that are not set themselves.
+var allGates = map[string]string{"AllAlpha": "alpha", "AllBeta": "beta"}
+
+// enabled reports whether a gate is enabled in a kubelet.
+func enabled(set map[string]bool, name string) bool {
+	if value, ok := set[name]; ok {
+		return value
+	}
+	spec := kubernetesGates[name]
+	for all, stage := range allGates {
+		if value, ok := set[all]; ok && stage == spec.stage {
+			return value
+		}
+	}
+	return spec.enabled
+}
+
+// Enabled reports whether cfg enables a feature gate of Kubernetes, with the default of this
+// release.
+func Enabled(cfg *kubeletconfig.KubeletConfiguration, gate string) bool {
+	return enabled(cfg.FeatureGates, gate)
+}
+
+// checkGates returns the errors of a kubelet about gates that it does not have, that are
+// locked, and that depend on gates that are disabled.
+func checkGates(set map[string]bool) (errs []error) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		spec, known := kubernetesGates[name]
+		switch {
+		case allGates[name] != "":
+		case !known:
+			errs = append(errs, fmt.Errorf("unrecognized feature gate: %s", name))
+		case spec.locked && set[name] != spec.enabled:
+			errs = append(errs, fmt.Errorf("cannot set feature gate %v to %v, feature is locked to %v", name, set[name], spec.enabled))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, name := range slices.Sorted(maps.Keys(gateDependencies)) {
+		if !enabled(set, name) {
+			continue
+		}
+		disabled := slices.DeleteFunc(slices.Clone(gateDependencies[name]), func(other string) bool { return enabled(set, other) })
+		if len(disabled) > 0 {
+			errs = append(errs, fmt.Errorf("%s is enabled, but depends on features that are disabled: %v", name, disabled))
+		}
+	}
+	return errs
+}
+
+// gateWarnings reports gates that are set to a value that has no effect. Gates that only other
+// programs of Kubernetes read have none in a kubelet either.
 func gateWarnings(set map[string]bool) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		enabled, known := gates[name]
+		implemented, known := gates[name]
 		switch {
-		case slices.Contains(settableGates, name) || known && enabled == set[name]:
-		case known && enabled:
+		case !known || implemented == set[name]:
+		case implemented:
 			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is always enabled", name))
-		case known:
-			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is not implemented", name))
 		default:
-			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: unknown feature gate", name))
+			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is not implemented", name))
 		}
 	}
 	return warnings
