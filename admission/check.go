@@ -86,12 +86,13 @@ func checkSpec(pod *v1.Pod, node Node) (failures []Failure) {
 	return failures
 }
 
-// checkOS compares the pod's node selector and spec.os with the operating system of the node.
+// checkOS compares the pod's label and spec.os with the operating system of the node. As in the
+// kubelet the label is that of the pod; its node selector is one of [checkAffinity].
 func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	if node.OS == "" {
 		return nil
 	}
-	if selected, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && selected != node.OS {
+	if label, ok := pod.Labels[v1.LabelOSStable]; ok && label != node.OS {
 		failures = append(failures, failure("PodOSSelectorNodeLabelDoesNotMatch",
 			"Failed to admit pod as the `%s` label doesn't match node label", v1.LabelOSStable))
 	}

@@ -83,8 +83,9 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		"a resource of Kubernetes' own that the node has none of": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}
 		}, []string{"OutOfhugepages-2Mi: Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 0, capacity: 0"}},
+		"adm-3 the system, by its label": {func(p *v1.Pod) { p.Labels = map[string]string{v1.LabelOSStable: "windows"} }, []string{
+			"PodOSSelectorNodeLabelDoesNotMatch: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}},
 		"adm-3 the system, by its selector": {func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{v1.LabelOSStable: "windows"} }, []string{
-			"PodOSSelectorNodeLabelDoesNotMatch: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
 			"NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 		"adm-3 and by its own word": {func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} }, []string{
 			"PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS"}},

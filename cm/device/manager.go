@@ -434,6 +434,14 @@ func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []stri
 	return capacity, allocatable, gone
 }
 
+// Manages reports whether a resource is one of a plugin, also of one that has not registered
+// again since the start and has not expired.
+func (m *Manager) Manages(resource string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ledger.resources[resource] != nil
+}
+
 // Devices returns the devices of a container by resource, sorted by ID.
 func (m *Manager) Devices(uid types.UID, container string) map[string][]Device {
 	m.mu.Lock()

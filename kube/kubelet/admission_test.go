@@ -25,6 +25,16 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 	rack := map[string]string{"rack": "7"}
 	one := []v1.Container{{Name: "c"}}
 	selecting := &v1.Pod{Spec: v1.PodSpec{Containers: one, NodeSelector: rack}}
+	license := func(amount string) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{"example.com/license": resource.MustParse(amount), "example.com/gpu": resource.MustParse("9")},
+		}}}}}
+	}
+	with := func(n *v1.Node, licenses string) *v1.Node {
+		n.Status.Allocatable = v1.ResourceList{"example.com/license": resource.MustParse(licenses), "example.com/gpu": resource.MustParse("1"), v1.ResourcePods: resource.MustParse("0")}
+		return n
+	}
+	plugged := func(name v1.ResourceName) bool { return name == "example.com/gpu" }
 	room := v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}
 	plain := &v1.Pod{Spec: v1.PodSpec{Containers: one}}
 	for name, tc := range map[string]struct {
@@ -34,16 +44,20 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 		want       string // the reason of the rejection; empty: it is admitted
 		reads      int
 	}{
-		"admitted":               {node("1", rack), node("2", nil), nil, selecting, "", 0},
-		"a new label":            {node("1", nil), node("2", rack), nil, selecting, "", 1},
-		"nothing known yet":      {nil, node("2", rack), nil, selecting, "", 1},
-		"the same object":        {node("1", nil), node("1", rack), nil, selecting, "NodeAffinity", 1},
-		"still without":          {node("1", nil), node("2", nil), nil, selecting, "NodeAffinity", 1},
-		"no answer":              {node("1", nil), nil, errors.New("down"), selecting, "NodeAffinity", 1},
-		"a taint that is gone":   {node("1", nil, evicting), node("2", nil), nil, plain, "", 1},
-		"a taint that is there":  {node("1", nil, evicting), node("2", nil, evicting), nil, plain, "TaintToleration", 1},
-		"another reason":         {node("1", nil), node("2", nil), nil, &v1.Pod{Spec: v1.PodSpec{Containers: one, OS: &v1.PodOS{Name: "plan9"}}}, "PodOSNotSupported", 0},
-		"the label is gone, too": {node("1", nil), node("2", map[string]string{"rack": "8"}), nil, selecting, "NodeAffinity", 1},
+		"admitted":                               {node("1", rack), node("2", nil), nil, selecting, "", 0},
+		"a new label":                            {node("1", nil), node("2", rack), nil, selecting, "", 1},
+		"nothing known yet":                      {nil, node("2", rack), nil, selecting, "", 1},
+		"the same object":                        {node("1", nil), node("1", rack), nil, selecting, "NodeAffinity", 1},
+		"still without":                          {node("1", nil), node("2", nil), nil, selecting, "NodeAffinity", 1},
+		"no answer":                              {node("1", nil), nil, errors.New("down"), selecting, "NodeAffinity", 1},
+		"a taint that is gone":                   {node("1", nil, evicting), node("2", nil), nil, plain, "", 1},
+		"a taint that is there":                  {node("1", nil, evicting), node("2", nil, evicting), nil, plain, "TaintToleration", 1},
+		"another reason":                         {node("1", nil), node("2", nil), nil, &v1.Pod{Spec: v1.PodSpec{Containers: one, OS: &v1.PodOS{Name: "plan9"}}}, "PodOSNotSupported", 0},
+		"a resource of the object that suffices": {with(node("1", nil), "2"), nil, nil, license("2"), "", 0},
+		"one that does not":                      {with(node("1", nil), "2"), with(node("2", nil), "2"), nil, license("3"), "OutOfexample.com/license", 1},
+		"one that now does":                      {with(node("1", nil), "2"), with(node("2", nil), "3"), nil, license("3"), "", 1},
+		"one that the object has not":            {node("1", nil), nil, nil, license("3"), "", 0},
+		"the label is gone, too":                 {node("1", nil), node("2", map[string]string{"rack": "8"}), nil, selecting, "NodeAffinity", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := newNodeObject(newBase(t, standalone(t, "")))
@@ -56,7 +70,7 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 				assert.True(t, bounded)
 				reads++
 				return tc.now, tc.fails
-			}, func(types.UID) bool { return false })
+			}, func(types.UID) bool { return false }, plugged)
 			rejection := admit(t.Context(), allocation.Request{Pod: tc.pod})
 			assert.Equal(t, tc.reads, reads)
 			if tc.want == "" {
@@ -67,6 +81,6 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			assert.Equal(t, tc.want, rejection.Reason)
 		})
 	}
-	standaloneNode := admitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false })
+	standaloneNode := admitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false }, plugged)
 	assert.Equal(t, "NodeAffinity", standaloneNode(t.Context(), allocation.Request{Pod: selecting}).Reason)
 }

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	goruntime "runtime"
@@ -34,7 +35,7 @@ func readCapacity(b base) (c capacity, err error) {
 	if _, ok := c.total[v1.ResourceCPU]; !ok { // not Linux
 		c.total[v1.ResourceCPU] = *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI)
 	}
-	if disk, err := stats.Statfs(b.cfg.RootDir); err == nil {
+	if disk, err := stats.Statfs(b.cfg.RootDir); err == nil && isolatesStorage(b.k) {
 		c.total[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(min(disk.Capacity, math.MaxInt64)), resource.BinarySI)
 	}
 	if c.reserved, err = reservedOf(b.k, c.total); err != nil {
@@ -45,6 +46,11 @@ func readCapacity(b base) (c capacity, err error) {
 	}
 	c.allocatable = cm.Allocatable(c.total, c.reserved)
 	return c, cm.CheckReserved(c.total, c.reserved)
+}
+
+// isolatesStorage reports whether ephemeral storage is a resource of the node.
+func isolatesStorage(k *kubeletconfig.KubeletConfiguration) bool {
+	return k.LocalStorageCapacityIsolation == nil || *k.LocalStorageCapacityIsolation
 }
 
 // checkReservedCPUs returns an error if a CPU of the list is not online.
@@ -97,23 +103,22 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 	return p, err
 }
 
-// admissionNode returns the node that pods must fit. Ephemeral storage is not checked, nor
-// is memory where the machine does not report it.
+// admissionNode returns the node that pods must fit. Memory and ephemeral storage are not
+// checked where the machine does not report them. Without local storage isolation no ephemeral
+// storage is available, as in the kubelet.
 func admissionNode(b base, allocatable v1.ResourceList) admission.Node {
 	n := admission.Node{Name: b.cfg.NodeName, OS: goruntime.GOOS, ResourceClaims: supportsClaims(b), Labels: map[string]string{
 		v1.LabelHostname: b.cfg.NodeName, v1.LabelOSStable: goruntime.GOOS, v1.LabelArchStable: goruntime.GOARCH,
 	}}
 	quantity := func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
 	n.Allocatable = v1.ResourceList{
-		v1.ResourceCPU:              quantity(int64(goruntime.NumCPU())),
-		v1.ResourcePods:             quantity(int64(b.cfg.maxPods())),
-		v1.ResourceEphemeralStorage: quantity(math.MaxInt64),
-		v1.ResourceMemory:           quantity(math.MaxInt64),
+		v1.ResourceCPU:    quantity(int64(goruntime.NumCPU())),
+		v1.ResourcePods:   quantity(int64(b.cfg.maxPods())),
+		v1.ResourceMemory: quantity(math.MaxInt64),
 	}
-	for name, q := range allocatable {
-		if name != v1.ResourceEphemeralStorage {
-			n.Allocatable[name] = q
-		}
+	if isolatesStorage(b.k) {
+		n.Allocatable[v1.ResourceEphemeralStorage] = quantity(math.MaxInt64)
 	}
+	maps.Copy(n.Allocatable, allocatable)
 	return n
 }

@@ -40,8 +40,20 @@ func TestPodsMustFitTheNode(t *testing.T) { // adm-5, adm-7
 	assert.Equal(t, []string{"OutOfmemory"}, reasons(requestingMemory("web", "5Gi"), nil, node))
 	assert.Empty(t, reasons(requestingMemory("web", "400Ti"), nil, admissionNode(b, nil)), "memory is not limited where the machine does not report it")
 	assert.Equal(t, []string{"OutOfpods"}, reasons(requestingMemory("web", "0"), slices.Repeat([]*v1.Pod{requestingMemory("other", "0")}, 110), node))
-	disk := node.Allocatable[v1.ResourceEphemeralStorage]
-	assert.Positive(t, disk.Cmp(resource.MustParse("1Ei")), "ephemeral storage is not limited")
+	onDisk := func(amount string) *v1.Pod {
+		pod := requestingMemory("web", "0")
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceEphemeralStorage: resource.MustParse(amount)}
+		return pod
+	}
+	assert.Empty(t, reasons(onDisk("1"), nil, node))
+	assert.Equal(t, []string{"OutOfephemeral-storage"}, reasons(onDisk("2"), nil, node))
+	assert.Empty(t, reasons(onDisk("400Ti"), nil, admissionNode(b, nil)), "it is not limited where the machine does not report it")
+	none := newBase(t, standalone(t, "localStorageCapacityIsolation: false\n"))
+	assert.Equal(t, []string{"OutOfephemeral-storage"}, reasons(onDisk("1"), nil, admissionNode(none, nil)))
+	c, err := readCapacity(none)
+	require.NoError(t, err)
+	assert.NotContains(t, c.total, v1.ResourceEphemeralStorage)
+	assert.NotContains(t, c.allocatable, v1.ResourceEphemeralStorage)
 	assert.Equal(t, "n1", node.Labels[v1.LabelHostname])
 }
 

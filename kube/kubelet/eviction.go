@@ -96,7 +96,7 @@ func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, i
 	return eviction.Policy{
 		Thresholds: thresholds, MaxPodGracePeriod: int64(k.EvictionMaxPodGracePeriod),
 		Transition:    k.EvictionPressureTransitionPeriod.Duration,
-		NoLocalLimits: k.LocalStorageCapacityIsolation != nil && !*k.LocalStorageCapacityIsolation,
+		NoLocalLimits: !isolatesStorage(k),
 	}, settings.Ignored(), err
 }
 

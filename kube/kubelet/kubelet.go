@@ -165,7 +165,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		return err
 	}
 	declared := newDeclaredFeatures(ctx, b, rt, cri.noResize() == "")
-	allocated, err := newAllocation(b, rt, cri.noResize(), total, object, readNode(b, joined))
+	allocated, err := newAllocation(b, rt, cri.noResize(), total, object, readNode(b, joined), managers.advertises)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,9 @@ func claimedCgroup(cfg Config) string {
 
 // newAllocation constructs the manager of allocated resources, which also decides whether
 // pods fit the node.
-func newAllocation(b base, rt podRuntime, noResize string, total capacity, object *nodeObject, read func(context.Context) (*v1.Node, error)) (*allocation.Manager, error) {
+func newAllocation(b base, rt podRuntime, noResize string, total capacity, object *nodeObject, read func(context.Context) (*v1.Node, error),
+	devices func(v1.ResourceName) bool,
+) (*allocation.Manager, error) {
 	facts := allocation.NodeConstraints{NoResize: noResize}
 	if !b.cfg.Runtime.Processes { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.k.CPUManagerPolicy) == cpu.Static
@@ -273,7 +275,7 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 	}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
+		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving, devices), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
 		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
 	}
 	if err := adjust("Allocation", b.cfg.Adjust.Allocation, &cfg); err != nil {

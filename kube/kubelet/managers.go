@@ -107,6 +107,11 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	return m, err
 }
 
+// advertises reports whether a resource is one of device plugins.
+func (m *resourceManagers) advertises(name v1.ResourceName) bool {
+	return m != nil && m.device.Manages(string(name))
+}
+
 // requests reports whether a container of the pod requests a resource.
 func requests(pod *v1.Pod, resource string) bool {
 	does := func(c v1.Container) bool {

@@ -57,7 +57,7 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 	maxImages := int(deref(b.k.NodeStatusMaxImages))
 	facts := node.Facts{
 		Addresses: addresses.Addresses, CloudProvider: cloud, Machine: machine, KubeletPort: d.port, Declared: d.declared.names,
-		MaxImages: maxImages, Images: d.images.forNode(d.services, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
+		MaxImages: maxImages, Images: imagesOf(d, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
 			if !b.userNamespace.gate {
@@ -104,6 +104,15 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 	return node.New(cfg)
 }
 
+// imagesOf returns the function that lists the images of the node status; none if the maximum
+// is 0.
+func imagesOf(d nodeDeps, most int) func(context.Context) ([]node.Image, error) {
+	if most == 0 {
+		return func(context.Context) ([]node.Image, error) { return nil, nil }
+	}
+	return d.images.forNode(d.services, most)
+}
+
 // providedIPs returns the value of the annotation with the configured addresses; "" if they
 // only select a family.
 func providedIPs(ips []net.IP) string {
@@ -126,6 +135,8 @@ func machineFacts(b base, d nodeDeps) node.Machine {
 		Capacity:    func() (v1.ResourceList, error) { return capacity, nil },
 		Allocatable: func() (v1.ResourceList, error) { return d.cgroups.allocatable, nil },
 		MaxPods:     int64(b.cfg.maxPods()),
+
+		NoEphemeralStorage: !isolatesStorage(b.k),
 	}
 }
 

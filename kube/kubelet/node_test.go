@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -73,4 +74,10 @@ func TestNodeObject(t *testing.T) {
 	o.observed(o.best())
 	_, ok = o.attached("v")
 	assert.True(t, ok)
+}
+
+func TestNoImagesAreReportedIfTheMaximumIs0(t *testing.T) {
+	list, err := imagesOf(nodeDeps{}, 0)(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, list)
 }

@@ -84,7 +84,7 @@ func (f Facts) setReady(_ context.Context, d *Draft) error {
 	errs := health.errs()
 	var missing []string
 	for _, r := range required {
-		if _, ok := d.Node.Status.Capacity[r]; !ok {
+		if _, ok := d.Node.Status.Capacity[r]; !ok && !(r == v1.ResourceEphemeralStorage && f.Machine.NoEphemeralStorage) {
 			missing = append(missing, string(r))
 		}
 	}

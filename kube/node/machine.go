@@ -28,6 +28,10 @@ type Machine struct {
 	// Devices returns the extended resources of device plugins, and the names of resources
 	// that no longer exist. Nil: there are none.
 	Devices func() (capacity, allocatable v1.ResourceList, removed []string)
+
+	// NoEphemeralStorage makes a node ready whose Capacity has no ephemeral-storage
+	// (localStorageCapacityIsolation: false).
+	NoEphemeralStorage bool
 }
 
 // podCapacity returns the maximum number of pods of a machine with a number of cores (rule ns-12).
@@ -86,7 +90,7 @@ func (m Machine) setAllocatable(s *v1.NodeStatus, limits v1.ResourceList) {
 		s.Allocatable = v1.ResourceList{}
 	}
 	for name := range s.Allocatable {
-		if _, is := s.Capacity[name]; !is && extended(name) {
+		if _, is := s.Capacity[name]; !is {
 			delete(s.Allocatable, name) // rule ns-14
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"io/fs"
 	"net"
 	"testing"
@@ -120,6 +121,12 @@ func TestReadyListsAllErrors(t *testing.T) { // ns-8, ns-10, ns-11
 		})
 	}
 	var n v1.Node
+	n.Status.Capacity = maps.Clone(all)
+	delete(n.Status.Capacity, v1.ResourceEphemeralStorage)
+	without := n.Status.Capacity
+	set(t, node.Facts{Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return without, nil }, NoEphemeralStorage: true}}, &n)
+	assert.Equal(t, v1.ConditionTrue, condition(&n, v1.NodeReady).Status, "without local storage isolation")
+	n = v1.Node{}
 	n.Status.Capacity = all
 	set(t, node.Facts{Health: func() node.Health { return node.Health{Warning: "no swap accounting"} }}, &n)
 	assert.Equal(t, "kubelet is posting ready status. WARNING: no swap accounting", condition(&n, v1.NodeReady).Message)
