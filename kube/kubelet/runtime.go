@@ -113,6 +113,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 		return r, err
 	}
 	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
+		b.record(runtime.Event{Object: b.nodeRef, Type: v1.EventTypeWarning, Reason: podconfig.ReasonCheckLimits, Message: err.Error()})
 		b.cfg.Notify(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
 	r.Runtime, err = cri.New(cfg)
@@ -134,10 +135,15 @@ func (r podRuntime) releaseIDs(removed func(types.UID) bool) error {
 }
 
 // dnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name
-// servers (rule dn-4).
+// servers (rule dn-4). As in the kubelet a file that does not exist is an error, also the
+// default one, except on Windows.
 func dnsOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
+	file := deref(k.ResolverConfig)
+	if k.ResolverConfig == nil && goruntime.GOOS != "windows" {
+		file = "/etc/resolv.conf"
+	}
 	return cri.DNS{
-		ResolvConf: deref(k.ResolverConfig), NoResolvConf: k.ResolverConfig != nil && *k.ResolverConfig == "",
+		ResolvConf: file, NoResolvConf: k.ResolverConfig != nil && *k.ResolverConfig == "",
 		ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain,
 	}
 }

@@ -1,7 +1,9 @@
 package kubelet
 
 import (
+	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
@@ -42,7 +45,7 @@ func TestPullsOf(t *testing.T) { // img-13
 }
 
 func TestDNSOf(t *testing.T) { // dn-4
-	assert.Equal(t, cri.DNS{}, dnsOf(decode(t, "")))
+	assert.Equal(t, cri.DNS{ResolvConf: "/etc/resolv.conf"}, dnsOf(decode(t, "")))
 	assert.Equal(t, cri.DNS{NoResolvConf: true}, dnsOf(decode(t, "resolvConf: \"\"\n")))
 	assert.Equal(t, cri.DNS{ResolvConf: "/x", ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local"},
 		dnsOf(decode(t, "resolvConf: /x\nclusterDNS: [10.0.0.10]\nclusterDomain: cluster.local\n")))
@@ -105,4 +108,17 @@ func TestLogRotator(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, size, lines)
 	}
+}
+
+func TestAResolvConfThatPodsCannotHaveIsAnEventOfTheNode(t *testing.T) { // dn-9
+	cfg := runnable(t, "resolvConf: "+filepath.Join(t.TempDir(), "none")+"\n")
+	var events []runtime.Event
+	cfg.Record = func(e runtime.Event) { events = append(events, e) }
+	k, err := New(t.Context(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, k.Close())
+	i := slices.IndexFunc(events, func(e runtime.Event) bool { return e.Reason == "CheckLimitsForResolvConf" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, "Node/n1", events[i].Object.Kind+"/"+events[i].Object.Name)
+	assert.Contains(t, events[i].Message, "no such file or directory")
 }

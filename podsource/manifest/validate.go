@@ -140,7 +140,7 @@ func validateDNS(spec *v1.PodSpec, path *field.Path) field.ErrorList {
 		errs = append(errs, field.TooMany(at.Child("nameservers"), n, maxNameservers))
 	}
 	for i, ip := range cfg.Nameservers {
-		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("nameservers").Index(i), ip, false, nil)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("nameservers").Index(i), ip, true, nil)...)
 	}
 	if n := len(cfg.Searches); n > maxSearches {
 		errs = append(errs, field.TooMany(at.Child("searches"), n, maxSearches))
@@ -166,7 +166,7 @@ func validateDNS(spec *v1.PodSpec, path *field.Path) field.ErrorList {
 	}
 	for i, alias := range spec.HostAliases {
 		at := path.Child("hostAliases").Index(i)
-		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), alias.IP, false, nil)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), alias.IP, true, nil)...)
 		for j, name := range alias.Hostnames {
 			errs = append(errs, invalid(at.Child("hostnames").Index(j), name, validation.IsDNS1123Subdomain(name))...)
 		}

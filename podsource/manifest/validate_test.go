@@ -31,6 +31,8 @@ func TestValidate(t *testing.T) { // src-20
 		"dns None, empty":        {"dnsPolicy: None\n  dnsConfig: {}", []string{"spec.dnsConfig.nameservers: Required value"}},
 		"dns None, good":         {"dnsPolicy: None\n  dnsConfig: {nameservers: [10.0.0.1], searches: [a.b., _x.y, .], options: [{name: ndots, value: \"2\"}]}", nil},
 		"nameserver":             {"dnsConfig: {nameservers: [host]}", []string{`spec.dnsConfig.nameservers[0]: Invalid value: "host"`}},
+		"nameserver with zeros":  {"dnsConfig: {nameservers: [010.0.0.1]}", []string{`spec.dnsConfig.nameservers[0]: Invalid value: "010.0.0.1"`}},
+		"host alias with zeros":  {"hostAliases: [{ip: 010.0.0.1, hostnames: [a]}]", []string{`spec.hostAliases[0].ip: Invalid value: "010.0.0.1"`}},
 		"nameservers":            {"dnsConfig: {nameservers: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]}", []string{"spec.dnsConfig.nameservers: Too many: 4: must have at most 3 items"}},
 		"searches":               {"dnsConfig: {searches: [A_b], options: [{value: x}]}", []string{`spec.dnsConfig.searches[0]: Invalid value: "A_b"`, "spec.dnsConfig.options[0]: Required value"}},
 		"host aliases":           {"hostAliases: [{ip: x, hostnames: [a, B]}]", []string{`spec.hostAliases[0].ip: Invalid value: "x"`, `spec.hostAliases[0].hostnames[1]: Invalid value: "B"`}},

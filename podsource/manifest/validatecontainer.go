@@ -165,7 +165,7 @@ func validatePorts(ports []v1.ContainerPort, hostNetwork bool, path *field.Path)
 			errs = append(errs, field.Invalid(at.Child("hostPort"), p.HostPort, "must match `containerPort` when `hostNetwork` is true"))
 		}
 		if p.HostIP != "" {
-			errs = append(errs, validation.IsValidIPForLegacyField(at.Child("hostIP"), p.HostIP, false, nil)...)
+			errs = append(errs, validation.IsValidIPForLegacyField(at.Child("hostIP"), p.HostIP, true, nil)...)
 		}
 		errs = append(errs, oneOf(at.Child("protocol"), p.Protocol, v1.ProtocolTCP, v1.ProtocolUDP, v1.ProtocolSCTP)...)
 	}

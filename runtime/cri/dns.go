@@ -18,7 +18,7 @@ type DNS = podconfig.DNS
 // podDNS returns the DNS configuration of pod, based on the current file of the node.
 func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
 	host, err := ReadResolvConf(r.cfg.Node.DNS)
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && (r.cfg.Node.DNS.ResolvConf != "" || !os.IsNotExist(err)) {
 		return podconfig.PodDNS{}, err
 	}
 	return r.cfg.Node.DNS.ForPod(pod, host, r.cfg.Node.IPs())
@@ -44,9 +44,9 @@ func (s *podSync) recordDNSWarnings(dns podconfig.PodDNS) {
 }
 
 // ReadResolvConf reads the resolv.conf of the node that d names; with d.NoResolvConf it
-// returns an empty one. Pass both results to d.Check when an agent starts. If the file
-// does not exist, errors.Is(err, fs.ErrNotExist) is true, and pods get no name servers of
-// the node.
+// returns an empty one. Pass both results to d.CheckLimits when an agent starts. If the file
+// does not exist, errors.Is(err, fs.ErrNotExist) is true: no sandbox is created if
+// d.ResolvConf names the file, and pods get no name servers of the node if it is empty.
 func ReadResolvConf(d DNS) (podconfig.ResolvConf, error) {
 	if d.NoResolvConf {
 		return podconfig.ResolvConf{}, nil

@@ -41,7 +41,7 @@ func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 	const missing = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`
 	f := newFake()
 	f.has("img:latest")
-	rt, seen := f.engine(t, cri.Config{Node: cri.Node{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: filepath.Join(t.TempDir(), "none")}}})
+	rt, seen := f.engine(t, cri.Config{Node: cri.Node{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: os.DevNull}}})
 	pod := podOf(v1.Container{Name: "a", Image: "img:latest", ImagePullPolicy: v1.PullIfNotPresent})
 	pod.Spec.NodeName, pod.Spec.DNSPolicy = "n1", v1.DNSClusterFirst
 	pod.Spec.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"}}
@@ -83,6 +83,16 @@ func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19,
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, f.sandboxes())
 	}
+}
+
+// A pod that runs without the name servers of the node would fail later, for a reason that its
+// status does not show.
+func TestWithoutTheNamedResolvConfThereIsNoSandbox(t *testing.T) { // dn-4
+	f := newFake()
+	rt, _ := f.engine(t, cri.Config{Node: cri.Node{DNS: cri.DNS{ResolvConf: filepath.Join(t.TempDir(), "none")}}})
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(v1.Container{Name: "a", Image: "img"})})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.Empty(t, f.sandboxes())
 }
 
 func TestNewRefusesDNSThatNoFileCanHold(t *testing.T) {

@@ -78,22 +78,25 @@ func (d DNS) CheckLimits(host ResolvConf, readErr error) error {
 	}
 	path := d.Path()
 	if readErr != nil {
-		return fmt.Errorf("%s: %w", path, readErr)
+		return readErr // with the path
 	}
 	limit := maxSearches
 	if d.ClusterDomain != "" {
 		limit -= 3 // the search domains of the cluster
 	}
-	if n := len(host.Searches); n > limit {
-		return fmt.Errorf("%s searches in %d domains; pods can have %d of them", path, n, limit)
+	if len(host.Searches) > limit {
+		//lint:ignore ST1005 dn-9: word for word
+		return fmt.Errorf("Resolv.conf file '%s' contains search line consisting of more than %d domains!", path, limit)
 	}
 	for _, s := range host.Searches {
 		if len(s) > maxSearchEntry {
-			return fmt.Errorf("%s searches in a domain of %d characters; pods can have %d", path, len(s), maxSearchEntry)
+			//lint:ignore ST1005 dn-9: word for word
+			return fmt.Errorf("Resolv.conf file %q contains a search path which length is more than allowed %d chars!", path, maxSearchEntry)
 		}
 	}
-	if n := len(strings.Join(host.Searches, " ")); n > maxSearchLine {
-		return fmt.Errorf("%s has a search line of %d characters; pods can have %d", path, n, maxSearchLine)
+	if len(strings.Join(host.Searches, " ")) > maxSearchLine {
+		//lint:ignore ST1005 dn-9: word for word
+		return fmt.Errorf("Resolv.conf file '%s' contains search line which length is more than allowed %d chars!", path, maxSearchLine)
 	}
 	return nil
 }

@@ -78,13 +78,13 @@ func TestTheNodesFileIsChecked(t *testing.T) { // dn-9
 		want string
 	}{
 		{"dn-9 no finding", cluster, domains(29, 1), nil, ""},
-		{"dn-9 unreadable", cluster, domains(0, 0), errors.New("permission denied"), "/etc/resolv.conf: permission denied"},
-		{"dn-9 no room for the cluster's", cluster, domains(30, 1), nil, "/etc/resolv.conf searches in 30 domains; pods can have 29 of them"},
+		{"dn-9 unreadable", cluster, domains(0, 0), errors.New("permission denied"), "permission denied"},
+		{"dn-9 no room for the cluster's", cluster, domains(30, 1), nil, "Resolv.conf file '/etc/resolv.conf' contains search line consisting of more than 29 domains!"},
 		{"dn-9 without a cluster", podconfig.DNS{ResolvConf: "/run/r.conf"}, domains(32, 1), nil, ""},
-		{"dn-9 too many", podconfig.DNS{ResolvConf: "/run/r.conf"}, domains(33, 1), nil, "/run/r.conf searches in 33 domains; pods can have 32 of them"},
-		{"dn-9 a long one", cluster, domains(1, 254), nil, "/etc/resolv.conf searches in a domain of 254 characters; pods can have 253"},
-		{"dn-9 a long line", cluster, domains(9, 240), nil, "/etc/resolv.conf has a search line of 2168 characters; pods can have 2048"},
-		{"dn-9 the first finding only", cluster, domains(30, 254), nil, "/etc/resolv.conf searches in 30 domains; pods can have 29 of them"},
+		{"dn-9 too many", podconfig.DNS{ResolvConf: "/run/r.conf"}, domains(33, 1), nil, "Resolv.conf file '/run/r.conf' contains search line consisting of more than 32 domains!"},
+		{"dn-9 a long one", cluster, domains(1, 254), nil, `Resolv.conf file "/etc/resolv.conf" contains a search path which length is more than allowed 253 chars!`},
+		{"dn-9 a long line", cluster, domains(9, 240), nil, "Resolv.conf file '/etc/resolv.conf' contains search line which length is more than allowed 2048 chars!"},
+		{"dn-9 the first finding only", cluster, domains(30, 254), nil, "Resolv.conf file '/etc/resolv.conf' contains search line consisting of more than 29 domains!"},
 		{"dn-9 no file is used", podconfig.DNS{NoResolvConf: true}, domains(40, 1), errors.New("x"), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -26,6 +26,7 @@ func TestTheUserOfAContainer(t *testing.T) {
 		{"root is refused se-5", uid(6), uid(0), true, User{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},
 		{"an image of root", nil, nil, true, User{UID: uid(0)}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
 		{"an image without a user", nil, nil, true, User{}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
+		{"an invalid user of the image", nil, nil, true, User{UID: new(int64(1 << 31))}, `container has runAsNonRoot and image has an invalid user id (2147483648). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive (pod: "p_ns(u)", container: c)`},
 		{"a user name cannot be verified rt-83", nil, nil, true, User{Name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
 		{"a uid does", nil, nil, true, User{UID: uid(5)}, "uid 5"},
 	} {

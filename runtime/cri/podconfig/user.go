@@ -2,8 +2,11 @@ package podconfig
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -46,6 +49,10 @@ func checkNonRoot(pod *v1.Pod, c *v1.Container, nonRoot *bool, uid *int64, user 
 		return fmt.Errorf("container has runAsNonRoot and image will run as root (%s)", where)
 	case user.UID == nil:
 		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (%s)", user.Name, where)
+	}
+	if errs := validation.IsValidUserID(*user.UID); len(errs) > 0 {
+		return fmt.Errorf("container has runAsNonRoot and image has an invalid user id (%d). (Must be 1-(%d)): %s (%s)",
+			*user.UID, math.MaxInt32, strings.Join(errs, "; "), where)
 	}
 	return nil
 }
