@@ -322,7 +322,7 @@ func TestIntegrationADelegatedSubtree(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Contains(t, string(out), "missing [hugetlb]\n")
-	assert.Contains(t, string(out), "pod: cpu weight 59, cpu quota 50000, cpu period 100000, memory 67108864")
+	assert.Contains(t, string(out), "pod: cpu weight 20, cpu quota 50000, cpu period 100000, memory 67108864")
 	assert.Contains(t, string(out), "again: <nil>\n")
 }
 
