@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/internal/runonce"
@@ -111,6 +112,12 @@ type Enforcement struct {
 	// Kubernetes daemons, in the notation of the driver. Setup fails if one that Keys
 	// enforces does not exist.
 	SystemReservedCgroup, KubeReservedCgroup string
+
+	// CPUs are those of kubepods and of the reserved cgroups, with cgroup v2: all CPUs of
+	// the machine, unless the CPU manager allocates exclusive ones. Systemd removes the
+	// controller cpuset, which containers need, from slices that do not use it. Empty: it
+	// is not set.
+	CPUs cpuset.CPUSet
 }
 
 // ProcessCgroups names the cgroups of processes that are not in pods, in the notation of

@@ -80,7 +80,7 @@ func (m *Manager) reservedCgroups() []enforced {
 			continue
 		}
 		compressible := key == enforceSystemReservedCompressible || key == enforceKubeReservedCompressible
-		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), reservedResources(list, compressible)})
+		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), m.onCPUs(reservedResources(list, compressible))})
 	}
 	return out
 }
@@ -91,7 +91,12 @@ func (m *Manager) podsLimits() cgroups.Resources {
 	if slices.Contains(m.cfg.Enforce.Keys, enforcePods) {
 		list = allocate(list, m.cfg.Reserved.System, m.cfg.Reserved.Kube)
 	}
-	return reservedResources(list, false)
+	return m.onCPUs(reservedResources(list, false))
+}
+
+func (m *Manager) onCPUs(r cgroups.Resources) cgroups.Resources {
+	r.CPUs = m.cfg.Enforce.CPUs.String()
+	return r
 }
 
 // enforce sets the limits of kubepods and of reserved cgroups, and records events.

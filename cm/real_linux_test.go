@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
@@ -34,7 +35,7 @@ func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.
 	base := cgroups.Name{fmt.Sprintf("kubeparts-cm-%d", os.Getpid())}
 	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
 	m, err := cm.New(cm.Config{
-		Tree: tree, Driver: driver, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
+		Tree: tree, Driver: driver, Root: base, Policy: policy, Enforce: cm.Enforcement{CPUs: cpuset.New(0)}, Capacity: list("cpu=4 memory=1Gi pid=32768"),
 		Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768")},
 	})
 	require.NoError(t, err)
@@ -72,7 +73,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	}
 	if v2 {
 		want = map[string]map[string]string{
-			"/kubepods":                   {"cpu.weight": "137", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
+			"/kubepods":                   {"cpu.weight": "137", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432", "cpuset.cpus": "0"},
 			"/kubepods/burstable":         {"cpu.weight": "10", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
 			"/kubepods/besteffort":        {"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
 			"/kubepods/podg-1":            {"cpu.weight": "20", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024", "hugetlb.2MB.max": "0"},

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
@@ -103,7 +104,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 			Enforce: cm.Enforcement{
 				Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"},
 				// As a kubelet's configuration names them.
-				SystemReservedCgroup: "/system.slice", KubeReservedCgroup: "/runtime.slice",
+				SystemReservedCgroup: "/system.slice", KubeReservedCgroup: "/runtime.slice", CPUs: cpuset.New(0),
 			},
 			Events: cm.Events{Record: func(e runtime.Event) { events = append(events, e) }},
 			Hooks:  cm.Hooks{Repaired: func(name cgroups.Name, changes []cgroups.Change) { repaired = append(repaired, name.String()) }},
@@ -126,8 +127,8 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	assert.Equal(t, "kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice", gSlice)
 	want := map[string]slice{
 		"kubepods.slice": {
-			map[string]string{"cpu.weight": "127", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
-			map[string]string{"CPUWeight": "127", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "67108864", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
+			map[string]string{"cpu.weight": "127", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432", "cpuset.cpus": "0"},
+			map[string]string{"CPUWeight": "127", "AllowedCPUs": "0", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "67108864", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
 		},
 		"kubepods-burstable.slice": {
 			map[string]string{"cpu.weight": "10", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
@@ -150,11 +151,11 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 			map[string]string{"CPUWeight": "1", "MemoryMax": "infinity", "TasksMax": "1024"},
 		},
 		"system.slice": { // cm-25
-			map[string]string{"cpu.weight": "20", "memory.max": "268435456", "pids.max": "768"},
-			map[string]string{"CPUWeight": "20", "MemoryMax": "268435456", "TasksMax": "768"},
+			map[string]string{"cpu.weight": "20", "memory.max": "268435456", "pids.max": "768", "cpuset.cpus": "0"},
+			map[string]string{"AllowedCPUs": "0", "CPUWeight": "20", "MemoryMax": "268435456", "TasksMax": "768"},
 		},
 		"runtime.slice": {
-			map[string]string{"cpu.weight": "10", "memory.max": "max"},
+			map[string]string{"cpu.weight": "10", "memory.max": "max", "cpuset.cpus": "0"},
 			map[string]string{"CPUWeight": "10", "MemoryMax": "infinity"},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
@@ -16,6 +17,25 @@ import (
 // for them: 1 + (shares-2)*9999/262142, computed by hand.
 var weightsOfKubelet = []struct{ milli, weight int64 }{
 	{10, 1}, {50, 2}, {100, 4}, {200, 8}, {250, 10}, {500, 20}, {1000, 39}, {2000, 79}, {4000, 157}, {8000, 313}, {32000, 1250}, {256000, 10000},
+}
+
+// Kubepods and reserved cgroups list the CPUs, so that systemd keeps the controller.
+func TestTheCPUsOfKubepodsAndReservedCgroups(t *testing.T) { // cm-47
+	cfg := cm.Config{
+		Reserved: cm.Reserved{System: list("cpu=1 memory=1Gi"), Kube: list("cpu=1")},
+		Enforce:  cm.Enforcement{Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube"},
+	}
+	for list, cpus := range map[string]cpuset.CPUSet{"": {}, "0-3,8": cpuset.New(0, 1, 2, 3, 8)} {
+		cfg.Enforce.CPUs = cpus
+		n := newNode(t, cfg)
+		n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
+		n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
+		require.NoError(t, n.Setup(t.Context()))
+		require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+		for path, want := range map[string]string{"/kubepods": list, "/system": list, "/kube": list, "/kubepods/burstable": "", "/kubepods/podg-1": ""} {
+			assert.Equal(t, want, n.has(t, path).CPUs, path)
+		}
+	}
 }
 
 // The weights of siblings are in the ratio of their requests, as the kubelet's: a pod with

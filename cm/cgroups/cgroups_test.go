@@ -144,6 +144,7 @@ var all = cgroups.Resources{
 	CPUShares: new(int64(512)), CPUQuota: new(int64(50_000)), CPUPeriod: new(int64(100_000)),
 	Memory: new(int64(64<<20 + 1)), MemoryMin: new(int64(4096)), MemoryLow: new(int64(8192)), MemoryHigh: new(int64(cgroups.Unlimited)),
 	Pids: new(int64(100)), HugePages: map[int64]int64{2 << 20: 4 << 20, 1 << 30: 0},
+	CPUs: "0-3,8",
 }
 
 var every = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "systemd"}
@@ -151,7 +152,7 @@ var every = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "s
 func TestSettingsAreWrittenToFiles(t *testing.T) {
 	for version, want := range map[int]string{
 		1: "[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 50000} {memory memory.limit_in_bytes 67108865} {pids pids.max 100} {hugetlb hugetlb.2MB.limit_in_bytes 4194304} {hugetlb hugetlb.1GB.limit_in_bytes 0}]",
-		2: "[{cpu cpu.weight 20} {cpu cpu.max 50000 100000} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
+		2: "[{cpu cpu.weight 20} {cpu cpu.max 50000 100000} {cpuset cpuset.cpus 0-3,8} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
 	} {
 		assert.Equal(t, want, fmt.Sprint(cgroups.Facts{Version: version, Controllers: every}.Settings(all)), "v%d", version)
 		assert.Empty(t, cgroups.Facts{Version: version}.Settings(all), "nothing without controllers")

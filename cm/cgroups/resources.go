@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,10 @@ type Resources struct {
 
 	// HugePages are limits in bytes by page size in bytes.
 	HugePages map[int64]int64
+
+	// CPUs are those that the cgroup may use, such as "0-3,8". Empty: not changed. Cgroup
+	// v2 only; it is not read back.
+	CPUs string
 }
 
 // Or returns r with unset values taken from other.
@@ -47,6 +52,7 @@ func (r Resources) Or(other Resources) Resources {
 			*field = *other.fields()[i]
 		}
 	}
+	out.CPUs = cmp.Or(r.CPUs, other.CPUs)
 	if len(other.HugePages) > 0 {
 		out.HugePages = maps.Clone(other.HugePages)
 		maps.Copy(out.HugePages, r.HugePages)
@@ -77,6 +83,9 @@ func (r Resources) String() string {
 	}
 	for _, size := range slices.Sorted(maps.Keys(r.HugePages)) {
 		parts = append(parts, fmt.Sprintf("hugepages %s %d", PageSizeName(size), r.HugePages[size]))
+	}
+	if r.CPUs != "" {
+		parts = append(parts, "cpus "+r.CPUs)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -82,6 +82,9 @@ func (f Facts) Settings(r Resources) []Setting {
 			}
 			out = append(out, Setting{"cpu", "cpu.max", quota + " " + strconv.FormatInt(r.period(), 10)})
 		}
+		if r.CPUs != "" && f.Has("cpuset") {
+			out = append(out, Setting{"cpuset", "cpuset.cpus", r.CPUs})
+		}
 		add("memory", "memory.max", r.Memory, "max")
 		add("memory", "memory.min", r.MemoryMin, "max")
 		add("memory", "memory.low", r.MemoryLow, "max")
@@ -143,6 +146,7 @@ func (f Facts) AsRead(r Resources) Resources {
 	if err != nil {
 		return r // not of ours: Settings wrote it
 	}
+	out.CPUs = files["cpuset.cpus"]
 	page := f.PageSize
 	if page <= 0 {
 		page = 4096
@@ -248,6 +252,9 @@ func (f Facts) Only(r Resources) Resources {
 	}
 	if !f.Has("memory") {
 		r.Memory, r.MemoryMin, r.MemoryLow, r.MemoryHigh = nil, nil, nil, nil
+	}
+	if f.Version != 2 || !f.Has("cpuset") {
+		r.CPUs = ""
 	}
 	if f.Version != 2 {
 		r.MemoryMin, r.MemoryLow, r.MemoryHigh = nil, nil, nil

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
@@ -29,8 +27,8 @@ type podCgroups struct {
 }
 
 // newCgroups prepares the cgroups of pods, if the process may create them and the runtime
-// uses them. exclusiveCPUs reports whether a container of a pod has exclusive CPUs.
-func newCgroups(ctx context.Context, b base, s services, total capacity, exclusiveCPUs func(*v1.Pod) bool) (podCgroups, error) {
+// uses them.
+func newCgroups(ctx context.Context, b base, s services, total capacity, m *resourceManagers) (podCgroups, error) {
 	n := podCgroups{capacity: total}
 	if s.Processes || os.Geteuid() != 0 || !*b.k.CgroupsPerQOS {
 		return n, nil
@@ -57,11 +55,11 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, exclusi
 	if err != nil {
 		return n, err
 	}
-	policy.ExclusiveCPUs = exclusiveCPUs
+	policy.ExclusiveCPUs = m.exclusiveCPUs
 	cfg := cm.Config{
 		Tree: tree, Driver: driver, Root: root, Hooks: b.metrics.Cgroups(), Policy: policy, Capacity: total.total, Reserved: total.reserved,
 		Enforce: cm.Enforcement{
-			Keys: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup,
+			Keys: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup, CPUs: m.sharedCPUs(),
 		},
 		Processes: cm.ProcessCgroups{Agent: b.k.KubeletCgroups, System: b.k.SystemCgroups},
 		Events:    cm.Events{Node: b.nodeRef, Record: b.record}, Logger: b.logger,

@@ -156,7 +156,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	groups, err := newCgroups(ctx, b, cri, total, managers.exclusiveCPUs)
+	groups, err := newCgroups(ctx, b, cri, total, managers)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cpu"
@@ -174,6 +175,14 @@ func reservedMemory(in []kubeletconfig.MemoryReservation) map[int]memory.Request
 // exclusiveCPUs reports whether a container of the pod has exclusive CPUs.
 func (m *resourceManagers) exclusiveCPUs(pod *v1.Pod) bool {
 	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
+}
+
+// sharedCPUs returns all CPUs of the machine, if no container can have exclusive ones.
+func (m *resourceManagers) sharedCPUs() cpuset.CPUSet {
+	if m == nil || cpu.Policy(m.base.k.CPUManagerPolicy) == cpu.Static {
+		return cpuset.CPUSet{}
+	}
+	return m.cpu.Allocatable()
 }
 
 // health returns the function that reports the health of the devices of a pod; nil if

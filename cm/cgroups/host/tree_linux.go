@@ -290,6 +290,7 @@ func (t *Tree) resources(r cgroups.Resources) *oci.Resources {
 	out := &oci.Resources{
 		SkipDevices: true, SkipFreezeOnSet: true, // cm-10
 		CpuQuota: value(r.CPUQuota), CpuPeriod: uint64(value(r.CPUPeriod)), Memory: value(r.Memory), PidsLimit: r.Pids,
+		CpusetCpus: r.CPUs,
 	}
 	if t.version == 1 {
 		out.CpuShares = uint64(value(r.CPUShares))
