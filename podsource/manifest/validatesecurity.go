@@ -6,11 +6,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/node/util/sysctl"
 )
 
 // sysctlName has parts of letters, digits, "-" and "_", divided by dots or
 // slashes.
-var sysctlName = regexp.MustCompile(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9*]([-_a-z0-9*]*[a-z0-9*])?)*$`)
+var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
 
 func validatePodSecurity(spec *v1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	at := path.Child("securityContext")
@@ -50,10 +51,16 @@ func validatePodSecurity(spec *v1.PodSpec, path *field.Path) (errs field.ErrorLi
 		switch {
 		case s.Name == "":
 			errs = append(errs, field.Required(at, ""))
-		case names[s.Name]:
-			errs = append(errs, field.Duplicate(at, s.Name))
 		case len(s.Name) > 253 || !sysctlName.MatchString(s.Name):
 			errs = append(errs, field.Invalid(at, s.Name, "must be the name of a sysctl, such as net.core.somaxconn"))
+		case names[s.Name]:
+			errs = append(errs, field.Duplicate(at, s.Name))
+		}
+		switch of, _, _ := sysctl.GetNamespace(s.Name); {
+		case spec.HostNetwork && of == sysctl.NetNamespace:
+			errs = append(errs, field.Invalid(at, s.Name, "may not be specified when 'hostNetwork' is true"))
+		case spec.HostIPC && of == sysctl.IPCNamespace:
+			errs = append(errs, field.Invalid(at, s.Name, "may not be specified when 'hostIPC' is true"))
 		}
 		names[s.Name] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/node/util/sysctl"
 	"k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -62,11 +63,11 @@ func linuxSandbox(in PodInput) (*runtimeapi.LinuxPodSandboxConfig, error) {
 	if sc == nil {
 		return lc, nil
 	}
-	for _, sysctl := range sc.Sysctls {
+	for _, set := range sc.Sysctls {
 		if lc.Sysctls == nil {
 			lc.Sysctls = map[string]string{}
 		}
-		lc.Sysctls[sysctlName(sysctl.Name)] = sysctl.Value
+		lc.Sysctls[sysctl.NormalizeName(set.Name)] = set.Value
 	}
 	to := lc.SecurityContext
 	if sc.RunAsUser != nil {

@@ -3,10 +3,12 @@ package podconfig
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/node/util/sysctl"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -24,9 +26,16 @@ var safeSysctls = map[string]string{
 	"net.ipv4.tcp_keepalive_intvl":        "4.5",
 	"net.ipv4.tcp_keepalive_probes":       "4.5",
 	"net.ipv4.tcp_fin_timeout":            "4.6",
+	"net.ipv4.tcp_notsent_lowat":          "4.6",
 	"net.ipv4.tcp_rmem":                   "4.15",
 	"net.ipv4.tcp_wmem":                   "4.15",
+	"net.ipv4.tcp_slow_start_after_idle":  "4.15",
 }
+
+// sysctlPattern matches the name of a sysctl, or a prefix that ends with "*".
+var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]$`)
+
+const maxSysctlName = 253
 
 // Sysctls admits pods by their sysctls. The zero value allows the sysctls that are safe on
 // all kernels. Safe for concurrent use.
@@ -42,11 +51,13 @@ type Sysctls struct {
 func NewSysctls(kernel string, unsafe []string) (*Sysctls, error) {
 	s := &Sysctls{kernel: kernel}
 	for _, name := range unsafe {
-		dotted := sysctlName(name)
-		if sysctlNamespace(dotted) == "" {
-			return nil, fmt.Errorf("the sysctls %q are not known to be namespaced", name)
+		if len(name) > maxSysctlName || !sysctlPattern.MatchString(name) {
+			return nil, fmt.Errorf("sysctl %q must have at most %d characters and match regex %s", name, maxSysctlName, sysctlPattern)
 		}
-		s.allowed = append(s.allowed, dotted)
+		if of, prefix, _ := sysctl.GetNamespace(name); of == sysctl.UnknownNamespace {
+			return nil, fmt.Errorf("the sysctls %q are not known to be namespaced", prefix)
+		}
+		s.allowed = append(s.allowed, sysctl.NormalizeName(name))
 	}
 	return s, nil
 }
@@ -57,18 +68,19 @@ func (s *Sysctls) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if pod.Spec.SecurityContext == nil {
 		return nil
 	}
-	for _, sysctl := range pod.Spec.SecurityContext.Sysctls {
-		name := sysctlName(sysctl.Name)
-		why := ""
-		switch of := sysctlNamespace(name); {
-		case !s.allows(name):
-			why = "not allowlisted"
-		case of == "net" && pod.Spec.HostNetwork:
-			why = "not allowed with host Net enabled"
-		case of == "ipc" && pod.Spec.HostIPC:
-			why = "not allowed with host IPC enabled"
-		default:
-			continue
+	ofHost := map[sysctl.Namespace]bool{
+		sysctl.NetNamespace: pod.Spec.HostNetwork, sysctl.IPCNamespace: pod.Spec.HostIPC,
+		sysctl.UserNamespace: pod.Spec.HostUsers == nil || *pod.Spec.HostUsers,
+	}
+	for _, set := range pod.Spec.SecurityContext.Sysctls {
+		name := sysctl.NormalizeName(set.Name)
+		why := "not allowlisted"
+		if s.allows(name) {
+			of, _, _ := sysctl.GetNamespace(name)
+			if !ofHost[of] {
+				continue
+			}
+			why = fmt.Sprintf("not allowed with host %s enabled", of)
 		}
 		return &runtime.Rejection{Reason: "SysctlForbidden", Message: fmt.Sprintf("forbidden sysctl: %q %s", name, why)}
 	}
@@ -88,19 +100,6 @@ func (s *Sysctls) allows(name string) bool {
 	return false
 }
 
-// sysctlNamespace returns the type of namespace of the sysctl or prefix: "net", "ipc", or
-// "" if it is not known to be namespaced.
-func sysctlNamespace(name string) string {
-	switch {
-	case strings.HasPrefix(name, "net."):
-		return "net"
-	case name == "kernel.sem", strings.HasPrefix(name, "kernel.shm"),
-		strings.HasPrefix(name, "kernel.msg"), strings.HasPrefix(name, "fs.mqueue."):
-		return "ipc"
-	}
-	return ""
-}
-
 // isAtLeast reports whether a kernel release, "5.15.0-91-generic", is version or later.
 func isAtLeast(kernel, version string) bool {
 	major, minor := majorMinor(kernel)
@@ -117,14 +116,4 @@ func majorMinor(version string) (major, minor int) {
 		minor, _ = strconv.Atoi(parts[1][:digits])
 	}
 	return major, minor
-}
-
-// sysctlName returns the name with dots as separators. In a name with slashes, such as
-// net/ipv4/conf/eth0.1/forwarding, dots are literal: slashes and dots are exchanged, which
-// the runtime reverses.
-func sysctlName(name string) string {
-	if i := strings.IndexAny(name, "./"); i < 0 || name[i] == '.' {
-		return name
-	}
-	return strings.NewReplacer("/", ".", ".", "/").Replace(name)
 }

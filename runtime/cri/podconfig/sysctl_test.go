@@ -1,6 +1,7 @@
 package podconfig
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,15 +11,25 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestSysctlNames(t *testing.T) {
-	for in, want := range map[string]string{
-		"kernel.shm_rmid_forced":          "kernel.shm_rmid_forced",
-		"net/ipv4/tcp_syncookies":         "net.ipv4.tcp_syncookies",
-		"net/ipv4/conf/eth0.1/forwarding": "net.ipv4.conf.eth0/1.forwarding",
-		"net.ipv4.conf.eth0/1.forwarding": "net.ipv4.conf.eth0/1.forwarding",
+// Each safe sysctl of kubelet 1.37.2, with the first kernel for which it is safe.
+func TestSafeSysctlsAreTheKubelets(t *testing.T) { // se-14
+	kernels := []string{"", "3.15", "3.16", "4.4", "4.5", "4.6", "4.14", "4.15", "6.12"}
+	for name, since := range map[string]string{
+		"kernel.shm_rmid_forced": "", "net.ipv4.ip_local_port_range": "", "net.ipv4.tcp_syncookies": "", "net.ipv4.ping_group_range": "",
+		"net.ipv4.ip_unprivileged_port_start": "", "net.ipv4.ip_local_reserved_ports": "3.16", "net.ipv4.tcp_keepalive_time": "4.5",
+		"net.ipv4.tcp_fin_timeout": "4.6", "net.ipv4.tcp_keepalive_intvl": "4.5", "net.ipv4.tcp_keepalive_probes": "4.5", "net.ipv4.tcp_rmem": "4.15",
+		"net.ipv4.tcp_wmem": "4.15", "net.ipv4.tcp_slow_start_after_idle": "4.15", "net.ipv4.tcp_notsent_lowat": "4.6",
 	} {
-		assert.Equal(t, want, sysctlName(in))
+		safe := false
+		for _, kernel := range kernels {
+			safe = safe || kernel == since
+			s, err := NewSysctls(kernel, nil)
+			require.NoError(t, err)
+			pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: name}}}}}
+			assert.Equal(t, safe, s.Admit(t.Context(), pod) == nil, "%s with kernel %q", name, kernel)
+		}
 	}
+	assert.Len(t, safeSysctls, 14)
 }
 
 func TestSysctlsThatPodsMaySet(t *testing.T) {
@@ -54,6 +65,10 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 		{"of the host's IPC se-16", "6.1", nil, "kernel.shm_rmid_forced", v1.PodSpec{HostIPC: true}, `forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled`},
 		{"of the other namespace se-16", "6.1", nil, "kernel.shm_rmid_forced", v1.PodSpec{HostNetwork: true}, ""},
 		{"of the other namespace too se-16", "6.1", nil, "net.ipv4.tcp_syncookies", v1.PodSpec{HostIPC: true}, ""},
+		{"of the host's users se-16", "6.1", []string{"user.*"}, "user.max_inotify_watches", v1.PodSpec{}, `forbidden sysctl: "user.max_inotify_watches" not allowed with host User enabled`},
+		{"of the pod's users se-16", "6.1", []string{"user.*"}, "user.max_inotify_watches", v1.PodSpec{HostUsers: new(false)}, ""},
+		{"of the domain se-15", "6.1", []string{"kernel.domainname"}, "kernel.domainname", v1.PodSpec{}, ""},
+		{"with slashes and dots se-16", "6.1", []string{"net.*"}, "net/ipv4/conf/eth0.1/forwarding", v1.PodSpec{HostNetwork: true}, `forbidden sysctl: "net.ipv4.conf.eth0/1.forwarding" not allowed with host Net enabled`},
 		{"of no namespace se-16", "6.1", nil, "vm.swappiness", v1.PodSpec{HostIPC: true}, `forbidden sysctl: "vm.swappiness" not allowlisted`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -72,12 +87,18 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 }
 
 func TestAllowedSysctlsMustBeNamespaced(t *testing.T) { // se-15
-	for _, good := range []string{"kernel.sem", "kernel.shm*", "kernel.shmmax", "kernel.msg*", "fs.mqueue.*", "net.*", "net.core.somaxconn"} {
+	for _, good := range []string{"kernel.sem", "kernel.shm*", "kernel.shmmax", "kernel.msg*", "fs.mqueue.*", "net.*", "net.core.somaxconn", "kernel.domainname", "user.*", "net/core/*"} {
 		_, err := NewSysctls("", []string{good})
 		assert.NoError(t, err, good)
 	}
-	for _, bad := range []string{"", "*", "kernel.*", "kernel.s*", "net*", "vm.swappiness", "fs.mqueue"} {
+	for bad, prefix := range map[string]string{
+		"*": "", "kernel.*": "kernel.", "kernel.s*": "kernel.s", "net*": "net", "vm.swappiness": "vm.swappiness", "fs.mqueue": "fs.mqueue", "kernel.shmm*": "kernel.shmm", "kernel.shmx": "kernel.shmx",
+	} {
 		_, err := NewSysctls("", []string{bad})
-		assert.EqualError(t, err, `the sysctls "`+bad+`" are not known to be namespaced`)
+		assert.EqualError(t, err, `the sysctls "`+prefix+`" are not known to be namespaced`, bad)
+	}
+	for _, invalid := range []string{"", "net.*.x", "net..core", "net.Core", "net.core ", "net." + strings.Repeat("a", 250)} {
+		_, err := NewSysctls("", []string{invalid})
+		assert.ErrorContains(t, err, "must have at most 253 characters and match regex ", invalid)
 	}
 }
