@@ -44,6 +44,9 @@
 //   - distribute-cpus-across-cores takes one thread of each core also on machines that
 //     number the threads of a core consecutively, and prefers idle cores.
 //   - The remaining CPUs in a cache are first taken from cores that are in use.
+//   - Containers reuse the CPUs of init containers first, so that a pod holds no more CPUs
+//     than its request. With a kubelet it may hold those of its init containers as well
+//     until it is removed (kubernetes/kubernetes 112228).
 //   - full-pcpus-only counts only whole free cores, also on machines with different cores
 //     or offline threads.
 //   - With strict-cpu-reservation and an empty shared pool, containers share the reserved

@@ -76,7 +76,9 @@ func laws(t *testing.T, r *rand.Rand, machine string, policy topology.Policy) {
 					pods = pods.Union(set)
 				}
 			}
+			apps := pods
 			pods = pods.Union(containers["init"])
+			require.Equal(t, max(containers["init"].Size(), apps.Size()), pods.Size(), "no more CPUs than the scheduler counts")
 			require.True(t, used.Intersection(pods).IsEmpty(), "pods")
 			used = used.Union(pods)
 		}

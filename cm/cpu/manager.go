@@ -279,17 +279,19 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 	if has, ok := m.state.Assigned[pod.UID][c.Name]; ok {
 		return has, nil
 	}
-	free := m.freeLocked().Union(m.reusableLocked(pod, c))
+	free, reusable := m.freeLocked(), m.reusableLocked(pod, c)
 	if m.cfg.Options.FullPCPUsOnly {
 		threads := m.cfg.Machine.ThreadsPerCore()
 		if n%threads != 0 {
 			return cpuset.New(), smtRejection("requested %d cpus not multiple cpus per core = %d", n, threads)
 		}
-		if free = wholeCores(m.cfg.Machine, free); free.Size() < n {
-			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free.Size(), n, threads)
+		whole := wholeCores(m.cfg.Machine, free.Union(reusable))
+		if whole.Size() < n {
+			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", whole.Size(), n, threads)
 		}
+		free, reusable = free.Intersection(whole), reusable.Intersection(whole)
 	}
-	cpus, err := place(m.cfg.Machine, m.cfg.Options, free, n, where)
+	cpus, err := placeReusing(m.cfg.Machine, m.cfg.Options, free, reusable, n, where)
 	if err != nil {
 		return cpuset.New(), err
 	}

@@ -391,3 +391,34 @@ func TestHooksReportPinning(t *testing.T) {
 	assert.Equal(t, "1,5", pool[0].Exclusive.String())
 	assert.Equal(t, 6, pool[0].Shared.Size())
 }
+
+// A pod keeps no more CPUs than its request, which is what the scheduler counts: the
+// containers reuse those of init containers first.
+func TestCPUsOfInitContainersAreReusedFirst(t *testing.T) { // cpu-7
+	for _, tc := range []struct {
+		init, apps []string
+		want       string
+	}{
+		{[]string{"1"}, []string{"2"}, "1 | 1,5"},
+		{[]string{"1"}, []string{"1", "1"}, "1 | 1 5"},
+		{[]string{"3"}, []string{"2"}, "1-2,5 | 1,5"},
+		{[]string{"1", "3"}, []string{"4"}, "1 1-2,5 | 1-2,5-6"},
+		{[]string{"3", "1"}, []string{"2", "2"}, "1-2,5 1 | 1,5 2,6"},
+	} {
+		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0,4")})
+		p := pod("a", tc.apps...)
+		for i, n := range tc.init {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, container(fmt.Sprint("init", i), n))
+		}
+		require.NoError(t, allocate(t, m, p))
+		var got []string
+		for i := range tc.init {
+			got = append(got, has(m, "a", fmt.Sprint("init", i)))
+		}
+		got = append(got, "|")
+		for i := range tc.apps {
+			got = append(got, has(m, "a", fmt.Sprint("c", i)))
+		}
+		assert.Equal(t, tc.want, strings.Join(got, " "), "%v", tc)
+	}
+}

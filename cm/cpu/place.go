@@ -30,6 +30,40 @@ func place(m *topology.Machine, opts Options, free cpuset.CPUSet, n int, where t
 	return taken.Union(rest), err
 }
 
+// placeReusing is place for a container that may have the reusable CPUs, of init containers
+// of its pod, as well as the free ones. As many of the reusable ones as possible are
+// selected, since the pod keeps the others until it is removed without using them.
+func placeReusing(m *topology.Machine, opts Options, free, reusable cpuset.CPUSet, n int, where topology.Hint) (cpuset.CPUSet, error) {
+	cpus, err := place(m, opts, free.Union(reusable), n, where)
+	if err != nil || cpus.Intersection(reusable).Size() == min(n, reusable.Size()) {
+		return cpus, err
+	}
+	if n <= reusable.Size() {
+		return place(m, opts, reusable, n, where)
+	}
+	taken := reusable
+	if !opts.DistributeAcrossCore { // complete the cores that are in use
+		others := free.Intersection(coresOf(m, reusable)).List()
+		taken = taken.Union(cpuset.New(others[:min(len(others), n-taken.Size())]...))
+	}
+	if where.Nodes == 0 {
+		where.Nodes = m.NodesOf(reusable)
+	}
+	rest, err := place(m, opts, free.Difference(taken), n-taken.Size(), where)
+	return taken.Union(rest), err
+}
+
+// coresOf returns all CPUs of the cores of cpus.
+func coresOf(m *topology.Machine, cpus cpuset.CPUSet) cpuset.CPUSet {
+	cores := map[int]bool{}
+	for _, c := range m.CPUs {
+		if cpus.Contains(c.ID) {
+			cores[c.Core] = true
+		}
+	}
+	return m.Where(func(c topology.CPU) bool { return cores[c.Core] })
+}
+
 // near returns the CPUs of the nodes, or with AlignBySocket of their sockets.
 func near(m *topology.Machine, opts Options, nodes topology.Mask) cpuset.CPUSet {
 	if !opts.AlignBySocket {
