@@ -1,6 +1,10 @@
 # Long steps, for `full`: suites of Kubernetes, and comparisons with a kubelet. Each runs alone by its
 # name as well, after `bash .ci/run packages programs suites`.
 
+# facts compares the lists of the code that come from Kubernetes (feature gates, sysctls, refusals of
+# configurations) with the source of that version.
+facts() { (cd tools/kubernetes && GOWORK=off go test -count=1 ./facts); }
+
 # with_kubelet runs a program of test/ with the containerd of the other steps.
 with_kubelet() { KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} go run "$@"; }
 

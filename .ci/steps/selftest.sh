@@ -27,6 +27,7 @@ gate_test() {
 	expect 1 "left behind: file" leaves_a_file
 	expect 0 "FLAKY pleg TestOfLuck" fails_once
 	expect 1 "FAILED" fails_twice
+	expect 1 "fails_early      FAILED" fails_early fails_once
 	expect 2 "no step nonsense" nonsense
 }
 
@@ -46,7 +47,10 @@ expect() {
 # edit changes a file, and fails if that changes nothing.
 edit() {
 	sed -i "$2" "$1"
-	! git diff --quiet -- "$1"
+	if git diff --quiet -- "$1"; then
+		echo "nothing to edit in $1: $2"
+		return 1
+	fi
 }
 
 leaves_a_process() { setsid sleep 600 & }
@@ -67,4 +71,9 @@ fake_suite() {
 	mkdir -p "$scratch/suites"
 	printf '#!/bin/bash\n%s\n' "$1" >"$scratch/suites/pleg.test"
 	chmod +x "$scratch/suites/pleg.test"
+}
+
+fails_early() {
+	false
+	echo "a failed command does not end a step"
 }

@@ -3,6 +3,7 @@
 # go_test is the README's test command; tests of programs wait more than they compute. Results in the
 # cache apply only to a command with the same flags.
 go_test=(go test -parallel 8 -timeout 15m)
+[ "${KUBEPARTS_FRESH_SEEDS:-}" != 1 ] || go_test+=(-count=1)
 
 # unit runs the README's test command. Results are
 # taken from the cache of the go command where nothing changed: it sees files of a test's own
@@ -20,7 +21,7 @@ unit() {
 # always_raced are the packages with the most concurrency.
 always_raced=(podworker pleg status prober volume agent runtime/cri kube/client)
 
-# race runs the race detector: for changed packages, their importers, and those with the most
+# race runs tests with the race detector: for changed packages, their importers, and those with the most
 # concurrency; in full for all. It waits a second at the end of each process, of which
 # the tests start hundreds.
 race() {
@@ -29,7 +30,7 @@ race() {
 		mapfile -t packages < <({ changed_packages; printf 'github.com/kubeparts/kubeparts/%s\n' "${always_raced[@]}"; } | sort -u)
 		echo "${#packages[@]} packages"
 	fi
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 go test -race -parallel 4 -timeout 20m "${packages[@]}"
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 "${go_test[@]}" -race "${packages[@]}"
 }
 
 # simulate runs more seeds than the unit tests do. Most of what a run leaves is garbage, of which
