@@ -61,9 +61,11 @@ func byUID(pods []*v1.Pod) map[types.UID]*v1.Pod {
 func renamed(a, b *v1.Pod) bool { return a.Name != b.Name || a.Namespace != b.Namespace }
 
 // changed reports whether the spec or the metadata of a pod differ. The status and the annotations that
-// this node sets are not compared (rules src-6, src-8).
+// this node sets are not compared (rules src-6, src-8). The generation is: two changes of the spec that
+// cancel each other may arrive together, and the status has to contain the generation of the second.
 func changed(a, b *v1.Pod) bool {
-	return !maps.Equal(a.Labels, b.Labels) ||
+	return a.Generation != b.Generation ||
+		!maps.Equal(a.Labels, b.Labels) ||
 		!sameTime(a, b) ||
 		!equality.Semantic.DeepEqual(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) ||
 		!maps.Equal(ownAnnotations(a), ownAnnotations(b)) ||

@@ -134,6 +134,7 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 		"src-6 labels":                    {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", label)}, []string{"update file/a"}},
 		"src-6 annotations":               {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", annotation)}, []string{"update file/a"}},
 		"src-6 deletionTimestamp":         {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", deleted)}, []string{"update file/a"}},
+		"src-6 generation":                {[]*v1.Pod{pod("a", func(p *v1.Pod) { p.Generation = 1 })}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.Generation = 3 })}, []string{"update file/a"}},
 		"src-6 deletion grace":            {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.DeletionGracePeriodSeconds = new(int64(1)) })}, []string{"update file/a"}},
 		"src-7 status only":               {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })}, nil},
 		"src-8 local annotations":         {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", local)}, nil},
