@@ -77,6 +77,7 @@
 //   - Orphans are found in pleg's relists when something has changed, instead of by a list of
 //     their own every 2 s, and only their source has to be synced. They have the grace period
 //     that the runtime recorded, until a Kill passes another.
+//   - The mirror pod of a static pod that has completed is created again if it is deleted.
 //   - Running pods are not admitted again, unless Admission.Readmit is set.
 //   - The cgroup, CPUs, devices and logs of an evicted pod are released when no container of it
 //     runs; the kubelet releases them at the kill.

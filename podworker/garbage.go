@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -89,9 +90,10 @@ func (l *Loop) hasGarbage(p *runtime.Pod) bool {
 		slices.ContainsFunc(p.Sandboxes, func(s runtime.Sandbox) bool { return s.State != runtime.SandboxReady })
 }
 
-// removeMirrors deletes orphaned mirror pods each period and when signaled. It does not wait for
-// the removal of containers, which takes minutes if the runtime is slow.
-func (l *Loop) removeMirrors(ctx context.Context) {
+// syncMirrors deletes orphaned mirror pods, and creates those of static pods that are not synced any
+// more, each period and when signaled. It does not wait for the removal of containers, which takes
+// minutes if the runtime is slow.
+func (l *Loop) syncMirrors(ctx context.Context) {
 	ticker := time.NewTicker(l.cfg.GarbagePeriod)
 	defer ticker.Stop()
 	for {
@@ -102,7 +104,30 @@ func (l *Loop) removeMirrors(ctx context.Context) {
 		case <-l.mirrors:
 		}
 		l.deleteMirrors(ctx)
+		l.createMirrors(ctx)
 	}
+}
+
+// createMirrors creates the missing mirror pods of static pods that have completed, or are
+// terminating although their source specifies them. The mirror pods of others are created by their
+// syncs. A failure is retried in the next period.
+func (l *Loop) createMirrors(ctx context.Context) {
+	for _, pod := range l.Pods() {
+		_, mirror := l.Pod(pod.UID)
+		plan := planMirror(pod, mirror)
+		if plan == (mirrorPlan{}) || !runtime.IsStatic(pod) || l.PodByName(pod.Namespace, pod.Name) != pod || !l.pastSync(pod.UID) {
+			continue
+		}
+		if err := plan.apply(ctx, l.cfg.Mirrors, pod, mirror); err != nil && ctx.Err() == nil {
+			l.cfg.Logger.Warn("Failed to create mirror pod of terminated static pod; will retry", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", err)
+		}
+	}
+}
+
+// pastSync reports whether the pod has a worker that does not sync it any more.
+func (l *Loop) pastSync(uid types.UID) bool {
+	state, ok := l.cfg.Workers.State(uid)
+	return ok && state > Syncing
 }
 
 // deleteMirrors deletes the orphaned mirror pods. A failure is retried in the next period.

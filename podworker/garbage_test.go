@@ -300,6 +300,58 @@ func TestMirrorsAreDeletedWhileContainersAreRemoved(t *testing.T) {
 	})
 }
 
+// A static pod that has completed is not synced any more (k/k 116483).
+func TestTheDeletedMirrorOfACompletedStaticPodIsCreatedAgain(t *testing.T) { // mir-6
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{phase: v1.PodSucceeded, left: new(runtime.PodStatus)}
+		m := &mirrors{node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}
+		reports := &reconciled{node: n}
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: reports, Mirrors: m})
+		require.NoError(t, err)
+		w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Sources: []string{"file", "api"}})
+		defer stop()
+		static := named("s1", "job", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})
+		mirror := named("m1", "job", map[string]string{"kubernetes.io/config.mirror": "h1"})
+		loop.AddPods([]*v1.Pod{mirror, static})
+		loop.SourceSynced("file")
+		loop.SourceSynced("api")
+		synctest.Wait()
+		state, _ := w.State("s1")
+		require.Equal(t, podworker.Finished, state)
+		created, _ := m.are()
+		assert.Empty(t, created)
+
+		m.set(false, errors.New("unavailable"))
+		loop.RemovePods([]*v1.Pod{mirror})
+		synctest.Wait()
+		created, _ = m.are()
+		assert.Len(t, created, 1)
+		m.set(false, nil)
+		time.Sleep(61 * time.Second)
+		created, _ = m.are()
+		require.Len(t, created, 2, "a failure is retried")
+		assert.Equal(t, "h1", created[1].Annotations["kubernetes.io/config.mirror"])
+
+		assert.Empty(t, reports.uids)
+		loop.AddPods([]*v1.Pod{named("m2", "job", map[string]string{"kubernetes.io/config.mirror": "h1"})})
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"s1"}, reports.uids, "its status is written to the new one")
+		time.Sleep(5 * time.Minute)
+		created, _ = m.are()
+		assert.Len(t, created, 2)
+	})
+}
+
+// reconciled records the pods whose status is compared with that of their object.
+type reconciled struct {
+	*node
+	uids []types.UID
+}
+
+func (r *reconciled) Reconcile(pod *v1.Pod) { r.uids = append(r.uids, pod.UID) }
+
 func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 	synctest.Test(t, func(t *testing.T) {
 		n := new(node)

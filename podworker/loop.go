@@ -140,7 +140,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		wg.Go(func() { l.collect(ctx) })
 	}
 	if l.cfg.Mirrors != nil {
-		wg.Go(func() { l.removeMirrors(ctx) })
+		wg.Go(func() { l.syncMirrors(ctx) })
 	}
 	l.takeChanges(ctx)
 	wg.Wait()
@@ -238,9 +238,19 @@ func (l *Loop) updateLocked(pod *v1.Pod, create bool) {
 
 // mirrorChangedLocked passes the mirror pod of that name to the worker of its static pod.
 func (l *Loop) mirrorChangedLocked(fullName string) {
-	if pod := l.desired.named(fullName); pod != nil && runtime.IsStatic(pod) {
-		l.cfg.Workers.UpdateMirror(pod.UID, l.desired.mirrorOf(pod))
+	pod := l.desired.named(fullName)
+	if pod == nil || !runtime.IsStatic(pod) {
+		return
 	}
+	mirror := l.desired.mirrorOf(pod)
+	l.cfg.Workers.UpdateMirror(pod.UID, mirror)
+	if !l.pastSync(pod.UID) {
+		return // the sync creates the mirror pod and reports the status
+	}
+	if mirror != nil && mirrorMatches(pod, mirror) {
+		l.cfg.Workers.reconcile(withStatusOf(pod, mirror))
+	}
+	signal(l.mirrors)
 }
 
 // RemovePods takes pods that a source does not specify any more.
@@ -270,6 +280,7 @@ func (l *Loop) SyncStatic() {
 			l.cfg.Workers.Sync(pod.UID)
 		}
 	}
+	signal(l.mirrors)
 }
 
 // SourceSynced reports that the named source has passed all of its pods.

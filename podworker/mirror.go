@@ -79,29 +79,30 @@ func (p *Pipeline) syncMirror(ctx context.Context, req SyncRequest) {
 		return
 	}
 	plan := planMirror(req.Pod, req.Mirror)
-	if err := p.applyMirrorPlan(ctx, req, plan); err != nil && ctx.Err() == nil {
+	if err := plan.apply(ctx, p.cfg.Mirrors, req.Pod, req.Mirror); err != nil && ctx.Err() == nil {
 		p.cfg.Logger.Warn("Failed to sync mirror pod; will retry at the next sync", "pod", nameOf(req), "podUID", req.UID, "err", err)
 	}
 }
 
-func (p *Pipeline) applyMirrorPlan(ctx context.Context, req SyncRequest, plan mirrorPlan) error {
+// apply carries out the plan for a static pod and its mirror pod.
+func (plan mirrorPlan) apply(ctx context.Context, mirrors Mirrors, pod, was *v1.Pod) error {
 	if plan.remove {
-		if err := p.cfg.Mirrors.DeleteMirror(ctx, req.Mirror); err != nil {
+		if err := mirrors.DeleteMirror(ctx, was); err != nil {
 			return fmt.Errorf("delete: %w", err)
 		}
 	}
 	if !plan.create {
 		return nil
 	}
-	node, ok := p.cfg.Mirrors.Node()
+	node, ok := mirrors.Node()
 	if !ok {
 		return nil
 	}
-	mirror, err := MirrorPod(req.Pod, node)
+	mirror, err := MirrorPod(pod, node)
 	if err != nil {
 		return err
 	}
-	if err := p.cfg.Mirrors.CreateMirror(ctx, mirror); err != nil {
+	if err := mirrors.CreateMirror(ctx, mirror); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
 	return nil

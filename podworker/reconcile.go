@@ -24,10 +24,15 @@ func (l *Loop) ReconcilePods(pods []*v1.Pod) {
 		if static == nil || !runtime.IsStatic(static) || !mirrorMatches(static, pod) {
 			continue
 		}
-		static = static.DeepCopy()
-		static.Status = pod.Status
-		l.cfg.Workers.reconcile(static)
+		l.cfg.Workers.reconcile(withStatusOf(static, pod))
 	}
+}
+
+// withStatusOf returns a copy of a static pod with the status in its mirror pod.
+func withStatusOf(static, mirror *v1.Pod) *v1.Pod {
+	pod := static.DeepCopy()
+	pod.Status = mirror.Status
+	return pod
 }
 
 // UpdateStatus takes an object of a pod in which only the status has changed; see
