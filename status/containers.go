@@ -76,6 +76,9 @@ func containerStatus(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus)
 		s.AllocatedResources, s.Resources = resources(f.Pod, c, now, k)
 	} else if old != nil && k != kindEphemeral && removedByRestartAll(f, old) {
 		applyRestartAll(&s, old)
+	} else if old != nil && k == kindEphemeral && old.State.Running != nil {
+		s.ContainerID, s.ImageID = old.ContainerID, old.ImageID // it runs once, so it is not waiting
+		s.State = v1.ContainerState{Terminated: lostExit(old.ContainerID, lostAtDeletion)}
 	} else if old != nil {
 		applyMissing(&s, f.Pod, old)
 	}

@@ -76,3 +76,16 @@ func TestAnInitContainerThatRunsAgainInANewSandboxStaysTerminatedInTheStatus(t *
 		assert.Equal(t, int32(1), s.InitContainerStatuses[0].RestartCount)
 	}
 }
+
+func TestALostEphemeralContainerHasTerminated(t *testing.T) { // rt-45
+	pod := podOf(v1.RestartPolicyAlways, "a")
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}}}
+	s := status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 0), runningC("e", 0)), Now: t0})
+	require.NotNil(t, s.EphemeralContainerStatuses[0].State.Running)
+	for range 2 {
+		s = status.Compute(status.Facts{Pod: pod, Previous: s, Observed: seen(runningC("a", 0)), Now: t0})
+		require.NotNil(t, s.EphemeralContainerStatuses[0].State.Terminated, "it does not wait for a restart")
+		assert.EqualValues(t, 137, s.EphemeralContainerStatuses[0].State.Terminated.ExitCode)
+		assert.Zero(t, s.EphemeralContainerStatuses[0].RestartCount)
+	}
+}

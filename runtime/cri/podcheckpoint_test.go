@@ -158,6 +158,23 @@ func TestATerminatedContainerThatIsRemovedIsNotRestarted(t *testing.T) { // rt-4
 	}
 }
 
+func TestAnEphemeralContainerThatIsRemovedDoesNotRunAgain(t *testing.T) { // rt-45, k/k 124176
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	pod := podOf(container("web"))
+	rt, _ := next()
+	up(t, f, rt, pod)
+	pod = pod.DeepCopy()
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(container("debug"))}}
+	syncs(t, rt, pod)
+	f.exits("debug", 1)
+	require.NoError(t, f.RemoveContainer(t.Context(), f.newest("debug").ID))
+	rt, _ = next()
+	syncs(t, rt, pod)
+	assert.Nil(t, f.newest("debug"))
+}
+
 func TestAllocatedResourcesAreExact(t *testing.T) { // rt-13, al-1, al-21
 	f := newFake()
 	f.has("img:1")

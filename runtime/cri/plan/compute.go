@@ -107,20 +107,28 @@ func (c *computation) killPod(reason string) {
 	}
 }
 
-// ephemeralContainers starts each ephemeral container without an instance in any sandbox,
-// also before the init containers are done; it runs once (rule rt-45). An instance that was
-// created but not started is started.
+// ephemeralContainers starts each ephemeral container that has never had an instance, also
+// before the init containers are done; it runs once (rule rt-45), even if its instance was
+// removed. An instance that was created but not started is started.
 func (c *computation) ephemeralContainers() {
 	for i := range c.Pod.Spec.EphemeralContainers {
 		ct := (*v1.Container)(&c.Pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
 		h := c.historyOf(ct)
 		switch {
-		case h.newest == nil:
+		case h.newest == nil && h.restarts < 0 && !hasRun(c.Pod.Status.EphemeralContainerStatuses, ct.Name):
 			c.start(Ephemeral, ct, h, step{reason: StartNew})
 		case c.resumable(&h):
 			c.start(Ephemeral, ct, h, step{reason: StartCreated})
 		}
 	}
+}
+
+// hasRun reports whether the status last reported for a container is that of an instance that
+// was started.
+func hasRun(list []v1.ContainerStatus, name string) bool {
+	return slices.ContainsFunc(list, func(s v1.ContainerStatus) bool {
+		return s.Name == name && (s.State.Running != nil || s.State.Terminated != nil)
+	})
 }
 
 // regularContainers plans the regular containers of an initialized pod. It returns false if

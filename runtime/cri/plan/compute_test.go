@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -252,6 +253,13 @@ func TestEphemeralContainers(t *testing.T) {
 			sandbox s1 attempt=1
 			has web#0 running`,
 			"nothing"},
+		{"rt-45 nor after its instance was removed", `
+			container web
+			ephemeral debug
+			record debug=0
+			sandbox s0
+			has web#0 running`,
+			"nothing"},
 		{"rt-45 never killed for its spec", `
 			container web
 			ephemeral debug
@@ -360,4 +368,17 @@ func TestAnEmptyInputYieldsAnEmptyPlan(t *testing.T) {
 	s := newScene(t, "container web")
 	s.status = nil
 	assert.Equal(t, "sandbox 0; start web#0(New)", brief(s.plan()))
+}
+
+// The checkpoint may be lost, or be that of a kubelet; the API still has the status.
+func TestAnEphemeralContainerThatWasReportedDoesNotRunAgain(t *testing.T) { // rt-45, k/k 124176
+	s := newScene(t, `
+		container web
+		ephemeral debug
+		sandbox s0
+		has web#0 running`)
+	s.pod.Status.EphemeralContainerStatuses = []v1.ContainerStatus{{Name: "debug", State: v1.ContainerState{Waiting: new(v1.ContainerStateWaiting)}}}
+	assert.Equal(t, "start debug#0(New)", brief(s.plan()))
+	s.pod.Status.EphemeralContainerStatuses[0].State = v1.ContainerState{Terminated: new(v1.ContainerStateTerminated)}
+	assert.Equal(t, "nothing", brief(s.plan()))
 }
