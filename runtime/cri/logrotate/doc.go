@@ -4,7 +4,8 @@
 // A log that has reached MaxSize is renamed to <log>.<YYYYMMDD-HHMMSS>, and the
 // runtime reopens the log. Rotated files beyond MaxFiles are removed, and all but
 // the newest are compressed. The newest is compressed at the next rotation,
-// because readers may have it open.
+// because readers may have it open. Rotated files that an earlier agent left are
+// removed and compressed at the start, also if nothing is written to the log.
 //
 // # Usage
 //

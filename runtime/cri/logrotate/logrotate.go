@@ -109,8 +109,8 @@ func New(cfg Config) (*Rotator, error) {
 	return &Rotator{cfg: cfg}, nil
 }
 
-// Pass checks the log of each running container once, and rotates and compresses it
-// if necessary. It continues after an error and joins the errors.
+// Pass checks the log of each running container once, rotates it if necessary, and
+// prunes and compresses its rotated files. It continues after an error and joins the errors.
 func (r *Rotator) Pass(ctx context.Context) error {
 	if r.cfg.MaxSize < 0 {
 		return nil
@@ -128,7 +128,10 @@ func (r *Rotator) Pass(ctx context.Context) error {
 		}
 		size, err := r.size(ctx, id, path)
 		if err == nil && size >= r.cfg.MaxSize {
-			err = errors.Join(r.rotate(ctx, id, path, size), compressOld(ctx, path, 1))
+			err = r.rotate(ctx, id, path, size)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			err = errors.Join(err, r.tidy(ctx, path, 1))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("logrotate: log of container %s: %w", id, err))
@@ -198,6 +201,11 @@ func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error
 	}
 	r.cfg.Rotated(Rotation{ContainerID: id, Path: path, To: to, Size: size})
 	return prune(path, r.cfg.MaxFiles-1)
+}
+
+// tidy removes surplus rotated files of a log and compresses the others except the newest.
+func (r *Rotator) tidy(ctx context.Context, path string, share float64) error {
+	return errors.Join(prune(path, r.cfg.MaxFiles-1), compressOld(ctx, path, share))
 }
 
 // Clean removes a log and its rotated files. It is not an error if there are none.

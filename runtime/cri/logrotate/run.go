@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,22 +36,23 @@ func (r *Rotator) Run(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	full, rotated, zip := make(chan *tail), make(chan *tail), make(chan string, 1000)
+	full, rotated, zip := make(chan *tail), make(chan *tail), make(chan string)
 	for range r.cfg.Workers {
-		wg.Go(func() { r.work(ctx, full, rotated, zip) })
+		wg.Go(func() { r.work(ctx, full, rotated) })
 	}
-	wg.Go(func() { r.compressAll(ctx, zip) })
+	wg.Go(func() { r.tidyAll(ctx, zip) })
 	w := newWatcher()
 	defer w.close()
 	wg.Go(w.run)
 
 	tails := map[string]*tail{}
-	var queue []*tail // full logs that wait for a worker
+	var queue []*tail   // full logs that wait for a worker
+	var untidy []string // logs whose rotated files wait to be pruned and compressed
 	list := time.Now()
 	for {
 		now := time.Now()
 		if !now.Before(list) {
-			r.relist(ctx, tails, now)
+			untidy = append(untidy, r.relist(ctx, tails, now)...)
 			list = now.Add(r.cfg.Period)
 		}
 		wake := list
@@ -78,6 +80,11 @@ func (r *Rotator) Run(ctx context.Context) error {
 		if len(queue) > 0 {
 			to, first = full, queue[0]
 		}
+		var toTidy chan string
+		var log string
+		if len(untidy) > 0 {
+			toTidy, log = zip, untidy[0]
+		}
 		timer := time.NewTimer(time.Until(wake))
 		select {
 		case <-ctx.Done():
@@ -86,7 +93,12 @@ func (r *Rotator) Run(ctx context.Context) error {
 		case <-timer.C:
 		case to <- first:
 			queue = queue[1:]
+		case toTidy <- log:
+			untidy = untidy[1:]
 		case t := <-rotated:
+			if !slices.Contains(untidy, t.path) {
+				untidy = append(untidy, t.path)
+			}
 			t.busy, t.watched, t.last, t.due = false, false, logSize{}, time.Now().Add(t.rest)
 		case path := <-w.written:
 			for _, t := range tails {
@@ -99,14 +111,15 @@ func (r *Rotator) Run(ctx context.Context) error {
 	}
 }
 
-// relist adds new running containers and deletes those that do not run.
-func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.Time) {
+// relist adds new running containers and deletes those that do not run. It returns the logs of the new
+// ones: an earlier agent may have left rotated files that are not compressed, or too many.
+func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.Time) (added []string) {
 	running, err := r.running(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.cfg.Logger.Warn("Failed to list containers; logs of new containers are not rotated", "err", err)
 		}
-		return
+		return nil
 	}
 	for id := range tails {
 		if !running[id] {
@@ -125,7 +138,9 @@ func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.T
 			continue
 		}
 		tails[id] = &tail{id: id, path: path, due: now}
+		added = append(added, path)
 	}
+	return added
 }
 
 // check reports whether a worker must handle the log, and sets the time of the next
@@ -163,7 +178,7 @@ func (r *Rotator) check(t *tail, now time.Time, w *watcher) (bool, error) {
 	return false, nil
 }
 
-func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *tail, zip chan<- string) {
+func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *tail) {
 	for {
 		var t *tail
 		select {
@@ -188,10 +203,6 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 			t.rest = r.cfg.Period // limits the retries
 		}
 		select {
-		case zip <- t.path:
-		default: // the queue is full; the next rotation sends it again
-		}
-		select {
 		case <-ctx.Done():
 			return
 		case rotated <- t:
@@ -212,13 +223,13 @@ func (r *Rotator) ended(ctx context.Context, id string) bool {
 	return err == nil && !running[id]
 }
 
-func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {
+func (r *Rotator) tidyAll(ctx context.Context, zip <-chan string) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case path := <-zip:
-			if err := compressOld(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := r.tidy(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
 				r.cfg.Logger.Warn("Failed to compress rotated log; retrying after the next rotation", "path", path, "err", fmt.Errorf("logrotate: %w", err))
 			}
 		}
