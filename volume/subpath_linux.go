@@ -34,10 +34,8 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 	if err := makeTarget(target, of.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
 		return "", fmt.Errorf("volume: subPath %q: %w", sub, err)
 	}
-	// The source is the descriptor, because the path may have been replaced; mount must not
-	// resolve it.
-	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
-	if err := m.MountSensitiveWithoutSystemdWithMountFlags(source, target, "", []string{"bind"}, nil, []string{"--no-canonicalize"}); err != nil {
+	// The source is the descriptor, because the path may have been replaced.
+	if err := bindDescriptor(m, fd, target); err != nil {
 		_ = os.Remove(target)
 		return "", fmt.Errorf("volume: bind subPath %q: %w", sub, err)
 	}
