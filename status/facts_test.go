@@ -203,6 +203,8 @@ func TestQOSClass(t *testing.T) { // st-46
 		"cpu only":             {nil, []r{{Limits: list("1", "")}}, v1.PodQOSBurstable},
 		"requests only":        {nil, []r{{Requests: list("1", "1Gi")}}, v1.PodQOSBurstable},
 		"of the pod, full":     {&full, []r{{}}, v1.PodQOSGuaranteed},
+		"of the pod, limits":   {&r{Limits: list("1", "1Gi")}, []r{full}, v1.PodQOSBurstable},
+		"of the pod, others":   {&r{Limits: v1.ResourceList{"gpu": resource.MustParse("1")}}, []r{full}, v1.PodQOSGuaranteed},
 		"of the pod, partial":  {&r{Requests: list("1", "")}, []r{full}, v1.PodQOSBurstable},
 		"of the pod, but none": {&r{}, []r{full}, v1.PodQOSGuaranteed},
 	} {

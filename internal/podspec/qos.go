@@ -13,10 +13,16 @@ import (
 //   - Burstable: all others.
 //
 // If the pod has requests or limits at pod level, these alone are used. A missing
-// request equals the limit, as the API server defaults it.
+// request of a container equals the limit, as the API server defaults it; one of the pod
+// does not, since only API servers default it (rule src-35).
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
-	if r := pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
-		return qosClass(cpuAndMemory(r))
+	if hasResources(pod.Spec.Resources) {
+		some, full := cpuAndMemory(pod.Spec.Resources)
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			_, requested := positive(pod.Spec.Resources.Requests, name)
+			full = full && requested
+		}
+		return qosClass(some, full)
 	}
 	some, all := false, len(pod.Spec.Containers) > 0
 	for c := range Containers(pod) {
@@ -24,6 +30,22 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 		some, all = some || set, all && full
 	}
 	return qosClass(some, all)
+}
+
+// hasResources reports whether r, of a pod as a whole, has requests or limits that can be
+// set for a pod.
+func hasResources(r *v1.ResourceRequirements) bool {
+	if r == nil {
+		return false
+	}
+	for _, list := range []v1.ResourceList{r.Requests, r.Limits} {
+		for name := range list {
+			if name == v1.ResourceCPU || name == v1.ResourceMemory || IsHugePages(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func qosClass(some, all bool) v1.PodQOSClass {

@@ -59,7 +59,7 @@ func Static(manifest []byte, nodeName, origin string, opts StaticOptions) (*v1.P
 	if err != nil {
 		return nil, err
 	}
-	pod := Default(decoded)
+	pod := defaultAllButPodResources(decoded) // requests of the pod as a whole are set by API servers only (rule src-35)
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault
 	}

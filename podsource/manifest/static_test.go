@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -97,5 +98,24 @@ func TestStaticRefusesReferencesToTheAPI(t *testing.T) {
 		"downwardAPI: {items: []}", "image: {reference: x}", "projected: {sources: [{downwardAPI: {items: []}}]}"} {
 		_, err := manifest.Static([]byte(volume(s)), "node", "o", manifest.StaticOptions{})
 		assert.NoError(t, err, s)
+	}
+}
+
+// As with a kubelet of 1.37, only the API server sets requests and limits of the pod as a
+// whole: a static pod with limits alone is Burstable.
+func TestStaticPodsGetNoResourcesOfTheirOwn(t *testing.T) { // src-35
+	for resources, want := range map[string]v1.PodQOSClass{
+		"{limits: {cpu: 1, memory: 1Gi}}":                                  v1.PodQOSBurstable,
+		"{requests: {cpu: 1}}":                                             v1.PodQOSBurstable,
+		"{requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}": v1.PodQOSGuaranteed,
+	} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  resources: " + resources +
+			"\n  containers: [{name: c, image: i, resources: {limits: {cpu: 500m, memory: 1Mi}}}]\n"
+		decoded, err := manifest.Decode([]byte(text))
+		require.NoError(t, err)
+		pod, err := manifest.Static([]byte(text), "node", "file:/a.yaml", manifest.StaticOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, decoded.Spec.Resources, pod.Spec.Resources, resources)
+		assert.Equal(t, want, podspec.QOSClass(pod), resources)
 	}
 }
