@@ -61,8 +61,7 @@ func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
 	}
 	n := &summary.Node
 	u.node.send(out, n.CPU, n.Memory, n.Swap)
-	for i := range summary.Pods {
-		p := &summary.Pods[i]
+	for _, p := range currentPods(summary.Pods, s) {
 		u.pod.send(out, p.CPU, p.Memory, p.Swap, p.PodRef.Name, p.PodRef.Namespace)
 		for j := range p.Containers {
 			c := &p.Containers[j]

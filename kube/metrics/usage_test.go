@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -154,3 +157,54 @@ func busy(n int) *statsapi.Summary {
 }
 
 type ctx = context.Context
+
+// stats-16: a pod whose processes cannot be killed has the name of its successor, which may
+// run on another node.
+func TestADeletedPodThatHangsIsNotReportedAsItsSuccessor(t *testing.T) {
+	pod := func(uid string, cpu uint64, started time.Time) statsapi.PodStats {
+		s := summary().Pods[0]
+		s.PodRef.UID, s.StartTime, s.Containers = uid, metav1.NewTime(started), nil
+		s.CPU, s.Memory, s.Swap = &statsapi.CPUStats{Time: metav1.NewTime(at), UsageCoreNanoSeconds: &cpu}, nil, nil
+		return s
+	}
+	hanging, successor := pod("a-old", 9e9, at.Add(-time.Hour)), pod("b-new", 1e9, at)
+	desired := func(uids ...types.UID) func() []*v1.Pod {
+		return func() (out []*v1.Pod) {
+			for _, uid := range uids {
+				pod := web()
+				if pod.UID = uid; uid == "a-old" {
+					pod.DeletionTimestamp = p(metav1.NewTime(at))
+				}
+				out = append(out, pod)
+			}
+			return out
+		}
+	}
+	removed := func() []podworker.PodState {
+		return []podworker.PodState{{UID: "a-old", State: podworker.Stopping, Removed: true}, {UID: "b-new", State: podworker.Syncing}}
+	}
+	for name, tc := range map[string]struct {
+		stats   []statsapi.PodStats
+		sources metrics.Sources
+		want    string
+	}{
+		"beside":                {[]statsapi.PodStats{hanging, successor}, metrics.Sources{DesiredPods: desired("b-new")}, "1"},
+		"instead":               {[]statsapi.PodStats{hanging}, metrics.Sources{DesiredPods: desired("b-new")}, ""},
+		"on another node":       {[]statsapi.PodStats{hanging}, metrics.Sources{PodWorkers: removed}, ""},
+		"being deleted":         {[]statsapi.PodStats{hanging}, metrics.Sources{DesiredPods: desired("a-old")}, "9"},
+		"both in sources":       {[]statsapi.PodStats{hanging, successor}, metrics.Sources{DesiredPods: desired("a-old", "b-new")}, "1"},
+		"before the first sync": {[]statsapi.PodStats{successor}, metrics.Sources{DesiredPods: desired()}, "1"},
+		"of a provider":         {[]statsapi.PodStats{hanging, successor}, metrics.Sources{}, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.sources = tc.sources
+			w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) { return &statsapi.Summary{Pods: tc.stats}, nil }
+			var got string
+			for _, line := range w.lines(t, metrics.ResourcePath, "pod_cpu_usage_seconds_total") {
+				got += strings.Fields(line)[1]
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
