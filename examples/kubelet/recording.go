@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"runtime"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/volume"
@@ -49,18 +49,7 @@ func (o *options) record(cfg *kubelet.Config) (stop func(), err error) {
 	return func() { cancel(); <-ended }, nil
 }
 
-// recordedConfiguration returns the configuration without what may be a secret: headers, and the
-// user and the query of an address.
+// recordedConfiguration returns the configuration without values that may be credentials.
 func (o *options) recordedConfiguration() (json.RawMessage, error) {
-	k := o.Configuration.DeepCopy()
-	k.StaticPodURLHeader = nil
-	if k.StaticPodURL != "" {
-		u, err := url.Parse(k.StaticPodURL)
-		if err != nil {
-			return nil, fmt.Errorf("--record-dir: staticPodURL is not a URL")
-		}
-		u.User, u.RawQuery, u.Fragment = nil, "", ""
-		k.StaticPodURL = u.String()
-	}
-	return json.Marshal(k)
+	return json.Marshal(config.Masked(o.Configuration))
 }

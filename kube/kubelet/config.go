@@ -317,13 +317,12 @@ func (c Config) check() error {
 	return nil
 }
 
-// logConfiguration logs the Configuration with its defaults and, as in the kubelet, masked
-// headers.
+// logConfiguration logs the Configuration with its defaults, masked.
 func logConfiguration(ctx context.Context, c Config) {
 	if !c.Logger.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	effective := maskHeaders(c.Configuration)
+	effective := config.Masked(c.Configuration)
 	effective.APIVersion, effective.Kind = kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration"
 	text, _ := yaml.Marshal(effective) // a KubeletConfiguration can be encoded
 	c.Logger.Info("Effective KubeletConfiguration", "config", string(text))

@@ -9,7 +9,7 @@ import (
 )
 
 // configz returns the Configuration for /configz: as in the kubelet with the defaults, and
-// the values that were detected, and without masked values.
+// the values that were detected. Values that may be credentials are masked.
 func configz(b base, d serverDeps) *kubeletconfig.KubeletConfiguration {
 	k := config.Configz(b.k)
 	k.Port, k.ReadOnlyPort, k.HealthzPort = portOf(d.ports.api), portOf(d.ports.readOnly), new(portOf(d.ports.healthz))
@@ -30,14 +30,4 @@ func portOf(l net.Listener) int32 {
 		return 0
 	}
 	return int32(l.Addr().(*net.TCPAddr).Port)
-}
-
-// maskHeaders returns the Configuration without headers, which may be credentials.
-func maskHeaders(k *kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConfiguration {
-	masked := *k
-	masked.StaticPodURLHeader = map[string][]string{}
-	for name := range k.StaticPodURLHeader {
-		masked.StaticPodURLHeader[name] = []string{"<masked>"}
-	}
-	return masked
 }

@@ -3,7 +3,9 @@ package kubelet
 import (
 	_ "embed"
 	"encoding/json"
+	"log/slog"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,7 +61,8 @@ func TestConfigzIsThatOfTheKubelet(t *testing.T) {
 	for name, why := range map[string]string{
 		"port": "another on each machine", "readOnlyPort": "likewise", "healthzPort": "likewise",
 		"tlsCertFile": "a self-signed certificate is not part of the configuration", "tlsPrivateKeyFile": "likewise",
-		"kubeAPIBurst": "300, so that a node that reconnects is not delayed",
+		"staticPodURLHeader": "masked, since they may be credentials",
+		"kubeAPIBurst":       "300, so that a node that reconnects is not delayed",
 	} {
 		assert.NotEqual(t, want[name], got[name], "%s: %s", name, why)
 		delete(want, name)
@@ -93,10 +96,18 @@ func mustJSON(t *testing.T, v any) []byte {
 	return text
 }
 
-// Headers of the URL of manifests may be credentials. As in the kubelet /configz, which is
-// authorized, contains them, and the log does not.
-func TestHeadersAreMaskedInTheLog(t *testing.T) {
-	k := decode(t, "staticPodURLHeader: {Authorization: [Bearer secret]}\n")
-	assert.Equal(t, map[string][]string{"Authorization": {"<masked>"}}, maskHeaders(k).StaticPodURLHeader)
-	assert.Equal(t, []string{"Bearer secret"}, k.StaticPodURLHeader["Authorization"], "the original is not changed")
+// Headers of the URL of manifests, and parts of the URL, may be credentials.
+func TestCredentialsAreMaskedInConfigzAndInTheLog(t *testing.T) {
+	cfg := standalone(t, "staticPodURL: http://user:secret@a:1/pods?token=secret#secret\nstaticPodURLHeader: {Authorization: [Bearer secret]}\n")
+	b := newBase(t, cfg)
+	k := configz(b, serverDeps{})
+	assert.Equal(t, map[string][]string{"Authorization": {"<masked>"}}, k.StaticPodURLHeader)
+	assert.Equal(t, "http://a:1/pods", k.StaticPodURL)
+	assert.Equal(t, []string{"Bearer secret"}, b.k.StaticPodURLHeader["Authorization"], "the original is not changed")
+
+	var text strings.Builder
+	b.cfg.Logger = slog.New(slog.NewTextHandler(&text, nil))
+	logConfiguration(t.Context(), b.cfg)
+	assert.Contains(t, text.String(), "<masked>")
+	assert.NotContains(t, text.String(), "secret")
 }

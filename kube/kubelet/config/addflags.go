@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -89,25 +88,17 @@ func (v *flagValue) declare(fs *pflag.FlagSet, name, usage string) {
 	if v.kind == "bool" || v.kind == "version" {
 		flag.NoOptDefVal = "true"
 	}
-	if slices.Contains(confidential, name) {
-		flag.Annotations = map[string][]string{classified: {"true"}}
-	}
+	flag.Annotations = classification(name)
 }
 
-// confidential are the flags whose values may be credentials.
-var confidential = []string{"manifest-url-header", "storage-driver-password"}
-
-// classified is the annotation of such flags, as in Kubernetes.
-const classified = "classified"
-
 // FlagValues returns the value of each flag, by name, for /flagz: the one that was given or
-// the default. Values that may be credentials are masked.
+// the default. Values that may be credentials are masked, as by [Masked].
 func FlagValues(fs *pflag.FlagSet) map[string]string {
 	values := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) {
 		values[f.Name] = f.Value.String()
-		if len(f.Annotations[classified]) > 0 && f.Changed {
-			values[f.Name] = "CLASSIFIED"
+		if f.Changed {
+			values[f.Name] = maskFlag(values[f.Name], f.Annotations)
 		}
 	})
 	return values

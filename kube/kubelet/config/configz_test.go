@@ -48,13 +48,24 @@ func TestFlagValues(t *testing.T) {
 	fs.String("own", "default", "")
 	AddFlags(fs, new(kubeletconfig.KubeletConfiguration), new(Flags))
 	require.NoError(t, fs.Parse([]string{
-		"--max-pods=7", "--v", "2", "--cluster-dns=10.0.0.10", "--cluster-dns=10.0.0.11", "--eviction-hard=a<1", "--eviction-hard=b<2", "--max-pods=8", "--manifest-url-header=a:secret",
+		"--max-pods=7", "--v", "2", "--cluster-dns=10.0.0.10", "--cluster-dns=10.0.0.11", "--eviction-hard=a<1", "--eviction-hard=b<2", "--max-pods=8", "--manifest-url-header=a:secret", "--manifest-url=https://u:secret@a/b?c=secret",
 	}))
 	values := FlagValues(fs)
 	for name, want := range map[string]string{
 		"own": "default", "max-pods": "8", "v": "2", "cluster-dns": "10.0.0.10,10.0.0.11", "eviction-hard": "a<1,b<2", "sync-frequency": "1m",
-		"manifest-url-header": "CLASSIFIED", "storage-driver-password": "", "kubeconfig": "",
+		"manifest-url-header": "CLASSIFIED", "manifest-url": "https://a/b", "storage-driver-password": "", "kubeconfig": "",
 	} {
 		assert.Equal(t, want, values[name], name)
 	}
+}
+
+func TestMaskedHasNoPartOfACredential(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "http://a/b": "http://a/b", "https://u:p@a:1/b?c=d&e#f": "https://a:1/b", "https://a/b?": "https://a/b", "mailto:secret": "<masked>", "http://[::secret": "<masked>",
+	} {
+		assert.Equal(t, want, Masked(&kubeletconfig.KubeletConfiguration{StaticPodURL: text}).StaticPodURL, text)
+	}
+	cfg := &kubeletconfig.KubeletConfiguration{StaticPodURLHeader: map[string][]string{"A": {"x", "y"}, "B": nil}}
+	assert.Equal(t, map[string][]string{"A": {"<masked>"}, "B": {"<masked>"}}, Masked(cfg).StaticPodURLHeader)
+	assert.Equal(t, []string{"x", "y"}, cfg.StaticPodURLHeader["A"], "the original is not changed")
 }

@@ -19,6 +19,8 @@ type field struct {
 	flag      string // of the kubelet; empty: there is none
 	accepted  string // the value, in YAML, that is neither warned about nor refused
 	separator string // between the names and values of a flag that is a map; empty: "="
+
+	confidential bool // the value, or a part of it, may be a credential
 }
 
 // fields yields every field of a KubeletConfiguration.
@@ -44,8 +46,8 @@ var groups = []group{
 	{"Sources of pods", []field{
 		{name: "staticPodPath", doc: "file or directory of manifests of static pods", flag: "pod-manifest-path"},
 		{name: "fileCheckFrequency", doc: "interval at which staticPodPath is read where changes are not reported by the system", def: "20s", flag: "file-check-frequency"},
-		{name: "staticPodURL", doc: "URL of a manifest, or of a list of them", flag: "manifest-url"},
-		{name: "staticPodURLHeader", doc: "headers of requests for staticPodURL, as key:value,…; the flag may be repeated", flag: "manifest-url-header", separator: ":"},
+		{name: "staticPodURL", doc: "URL of a manifest, or of a list of them", flag: "manifest-url", confidential: true},
+		{name: "staticPodURLHeader", doc: "headers of requests for staticPodURL, as key:value,…; the flag may be repeated", flag: "manifest-url-header", separator: ":", confidential: true},
 		{name: "httpCheckFrequency", doc: "interval at which staticPodURL is requested", def: "20s", flag: "http-check-frequency"},
 		{name: "maxPods", doc: "largest number of pods on the node", def: "110", flag: "max-pods"},
 		{name: "podsPerCore", doc: "largest number of pods per CPU, up to maxPods; 0: no limit", flag: "pods-per-core"},

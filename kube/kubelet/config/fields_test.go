@@ -242,7 +242,8 @@ Without ` + "`--config` and `--config-dir`" + ` a kubelet permits everything to 
 above, does not evict pods to protect the node, and creates the cgroups of pods below /kubeparts, unless the flags for these are given.
 With one of them and without a cluster it opens 127.0.0.1:10248 for ` + "`/healthz`" + `, unless ` + "`healthzPort`" + ` is set, and 10250 for the API, unless
 ` + "`port`" + ` is set or the configuration requires an API server for it. A port that is in use is an error, also that of ` + "`/healthz`" + `. As with the kubelet,
-` + "`/configz`" + ` shows ` + "`staticPodURLHeader`" + `, and ` + "`/flagz`" + ` the values of the flags, not those of the file.
+` + "`/flagz`" + ` has the values of the flags, not those of the file. The values of ` + "`staticPodURLHeader`" + `, and user, query and fragment of
+` + "`staticPodURL`" + `, are masked in ` + "`/configz`, `/flagz`" + ` and the log; a kubelet shows them in ` + "`/configz`" + `.
 
 | flag | value | effect |
 |---|---|---|
