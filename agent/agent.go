@@ -97,6 +97,16 @@ type Subsystems struct {
 	// passes it to the runtime, which prepares the claims: managers.Config.Claims. Nil:
 	// no claims are prepared.
 	Claims Claims
+
+	// Ledger records which pods belong to this node: cri.Ledger. It is pruned after each
+	// collection of garbage. Nil: there is none.
+	Ledger Ledger
+}
+
+// A Ledger records which pods belong to this node. cri.Ledger implements it.
+type Ledger interface {
+	// Prune deletes the pods of which nothing exists, as gone reports.
+	Prune(gone func(uid types.UID) bool) error
 }
 
 // Claims unprepares the resource claims of pods. dra.Manager implements it.

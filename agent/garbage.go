@@ -36,11 +36,12 @@ type garbage struct {
 	volumes   volumeCollector
 	cgroups   cgroupCollector
 	claims    Claims
+	ledger    Ledger
 }
 
 // newGarbage returns nil if no component has state to remove.
 func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
-	g := garbage{allocated: cfg.Subsystems.Allocation, probes: probes, pods: cfg.Runtime, claims: cfg.Subsystems.Claims}
+	g := garbage{allocated: cfg.Subsystems.Allocation, probes: probes, pods: cfg.Runtime, claims: cfg.Subsystems.Claims, ledger: cfg.Subsystems.Ledger}
 	g.runtime, _ = runtime.As[runtime.GarbageCollector](cfg.Runtime)
 	g.volumes, _ = cfg.Subsystems.Volumes.(volumeCollector)
 	g.cgroups, _ = cfg.Subsystems.Cgroups.(cgroupCollector)
@@ -51,7 +52,8 @@ func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 }
 
 // CollectGarbage implements runtime.GarbageCollector. Volumes and allocated resources are
-// removed after the containers that use them, and cgroups last.
+// removed after the containers that use them, and cgroups last. The ledger forgets a pod
+// after everything else was removed: it is the evidence that the rest belongs to this node.
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	if policy.Removed != nil && g.probes != nil {
 		g.probes.Retain(func(uid types.UID) bool { return !policy.Removed(uid) })
@@ -63,7 +65,37 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	if policy.Removed == nil {
 		return err
 	}
-	return errors.Join(err, g.collectTerminated(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
+	withCgroups := map[types.UID]bool{}
+	err = errors.Join(err, g.collectTerminated(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed, withCgroups))
+	if err != nil || g.ledger == nil {
+		return err
+	}
+	return g.prune(ctx, policy.Removed, withCgroups)
+}
+
+// prune deletes the removed pods from the ledger that are not in the runtime and not in
+// withCgroups. The runtime is listed only if there is a removed pod.
+func (g garbage) prune(ctx context.Context, removed func(types.UID) bool, withCgroups map[types.UID]bool) error {
+	listed := sync.OnceValues(func() (map[types.UID]bool, error) {
+		pods, err := g.pods.Pods(ctx)
+		listed := map[types.UID]bool{}
+		for _, p := range pods {
+			listed[p.UID] = true
+		}
+		return listed, err
+	})
+	var listErr error
+	err := g.ledger.Prune(func(uid types.UID) bool {
+		if !removed(uid) || withCgroups[uid] {
+			return false
+		}
+		pods, err := listed()
+		if err != nil {
+			listErr = fmt.Errorf("prune the ledger: list the pods of the runtime: %w", err)
+		}
+		return err == nil && !pods[uid]
+	})
+	return errors.Join(err, listErr)
 }
 
 // collectTerminated removes the volumes of removed pods that do not run, and releases their resources. An orphaned pod is
@@ -104,13 +136,23 @@ func (g garbage) collectTerminated(ctx context.Context, removed func(types.UID) 
 	return errors.Join(g.volumes.Collect(ctx, keep), listErr)
 }
 
-func (g garbage) collectCgroups(ctx context.Context, removed func(types.UID) bool) error {
+// collectCgroups removes cgroups, and adds the pods that keep theirs to kept.
+func (g garbage) collectCgroups(ctx context.Context, removed func(types.UID) bool, kept map[types.UID]bool) error {
 	if g.cgroups == nil {
 		return nil
 	}
 	var hasVolumes func(types.UID) bool
 	if g.volumes != nil {
-		hasVolumes = g.volumes.HasVolumes
+		var mu sync.Mutex
+		hasVolumes = func(uid types.UID) bool {
+			has := g.volumes.HasVolumes(uid)
+			if has {
+				mu.Lock()
+				defer mu.Unlock()
+				kept[uid] = true
+			}
+			return has
+		}
 	}
 	return g.cgroups.Collect(ctx, removed, hasVolumes)
 }

@@ -76,6 +76,42 @@ func TestClaimsOfRemovedPodsAreReleased(t *testing.T) { // dra-13
 	assert.Contains(t, k.calls, "claims: running true, exited true, removed true, desired true", "it is not known which pods run")
 }
 
+type keptLedger struct {
+	*keeper
+	pods []types.UID
+}
+
+func (l keptLedger) Prune(gone func(types.UID) bool) error {
+	for _, uid := range l.pods {
+		l.calls = append(l.calls, fmt.Sprintf("ledger: %s %v", uid, gone(uid)))
+	}
+	return l.fail["ledger"]
+}
+
+// The ledger is the evidence that what is left of a pod belongs to this node.
+func TestTheLedgerForgetsAPodAfterEverythingElseIsRemoved(t *testing.T) {
+	k := &keeper{fail: map[string]error{}}
+	l := keptLedger{k, []types.UID{"desired", "exited", "running", "removed"}}
+	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}, Ledger: l}}, nil)
+	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	require.NoError(t, g.CollectGarbage(t.Context(), policy))
+	assert.Equal(t, []string{"ledger: desired false", "ledger: exited false", "ledger: running false", "ledger: removed true"}, k.calls[len(k.calls)-4:])
+
+	for _, part := range []string{"runtime", "volumes", "cgroups", "list"} {
+		k.calls, k.fail = nil, map[string]error{part: errors.New("down")}
+		require.Error(t, g.CollectGarbage(t.Context(), policy))
+		assert.NotContains(t, k.calls, "ledger: removed true", part)
+	}
+	k.fail = map[string]error{"ledger": errors.New("read-only")}
+	require.EqualError(t, g.CollectGarbage(t.Context(), policy), "read-only")
+
+	// The cgroup of a pod with volumes is removed by a later collection.
+	k.calls, k.fail, l.pods = nil, nil, []types.UID{"running"}
+	kept := map[types.UID]bool{}
+	require.NoError(t, g.(garbage).collectCgroups(t.Context(), policy.Removed, kept))
+	assert.Equal(t, map[types.UID]bool{"running": true}, kept)
+}
+
 func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	k := &keeper{fail: map[string]error{}}
 	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)

@@ -61,8 +61,9 @@ func cpuOf(r cgroups.Resources) int64 {
 func restarted(t *testing.T, facts cgroups.Facts, policy cm.Policy, pods ...*v1.Pod) (*recorder, *cm.Manager) {
 	t.Helper()
 	tree := &recorder{Tree: cgroups.NewTree(facts), class: cgroups.Name{"kubepods", "burstable"}}
+	recorded := &ledger{} // on disk
 	agent := func() *cm.Manager {
-		m, err := cm.New(cm.Config{Tree: tree, Policy: policy, Capacity: list("cpu=64 memory=64Gi")})
+		m, err := cm.New(cm.Config{Tree: tree, Pods: cm.PodCgroups{Ledger: recorded}, Policy: policy, Capacity: list("cpu=64 memory=64Gi")})
 		require.NoError(t, err)
 		require.NoError(t, m.Setup(t.Context()))
 		return m

@@ -71,9 +71,8 @@ type Config struct {
 	// Root is the cgroup that contains kubepods (cgroupRoot). Nil means the root.
 	Root cgroups.Name
 
-	// Flat disables the cgroups of pods and QoS classes (cgroupsPerQOS: false): all pods
-	// are directly below Root.
-	Flat bool
+	// Pods determines which pods have cgroups, and which cgroups may be removed.
+	Pods PodCgroups
 
 	// Policy determines the resources of the cgroups of pods.
 	Policy Policy
@@ -98,6 +97,22 @@ type Config struct {
 
 	// Hooks observe changes of cgroups.
 	Hooks Hooks
+}
+
+// PodCgroups determines which pods have cgroups, and which cgroups may be removed.
+type PodCgroups struct {
+	// Flat disables the cgroups of pods and QoS classes (cgroupsPerQOS: false): all pods
+	// are directly below Config.Root.
+	Flat bool
+
+	// Ledger contains the pods that belong to this node. Cgroups of other pods are never
+	// removed. If nil, only pods belong to it that Ensure was called for: cgroups that an
+	// earlier agent has left behind remain.
+	Ledger Ledger
+
+	// IgnoreForeign permits processes in cgroups of pods that do not belong to this node:
+	// Setup does not return ErrForeign.
+	IgnoreForeign bool
 }
 
 // An Enforcement determines how node allocatable and reserved resources are enforced
@@ -174,6 +189,9 @@ type Manager struct {
 	adopted map[types.UID][]adopted // cgroups of pods for which Ensure was not called
 	demand  classDemand             // the requests of both
 	unset   bool                    // limits of kubepods or of reserved cgroups could not be set
+
+	ours     map[types.UID]bool // pods of this node whose cgroups are not removed
+	reported []string           // cgroups of other nodes that were logged
 
 	// classes guards the last values of the cgroups of QoS classes and is held while they
 	// are written.
@@ -260,10 +278,10 @@ func New(cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	root := cfg.Root
-	if !cfg.Flat {
+	if !cfg.Pods.Flat {
 		root = root.Child(kubepods)
 	}
-	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*cgroupState{}, adopted: map[types.UID][]adopted{}, classes: newTurn()}, nil
+	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*cgroupState{}, adopted: map[types.UID][]adopted{}, ours: map[types.UID]bool{}, classes: newTurn()}, nil
 }
 
 // checkEnforce checks cfg.Enforce without reading cgroups.
@@ -276,8 +294,8 @@ func checkEnforce(cfg Config) error {
 				return fmt.Errorf("cm: Config.Enforce: %q excludes other keys: %q", key, cfg.Enforce.Keys)
 			}
 		case enforcePods:
-			if cfg.Flat {
-				return fmt.Errorf("cm: Config.Enforce: %q requires cgroups of pods, which Config.Flat disables", key)
+			if cfg.Pods.Flat {
+				return fmt.Errorf("cm: Config.Enforce: %q requires cgroups of pods, which Config.Pods.Flat disables", key)
 			}
 		case enforceSystemReserved, enforceSystemReservedCompressible:
 			if cfg.Enforce.SystemReservedCgroup == "" {

@@ -33,6 +33,8 @@
 //     been synced since or not.
 //   - A cgroup that another program removes is created again at the pod's next sync.
 //   - Limits of missing controllers are omitted and logged once.
+//   - Cgroups of other nodes below the same root are not removed, changed or killed, except
+//     that both nodes set the limits of the QoS classes.
 //
 // # Differences from the kubelet
 //
@@ -42,7 +44,9 @@
 //   - The demand of a QoS class includes pods that are terminating and still have a
 //     cgroup.
 //   - Orphaned cgroups are found by UID in all three QoS classes and removed eight at a
-//     time.
+//     time. The kubelet removes the cgroup of every pod that it does not know, and kills
+//     its processes; Collect removes only those of pods that belong to this node
+//     ([Ledger]), and Setup returns [ErrForeign] while processes run in others.
 //   - With the driver systemd, systemd moves the agent and system processes into scopes
 //     of slices; a kubelet writes to cgroupfs directly.
 //   - A pod's memory limit is not reduced below its current usage.

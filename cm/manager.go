@@ -19,7 +19,7 @@ func (m *Manager) Allocatable() v1.ResourceList { return Allocatable(m.cfg.Capac
 
 // PodName returns the cgroup of the pod; with Flat the cgroup that contains all pods.
 func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return m.root
 	}
 	return PodName(m.cfg.Root, pod)
@@ -36,7 +36,7 @@ func (m *Manager) PodsRoot() cgroups.Name { return m.root }
 // keeps the order of a resize. A cgroup that was created or checked within the last five
 // minutes only has to exist: [Manager.Sync] corrects it at once.
 func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return nil // cm-21
 	}
 	if pod.UID == "" {
@@ -52,6 +52,11 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	has, err := m.cfg.Tree.Read(h.name)
 	missing := errors.Is(err, fs.ErrNotExist)
+	if m.cfg.Pods.Ledger != nil && (missing || err == nil && !known) {
+		if err := m.cfg.Pods.Ledger.Own(pod.UID); err != nil {
+			return fmt.Errorf("cm: %w", err)
+		}
+	}
 	if missing || !known {
 		if err := m.updateQOS(ctx, false); err != nil { // before the pod's own cgroup (cm-18)
 			m.log.Warn("Failed to set cgroups of QoS classes; will retry", "err", err)
@@ -88,7 +93,7 @@ func (m *Manager) hold(pod *v1.Pod) (h *cgroupState, known bool) {
 	if h, known = m.pods[pod.UID]; known {
 		return h, true
 	}
-	m.pods[pod.UID] = fresh
+	m.pods[pod.UID], m.ours[pod.UID] = fresh, true
 	m.release(pod.UID)
 	m.demand.add(fresh.class, fresh.requested)
 	return fresh, false
@@ -141,7 +146,7 @@ func (m *Manager) repair(ctx context.Context, h *cgroupState, has cgroups.Resour
 // Remove kills the remaining processes in the pod's cgroup and removes it. It is not an
 // error if the pod has none.
 func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
-	if m.cfg.Flat || uid == "" {
+	if m.cfg.Pods.Flat || uid == "" {
 		return nil
 	}
 	m.mu.Lock()
@@ -170,6 +175,9 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 			return fmt.Errorf("cm: remove cgroup of pod %s: %w", uid, err)
 		}
 	}
+	m.mu.Lock()
+	delete(m.ours, uid)
+	m.mu.Unlock()
 	if m.forget(uid) {
 		if err := m.updateQOS(ctx, false); err != nil { // after the pod's own cgroup (cm-18)
 			m.log.Warn("Failed to set cgroups of QoS classes; will retry", "err", err)

@@ -29,11 +29,11 @@ func TestCgroupParentOfContainers(t *testing.T) { // cm-6, cm-7, cm-21
 		{cm.Config{}, "/kubepods/burstable/pod1-2"},
 		{cm.Config{Driver: cgroups.Systemd}, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice"},
 		{cm.Config{Root: cgroups.Name{"top"}}, "/top/kubepods/burstable/pod1-2"},
-		{cm.Config{Root: cgroups.Name{"top"}, Flat: true, Enforce: cm.Enforcement{Keys: []string{"none"}}}, "/top"},
+		{cm.Config{Root: cgroups.Name{"top"}, Pods: cm.PodCgroups{Flat: true}, Enforce: cm.Enforcement{Keys: []string{"none"}}}, "/top"},
 	} {
 		assert.Equal(t, tc.want, newNode(t, tc.cfg).CgroupParent(p))
 	}
-	flat := newNode(t, cm.Config{Flat: true, Enforce: cm.Enforcement{Keys: []string{"none"}}})
+	flat := newNode(t, cm.Config{Pods: cm.PodCgroups{Flat: true}, Enforce: cm.Enforcement{Keys: []string{"none"}}})
 	require.NoError(t, flat.Setup(t.Context()))
 	require.NoError(t, flat.Ensure(t.Context(), p))
 	assert.True(t, flat.Has(p), "cm-20: there is none to miss")
@@ -54,7 +54,7 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 		"bad cgroup name":                 {Tree: tree, Root: cgroups.Name{"a_b"}},
 		`unknown key "pod"`:               {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"pod"}}},
 		`"none" excludes other keys`:      {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"none", "pods"}}},
-		`"pods" requires cgroups of pods`: {Tree: tree, Flat: true},
+		`"pods" requires cgroups of pods`: {Tree: tree, Pods: cm.PodCgroups{Flat: true}},
 		`"kube-reserved" requires Config.Enforce.KubeReservedCgroup`: {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"kube-reserved"}}},
 		`"/system.slice/sshd.service" is not a cgroup that`:          {Tree: tree, Driver: cgroups.Systemd, Enforce: cm.Enforcement{SystemReservedCgroup: "/system.slice/sshd.service"}},
 		`"/" is not a cgroup that can be limited`:                    {Tree: tree, Enforce: cm.Enforcement{KubeReservedCgroup: "/"}},
@@ -269,7 +269,7 @@ func TestAResizeOfAPodsCgroup(t *testing.T) { // cm-43
 }
 
 func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
-	n := newNode(t, cm.Config{})
+	n := newNode(t, cm.Config{Pods: cm.PodCgroups{Ledger: &ledger{"old-1": true}}})
 	require.NoError(t, n.Setup(t.Context()))
 	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort), pod("v-1", burstable)} {
 		require.NoError(t, n.Ensure(t.Context(), p))

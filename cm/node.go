@@ -17,20 +17,23 @@ import (
 // Setup creates the cgroups of pods and QoS classes and sets the enforced limits.
 // Existing cgroups of pods count in their QoS classes from then on: a class gets no less
 // CPU than its pods request while they are synced. A limit that cannot be set is reported
-// as an event and retried by Run. Setup returns an error if a cgroup cannot be created,
-// or if a reserved cgroup that must be limited does not exist.
+// as an event and retried by Run. Setup returns an error if a cgroup cannot be created or
+// changed, or if a reserved cgroup that must be limited does not exist. It returns
+// [ErrForeign], and changes nothing, if processes run in cgroups of pods that do not belong
+// to this node.
 func (m *Manager) Setup(ctx context.Context) error {
 	if err := m.checkReservedCgroups(); err != nil {
 		return err
 	}
-	if !m.cfg.Flat {
-		for _, class := range classes {
-			name := m.root.Child(classPart(class)...)
-			if _, err := m.cfg.Tree.Read(name); err == nil {
-				continue
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("cm: set up %s: %w", name, err)
-			}
+	if !m.cfg.Pods.Flat {
+		missing, err := m.missingClasses()
+		if err != nil {
+			return err
+		}
+		if err := m.checkForeign(); err != nil {
+			return err
+		}
+		for _, name := range missing {
 			if err := m.apply(ctx, "create", name, cgroups.Resources{}); err != nil {
 				return err
 			}
@@ -47,6 +50,25 @@ func (m *Manager) Setup(ctx context.Context) error {
 		m.log.Warn("Failed to move processes into their cgroups; will retry", "err", err)
 	}
 	return nil
+}
+
+// missingClasses returns the cgroups of QoS classes that do not exist, and an error if
+// another one cannot be changed.
+func (m *Manager) missingClasses() (missing []cgroups.Name, err error) {
+	for _, class := range classes {
+		name := m.root.Child(classPart(class)...)
+		switch _, err := m.cfg.Tree.Read(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, name)
+		case err != nil:
+			return nil, fmt.Errorf("cm: set up %s: %w", name, err)
+		default:
+			if err := m.checkWritable(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return missing, nil
 }
 
 // checkReservedCgroups returns an error if a reserved cgroup that is enforced does not
@@ -102,7 +124,7 @@ func (m *Manager) onCPUs(r cgroups.Resources) cgroups.Resources {
 // enforce sets the limits of kubepods and of reserved cgroups, and records events.
 func (m *Manager) enforce(ctx context.Context) {
 	var errs []error
-	if !m.cfg.Flat {
+	if !m.cfg.Pods.Flat {
 		errs = append(errs, m.apply(ctx, "update", m.root, m.podsLimits()))
 	}
 	const updated = "Updated Node Allocatable limit across pods"
@@ -118,7 +140,7 @@ func (m *Manager) enforce(ctx context.Context) {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
 		m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", m.root, err))
-	case !m.cfg.Flat:
+	case !m.cfg.Pods.Flat:
 		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", updated)
 	}
 	m.mu.Lock()
@@ -133,7 +155,7 @@ func (m *Manager) event(eventType, reason, message string) {
 // updateQOS sets the cgroups of the QoS classes if the requests of their pods have
 // changed, or in any case if anyway is true.
 func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return nil
 	}
 	if err := m.classes.take(ctx); err != nil {

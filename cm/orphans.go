@@ -17,7 +17,7 @@ import (
 // Has reports whether the pod's cgroup exists, for podworker.Cgroups. A cgroup that
 // cannot be read or lacks a controller counts as existing: Ensure corrects it.
 func (m *Manager) Has(pod *v1.Pod) bool {
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return true
 	}
 	return m.cfg.Tree.Exists(m.PodName(pod))
@@ -26,7 +26,7 @@ func (m *Manager) Has(pod *v1.Pod) bool {
 // Pods returns the pods that have cgroups, with the names of these.
 func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 	out := map[types.UID][]cgroups.Name{}
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return out, nil
 	}
 	err := m.podCgroups(func(_ v1.PodQOSClass, uid types.UID, name cgroups.Name) { out[uid] = append(out[uid], name) })
@@ -40,7 +40,8 @@ func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 // for processes.
 const atOnce = 8
 
-// Collect removes the cgroups of the pods that removed reports. It lists the cgroups
+// Collect removes the cgroups of the pods that removed reports and that belong to this node;
+// those of other nodes are logged once. It lists the cgroups
 // before it calls removed, so that a pod that is created meanwhile keeps its cgroup
 // (hk-2). A pod with volumes, as hasVolumes reports, keeps its cgroup with the least
 // CPU until a later call (cm-44); if nil, no pod has. The error joins what failed; the
@@ -57,6 +58,10 @@ func (m *Manager) Collect(ctx context.Context, removed, hasVolumes func(uid type
 		turns = make(chan struct{}, atOnce)
 	)
 	for _, uid := range slices.Sorted(maps.Keys(pods)) {
+		if !m.owns(uid) {
+			m.reportForeign(pods[uid])
+			continue
+		}
 		turns <- struct{}{}
 		if !removed(uid) { // the pod may have been added again meanwhile
 			<-turns

@@ -135,7 +135,7 @@ func TestIntegrationProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 	}
 	tree, err := host.New(host.Config{Driver: driver})
 	require.NoError(t, err)
-	m, err := cm.New(cm.Config{Tree: tree, Driver: driver, Flat: true, Enforce: cm.Enforcement{Keys: []string{"none"}}, Processes: cm.ProcessCgroups{Agent: agent, System: sys}})
+	m, err := cm.New(cm.Config{Tree: tree, Driver: driver, Pods: cm.PodCgroups{Flat: true}, Enforce: cm.Enforcement{Keys: []string{"none"}}, Processes: cm.ProcessCgroups{Agent: agent, System: sys}})
 	require.NoError(t, err)
 	stray := exec.Command("/bin/busybox", "sleep", "3600")
 	require.NoError(t, stray.Start())

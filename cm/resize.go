@@ -18,7 +18,7 @@ import (
 // first if it shrinks. A memory limit below the current usage is rejected. If Resize
 // returns an error, the desired resources of the cgroup are unchanged.
 func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName, after v1.ResourceRequirements) error {
-	if m.cfg.Flat {
+	if m.cfg.Pods.Flat {
 		return nil
 	}
 	h, _ := m.hold(pod)

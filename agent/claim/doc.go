@@ -30,6 +30,8 @@
 //     kubelet with any command line.
 //   - A KubeletConfiguration is read leniently, up to 4 MiB; unknown and invalid fields
 //     are ignored, and drop-in directories are not read.
+//   - A kubelet inside another program, as in k3s, is not detected. Packages cm and
+//     runtime/cri do not remove its pods: cri.Ledger contains those of this node.
 //
 // # Differences from the kubelet
 //

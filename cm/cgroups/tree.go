@@ -168,6 +168,30 @@ func (t *Tree) Run(name Name, stuck bool, pids ...int) {
 	g.pids, g.stuck = append(g.pids, pids...), stuck
 }
 
+// Processes returns the processes in the cgroup and its descendants.
+func (t *Tree) Processes(name Name) ([]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("processes", name); err != nil {
+		return nil, err
+	}
+	var pids []int
+	for path, g := range t.groups {
+		if below(path, name) {
+			pids = append(pids, g.pids...)
+		}
+	}
+	slices.Sort(pids)
+	return pids, nil
+}
+
+// CheckWritable returns the error of the operation "write".
+func (t *Tree) CheckWritable(name Name) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.check("write", name)
+}
+
 // Inside reports whether the process is in the cgroup at the path, in the notation of the
 // driver, or in a descendant.
 func (t *Tree) Inside(path string, pid int) (bool, error) {
@@ -222,7 +246,7 @@ func (t *Tree) Tamper(name Name, r Resources) {
 }
 
 // Fail sets the function that decides which calls fail: "apply", "read", "children",
-// "remove", "stats", "inside", "strays", "move". Nil means none.
+// "remove", "stats", "inside", "strays", "move", "processes", "write". Nil means none.
 func (t *Tree) Fail(fault func(op string, name Name) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -208,6 +208,20 @@ func TestTheDirectoryIsEmptiedAtTheStart(t *testing.T) {
 	})
 }
 
+// The directory of a kubelet that runs was emptied before it was noticed.
+func TestTheDirectoryOfAnotherKubeletIsNotEmptied(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	d.plugin(&devicetest.Plugin{}, 1)
+	other, err := device.Open(device.Config{Dir: d.dir})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	require.ErrorContains(t, other.Run(ctx), "another kubelet listens at "+filepath.Join(d.dir, "kubelet.sock"))
+	for _, name := range []string{"kubelet.sock", "widget.sock"} {
+		assert.FileExists(t, filepath.Join(d.dir, name))
+	}
+}
+
 // dev-4, dev-9: the health of devices.
 func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	var changes []string

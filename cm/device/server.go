@@ -27,16 +27,20 @@ const socket = "kubelet.sock"
 
 // Run serves plugins until ctx is done. It returns nil after everything that it started
 // has returned, and an error if the socket cannot be served or on a second call. It first
-// removes all files except the checkpoint from the directory: plugins register again when
-// their sockets are removed.
+// removes all files except the checkpoint from the directory, unless another server listens
+// on the socket: plugins register again when their sockets are removed.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("device: Manager"); err != nil {
 		return err
 	}
+	path := filepath.Join(m.cfg.Dir, socket)
+	if unixgrpc.Serves(ctx, path) {
+		return fmt.Errorf("device: another kubelet listens at %s and keeps its plugins; configure another directory of device plugins", path)
+	}
 	if err := m.empty(); err != nil {
 		return err
 	}
-	listener, err := unixgrpc.Listen(ctx, filepath.Join(m.cfg.Dir, socket))
+	listener, err := unixgrpc.Listen(ctx, path)
 	if err != nil {
 		return fmt.Errorf("device: listen for plugins: %w", err)
 	}

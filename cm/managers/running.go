@@ -28,6 +28,10 @@ const (
 type CRI struct {
 	Runtime internalapi.RuntimeService
 	Logger  *slog.Logger
+
+	// Owns reports whether a pod belongs to this node: containers of other pods are
+	// neither adopted nor changed. If nil, all pods do.
+	Owns func(uid types.UID) bool
 }
 
 // Running returns the CPUs and devices of the running containers, with which the
@@ -85,7 +89,16 @@ func (c CRI) list(ctx context.Context) ([]*runtimeapi.Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list running containers: %w", err)
 	}
-	return list, nil
+	if c.Owns == nil {
+		return list, nil
+	}
+	var ours []*runtimeapi.Container
+	for _, container := range list {
+		if uid, _ := owner(container); c.Owns(uid) {
+			ours = append(ours, container)
+		}
+	}
+	return ours, nil
 }
 
 // owner returns the pod and the name of a container; an empty UID if the kubelet did not

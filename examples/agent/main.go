@@ -191,7 +191,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
-		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: podworker.Admitters{rt}, Volumes: volumes,
+		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: podworker.Admitters{rt}, Volumes: volumes, Ledger: rt.Ledger(),
 			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}}},
 	}
 	var images *imagegc.Manager
@@ -240,7 +240,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	}
 	c, err := remote.Dial(ctx, o.runtime, remote.Config{Logger: o.logger})
 	check(err, "start a CRI runtime there, or name its socket with --runtime; root may be required")
-	cfg.Name, cfg.Runtime, cfg.Images, n.close = c.Name, c.Runtime, c.Images, c.Close
+	cfg.Name, cfg.Runtime, cfg.Images, n.close, cfg.Providers.Ledger = c.Name, c.Runtime, c.Images, c.Close, must(cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: o.root, Runtime: c.Runtime, Logger: o.logger}))
 	if volume.CanMount() {
 		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
 			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})

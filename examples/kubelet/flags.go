@@ -94,6 +94,7 @@ func (o *options) parse(args []string, file, dropIns string) (err error) {
 	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
 	fs.StringVar(&o.Host.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
 	fs.StringVar(&o.Host.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
+	fs.BoolVar(&o.Host.IgnoreForeignPods, "ignore-foreign-pods", false, "start although pods of another node run in the runtime or below --cgroup-root; they are left unchanged")
 	fs.StringVar(&o.Host.MemoryCgroup, "memory-cgroup", "", "`directory` of the cgroup whose memory is that of the node (default: the root)")
 	fs.StringVar(&o.shutdownOn, "shutdown-on", "", "`trigger` of graceful node shutdown, instead of logind: sigterm, or http: POST /shutdown at --listen, with the header in the file shutdown-token of --root-dir")
 	fs.DurationVar(&o.Host.Shutdown.Propagation, "shutdown-propagation", 0, "`time` for which pods run after they were reported as not ready")

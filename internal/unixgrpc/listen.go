@@ -44,9 +44,8 @@ func clearPath(ctx context.Context, path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return errors.New("file exists and is not a socket")
 	}
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
+	err = dial(ctx, path)
 	if err == nil {
-		_ = conn.Close()
 		return errors.New("another server is listening")
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wsaConnRefused) {
@@ -56,4 +55,15 @@ func clearPath(ctx context.Context, path string) error {
 		return fmt.Errorf("check for another server: %w", err)
 	}
 	return nil
+}
+
+// Serves reports whether a server answers on the socket.
+func Serves(ctx context.Context, path string) bool { return dial(ctx, path) == nil }
+
+func dial(ctx context.Context, path string) error {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }

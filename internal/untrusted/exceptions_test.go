@@ -38,6 +38,8 @@ var exceptions = map[string]string{
 	"runtime/cri/images/records.go prune os.ReadFile":               record,
 	"runtime/cri/images/records.go readUnsettledLocked os.ReadDir":  record,
 	"runtime/cri/images/records.go readUnsettledLocked os.ReadFile": record,
+	"runtime/cri/ledger.go OpenLedger os.ReadDir":                   ownRoot,
+	"runtime/cri/ledger.go Own os.OpenFile":                         record,
 	"runtime/cri/orphans.go removeDeadLinks os.ReadDir":             "the directory of links to logs; a pod that can write the node's log directory is privileged",
 	"runtime/cri/orphans.go removeDirs os.ReadDir":                  "the directories of pods and of their logs, of which either may be a link of the administrator's; " + ownRoot,
 	"runtime/cri/userns/userns.go Load os.ReadDir":                  ownRoot,

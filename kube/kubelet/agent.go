@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -26,6 +27,7 @@ type agentDeps struct {
 	cluster    *cluster
 	sources    sources
 	runtime    podRuntime
+	ledger     *cri.Ledger
 	declared   declaredFeatures
 	cgroups    podCgroups
 	managers   *resourceManagers
@@ -45,7 +47,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	cfg := agent.Config{
 		NodeName: b.cfg.NodeName, Runtime: d.runtime, Sources: d.sources.byName, Sink: newSink(b, d.cluster, d.snapshot),
 		Subsystems: agent.Subsystems{
-			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(), Allocation: d.allocation,
+			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(), Allocation: d.allocation, Ledger: d.ledger,
 			Probes: prober.Handlers{
 				Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
 			},

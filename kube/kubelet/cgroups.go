@@ -38,7 +38,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	if err != nil {
 		return n, fmt.Errorf("cgroupDriver: %w", err)
 	}
-	tree, err := host.New(host.Config{Driver: driver})
+	tree, err := host.New(host.Config{Driver: driver, Logger: b.logger})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {
@@ -57,7 +57,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	}
 	policy.ExclusiveCPUs = m.exclusiveCPUs
 	cfg := cm.Config{
-		Tree: tree, Driver: driver, Root: root, Hooks: b.metrics.Cgroups(), Policy: policy, Capacity: total.total, Reserved: total.reserved,
+		Tree: tree, Driver: driver, Root: root, Pods: cm.PodCgroups{Ledger: s.ledger, IgnoreForeign: b.cfg.Host.IgnoreForeignPods}, Hooks: b.metrics.Cgroups(), Policy: policy, Capacity: total.total, Reserved: total.reserved,
 		Enforce: cm.Enforcement{
 			Keys: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup, CPUs: m.sharedCPUs(),
 		},
@@ -79,7 +79,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	case isDenied(err):
 		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false): %w", b.userNamespace.explain(err))
 	default:
-		return n, err
+		return n, explainForeign(err)
 	}
 	return n, nil
 }

@@ -164,6 +164,11 @@ type Host struct {
 	// one of several in a process should.
 	Manage bool
 
+	// IgnoreForeignPods permits that pods of another node run in the runtime or below the
+	// cgroup root. They are never changed or removed, but both nodes set the limits of the
+	// QoS classes, and assign the same resources. False: New returns an error.
+	IgnoreForeignPods bool
+
 	// NotifySystemd reports readiness, stopping, and liveness to systemd, if it started
 	// the process (sd_notify). At most one kubelet of a process may do so.
 	NotifySystemd bool

@@ -52,7 +52,9 @@ type Kubelet struct {
 // and reads the state in RootDir, but runs nothing. ctx bounds its calls, not the kubelet.
 //
 // It returns an error that names the field of cfg or of its Configuration that is invalid,
-// or the subsystem that could not be constructed. Run or Close must be called.
+// or the subsystem that could not be constructed. It returns an error if pods run in the
+// runtime or below the cgroup root that belong to another node: those that neither RootDir
+// nor an earlier kubelet with this RootDir knows. Run or Close must be called.
 func New(ctx context.Context, cfg Config) (*Kubelet, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -152,6 +154,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		defer cancel()
 		return cri.close(closing)
 	})
+	if cri.ledger, err = openLedger(ctx, b, cri); err != nil {
+		return err
+	}
 	managers, err := newResourceManagers(ctx, b, cri, total.reserved, resourceClaims, joined)
 	if err != nil {
 		return err
@@ -162,6 +167,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	}
 	rt, err := newRuntime(b, runtimeDeps{cri, groups, managers, vols, objectsOf(joined, files), joined, hostIPs, history.Synced})
 	if err != nil {
+		return err
+	}
+	if err := refuseForeign(ctx, b, rt); err != nil {
 		return err
 	}
 	declared := newDeclaredFeatures(ctx, b, rt, cri.noResize() == "")
@@ -198,7 +206,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		return err
 	}
 	k.agent, err = newAgent(ctx, b, agentDeps{
-		cluster: joined, sources: from, runtime: rt, declared: declared, cgroups: groups, managers: managers, volumes: vols, allocation: allocated,
+		cluster: joined, sources: from, runtime: rt, ledger: cri.ledger, declared: declared, cgroups: groups, managers: managers, volumes: vols, allocation: allocated,
 		images: images, evictions: evictions, shutdown: departure, snapshot: statuses, podsAPI: nodePods, hostIPs: hostIPs, history: history,
 	})
 	if err != nil {

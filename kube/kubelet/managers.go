@@ -49,7 +49,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err != nil {
 		return nil, err
 	}
-	runtime := managers.CRI{Runtime: s.Service, Logger: b.logger}
+	runtime := managers.CRI{Runtime: s.Service, Logger: b.logger, Owns: s.ledger.Owns}
 	running, adopted, err := runtime.Running(ctx)
 	if err != nil {
 		return nil, err

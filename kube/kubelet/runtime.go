@@ -77,7 +77,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 		Node:  cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable, DNS: dnsOf(b.k), UnsafeSysctls: b.k.AllowedUnsafeSysctls},
 		Dirs:  cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir, ContainerLogs: containerLogs(b.cfg.Host.Manage, d.services.Processes)},
 		Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
-		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Objects: d.objects, VolumeGroups: d.volumes.Groups},
+		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Ledger: d.services.ledger, Objects: d.objects, VolumeGroups: d.volumes.Groups},
 		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
 	}
 	if r.ids != nil {

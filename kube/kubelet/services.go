@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
@@ -18,6 +19,7 @@ const dialTimeout = 20 * time.Second
 type services struct {
 	Runtime
 	display string // for operators
+	ledger  *cri.Ledger
 	close   func(context.Context) error
 }
 

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
@@ -82,7 +85,7 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	m.cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
 	m.cfg.RootDir, m.cfg.Host.Manage = filepath.Join(dir, "root"), true
 	m.cfg.Runtime.Processes = false
-	m.cfg.Configuration.PodLogsDir = filepath.Join(dir, "logs")
+	m.cfg.Configuration.PodLogsDir, m.cfg.Configuration.CgroupRoot = filepath.Join(dir, "logs"), "/kubeparts-user-namespace"
 
 	strict := m.cfg
 	strict.Configuration = strict.Configuration.DeepCopy()
@@ -118,6 +121,50 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	assert.NotContains(t, out.String(), "Failed to share the root directory")
 	m.stop()
 	require.NoError(t, <-m.stopped)
+}
+
+// The machine of a rootless node may have the cgroups of another one, with processes in
+// them. The node's start failed, or it failed for ever to remove these.
+func TestARootlessNodeOnAMachineWithCgroupsOfPods(t *testing.T) {
+	const variable = "KUBEPARTS_CGROUP_ROOT"
+	if os.Getenv(insideVariable) == "" {
+		if os.Geteuid() != 0 {
+			t.Skip("root creates the cgroups")
+		}
+		tree, err := host.New(host.Config{})
+		require.NoError(t, err)
+		root := cgroups.Name{fmt.Sprintf("kubeparts-rootless-%d", os.Getpid())}
+		t.Cleanup(func() { assert.NoError(t, tree.Remove(t.Context(), root)) })
+		for _, class := range []string{"burstable", "besteffort"} {
+			if err := tree.Apply(t.Context(), root.Child("kubepods", class), cgroups.Resources{}); err != nil {
+				t.Skip("cgroups cannot be created: ", err)
+			}
+		}
+		theirs := root.Child("kubepods", "besteffort", "podtheirs-1")
+		cmd := sleeping(t, tree, theirs)
+		t.Setenv(variable, root.String())
+		inUserNamespace(t)
+		pids, err := tree.Processes(theirs)
+		require.NoError(t, err)
+		assert.Equal(t, []int{cmd.Process.Pid}, pids)
+		return
+	}
+	dir := inUserNamespace(t)
+	api := new(apitest.Server)
+	m := newMember(t, api, "n")
+	out := new(lines)
+	m.cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
+	m.cfg.RootDir, m.cfg.Runtime.Processes = filepath.Join(dir, "root"), false
+	m.cfg.Configuration.PodLogsDir, m.cfg.Configuration.CgroupRoot = filepath.Join(dir, "logs"), os.Getenv(variable)
+	m.start(t)
+	api.Put(bound("web", "n"))
+	require.Eventually(t, func() bool { p := api.Pod("default", "web"); return p != nil && p.Status.Phase == v1.PodRunning }, 90*time.Second, 10*time.Millisecond)
+	api.Remove("pods", "default", "web")
+	require.Eventually(t, func() bool { return len(m.runtime.Containers("")) == 0 }, 90*time.Second, 10*time.Millisecond)
+	m.stop()
+	require.NoError(t, <-m.stopped)
+	assert.Contains(t, out.String(), "Failed to create cgroups of pods in a user namespace")
+	assert.NotContains(t, out.String(), "Failed to collect garbage")
 }
 
 // With the gate disabled the node does not report its user namespace.

@@ -158,6 +158,12 @@ func (n Node) facts(root string) podconfig.Node {
 // Providers are the optional components that supply what pods use and the CRI
 // runtime does not have. All must be safe for concurrent use.
 type Providers struct {
+	// Ledger contains the pods that belong to this node ([OpenLedger]). The others in
+	// the CRI runtime and in Dirs.PodLogs are never changed or removed, and SyncPod adds
+	// the pods that it creates. If nil, everything there belongs to this node: nothing
+	// else may use the CRI runtime and Dirs.PodLogs.
+	Ledger *Ledger
+
 	// Objects provides ConfigMaps, Secrets and Services. If nil, containers whose
 	// environment refers to a ConfigMap or Secret are not created, and there are no
 	// service environment variables.

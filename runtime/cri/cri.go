@@ -30,6 +30,7 @@ type Runtime struct {
 	imageMounts  *imageMounts
 	unsupported  *unsupportedResizes
 	stuck        stuckSandboxes
+	foreign      foreignPods
 	turns        turns        // of the calls that start pods
 	local        LocalStreams // nil if Config.Runtime does not implement it
 	log          *slog.Logger

@@ -54,6 +54,8 @@
 //     seconds at most, and those of pods in the host network not at all.
 //   - Files that containers can write (hosts file, termination messages, logs) are
 //     read with a size limit, and may be of any type.
+//   - Pods, containers and logs of another node that uses the same runtime or directory of
+//     logs are neither reported nor removed (Providers.Ledger).
 //   - When a pod is removed, the entries containers, etc-hosts and runtime.json of its
 //     directory below Dirs.Root are removed, not crossing mounts, and the directory if
 //     it is empty. Other entries belong to the volume manager.

@@ -47,13 +47,13 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, r.removeDeadLinks(pods))
 	if len(gone)+len(sandboxes) > 0 {
 		if pods, err = r.Pods(ctx); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 	}
-	return errors.Join(append(errs, r.removeDirs(ctx, pods, policy.Removed))...)
+	errs = append(errs, r.removeDirs(ctx, pods, policy.Removed))
+	return errors.Join(append(errs, r.removeDeadLinks(pods))...) // also of the directories removed before
 }
 
 // withDefaults replaces nil functions of the policy.

@@ -21,6 +21,11 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.podsOf(sandboxes, containers), nil
+}
+
+// podsOf returns the pods of the sandboxes and containers, newest first.
+func (r *Runtime) podsOf(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) []*runtime.Pod {
 	byUID := map[types.UID]*runtime.Pod{}
 	pod := func(uid, name, namespace string, created int64) *runtime.Pod {
 		p, ok := byUID[types.UID(uid)]
@@ -62,14 +67,25 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	slices.SortFunc(pods, func(a, b *runtime.Pod) int {
 		return newest(a.CreatedAt, b.CreatedAt, string(a.UID), string(b.UID))
 	})
-	return pods, nil
+	return pods
 }
 
-// list returns the sandboxes and containers of one pod, or of all pods if uid is empty.
+// list returns the sandboxes and containers of one pod, or of all pods of this node if uid
+// is empty.
+func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
+	sandboxes, containers, err := r.listAll(ctx, uid)
+	if err == nil && uid == "" {
+		sandboxes, containers = r.withoutForeign(sandboxes, containers)
+	}
+	return sandboxes, containers, err
+}
+
+// listAll is list, with the pods of other nodes.
+//
 // Objects without metadata or without Kubernetes' labels were not created by an agent and
 // are skipped. An object with the labels but without an ID is an error: it cannot be
 // stopped, and without it the pod would appear to have been removed.
-func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
+func (r *Runtime) listAll(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
 	ctx = r.quiet(ctx)
 	var sandboxFilter runtimeapi.PodSandboxFilter
 	var containerFilter runtimeapi.ContainerFilter

@@ -69,8 +69,8 @@ func (r *Runtime) removeLink(labels map[string]string, id string) {
 	}
 }
 
-// removeDeadLinks removes dangling links, except those of containers that have not exited:
-// their log may be created or rotated at the moment.
+// removeDeadLinks removes dangling links to logs of this node's pods, except those of
+// containers that have not exited: their log may be created or rotated at the moment.
 func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	if r.cfg.Dirs.ContainerLogs == "" {
 		return nil
@@ -93,7 +93,7 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 		if e.Type()&os.ModeSymlink == 0 || filepath.Ext(path) != ".log" || alive[e.Name()] {
 			continue
 		}
-		if _, err := os.Stat(path); os.IsNotExist(err) {
+		if _, err := os.Stat(path); os.IsNotExist(err) && r.ownsLink(path) {
 			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 				errs = append(errs, fmt.Errorf("cri: remove log link: %w", err))
 			}
@@ -102,7 +102,19 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	return errors.Join(errs...)
 }
 
-// removeDirs removes the log directories of removed pods, and the entries of the pods'
+// ownsLink reports whether a link leads to a log of a pod that belongs to this node.
+func (r *Runtime) ownsLink(path string) bool {
+	if r.cfg.Providers.Ledger == nil {
+		return true
+	}
+	log, err := os.Readlink(path)
+	if err != nil || !isBelow(r.cfg.Dirs.PodLogs, log) {
+		return false
+	}
+	return r.cfg.Providers.Ledger.Owns(podOfLog(filepath.Base(filepath.Dir(filepath.Dir(log)))))
+}
+
+// removeDirs removes the log directories of removed pods that belong to this node, and the entries of the pods'
 // directories that this package creates. It keeps both while the runtime has a container
 // or sandbox of the pod: pods are those of the runtime.
 func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, removed func(types.UID) bool) error {
@@ -122,8 +134,7 @@ func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, removed f
 		errs = append(errs, err)
 	}
 	for _, e := range logs {
-		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // the whole name in an old layout
-		if e.IsDir() && gone(types.UID(uid)) {
+		if uid := podOfLog(e.Name()); e.IsDir() && r.cfg.Providers.Ledger.Owns(uid) && gone(uid) {
 			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.Dirs.PodLogs, e.Name())))
 		}
 	}

@@ -36,6 +36,9 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 		return "", err
 	}
 	s.recordDNSWarnings(dns)
+	if err := s.r.cfg.Providers.Ledger.Own(s.pod.UID); err != nil { // before anything exists that only its owner removes
+		return "", err
+	}
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil {
 		return "", err
 	}

@@ -44,8 +44,8 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	pods := make([]runtime.PodStats, 0, len(list))
 	for _, s := range list {
 		meta := s.GetAttributes().GetMetadata()
-		if meta.GetUid() == "" {
-			continue // not of a pod
+		if meta.GetUid() == "" || !r.cfg.Providers.Ledger.Owns(types.UID(meta.GetUid())) {
+			continue // not of a pod of this node
 		}
 		linux := s.GetLinux()
 		p := runtime.PodStats{
@@ -86,8 +86,8 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
-		if uid == "" || c.Attributes.Id == "" || !runs(c) {
-			continue // not of a pod, or exited
+		if uid == "" || !r.cfg.Providers.Ledger.Owns(types.UID(uid)) || c.Attributes.Id == "" || !runs(c) {
+			continue // not of a pod of this node, or exited
 		}
 		i, ok := at[uid]
 		if !ok {

@@ -20,7 +20,7 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 	for { // until the stream has ended, so that its sender does not block forever
 		select {
 		case e := <-events:
-			if uid := podOfEvent(e); uid != "" && ctx.Err() == nil {
+			if uid := podOfEvent(e); uid != "" && r.cfg.Providers.Ledger.Owns(uid) && ctx.Err() == nil {
 				changed(uid)
 			}
 		case err := <-ended:

@@ -67,3 +67,9 @@ func (*Tree) Strays() ([]int, error) { return nil, errors.ErrUnsupported }
 
 // Move returns an error.
 func (*Tree) Move(context.Context, cgroups.Name, ...int) error { return errors.ErrUnsupported }
+
+// Processes returns an error.
+func (*Tree) Processes(cgroups.Name) ([]int, error) { return nil, errors.ErrUnsupported }
+
+// CheckWritable returns an error.
+func (*Tree) CheckWritable(cgroups.Name) error { return errors.ErrUnsupported }

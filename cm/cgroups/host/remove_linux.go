@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,19 +31,9 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 	if len(name) == 0 {
 		return errors.New("host: the root of all cgroups is not removed")
 	}
-	var dirs []string
-	for _, controller := range t.order {
-		if dir := t.dir(controller, name); !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
+	dirs := t.allDirs(name)
 	if t.driver == cgroups.Systemd {
 		return t.removeUnit(ctx, name, dirs)
-	}
-	if t.version == 1 && oci.IsCgroup2HybridMode() {
-		// Only OCI runtimes create cgroups there, for containers, and leave their
-		// ancestors behind.
-		dirs = append(dirs, filepath.Join(hybrid, t.root, name.Path(t.driver)))
 	}
 	// Usually all are empty, because the containers have been removed before.
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
@@ -87,31 +78,19 @@ func (t *Tree) removeUnit(ctx context.Context, name cgroups.Name, dirs []string)
 func (t *Tree) kill(ctx context.Context, name cgroups.Name, dirs []string) error {
 	wait := 5 * time.Millisecond
 	var last []int
+	logged := map[int]bool{}
 	for pass := 0; ; pass++ {
-		pids := map[int]bool{}
-		for _, dir := range dirs {
-			found, err := oci.GetAllPids(dir)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) {
-				return err
-			}
-			for _, pid := range found {
-				pids[pid] = true
-			}
+		var err error
+		if last, err = processesIn(dirs); err != nil || len(last) == 0 {
+			return err
 		}
-		if len(pids) == 0 {
-			return nil
-		}
-		last = last[:0]
-		for pid := range pids {
-			last = append(last, pid)
-		}
-		slices.Sort(last)
-		if pids[os.Getpid()] {
+		if slices.Contains(last, os.Getpid()) {
 			return fmt.Errorf("this process (%d) is in it", os.Getpid())
 		}
 		if pass == passes {
 			return fmt.Errorf("processes %v did not end when they were killed %d times", last, passes)
 		}
+		t.logKills(name, last, logged)
 		if t.version != 2 || os.WriteFile(filepath.Join(dirs[0], "cgroup.kill"), []byte("1"), 0) != nil {
 			for _, pid := range last {
 				if pid > 1 { // 0 is a process of another PID namespace
@@ -128,4 +107,20 @@ func (t *Tree) kill(ctx context.Context, name cgroups.Name, dirs []string) error
 		}
 		wait *= 3
 	}
+}
+
+// logKills logs the processes of pids that are not in logged, and adds them.
+func (t *Tree) logKills(name cgroups.Name, pids []int, logged map[int]bool) {
+	for _, pid := range pids {
+		if !logged[pid] {
+			logged[pid] = true
+			t.log.Warn("Killing a leftover process of a removed cgroup", "cgroup", name.Path(t.driver), "pid", pid, "command", commandOf(pid))
+		}
+	}
+}
+
+// commandOf returns the name of a process; "" if it has terminated.
+func commandOf(pid int) string {
+	name, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	return strings.TrimSpace(string(name))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ type Tree struct {
 	order   []string          // the keys of at, sorted
 	facts   cgroups.Facts
 	sizes   []int64 // huge page sizes that can be limited
+	log     *slog.Logger
 }
 
 // New returns the cgroup hierarchy of this machine. It creates no cgroups.
@@ -49,7 +51,10 @@ func New(cfg Config) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{driver: cfg.Driver, root: filepath.Clean("/" + cfg.Root), version: version, at: at, order: slices.Sorted(maps.Keys(at))}
+	t := &Tree{driver: cfg.Driver, root: filepath.Clean("/" + cfg.Root), version: version, at: at, order: slices.Sorted(maps.Keys(at)), log: cfg.Logger}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
 	if err := t.readFacts(); err != nil {
 		return nil, err
 	}
