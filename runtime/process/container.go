@@ -205,12 +205,15 @@ func (r *Runtime) remove(ctx context.Context, c *container) error {
 	}
 	r.refresh(c) // reaps
 
+	var gone string
+	defer func() { r.clear(ctx, gone) }() // without the lock: it may be large
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.containers[c.rec.ID] != c {
 		return nil // removed by another call
 	}
-	err := r.dir.discard(r.dir.container(c.rec.ID))
+	var err error
+	gone, err = r.dir.discard(r.dir.container(c.rec.ID))
 	if err == nil {
 		if err = os.Remove(r.dir.exit(c.rec.ID)); errors.Is(err, fs.ErrNotExist) {
 			err = nil

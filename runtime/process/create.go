@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,7 +137,7 @@ func (r *Runtime) makeContainer(rec containerRecord) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(stage))
+			r.clear(context.Background(), stage)
 		}
 	}()
 	work := filepath.Join(stage, "work")

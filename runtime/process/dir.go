@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // A stateDir is Config.Dir:
@@ -47,7 +50,8 @@ func (d stateDir) supervisorLog(id string) string { return d.path("containers", 
 // prepare creates the layout in an empty directory. It returns an error for a
 // directory of another version or with other files. The caller must hold the
 // lock.
-func (d stateDir) prepare() error {
+func (r *Runtime) prepare(ctx context.Context) error {
+	d := r.dir
 	data, err := os.ReadFile(d.path("version"))
 	switch {
 	case err == nil:
@@ -68,9 +72,7 @@ func (d stateDir) prepare() error {
 			}
 		}
 	}
-	if err := os.RemoveAll(d.path("tmp")); err != nil {
-		return err
-	}
+	r.clear(ctx, d.path("tmp"))
 	// Search permission is for the working directories of other users. Records
 	// are 0600 because environments contain secrets.
 	for _, name := range []string{"tmp", "sandboxes", "containers", "exits"} {
@@ -106,16 +108,28 @@ func (d stateDir) replace(tmp, path string, data []byte) error {
 	return nil
 }
 
-// discard renames a directory into tmp and removes it there.
-func (d stateDir) discard(path string) error {
-	gone := d.path("tmp", filepath.Base(path)+".gone")
-	if err := os.Rename(path, gone); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+// discard renames a directory into tmp and returns its new path, which the caller passes to
+// clear. The path is empty if the directory does not exist.
+func (d stateDir) discard(path string) (gone string, err error) {
+	gone = d.path("tmp", filepath.Base(path)+".gone")
+	switch err := os.Rename(path, gone); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
 	}
-	return os.RemoveAll(gone)
+	return gone, nil
+}
+
+// clear removes a directory below tmp, or tmp, if path is not empty. Containers have written
+// what is in it: a failure is logged only, and New tries again.
+func (r *Runtime) clear(ctx context.Context, path string) {
+	if path == "" {
+		return
+	}
+	if err := untrusted.RemoveTree(ctx, path); err != nil {
+		r.log.Warn("Failed to remove the files of a removed container; will retry at the next start", "path", path, "err", err)
+	}
 }
 
 // readRecord reads the record of id. It returns a corruptError if the record

@@ -128,7 +128,7 @@ func New(cfg Config) (*Runtime, error) {
 	if r.lock, err = dirlock.Take(r.dir.path("lock")); err != nil {
 		return nil, fmt.Errorf("process: lock state directory %s: %w", dir, err)
 	}
-	err = r.dir.prepare()
+	err = r.prepare(context.Background())
 	if err == nil {
 		err = r.load()
 	}

@@ -80,7 +80,8 @@ func (r *Runtime) makeSandbox(rec sandboxRecord) error {
 		err = os.Rename(stage, r.dir.sandbox(rec.ID))
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(stage))
+		r.clear(context.Background(), stage)
+		return err
 	}
 	return nil
 }
@@ -173,12 +174,15 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 	if err := r.forEachOf(podSandboxID, func(c *container) error { return r.remove(ctx, c) }); err != nil {
 		return err
 	}
+	var gone string
+	defer func() { r.clear(ctx, gone) }() // without the lock: it may be large
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.sandboxes[podSandboxID]; !ok {
 		return nil
 	}
-	if err := r.dir.discard(r.dir.sandbox(podSandboxID)); err != nil {
+	var err error
+	if gone, err = r.dir.discard(r.dir.sandbox(podSandboxID)); err != nil {
 		return status.Errorf(codes.Internal, "process: remove sandbox %s: %v", podSandboxID, err)
 	}
 	r.publishLocked(podSandboxID, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, podSandboxID)

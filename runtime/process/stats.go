@@ -2,8 +2,6 @@ package process
 
 import (
 	"context"
-	"io/fs"
-	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -156,20 +154,4 @@ func supervisorsOf(containers []*container) []int {
 		}
 	}
 	return pids
-}
-
-// diskUsage returns the size of the files in a directory tree, as far as it can be
-// read.
-func diskUsage(dir string) (bytes, files uint64) {
-	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // removed meanwhile
-		}
-		files++
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			bytes += uint64(info.Size())
-		}
-		return nil
-	})
-	return bytes, files
 }

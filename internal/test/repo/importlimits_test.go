@@ -134,7 +134,7 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
-	"runtime/process":                   {max: 400, imports: "internal/dirlock internal/usernamespace runtime"},                            // the types of the CRI import gRPC
+	"runtime/process":                   {max: 400, imports: "internal/dirlock internal/untrusted internal/usernamespace runtime"},         // the types of the CRI import gRPC
 	"runtime/runtimetest":               {max: 300, imports: "internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
