@@ -162,7 +162,7 @@ func decodeObject(text []byte) (object map[string]any, warnings []string, err er
 	var cfg kubeletconfig.KubeletConfiguration
 	strict, err := kjson.UnmarshalStrict(encoded, &cfg)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("failed to decode: %w", err)
 	}
 	for _, err := range strict {
 		warnings = append(warnings, err.Error()+" is ignored")

@@ -47,6 +47,7 @@ var kubernetesGates = map[string]gateSpec{
 	"ContainerRestartRules":                                {enabled: true, stage: "beta"},
 	"ContainerStopSignals":                                 {stage: "alpha"},
 	"ContextualLogging":                                    {enabled: true, stage: "beta"},
+	"ControllerManagerReleaseLeaderElectionLockOnExit":     {stage: "alpha"},
 	"CoordinatedLeaderElection":                            {stage: "beta"},
 	"CrossNamespaceVolumeDataSource":                       {stage: "alpha"},
 	"CustomCPUCFSQuotaPeriod":                              {enabled: true},

@@ -40,6 +40,10 @@ func Validate(cfg *kubeletconfig.KubeletConfiguration) error {
 	errs = append(errs, v.reservedMemory()...)
 	errs = append(errs, v.defaultSysctls()...)
 	errs = append(errs, v.logging()...)
+	if version := v.k.ShowHiddenMetricsForVersion; version != "" && version != previousMinor {
+		errs = append(errs, fmt.Errorf("invalid showHiddenMetricsForVersion: %w", fieldpath.Invalid(fieldpath.NewPath("showHiddenMetricsForVersion"), version,
+			fmt.Sprintf("must be omitted or have the value '%s'; only the previous minor version is allowed", previousMinor))))
+	}
 	for _, err := range tracingapi.ValidateTracingConfiguration(v.k.Tracing, nil, fieldpath.NewPath("tracing")) {
 		errs = append(errs, err)
 	}
