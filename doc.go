@@ -132,6 +132,7 @@
 //	internal/podhttp        httpGet requests                           prober, runtime/cri
 //	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
 //	internal/dirlock        one agent for a directory                  agent/claim, runtime/process
+//	internal/bounded        limits values that peers choose            agent/tracing, cm/dra/registry, kube/server, runtime/cri
 //	internal/conceal        removes values from texts                  agent/statuspage, runtime/cri
 //	internal/untrusted      files that containers can write            the packages that read them
 //	internal/staticuid      UIDs that kubelets give to static pods     podsource/manifest

@@ -6,13 +6,14 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kubeparts/kubeparts/internal/bounded"
 )
 
 // Request implements server.Hooks.Trace. Clients of a server of type readonly do not
@@ -48,14 +49,14 @@ func requestAttributes(r *http.Request, route string) []attribute.KeyValue {
 		scheme = "https"
 	}
 	attributes := []attribute.KeyValue{
-		semconv.ServerAddress("kubelet"), semconv.HTTPRequestMethodKey.String(method(r)), semconv.URLScheme(scheme), semconv.URLPath(bounded(r.URL.Path)),
+		semconv.ServerAddress("kubelet"), semconv.HTTPRequestMethodKey.String(method(r)), semconv.URLScheme(scheme), semconv.URLPath(bounded.Text(r.URL.Path, maxValue)),
 		semconv.NetworkProtocolVersion(fmt.Sprintf("%d.%d", r.ProtoMajor, r.ProtoMinor)),
 	}
 	if route != "" {
 		attributes = append(attributes, semconv.HTTPRoute(route))
 	}
 	if agent := r.UserAgent(); agent != "" {
-		attributes = append(attributes, semconv.UserAgentOriginal(bounded(agent)))
+		attributes = append(attributes, semconv.UserAgentOriginal(bounded.Text(agent, maxValue)))
 	}
 	if host, port, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		attributes = append(attributes, semconv.NetworkPeerAddress(host))
@@ -75,10 +76,6 @@ func method(r *http.Request) string {
 	return "_OTHER"
 }
 
-// maxValue is the longest value of an attribute that a client chooses, in bytes.
+// maxValue is the maximum size in bytes of an attribute or of the text of an error. Spans require
+// valid UTF-8.
 const maxValue = 1 << 10
-
-// bounded returns the beginning of a value in valid UTF-8, which spans require.
-func bounded(value string) string {
-	return strings.ToValidUTF8(value[:min(len(value), maxValue)], "")
-}

@@ -2,12 +2,15 @@ package tracing
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/kubeparts/kubeparts/internal/bounded"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -71,8 +74,9 @@ func (t *Tracer) start(ctx context.Context, name string, attributes ...attribute
 	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
 	return ctx, func(err error) {
 		if err != nil {
-			span.RecordError(err)
-			span.SetStatus(codes.Error, err.Error())
+			text := bounded.Text(err.Error(), maxValue)
+			span.RecordError(errors.New(text), trace.WithAttributes(semconv.ExceptionType(fmt.Sprintf("%T", err))))
+			span.SetStatus(codes.Error, text)
 		}
 		span.End()
 	}

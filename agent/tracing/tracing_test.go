@@ -136,7 +136,7 @@ func TestAttributesOfARequest(t *testing.T) {
 	assert.Equal(t, "500 Internal Server Error", s.status)
 	assert.NotContains(t, s.attributes, attribute.Key("http.route"))
 	for _, key := range []attribute.Key{"url.path", "user_agent.original"} {
-		assert.Len(t, s.attributes[key], 1023, key)
+		assert.LessOrEqual(t, len(s.attributes[key]), 1<<10, key)
 		assert.NotContains(t, s.attributes[key], "�")
 	}
 }

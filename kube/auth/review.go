@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -17,6 +16,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 )
 
 const (
@@ -108,7 +109,7 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 
 // Authenticate implements Authenticator. It returns ErrUnauthorized for a token that
 // the API server rejects, ErrTooManyReviews if too many are pending in all or from the
-// remote host, and another error if the review failed. A cached token
+// remote host (for IPv6 its /64), and another error if the review failed. A cached token
 // is answered without waiting.
 func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
@@ -119,7 +120,7 @@ func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	start := time.Now()
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(token))
-	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), remoteHost(r), func() (answer[tokenAnswer], error) {
+	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), bounded.Client(r.RemoteAddr), func() (answer[tokenAnswer], error) {
 		return t.review(r.Context(), token)
 	})
 	t.cfg.Hooks.reviewed(cached, start, err)
@@ -130,15 +131,6 @@ func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 		return nil, fmt.Errorf("%w: invalid token: %s", ErrUnauthorized, found.reason)
 	}
 	return found.user, nil
-}
-
-// remoteHost returns the address of the client without its port.
-func remoteHost(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 func (t *Tokens) review(ctx context.Context, token string) (answer[tokenAnswer], error) {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent/tracing"
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -52,7 +55,7 @@ func newTraces(ctx context.Context, b base) (traces, error) {
 		return traces{}, fmt.Errorf("tracing.endpoint: %w", err)
 	}
 	p := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(&loggedExporter{SpanExporter: exporter, logger: b.logger}),
+		sdktrace.WithBatcher(&loggedExporter{SpanExporter: boundedExporter{exporter}, logger: b.logger}),
 		sdktrace.WithSampler(sampler(deref(b.k.Tracing.SamplingRatePerMillion))),
 		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("kubelet"), semconv.HostName(b.cfg.NodeName))),
 	)
@@ -135,4 +138,51 @@ func (e *loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadO
 		e.logger.Info("Exporting traces again")
 	}
 	return nil
+}
+
+// A boundedExporter limits the texts of spans, which contain names and errors of clients, pods and
+// runtimes: a collector may discard a whole batch for a text that is not valid UTF-8.
+type boundedExporter struct{ sdktrace.SpanExporter }
+
+func (e boundedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	limited := make([]sdktrace.ReadOnlySpan, 0, len(spans))
+	for _, s := range spans {
+		limited = append(limited, boundedSpan{s})
+	}
+	return e.SpanExporter.ExportSpans(ctx, limited)
+}
+
+// maxSpanText is the maximum size in bytes of a text of a span.
+const maxSpanText = 1 << 10
+
+type boundedSpan struct{ sdktrace.ReadOnlySpan }
+
+func (s boundedSpan) Name() string { return bounded.Text(s.ReadOnlySpan.Name(), maxSpanText) }
+
+func (s boundedSpan) Status() sdktrace.Status {
+	status := s.ReadOnlySpan.Status()
+	status.Description = bounded.Text(status.Description, maxSpanText)
+	return status
+}
+
+func (s boundedSpan) Attributes() []attribute.KeyValue {
+	return boundedAttributes(s.ReadOnlySpan.Attributes())
+}
+
+func (s boundedSpan) Events() []sdktrace.Event {
+	events := slices.Clone(s.ReadOnlySpan.Events())
+	for i := range events {
+		events[i].Attributes = boundedAttributes(events[i].Attributes)
+	}
+	return events
+}
+
+func boundedAttributes(all []attribute.KeyValue) []attribute.KeyValue {
+	all = slices.Clone(all)
+	for i, a := range all {
+		if a.Value.Type() == attribute.STRING {
+			all[i].Value = attribute.StringValue(bounded.Text(a.Value.AsString(), maxSpanText))
+		}
+	}
+	return all
 }

@@ -12,9 +12,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
@@ -143,5 +146,37 @@ func TestFailedExportsAreLoggedOnce(t *testing.T) {
 		if step.want == "" {
 			assert.Empty(t, got)
 		}
+	}
+}
+
+// exported keeps the spans of an export.
+type exported struct {
+	failingExporter
+	spans []sdktrace.ReadOnlySpan
+}
+
+func (e *exported) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.spans = append(e.spans, spans...)
+	return nil
+}
+
+func TestTheTextsOfSpansAreBoundedAndValid(t *testing.T) {
+	out := new(exported)
+	p := sdktrace.NewTracerProvider(sdktrace.WithSyncer(boundedExporter{out}))
+	long := "begin \xff" + strings.Repeat("x", 1<<20)
+	_, span := p.Tracer("test").Start(t.Context(), long)
+	span.SetAttributes(attribute.String("path", long))
+	span.RecordError(errors.New(long))
+	span.SetStatus(codes.Error, long)
+	span.End()
+	require.Len(t, out.spans, 1)
+	s := out.spans[0]
+	texts := []string{s.Name(), s.Status().Description, s.Attributes()[0].Value.AsString()}
+	for _, a := range s.Events()[0].Attributes {
+		texts = append(texts, a.Value.AsString())
+	}
+	for _, text := range texts {
+		assert.LessOrEqual(t, len(text), 1<<10)
+		assert.True(t, utf8.ValidString(text))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 )
 
 // connections are all connections of a Listener. A connection is unauthenticated until one
@@ -84,10 +86,7 @@ func (s *connections) add(nc net.Conn) *connection {
 	if s.all == nil {
 		s.all, s.queues = map[*connection]struct{}{}, map[string]*list.List{}
 	}
-	c := &connection{Conn: nc, in: s, host: nc.RemoteAddr().String()}
-	if host, _, err := net.SplitHostPort(c.host); err == nil {
-		c.host = host
-	}
+	c := &connection{Conn: nc, in: s, host: bounded.Client(nc.RemoteAddr().String())}
 	var evicted *connection
 	if s.unauthenticated >= s.maxUnauthenticated || len(s.all) >= s.max {
 		var longest *list.List

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/kubeparts/kubeparts/kube/auth"
 )
@@ -21,7 +22,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			return
 		}
 		if err != nil || user == nil {
-			s.log.Info("Refused request: not authenticated", "method", r.Method, "path", r.URL.Path, "remoteAddr", r.RemoteAddr, "err", err)
+			if ok, suppressed := s.refusals.allow(time.Now()); ok {
+				s.log.Info("Refused request: not authenticated", "method", r.Method, "path", r.URL.Path, "remoteAddr", r.RemoteAddr, "suppressed", suppressed, "err", err)
+			}
 			refuse(w, http.StatusUnauthorized, "Unauthorized") // rule sv-13
 			return
 		}
@@ -47,7 +50,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			refuse(w, http.StatusInternalServerError, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=%s, subresource=%s)",
 				user.Name, broadest.Verb, broadest.Resource, broadest.Subresource))
 		default:
-			s.log.Info("Refused request: forbidden", "user", user.Name, "attributes", broadest, "reason", d.Reason)
+			if ok, suppressed := s.refusals.allow(time.Now()); ok {
+				s.log.Info("Refused request: forbidden", "user", user.Name, "attributes", broadest, "reason", d.Reason, "suppressed", suppressed)
+			}
 			refuse(w, http.StatusForbidden, fmt.Sprintf("Forbidden (user=%s, verb=%s, resource=%s, subresource(s)=%v)\n",
 				user.Name, broadest.Verb, broadest.Resource, subresources(attributes)))
 		}

@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -210,6 +212,25 @@ func TestAReaderCannotOpenAStream(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Requests that are not authenticated cannot fill the log.
+func TestRefusedRequestsAreLoggedWithLimits(t *testing.T) {
+	var log bytes.Buffer
+	s := newServer(t, func(c *server.Config) {
+		c.Authenticator, c.Authorizer, c.Logger = auth.Chain{named{}}, may{}, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for i := range 100 {
+		r := httptest.NewRequest(http.MethodGet, "/"+strings.Repeat("x", 1<<20), nil)
+		if i%2 == 0 {
+			r.Header.Set("User", strings.Repeat("u", 1<<20))
+		}
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	assert.Less(t, log.Len(), 200<<10, "of 100 MiB")
+	assert.Contains(t, log.String(), "Refused request: not authenticated")
+	assert.Contains(t, log.String(), "Refused request: forbidden")
+	assert.Less(t, strings.Count(log.String(), "Refused request"), 60)
 }
 
 func TestNewRequiresItsConfig(t *testing.T) {

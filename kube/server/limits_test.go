@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -93,4 +94,10 @@ func TestAHostDisplacesOnlyItsOwnConnections(t *testing.T) {
 	}
 	assert.Equal(t, 10, w.unauthenticated)
 	assert.Len(t, w.queues, 3)
+	for i := range 1000 {
+		call(fmt.Sprintf("fd00:0:0:66::%x", i)) // one host has a /64
+	}
+	for _, c := range good {
+		assert.Contains(t, w.all, c)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 )
 
 // A Server is the kubelet's API as an http.Handler. It does not listen; see Listener.
@@ -19,6 +21,8 @@ type Server struct {
 	creation time.Duration // streamCreation, except in tests
 
 	readOnly, healthz http.Handler
+
+	refusals refusals
 }
 
 // New returns a Server, or an error that names the field of cfg that is invalid.
@@ -30,6 +34,7 @@ func New(cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.log = slog.New(bounded.Handler(s.log.Handler())) // clients choose paths and names
 	s.healthRoutes(s.mux)
 	s.openRoutes(s.mux)
 	s.nodeRoutes()

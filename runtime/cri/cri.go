@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/bounded"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -152,7 +153,7 @@ func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	for _, c := range answer.GetStatus().GetConditions() {
 		var state error
 		if !c.GetStatus() {
-			state = fmt.Errorf("%s: %s", bounded(c.GetReason(), maxEventBytes), bounded(c.GetMessage(), maxErrorBytes))
+			state = fmt.Errorf("%s: %s", bounded.Text(c.GetReason(), maxEventBytes), bounded.Text(c.GetMessage(), maxErrorBytes))
 		}
 		switch c.GetType() {
 		case "RuntimeReady":

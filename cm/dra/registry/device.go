@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/internal/bounded"
 )
 
 // Limits of the response of a driver for one claim. An allocation has at most 32 devices; a
@@ -27,7 +27,7 @@ func checkDevices(devices []dra.Device) error {
 	}
 	for i, d := range devices {
 		if err := checkDevice(d); err != nil {
-			return fmt.Errorf("device %d (%s/%s): %w", i, bounded(d.Pool), bounded(d.Name), err)
+			return fmt.Errorf("device %d (%s/%s): %w", i, bounded.Text(d.Pool, maxShown), bounded.Text(d.Name, maxShown), err)
 		}
 		same := func(other dra.Device) bool {
 			return other.Pool == d.Pool && other.Name == d.Name && other.ShareID == d.ShareID && slices.Equal(other.Requests, d.Requests)
@@ -59,19 +59,10 @@ func checkDevice(d dra.Device) error {
 	}
 	for _, id := range d.CDI {
 		if err := checkCDIName(id); err != nil {
-			return fmt.Errorf("CDI device %q: %w", bounded(id), err)
+			return fmt.Errorf("CDI device %q: %w", bounded.Text(id, maxShown), err)
 		}
 	}
 	return nil
-}
-
-// bounded returns the start of a string from a driver, for messages.
-func bounded(s string) string {
-	const limit = 128
-	if len(s) > limit {
-		s = s[:limit] + "..."
-	}
-	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }
 
 // checkCDIName returns an error unless name is a fully qualified name of a CDI device,
@@ -115,3 +106,6 @@ func cdiPart(s, other string, first func(byte) bool) bool {
 
 func isLetter(c byte) bool       { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isAlphanumeric(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
+
+// maxShown is the maximum size in bytes of a name from a driver in messages.
+const maxShown = 128

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/internal/bounded"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -113,7 +114,7 @@ const maxDriverName = 63
 func (r *Registry) Register(_ context.Context, driver, endpoint string, versions []string) error {
 	c, err := checkedConnection(driver, endpoint, versions)
 	if err != nil {
-		return fmt.Errorf("registry: driver %q: %w", bounded(driver), err)
+		return fmt.Errorf("registry: driver %q: %w", bounded.Text(driver, maxShown), err)
 	}
 	r.mu.Lock()
 	if r.ended {
@@ -138,7 +139,7 @@ func checkedConnection(driver, endpoint string, versions []string) (*connection,
 		return nil, fmt.Errorf("invalid name: want a DNS subdomain of at most %d characters", maxDriverName)
 	}
 	if !filepath.IsAbs(endpoint) {
-		return nil, fmt.Errorf("endpoint %q is not an absolute path", bounded(endpoint))
+		return nil, fmt.Errorf("endpoint %q is not an absolute path", bounded.Text(endpoint, maxShown))
 	}
 	s, err := chooseServices(versions)
 	if err != nil {

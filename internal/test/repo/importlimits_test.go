@@ -47,7 +47,7 @@ var importLimits = map[string]importLimit{
 	"agent/procmem":                     {max: 90, imports: "internal/pause"},
 	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal podworker prober runtime runtime/cri volume"},
 	"agent/statuspage/internal/page":    {max: 200}, // the standard library is sufficient
-	"agent/tracing":                     {max: 300, imports: "podworker runtime"},
+	"agent/tracing":                     {max: 300, imports: "internal/bounded podworker runtime"},
 	"allocation":                        {max: 300, imports: "internal/checkpoint internal/podspec runtime"},
 	"cm":                                {max: 330, imports: "cm/cgroups cm/topology internal/podspec internal/runonce runtime"},
 	"cm/cgroups":                        {max: 100},
@@ -57,7 +57,7 @@ var importLimits = map[string]importLimit{
 	"cm/device/devicetest":              {max: 400},
 	"cm/dra":                            {max: 300, imports: "cm/state internal/podspec internal/runonce"},
 	"cm/dra/dratest":                    {max: 400},
-	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/runonce"},
+	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/bounded internal/runonce"},
 	"cm/managers":                       {max: 400, imports: "cm/cpu cm/device cm/memory cm/topology internal/podspec internal/quiet runtime"},
 	"cm/memory":                         {max: 330, imports: "cm/state cm/topology internal/podspec"},
 	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
@@ -70,6 +70,7 @@ var importLimits = map[string]importLimit{
 	"eviction":                          {max: 300, imports: "internal/pause internal/podspec internal/runonce runtime"},
 	"eviction/notify":                   {max: 120, imports: "internal/runonce"},
 	"imagegc":                           {max: 300, imports: "internal/checkpoint internal/runonce runtime"},
+	"internal/bounded":                  {max: 80},
 	"internal/checkpoint":               {max: 80},
 	"internal/conceal":                  {max: 60},
 	"internal/dirlock":                  {max: 70},
@@ -94,25 +95,26 @@ var importLimits = map[string]importLimit{
 	"internal/yamljson":                 {max: 80},
 	"kube/apitest":                      {max: 540, imports: "podsource/manifest", allow: "k8s.io/client-go"}, // 29 are the apply configurations of client-go, with the schemas of server-side apply
 	"kube/apitest/internal/conformance": {max: 200},
-	"kube/auth":                         {max: 300},
+	"kube/auth":                         {max: 300, imports: "kube/internal/bounded"},
 	"kube/certs":                        {max: 610, imports: "kube/internal/pause", allow: "k8s.io/client-go"}, // mostly client-go's clients
 	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},      // mostly client-go's clients, which contain every kind
 	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},              // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/csimigration":                 {max: 300, imports: "volume"},
 	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/pause":               {max: 50},
+	"kube/internal/bounded":             {max: 90},
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
-	"kube/kubelet":                      {max: 963, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
+	"kube/kubelet":                      {max: 965, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/internal/bounded kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
 	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
 	"kube/metrics":                      {max: 378, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
 	"kube/metrics/cluster":              {max: 700, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                     // observes client-go and the server of a node
 	"kube/metrics/internal/family":      {max: 240},
-	"kube/metrics/remote":               {max: 493, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
+	"kube/metrics/remote":               {max: 494, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
 	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
 	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker prober runtime runtime/cri/logread"},                                                                                                  // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
 	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                            // the libraries of the API server, by nodeutil: a module of its own
-	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                                     // client-go only for the transports of streams
+	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/bounded kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                               // client-go only for the transports of streams
 	"pleg":                              {max: 300, imports: "internal/runonce runtime"},
 	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
 	"podsource":                         {max: 300, imports: "internal/checkpoint internal/runonce podsource/manifest runtime"},
@@ -121,7 +123,7 @@ var importLimits = map[string]importLimit{
 	"prober":                            {max: 300, imports: "internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
-	"runtime/cri":                       {max: 407, imports: "allocation cm/cgroups internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/quiet internal/untrusted podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
+	"runtime/cri":                       {max: 408, imports: "allocation cm/cgroups internal/bounded internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/quiet internal/untrusted podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "internal/checkpoint internal/quiet internal/singleflight"},
