@@ -23,6 +23,7 @@ type base struct {
 	traces  traces
 	pods    pods
 	inbox   *podworker.Inbox // notifications of changed pods
+	health  *podPacer        // notifies inbox of pods whose health in the status has changed
 	logger  *slog.Logger
 
 	userNamespace userNamespace

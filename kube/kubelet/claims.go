@@ -45,7 +45,7 @@ func newClaims(b base, c *cluster) (*claims, error) {
 		},
 		HealthChanged: func(driver string) {
 			for _, uid := range cl.Pods(driver) {
-				b.inbox.PodChanged(uid)
+				b.health.change(uid)
 			}
 		},
 	})

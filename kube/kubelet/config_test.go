@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -59,7 +60,7 @@ func newBase(t *testing.T, cfg Config) base {
 	cfg, err := cfg.complete()
 	require.NoError(t, err)
 	b := base{
-		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, inbox: new(podworker.Inbox), logger: cfg.Logger,
+		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, inbox: new(podworker.Inbox), health: &podPacer{notify: func(types.UID) {}}, logger: cfg.Logger,
 	}
 	b.metrics, err = newCounters(cfg.NodeName, Version)
 	require.NoError(t, err)

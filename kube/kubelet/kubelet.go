@@ -88,6 +88,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
 		pods: pods{&agentLink}, inbox: new(podworker.Inbox), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
 	}
+	b.health = &podPacer{notify: b.inbox.PodChanged}
 	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return err
 	}

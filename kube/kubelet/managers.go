@@ -74,7 +74,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 		Hooks: b.metrics.devices(func(resource string) { // pods may wait for it, or report its health
 			for _, pod := range b.pods.running() {
 				if requests(pod, resource) {
-					b.inbox.PodChanged(pod.UID)
+					b.health.change(pod.UID)
 				}
 			}
 		}),

@@ -99,7 +99,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 		RootDir: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
 	}
 	if config.Enabled(b.k, volumeHealthGate) {
-		cfg.HealthChanged = b.inbox.PodChanged
+		cfg.HealthChanged = b.health.change
 	}
 	var err error
 	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {

@@ -41,8 +41,8 @@ type Config struct {
 	// not block. May be nil.
 	Changed func(driver string)
 
-	// HealthChanged is called when the health of a device of the driver has changed. It
-	// must not block. May be nil.
+	// HealthChanged is called when the health of a device of the driver has changed, at most
+	// once per second for a driver. It must not block. May be nil.
 	HealthChanged func(driver string)
 
 	// Called is called after each call of a driver, for metrics. It must not block. May be
@@ -70,6 +70,8 @@ type Registry struct {
 	ran   runonce.Guard
 	wake  chan struct{} // of capacity 1: Run must look at the schedule
 	tasks sync.WaitGroup
+
+	healthChanges pacer
 
 	// mu guards the fields below.
 	mu       sync.Mutex
@@ -102,6 +104,7 @@ func New(cfg Config) (*Registry, error) {
 	}
 	return &Registry{
 		cfg: cfg, wake: make(chan struct{}, 1), drivers: map[string]*connection{}, health: map[string]healthCache{}, cleanups: cleanups{},
+		healthChanges: pacer{notify: cfg.HealthChanged},
 	}, nil
 }
 

@@ -3,9 +3,11 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -289,6 +291,32 @@ func TestHealthOfDevicesIsReceived(t *testing.T) {
 			assert.Equal(t, v1.ResourceHealthStatusUnknown, status)
 		})
 	}
+}
+
+// A driver that reports a flapping device causes one notification per second.
+func TestChangesOfHealthAreCoalesced(t *testing.T) {
+	var calls atomic.Int32
+	n := newNode(t, registry.Config{HealthChanged: func(string) { calls.Add(1) }})
+	d := n.driver(t, &dratest.Driver{Versions: []string{"v1.DRAPlugin", "v1.DRAResourceHealth"}})
+	report := func(i int) {
+		d.SetHealth(&healthv1.DeviceHealth{
+			Device: &healthv1.DeviceIdentifier{PoolName: "pool", DeviceName: "dev"}, Health: healthv1.HealthStatus_UNHEALTHY,
+			Message: fmt.Sprint(i), HealthCheckTimeoutSeconds: 600,
+		})
+	}
+	report(0)
+	n.scan(t)
+	begin := time.Now()
+	for i := range 200 {
+		report(i)
+		require.Eventually(t, func() bool {
+			_, message := n.Health(driverName, "pool", "dev")
+			return message == fmt.Sprint(i)
+		}, time.Minute, 100*time.Microsecond)
+	}
+	most := int32(time.Since(begin)/time.Second) + 2
+	assert.LessOrEqual(t, calls.Load(), most)
+	assert.NotZero(t, calls.Load())
 }
 
 func TestAStoppedRegistryRegistersNothing(t *testing.T) {

@@ -45,6 +45,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 	r.close()
 	r.tasks.Wait()
+	r.healthChanges.end()
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (r *Registry) step(ctx context.Context, now time.Time) (next time.Time) {
 	next = earliest(next, at)
 	r.mu.Unlock()
 	for _, driver := range changed {
-		r.cfg.HealthChanged(driver)
+		r.healthChanges.change(driver)
 	}
 	for _, driver := range due {
 		r.tasks.Go(func() { r.deleteSlices(ctx, driver) })
@@ -185,6 +186,6 @@ func (r *Registry) setHealth(c *connection, list []deviceReport) {
 	r.mu.Unlock()
 	r.hasten()
 	if changed {
-		r.cfg.HealthChanged(c.driver)
+		r.healthChanges.change(c.driver)
 	}
 }

@@ -1,0 +1,29 @@
+package kubelet
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestAPodPacerCallsOncePerPeriodAndForTheLastChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		p := podPacer{notify: func(uid types.UID) { calls = append(calls, string(uid)) }}
+		p.change("a")
+		assert.Equal(t, []string{"a"}, calls, "at once")
+		for range 250 { // 2.5 s
+			p.change("a")
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.change("b")
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "a", "a", "b"}, calls)
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{"a", "a", "a", "b", "a"}, calls, "the last change is notified")
+		assert.Empty(t, p.changed)
+	})
+}
