@@ -16,10 +16,20 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Allocate implements topology.Provider (dev-6).
+// Allocate implements topology.Provider (dev-6): it reserves devices and calls their plugins.
 func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	if err := m.Reserve(ctx, pod, c, where); err != nil {
+		return err
+	}
+	return m.complete(ctx, holder{pod.UID, c.Name})
+}
+
+// Reserve implements topology.Reserver: it selects devices, which then are not free. The plugins are
+// not called, except for their preference.
+func (m *Manager) Reserve(ctx context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
 	wants := m.requestedDevices(pod, c)
 	if len(wants) == 0 {
 		return nil
@@ -31,16 +41,32 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, wh
 	}
 	defer done()
 	for _, name := range slices.Sorted(maps.Keys(wants)) {
-		if err := m.allocate(ctx, pod, c, name, wants[name], where); err != nil {
+		if err := m.reserve(ctx, pod, c, name, wants[name], where); err != nil {
+			m.dropPending(pod.UID)
 			return err
 		}
 	}
 	return nil
 }
 
-// allocate allocates n devices of a resource to a container. The caller must hold the
-// turn.
-func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, name string, n int, where topology.Hint) error {
+// Complete implements topology.Reserver: it calls the plugins of the reserved devices.
+func (m *Manager) Complete(ctx context.Context, pod *v1.Pod) error {
+	for c := range podspec.Containers(pod) {
+		if err := m.complete(ctx, holder{pod.UID, c.Name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manager) dropPending(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ledger.dropPending(uid)
+}
+
+// reserve selects n devices of a resource for a container. The caller must hold the turn.
+func (m *Manager) reserve(ctx context.Context, pod *v1.Pod, c *v1.Container, name string, n int, where topology.Hint) error {
 	h := holder{pod.UID, c.Name}
 	m.mu.Lock()
 	p, has, err := m.checkLocked(pod, c, name, n)
@@ -52,32 +78,91 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 	if len(free)+len(reusable) < n {
 		return fmt.Errorf("requested number of devices unavailable for %s. Requested: %d, Available: %d", name, n, len(free)+len(reusable))
 	}
-	var prefer Preference
-	if p.options.GetGetPreferredAllocationAvailable() {
-		prefer = func(available, must []string, size int) []string {
-			calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
-			defer cancel()
-			ids, err := p.prefer(calling, available, must, size)
-			if err != nil {
-				m.cfg.Logger.Warn("Failed to get preferred allocation; allocating without a preference", "resource", name, "err", err)
-			}
-			return ids
-		}
-	}
-	ids := Choose(free, reusable, n, where, prefer)
-	g := grant{IDs: map[string]topology.Mask{}}
+	ids := Choose(free, reusable, n, where, m.preference(ctx, p))
+	g := grant{IDs: map[string]topology.Mask{}, pending: true}
 	for _, id := range ids {
 		g.IDs[id] = free[id].Nodes | reusable[id].Nodes
 	}
-	if g.Response, err = m.call(ctx, p, ids); err != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ledger.give(h, name, g)
+	return nil
+}
+
+// preference returns the preference of a plugin; nil if it has none, or has recently not answered.
+func (m *Manager) preference(ctx context.Context, p *plugin) Preference {
+	m.mu.Lock()
+	silent := time.Now().Before(p.preferAgain)
+	m.mu.Unlock()
+	if silent || !p.options.GetGetPreferredAllocationAvailable() {
+		return nil
+	}
+	return func(available, must []string, size int) []string {
+		calling, cancel := context.WithTimeout(ctx, min(m.cfg.CallTimeout, preferTimeout))
+		defer cancel()
+		ids, err := p.prefer(calling, available, must, size)
+		if err != nil {
+			m.cfg.Logger.Warn("Failed to get preferred allocation; allocating without a preference", "resource", p.resource, "err", err)
+		}
+		if ctx.Err() == nil && calling.Err() != nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			p.preferAgain = time.Now().Add(preferPause)
+		}
+		return ids
+	}
+}
+
+// complete calls the plugins of the devices that are reserved for a container. After an error nothing
+// is reserved for the pod.
+func (m *Manager) complete(ctx context.Context, h holder) error {
+	m.mu.Lock()
+	names := m.ledger.pending(h)
+	m.mu.Unlock()
+	for _, name := range names {
+		if err := m.completeResource(ctx, h, name); err != nil {
+			m.dropPending(h.uid)
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manager) completeResource(ctx context.Context, h holder, name string) error {
+	m.mu.Lock()
+	var p *plugin
+	if r := m.ledger.resources[name]; r != nil {
+		p = r.plugin
+	}
+	ids := slices.Sorted(maps.Keys(m.ledger.grants[h][name].IDs))
+	m.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("cannot allocate unregistered device %s", name)
+	}
+	done, err := p.serve(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := m.call(ctx, p, ids)
+	done()
+	if err != nil {
 		return err
 	}
 	m.mu.Lock()
+	g, reserved := m.ledger.grants[h][name]
+	if reserved = reserved && g.pending; !reserved {
+		m.mu.Unlock()
+		return errReleased
+	}
+	g.Response, g.pending = answer, false
 	m.ledger.give(h, name, g)
 	version := m.touchLocked()
 	m.mu.Unlock()
 	return m.commit(version, func() { m.ledger.take(h, name) })
 }
+
+// errReleased is returned if the devices of a pod were released during a call of its plugin.
+var errReleased = errors.New("device: the allocation was released because the pod is not active")
 
 // checkLocked reports whether the devices are already allocated, and returns an error if
 // they cannot be allocated or kept.
@@ -207,11 +292,6 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod, c *v1.Container) erro
 
 // again calls Allocate for devices that the container already has.
 func (m *Manager) again(ctx context.Context, h holder, name string) error {
-	done, err := m.serve(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
 	m.mu.Lock()
 	g := m.ledger.grants[h][name]
 	var p *plugin
@@ -222,6 +302,11 @@ func (m *Manager) again(ctx context.Context, h holder, name string) error {
 	if p == nil {
 		return fmt.Errorf("cannot allocate unregistered device %s", name)
 	}
+	done, err := p.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	answer, err := m.call(ctx, p, slices.Sorted(maps.Keys(g.IDs)))
 	if err != nil {
 		return err
@@ -238,7 +323,7 @@ func (m *Manager) again(ctx context.Context, h holder, name string) error {
 	}
 	m.mu.Unlock()
 	if !still {
-		return errors.New("device: the allocation was released because the pod is not active")
+		return errReleased
 	}
 	m.save()
 	return nil

@@ -19,10 +19,12 @@
 //
 // # Concurrency
 //
-// Methods are safe for concurrent use. Run may be called once. Devices are allocated to
-// one container at a time: other calls of Allocate wait while a plugin answers, for up to
-// Config.CallTimeout, and while the checkpoint is written. Other methods do not wait for
-// the disk, unless they find unsaved changes while nothing is being written.
+// Methods are safe for concurrent use. Run may be called once. Devices are selected for
+// one container at a time and are then reserved; Allocate of a plugin is called for one
+// container at a time. A call delays the containers that request devices of the same
+// plugin, for up to Config.CallTimeout, and no others: Reserve waits 5 seconds at most for
+// a plugin's preference, and not again within a minute. Methods other than Allocate do not
+// wait for the disk, unless they find unsaved changes while nothing is being written.
 //
 // # Guarantees and limits
 //
@@ -41,6 +43,8 @@
 //     Config.RefuseLate restores that.
 //   - Allocate has a deadline. If GetPreferredAllocation fails, devices are allocated
 //     without a preference.
+//   - A plugin that does not answer does not delay the admission of pods that request no
+//     device of it.
 //   - Plugins register at the socket only; the directory of the plugin watcher is not
 //     supported.
 //   - After a reboot of the node devices are allocated again, and different ones if the

@@ -29,6 +29,10 @@ type grant struct {
 	// is called again before the container is created.
 	Response []byte
 
+	// pending is true until the plugin has answered the first call of Allocate. The devices
+	// are not free, but nothing is on disk.
+	pending bool
+
 	// idle is true if the pod did not run when the manager was opened: the devices are
 	// kept only if they still exist when the pod is admitted.
 	idle bool
@@ -193,6 +197,29 @@ func (l *ledger) take(h holder, name string) {
 	delete(l.grants[h], name)
 	if len(l.grants[h]) == 0 {
 		delete(l.grants, h)
+	}
+}
+
+// pending returns the resources of a container whose plugins are still to be called, in order.
+func (l *ledger) pending(h holder) (names []string) {
+	for name, g := range l.grants[h] {
+		if g.pending {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// dropPending removes what is reserved for a pod.
+func (l *ledger) dropPending(uid types.UID) {
+	for h := range l.grants {
+		if h.uid != uid {
+			continue
+		}
+		for _, name := range l.pending(h) {
+			l.take(h, name)
+		}
 	}
 }
 

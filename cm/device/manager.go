@@ -60,8 +60,8 @@ type Config struct {
 	// minutes.
 	Grace time.Duration
 
-	// CallTimeout is the deadline of Allocate calls. Zero means 30 seconds. No other
-	// container is allocated devices during a call.
+	// CallTimeout is the deadline of Allocate calls. Zero means 30 seconds. A call delays
+	// only the containers that request devices of the same plugin.
 	CallTimeout time.Duration
 
 	// Logger. If nil, messages are discarded.
@@ -99,13 +99,14 @@ type AllocateInfo struct {
 	Error    error
 }
 
-// A Manager allocates the devices of plugins to containers. It is a topology.Provider.
+// A Manager allocates the devices of plugins to containers. It is a topology.Provider and a
+// topology.Reserver.
 // Safe for concurrent use.
 type Manager struct {
 	cfg     Config
 	ran     runonce.Guard
 	fresh   bool
-	turn    chan struct{}  // held during an allocation
+	turn    chan struct{}  // held while devices are selected
 	plugins sync.WaitGroup // of Run
 
 	// mu guards the fields below.
@@ -480,7 +481,7 @@ func (m *Manager) changed(resource string) {
 	}
 }
 
-// serve waits until no other allocation is in progress.
+// serve waits until no other container is selecting devices.
 func (m *Manager) serve(ctx context.Context) (done func(), err error) {
 	select {
 	case m.turn <- struct{}{}:

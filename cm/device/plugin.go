@@ -27,6 +27,11 @@ const (
 	// Config.CallTimeout is set.
 	preStartTimeout = pluginapi.KubeletPreStartContainerRPCTimeoutInSecs * time.Second
 
+	// preferTimeout is the deadline of GetPreferredAllocation, during which no other container
+	// is allocated devices. A plugin that exceeds it is not asked again for preferPause.
+	preferTimeout = 5 * time.Second
+	preferPause   = time.Minute
+
 	// maxMessage is the maximum size in bytes of a message of a plugin.
 	maxMessage = 16 << 20
 )
@@ -39,6 +44,9 @@ type plugin struct {
 	client   pluginapi.DevicePluginClient
 	conn     *grpc.ClientConn
 	cancel   context.CancelCauseFunc
+	turn     chan struct{} // of capacity 1; held during a call of Allocate
+
+	preferAgain time.Time // after a call that it did not answer; guarded by Manager.mu
 
 	devices map[string]Device // by ID, as reported last; nil before that. Manager.mu guards it.
 }
@@ -57,7 +65,7 @@ func newPlugin(ctx context.Context, dir string, req *pluginapi.RegisterRequest) 
 	if err != nil {
 		return nil, fmt.Errorf("device: endpoint %s: %w", req.Endpoint, err)
 	}
-	p := &plugin{resource: req.ResourceName, endpoint: req.Endpoint, conn: conn, client: pluginapi.NewDevicePluginClient(conn)}
+	p := &plugin{resource: req.ResourceName, endpoint: req.Endpoint, conn: conn, client: pluginapi.NewDevicePluginClient(conn), turn: make(chan struct{}, 1)}
 	if err = p.reach(ctx); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, optionsTimeout)
 		defer cancel()
@@ -112,6 +120,16 @@ func (p *plugin) reach(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// serve waits until no other call of Allocate is in progress.
+func (p *plugin) serve(ctx context.Context) (done func(), err error) {
+	select {
+	case p.turn <- struct{}{}:
+		return func() { <-p.turn }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("device: %w", context.Cause(ctx))
+	}
 }
 
 // allocate calls Allocate.

@@ -86,6 +86,9 @@ func (l *ledger) encode() []byte {
 	d := data{RegisteredDevices: map[string][]string{}}
 	for h, granted := range l.grants {
 		for name, g := range granted {
+			if g.pending {
+				continue
+			}
 			e := entry{PodUID: string(h.uid), ContainerName: h.name, ResourceName: name, DeviceIDs: map[int64][]string{}, AllocResp: g.Response}
 			for _, id := range slices.Sorted(maps.Keys(g.IDs)) {
 				nodes := g.IDs[id].IDs()

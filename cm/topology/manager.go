@@ -48,6 +48,18 @@ type Holder interface {
 	Holds(uid types.UID) bool
 }
 
+// A Reserver is a Provider that calls another program to allocate. Admit calls Reserve instead of
+// Allocate, and Complete afterwards: other pods are admitted while the program does not answer.
+type Reserver interface {
+	// Reserve is Allocate without the calls of the program. Calls of Hints and Reserve do not
+	// overlap.
+	Reserve(ctx context.Context, pod *v1.Pod, c *v1.Container, where Hint) error
+
+	// Complete makes the calls for what is reserved for the pod. After an error nothing is. It
+	// is called concurrently for different pods.
+	Complete(ctx context.Context, pod *v1.Pod) error
+}
+
 // The reasons of rejections.
 const (
 	reasonAffinity   = "TopologyAffinityError"
@@ -88,10 +100,11 @@ type AdmitInfo struct {
 }
 
 // A Manager allocates the resources of the containers of pods, aligned to NUMA nodes as
-// the policy demands. Safe for concurrent use; pods are admitted one at a time.
+// the policy demands. Safe for concurrent use; pods are admitted one at a time, except for the
+// calls of a [Reserver].
 type Manager struct {
 	cfg  Config
-	turn chan struct{} // held while a pod is admitted
+	turn chan struct{} // held while resources are allocated
 }
 
 // NewManager returns a Manager for cfg.
@@ -139,17 +152,39 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	if !concerned {
 		return nil
 	}
+	held, err := m.reserve(ctx, pod)
+	if err != nil {
+		return err
+	}
+	for _, p := range m.cfg.Providers {
+		r, ok := p.(Reserver)
+		if !ok {
+			continue
+		}
+		if err := r.Complete(ctx, pod); err != nil {
+			if !held {
+				m.Free(pod.UID)
+			}
+			return rejection(ctx, err)
+		}
+	}
+	return nil
+}
+
+// reserve allocates the resources of the pod while no other pod is allocated any. It reports whether
+// the pod had allocations before; otherwise all are released after an error.
+func (m *Manager) reserve(ctx context.Context, pod *v1.Pod) (held bool, err error) {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
-		return fmt.Errorf("topology: admit pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
+		return false, fmt.Errorf("topology: admit pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
 	}
-	held := m.holds(pod.UID)
+	held = m.holds(pod.UID)
 	if err = m.allocate(ctx, pod); err != nil && !held {
 		m.Free(pod.UID)
 	}
-	return err
+	return held, err
 }
 
 func (m *Manager) holds(uid types.UID) bool {
@@ -184,7 +219,11 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 			}
 		}
 		for _, p := range m.cfg.Providers {
-			if err := p.Allocate(ctx, pod, c, where); err != nil {
+			allocate := p.Allocate
+			if r, ok := p.(Reserver); ok {
+				allocate = r.Reserve
+			}
+			if err := allocate(ctx, pod, c, where); err != nil {
 				return rejection(ctx, err)
 			}
 		}
