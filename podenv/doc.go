@@ -35,7 +35,8 @@
 //   - A Source does not contain the value of the variable and can be logged.
 //   - A name that is empty or contains "=", and a name or value with a zero byte, is an error,
 //     because no process can have such a variable. Other names are not validated (rule pe-3).
-//   - Env files are supported in volumes of type emptyDir, up to 64 KiB.
+//   - Env files are supported in volumes of type emptyDir. A key that is not in the first MiB of a
+//     file is an error.
 //   - The values of an environment, and the arguments of a command, are limited to 8 MiB in total,
 //     so that nested references cannot exhaust memory.
 //

@@ -4,11 +4,12 @@ package podenv
 const (
 	KindService = kindService
 	MaxFile     = maxFile
+	MaxLine     = maxLine
 	MaxSize     = maxSize
 )
 
 var (
 	ErrTooLarge        = errTooLarge
 	ErrServicesPending = errServicesPending
-	ParseFile          = parseFile
+	ValueInFile        = valueInFile
 )

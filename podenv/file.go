@@ -1,8 +1,11 @@
 package podenv
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +15,12 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// maxFile is the maximum size of an env file in bytes (rule pe-9).
-const maxFile = 64 << 10
+// Of an env file the first maxFile bytes are read. A line has less than maxLine bytes
+// (rule pe-9).
+const (
+	maxFile = 1 << 20
+	maxLine = bufio.MaxScanTokenSize
+)
 
 // A File identifies an env file by the name of the pod's volume and the path in it.
 type File struct{ Volume, Path string }
@@ -21,8 +28,8 @@ type File struct{ Volume, Path string }
 // ReadFile reads an env file for Inputs.Files. dir is the directory of the volume on the node.
 //
 // Containers write to the volume, so that the file is not trusted: symbolic links are not followed
-// out of dir, and anything but a regular file of at most 64 KiB is an error. Opening a FIFO does
-// not block. If the file does not exist, errors.Is(err, fs.ErrNotExist) is true.
+// out of dir, anything but a regular file is an error, and no more than the first MiB is read.
+// Opening a FIFO does not block. If the file does not exist, errors.Is(err, fs.ErrNotExist) is true.
 func ReadFile(dir, path string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -34,14 +41,8 @@ func ReadFile(dir, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := untrusted.Read(file, maxFile)
-	if errors.Is(err, untrusted.ErrTooLarge) {
-		return nil, fmt.Errorf("%s: %w", path, errFileTooLarge)
-	}
-	return data, err
+	return io.ReadAll(io.LimitReader(file, maxFile))
 }
-
-var errFileTooLarge = fmt.Errorf("more than %d bytes", maxFile)
 
 // fileKey returns the value of a key of an env file, and whether it exists.
 func (in Inputs) fileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
@@ -55,23 +56,21 @@ func (in Inputs) fileKey(ref *v1.FileKeySelector) (value string, found bool, err
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s, env files are not supported", where)
 	case !ok:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: not in Inputs.Files", where)
-	case notFound(got.Err):
-		if isTrue(ref.Optional) {
-			return "", false, nil
-		}
+	case notFound(got.Err): // also if the reference is optional, as with the kubelet
 		return "", false, fmt.Errorf("fileKeyRef: %s %w", where, errNotFound)
 	case got.Err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: %w", where, got.Err)
 	}
-	vars, err := parseFile(got.Object)
-	if err != nil {
+	value, err = valueInFile(got.Object, ref.Key)
+	switch {
+	case err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: %s: %w", where, err)
+	case value != "":
+		return value, true, nil
+	case isTrue(ref.Optional):
+		return "", false, nil
 	}
-	value, found = vars[ref.Key]
-	if !found && !isTrue(ref.Optional) {
-		return "", false, fmt.Errorf("fileKeyRef: couldn't find key %q in %s", ref.Key, where)
-	}
-	return value, found, nil
+	return "", false, fmt.Errorf("fileKeyRef: couldn't find key %q in %s", ref.Key, where)
 }
 
 // checkFile validates a reference. Env files must be in a volume of type emptyDir, whose content
@@ -91,77 +90,89 @@ func checkFile(pod *v1.Pod, ref *v1.FileKeySelector) error {
 	return fmt.Errorf("no volume %q in the pod", ref.VolumeName)
 }
 
-// parseFile parses an env file with entries of the form KEY='value' (rule pe-9). A value is the
-// literal text between the quotes, which may contain line breaks. Spaces at the beginning of a
-// line and around "=", empty lines, and lines that begin with "#" are ignored. If a key occurs
-// more than once, the last value is used. Syntax that a shell would interpret is an error: a value
-// without quotes or in double quotes, and anything but a comment after the closing quote.
-func parseFile(data []byte) (map[string]string, error) {
-	if len(data) > maxFile {
-		return nil, errFileTooLarge
-	}
-	vars := map[string]string{}
-	rest := string(data)
-	for line := 1; ; {
-		trimmed := strings.TrimLeft(rest, " \t\r\n")
-		line += strings.Count(rest[:len(rest)-len(trimmed)], "\n")
-		if rest = trimmed; rest == "" {
-			return vars, nil
-		}
-		if rest[0] == '#' {
-			_, rest = cutLine(rest)
-			line++
+// valueInFile returns the value of a key in an env file with entries of the form KEY='value', or ""
+// (rule pe-9). A value is the literal text between the quotes, which may contain line breaks. Spaces
+// at the beginning of a line, empty lines, and lines that begin with "#" are ignored. The first entry
+// of the key counts, and lines after it are not read; lines before it must be valid. A space before
+// "=" is an error. A space after it makes the value empty, as in a shell, whatever follows. Other
+// syntax that a shell would interpret is an error: a value without quotes or in double quotes, and
+// anything but a comment after the closing quote.
+func valueInFile(data []byte, key string) (string, error) {
+	lines := &lineReader{scanner: bufio.NewScanner(bytes.NewReader(data))}
+	for lines.next() {
+		text := strings.TrimLeft(lines.text, " \t")
+		if text == "" || text[0] == '#' {
 			continue
 		}
-		key, value, after, err := parseAssignment(rest)
+		at := lines.number
+		name, value, err := parseEntry(text, lines)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return "", fmt.Errorf("line %d: %w", at, err)
 		}
-		vars[key] = value
-		line += strings.Count(rest[:len(rest)-len(after)], "\n")
-		rest = after
-	}
-}
-
-// parseAssignment parses KEY='value' and the line break after it.
-func parseAssignment(text string) (key, value, rest string, err error) {
-	head, _ := cutLine(text)
-	name, _, ok := strings.Cut(head, "=")
-	if !ok {
-		return "", "", "", errors.New("expected KEY='value'")
-	}
-	if key = strings.Trim(name, " \t"); !isVariableName(key) {
-		return "", "", "", fmt.Errorf("invalid variable name %q", key)
-	}
-	quoted := strings.TrimLeft(text[len(name)+1:], " \t")
-	body, ok := strings.CutPrefix(quoted, "'")
-	if !ok {
-		return "", "", "", fmt.Errorf("the value of %s is not in single quotes", key)
-	}
-	if value, rest, ok = strings.Cut(body, "'"); !ok {
-		return "", "", "", fmt.Errorf("the value of %s has no closing quote", key)
-	}
-	tail, rest := cutLine(rest)
-	if bare := strings.TrimSpace(tail); bare != "" && (bare[0] != '#' || tail[0] == '#') {
-		return "", "", "", fmt.Errorf("unexpected text after the value of %s", key)
-	}
-	if strings.ContainsRune(value, 0) {
-		return "", "", "", fmt.Errorf("the value of %s contains a zero byte", key)
-	}
-	return key, value, rest, nil
-}
-
-// isVariableName reports whether s consists of printable ASCII characters other than "=" and space.
-func isVariableName(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' || s[i] == '=' {
-			return false
+		if name != key {
+			continue
 		}
+		if strings.ContainsRune(value, 0) {
+			return "", fmt.Errorf("line %d: the value of %s contains a zero byte", at, key)
+		}
+		return value, nil
 	}
-	return s != ""
+	if errors.Is(lines.scanner.Err(), bufio.ErrTooLong) {
+		return "", fmt.Errorf("line %d: more than %d bytes", lines.number+1, maxLine-1)
+	}
+	if len(data) >= maxFile {
+		return "", fmt.Errorf("%s is not in the first %d bytes", key, maxFile)
+	}
+	return "", nil
 }
 
-func cutLine(s string) (line, rest string) {
-	line, rest, _ = strings.Cut(s, "\n")
-	return line, rest
+// A lineReader reads the lines of a file, without their line breaks.
+type lineReader struct {
+	scanner *bufio.Scanner
+	text    string
+	number  int
+}
+
+func (r *lineReader) next() bool {
+	if !r.scanner.Scan() {
+		return false
+	}
+	r.text = r.scanner.Text()
+	r.number++
+	return true
+}
+
+// parseEntry parses KEY='value', of which line is the first line.
+func parseEntry(line string, lines *lineReader) (key, value string, err error) {
+	key, rest, ok := strings.Cut(line, "=")
+	switch trimmed := strings.TrimRight(key, " \t"); {
+	case !ok:
+		return "", "", errors.New("expected KEY='value'")
+	case trimmed == "":
+		return "", "", errors.New("no variable name")
+	case trimmed != key:
+		return "", "", fmt.Errorf("space between %s and =", trimmed)
+	case strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t"):
+		return key, "", nil
+	}
+	rest, ok = strings.CutPrefix(rest, "'")
+	if !ok {
+		return "", "", fmt.Errorf("the value of %s is not in single quotes", key)
+	}
+	var b strings.Builder
+	for {
+		body, tail, closed := strings.Cut(rest, "'")
+		b.WriteString(body)
+		if closed {
+			if tail = strings.TrimLeft(tail, " \t"); tail != "" && tail[0] != '#' {
+				return "", "", fmt.Errorf("unexpected text after the value of %s", key)
+			}
+			return key, b.String(), nil
+		}
+		b.WriteByte('\n')
+		if !lines.next() {
+			return "", "", fmt.Errorf("the value of %s has no closing quote", key)
+		}
+		rest = lines.text
+	}
 }

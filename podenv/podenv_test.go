@@ -177,9 +177,8 @@ func TestTheEnvironmentOfAContainer(t *testing.T) {
 		{"pe-8 no limit: the node's storage", one(res("", "limits.ephemeral-storage", "1Gi")), "X=20"},
 		{"pe-8 no request", one(res("", "requests.ephemeral-storage", "")), "X=0"},
 		{"pe-8 an init container of that name", one(res("init", "limits.cpu", "")), "X=0"},
-		{"pe-9 the last one has it", one(file("scratch", "config.env", "DB", false)), "X=two"},
+		{"pe-9 the first one has it", one(file("scratch", "config.env", "DB", false)), "X=one"},
 		{"pe-9 optional, no such key", one(file("scratch", "config.env", "NONE", true)), ""},
-		{"pe-9 optional, no such file", one(file("scratch", "gone", "DB", true)), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			env, err := podenv.New(inputs(), &tc.c)
@@ -223,6 +222,7 @@ func TestWhyThereIsNoEnvironment(t *testing.T) {
 		{"pe-9 no key", nil, one(file("scratch", "config.env", "NONE", false)),
 			`env X: fileKeyRef: couldn't find key "NONE" in file "config.env" of volume "scratch"`, nil},
 		{"pe-9 no file", nil, one(file("scratch", "gone", "DB", false)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, fs.ErrNotExist},
+		{"pe-9 no file, optional", nil, one(file("scratch", "gone", "DB", true)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, fs.ErrNotExist},
 		{"pe-9 not an env file", nil, one(file("scratch", "bad", "DB", true)),
 			`env X: fileKeyRef: file "bad" of volume "scratch": line 1: the value of DB is not in single quotes`, nil},
 		{"pe-9 unreadable", nil, one(file("scratch", "broken", "DB", true)),
