@@ -34,7 +34,7 @@ func messagesOnContainerd(t *testing.T, s *stage) {
 	add("fallback-success", "echo on the console", true, "")
 	add("fallback-file", "echo on the console; echo no luck > /dev/termination-log; exit 1", true, "no luck\n")
 	add("fallback-lines", long+"; exit 1", true, last80.String())
-	add("fallback-bytes", "yes "+strings.TrimSpace(wide)+" | head -n 79; exit 1", true, strings.Repeat(wide, 79)[79*101-4096:])
+	add("fallback-bytes", "yes "+strings.TrimSpace(wide)+" | head -n 79; exit 1", true, strings.Repeat(wide, 79)[79*101-2048:])
 	elsewhere := script("elsewhere", "echo there > /tmp/last-words; exit 1")
 	elsewhere.TerminationMessagePath = "/tmp/last-words"
 	containers, want["elsewhere"] = append(containers, elsewhere), "there\n"

@@ -14,10 +14,11 @@ import (
 
 // Limits of a termination message.
 const (
-	maxMessage    = 4096 // bytes from the end
-	maxMessageLog = 80   // lines from the end of the log
+	maxMessage = 4096 // bytes from the end of the file
 
-	maxMessageTail = 256 << 10 // bytes of the log that are read for these lines
+	maxLogLines = 80        // lines from the end of the log
+	maxLogBytes = 2048      // bytes of these, from the end
+	maxLogTail  = 256 << 10 // bytes of the log that are read for these lines
 )
 
 // terminationMessage returns the runtime's message and the termination message of an
@@ -35,7 +36,7 @@ func terminationMessage(s *runtimeapi.ContainerStatus) string {
 	fallback := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
 	if text == "" && fallback && s.ExitCode != 0 && s.Reason != "ContainerCannotRun" {
 		// It may be a link: some runtimes store the log in another directory.
-		text = lastLines(tail(untrusted.OpenFollow, s.LogPath, maxMessageTail))
+		text = lastLines(tail(untrusted.OpenFollow, s.LogPath, maxLogTail))
 	}
 	switch {
 	case text == "":
@@ -66,8 +67,8 @@ func tail(open func(string) (*os.File, error), path string, n int64) []byte {
 // <text>". The tag P joins a line with the next.
 func lastLines(log []byte) string {
 	lines := bytes.SplitAfter(log, []byte("\n"))
-	if len(lines) > maxMessageLog+1 {
-		lines = lines[len(lines)-maxMessageLog-1:] // the last one is empty
+	if len(lines) > maxLogLines+1 {
+		lines = lines[len(lines)-maxLogLines-1:] // the last one is empty
 	}
 	var b strings.Builder
 	for _, line := range lines {
@@ -82,5 +83,5 @@ func lastLines(log []byte) string {
 		b.Write(text)
 	}
 	text := b.String()
-	return text[max(len(text)-maxMessage, 0):]
+	return text[max(len(text)-maxLogBytes, 0):]
 }

@@ -132,7 +132,7 @@ func TestWhereATerminationMessageIs(t *testing.T) {
 	}
 }
 
-func TestTheLogFallbackHasTwoLimits(t *testing.T) {
+func TestTheLogFallbackHasTwoLimits(t *testing.T) { // rt-126
 	var log strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&log, "2026-01-01T00:00:00Z stdout F %d\n", i)
@@ -140,7 +140,7 @@ func TestTheLogFallbackHasTwoLimits(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(lastLines([]byte(log.String()))), "\n")
 	assert.Len(t, lines, 80)
 	assert.Equal(t, "199", lines[79])
-	assert.Len(t, lastLines([]byte("2026-01-01T00:00:00Z stdout F "+strings.Repeat("x", 9000)+"\n")), 4096)
+	assert.Len(t, lastLines([]byte("2026-01-01T00:00:00Z stdout F "+strings.Repeat("x", 9000)+"\n")), 2048)
 	assert.Empty(t, lastLines([]byte("cut mid-line")))
 }
 
