@@ -29,6 +29,7 @@ type desk struct {
 	mu      sync.Mutex // for tests with a Run
 	room    int64      // in CPUs; negative: no limit
 	never   bool       // a resize that does not fit is infeasible
+	asking  func()     // is called by each call of admit
 	notYet  bool       // sources are not ready
 	asked   []string
 	others  []*v1.Pod // at the last question
@@ -42,6 +43,9 @@ type desk struct {
 func (d *desk) admit(_ context.Context, req allocation.Request) *runtime.Rejection {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.asking != nil {
+		d.asking()
+	}
 	d.asked = append(d.asked, operation(req)+" "+string(req.Pod.UID)+" "+cpus(req.Pod))
 	d.others = req.Others
 	used := int64(0)

@@ -77,6 +77,25 @@ func TestNoResizeIsDecidedBeforeSourcesAreReady(t *testing.T) { // al-8
 	assert.Empty(t, conditions(d, "u"))
 }
 
+func TestACallThatEndsWithItsContextDecidesNothing(t *testing.T) {
+	for name, room := range map[string]int64{"rejected": 1, "admitted": -1} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, allocation.Config{})
+			pod := wants(d.runningAt(t, "u", "cpu=1"), "cpu=2")
+			ctx, stop := context.WithCancel(t.Context())
+			d.room, d.asking = room, stop
+			assert.Equal(t, "1", cpus(d.Allocate(ctx, pod, nil)))
+			assert.Contains(t, d.asked, "resize u 2")
+			assert.Empty(t, d.decided)
+			assert.Empty(t, conditions(d, "u"), "a rejection by an agent that stops is not reported")
+
+			d.room, d.asking = -1, nil
+			assert.Equal(t, 1, d.Retry(t.Context(), "periodic_retry"), "it is still pending")
+			assert.Equal(t, "2", cpus(d.Allocated(pod)))
+		})
+	}
+}
+
 func TestTriggersAreNamed(t *testing.T) { // al-7
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, allocation.Config{})

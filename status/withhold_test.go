@@ -27,6 +27,8 @@ func TestATerminalPhaseIsWithheldWhileAnythingMayRun(t *testing.T) { // st-77
 		"not observed, one had run":  {of(v1.PodFailed, up("a")), nil, true},
 		"not observed, none had run": {of(v1.PodFailed, waits("a")), nil, false},
 		"rejected, not observed":     {of(v1.PodFailed), nil, false},
+		"not observed, an init container had run": {
+			v1.PodStatus{Phase: v1.PodFailed, InitContainerStatuses: []v1.ContainerStatus{up("init")}, ContainerStatuses: []v1.ContainerStatus{waits("a")}}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.MustWithhold(&tc.status, tc.observed)) })
 	}

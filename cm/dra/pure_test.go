@@ -210,6 +210,10 @@ func TestCheckpointsAreReadAsTheyWereWritten(t *testing.T) {
 	other := testClaim("gpu", "d", "pod-3", func(c *resourceapi.ResourceClaim) { c.Status.Allocation.Devices.Results[0].Device = "other" })
 	require.ErrorContains(t, state.conflict(other), "its previous allocation is not unprepared yet")
 	require.NoError(t, state.conflict(claim))
+	share := testClaim("gpu", "d", "pod-3", func(c *resourceapi.ResourceClaim) {
+		c.Status.Allocation.Devices.Results[0].ShareID = new(types.UID("another share of the device"))
+	})
+	require.ErrorContains(t, state.conflict(share), "its previous allocation is not unprepared yet")
 	empty, err := decode(ledger{}.encode())
 	require.NoError(t, err)
 	assert.Empty(t, empty)

@@ -128,6 +128,21 @@ func TestABadTokenIsAnErrorAndCached(t *testing.T) { // sv-13
 	})
 }
 
+func TestABadTokenIsNotCachedForLongerThanAGoodOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(tokens)
+		a := newTokens(t, auth.TokensConfig{Reviews: api, TTL: 3 * time.Second})
+		for n := 1; n <= 3; n++ {
+			for range 2 {
+				_, err := a.Authenticate(bearer(t.Context(), "late"))
+				require.ErrorIs(t, err, auth.ErrUnauthorized)
+				assert.Equal(t, n, api.count())
+				time.Sleep(2 * time.Second)
+			}
+		}
+	})
+}
+
 func TestConcurrentRequestsWithOneTokenShareAReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &tokens{takes: time.Second}
@@ -214,6 +229,8 @@ type access struct {
 	mu    sync.Mutex
 	asked []authorizationv1.SubjectAccessReviewSpec
 	err   error
+
+	denied bool // by one authorizer, although another one allows it
 }
 
 func (f *access) Create(_ context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
@@ -231,7 +248,7 @@ func (f *access) Create(_ context.Context, r *authorizationv1.SubjectAccessRevie
 		verb = r.Spec.NonResourceAttributes.Verb
 	}
 	out.Status.Allowed = r.Spec.User == "ann" && verb == "get"
-	out.Status.Reason = "because"
+	out.Status.Denied, out.Status.Reason = f.denied, "because"
 	return out, nil
 }
 
@@ -271,6 +288,24 @@ func TestAccessReviewsAreCached(t *testing.T) {
 		assert.ErrorContains(t, err, "authorize eve to get nodes/proxy n1")
 		_, err = a.Authorize(t.Context(), nil, get)
 		assert.Error(t, err)
+	})
+}
+
+func TestADenialOverridesAPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &access{denied: true}
+		a, err := auth.NewAccess(auth.AccessConfig{Reviews: api})
+		require.NoError(t, err)
+		ask := func() auth.Decision {
+			d, err := a.Authorize(t.Context(), &auth.User{Name: "ann"}, auth.Attributes{Verb: "get", Resource: "nodes"})
+			require.NoError(t, err)
+			return d
+		}
+		assert.Equal(t, auth.Decision{Reason: "because"}, ask())
+		api.denied = false
+		assert.False(t, ask().Allowed, "cached")
+		time.Sleep(31 * time.Second)
+		assert.True(t, ask().Allowed, "a denial is cached for 30 s")
 	})
 }
 

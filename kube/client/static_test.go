@@ -102,5 +102,15 @@ func TestAMirrorThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		d.faults.set(nil)
 		pass(time.Minute)
 		assert.Equal(t, v1.PodRunning, d.api.Pod("prod", static.Name).Status.Phase)
+
+		// The back-off of the next failure is the shortest one.
+		d.api.Remove("pods", "prod", static.Name)
+		synctest.Wait()
+		d.faults.set(about("patch", apitest.Fault{Code: 500}))
+		d.api.Put(mirrorOf(t, static))
+		synctest.Wait()
+		d.faults.set(nil)
+		pass(5 * time.Second)
+		assert.Equal(t, v1.PodRunning, d.api.Pod("prod", static.Name).Status.Phase)
 	})
 }

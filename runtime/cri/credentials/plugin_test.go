@@ -58,6 +58,13 @@ func actAsPlugin(mode string) int {
 		fmt.Fprintf(f, "%s\n", question)
 		f.Close()
 	}
+	if gate := os.Getenv("PLUGIN_GATE"); gate != "" { // it is open when the test closes the connection
+		conn, err := net.Dial("tcp", gate)
+		if err != nil {
+			return 1
+		}
+		_, _ = conn.Read(make([]byte, 1))
+	}
 	if raw, ok := strings.CutPrefix(mode, "raw:"); ok {
 		fmt.Print(raw)
 		return 0

@@ -241,6 +241,56 @@ func TestLookupsOfOneImageShareARun(t *testing.T) {
 	assert.Len(t, requests(t, log), 1)
 }
 
+func TestServiceAccountsShareNoRun(t *testing.T) {
+	for name, cache := range map[string]kubeletconfig.ServiceAccountTokenCacheType{
+		"a response per token":           kubeletconfig.TokenServiceAccountTokenCacheType,
+		"a response per service account": kubeletconfig.ServiceAccountServiceAccountTokenCacheType,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer gate.Close()
+			require.NoError(t, gate.(*net.TCPListener).SetDeadline(time.Now().Add(90*time.Second)))
+			p := provider("cloud", "Image", "PLUGIN_GATE="+gate.Addr().String())
+			p.TokenAttributes = &kubeletconfig.ServiceAccountTokenAttributes{ServiceAccountTokenAudience: "registry", CacheType: cache, RequireServiceAccount: new(true)}
+			k := newPlugins(t, credentials.PluginsConfig{
+				Providers: []kubeletconfig.CredentialProvider{p},
+				Tokens:    &tokens{account: &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}},
+			})
+			lookup := func(pod *v1.Pod) chan string {
+				password := make(chan string, 1)
+				go func() {
+					got, err := k.Lookup(t.Context(), "reg.io/app", pod)
+					if assert.NoError(t, err) && assert.Len(t, got, 1) {
+						password <- got[0].Password
+					}
+					close(password)
+				}()
+				return password
+			}
+			first := lookup(pod("a", "web"))
+			held, err := gate.Accept()
+			require.NoError(t, err)
+			second := lookup(pod("b", "other")) // while the run for the first is in progress
+			accepted := make(chan struct{})
+			go func() {
+				defer close(accepted)
+				if conn, err := gate.Accept(); err == nil {
+					conn.Close()
+				}
+			}()
+			select {
+			case <-accepted:
+			case <-time.After(5 * time.Second): // the second lookup shares the run, or the machine is slow
+			}
+			held.Close()
+			assert.Equal(t, "for reg.io/app hunter2-a-registry", <-first)
+			assert.Equal(t, "for reg.io/app hunter2-b-registry", <-second)
+		})
+	}
+}
+
 func TestAMissingPlugin(t *testing.T) {
 	dir := t.TempDir()
 	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("none", "Image")}, Dir: dir})
@@ -273,6 +323,7 @@ func TestPluginsConfigIsChecked(t *testing.T) {
 type tokens struct {
 	account *v1.ServiceAccount
 	err     error
+	mu      sync.Mutex
 	given   int // tokens, each with its number
 	fresh   bool
 }
@@ -282,6 +333,8 @@ func (s *tokens) ServiceAccount(_ context.Context, namespace, name string) (*v1.
 }
 
 func (s *tokens) Token(_ context.Context, pod *v1.Pod, audience string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.given++
 	token := "hunter2-" + pod.Name + "-" + audience
 	if s.fresh {
