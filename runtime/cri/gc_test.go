@@ -152,12 +152,14 @@ func TestDeadLinksAreRemoved(t *testing.T) {
 	require.NoError(t, os.WriteFile(log, nil, 0o644))
 	for name, to := range map[string]string{
 		"web_ns_web-live.log": log, "web_ns_web-dead.log": "/nowhere", "web_ns_web-running.log": "/nowhere", "other": "/nowhere",
+		"web_ns_web-created.log": "/nowhere", "web_ns_web-unknown.log": "/nowhere", "web_ns_web-removed.log": "/nowhere",
 	} {
 		require.NoError(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file.log"), nil, 0o644))
 	require.NoError(t, r.removeDeadLinks([]*runtime.Pod{{Name: "web", Namespace: "ns", Containers: []runtime.Container{
 		{Name: "web", ID: "x://running", State: runtime.ContainerRunning}, {Name: "web", ID: "x://dead", State: runtime.ContainerExited},
+		{Name: "web", ID: "x://created", State: runtime.ContainerCreated}, {Name: "web", ID: "x://unknown", State: runtime.ContainerUnknown},
 	}}}))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -165,7 +167,7 @@ func TestDeadLinksAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	assert.Equal(t, []string{"file.log", "other", "web_ns_web-live.log", "web_ns_web-running.log"}, names) // rt-135
+	assert.Equal(t, []string{"file.log", "other", "web_ns_web-created.log", "web_ns_web-live.log", "web_ns_web-running.log", "web_ns_web-unknown.log"}, names) // rt-135
 }
 
 func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) {
