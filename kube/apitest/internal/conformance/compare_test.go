@@ -39,6 +39,22 @@ func TestCompareReportsEachField(t *testing.T) {
 	}
 }
 
+func TestADifferenceHasTheRecordedValueAndTheOther(t *testing.T) {
+	type object = map[string]any
+	compare := func(want, got *conformance.Answer) []conformance.Difference {
+		return conformance.Compare(&conformance.Scenario{Name: "s", Calls: []*conformance.Call{{Name: "c", Answer: want}}}, []*conformance.Answer{got})
+	}
+	assert.Equal(t, []conformance.Difference{
+		{Scenario: "s", Call: "c", Path: "body/a", Want: "1", Got: "absent"},
+		{Scenario: "s", Call: "c", Path: "body/b", Want: "absent", Got: `"x"`},
+		{Scenario: "s", Call: "c", Path: "body/c", Want: "2", Got: "3"},
+	}, compare(answer(200, object{"a": 1.0, "c": 2.0}), answer(200, object{"b": "x", "c": 3.0})))
+	failed := compare(answer(200, nil), answer(409, object{"kind": "Status", "message": "no"}))
+	require.Len(t, failed, 1)
+	assert.Contains(t, failed[0].Want, "200")
+	assert.Equal(t, `409 "no"`, failed[0].Got)
+}
+
 func TestExplainFindsUnlistedAndStaleDifferences(t *testing.T) {
 	rules, err := conformance.ParseRules(`# comment
 == one
