@@ -34,6 +34,11 @@ func TestTheRestOfAShutdownIsShortenedProportionally(t *testing.T) {
 		assert.Equal(t, 35*s, early.until.Sub(now))
 		assert.Equal(t, now.Add(45*s), early.last)
 	})
+	t.Run("the propagation ends with its group", func(t *testing.T) {
+		group := newTimetable(policy, at, time.Time{}).begin(at, false)
+		assert.Equal(t, at.Add(8*s), group.drained(at.Add(3*s)).ready)
+		assert.Equal(t, group.until, group.drained(group.until.Add(-2*s)).ready, "the status was published late")
+	})
 	t.Run("to nothing", func(t *testing.T) {
 		for _, d := range []time.Time{now, at} {
 			none := first.withDeadline(now, d)

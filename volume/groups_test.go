@@ -19,12 +19,12 @@ func TestGroupsOfPersistentVolumes(t *testing.T) {
 				pv.Annotations = map[string]string{"pv.beta.kubernetes.io/gid": value}
 			}
 		}
-		objects := new(claims).bound("a", gid("700")).bound("b", gid("600")).bound("c", gid("x")).bound("d").bound("e", gid("700"))
+		objects := new(claims).bound("a", gid("700")).bound("b", gid("600")).bound("c", gid("x")).bound("d").bound("e", gid("700")).bound("f", gid("0")).bound("g", gid("-5"))
 		n := start(t, nil, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
-		p := claimPod("p", "a", "b", "c", "d", "e")
+		p := claimPod("p", "a", "b", "c", "d", "e", "f", "g")
 		assert.Empty(t, n.Groups(p))
 		_, err := n.Mount(t.Context(), p)
 		require.NoError(t, err)
-		assert.Equal(t, []int64{600, 700}, n.Groups(p))
+		assert.Equal(t, []int64{600, 700}, n.Groups(p), "never root's")
 	})
 }

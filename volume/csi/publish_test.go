@@ -1,0 +1,71 @@
+package csi_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/volume/csi"
+	"github.com/kubeparts/kubeparts/volume/token"
+)
+
+// vol-63: tokens that expire are replaced only if the driver requires republishing.
+func TestADriverThatDoesNotRequireRepublishingIsNotCalledForTokens(t *testing.T) {
+	for _, requires := range []*bool{nil, ptr(false)} {
+		tokens, err := token.New(token.Config{Get: func(_ context.Context, _, _ string, r *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+			r.Status.Token, r.Status.ExpirationTimestamp = "t", metav1.NewTime(time.Now().Add(time.Hour))
+			return r, nil
+		}})
+		require.NoError(t, err)
+		about := &storagev1.CSIDriverSpec{AttachRequired: ptr(false), RequiresRepublish: requires, TokenRequests: []storagev1.TokenRequest{{Audience: "vault"}}}
+		w := newWorld(t, csi.Config{Drivers: &api{driver: about}, Tokens: tokens})
+		mounted, publish := w.published(t, w.request(t, persistent("vol-1")))
+		assert.NotEmpty(t, publish.VolumeContext["csi.storage.k8s.io/serviceAccount.tokens"])
+		assert.Zero(t, mounted.RefreshAt)
+	}
+}
+
+// The files of a volume in use are not walked at each refresh.
+func TestARefreshDoesNotSetTheOwnership(t *testing.T) {
+	w := newWorld(t, csi.Config{}, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+	req := w.request(t, persistent("vol-1"))
+	group := int64(os.Getegid())
+	req.FSGroup = &group
+	mounted, _ := w.published(t, req)
+	info, err := os.Stat(mounted.Path)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&fs.ModeSetgid, "it was set at first")
+
+	file := filepath.Join(mounted.Path, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Chmod(mounted.Path, 0o750)) // by the pod
+	req.Refresh = true
+	_, err = w.SetUp(t.Context(), req)
+	require.NoError(t, err)
+	info, err = os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestAPersistentVolumeThatIsReadOnlyIsPublishedSo(t *testing.T) {
+	for _, of := range []string{"neither", "the pod", "the persistent volume"} {
+		t.Run(of, func(t *testing.T) {
+			w := newWorld(t, csi.Config{})
+			s := persistent("vol-1")
+			s.ReadOnly, s.PV.Spec.CSI.ReadOnly = of == "the pod", of == "the persistent volume"
+			mounted, publish := w.published(t, w.request(t, s))
+			assert.Equal(t, of != "neither", publish.Readonly)
+			assert.Equal(t, of != "neither", mounted.Volume.ReadOnly)
+		})
+	}
+}
