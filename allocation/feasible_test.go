@@ -32,6 +32,7 @@ func TestInfeasibleResizes(t *testing.T) {
 		"al-10 memory under a static manager":             {static, podOf("u", "a: cpu=1/1 memory=2Gi/2Gi"), podOf("u", "a: "+guaranteed), "the memory of a Guaranteed pod cannot be resized under a static memory manager"},
 		"al-10 a static manager has no part in Burstable": {static, podOf("u", "a: cpu=2/3"), podOf("u", "a: cpu=1/3"), ""},
 		"al-10 a static manager of the other resource":    {allocation.NodeConstraints{StaticMemory: true}, podOf("u", "a: cpu=2/2 memory=1Gi/1Gi"), podOf("u", "a: "+guaranteed), ""},
+		"as much as there is":                             {allocation.NodeConstraints{Allocatable: res("cpu=4 memory=1Gi").Requests}, podOf("u", "a: cpu=3 memory=1Gi", "b: cpu=1"), podOf("u", "a: cpu=1", "b: cpu=1"), ""},
 		"more cpu than there is":                          {allocation.NodeConstraints{Allocatable: res("cpu=4").Requests}, podOf("u", "a: cpu=3", "b: cpu=2"), podOf("u", "a: cpu=1", "b: cpu=2"), "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000"},
 		"more memory than there is":                       {allocation.NodeConstraints{Allocatable: res("memory=1Ki").Requests}, podOf("u", "a: memory=2Ki"), podOf("u", "a:"), "Node didn't have enough capacity: memory, requested: 2048, capacity: 1024"},
 	} {

@@ -69,3 +69,21 @@ func TestAPersistentVolumeThatIsReadOnlyIsPublishedSo(t *testing.T) {
 		})
 	}
 }
+
+// vol-65: after a restart of the machine the data of a volume is there, but not its mount. What the
+// files got before does not count.
+func TestAfterARestartOfTheMachineTheOwnershipIsSetAgain(t *testing.T) {
+	w := newWorld(t, csi.Config{}, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+	req := w.request(t, persistent("vol-1"))
+	group := int64(os.Getegid())
+	req.FSGroup = &group
+	mounted, _ := w.published(t, req)
+	file := filepath.Join(mounted.Path, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600)) // by another node, which had the volume meanwhile
+	require.NoError(t, w.mounter.Unmount(mounted.Path))
+	_, err := w.SetUp(t.Context(), req)
+	require.NoError(t, err)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o660), info.Mode().Perm())
+}

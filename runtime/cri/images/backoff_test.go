@@ -42,6 +42,31 @@ func TestAPullThatFailsIsPutOffLongerEachTime(t *testing.T) {
 	})
 }
 
+func TestTheBackoffBeginsAgainWithOtherCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		creds := new(credentials)
+		creds.set("web", secret("a", "eve", "1"))
+		m := newManager(t, images.Config{Service: &fakeService{fails: errors.New("denied")}, Credentials: creds})
+		fails := func() time.Duration {
+			_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("web"), Image: "img:1"})
+			var failed *images.Error
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, "ErrImagePull", failed.Reason)
+			return time.Until(failed.Until)
+		}
+		for _, delay := range []time.Duration{10, 20, 40, 80} {
+			delay *= time.Second
+			require.Equal(t, delay, fails())
+			time.Sleep(delay)
+		}
+		require.Equal(t, 160*time.Second, fails())
+		creds.set("web", secret("a", "eve", "2")) // which may be mended step by step
+		require.Equal(t, 10*time.Second, fails())
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 20*time.Second, fails())
+	})
+}
+
 func TestABackoffEnds(t *testing.T) {
 	const image = "img:1"
 	for name, tc := range map[string]struct {
