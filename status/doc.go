@@ -83,6 +83,8 @@
 //   - A pod with the policy Never fails if its sandbox ends after one regular container has run and
 //     before another one has. An init container that was killed for lack of memory has failed whatever
 //     its exit code (rule rt-64). With the kubelet both pods stay Pending for ever.
+//   - After a reboot a pod is Pending until its init containers are done in the new sandbox; a kubelet
+//     changes its phase between Pending and Running with each init container.
 //   - A succeeded init container that runs again in a new sandbox stays terminated in the status, and
 //     the rest of the status is updated. The API server rejects the transition unless the policy is
 //     Always, and the kubelet drops the whole update.

@@ -118,7 +118,7 @@ func Compute(f Facts) v1.PodStatus {
 	computed := computePhase(phaseFacts{
 		Pod: pod, Init: s.InitContainerStatuses, Containers: s.ContainerStatuses,
 		Terminal: f.Termination.Terminal, Initialized: hasInitialized(pod, f.Observed),
-		Over: isOver(&f, prev), Observed: f.Observed,
+		Over: isOver(&f, prev), InitPending: isInitPending(&f, s.InitContainerStatuses), Observed: f.Observed,
 	})
 	s.Phase, s.Reason, s.Message = settle(computed, &pod.Status, prev, f.Termination)
 

@@ -89,3 +89,39 @@ func TestALostEphemeralContainerHasTerminated(t *testing.T) { // rt-45
 		assert.Zero(t, s.EphemeralContainerStatuses[0].RestartCount)
 	}
 }
+
+// The exits of former sandboxes do not count: neither those of the init containers, nor those of the
+// regular containers.
+func TestAPodIsPendingAfterARebootUntilItsInitContainersAreDone(t *testing.T) { // st-22
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure} {
+		pod := withInit(podOf(policy, "a"), "i", "j")
+		former := []runtime.ContainerStatus{exitedC("a", 0, 255), exitedC("j", 0, 0), exitedC("i", 0, 0)}
+		for i := range former {
+			former[i].SandboxID = "x://former"
+		}
+		m := started(t, status.Config{Sink: new(status.MemorySink)})
+		report := func(starts map[string]v1.ContainerStateWaiting, now ...runtime.ContainerStatus) v1.PodStatus {
+			return m.Report(pod, seen(append(now, former...)...), starts, runtime.Termination{})
+		}
+		m.Report(pod, seen(runningC("a", 0), exitedC("j", 0, 0), exitedC("i", 0, 0)), nil, runtime.Termination{})
+		down := seen(former...)
+		down.Sandboxes[0].State = runtime.SandboxNotReady
+		assert.Equal(t, v1.PodRunning, m.Report(pod, down, nil, runtime.Termination{}).Phase, "the sandbox will be replaced")
+
+		assert.Equal(t, v1.PodPending, report(nil).Phase)
+		failing := map[string]v1.ContainerStateWaiting{"i": {Reason: "ErrImagePull"}}
+		assert.Equal(t, v1.PodPending, report(failing).Phase, "the first init container cannot start")
+		i, j := exitedC("i", 1, 0), exitedC("j", 1, 0)
+		for _, now := range [][]runtime.ContainerStatus{
+			{instance("i", 1, runtime.ContainerCreated)}, {runningC("i", 1)}, {i}, {runningC("j", 1), i}, {j, i},
+			{instance("a", 1, runtime.ContainerCreated), j, i},
+		} {
+			want := v1.PodPending
+			if now[0].Name == "a" || now[0].Name == "j" && now[0].State == runtime.ContainerExited {
+				want = v1.PodRunning // as its regular container waits for its restart
+			}
+			assert.Equal(t, want, report(nil, now...).Phase, "%s %s", now[0].Name, now[0].State)
+		}
+		assert.Equal(t, v1.PodRunning, report(nil, runningC("a", 1), j, i).Phase)
+	}
+}

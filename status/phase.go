@@ -22,6 +22,10 @@ type phaseFacts struct {
 	// hasInitialized.
 	Initialized bool
 
+	// InitPending: init containers have to run in the newest sandbox, whatever they did in
+	// former ones; see podspec.Outcome.
+	InitPending bool
+
 	// Over: no container will be started again, also not one that has never run; see
 	// isOver.
 	Over bool
@@ -56,7 +60,7 @@ func computePhase(f phaseFacts) v1.PodPhase {
 			return v1.PodSucceeded
 		}
 		return v1.PodFailed // a container failed, or will never run
-	case t.initPending > 0 || t.sidecarPending > 0 && !f.Initialized:
+	case t.initPending > 0 || f.InitPending || t.sidecarPending > 0 && !f.Initialized:
 		return v1.PodPending
 	case t.waiting > 0:
 		return v1.PodPending
@@ -201,6 +205,22 @@ func waitsToStart(observed *runtime.PodStatus, s *v1.ContainerStatus, end *v1.Co
 		return newest.State == runtime.ContainerCreated
 	}
 	return end.Reason != reasonUnknown
+}
+
+// isInitPending reports whether regular containers wait for init containers. While all containers are
+// removed for a restart, the pod stays Running (rule rt-142).
+func isInitPending(f *Facts, init []v1.ContainerStatus) bool {
+	removed := 0
+	for i := range init {
+		if removedForRestart(&init[i]) {
+			removed++
+		}
+	}
+	if removed == len(init) {
+		return false
+	}
+	o := podspec.Outcome{Pod: f.Pod}
+	return f.Observed != nil && !f.Termination.Terminal && o.InitPending(f.Observed)
 }
 
 // isOver reports whether no container of the pod will be started again, as plans decide it: also

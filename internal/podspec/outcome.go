@@ -117,13 +117,11 @@ func (o *Outcome) Over(status *runtime.PodStatus) bool {
 		return !o.NeedsSandbox(status)
 	}
 	sandbox := status.Sandboxes[0].ID
-	if !o.begun(status, sandbox) {
-		switch done, failed := o.initialized(status, sandbox); {
-		case failed:
-			return true
-		case !done:
-			return false
-		}
+	switch done, failed := o.initialized(status, sandbox); {
+	case failed:
+		return true
+	case !done:
+		return false
 	}
 	for i := range o.Pod.Spec.Containers {
 		c := &o.Pod.Spec.Containers[i]
@@ -139,6 +137,17 @@ func (o *Outcome) Over(status *runtime.PodStatus) bool {
 	return true
 }
 
+// InitPending reports whether regular containers wait in the pod's usable sandbox for init
+// containers: those of former sandboxes do not count, so that a pod is not initialized after a
+// reboot. It is false if the sandbox is not usable. Sidecars need only have been started.
+func (o *Outcome) InitPending(status *runtime.PodStatus) bool {
+	if SandboxProblemOf(o.Pod, status) != 0 {
+		return false
+	}
+	done, failed := o.initialized(status, status.Sandboxes[0].ID)
+	return !done && !failed
+}
+
 // begun reports whether a regular container has an instance in the sandbox, so that the init
 // containers are not considered any more (rule rt-54).
 func (o *Outcome) begun(status *runtime.PodStatus, sandbox string) bool {
@@ -151,9 +160,12 @@ func (o *Outcome) begun(status *runtime.PodStatus, sandbox string) bool {
 }
 
 // initialized returns the progress of the init containers in the sandbox, which depends on the
-// last one that has an instance in it.
+// last one that has an instance in it. They are done if a regular container has one.
 func (o *Outcome) initialized(status *runtime.PodStatus, sandbox string) (done, failed bool) {
 	list := o.Pod.Spec.InitContainers
+	if len(list) == 0 || o.begun(status, sandbox) {
+		return true, false
+	}
 	for i := len(list) - 1; i >= 0; i-- {
 		c := &list[i]
 		inst := inSandbox(status, c.Name, sandbox)
@@ -167,7 +179,7 @@ func (o *Outcome) initialized(status *runtime.PodStatus, sandbox string) (done, 
 			return false, inst.State != runtime.ContainerRunning && o.InitFailed(c, inst)
 		}
 	}
-	return len(list) == 0, false
+	return false, false
 }
 
 // inSandbox returns the instance of the named container in the sandbox on which decisions
