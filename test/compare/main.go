@@ -7,7 +7,8 @@
 //	bash .ci/run compare
 //	go run ./test/compare --focus probes --report docs/differences.md
 //
-// Each difference must have a reason in reasons.txt; docs/differences.md lists them.
+// Each difference must have a reason in reasons.txt; docs/differences.md lists them, and the defects of
+// the kubelet in defects.txt.
 package main
 
 import (
@@ -39,11 +40,16 @@ func compare(ctx context.Context, o options, out io.Writer) int {
 		say("%v", err)
 		return 2
 	}
+	defects, err := parseDefects(defectsText)
+	if err != nil {
+		say("%v", err)
+		return 2
+	}
 	before, after := newDocument(kubelet), newDocument(agent)
 	result := explain(diff(before, after), reasons)
 	result.print(out, o.all)
 	if o.report != "" {
-		r := report{result: result, on: began, kubelet: kubelet, agent: agent, subjects: len(before)}
+		r := report{result: result, on: began, kubelet: kubelet, agent: agent, subjects: len(before), defects: defects}
 		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
 			say("failed to write the report: %v", err)
 			return 2

@@ -55,9 +55,10 @@ func TestReport(t *testing.T) {
 	reasons, err := parseReasons("# It is a choice.\n^a\n# Sometimes: It depends on time.\n^c\n")
 	require.NoError(t, err)
 	long := strings.Repeat("x", 200)
-	r := report{explain([]difference{{"a", "b", long, "|"}, {"z", "", "<uid>", "2"}}, reasons), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), s, s, 7}
+	r := report{explain([]difference{{"a", "b", long, "|"}, {"z", "", "<uid>", "2"}}, reasons), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), s, s, 7, nil}
 	text := r.markdown()
 	assert.Contains(t, text, "on 2026-11-23. ")
+	assert.True(t, strings.HasSuffix(text, defectsSection(nil)))
 	assert.Contains(t, text, "| pods | 1, of which 1 as manifests and 0 from the API server |")
 	assert.Contains(t, text, "| differences | 2, by 2 reasons |")
 	assert.Contains(t, text, "| 1 | It is a choice. | a b: kubelet "+long[:maxShown]+"…, agent \\| |\n| 0 | It depends on time. | in other runs |\n")

@@ -16,6 +16,7 @@ type report struct {
 	on             time.Time
 	kubelet, agent *snapshot
 	subjects       int
+	defects        []defect
 }
 
 // maxShown is the length of values in the report.
@@ -87,6 +88,7 @@ func (r report) markdown() string {
 			fmt.Fprintf(&b, "- %s\n", cell(shorten(d)))
 		}
 	}
+	b.WriteString("\n" + defectsSection(r.defects))
 	return b.String()
 }
 
