@@ -42,7 +42,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	if errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {
-		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false): %w", err)
+		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false with enforceNodeAllocatable: [none]): %w", err)
 	}
 	if err := checkHost(b, tree.Facts()); err != nil {
 		return n, err
@@ -77,7 +77,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	case b.userNamespace.lenient() && isDenied(err):
 		b.logger.Warn("Failed to create cgroups of pods in a user namespace; limits are not enforced", "err", err)
 	case isDenied(err):
-		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false): %w", b.userNamespace.explain(err))
+		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false with enforceNodeAllocatable: [none]): %w", b.userNamespace.explain(err))
 	default:
 		return n, explainForeign(err)
 	}
@@ -89,6 +89,11 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 func checkHost(b base, facts cgroups.Facts) error {
 	if err := cm.CheckVersion(facts, *b.k.FailCgroupV1); err != nil {
 		return err
+	}
+	if facts.Version == 1 {
+		if err := checkCgroupV1(b.k); err != nil {
+			return err
+		}
 	}
 	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && *b.k.FailSwapOn && cm.SwapOn(swaps) {
 		return cm.ErrSwapOn

@@ -39,6 +39,17 @@ func validate(k *kubeletconfig.KubeletConfiguration) error {
 	return errors.Join(errs...)
 }
 
+// checkCgroupV1 returns an error if the Configuration requires cgroup v2.
+func checkCgroupV1(k *kubeletconfig.KubeletConfiguration) error {
+	switch {
+	case k.SingleProcessOOMKill != nil && !*k.SingleProcessOOMKill:
+		return errors.New("invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1")
+	case k.MemorySwap.SwapBehavior == "LimitedSwap":
+		return errors.New("swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
+	}
+	return nil
+}
+
 func checkTLS(k *kubeletconfig.KubeletConfiguration) error {
 	for _, name := range k.TLSCipherSuites {
 		if _, err := server.CipherSuites([]string{name}); err != nil {

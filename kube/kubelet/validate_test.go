@@ -68,6 +68,12 @@ func TestTheVerdictsAreThoseOfTheKubelet(t *testing.T) {
 	assert.Equal(t, doc, strings.ReplaceAll(string(have), "\r\n", "\n"), "go test ./kube/kubelet -run TestTheVerdicts -checks writes it")
 }
 
+func TestWhatRequiresCgroupV2(t *testing.T) {
+	assert.NoError(t, checkCgroupV1(decode(t, "singleProcessOOMKill: true\nmemorySwap: {swapBehavior: NoSwap}\n")))
+	assert.EqualError(t, checkCgroupV1(decode(t, "singleProcessOOMKill: false\n")), "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1")
+	assert.EqualError(t, checkCgroupV1(decode(t, "memorySwap: {swapBehavior: LimitedSwap}\n")), "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
+}
+
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("config", "testdata", file))

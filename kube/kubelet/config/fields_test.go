@@ -214,7 +214,7 @@ start, and the error names the gate:
 - The kernel parameters of Kubernetes cannot be set. With ` + "`protectKernelDefaults`" + ` other values remain an error.
 - ` + "`/dev/kmsg`" + ` cannot be read. OOM kills are then detected by the cgroups of pods, if there are any.
 - The cgroups of pods cannot be created. Limits of pods are then not enforced, and the condition Ready of the node has a warning. A kubelet
-  does not start in this case, unless ` + "`cgroupsPerQOS`" + ` is false.
+  does not start in this case, unless ` + "`cgroupsPerQOS`" + ` is false and ` + "`enforceNodeAllocatable`" + ` is [none].
 
 The OOM score and the limit of open files are not changed where that is denied, whatever the value of the gate. Other errors prevent the
 start as elsewhere. The node reports ` + "`status.nodeInfo.runningInUserNamespace`" + `, unless the gate is set to false.
