@@ -30,9 +30,13 @@ type Config struct {
 	// containers are removed. Required.
 	Runtime runtime.Runtime
 
-	// Sources specify the desired pods, by the name of the source. Pods of every
-	// source but podsource.APISource are static pods. Required, at least one.
+	// Sources specify the desired pods, by the name of the source. Required, at least
+	// one.
 	Sources map[string]podsource.PodSource
+
+	// Static are the names of the sources whose pods are static pods. Each must be in
+	// Sources. Nil: no pod is static.
+	Static []string
 
 	// Sink records the statuses. Required.
 	Sink status.StatusSink

@@ -102,11 +102,12 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	_, err := agent.New(full())
 	require.NoError(t, err)
 	for want, clear := range map[string]func(*agent.Config){
-		"agent: Config.Runtime is nil":   func(c *agent.Config) { c.Runtime = nil },
-		"agent: Config.Sources is empty": func(c *agent.Config) { c.Sources = nil },
-		"agent: Config.Sink is nil":      func(c *agent.Config) { c.Sink = nil },
-		"PipelineConfig.Runtime is nil":  func(c *agent.Config) { c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Runtime = nil } },
-		"agent: podworker: negative":     func(c *agent.Config) { c.Adjust.Workers = func(w *podworker.Config) { w.Retry = -1 } },
+		"agent: Config.Runtime is nil":                                func(c *agent.Config) { c.Runtime = nil },
+		"agent: Config.Sources is empty":                              func(c *agent.Config) { c.Sources = nil },
+		"agent: Config.Sink is nil":                                   func(c *agent.Config) { c.Sink = nil },
+		`agent: podsource: MergeConfig.Static: "x" is not in Sources`: func(c *agent.Config) { c.Static = []string{"x"} },
+		"PipelineConfig.Runtime is nil":                               func(c *agent.Config) { c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Runtime = nil } },
+		"agent: podworker: negative":                                  func(c *agent.Config) { c.Adjust.Workers = func(w *podworker.Config) { w.Retry = -1 } },
 	} {
 		cfg := full()
 		clear(&cfg)
@@ -352,7 +353,7 @@ func TestStaticPodsGetMirrorPods(t *testing.T) {
 		pod := newPod("static")
 		pod.Annotations = map[string]string{runtime.ConfigHashAnnotation: "1"}
 		files.Set(pod)
-		start(t, agent.Config{Subsystems: agent.Subsystems{Mirrors: w}, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
+		start(t, agent.Config{Subsystems: agent.Subsystems{Mirrors: w}, Sources: map[string]podsource.PodSource{podsource.FileSource: files}, Static: []string{podsource.FileSource}})
 		synctest.Wait()
 		assert.Positive(t, w.calls["create mirror"])
 	})

@@ -154,6 +154,6 @@ func newLoop(cfg Config, inbox *podworker.Inbox, probes *prober.Manager, workers
 
 func newMerge(cfg Config, loop *podworker.Loop) (*podsource.Merge, error) {
 	return podsource.NewMerge(adjust(cfg.Adjust.Merge, podsource.MergeConfig{
-		Sources: cfg.Sources, Sink: loop, Record: cfg.Record, Logger: cfg.Logger,
+		Sources: cfg.Sources, Static: cfg.Static, Sink: loop, Record: cfg.Record, Logger: cfg.Logger,
 	}))
 }

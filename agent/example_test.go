@@ -52,6 +52,7 @@ func Example() {
 		NodeName: "edge-1",
 		Runtime:  new(runtimetest.Runtime), // in production: runtime/cri
 		Sources:  map[string]podsource.PodSource{podsource.FileSource: files},
+		Static:   []string{podsource.FileSource},
 		Sink:     &sink,
 	})
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,13 +47,14 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 	return newSpineOf(t, rt, map[string]podsource.PodSource{"memory": source}, hooks, sinks...)
 }
 
-// newSpineOf is newSpine with other sources.
+// newSpineOf is newSpine with other sources, whose pods are static except those of the API.
 func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsource.PodSource, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
 	t.Helper()
 	s := &spine{runtime: rt, sink: new(status.MemorySink)}
+	static := slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return name == podsource.APISource })
 	var err error
 	s.Agent, err = agent.New(agent.Config{
-		Runtime: rt, Sources: sources, Sink: status.Tee(append(sinks, s.sink)...),
+		Runtime: rt, Sources: sources, Static: static, Sink: status.Tee(append(sinks, s.sink)...),
 		Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
 			c.Hooks = hooks
 			c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times

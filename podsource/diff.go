@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -95,7 +96,7 @@ func sameTime(a, b *v1.Pod) bool {
 func ownAnnotations(pod *v1.Pod) map[string]string {
 	own := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(own, func(key, _ string) bool {
-		return key == runtime.ConfigSourceAnnotation || key == runtime.ConfigSeenAnnotation || key == v1.MirrorPodAnnotationKey
+		return key == runtime.ConfigSourceAnnotation || key == runtime.ConfigSeenAnnotation || key == runtime.ConfigStaticAnnotation || key == v1.MirrorPodAnnotationKey
 	})
 	return own
 }
@@ -103,12 +104,18 @@ func ownAnnotations(pod *v1.Pod) map[string]string {
 // timeFormat always has nine fractional digits, so that times can be compared as text (rule src-3).
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
+// An origin is a source of pods.
+type origin struct {
+	name   string
+	static bool // its pods are static
+}
+
 // accept returns the valid pods of a set, annotated with their source and the time at which they were
 // first received (rules src-2, src-3), and the rejections of the others: those without a UID, a name or
 // a namespace, and duplicates. old is the previous set, and last its pods by those that the source has passed: a
 // source does not change a pod that it has passed, so that the annotated one is still valid if it passes
 // the same pod again. next are the pods of this set by those that the source has passed.
-func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[*v1.Pod]*v1.Pod, rejected []rejection) {
+func accept(source origin, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[*v1.Pod]*v1.Pod, rejected []rejection) {
 	before := byUID(old)
 	next = make(map[*v1.Pod]*v1.Pod, len(set))
 	uids := make(map[types.UID]bool, len(set))
@@ -131,7 +138,7 @@ func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Po
 			reason = fmt.Sprintf("due to duplicate pod name %q", pod.Name)
 		}
 		if reason != "" {
-			rejected = append(rejected, newRejection(pod, source, reason))
+			rejected = append(rejected, newRejection(pod, source.name, reason))
 			continue
 		}
 		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
@@ -147,7 +154,7 @@ func accept(source string, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Po
 
 // annotated returns a pod with the annotations of its source, and all else of the pod that the source
 // has passed; was is its previous version.
-func annotated(passed *v1.Pod, source string, was *v1.Pod, now time.Time) *v1.Pod {
+func annotated(passed *v1.Pod, source origin, was *v1.Pod, now time.Time) *v1.Pod {
 	pod := new(*passed)
 	firstSeen := now.Format(timeFormat)
 	if was != nil && !renamed(was, pod) {
@@ -155,8 +162,12 @@ func annotated(passed *v1.Pod, source string, was *v1.Pod, now time.Time) *v1.Po
 	}
 	pod.Annotations = make(map[string]string, len(passed.Annotations)+2)
 	maps.Copy(pod.Annotations, passed.Annotations)
-	pod.Annotations[runtime.ConfigSourceAnnotation] = source
+	pod.Annotations[runtime.ConfigSourceAnnotation] = source.name
 	pod.Annotations[runtime.ConfigSeenAnnotation] = firstSeen
+	delete(pod.Annotations, runtime.ConfigStaticAnnotation) // the source may pass any
+	if runtime.IsStatic(pod) != source.static {
+		pod.Annotations[runtime.ConfigStaticAnnotation] = strconv.FormatBool(source.static)
+	}
 	return pod
 }
 

@@ -45,8 +45,13 @@ type Sink interface {
 // MergeConfig configures a [Merge].
 type MergeConfig struct {
 	// Sources by name: [FileSource], [HTTPSource], [APISource], or any other.
-	// Pods of all but APISource are static. Required, at least one.
+	// Required, at least one.
 	Sources map[string]PodSource
+
+	// Static are the names of the sources whose pods are static: they have no final phase, are
+	// not evicted, and have mirror pods if they come from package manifest. Each must be in
+	// Sources. If nil, no pod is static.
+	Static []string
 
 	// Sink receives the changes. Required.
 	Sink Sink
@@ -135,7 +140,12 @@ func NewMerge(cfg MergeConfig) (*Merge, error) {
 			return nil, fmt.Errorf("podsource: MergeConfig.Sources[%q] is nil", name)
 		}
 	}
-	cfg.Sources = maps.Clone(cfg.Sources)
+	for _, name := range cfg.Static {
+		if cfg.Sources[name] == nil {
+			return nil, fmt.Errorf("podsource: MergeConfig.Static: %q is not in Sources", name)
+		}
+	}
+	cfg.Sources, cfg.Static = maps.Clone(cfg.Sources), slices.Clone(cfg.Static)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -223,7 +233,7 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, accepted, rejected := accept(source, s.desired, s.accepted, set, time.Now())
+	pods, accepted, rejected := accept(origin{source, slices.Contains(m.cfg.Static, source)}, s.desired, s.accepted, set, time.Now())
 	m.report(s.rejected, rejected)
 	s.desired, s.accepted, s.rejected = pods, accepted, rejected
 	c := m.deliver(source)

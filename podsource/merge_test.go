@@ -214,6 +214,34 @@ func TestMergeMarksPodsWithoutChangingThem(t *testing.T) {
 	})
 }
 
+// Whether a pod is static depends neither on the name of its source nor on its annotations.
+func TestASourceIsStaticByItsConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sources, static := map[string]podsource.PodSource{}, []string{"configured", podsource.APISource + "-like"}
+		var sink journal
+		for _, name := range []string{"mine", "configured", podsource.APISource, podsource.APISource + "-like", podsource.FileSource} {
+			var memory podsource.Memory
+			memory.Set(pod(name, func(p *v1.Pod) {
+				p.Annotations = map[string]string{runtime.ConfigStaticAnnotation: "true", runtime.ConfigSourceAnnotation: "file"}
+			}))
+			sources[name] = &memory
+		}
+		startMerge(t, podsource.MergeConfig{Sources: sources, Static: static, Sink: &sink})
+		sink.take()
+		for name := range sources {
+			assert.Equal(t, slices.Contains(static, name), runtime.IsStatic(sink.pods[types.UID(name)]), name)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var memory podsource.Memory
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{podsource.APISource: &memory}, Static: []string{podsource.APISource}, Sink: &sink})
+		memory.Set(pod("a"))
+		sink.take()
+		assert.True(t, runtime.IsStatic(sink.pods["a"]))
+	})
+}
+
 func TestAPodIsNotCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given := pod("a", image("1"))
@@ -363,6 +391,7 @@ func TestNewMergeRefusesABadConfig(t *testing.T) {
 		"podsource: MergeConfig.Sources is empty":                    {Sink: &sink},
 		"podsource: MergeConfig.Sink is nil":                         {Sources: source},
 		`podsource: MergeConfig.Sources["x"] is nil`:                 {Sink: &sink, Sources: map[string]podsource.PodSource{"x": nil}},
+		`podsource: MergeConfig.Static: "y" is not in Sources`:       {Sink: &sink, Sources: source, Static: []string{"y"}},
 		"podsource: MergeConfig.Sources has a source without a name": {Sink: &sink, Sources: map[string]podsource.PodSource{"": new(podsource.Memory)}},
 	} {
 		_, err := podsource.NewMerge(cfg)

@@ -30,8 +30,8 @@ type Func func(ctx context.Context, set func(pods []*v1.Pod)) error
 // Run calls f.
 func (f Func) Run(ctx context.Context, set func(pods []*v1.Pod)) error { return f(ctx, set) }
 
-// Names of sources in [MergeConfig], as in the kubelet. Other names are allowed; their pods are
-// static.
+// Names of sources in [MergeConfig], as in the kubelet. Other names are allowed; a name has no
+// effect.
 const (
 	FileSource = "file"
 	HTTPSource = "http"

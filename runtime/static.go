@@ -14,6 +14,10 @@ const (
 	// 3339 with nanoseconds.
 	ConfigSeenAnnotation = "kubernetes.io/config.seen"
 
+	// ConfigStaticAnnotation is "true" or "false" on a pod of which IsStatic would report
+	// the opposite by the name of its source. A kubelet has no such annotation.
+	ConfigStaticAnnotation = "kubeparts.io/config.static"
+
 	// ConfigHashAnnotation is the hash of a static pod's manifest, node and origin.
 	ConfigHashAnnotation = "kubernetes.io/config.hash"
 )
@@ -21,9 +25,14 @@ const (
 // apiSource is podsource.APISource.
 const apiSource = "api"
 
-// IsStatic reports whether pod is static: it has a source, and that is not the API
-// server.
+// IsStatic reports whether pod is static: the agent may not change its object, which has no final
+// phase, and it is not evicted. podsource.MergeConfig.Static decides for the pods of a source.
+// Without the annotation ConfigStaticAnnotation it is static if it has a source that is not the API
+// server, as in a kubelet.
 func IsStatic(pod *v1.Pod) bool {
+	if static, ok := pod.Annotations[ConfigStaticAnnotation]; ok {
+		return static == "true"
+	}
 	source, ok := pod.Annotations[ConfigSourceAnnotation]
 	return ok && source != apiSource
 }

@@ -40,6 +40,9 @@ type NodeConfig struct {
 	// otherwise these methods have no effect on the agent.
 	Sources map[string]podsource.PodSource
 
+	// Static are the names of the sources whose pods are static, as in agent.Config.
+	Static []string
+
 	// Sink receives statuses before Status and Wait return them. If nil, only these do.
 	Sink status.StatusSink
 
@@ -158,7 +161,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 // components.
 func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
 	c := agent.Config{
-		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Static: cfg.Static, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) {
 				if n.seeded != nil {

@@ -272,6 +272,7 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 			podsource.APISource:  storeSource{store: r.store, list: listThrough(podsource.APISource)},
 			podsource.FileSource: storeSource{store: r.store, static: true, list: listThrough(podsource.FileSource)},
 		},
+		Static: []string{podsource.FileSource},
 		Sink:   sink{r, a},
 		Admit:  &podCapacity{run: r, agent: a, admitted: map[types.UID]bool{}},
 		probes: prober.Handlers{Exec: probeHandler{a}},

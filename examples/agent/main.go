@@ -190,7 +190,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 		Resolved: func(path string) { out.Printf("manifests", "%s is in order", path) },
 	}}))
 	cfg := agent.Config{
-		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
+		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Static: []string{podsource.FileSource}, Sink: out, Record: record, Logger: o.logger,
 		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: podworker.Admitters{rt}, Volumes: volumes, Ledger: rt.Ledger(),
 			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}}},
 	}

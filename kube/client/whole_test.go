@@ -70,7 +70,7 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	require.NoError(t, err)
 	a.whole, err = core.New(core.Config{
 		Runtime: a.runtime, Sink: sink, Record: a.record,
-		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static},
+		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static}, Static: []string{podsource.FileSource},
 		Subsystems: core.Subsystems{Mirrors: mirrors, Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 			for _, failure := range admission.Check(pod, nil, admission.Node{}) {
 				return &failure.Rejection

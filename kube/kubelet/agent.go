@@ -45,7 +45,7 @@ type agentDeps struct {
 // newAgent connects the pod pipeline to the subsystems of the node.
 func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	cfg := agent.Config{
-		NodeName: b.cfg.NodeName, Runtime: d.runtime, Sources: d.sources.byName, Sink: newSink(b, d.cluster, d.snapshot),
+		NodeName: b.cfg.NodeName, Runtime: d.runtime, Sources: d.sources.byName, Static: d.sources.static, Sink: newSink(b, d.cluster, d.snapshot),
 		Subsystems: agent.Subsystems{
 			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(), Allocation: d.allocation, Ledger: d.ledger,
 			Probes: prober.Handlers{

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,7 @@ const sourceTimeout = 10 * time.Second
 // sources are the sources of pods.
 type sources struct {
 	byName   map[string]podsource.PodSource
+	static   []string // names of the sources of static pods
 	problems []func() []podsource.Problem
 }
 
@@ -71,6 +74,7 @@ func newSources(b base, c *cluster) (sources, error) {
 			return s, err
 		}
 	}
+	s.static = slices.Sorted(maps.Keys(s.byName))
 	if c != nil {
 		for name, static := range s.byName {
 			s.byName[name] = mirrored{static, c.pods, b.podExists}

@@ -27,6 +27,7 @@ func TestSources(t *testing.T) {
 	assert.Len(t, both.byName, 2)
 	assert.Contains(t, both.byName, podsource.FileSource)
 	assert.Contains(t, both.byName, podsource.HTTPSource)
+	assert.Equal(t, []string{podsource.FileSource, podsource.HTTPSource}, both.static)
 	info, err := os.Stat(filepath.Join(b.cfg.RootDir, "sources"))
 	require.NoError(t, err)
 	assert.EqualValues(t, 0o700, info.Mode().Perm(), "checkpoints contain the manifests' content")

@@ -67,6 +67,9 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	}
 	for _, source := range slices.Sorted(maps.Keys(w.x.sources)) {
 		c.Sources[source] = w.source(source, w.x.sources[source])
+		if static(source) {
+			c.Static = append(c.Static, source)
+		}
 	}
 	if len(c.Sources) == 0 {
 		c.Sources[podsource.APISource] = w.source(podsource.APISource, nil)

@@ -91,6 +91,10 @@ func (s *modelSource) deliver(p *record.Pods) {
 	}
 }
 
+// static reports whether the pods of a source are static. A recording does not contain it: they are
+// unless the source is the API server, as in a kubelet.
+func static(source string) bool { return source != podsource.APISource }
+
 // changed completes a new version of a pod, a copy, and reports the change.
 func (s *modelSource) changed(old, pod *v1.Pod) {
 	p := s.m.pod(pod.UID)
@@ -101,7 +105,7 @@ func (s *modelSource) changed(old, pod *v1.Pod) {
 	if pod.Spec.RestartPolicy == "" {
 		pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 	}
-	static := s.name != podsource.APISource
+	static := static(s.name)
 	e := sim.Entry{UID: pod.UID, Object: pod, Static: static}
 	switch {
 	case old == nil:
@@ -188,7 +192,7 @@ func (m *model) write(ctx context.Context, pod *v1.Pod, written *v1.PodStatus) e
 	m.note(sim.Entry{Kind: sim.DeletePodCalled, Agent: 1, UID: pod.UID, Object: pod})
 	for _, s := range m.sources {
 		i := slices.IndexFunc(s.set, func(p *v1.Pod) bool { return p.UID == pod.UID })
-		if i < 0 || s.name != podsource.APISource {
+		if i < 0 || static(s.name) {
 			continue
 		}
 		m.pod(pod.UID).deleted = true
