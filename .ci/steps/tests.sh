@@ -1,8 +1,7 @@
 # Steps that run tests without a container runtime or a cluster.
 
-# go_test is the README's test command; tests of programs wait more than they compute. Results in the
-# cache apply only to a command with the same flags.
-go_test=(go test -parallel 8 -timeout 15m)
+# Results in the cache of the go command apply only to a command with the same flags.
+go_test=(go test -timeout 15m)
 [ "${KUBEPARTS_FRESH_SEEDS:-}" != 1 ] || go_test+=(-count=1)
 
 # unit runs the README's test command. Results are

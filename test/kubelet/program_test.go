@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -23,7 +24,15 @@ const webServer = "test-web-server"
 // binaries is the directory of the built kubelet and the web server.
 var binaries string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+// parallel is the number of tests that run at the same time: they wait for programs more than they
+// compute.
+const parallel = "8"
+
+func TestMain(m *testing.M) {
+	// Before the flags are parsed, so that -test.parallel on the command line takes precedence.
+	_ = flag.Set("test.parallel", parallel)
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	if filepath.Base(os.Args[0]) == webServer {
