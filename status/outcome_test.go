@@ -18,19 +18,31 @@ func TestAPodThatRunsOnceFailsIfItsSandboxEndsBetweenTwoContainers(t *testing.T)
 		observed *runtime.PodStatus
 		want     v1.PodPhase
 	}{
-		"none has run":              {stopped(instance("a", 0, runtime.ContainerCreated), created), v1.PodPending},
-		"one succeeded":             {stopped(exitedC("a", 0, 0), created), v1.PodFailed},
-		"one failed":                {stopped(exitedC("a", 0, 1)), v1.PodFailed},
-		"the state of one is lost":  {stopped(instance("a", 0, runtime.ContainerUnknown)), v1.PodFailed},
-		"both succeeded":            {stopped(exitedC("a", 0, 0), exitedC("b", 0, 0)), v1.PodSucceeded},
-		"the sandbox is usable":     {seen(exitedC("a", 0, 0), created), v1.PodPending},
-		"one is seen running still": {stopped(runningC("a", 0), created), v1.PodPending},
+		"none has run":                 {stopped(instance("a", 0, runtime.ContainerCreated), created), v1.PodPending},
+		"one succeeded":                {stopped(exitedC("a", 0, 0), created), v1.PodFailed},
+		"one failed":                   {stopped(exitedC("a", 0, 1)), v1.PodFailed},
+		"the state of one is lost":     {stopped(instance("a", 0, runtime.ContainerUnknown)), v1.PodFailed},
+		"both succeeded":               {stopped(exitedC("a", 0, 0), exitedC("b", 0, 0)), v1.PodSucceeded},
+		"the sandbox is usable":        {seen(exitedC("a", 0, 0), created), v1.PodPending},
+		"the runtime has no sandboxes": {&runtime.PodStatus{Containers: []runtime.ContainerStatus{bare(exitedC("a", 0, 0))}}, v1.PodPending},
+		"its address is not known yet": {withoutIP(seen(exitedC("a", 0, 0))), v1.PodPending},
+		"one is seen running still":    {stopped(runningC("a", 0), created), v1.PodPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := status.Compute(status.Facts{Pod: pod, Observed: tc.observed, Now: t0})
 			assert.Equal(t, tc.want, s.Phase)
 		})
 	}
+}
+
+func bare(c runtime.ContainerStatus) runtime.ContainerStatus {
+	c.SandboxID = ""
+	return c
+}
+
+func withoutIP(s *runtime.PodStatus) *runtime.PodStatus {
+	s.Sandboxes[0].IPs = nil
+	return s
 }
 
 func TestAnInitContainerThatRanOutOfMemoryHasFailedWhateverItsExitCode(t *testing.T) { // rt-64

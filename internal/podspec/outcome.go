@@ -1,6 +1,8 @@
 package podspec
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -108,15 +110,25 @@ func (o *Outcome) ran(c *v1.Container, status *runtime.PodStatus) bool {
 }
 
 // Over reports whether no container of the pod will be started again, so that the pod has
-// terminated when none runs. A pod without containers is not over.
+// terminated when none runs. A pod without containers is not over, nor is one whose sandbox has to
+// be stopped first. Instances of a runtime without sandboxes count as those of a usable one.
 func (o *Outcome) Over(status *runtime.PodStatus) bool {
-	switch {
-	case len(o.Pod.Spec.Containers) == 0:
+	if len(o.Pod.Spec.Containers) == 0 {
 		return false
-	case SandboxProblemOf(o.Pod, status) != 0:
-		return !o.NeedsSandbox(status)
 	}
-	sandbox := status.Sandboxes[0].ID
+	sandbox := ""
+	switch SandboxProblemOf(o.Pod, status) {
+	case 0:
+		sandbox = status.Sandboxes[0].ID
+	case NoSandbox:
+		if !hasInstanceWithoutSandbox(status) {
+			return !o.NeedsSandbox(status)
+		}
+	case SandboxNotReady, SandboxStateUnknown:
+		return !o.NeedsSandbox(status)
+	default:
+		return false
+	}
 	switch done, failed := o.initialized(status, sandbox); {
 	case failed:
 		return true
@@ -135,6 +147,10 @@ func (o *Outcome) Over(status *runtime.PodStatus) bool {
 		}
 	}
 	return true
+}
+
+func hasInstanceWithoutSandbox(status *runtime.PodStatus) bool {
+	return slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.SandboxID == "" })
 }
 
 // InitPending reports whether regular containers wait in the pod's usable sandbox for init
