@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
 
 	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -58,6 +59,7 @@ func run(o *options, out *printer.Printer) error {
 	if cfg.Configuration.Logging.Format == "json" {
 		cfg.Logger = slog.New(slog.NewJSONHandler(os.Stderr, logs))
 	}
+	klog.SetSlogLogger(cfg.Logger) // of client-go
 	for _, w := range o.warnings {
 		cfg.Logger.Warn("Part of the configuration is not used as in the kubelet", "reason", w)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/certificate/csr"
 
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
+	"github.com/kubeparts/kubeparts/kube/internal/quiet"
 )
 
 // A deniedError means that a request was denied, so that it must not be repeated.
@@ -71,6 +72,7 @@ func request(ctx context.Context, cfg Config, r certificateRequest, client kuber
 	if cfg.Lifetime > 0 {
 		lifetime = &cfg.Lifetime
 	}
+	ctx = quiet.Context(ctx, cfg.Logger)
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, cfg.ApprovalTimeout)
 	defer cancel()
@@ -94,7 +96,7 @@ func request(ctx context.Context, cfg Config, r certificateRequest, client kuber
 		}
 		return nil, fmt.Errorf("certs: request %s: %w", name, err)
 	}
-	store, err := r.store(cfg.Dir)
+	store, err := r.store(cfg.Dir, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/util/certificate"
+
+	"github.com/kubeparts/kubeparts/kube/internal/quiet"
 )
 
 // A certificateRequest specifies a certificate.
@@ -69,8 +72,8 @@ func (r certificateRequest) name(key crypto.Signer) (string, error) {
 	return "node-csr-" + base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), nil
 }
 
-func (r certificateRequest) store(dir string) (certificate.FileStore, error) {
-	store, err := certificate.NewFileStore(r.prefix, dir, dir, "", "")
+func (r certificateRequest) store(dir string, log *slog.Logger) (certificate.FileStore, error) {
+	store, err := certificate.NewFileStoreWithLogger(quiet.Logger(log), r.prefix, dir, dir, "", "")
 	if err != nil {
 		return nil, fmt.Errorf("certs: %s: %w", dir, err)
 	}

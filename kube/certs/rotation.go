@@ -63,7 +63,7 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if base == nil {
 		return nil, errors.New("certs: REST configuration is nil")
 	}
-	store, err := cfg.clientRequest().store(cfg.Dir)
+	store, err := cfg.clientRequest().store(cfg.Dir, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func NewServing(cfg ServingConfig) (*Serving, error) {
 		return nil, err
 	}
 	s := &Serving{cfg: cfg, files: files}
-	store, err := s.request(nil, nil).store(cfg.Dir)
+	store, err := s.request(nil, nil).store(cfg.Dir, files.Logger)
 	if err != nil {
 		return nil, err
 	}

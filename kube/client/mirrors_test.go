@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,7 +84,7 @@ func TestARejectedMirrorIsNotRetriedAtOnce(t *testing.T) {
 			require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
 			pass(100 * time.Millisecond)
 		}
-		assert.InDelta(t, 19, len(api.Calls()), 2)
+		assert.InDelta(t, 38, len(api.Calls()), 4)
 		require.ErrorContains(t, m.Rejected("prod", "etcd-node-1"), `namespaces "prod" not found`)
 
 		require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h2"))))
@@ -121,4 +122,62 @@ func TestAMirrorWhoseRequestFailedIsRetriedAtOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that starts lacks its namespaces and priority classes for some seconds: the mirror
+// pods of its own components must not wait for the next sync of a minute.
+func TestAMirrorThatCouldNotBeMadeIsMadeSoon(t *testing.T) {
+	for name, fault := range map[string]apitest.Fault{
+		"priority class": {Code: 403, Message: "no PriorityClass with name system-node-critical was found"}, "unavailable": {Code: 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(switchboard)
+				api := &apitest.Server{Fault: s.fault}
+				var m *client.Mirrors
+				syncs := make(chan struct{}, 100)
+				m, err := client.NewMirrors(client.MirrorsConfig{
+					Client: connect(t, api).API, Node: func() (metav1.OwnerReference, bool) { return owner, true }, Retry: func() { syncs <- struct{}{} },
+				})
+				require.NoError(t, err)
+				s.set(about("create", fault))
+				running(t, m.Run)
+				running(t, func(ctx context.Context) error {
+					for {
+						_ = m.CreateMirror(ctx, asMade(t, newStatic("h1")))
+						select {
+						case <-ctx.Done():
+							return nil
+						case <-syncs:
+						}
+					}
+				})
+				pass(6 * time.Second)
+				assert.Nil(t, api.Pod("prod", "etcd-node-1"))
+				s.set(nil)
+				pass(2 * time.Second)
+				assert.NotNil(t, api.Pod("prod", "etcd-node-1"))
+				api.Forget()
+				pass(time.Hour)
+				assert.Empty(t, api.Calls(), "it exists")
+			})
+		})
+	}
+}
+
+func TestAMirrorOfARemovedPodIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(switchboard)
+		api := &apitest.Server{Fault: s.fault}
+		retries := 0
+		m, err := client.NewMirrors(client.MirrorsConfig{
+			Client: connect(t, api).API, Node: func() (metav1.OwnerReference, bool) { return owner, true }, Retry: func() { retries++ },
+		})
+		require.NoError(t, err)
+		running(t, m.Run)
+		s.set(about("create", apitest.Fault{Code: 403}))
+		require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
+		pass(time.Hour)
+		assert.Equal(t, 1, retries)
+	})
 }

@@ -96,7 +96,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 		}
 		return n.Owner()
 	}
-	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner}); err != nil {
+	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner, Retry: func() { b.pods.loop().SyncStatic() }}); err != nil {
 		return nil, err
 	}
 	c.certs, err = client.NewPodCertificates(client.PodCertificatesConfig{
@@ -158,7 +158,7 @@ func (c *cluster) renewed(b base) func(error) {
 // components returns what runs for the cluster, without the node.
 func (c *cluster) components(b base) []component {
 	all := append([]component{
-		c.status.Run, c.events.Run, c.objects.Run, c.certs.Run,
+		c.status.Run, c.events.Run, c.objects.Run, c.certs.Run, c.mirrors.Run,
 		func(ctx context.Context) error {
 			if c.object.registered(ctx) == nil {
 				b.pods.loop().SyncStatic() // mirror pods need the node (rule sl-65)

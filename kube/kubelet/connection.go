@@ -3,7 +3,10 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/certs"
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/internal/quiet"
 )
 
 // A connection is the connection to the API server.
@@ -24,6 +28,9 @@ type connection struct {
 	expires func() time.Time
 
 	run []component
+
+	// logger is for components that retry until the API server responds.
+	logger *slog.Logger
 }
 
 // newConnection connects to the API server: with the client of the Config, or with a
@@ -32,13 +39,13 @@ type connection struct {
 // deletes it after the first use.
 func newConnection(ctx context.Context, b base) (connection, error) {
 	if b.cfg.Cluster.Client != nil {
-		return connection{Connection: b.cfg.Cluster.Client}, nil
+		return connection{Connection: b.cfg.Cluster.Client, logger: b.logger}, nil
 	}
-	cluster := b.cfg.Cluster
+	cluster, answered := b.cfg.Cluster, new(atomic.Bool)
 	cfg := client.Config{
 		Kubeconfig: cluster.Kubeconfig, UserAgent: "kubelet/" + cluster.Version,
 		QPS: float32(deref(b.k.KubeAPIQPS)), Burst: int(b.k.KubeAPIBurst),
-		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.traces.client(b.metrics.api.Client),
+		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.traces.client(observe(answered, b.metrics.api.Client)),
 		JSON: b.k.ContentType == "application/json",
 	}
 	certificates := certs.Config{
@@ -57,7 +64,7 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	var out connection
+	out := connection{logger: slog.New(quiet.Repeats(b.logger.Handler(), func() bool { return !answered.Load() }))}
 	if !certificates.Rotates(config) {
 		if len(config.CertData) > 0 {
 			// Unlike one in a file, it cannot be replaced while the kubelet runs.
@@ -77,6 +84,33 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	out.closeAll, out.expires, out.run = rotation.CloseConnections, rotation.Expires, []component{rotation.Run}
 	out.Connection, err = client.ConnectTo(rotation.Config(), cfg)
 	return out, err
+}
+
+// observe returns a wrapper of transports that also sets answered when a request succeeds.
+func observe(answered *atomic.Bool, wrap func(http.RoundTripper) http.RoundTripper) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return observer{wrap(next), answered} }
+}
+
+type observer struct {
+	http.RoundTripper
+	answered *atomic.Bool
+}
+
+func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := o.RoundTripper.RoundTrip(r)
+	if err == nil && resp.StatusCode < http.StatusBadRequest {
+		o.answered.Store(true)
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper returns the inner transport, as client-go requires.
+func (o observer) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }
+
+// base returns b for the components that use the connection.
+func (c connection) base(b base) base {
+	b.logger = c.logger
+	return b
 }
 
 // close closes the connections of a kubelet that has stopped.

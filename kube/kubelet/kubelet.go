@@ -114,13 +114,13 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 			return err
 		}
 		k.cleanups.add(conn.close)
-		events, err := newEvents(b, conn)
+		events, err := newEvents(conn.base(b), conn)
 		if err != nil {
 			return err
 		}
 		b.record = recordTo(b.record, events.Record)
 		object = newNodeObject(b)
-		if joined, err = newCluster(b, clusterDeps{conn, events, object, &nodeLink, &volumeLink, volume.CanMount()}); err != nil {
+		if joined, err = newCluster(conn.base(b), clusterDeps{conn, events, object, &nodeLink, &volumeLink, volume.CanMount()}); err != nil {
 			return err
 		}
 		k.components = append(k.components, joined.components(b)...)
@@ -216,7 +216,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	agentLink.connect(k.agent)
 
 	if joined != nil {
-		n, err := newNode(b, nodeDeps{
+		n, err := newNode(joined.conn.base(b), nodeDeps{
 			cluster: joined, services: cri, runtime: rt, declared: declared, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
 			evictions: evictions, shutdown: departure, port: portOf(open.api), link: &volumeLink,
 		})
