@@ -62,7 +62,7 @@ type Behavior struct {
 
 // An Exit specifies that a container exits.
 type Exit struct {
-	// Code is the exit code.
+	// Code is the exit code, from 0 to 255.
 	Code int32
 
 	// After is the time from the start until the exit.

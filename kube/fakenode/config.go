@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // A Config configures fake nodes and their pods. The zero value is one node, "fake-0", that
@@ -106,6 +108,11 @@ func (cfg *Config) complete() error {
 	if cfg.Heartbeat.StatusPeriod < 0 || cfg.Heartbeat.LeaseDuration < 0 || cfg.Retry < 0 {
 		return errors.New("fakenode: Config.Heartbeat.StatusPeriod, Heartbeat.LeaseDuration or Retry is negative")
 	}
+	for name, b := range cfg.Behaviors {
+		if err := b.check(); err != nil {
+			return fmt.Errorf("fakenode: Config.Behaviors: %s: %w", name, err)
+		}
+	}
 	if cfg.Nodes == nil {
 		cfg.Nodes = Many(1, Node{})
 	}
@@ -118,6 +125,9 @@ func (cfg *Config) complete() error {
 			return fmt.Errorf("fakenode: Config.Nodes: duplicate name %q: see Many", n.Name)
 		}
 		names[n.Name] = true
+		if problems := validation.IsDNS1123Subdomain(n.Name); len(problems) > 0 {
+			return fmt.Errorf("fakenode: Config.Nodes: invalid name %q: %s", n.Name, strings.Join(problems, "; "))
+		}
 		if err := checkDrivers(n.Drivers); err != nil {
 			return fmt.Errorf("fakenode: Config.Nodes: node %s: %w", n.Name, err)
 		}

@@ -13,8 +13,11 @@ import (
 
 // Exit makes the running container of a pod exit with code, immediately. If container is
 // empty, it is the first container of the pod. It returns an error if the pod is on no node
-// or has terminated, or the container is not running.
+// or has terminated, the container is not running, or code is not from 0 to 255.
 func (n *Nodes) Exit(namespace, name, container string, code int32) error {
+	if err := checkExitCode(code); err != nil {
+		return fmt.Errorf("fakenode: exit: %w", err)
+	}
 	return n.exit("exit", namespace, name, container, func(a *agent, pod *v1.Pod, container string) error {
 		return a.runtime.Exit(pod.UID, container, code)
 	})
@@ -143,6 +146,8 @@ func (a *agent) notRunning(pod *v1.Pod, container string) error {
 		case c.Name != container:
 		case c.State.Waiting != nil:
 			reason = "it is waiting: " + c.State.Waiting.Reason
+		case c.State.Running != nil:
+			reason = "it has just exited; wait until its status shows another instance"
 		case c.State.Terminated != nil:
 			reason = fmt.Sprintf("it has exited with code %d", c.State.Terminated.ExitCode)
 		}

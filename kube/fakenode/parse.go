@@ -56,7 +56,25 @@ func ParseBehavior(text string) (Behavior, error) {
 	case b.NeverReady && (b.Flap > 0 || given["ready"]):
 		return Behavior{}, fmt.Errorf("fakenode: behavior %q: never-ready excludes ready and flap", text)
 	}
+	if err := b.check(); err != nil {
+		return Behavior{}, fmt.Errorf("fakenode: behavior %q: %w", text, err)
+	}
 	return b, nil
+}
+
+// check returns an error if no container can behave in this way.
+func (b Behavior) check() error {
+	if b.Exit != nil {
+		return checkExitCode(b.Exit.Code)
+	}
+	return nil
+}
+
+func checkExitCode(code int32) error {
+	if code < 0 || code > 255 {
+		return fmt.Errorf("exit code %d: want 0 to 255", code)
+	}
+	return nil
 }
 
 // set sets the option name to value: the text after "=", or "@" and the text after it.
@@ -163,6 +181,9 @@ func (cfg *Config) behavior(pod *v1.Pod, c *v1.Container) (Behavior, error) {
 	}
 	if cfg.Behave != nil {
 		if b, ok := cfg.Behave(pod, c); ok {
+			if err := b.check(); err != nil {
+				return b, fmt.Errorf("Config.Behave: %w", err)
+			}
 			return b, nil
 		}
 	}

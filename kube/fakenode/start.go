@@ -38,6 +38,14 @@ type TB interface {
 //
 // A suite that starts its API server in BeforeSuite or TestMain, outside a test, must pass
 // a ctx of the suite.
+//
+// If other nodes with these names run, the test fails: both would run their pods.
+//
+// In a synctest bubble, Start must be called with the *testing.T of the bubble. Nodes that
+// were started outside of it do not take part in its time: its pods remain Pending. Nodes that
+// still run at its end, since Start was called with the *testing.T of the outer test, or
+// Nodes.Run with a ctx that is not canceled, cause "deadlock: main bubble goroutine has exited
+// but blocked goroutines remain"; call Nodes.Stop.
 func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	t.Helper()
 	n, err := New(api, cfg)
@@ -54,6 +62,10 @@ func StartWithClient(ctx context.Context, t TB, api kubernetes.Interface, cfg Co
 func start(ctx context.Context, t TB, n *Nodes, err error) *Nodes {
 	t.Helper()
 	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	if err := n.checkUnused(ctx, time.Now()); err != nil {
 		t.Fatalf("%v", err)
 		return nil
 	}
@@ -78,6 +90,30 @@ func start(ctx context.Context, t TB, n *Nodes, err error) *Nodes {
 		t.Fatalf("%v", err)
 	}
 	return n
+}
+
+// checkUnused returns an error if a node of another Nodes with the name of one of n runs: its
+// lease was renewed in the last period of renewals. Errors of the API server are those of
+// [Nodes.Wait].
+func (n *Nodes) checkUnused(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	leases, err := n.conn.API.CoordinationV1().Leases("kube-node-lease").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for _, lease := range leases.Items {
+		s := lease.Spec
+		if n.byName[lease.Name] == nil || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
+			continue
+		}
+		period := time.Duration(*s.LeaseDurationSeconds) * time.Second / 4
+		if age := now.Sub(s.RenewTime.Time); age < period+period/10 {
+			return fmt.Errorf("fakenode: node %s runs already: its lease was renewed %v ago; stop the other nodes (Nodes.Stop) or use other names (Config.Nodes)",
+				lease.Name, max(age, 0).Round(time.Millisecond))
+		}
+	}
+	return nil
 }
 
 // Stop stops nodes that [Start] has started. It returns when all their requests have
