@@ -77,6 +77,7 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 		out.Connection, err = client.ConnectTo(config, cfg)
 		return out, err
 	}
+	certificates.Logger = out.logger
 	rotation, err := certs.NewRotation(config, certificates)
 	if err != nil {
 		return out, err
