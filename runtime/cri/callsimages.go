@@ -46,3 +46,8 @@ func (c *imageCalls) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRe
 		return c.service.ImageFsInfo(ctx)
 	})
 }
+
+// imagesByName are the calls of a service that implements images.WithoutImages.
+type imagesByName struct{ internalapi.ImageManagerService }
+
+func (imagesByName) WithoutImages() {}

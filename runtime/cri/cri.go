@@ -106,6 +106,7 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("cri: Config.Node.UnsafeSysctls: %w", err)
 	}
 	local, _ := cfg.Runtime.(LocalStreams)
+	_, withoutImages := cfg.Images.(images.WithoutImages)
 	decorator := calls{timeout: cfg.Calls.Timeout, hook: cfg.Hooks.Called}
 	cfg.Runtime = &runtimeCalls{decorator, cfg.Runtime}
 	cfg.Images = &imageCalls{decorator, cfg.Images}
@@ -115,6 +116,9 @@ func New(cfg Config) (*Runtime, error) {
 		turns: turns{fixed: cfg.Calls.Starts},
 	}
 	cfg.Pulls.Service, cfg.Pulls.Config.Logger = cfg.Images, cfg.Logger
+	if withoutImages {
+		cfg.Pulls.Service = imagesByName{cfg.Images}
+	}
 	if cfg.Pulls.Dir == "" {
 		cfg.Pulls.Dir = filepath.Join(cfg.Dirs.Root, "image_manager")
 	}

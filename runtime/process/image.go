@@ -15,6 +15,9 @@ import (
 // There are no images: every name is present and stands for this host, so that
 // any pod spec passes image checks.
 
+// WithoutImages implements images.WithoutImages: no image is pulled, whatever the policy is.
+func (r *Runtime) WithoutImages() {}
+
 // image returns the image for a name. Its size is 1 because the CRI requires one
 // above 0; its user is the user of the agent, so that runAsNonRoot is evaluated
 // correctly.

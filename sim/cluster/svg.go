@@ -3,12 +3,13 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kubeparts/kubeparts/sim/timeline"
 )
 
 // WriteSVG writes an SVG image of the samples: memory, disk, pods, evictions and OOM kills
-// over time.
+// over time. Its title has the totals. A simulation without disks has no diagram of them.
 func (r *Report) WriteSVG(w io.Writer) error {
 	line := func(name string, value func(*Sample) int64) timeline.Line {
 		l := timeline.Line{Name: name, Points: make([]timeline.Point, len(r.Samples))}
@@ -23,7 +24,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 			line("capacity", func(s *Sample) int64 { return s.Capacity.Memory }),
 			line("requested", func(s *Sample) int64 { return s.Requested.Memory }),
 		}},
-		{Title: "Disk", Label: gibibytes, Lines: []timeline.Line{
+		{Title: diskTitle, Label: gibibytes, Lines: []timeline.Line{
 			line("used", func(s *Sample) int64 { return s.Used.Disk }),
 			line("capacity", func(s *Sample) int64 { return s.Capacity.Disk }),
 			line("requested", func(s *Sample) int64 { return s.Requested.Disk }),
@@ -41,7 +42,27 @@ func (r *Report) WriteSVG(w io.Writer) error {
 			line("nodes", func(s *Sample) int64 { return int64(s.PressuredNodes) }),
 		}},
 	}
-	return timeline.WritePlots(w, r.Duration, plots)
+	plots = slices.DeleteFunc(plots, func(p timeline.Plot) bool { return p.Title == diskTitle && isEmpty(p) })
+	return timeline.WritePlots(w, r.title(), r.Duration, plots)
+}
+
+const diskTitle = "Disk"
+
+// isEmpty reports whether all values of a plot are 0.
+func isEmpty(p timeline.Plot) bool {
+	return !slices.ContainsFunc(p.Lines, func(l timeline.Line) bool {
+		return slices.ContainsFunc(l.Points, func(p timeline.Point) bool { return p.Value != 0 })
+	})
+}
+
+// title returns the size of the simulation and the totals at its end.
+func (r *Report) title() string {
+	var end Sample
+	if n := len(r.Samples); n > 0 {
+		end = r.Samples[n-1]
+	}
+	return fmt.Sprintf("%d nodes, %d pods, %v: %d succeeded, %d failed, %d evictions, %d OOM kills, %d restarts",
+		len(r.Nodes), len(r.Pods), r.Duration, end.Succeeded, end.Failed, end.Evictions, end.OOMKills, end.Restarts)
 }
 
 // gibibytes formats an amount with one decimal.

@@ -34,6 +34,7 @@ type Point struct {
 
 // Sizes of a plot, in user units.
 const (
+	plotTitle  = 24 // height of the title of the image
 	plotHeight = 110
 	plotGap    = 34 // above each plot, for its title and legend
 )
@@ -41,21 +42,24 @@ const (
 // lineColors are the colors of the lines of a plot, which also differ in lightness.
 var lineColors = []string{"#2f6fb3", "#c0392b", "#3f9a5c", "#e0a13c", "#6b727b"}
 
-// WritePlots writes diagrams as one SVG image, below each other and with one time axis from
-// zero to length. As an image of [Timeline.WriteSVG], it needs no style sheet, font or script.
-// Lines after the fifth of a plot have the color of an earlier one.
-func WritePlots(w io.Writer, length time.Duration, plots []Plot) error {
+// WritePlots writes diagrams as one SVG image with a title, below each other and with one time
+// axis from zero to length. As an image of [Timeline.WriteSVG], it needs no style sheet, font or
+// script. Lines after the fifth of a plot have the color of an earlier one.
+func WritePlots(w io.Writer, title string, length time.Duration, plots []Plot) error {
 	start := time.Unix(0, 0).UTC()
 	s := &svg{bufio.NewWriter(w), chart{from: start, length: length}}
 	bottom := svgTop + len(plots)*(plotGap+plotHeight)
-	width, height := svgNames+svgPlot+svgRight, bottom+svgBottom/2
+	width, height := svgNames+svgPlot+svgRight, plotTitle+bottom+svgBottom/2
 	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
 	fmt.Fprintf(s, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	title = escape(sanitize(title, 160))
+	fmt.Fprintf(s, `<title>%s</title><text x="8" y="%d" font-weight="bold" font-size="14" fill="#22272e">%s</text>`+"\n", title, plotTitle-4, title)
+	fmt.Fprintf(s, `<g transform="translate(0 %d)">`+"\n", plotTitle)
 	s.axis(bottom)
 	for i, p := range plots {
 		s.plot(p, svgTop+i*(plotGap+plotHeight)+plotGap, start)
 	}
-	s.WriteString("</svg>\n")
+	s.WriteString("</g></svg>\n")
 	return s.Flush()
 }
 

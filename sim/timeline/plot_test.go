@@ -23,7 +23,7 @@ func TestPlotsAreDrawn(t *testing.T) {
 		return points
 	}
 	var out bytes.Buffer
-	require.NoError(t, timeline.WritePlots(&out, 4*time.Hour, []timeline.Plot{
+	require.NoError(t, timeline.WritePlots(&out, "3 <nodes>", 4*time.Hour, []timeline.Plot{
 		{Title: "memory <GiB>", Max: 10, Label: func(v int64) string { return strings.Repeat("I", int(v)) }, Lines: []timeline.Line{
 			{Name: "used\x1b", Points: line(1, 5, 20, 3)}, {Name: "requested", Points: line(2, 2, 2, 2)},
 		}},
@@ -31,7 +31,7 @@ func TestPlotsAreDrawn(t *testing.T) {
 		{Title: "nothing"},
 	}))
 	text := out.String()
-	for _, want := range []string{"memory &lt;GiB&gt;", ">IIIIIIIIII<", ">used\ufffd<", "evictions", ">7<", "4h"} {
+	for _, want := range []string{"<title>3 &lt;nodes&gt;</title>", ">3 &lt;nodes&gt;</text>", "memory &lt;GiB&gt;", ">IIIIIIIIII<", ">used\ufffd<", "evictions", ">7<", "4h"} {
 		assert.Contains(t, text, want)
 	}
 	assert.Equal(t, 3, strings.Count(text, "<polyline"))

@@ -124,13 +124,19 @@ func (a *ensureCall) ensure(ctx context.Context) (Image, *Error) {
 	if err != nil {
 		return a.ensureUnparsable(ctx, err)
 	}
-	if a.req.PullPolicy != v1.PullAlways {
+	if a.req.PullPolicy != v1.PullAlways || a.m.withoutImages() {
 		image, done, failed := a.usePresent(ctx)
 		if done || failed != nil {
 			return image, failed
 		}
 	}
 	return a.pull(ctx)
+}
+
+// withoutImages reports whether every image is present.
+func (m *Manager) withoutImages() bool {
+	_, without := m.cfg.Service.(WithoutImages)
+	return without
 }
 
 // ensureUnparsable handles a reference that is invalid in registries. The runtime may have an

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
@@ -294,4 +296,25 @@ func TestHooksReportPulls(t *testing.T) {
 			"c img:2: present true, pulled false, err <nil>",
 		}, told)
 	})
+}
+
+// namesOnly is a service whose images are names.
+type namesOnly struct{ *fakeService }
+
+func (namesOnly) WithoutImages() {}
+
+// An image without a tag has the policy Always, which would record a pull at each restart.
+func TestARuntimeWithoutImagesPullsNone(t *testing.T) {
+	service := &fakeService{may: map[string][]string{"host:latest": {""}}, local: map[string]*runtimeapi.Image{"host:latest": {Id: "host:latest", Size: 1}}}
+	for want, s := range map[string]internalapi.ImageManagerService{"Pulling": service, "Pulled": namesOnly{service}} {
+		m, err := images.New(images.Config{Service: s})
+		require.NoError(t, err)
+		var reasons []string
+		_, err = m.Ensure(t.Context(), images.Request{
+			Pod: podOf("a"), Image: "host", PullPolicy: v1.PullAlways,
+			Event: func(_, reason, _ string) { reasons = append(reasons, reason) },
+		})
+		require.NoError(t, err)
+		assert.Equal(t, want, reasons[0])
+	}
 }

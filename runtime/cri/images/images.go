@@ -15,11 +15,16 @@ import (
 // Unlimited is the value of Config.MaxParallel for any number of concurrent pulls.
 const Unlimited = -1
 
+// WithoutImages is an optional interface of Config.Service. Of a service that implements it,
+// every name is present, as of package runtime/process; the pull policy Always is then
+// IfNotPresent, since a pull would do nothing.
+type WithoutImages interface{ WithoutImages() }
+
 // Config configures a [Manager].
 type Config struct {
 	// Service is the image service of a CRI runtime. Required. It must be safe for
 	// concurrent use, and its PullImage must return soon after its context is done, because
-	// it counts towards MaxParallel until then.
+	// it counts towards MaxParallel until then. It may implement [WithoutImages].
 	Service internalapi.ImageManagerService
 
 	// Credentials supplies pull credentials. If nil, all pulls are anonymous.
