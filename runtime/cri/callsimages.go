@@ -48,6 +48,8 @@ func (c *imageCalls) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRe
 }
 
 // imagesByName are the calls of a service that implements images.WithoutImages.
-type imagesByName struct{ internalapi.ImageManagerService }
+type imagesByName struct {
+	internalapi.ImageManagerService
+}
 
 func (imagesByName) WithoutImages() {}

@@ -13,6 +13,9 @@
 //	port-forward   runtime.PortForwarder
 //	statistics     runtime.StatsProvider, runtime.ImageFSReporter
 //
+// Events of pods are written with the client of [Provider.NewNode], which needs the permission
+// to create and patch events, unless Config.Record is set.
+//
 // What a runtime does not implement is answered with an error that is
 // runtime.ErrUnsupported; virtual-kubelet responds 500 with its message.
 //

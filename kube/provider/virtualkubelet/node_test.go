@@ -35,6 +35,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/kube/provider/virtualkubelet"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
@@ -297,4 +298,53 @@ func TestARuntimeWithoutCapabilitiesIsUnsupported(t *testing.T) {
 	}
 	err := c.stream("/exec/default/web/app?command=date&output=1", remotecommand.StreamOptions{Stdout: io.Discard})
 	assert.ErrorContains(t, err, runtime.ErrUnsupported.Error())
+}
+
+// nothing rejects all pods.
+type nothing struct{}
+
+func (nothing) Admit(context.Context, *v1.Pod) *runtime.Rejection {
+	return &runtime.Rejection{Reason: "NoRoom", Message: "no pod may run"}
+}
+
+func TestEventsAreWrittenWithoutARecord(t *testing.T) {
+	for want, record := range map[bool]func(runtime.Event){true: nil, false: func(runtime.Event) {}} {
+		api := new(apitest.Server)
+		client, err := kubernetes.NewForConfig(api.RESTConfig())
+		require.NoError(t, err)
+		p, err := virtualkubelet.New(provider.Config{Runtime: new(runtimetest.Runtime), NodeName: "virtual", Admitters: podworker.Admitters{nothing{}}, Record: record})
+		require.NoError(t, err)
+		_, err = p.NewNode(client, nodeutil.NoAuth())
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"},
+			Spec:       v1.PodSpec{NodeName: "virtual", Containers: []v1.Container{{Name: "app", Image: "web:1"}}},
+		}
+		rejected := make(chan struct{}, 10)
+		p.NotifyPods(ctx, func(pod *v1.Pod) {
+			if pod.Status.Reason == "NoRoom" {
+				rejected <- struct{}{}
+			}
+		})
+		require.NoError(t, p.CreatePod(ctx, pod))
+		select {
+		case <-rejected:
+		case <-time.After(time.Minute):
+			require.Fail(t, "the pod is not rejected")
+		}
+		stop()
+		<-done // the last events are written
+		events, err := client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		if !want {
+			assert.Empty(t, events.Items)
+			continue
+		}
+		require.Len(t, events.Items, 1)
+		assert.Equal(t, "NoRoom", events.Items[0].Reason)
+		assert.Equal(t, "web", events.Items[0].InvolvedObject.Name)
+	}
 }
