@@ -45,8 +45,6 @@
 //   - The variables are ordered; in the kubelet the order is that of a map.
 //   - If spec.enableServiceLinks is not set, it counts as true, the default of the API server. The
 //     kubelet returns an error.
-//   - A limit that the container does not set is read from the pod-level limits before the
-//     allocatable resources of the node.
 //   - The namespace of the master service is always "default".
 //   - The error of an object that could not be read begins with the name of the object.
 //

@@ -102,6 +102,8 @@
 //   - A container that is no longer in the spec, or whose state is unknown, is stopped
 //     according to the annotations in the runtime.
 //   - A hook's request is sent to the last observed addresses of the pod.
+//   - The event LifecycleHTTPFallback is one of the container, which it names; the kubelet's is
+//     one of the pod and names the address.
 //   - A pod whose UID or names are not valid in a path is rejected.
 //
 // # Testing
