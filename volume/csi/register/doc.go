@@ -17,12 +17,12 @@
 //
 // # Concurrency
 //
-// Handlers are called concurrently, but not concurrently for the same socket.
+// Handlers are called concurrently, but not concurrently for the same plugin.
 //
 // # Guarantees and limits
 //
-//   - A plugin that hangs does not delay others. Timeouts: dial 10 s, GetInfo 1 s,
-//     NotifyRegistrationStatus 5 s.
+//   - A plugin that hangs does not delay others, nor does a handler that does not return for it.
+//     Timeouts: dial 10 s, GetInfo 1 s, NotifyRegistrationStatus 5 s.
 //   - A failed registration is retried after 1 s, 2 s, doubled up to 2 minutes, and immediately when
 //     the socket is replaced.
 //   - Names that begin with "." are ignored.

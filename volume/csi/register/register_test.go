@@ -203,6 +203,63 @@ func TestAnUnresponsiveSocketDoesNotDelayOthers(t *testing.T) {
 	wg.Wait()
 }
 
+// A handler that does not return for one plugin, because its driver does not answer, delays neither a
+// plugin that appears afterwards, nor the removal of another, nor the end of Run for long.
+func TestAHandlerThatDoesNotReturnDoesNotDelayOthers(t *testing.T) {
+	d := dir(t)
+	for name, h := range map[string]*slowHandler{
+		"Register":   {slow: "register", called: make(chan struct{}, 9)},
+		"Deregister": {slow: "deregister", called: make(chan struct{}, 9)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := filepath.Join(d, name)
+			w, err := register.New(register.Config{Dir: d, Handlers: map[string]register.Handler{register.CSIPlugin: h}})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { assert.NoError(t, w.Run(ctx)) })
+			stuck := start(t, filepath.Join(d, "s.sock"), register.CSIPlugin, "stuck", "")
+			if name == "Deregister" {
+				require.Eventually(t, func() bool { return h.has("stuck") }, time.Minute, time.Millisecond)
+				stuck.stop()
+			}
+			<-h.called
+			begun := time.Now()
+			p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
+			require.Eventually(t, func() bool { return h.has("p") }, 10*time.Second, time.Millisecond)
+			p.stop()
+			require.Eventually(t, func() bool { return !h.has("p") }, 10*time.Second, time.Millisecond)
+			cancel()
+			wg.Wait()
+			assert.Less(t, time.Since(begun), 10*time.Second)
+		})
+	}
+}
+
+// A slowHandler does not return for the plugin "stuck" before its context is done.
+type slowHandler struct {
+	handler
+	slow   string
+	called chan struct{}
+}
+
+func (h *slowHandler) Register(ctx context.Context, name, endpoint string, versions []string) error {
+	if name == "stuck" && h.slow == "register" {
+		h.called <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return h.handler.Register(ctx, name, endpoint, versions)
+}
+
+func (h *slowHandler) Deregister(ctx context.Context, name string) {
+	if name == "stuck" && h.slow == "deregister" {
+		h.called <- struct{}{}
+		<-ctx.Done()
+	}
+	h.handler.Deregister(ctx, name)
+}
+
 func TestRunDetectsAddedAndRemovedPlugins(t *testing.T) {
 	d, h := filepath.Join(dir(t), "registry"), new(handler)
 	w := watcher(t, d, h)

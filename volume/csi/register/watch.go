@@ -28,6 +28,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	} else {
 		defer watcher.Close()
 	}
+	defer w.tasks.Wait()
 	for {
 		if mkdir := os.MkdirAll(w.cfg.Dir, 0o750); mkdir != nil {
 			w.cfg.Logger.Warn("Failed to create plugin directory; will retry", "dir", w.cfg.Dir, "err", mkdir)
@@ -35,7 +36,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if err == nil {
 			w.watch(watcher) // before the read, so that no change is missed
 		}
-		retryAt, lookErr := w.Scan(ctx)
+		retryAt, lookErr := w.scan(ctx)
 		if lookErr != nil {
 			w.cfg.Logger.Warn("Failed to read plugin directory; will retry", "dir", w.cfg.Dir, "err", lookErr)
 		}
@@ -43,7 +44,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if !retryAt.IsZero() {
 			next = min(next, max(time.Until(retryAt), 0))
 		}
-		if !wait(ctx, watcher, next) {
+		if !w.wait(ctx, watcher, next) {
 			return nil
 		}
 	}
@@ -65,7 +66,7 @@ func (w *Watcher) watch(watcher *fsnotify.Watcher) {
 }
 
 // wait returns true when the directory must be read again, and false when ctx is done.
-func wait(ctx context.Context, watcher *fsnotify.Watcher, limit time.Duration) bool {
+func (w *Watcher) wait(ctx context.Context, watcher *fsnotify.Watcher, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	hastened := false
@@ -74,6 +75,8 @@ func wait(ctx context.Context, watcher *fsnotify.Watcher, limit time.Duration) b
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
+			return true
+		case <-w.ended:
 			return true
 		case <-watcher.Events:
 		case <-watcher.Errors: // notifications were lost
