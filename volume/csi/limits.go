@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
@@ -25,10 +26,22 @@ func (p *Plugin) Run(ctx context.Context) error {
 	if err := p.ran.Enter("csi: Plugin"); err != nil {
 		return err
 	}
-	updated := map[string]time.Time{}
+	var updates sync.WaitGroup
+	defer updates.Wait()
+	states, done := map[string]limitState{}, make(chan limitState)
 	for {
+		due, next := p.dueLimits(states, time.Now())
+		for _, s := range due {
+			updates.Go(func() {
+				s.update(ctx, p)
+				select {
+				case done <- s:
+				case <-ctx.Done():
+				}
+			})
+		}
 		var later <-chan time.Time
-		if next := p.updateLimits(ctx, updated); !next.IsZero() {
+		if !next.IsZero() {
 			later = time.After(time.Until(next))
 		}
 		select {
@@ -36,11 +49,25 @@ func (p *Plugin) Run(ctx context.Context) error {
 			return nil
 		case <-p.wake:
 		case <-later:
+		case s := <-done:
+			if now, registered := states[s.driver.Name]; registered {
+				s.busy, s.exhausted = false, now.exhausted
+				states[s.driver.Name] = s
+			}
 		}
 	}
 }
 
-// wakeUp makes Run call updateLimits.
+// A limitState is the schedule of the updates of one driver's limit.
+type limitState struct {
+	driver    Driver
+	busy      bool // an update is in progress
+	exhausted bool // it must be updated at once
+	updated   time.Time
+	next      time.Time
+}
+
+// wakeUp makes Run look for due updates.
 func (p *Plugin) wakeUp() {
 	select {
 	case p.wake <- struct{}{}:
@@ -99,39 +126,49 @@ func updatePeriod(about *storagev1.CSIDriverSpec) time.Duration {
 	return time.Duration(*about.NodeAllocatableUpdatePeriodSeconds) * time.Second
 }
 
-// updateLimits updates the limits of the drivers that are due. updated has the time of the last update
-// of each driver. It returns the time of the next call; zero if no driver is registered.
-func (p *Plugin) updateLimits(ctx context.Context, updated map[string]time.Time) (next time.Time) {
+// dueLimits returns the drivers whose limits must be checked now, which it marks as busy, and the time of
+// the next one; zero if there is none.
+func (p *Plugin) dueLimits(states map[string]limitState, now time.Time) (due []limitState, next time.Time) {
 	p.mu.Lock()
 	drivers, exhausted := maps.Clone(p.drivers), p.exhausted
 	p.exhausted = map[string]bool{}
 	p.mu.Unlock()
-	maps.DeleteFunc(updated, func(name string, _ time.Time) bool { _, ok := drivers[name]; return !ok })
-	if len(drivers) == 0 {
-		return time.Time{}
-	}
-	next = time.Now().Add(checkPeriod)
+	maps.DeleteFunc(states, func(name string, s limitState) bool { _, ok := drivers[name]; return !ok && !s.busy })
 	for name, d := range drivers {
-		about, err := p.about(ctx, name)
-		period := updatePeriod(about)
-		if err != nil || period <= 0 {
-			continue
+		s := states[name]
+		s.exhausted = s.exhausted || exhausted[name]
+		switch {
+		case s.busy: // its driver may not answer
+		case s.exhausted || !s.next.After(now):
+			s.driver, s.busy = d, true
+			due = append(due, s)
+			s.exhausted = false
+		case next.IsZero() || s.next.Before(next):
+			next = s.next
 		}
-		last, ok := updated[name]
-		if !ok { // it has just registered
-			last = time.Now()
-			updated[name] = last
-		}
-		if exhausted[name] || !time.Now().Before(last.Add(period)) {
-			p.updateLimit(ctx, d)
-			last = time.Now()
-			updated[name] = last
-		}
-		if at := last.Add(period); at.Before(next) {
-			next = at
-		}
+		states[name] = s
 	}
-	return next
+	return due, next
+}
+
+// update updates the limit of the driver if it is due, and sets the time of the next check.
+func (s *limitState) update(ctx context.Context, p *Plugin) {
+	about, err := p.about(ctx, s.driver.Name)
+	period := updatePeriod(about)
+	s.next = time.Now().Add(checkPeriod)
+	if err != nil || period <= 0 {
+		return
+	}
+	if s.updated.IsZero() { // it has just registered
+		s.updated = time.Now()
+	}
+	if s.exhausted || !time.Now().Before(s.updated.Add(period)) {
+		p.updateLimit(ctx, s.driver)
+		s.updated = time.Now()
+	}
+	if at := s.updated.Add(period); at.Before(s.next) {
+		s.next = at
+	}
 }
 
 // updateLimit reads the limit of a driver, and reports it if it has changed.

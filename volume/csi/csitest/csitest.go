@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,11 @@ type Driver struct {
 	// Versions are the reported versions. Nil means 1.0.0.
 	Versions []string
 
+	// Before is called before each call of the node service, such as "NodeStageVolume" for a
+	// volume; the ID of the volume is empty for NodeGetInfo and NodeGetCapabilities. It may block, as
+	// a driver does that does not answer. If nil, nothing is called.
+	Before func(method, volume string)
+
 	csipb.UnimplementedNodeServer
 	csipb.UnimplementedIdentityServer
 
@@ -76,7 +82,7 @@ type Volume struct {
 // Run serves the driver at root/plugins/NAME/csi.sock, and its registration at
 // root/plugins_registry/NAME-reg.sock, until ctx is done.
 func (d *Driver) Run(ctx context.Context, root string) error {
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.UnaryInterceptor(d.before))
 	csipb.RegisterNodeServer(server, d)
 	csipb.RegisterIdentityServer(server, d)
 	registerapi.RegisterRegistrationServer(server, &registration{Driver: d, endpoint: d.socket(root)})
@@ -103,6 +109,18 @@ func (d *Driver) Run(ctx context.Context, root string) error {
 
 func (d *Driver) socket(root string) string {
 	return filepath.Join(root, "plugins", d.Name, "csi.sock")
+}
+
+// before is the interceptor that calls Before.
+func (d *Driver) before(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if _, node := strings.CutPrefix(info.FullMethod, "/csi.v1.Node/"); node && d.Before != nil {
+		volume := ""
+		if r, ok := req.(interface{ GetVolumeId() string }); ok {
+			volume = r.GetVolumeId()
+		}
+		d.Before(path.Base(info.FullMethod), volume)
+	}
+	return handle(ctx, req)
 }
 
 // SetMaxVolumes changes MaxVolumes while the driver runs.
