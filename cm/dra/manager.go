@@ -117,6 +117,7 @@ type Manager struct {
 	mu             sync.Mutex
 	ledger         ledger
 	released       map[types.UID]bool // by Retain; their claims are to be unprepared
+	unpreparing    map[types.UID]bool // by Reconcile
 	version, saved uint64             // of the ledger in memory and on disk
 
 	disk chan struct{} // held by the goroutine that writes the state, without mu
@@ -149,7 +150,7 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Hooks.Skipped == nil {
 		cfg.Hooks.Skipped = func(SkipInfo) {}
 	}
-	m := &Manager{cfg: cfg, wake: make(chan struct{}, 1), disk: make(chan struct{}, 1), ledger: ledger{}, released: map[types.UID]bool{}}
+	m := &Manager{cfg: cfg, wake: make(chan struct{}, 1), disk: make(chan struct{}, 1), ledger: ledger{}, released: map[types.UID]bool{}, unpreparing: map[types.UID]bool{}}
 	saved, _, err := state.Restore(cfg.Store, decode, nil, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("dra: %w", err)
@@ -168,8 +169,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(m.cfg.Period)
 	defer ticker.Stop()
+	var calls sync.WaitGroup
+	defer calls.Wait()
 	for {
-		m.Reconcile(ctx)
+		m.reconcile(ctx, &calls) // does not wait: a driver may not answer
 		select {
 		case <-ctx.Done():
 			return nil
@@ -180,24 +183,34 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // Reconcile unprepares the claims of the released pods, and returns when the calls have
-// returned. Failures are logged; the next call retries. Run calls it.
+// returned, except for pods whose claims another call unprepares. Failures are logged; the
+// next call retries. Run does the same.
 func (m *Manager) Reconcile(ctx context.Context) {
-	var wg sync.WaitGroup
+	var calls sync.WaitGroup
+	m.reconcile(ctx, &calls)
+	calls.Wait()
+}
+
+func (m *Manager) reconcile(ctx context.Context, calls *sync.WaitGroup) {
 	for _, uid := range m.toUnprepare() {
-		wg.Go(func() {
+		calls.Go(func() {
 			if err := m.UnprepareResources(ctx, uid); err != nil && ctx.Err() == nil {
 				m.cfg.Logger.Warn("Failed to unprepare resource claims of a removed pod; will retry", "podUID", uid, "err", err)
 			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.unpreparing, uid)
 		})
 	}
-	wg.Wait()
 }
 
+// toUnprepare returns the released pods, and marks them.
 func (m *Manager) toUnprepare() (uids []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, uid := range m.ledger.pods() {
-		if m.released[uid] {
+		if m.released[uid] && !m.unpreparing[uid] {
+			m.unpreparing[uid] = true
 			uids = append(uids, uid)
 		}
 	}
