@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Definite marks an error of SetUp or Stage after which nothing of the volume exists: it was not
-// begun, or it was reverted. After any other error the volume is uncertain. Definite(nil) is nil.
+// Definite marks an error of SetUp or Stage that leaves the volume as it was before the call: it was not
+// begun, or it was reverted. A volume that was uncertain before remains so. After any other error the
+// volume is uncertain. Definite(nil) is nil.
 func Definite(err error) error {
 	if err == nil {
 		return nil

@@ -229,13 +229,11 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	case setUp:
 		switch {
 		case err == nil:
-			v.state, v.inherited, v.wakeAt = inPlace, false, time.Time{}
+			v.state, v.wakeAt = inPlace, time.Time{}
 			if v.size.IsZero() && v.spec.Claim != nil {
 				v.size = v.spec.Claim.Status.Capacity[v1.ResourceStorage]
 			}
-		case isNotBegun(err): // the state is unchanged
-		case isDefinite(err) && !v.inherited:
-			v.state = notMounted
+		case isNotBegun(err) || isDefinite(err): // what an earlier attempt left is unchanged
 		default:
 			v.state = uncertain
 		}
@@ -246,8 +244,6 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	case tearDown:
 		if v.state = notMounted; err != nil {
 			v.state = uncertain // never "mounted", which would start containers
-		} else {
-			v.inherited = false
 		}
 		v.ready = SetUpResult{}
 	}
@@ -353,11 +349,9 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		d.step = noStep
 		switch {
 		case err == nil:
-			d.state, d.inherited, d.failed = inPlace, false, failure{}
-		case isNotBegun(err):
+			d.state, d.failed = inPlace, failure{}
+		case isNotBegun(err) || isDefinite(err): // as in finishLocked
 			d.failed = d.failed.after(stage, err, time.Now())
-		case isDefinite(err) && !d.inherited:
-			d.state, d.failed = notMounted, d.failed.after(stage, err, time.Now())
 		default:
 			d.state, d.failed = uncertain, d.failed.after(stage, err, time.Now())
 		}

@@ -62,7 +62,7 @@ func (m *Manager) reconstructDevices() {
 		}
 		m.mu.Lock()
 		d := m.world.addDevice(r.Device, p, r.Spec)
-		d.state, d.inherited, d.seLabel = uncertain, true, r.SELinuxLabel
+		d.state, d.seLabel = uncertain, r.SELinuxLabel
 		m.markDeviceLocked(d)
 		m.mu.Unlock()
 	}
@@ -151,13 +151,13 @@ func (m *Manager) addReconstructed(r reconstruction) {
 	}
 	m.mu.Lock()
 	v := m.world.add(r.info.Place)
-	v.plugin, v.spec, v.state, v.unclaimed, v.inherited = r.plugin, r.spec, uncertain, true, true
+	v.plugin, v.spec, v.state, v.unclaimed = r.plugin, r.spec, uncertain, true
 	if v.spec != nil {
 		v.names[v.spec.Name()] = v.spec.ReadOnly
 	}
 	if r.shared != "" {
 		d := m.world.addDevice(r.shared, r.plugin, r.spec)
-		d.state, d.inherited = uncertain, true
+		d.state = uncertain
 		m.world.setDevice(v, d)
 	}
 	m.mu.Unlock()

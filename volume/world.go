@@ -33,10 +33,6 @@ type podVolume struct {
 	state     state
 	ready     SetUpResult
 
-	// inherited: an earlier agent set it up and this one has not yet. A [Definite] error then
-	// refers only to the attempt of this agent.
-	inherited bool
-
 	step    step // in progress
 	stepAt  time.Time
 	cancel  context.CancelFunc
@@ -63,8 +59,6 @@ type device struct {
 	failed failure
 	wakeAt time.Time
 	users  map[Place]*podVolume
-
-	inherited bool // as podVolume.inherited
 
 	// seLabel is the SELinux label of the last attempt to stage it; "": none, or an earlier
 	// agent staged it and wrote no checkpoint.
