@@ -33,6 +33,8 @@
 //
 //   - The range is configured; the kubelet runs getsubids. [ParseSubIDs] parses its
 //     output.
+//   - The last block of the 32-bit range is not allocated. The kubelet allocates it, and
+//     the kernel refuses the pod's user namespace.
 //   - Release removes the record; in the kubelet it is removed with the pod's
 //     directory.
 //

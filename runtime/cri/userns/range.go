@@ -23,10 +23,20 @@ func (r Range) check(perPod int64, maxPods int) error {
 		return fmt.Errorf("length %d is not a multiple of %d", r.Length, block)
 	case r.Length < 0 || r.Length > 1<<32-r.First:
 		return fmt.Errorf("%d IDs from %d exceed the 32-bit range", r.Length, r.First)
-	case r.Length/perPod < int64(maxPods):
+	case r.blocks(perPod) < int64(maxPods):
 		return fmt.Errorf("%d IDs are not enough for %d pods with %d each", r.Length, maxPods, perPod)
 	}
 	return nil
+}
+
+// blocks returns the number of blocks of the range. A block that contains the ID 2^32-1,
+// which means no ID, is not one of them: the kernel does not map it.
+func (r Range) blocks(perPod int64) int64 {
+	n := r.Length / perPod
+	if n > 0 && r.First+n*perPod == 1<<32 {
+		n--
+	}
+	return n
 }
 
 // ParseSubIDs parses the output of `getsubids <user>` and `getsubids -g <user>`, one

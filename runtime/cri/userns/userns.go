@@ -36,7 +36,7 @@ type Config struct {
 	RootDir string
 
 	// Range is the range of host IDs for pods. The zero value means all IDs from
-	// 65536 on.
+	// 65536 on. A block with the ID 2^32-1 is not allocated.
 	Range Range
 
 	// PerPod is the number of IDs per pod, a multiple of 65536. Zero means 65536.
@@ -80,7 +80,7 @@ func New(cfg Config) (*Allocator, error) {
 		return nil, fmt.Errorf("userns: Config.Range: %w", err)
 	}
 	return &Allocator{
-		cfg: cfg, blocks: uint32(cfg.Range.Length / int64(cfg.PerPod)),
+		cfg: cfg, blocks: uint32(cfg.Range.blocks(int64(cfg.PerPod))),
 		of: map[types.UID]uint32{}, used: map[uint32]types.UID{},
 	}, nil
 }
@@ -201,10 +201,16 @@ func (a *Allocator) readLocked(pod types.UID) (uint32, error) {
 		return invalid("expected one mapping of user IDs and the same mapping of group IDs")
 	}
 	of := m.UIDs[0]
+	if int64(of.HostID)+int64(of.Length) == 1<<32 {
+		// No pod runs with it: the kernel has refused it.
+		return 0, fmt.Errorf("userns: %s: the kernel does not map the ID 2^32-1: %w", a.path(pod), fs.ErrNotExist)
+	}
 	at := int64(of.HostID) - a.cfg.Range.First
 	perPod := int64(a.cfg.PerPod)
 	if of.ContainerID != 0 || of.Length != a.cfg.PerPod || at < 0 || at%perPod != 0 || at/perPod >= int64(a.blocks) {
-		return invalid(fmt.Sprintf("%d IDs from %d are not a block of the range", of.Length, of.HostID))
+		return invalid(fmt.Sprintf("%d IDs from %d are not a block of the range of %d IDs from %d with %d per pod, which was another one when the pod started: "+
+			"restore the range (/etc/subuid and /etc/subgid of the user kubelet, userNamespaces.idsPerPod), or stop the pod and remove this file",
+			of.Length, of.HostID, a.cfg.Range.Length, a.cfg.Range.First, perPod))
 	}
 	b := uint32(at / perPod)
 	if other, taken := a.used[b]; taken && other != pod {
