@@ -166,7 +166,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	rt, err := newRuntime(b, runtimeDeps{cri, groups, managers, vols, objectsOf(joined, files), joined, hostIPs, history.Synced})
+	rt, err := newRuntime(ctx, b, runtimeDeps{cri, groups, managers, vols, objectsOf(joined, files), joined, hostIPs, history.Synced})
 	if err != nil {
 		return err
 	}

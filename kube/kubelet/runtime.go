@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	goruntime "runtime"
 
@@ -59,7 +60,7 @@ type runtimeDeps struct {
 }
 
 // newRuntime constructs the pod runtime.
-func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
+func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err error) {
 	facts, err := cri.ReadFacts(os.DirFS("/"))
 	if err != nil {
 		return r, fmt.Errorf("read facts of the machine: %w", err)
@@ -69,7 +70,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.ids, err = newUserNamespaces(b, d.services.Processes); err != nil {
+	if r.ids, err = newUserNamespaces(ctx, b, d.services.Processes, subIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
 		return r, err
 	}
 	cfg := cri.Config{
@@ -182,7 +183,7 @@ func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) images.C
 
 // newUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where
 // there are no user namespaces.
-func newUserNamespaces(b base, processes bool) (*userns.Allocator, error) {
+func newUserNamespaces(ctx context.Context, b base, processes bool, source subIDSource) (*userns.Allocator, error) {
 	perPod := int64(0)
 	if b.k.UserNamespaces != nil {
 		perPod = deref(b.k.UserNamespaces.IDsPerPod)
@@ -190,7 +191,11 @@ func newUserNamespaces(b base, processes bool) (*userns.Allocator, error) {
 	if processes || goruntime.GOOS != "linux" {
 		return nil, nil
 	}
-	ids, err := userns.New(userns.Config{RootDir: b.cfg.RootDir, PerPod: uint32(perPod), MaxPods: int(b.cfg.maxPods())})
+	hostIDs, err := source.podIDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("user namespaces: %w", err)
+	}
+	ids, err := userns.New(userns.Config{RootDir: b.cfg.RootDir, Range: hostIDs, PerPod: uint32(perPod), MaxPods: int(b.cfg.maxPods())})
 	if err != nil {
 		return nil, fmt.Errorf("userNamespaces: %w", err)
 	}
