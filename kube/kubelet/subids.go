@@ -41,7 +41,7 @@ func runGetsubids(ctx context.Context, args ...string) (string, error) {
 // Without getsubids the files of the machine are read.
 func (s subIDSource) podIDs(ctx context.Context) (userns.Range, error) {
 	account, err := s.lookup(idsUser)
-	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
+	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown || errors.Is(err, fs.ErrNotExist) { // or no /etc/passwd
 		return userns.Range{}, nil
 	}
 	if err != nil {

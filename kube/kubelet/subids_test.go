@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os/exec"
 	"os/user"
 	"strings"
@@ -44,6 +45,7 @@ func TestPodsHaveTheSubordinateIDsOfTheUserKubelet(t *testing.T) { // se-18
 		err    string
 	}{
 		"no user":               {subIDSource{unknown, files("kubelet:131072:7208960", ""), prints(line, line)}, userns.Range{}, ""},
+		"no /etc/passwd":        {subIDSource{func(string) (*user.User, error) { return nil, fs.ErrNotExist }, files("", ""), absent}, userns.Range{}, ""},
 		"a failed lookup":       {subIDSource{func(string) (*user.User, error) { return nil, errors.New("timeout") }, files("", ""), absent}, userns.Range{}, "user kubelet: timeout"},
 		"getsubids":             {subIDSource{known, files("", ""), prints(line, line)}, some, ""},
 		"other groups":          {subIDSource{known, files("", ""), prints(line, "0: kubelet 262144 7208960\n")}, userns.Range{}, "differ"},
