@@ -93,6 +93,58 @@ func TestSettingsOfAPodsCgroup(t *testing.T) {
 	})
 }
 
+// Containers without a limit of their own are throttled with their pod.
+func TestPodsAreThrottled(t *testing.T) { // cm-38
+	whole := func(requests, limits string) *v1.Pod {
+		p := pod("a", "memory=64Mi / memory=128Mi", besteffort)
+		p.Spec.Resources = &v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
+		return p
+	}
+	for name, tc := range map[string]struct {
+		policy cm.Policy
+		pod    *v1.Pod
+		want   int64
+	}{
+		"half between request and limit":   {cm.Policy{ThrottlingFactor: 0.5}, whole("memory=100Mi", "memory=200Mi"), 150 << 20},
+		"above the requests of containers": {cm.Policy{ThrottlingFactor: 0.5}, whole("", "memory=192Mi"), 128 << 20},
+		"whole pages":                      {cm.Policy{ThrottlingFactor: 0.9, PageSize: 65536}, whole("memory=100Mi", "memory=150000001"), 145424384},
+		"no factor":                        {cm.Policy{}, whole("memory=100Mi", "memory=200Mi"), -1},
+		"request and limit are the same":   {cm.Policy{ThrottlingFactor: 0.5}, whole("cpu=1 memory=100Mi", "cpu=1 memory=100Mi"), -1},
+		"no limit of memory":               {cm.Policy{ThrottlingFactor: 0.5}, whole("memory=100Mi", "cpu=1"), -1},
+		"no resources at pod level":        {cm.Policy{ThrottlingFactor: 0.5}, pod("a", "memory=64Mi / memory=128Mi"), -1},
+	} {
+		assert.EqualValues(t, tc.want, *tc.policy.PodResources(tc.pod).MemoryHigh, name)
+	}
+
+	n := newNode(t, cm.Config{Policy: cm.Policy{ThrottlingFactor: 0.5}})
+	require.NoError(t, n.Setup(t.Context()))
+	p := whole("memory=100Mi", "memory=200Mi")
+	require.NoError(t, n.Ensure(t.Context(), p))
+	p.Spec.Resources.Limits = list("memory=300Mi")
+	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceMemory, *p.Spec.Resources))
+	assert.EqualValues(t, 200<<20, *n.has(t, "/kubepods/burstable/poda").MemoryHigh, "after a resize")
+}
+
+func TestMemoryOfDaemonsIsProtected(t *testing.T) { // cm-38
+	for _, on := range []bool{true, false} {
+		n := newNode(t, cm.Config{
+			Policy:   cm.Policy{MemoryQoS: on},
+			Reserved: cm.Reserved{System: list("cpu=1 memory=1Gi"), Kube: list("cpu=1 memory=1Gi")},
+			Enforce:  cm.Enforcement{Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube"},
+		})
+		n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{MemoryMin: new(int64(4096))})
+		n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
+		require.NoError(t, n.Setup(t.Context()))
+		want := int64(4096) // of an administrator
+		if on {
+			want = 1 << 30
+		}
+		assert.Equal(t, want, *n.has(t, "/system").MemoryMin, on)
+		assert.Zero(t, *n.has(t, "/kube").MemoryMin, "CPU alone")
+		assert.Zero(t, *n.has(t, "/kubepods").MemoryMin)
+	}
+}
+
 func TestSettingsOfTheClasses(t *testing.T) {
 	demand := cm.ClassDemand{Guaranteed: cm.PodRequest{MilliCPU: 1000, Memory: 1000 << 20}, Burstable: cm.PodRequest{MilliCPU: 500, Memory: 500 << 20}}
 	node := list("memory=4000Mi")
@@ -106,7 +158,7 @@ func TestSettingsOfTheClasses(t *testing.T) {
 		{"cm-19: half", cm.Policy{QOSReserved: map[v1.ResourceName]int64{"memory": 50}}, "", "cpu shares 512, memory 3670016000", "cpu shares 2, memory 3407872000"},
 		{"cm-19: all", cm.Policy{QOSReserved: map[v1.ResourceName]int64{"memory": 100}}, "", "cpu shares 512, memory 3145728000", "cpu shares 2, memory 2621440000"},
 		{"cm-38", cm.Policy{Reserve: cm.ReserveAll}, "memory min 1572864000", "cpu shares 512, memory min 524288000", "cpu shares 2"},
-		{"cm-39", cm.Policy{Reserve: cm.ReserveTiered}, "memory min 1048576000, memory low 524288000", "cpu shares 512, memory low 524288000", "cpu shares 2"},
+		{"cm-39", cm.Policy{Reserve: cm.ReserveTiered}, "memory min 1572864000, memory low 524288000", "cpu shares 512, memory low 524288000", "cpu shares 2"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			r := tc.policy.QOSLimits(demand, node)
@@ -118,7 +170,7 @@ func TestSettingsOfTheClasses(t *testing.T) {
 // short formats r without the unprotected memory, which is always set.
 func short(r cgroups.Resources) string {
 	text := ", " + r.String()
-	for _, none := range []string{", memory min 0", ", memory low 0"} {
+	for _, none := range []string{", memory min 0", ", memory low 0", ", memory high -1"} {
 		text = strings.Replace(text, none, "", 1)
 	}
 	return strings.TrimPrefix(text, ", ")

@@ -364,7 +364,7 @@ func TestMemoryIsNoLongerProtectedOnceThePolicyIsOff(t *testing.T) {
 	}
 	for _, earlier := range []cm.Reservation{cm.ReserveAll, cm.ReserveTiered} {
 		for later, want := range map[cm.Reservation][]string{
-			cm.ReserveNone: {"0 0", "0 0", "0 0", "0 0"}, cm.ReserveAll: {"96 0", "32 0", "64 0", "32 0"}, cm.ReserveTiered: {"64 32", "0 32", "64 0", "0 32"},
+			cm.ReserveNone: {"0 0", "0 0", "0 0", "0 0"}, cm.ReserveAll: {"96 0", "32 0", "64 0", "32 0"}, cm.ReserveTiered: {"96 32", "0 32", "64 0", "0 32"},
 		} {
 			tree, _ := restarted(t, cgroups.Facts{Version: 2, Controllers: every}, cm.Policy{Reserve: earlier}, pods...)
 			m, err := cm.New(cm.Config{Tree: tree, Policy: cm.Policy{Reserve: later}, Capacity: list("cpu=4 memory=1Gi")})

@@ -102,7 +102,11 @@ func (m *Manager) reservedCgroups() []enforced {
 			continue
 		}
 		compressible := key == enforceSystemReservedCompressible || key == enforceKubeReservedCompressible
-		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), m.onCPUs(reservedResources(list, compressible))})
+		r := m.onCPUs(reservedResources(list, compressible))
+		if m.cfg.Policy.MemoryQoS {
+			r.MemoryMin = r.Memory
+		}
+		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), r})
 	}
 	return out
 }

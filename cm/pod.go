@@ -30,6 +30,19 @@ type Policy struct {
 	// only.
 	Reserve Reservation
 
+	// MemoryQoS protects the memory reserved for daemons in their cgroups (the feature gate
+	// of Kubernetes). Cgroup v2 only.
+	MemoryQoS bool
+
+	// ThrottlingFactor is the position between the memory request and limit of a pod, from
+	// 0 to 1, above which it is throttled, if the pod has resources at pod level. Zero means
+	// that pods are not throttled. Cgroup v2 only.
+	ThrottlingFactor float64
+
+	// PageSize is the page size of the kernel in bytes, to which the threshold is rounded.
+	// Zero means 4096.
+	PageSize int64
+
 	// QOSReserved is the percentage of requests that lower QoS classes cannot use, 0 to
 	// 100; only for memory.
 	QOSReserved map[v1.ResourceName]int64
@@ -63,6 +76,7 @@ func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 	class := podspec.QOSClass(pod)
 	requests, limits := podTotals(pod)
 	r := p.withoutQuota(pod, p.compute(class, requests, limits))
+	r.MemoryHigh = p.throttle(pod, requests, limits)
 	r.Pids = new(int64(cgroups.Unlimited))
 	if p.PodPids > 0 {
 		r.Pids = new(p.PodPids)
@@ -121,6 +135,21 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 		r.MemoryLow = new(memory.Value())
 	}
 	return r
+}
+
+// throttle returns the memory usage from which the pod is throttled. The kernel throttles
+// containers without limits of their own with it, and only pods that have resources at pod
+// level have such containers and a limit.
+func (p Policy) throttle(pod *v1.Pod, requests, limits v1.ResourceList) *int64 {
+	unlimited := new(int64(cgroups.Unlimited))
+	limit, request := limits.Memory().Value(), requests.Memory().Value()
+	if !helpers.IsPodLevelResourcesSet(pod) || limit <= 0 || limit == request {
+		return unlimited
+	}
+	if high := cgroups.MemoryHigh(request, limit, p.ThrottlingFactor, p.PageSize); high > 0 {
+		return &high
+	}
+	return unlimited
 }
 
 // podTotals returns the requests and limits of the pod. A limit counts only if every

@@ -103,7 +103,7 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 	case ReserveTiered:
 		// Memory of pods is protected only as far as that of their parents is.
 		out.Burstable.MemoryLow = new(d.Burstable.Memory)
-		out.Kubepods.MemoryMin, out.Kubepods.MemoryLow = new(d.Guaranteed.Memory), new(d.Burstable.Memory)
+		out.Kubepods.MemoryMin, out.Kubepods.MemoryLow = new(d.Guaranteed.Memory+d.Burstable.Memory), new(d.Burstable.Memory)
 	}
 	if percent, ok := p.QOSReserved[v1.ResourceMemory]; ok {
 		if memory := allocatable.Memory().Value(); memory > 0 {
@@ -113,6 +113,18 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 		}
 	}
 	return out
+}
+
+// ProtectedMemory returns the requested memory in bytes of Guaranteed pods, which the kernel
+// does not reclaim, and of Burstable pods, which it reclaims last. Both are zero unless the
+// policy is ReserveTiered and the cgroups are of version 2.
+func (m *Manager) ProtectedMemory() (guaranteed, burstable int64) {
+	if m.cfg.Policy.Reserve != ReserveTiered || m.cfg.Flat || m.facts.Version != 2 {
+		return 0, 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.demand.Guaranteed.Memory, m.demand.Burstable.Memory
 }
 
 func share(amount, percent int64) int64 { return amount / 100 * percent }

@@ -73,7 +73,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	}
 	if v2 {
 		want = map[string]map[string]string{
-			"/kubepods":                   {"cpu.weight": "137", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432", "cpuset.cpus": "0"},
+			"/kubepods":                   {"cpu.weight": "137", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "100663296", "memory.low": "33554432", "cpuset.cpus": "0"},
 			"/kubepods/burstable":         {"cpu.weight": "10", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
 			"/kubepods/besteffort":        {"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
 			"/kubepods/podg-1":            {"cpu.weight": "20", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024", "hugetlb.2MB.max": "0"},

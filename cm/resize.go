@@ -33,6 +33,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 		r.CPUShares, r.CPUQuota, r.CPUPeriod = all.CPUShares, all.CPUQuota, all.CPUPeriod
 	case v1.ResourceMemory:
 		r.Memory, r.MemoryMin, r.MemoryLow = all.Memory, all.MemoryMin, all.MemoryLow
+		r.MemoryHigh = m.cfg.Policy.throttle(pod, after.Requests, after.Limits)
 		if err := m.roomFor(h.name, r.Memory); err != nil {
 			return err
 		}

@@ -127,8 +127,8 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	assert.Equal(t, "kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice", gSlice)
 	want := map[string]slice{
 		"kubepods.slice": {
-			map[string]string{"cpu.weight": "127", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432", "cpuset.cpus": "0"},
-			map[string]string{"CPUWeight": "127", "AllowedCPUs": "0", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "67108864", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
+			map[string]string{"cpu.weight": "127", "cpu.max": "max 100000", "memory.max": "671088640", "pids.max": "32000", "memory.min": "100663296", "memory.low": "33554432", "cpuset.cpus": "0"},
+			map[string]string{"CPUWeight": "127", "AllowedCPUs": "0", "CPUQuotaPerSecUSec": "infinity", "MemoryMax": "671088640", "TasksMax": "32000", "MemoryMin": "100663296", "MemoryLow": "33554432", "ControlGroup": "/kubepods.slice", "ActiveState": "active"},
 		},
 		"kubepods-burstable.slice": {
 			map[string]string{"cpu.weight": "10", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
@@ -201,7 +201,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 		map[string]string{"cpu.weight": "39", "cpu.max": "100000 100000", "memory.max": "134217728", "memory.min": "134217728", "pids.max": "1024", "hugetlb.2MB.max": "0"},
 		map[string]string{"CPUWeight": "39", "CPUQuotaPerSecUSec": "1s", "MemoryMax": "134217728", "MemoryMin": "134217728", "TasksMax": "1024"},
 	}
-	want["kubepods.slice"].files["memory.min"], want["kubepods.slice"].properties["MemoryMin"] = "134217728", "134217728"
+	want["kubepods.slice"].files["memory.min"], want["kubepods.slice"].properties["MemoryMin"] = "167772160", "167772160"
 	assertSlices(t, tree, want, "resized")
 	systemctl(t, "daemon-reload")
 	assertSlices(t, tree, want, "resized and reloaded")

@@ -37,6 +37,24 @@ func scale(milli, units int64) int64 {
 	return milli * units / 1000
 }
 
+// MemoryHigh returns the usage in bytes from which the kernel throttles a cgroup of cgroup
+// v2 with a memory request and limit (rule cm-38): the position factor, from 0 to 1,
+// between the two, rounded down to pages. A page size of zero means 4096. It returns 0,
+// which means no throttling, if factor is not positive or the result does not exceed the
+// request.
+func MemoryHigh(request, limit int64, factor float64, pageSize int64) int64 {
+	if pageSize <= 0 {
+		pageSize = 4096
+	}
+	if !(factor > 0) {
+		return 0
+	}
+	if high := int64(float64(request)+factor*float64(limit-request)) / pageSize * pageSize; high > request {
+		return high
+	}
+	return 0
+}
+
 // MilliOfQuota returns the limit in milli-CPUs of a quota in microseconds per period,
 // rounded down; 0 if there is no quota.
 func MilliOfQuota(quota, period int64) int64 {

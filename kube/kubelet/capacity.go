@@ -95,8 +95,11 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 			}
 		}
 	}
-	if config.Enabled(k, "MemoryQoS") && k.MemoryReservationPolicy == "TieredReservation" {
-		p.Reserve = cm.ReserveTiered
+	if config.Enabled(k, "MemoryQoS") {
+		p.MemoryQoS, p.ThrottlingFactor, p.PageSize = true, deref(k.MemoryThrottlingFactor), int64(os.Getpagesize())
+		if k.MemoryReservationPolicy == "TieredReservation" {
+			p.Reserve = cm.ReserveTiered
+		}
 	}
 	var err error
 	p.QOSReserved, err = qosReserved(k.QOSReserved)

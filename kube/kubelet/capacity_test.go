@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"os"
 	goruntime "runtime"
 	"slices"
 	"testing"
@@ -107,20 +108,22 @@ func TestPolicyOf(t *testing.T) {
 	total := v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi"), "hugepages-x": {}, v1.ResourceCPU: resource.MustParse("1")}
 	p, err := policyOf(decode(t, ""), total)
 	require.NoError(t, err)
-	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1, HugePageSizes: []int64{2 << 20}}, p)
+	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1, HugePageSizes: []int64{2 << 20}, MemoryQoS: true, PageSize: int64(os.Getpagesize())}, p)
 
 	p, err = policyOf(decode(t, `cpuCFSQuota: false
 podPidsLimit: 7
 memoryReservationPolicy: TieredReservation
+memoryThrottlingFactor: 0.5
 qosReserved: {memory: 50%}
 `), nil)
 	require.NoError(t, err)
 	assert.Equal(t, cm.Policy{
-		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered, QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
+		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered,
+		MemoryQoS: true, ThrottlingFactor: 0.5, PageSize: int64(os.Getpagesize()), QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
 	}, p)
-	p, err = policyOf(decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\n"), nil)
+	p, err = policyOf(decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.9\n"), nil)
 	require.NoError(t, err)
-	assert.Empty(t, p.Reserve)
+	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1}, p)
 	_, err = policyOf(decode(t, "qosReserved: {memory: half}\n"), nil)
 	assert.EqualError(t, err, `--qos-reserved value failed to parse: failed to parse percentage "half" for "memory" resource: percentage expected, got 'half'`)
 }

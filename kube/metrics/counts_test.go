@@ -64,6 +64,8 @@ func TestMetricsOfHooks(t *testing.T) {
 		"kubelet_cgroup_manager_duration_seconds_count": { // cm-11
 			metrics.Path, []string{`kubelet_cgroup_manager_duration_seconds_count{operation_type="create"} 1`},
 		},
+		"kubelet_memory_qos_node_memory_min_bytes":                {metrics.Path, []string{"kubelet_memory_qos_node_memory_min_bytes 1.073741824e+09"}},
+		"kubelet_memory_qos_node_memory_low_bytes":                {metrics.Path, []string{"kubelet_memory_qos_node_memory_low_bytes 1.048576e+06"}},
 		"kubelet_cgroup_version":                                  {metrics.Path, []string{"kubelet_cgroup_version 2"}},                                               // cm-11
 		"kubelet_cpu_manager_pinning_errors_total":                {metrics.Path, []string{"kubelet_cpu_manager_pinning_errors_total 1"}},                             // cpu-10
 		"kubelet_topology_manager_admission_duration_ms_sum":      {metrics.Path, []string{"kubelet_topology_manager_admission_duration_ms_sum 1000"}},                // top-7

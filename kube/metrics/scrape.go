@@ -50,6 +50,11 @@ type Sources struct {
 	// certificate.Cache.Counts. May be nil.
 	PodCertificates func() []certificate.Count
 
+	// ProtectedMemory returns the requested memory in bytes of Guaranteed pods, which the
+	// kernel does not reclaim, and of Burstable pods, which it reclaims last:
+	// cm.Manager.ProtectedMemory. If nil, memory is not protected.
+	ProtectedMemory func() (guaranteed, burstable int64)
+
 	// Stats has the resource usage of the node and its pods.
 	Stats Stats
 

@@ -20,6 +20,7 @@ type stateMetrics struct {
 	desired, active, mirrors, working *prometheus.Desc
 	ephemeral, pending, inProgress    *prometheus.Desc
 	volumes, claims, certificates     *prometheus.Desc
+	memoryMin, memoryLow              *prometheus.Desc
 	cgroupVersion                     *prometheus.Desc
 	serverTTL, clientTTL              *prometheus.Desc
 }
@@ -40,6 +41,8 @@ func (d *stateMetrics) declare(s *family.Set) {
 	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Desired and mounted volumes.", "plugin_name", "state")
 	d.claims = gauge("ClaimsInUse", "dra_resource_claims_in_use", "Prepared resource claims by driver; <any> counts each once.", "driver_name")
 	d.certificates = gauge("PodCertificates", "kubelet_podcertificate_states", "podCertificate sources of volumes, by signer and state.", "signer_name", "state")
+	d.memoryMin = gauge("ProtectedMemory", "kubelet_memory_qos_node_memory_min_bytes", "Requested memory of Guaranteed pods, which the kernel does not reclaim (memory.min).")
+	d.memoryLow = gauge("ProtectedMemory", "kubelet_memory_qos_node_memory_low_bytes", "Requested memory of Burstable pods, which the kernel reclaims last (memory.low).")
 	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Version of the cgroup hierarchy of the machine.")
 	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "Time until the serving certificate expires; +Inf if there is none.")
 	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "Time until the client certificate expires; +Inf if there is none.")
@@ -82,6 +85,11 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		for _, c := range s.PodCertificates() {
 			out.gauge(d.certificates, float64(c.Sources), c.Signer, c.State)
 		}
+	}
+	if s.ProtectedMemory != nil {
+		guaranteed, burstable := s.ProtectedMemory()
+		out.gauge(d.memoryMin, float64(guaranteed))
+		out.gauge(d.memoryLow, float64(burstable))
 	}
 	if s.Machine.CgroupVersion != 0 {
 		out.gauge(d.cgroupVersion, float64(s.Machine.CgroupVersion))

@@ -197,10 +197,11 @@ func (w world) known() world {
 			},
 			Dirs: func() (string, string) { return "/var/lib/kubelet", "/var/lib/containerd" },
 		},
-		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
-		Root:          machine(),
-		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
-		ClientExpires: func() time.Time { return time.Time{} },
+		ProtectedMemory: func() (int64, int64) { return 1 << 30, 1 << 20 },
+		Machine:         metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
+		Root:            machine(),
+		ServerExpires:   func() time.Time { return time.Now().Add(time.Hour) },
+		ClientExpires:   func() time.Time { return time.Time{} },
 	}
 	return w
 }

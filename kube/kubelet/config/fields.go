@@ -157,7 +157,7 @@ var groups = []group{
 		{name: "protectKernelDefaults", doc: "refuse to start if kernel parameters differ from those that the kubelet requires, instead of setting them", flag: "protect-kernel-defaults"},
 		{name: "memorySwap.swapBehavior", doc: "NoSwap, or LimitedSwap: Burstable pods may swap in proportion to their requests"},
 		{name: "singleProcessOOMKill", doc: "processes of a container are killed individually when it is out of memory"},
-		{name: "memoryThrottlingFactor", doc: "position between memory request and limit above which a container is throttled, with the feature gate MemoryQoS; unset: not throttled"},
+		{name: "memoryThrottlingFactor", doc: "position between memory request and limit above which a container, or a pod with a memory limit of its own, is throttled, with the feature gate MemoryQoS; unset: not throttled"},
 		{name: "memoryReservationPolicy", doc: "None or TieredReservation, with the feature gate MemoryQoS", reported: "None"},
 		{name: "cpuManagerPolicy", doc: "none, or static: Guaranteed pods get exclusive CPUs", def: "none", flag: "cpu-manager-policy"},
 		{name: "cpuManagerPolicyOptions", doc: "options of cpuManagerPolicy, as full-pcpus-only=true,…", flag: "cpu-manager-policy-options"},

@@ -54,8 +54,8 @@ func TestOOMGroups(t *testing.T) {
 		node Node
 		want map[string]string
 	}{
-		{"all of the container cm-34", Node{CgroupVersion: 2}, map[string]string{"memory.oom.group": "1"}},
-		{"one process, as configured cm-34", Node{CgroupVersion: 2, SingleProcessOOMKill: true}, nil},
+		{"all of the container cm-34", Node{CgroupVersion: 2}, map[string]string{"memory.oom.group": "1", "memory.high": "max"}},
+		{"one process, as configured cm-34", Node{CgroupVersion: 2, SingleProcessOOMKill: true}, map[string]string{"memory.high": "max"}},
 		{"one process on v1 cm-34", Node{CgroupVersion: 1}, nil},
 		{"unknown", Node{}, nil},
 	} {
@@ -110,25 +110,33 @@ func TestMemoryQoS(t *testing.T) {
 	memoryOnly := qos(MemoryQoS{ThrottlingFactor: 0.9})
 	memoryOnly.AllocatableMemory = 0
 	all := list("1", "100Mi")
+	unreserved := func(high string) map[string]string {
+		out := map[string]string{"memory.min": "0", "memory.low": "0"}
+		if high != "" {
+			out["memory.high"] = high
+		}
+		return out
+	}
 	for _, tc := range []struct {
 		name             string
 		node             Node
 		requests, limits v1.ResourceList
 		want             map[string]string
 	}{
-		{"off", off, list("", "100Mi"), list("", "200Mi"), nil},
+		{"off", off, list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "max"}},
 		{"cgroup v1", v1cgroup, list("", "100Mi"), list("", "200Mi"), nil},
-		{"nine tenths between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "199229440"}},
-		{"to the node's allocatable memory cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), nil, map[string]string{"memory.high": "954204160"}},
-		{"to the machine's memory", memoryOnly, list("", "100Mi"), nil, map[string]string{"memory.high": "1897922560"}},
-		{"half between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "157286400"}},
-		{"not throttled without a factor cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), nil},
-		{"up to the limit cm-38", qos(MemoryQoS{ThrottlingFactor: 1}), list("", "100Mi"), list("", "200Mi"), map[string]string{"memory.high": "209715200"}},
-		{"whole pages cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9, PageSize: 65536}), list("", "100Mi"), list("", "150000001"), map[string]string{"memory.high": "145424384"}},
-		{"best effort cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), nil, nil, map[string]string{"memory.high": "943718400"}},
-		{"request and limit are the same cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), all, all, nil},
-		{"not above the request cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "104858600"), nil},
-		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, nil},
+		{"nine tenths between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "200Mi"), unreserved("199229440")},
+		{"to the node's allocatable memory cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), nil, unreserved("954204160")},
+		{"to the machine's memory", memoryOnly, list("", "100Mi"), nil, unreserved("1897922560")},
+		{"half between request and limit cm-38", qos(MemoryQoS{ThrottlingFactor: 0.5}), list("", "100Mi"), list("", "200Mi"), unreserved("157286400")},
+		{"not throttled without a factor cm-38", qos(MemoryQoS{}), list("", "100Mi"), list("", "200Mi"), unreserved("")},
+		{"up to the limit cm-38", qos(MemoryQoS{ThrottlingFactor: 1}), list("", "100Mi"), list("", "200Mi"), unreserved("209715200")},
+		{"whole pages cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9, PageSize: 65536}), list("", "100Mi"), list("", "150000001"), unreserved("145424384")},
+		{"best effort cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), nil, nil, unreserved("943718400")},
+		{"request and limit are the same cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), all, all, unreserved("")},
+		{"not above the request cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "104858600"), unreserved("")},
+		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, unreserved("")},
+		{"no request to protect cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("1", ""), nil, unreserved("")},
 		{"for guaranteed pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), all, all, map[string]string{"memory.min": "104857600"}},
 		{"for burstable pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.low": "104857600"}},
 		{"for all, as before 1.36 cm-38", qos(MemoryQoS{Reserve: ReserveAll}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.min": "104857600"}},
@@ -137,6 +145,21 @@ func TestMemoryQoS(t *testing.T) {
 			unified, _, _ := memoryOf(tc.node, podWith(tc.requests, tc.limits))
 			assert.Equal(t, tc.want, unified)
 		})
+	}
+
+	// A container without a limit of its own is throttled with its pod, not by itself.
+	for name, tc := range map[string]struct {
+		pod, container v1.ResourceList
+		want           map[string]string
+	}{
+		"limit of the pod":                {list("", "400Mi"), nil, unreserved("")},
+		"limit of the pod and of its own": {list("", "400Mi"), list("", "200Mi"), unreserved("199229440")},
+		"pod with another limit":          {list("1", ""), nil, unreserved("954204160")},
+	} {
+		pod := podWith(list("", "100Mi"), tc.container)
+		pod.Spec.Resources = &v1.ResourceRequirements{Limits: tc.pod}
+		unified, _, _ := memoryOf(qos(MemoryQoS{ThrottlingFactor: 0.9}), pod)
+		assert.Equal(t, tc.want, unified, name)
 	}
 }
 

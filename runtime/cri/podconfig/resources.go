@@ -71,10 +71,14 @@ func period(d time.Duration) int64 {
 
 // unified sets a setting of cgroup v2.
 func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
+	unifiedText(out, key, strconv.FormatInt(value, 10))
+}
+
+func unifiedText(out *runtimeapi.LinuxContainerResources, key, value string) {
 	if out.Unified == nil {
 		out.Unified = map[string]string{}
 	}
-	out.Unified[key] = strconv.FormatInt(value, 10)
+	out.Unified[key] = value
 }
 
 // hugePages returns a limit for each page size of the machine, zero if the container has
@@ -94,36 +98,37 @@ func hugePages(n Node, limits v1.ResourceList) []*runtimeapi.HugepageLimit {
 }
 
 // protectMemory sets the memory that the kernel does not reclaim, and the usage from which
-// it throttles the container (rules cm-38, cm-39).
+// it throttles the container (rules cm-38, cm-39). Values of an earlier configuration are
+// reset, since the container may be updated instead of created.
 func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c *v1.Container) {
-	if !n.MemoryQoS.Enabled || n.CgroupVersion != 2 {
+	if n.CgroupVersion != 2 {
 		return
 	}
-	request := c.Resources.Requests.Memory().Value()
-	if request > 0 {
-		switch class := podspec.QOSClass(pod); {
-		case n.MemoryQoS.Reserve == ReserveAll,
-			n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSGuaranteed:
-			unified(out, "memory.min", request)
-		case n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSBurstable:
-			unified(out, "memory.low", request)
-		}
-	}
-	limit := out.MemoryLimitInBytes
-	factor, page := n.MemoryQoS.ThrottlingFactor, n.MemoryQoS.PageSize
-	if factor <= 0 || request == limit && request > 0 { // the limit applies first
+	if !n.MemoryQoS.Enabled {
+		unifiedText(out, "memory.high", "max")
 		return
+	}
+	request, limit := c.Resources.Requests.Memory().Value(), c.Resources.Limits.Memory().Value()
+	switch reserve := n.MemoryQoS.Reserve; {
+	case request <= 0 || reserve == ReserveNone:
+		unified(out, "memory.min", 0)
+		unified(out, "memory.low", 0)
+	case reserve == ReserveAll || podspec.QOSClass(pod) == v1.PodQOSGuaranteed:
+		unified(out, "memory.min", request)
+	default:
+		unified(out, "memory.low", request)
 	}
 	if limit <= 0 {
+		if of := pod.Spec.Resources; of != nil && of.Limits.Memory().Value() > 0 {
+			return // the pod's cgroup is throttled
+		}
 		if limit = n.AllocatableMemory; limit <= 0 {
 			limit = n.MemoryBytes
 		}
+	} else if limit == request {
+		return // the limit applies first
 	}
-	if page <= 0 {
-		page = 4096
-	}
-	high := int64(float64(request)+factor*float64(limit-request)) / page * page
-	if high > request {
+	if high := cgroups.MemoryHigh(request, limit, n.MemoryQoS.ThrottlingFactor, n.MemoryQoS.PageSize); high > 0 {
 		unified(out, "memory.high", high)
 	}
 }
