@@ -24,6 +24,8 @@ const annotationExplanation = "eviction.kubeparts.io/explanation"
 const (
 	annotationContainers = "offending_containers"
 	annotationUsage      = "offending_containers_usage"
+	annotationPod        = "offending_pod"
+	annotationPodUsage   = "offending_pod_usage"
 	annotationResource   = "starved_resource"
 )
 
@@ -114,7 +116,15 @@ func (p *Plan) message(pod *v1.Pod) (string, map[string]string) {
 		}
 	}
 	var containers, usages []string
+	annotations := map[string]string{annotationResource: string(name)}
 	if stats := p.statsOf(pod); stats != nil {
+		if of := pod.Spec.Resources; of != nil && name == v1.ResourceMemory && stats.Memory != nil {
+			if requested, ok := of.Requests[name]; ok { // whether it is exceeded or not, as with the kubelet
+				usage := resource.NewQuantity(amount(stats.Memory.WorkingSetBytes), resource.BinarySI).String()
+				fmt.Fprintf(&b, "Pod %s was using %s, request is %s, has larger consumption of %v. ", pod.Name, usage, requested.String(), name)
+				annotations[annotationPod], annotations[annotationPodUsage] = pod.Name, usage
+			}
+		}
 		for c := range podspec.Containers(pod) {
 			used, ok := containerUsage(stats, c.Name, name)
 			requested := c.Resources.Requests[name]
@@ -126,11 +136,8 @@ func (p *Plan) message(pod *v1.Pod) (string, map[string]string) {
 			containers, usages = append(containers, c.Name), append(usages, usage)
 		}
 	}
-	return b.String(), map[string]string{
-		annotationContainers: strings.Join(containers, ","),
-		annotationUsage:      strings.Join(usages, ","),
-		annotationResource:   string(name),
-	}
+	annotations[annotationContainers], annotations[annotationUsage] = strings.Join(containers, ","), strings.Join(usages, ",")
+	return b.String(), annotations
 }
 
 // quotable returns the thresholds that a message may quote, the chosen one first.

@@ -3,6 +3,7 @@ package eviction_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -82,6 +83,21 @@ func TestTheMessageOfAnEvictionIsTheKubelets(t *testing.T) { // ev-53, ev-54, ev
 		local := eviction.Eviction{Pod: pod, Message: "m"}
 		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Termination())
 		assert.Empty(t, local.Event().Annotations)
+	})
+	t.Run("ev-55 the pod as a whole", func(t *testing.T) {
+		in := in
+		in.Summary.Pods[0].Memory = &statsapi.MemoryStats{WorkingSetBytes: bytesOf("300Mi")}
+		p := pod.DeepCopy()
+		p.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"memory": resource.MustParse("250Mi")}}
+		in.Pods = []*v1.Pod{p}
+		e := in.Plan().Eviction(0)
+		assert.Equal(t, strings.Replace(message, "Container sidecar", "Pod web was using 300Mi, request is 250Mi, has larger consumption of memory. Container sidecar", 1), e.Message)
+		assert.Equal(t, "web", e.Annotations["offending_pod"])
+		assert.Equal(t, "300Mi", e.Annotations["offending_pod_usage"])
+		p.Spec.Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("1")}
+		e = in.Plan().Eviction(0)
+		assert.Equal(t, message, e.Message)
+		assert.NotContains(t, e.Annotations, "offending_pod")
 	})
 	t.Run("ev-55 nothing per container for pids", func(t *testing.T) {
 		in.Policy.Thresholds[0] = eviction.Threshold{Signal: "pid.available", Value: eviction.Value{Percentage: 0.5}}
