@@ -125,7 +125,7 @@ type Enforcement struct {
 
 	// SystemReservedCgroup and KubeReservedCgroup are the cgroups of system and
 	// Kubernetes daemons, in the notation of the driver. Setup fails if one that Keys
-	// enforces does not exist.
+	// enforces does not exist or cannot be limited.
 	SystemReservedCgroup, KubeReservedCgroup string
 
 	// CPUs are those of kubepods and of the reserved cgroups, with cgroup v2: all CPUs of
@@ -188,7 +188,7 @@ type Manager struct {
 	pods    map[types.UID]*cgroupState
 	adopted map[types.UID][]adopted // cgroups of pods for which Ensure was not called
 	demand  classDemand             // the requests of both
-	unset   bool                    // limits of kubepods or of reserved cgroups could not be set
+	unset   bool                    // limits of kubepods could not be set
 
 	ours     map[types.UID]bool // pods of this node whose cgroups are not removed
 	reported []string           // cgroups of other nodes that were logged

@@ -76,7 +76,9 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 		Enforce:  cm.Enforcement{Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube"},
 	}
 	n := newNode(t, cfg)
-	assert.ErrorContains(t, n.Setup(t.Context()), "enforce system-reserved: cgroup /system must exist")
+	missing := `Failed to enforce System Reserved Cgroup Limits on "/system": cgroup must exist: cgroups: /system: file does not exist`
+	assert.EqualError(t, n.Setup(t.Context()), missing)
+	assert.Equal(t, []string{"Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods", "Warning FailedNodeAllocatableEnforcement " + missing}, n.events)
 	n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
 	n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
 	n.tree.Fail(func(op string, name cgroups.Name) error {
@@ -87,11 +89,28 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	})
 	require.NoError(t, n.Setup(t.Context()))
 	n.tree.Fail(nil)
+	assert.Equal(t, []string{
+		"Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
+		"Normal NodeAllocatableEnforced Updated limits on kube reserved cgroup /kube",
+	}, n.events[len(n.events)-2:])
 	assert.EqualValues(t, 1<<30, *n.has(t, "/system").Memory)
 	assert.EqualValues(t, 39, *n.has(t, "/system").CPUWeight)
 	assert.EqualValues(t, cgroups.Unlimited, *n.has(t, "/kube").Memory, "compressible: CPU alone")
 	assert.EqualValues(t, 79, *n.has(t, "/kube").CPUWeight)
 	assert.EqualValues(t, 6<<30, *n.has(t, "/kubepods").Memory, "cm-23")
+
+	busy := newNode(t, cfg)
+	busy.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
+	busy.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
+	busy.tree.Fail(func(op string, name cgroups.Name) error {
+		if op == "apply" && name.String() == "/kube" {
+			return errors.New("device or resource busy")
+		}
+		return nil
+	})
+	failure := `Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": cm: update cgroup: device or resource busy`
+	assert.EqualError(t, busy.Setup(t.Context()), failure, "a start error, not a retry")
+	assert.Equal(t, "Warning FailedNodeAllocatableEnforcement "+failure, busy.events[len(busy.events)-1])
 
 	raw := newNode(t, cm.Config{Reserved: cfg.Reserved, Enforce: cm.Enforcement{Keys: []string{"none"}}})
 	require.NoError(t, raw.Setup(t.Context()))
@@ -109,7 +128,7 @@ func TestAFailedEnforcementIsRetriedForever(t *testing.T) { // cm-24
 			return nil
 		})
 		require.NoError(t, n.Setup(t.Context()), "a limit alone does not keep the node from starting")
-		assert.Equal(t, []string{`Warning FailedNodeAllocatableEnforcement Failed to update Node Allocatable Limits "/kubepods": cm: update cgroup: device or resource busy`}, n.events)
+		assert.Equal(t, []string{`Warning FailedNodeAllocatableEnforcement Failed to update Node Allocatable Limits ["kubepods"]: cm: update cgroup: device or resource busy`}, n.events)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- n.Run(ctx) }()

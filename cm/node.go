@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,15 +17,12 @@ import (
 
 // Setup creates the cgroups of pods and QoS classes and sets the enforced limits.
 // Existing cgroups of pods count in their QoS classes from then on: a class gets no less
-// CPU than its pods request while they are synced. A limit that cannot be set is reported
-// as an event and retried by Run. Setup returns an error if a cgroup cannot be created or
-// changed, or if a reserved cgroup that must be limited does not exist. It returns
-// [ErrForeign], and changes nothing, if processes run in cgroups of pods that do not belong
-// to this node.
+// CPU than its pods request while they are synced. A limit of kubepods that cannot be set is
+// reported as an event and retried by Run. Setup returns an error if a cgroup cannot be
+// created or changed, or if a reserved cgroup does not exist or cannot be limited; for the
+// latter it records an event as well. It returns [ErrForeign], and changes nothing, if
+// processes run in cgroups of pods that do not belong to this node.
 func (m *Manager) Setup(ctx context.Context) error {
-	if err := m.checkReservedCgroups(); err != nil {
-		return err
-	}
 	if !m.cfg.Pods.Flat {
 		missing, err := m.missingClasses()
 		if err != nil {
@@ -46,6 +44,9 @@ func (m *Manager) Setup(ctx context.Context) error {
 		}
 	}
 	m.enforce(ctx)
+	if err := m.enforceReserved(ctx); err != nil {
+		return err
+	}
 	if err := m.settle(ctx); err != nil { // retried by Run
 		m.log.Warn("Failed to move processes into their cgroups; will retry", "err", err)
 	}
@@ -71,22 +72,15 @@ func (m *Manager) missingClasses() (missing []cgroups.Name, err error) {
 	return missing, nil
 }
 
-// checkReservedCgroups returns an error if a reserved cgroup that is enforced does not
-// exist. It may lack controllers, as systemd's own slices do: setting the limit adds
-// them.
-func (m *Manager) checkReservedCgroups() error {
-	for _, e := range m.reservedCgroups() {
-		if _, err := m.cfg.Tree.Children(e.name); err != nil {
-			return fmt.Errorf("cm: enforce %s: cgroup %s must exist: %w", e.key, e.name, err)
-		}
-	}
-	return nil
+type enforced struct {
+	key, path string
+	r         cgroups.Resources
 }
 
-type enforced struct {
-	key  string
-	name cgroups.Name
-	r    cgroups.Resources
+// enforcedNames are the names of the reserved cgroups in messages, by key.
+var enforcedNames = map[string]string{
+	enforceSystemReserved: "System Reserved", enforceSystemReservedCompressible: "System Reserved Compressible",
+	enforceKubeReserved: "Kube Reserved", enforceKubeReservedCompressible: "Kube Reserved Compressible",
 }
 
 // reservedCgroups returns the reserved cgroups to limit.
@@ -106,7 +100,7 @@ func (m *Manager) reservedCgroups() []enforced {
 		if m.cfg.Policy.MemoryQoS {
 			r.MemoryMin = r.Memory
 		}
-		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), r})
+		out = append(out, enforced{key, path, r})
 	}
 	return out
 }
@@ -125,31 +119,50 @@ func (m *Manager) onCPUs(r cgroups.Resources) cgroups.Resources {
 	return r
 }
 
-// enforce sets the limits of kubepods and of reserved cgroups, and records events.
+// enforce sets the limits of kubepods, and records an event.
 func (m *Manager) enforce(ctx context.Context) {
-	var errs []error
-	if !m.cfg.Pods.Flat {
-		errs = append(errs, m.apply(ctx, "update", m.root, m.podsLimits()))
+	if m.cfg.Pods.Flat {
+		return
 	}
-	const updated = "Updated Node Allocatable limit across pods"
-	for _, e := range m.reservedCgroups() {
-		err := m.apply(ctx, "update", e.name, e.r)
-		if err == nil {
-			m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", fmt.Sprintf("Updated limits on %s cgroup %s", e.key, e.name.Path(m.cfg.Driver)))
-		}
-		errs = append(errs, err)
-	}
-	err := errors.Join(errs...)
+	err := m.apply(ctx, "update", m.root, m.podsLimits())
 	switch {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
-		m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", m.root, err))
-	case !m.cfg.Pods.Flat:
-		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", updated)
+		m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", []string(m.root), err))
+	default:
+		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
 	}
 	m.mu.Lock()
 	m.unset = err != nil
 	m.mu.Unlock()
+}
+
+// enforceReserved sets the limits of the reserved cgroups, and records events (rule cm-25).
+func (m *Manager) enforceReserved(ctx context.Context) error {
+	for _, e := range m.reservedCgroups() {
+		name := enforcedNames[e.key]
+		if err := m.limitExisting(ctx, e); err != nil {
+			//lint:ignore ST1005 cm-25: word for word
+			err = fmt.Errorf("Failed to enforce %s Cgroup Limits on %q: %w", name, e.path, err)
+			if ctx.Err() == nil {
+				m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", err.Error())
+			}
+			return err
+		}
+		of := strings.ToLower(strings.TrimSuffix(name, " Compressible"))
+		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", fmt.Sprintf("Updated limits on %s cgroup %v", of, e.path))
+	}
+	return nil
+}
+
+// limitExisting sets the limits of a reserved cgroup, which must exist. It may lack
+// controllers, as systemd's own slices do: setting the limit adds them.
+func (m *Manager) limitExisting(ctx context.Context, e enforced) error {
+	name := cgroups.ParsePath(e.path, m.cfg.Driver)
+	if _, err := m.cfg.Tree.Children(name); err != nil {
+		return fmt.Errorf("cgroup must exist: %w", err)
+	}
+	return m.apply(ctx, "update", name, e.r)
 }
 
 func (m *Manager) event(eventType, reason, message string) {

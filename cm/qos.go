@@ -119,7 +119,7 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 // does not reclaim, and of Burstable pods, which it reclaims last. Both are zero unless the
 // policy is ReserveTiered and the cgroups are of version 2.
 func (m *Manager) ProtectedMemory() (guaranteed, burstable int64) {
-	if m.cfg.Policy.Reserve != ReserveTiered || m.cfg.Flat || m.facts.Version != 2 {
+	if m.cfg.Policy.Reserve != ReserveTiered || m.cfg.Pods.Flat || m.facts.Version != 2 {
 		return 0, 0
 	}
 	m.mu.Lock()

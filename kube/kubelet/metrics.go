@@ -84,7 +84,7 @@ func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	}
 	if d.cgroups.groups != nil {
 		s.Stats.PodCgroup = podCgroup(b, d.cgroups)
-		if gate(b.k, "MemoryQoS") {
+		if config.Enabled(b.k, "MemoryQoS") {
 			s.ProtectedMemory = d.cgroups.groups.ProtectedMemory
 		}
 	}
