@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	clustermetrics "github.com/kubeparts/kubeparts/kube/metrics/cluster"
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
