@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // Spec 4.4, rt-39 … rt-44, se-12.
@@ -250,4 +252,17 @@ func TestANewSandboxHasAReasonAndAnAttempt(t *testing.T) { // rt-26, spec 4.4
 
 	p = newScene(t, `container web`).plan()
 	assert.Empty(t, p.Changed, "the first sandbox is no change")
+}
+
+func TestAContainerThatHasTerminatedAndWasRemovedHasRun(t *testing.T) { // rt-41
+	s := newScene(t, `
+		pod Never
+		container web
+		container log
+		sandbox s0 notready
+		has log#0 created`)
+	assert.Equal(t, "killpod(SandboxChanged); sandbox 1; start web#0(New); start log#1(NewSandbox)", brief(s.plan()))
+	in := s.input()
+	in.History.Terminated = map[string]int32{"web": 0}
+	assert.Equal(t, "nothing", brief(plan.Compute(in)))
 }
