@@ -145,6 +145,8 @@ func TestAContainerGetsDevicesOfAPlugin(t *testing.T) {
 	var registered []string
 	d := newDesk(t, device.Config{Hooks: device.Hooks{Registered: func(name string) { registered = append(registered, name) }}})
 	p := d.plugin(&devicetest.Plugin{}, 3)
+	assert.True(t, d.Manages(widget))
+	assert.False(t, d.Manages("example.com/other"))
 	require.NoError(t, d.allocate(pod("a", 2)))
 	assert.Equal(t, []string{"0", "1"}, d.ids("a", "c0"))
 	options, err := d.Options("a", "c0")
