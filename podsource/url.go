@@ -65,7 +65,7 @@ const defaultTimeout = 10 * time.Second
 // affect others, and its last valid version stays in effect.
 type URL struct {
 	cfg      URLConfig
-	redacted string // the URL without the password
+	redacted string // the URL without user and query
 
 	// Used by one call of Read at a time.
 	last      response        // of the last successful request
@@ -92,7 +92,7 @@ func NewURL(cfg URLConfig) (*URL, error) {
 		return nil, errors.New("podsource: URLConfig.URL is not a valid URL") // the error of Parse contains the password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("podsource: URLConfig.URL is %q; it must be http:// or https:// with a host", u.Redacted())
+		return nil, fmt.Errorf("podsource: URLConfig.URL is %q; it must be http:// or https:// with a host", redactedURL(u))
 	}
 	if cfg.Period < 0 {
 		return nil, fmt.Errorf("podsource: URLConfig.Period is %v", cfg.Period)
@@ -105,7 +105,7 @@ func NewURL(cfg URLConfig) (*URL, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Header = cfg.Header.Clone()
-	return &URL{cfg: cfg, redacted: u.Redacted(), problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
+	return &URL{cfg: cfg, redacted: redactedURL(u), problems: problemTracker{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
 // Problems returns the current problems: of the URL as a whole, or of pods of its list. Safe for
@@ -235,6 +235,14 @@ func (u *URL) fetch(ctx context.Context) (body []byte, a response, fresh bool, e
 	}
 	a = response{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
 	return body, a, !read || a.sum != u.last.sum, nil // many servers ignore conditional headers
+}
+
+// redactedURL returns a URL for messages: without user, query and fragment, which may contain
+// credentials.
+func redactedURL(u *url.URL) string {
+	out := *u
+	out.User, out.RawQuery, out.ForceQuery, out.Fragment, out.RawFragment = nil, "", false, "", ""
+	return out.String()
 }
 
 // withoutURL returns an error of package net/http without operation and URL: the URL may contain a

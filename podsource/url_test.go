@@ -86,7 +86,7 @@ func (s *site) asked() int {
 func newURL(t *testing.T, s *site) *podsource.URL {
 	t.Helper()
 	u, err := podsource.NewURL(podsource.URLConfig{
-		URL: "https://user:secret@pods.example/all", NodeName: "n", Period: 20 * time.Second,
+		URL: "https://user:secret@pods.example/all?token=secret#secret", NodeName: "n", Period: 20 * time.Second,
 		Client: &http.Client{Transport: s, Timeout: 10 * time.Second}, Header: http.Header{"X-Site": {"a"}},
 	})
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestWhatCannotBeFetchedChangesNothing(t *testing.T) { // src-30, src-31
 				problems := u.Problems()
 				require.Len(t, problems, 1)
 				assert.ErrorContains(t, problems[0].Err, tc.err)
-				assert.ErrorContains(t, problems[0].Err, "https://user:xxxxx@pods.example/all")
+				assert.ErrorContains(t, problems[0].Err, "podsource: https://pods.example/all: ")
 				assert.NotContains(t, problems[0].Err.Error(), "secret")
 				assert.False(t, problems[0].LastGood.IsZero())
 
