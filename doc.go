@@ -148,7 +148,7 @@
 //	internal/lab            real runtimes and clusters                 tests
 //	internal/script         scenarios as text                          tests
 //	internal/seedrun        a test with many seeds                     tests
-//	internal/mutants        mutants that the invariants must find      tests
+//	internal/mutants        bugs that the tests must find              tests
 //	internal/test/repo      tests of the repository as a whole         tests
 //
 // # Modules
