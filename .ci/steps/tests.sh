@@ -53,13 +53,16 @@ seeds() {
 		go test -count=1 -timeout 60m -v -run '^TestInvariantsHold' "${@:3}" | grep -v '^ *---\|^==='
 }
 
-# mutants plants defects in copies of the code, one at a time, and fails if the tests or the
-# simulation do not find each of them; in the gate only those in changed files. Recordings of
-# defective agents are shrunk to tests.
+# mutants plants defects in copies of the code, one at a time, and fails if the simulation or the tests
+# of the package do not find each of them; in the gate only those in changed packages. In full,
+# recordings of defective agents are shrunk to tests as well.
 mutants() {
-	local changed=
-	[ "$run" != gate ] || changed=$(changed_files)
-	KUBEPARTS_MUTANTS_CHANGED=$changed go test -count=1 -timeout 60m -tags mutants -v -run '^TestTheSimulationCatches' ./internal/mutants | grep -v '^===\|^PASS'
+	if [ "$run" = gate ]; then
+		export KUBEPARTS_MUTANTS_CHANGED
+		KUBEPARTS_MUTANTS_CHANGED=$(changed_files)
+		[ -n "$KUBEPARTS_MUTANTS_CHANGED" ] || exit "$skipped"
+	fi
+	go test -count=1 -timeout 60m -tags mutants -v -run 'TestTheSimulationCatches|TestTheUnitTestsCatch' ./internal/mutants | grep -v '^===\|^PASS'
 	[ "$run" = gate ] || go test -count=1 -timeout 60m -run '^TestDefectsAreShrunkToTests$' ./sim/replay -defects
 }
 
