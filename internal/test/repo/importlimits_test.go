@@ -97,8 +97,8 @@ var importLimits = map[string]importLimit{
 	"kube/apitest/internal/conformance": {max: 200},
 	"kube/auth":                         {max: 300, imports: "kube/internal/bounded"},
 	"kube/certs":                        {max: 610, imports: "kube/internal/pause kube/internal/quiet", allow: "k8s.io/client-go"}, // mostly client-go's clients
-	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},      // mostly client-go's clients, which contain every kind
-	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},              // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
+	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},                          // mostly client-go's clients, which contain every kind
+	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                                  // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/csimigration":                 {max: 300, imports: "volume"},
 	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/pause":               {max: 50},
@@ -114,7 +114,7 @@ var importLimits = map[string]importLimit{
 	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
 	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker prober runtime runtime/cri/logread"},                                                                                                  // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
-	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                            // the libraries of the API server, by nodeutil: a module of its own
+	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                // the libraries of the API server, by nodeutil: a module of its own
 	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/bounded kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                               // client-go only for the transports of streams
 	"pleg":                              {max: 300, imports: "internal/runonce runtime"},
 	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
