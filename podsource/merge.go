@@ -56,8 +56,8 @@ type MergeConfig struct {
 	// Sink receives the changes. Required.
 	Sink Sink
 
-	// Record receives the events about rejected pods (FailedValidation), on Run's goroutine. If
-	// nil, events are discarded.
+	// Record receives the events about rejected pods (FailedValidation) and about changes
+	// without effect (ChangeWithoutEffect), on Run's goroutine. If nil, events are discarded.
 	Record func(runtime.Event)
 
 	// Logger receives failures of sources and rejected pods. If nil, logs are discarded.
@@ -269,6 +269,7 @@ func (m *Merge) deliver(source string) change {
 	}
 	m.report(s.conflicts, conflicts)
 	c := diff(s.pods, pods)
+	m.reportWithoutEffect(s.pods, c.update)
 	s.pods, s.conflicts = pods, conflicts
 	for _, pod := range c.remove {
 		delete(m.owners, pod.UID)

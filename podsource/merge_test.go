@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -240,6 +241,64 @@ func TestASourceIsStaticByItsConfiguration(t *testing.T) {
 		sink.take()
 		assert.True(t, runtime.IsStatic(sink.pods["a"]))
 	})
+}
+
+func TestAChangeWithoutEffectIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var memory podsource.Memory
+		var sink journal
+		var events []string
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"mine": &memory}, Sink: &sink, Record: func(e runtime.Event) {
+			events = append(events, e.Type+" "+e.Reason+" "+e.Object.Name+": "+e.Message)
+		}})
+		base := func(change func(*v1.Pod)) *v1.Pod {
+			p := pod("a", image("1"))
+			p.Spec.Containers[0].Name, p.Spec.Containers[0].Command = "web", []string{"run"}
+			change(p)
+			return p
+		}
+		memory.Set(base(func(*v1.Pod) {}))
+		memory.Set(base(func(p *v1.Pod) { // has an effect
+			p.Labels = map[string]string{"a": "b"}
+			p.Spec.Containers[0].Image, p.Spec.ActiveDeadlineSeconds = "2", new(int64(3))
+			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+			p.Spec.Tolerations = []v1.Toleration{{Key: "x"}}
+		}))
+		sink.take()
+		assert.Empty(t, events)
+		changed := base(func(p *v1.Pod) {
+			p.Spec.Containers[0].Command, p.Spec.Containers[0].Env = []string{"other"}, []v1.EnvVar{{Name: "A"}}
+			p.Spec.HostNetwork = true
+		})
+		memory.Set(changed)
+		assert.Equal(t, []string{"update mine/a"}, sink.take())
+		want := []string{"Warning ChangeWithoutEffect a: Change has no effect on what runs, since the pod has the same UID: " +
+			"spec.hostNetwork, spec.containers{web}.command, spec.containers{web}.env"}
+		assert.Equal(t, want, events)
+		memory.Set(changed)
+		sink.take()
+		assert.Equal(t, want, events, "once for each change")
+
+		memory.Set(base(func(p *v1.Pod) { p.UID, p.Spec.Containers = "2", append(p.Spec.Containers, v1.Container{Name: "new"}) }))
+		assert.Equal(t, []string{"remove mine/a", "add mine/a"}, sink.take())
+		assert.Equal(t, want, events, "another pod")
+	})
+}
+
+func TestAContentUIDDependsOnTheSpec(t *testing.T) {
+	of := func(p *v1.Pod) types.UID {
+		uid, err := podsource.ContentUID(p)
+		require.NoError(t, err)
+		return uid
+	}
+	first := of(pod("a", image("1")))
+	assert.Regexp(t, "^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", first)
+	assert.Equal(t, first, of(pod("a", image("1"), uid("any"), func(p *v1.Pod) {
+		p.Labels, p.Annotations, p.Status.Phase = map[string]string{"a": "b"}, map[string]string{"a": "b"}, v1.PodRunning
+	})))
+	for _, other := range []*v1.Pod{pod("a", image("2")), pod("b", image("1")), pod("a", image("1"), func(p *v1.Pod) { p.Namespace = "other" })} {
+		assert.NotEqual(t, first, of(other))
+	}
 }
 
 func TestAPodIsNotCopied(t *testing.T) {

@@ -17,6 +17,12 @@ import (
 // are shared: neither set nor the source may change a pod that was passed, and set must not keep the
 // slice. Each pod has a name, a namespace and a unique UID, and is defaulted (manifest.Default).
 //
+// A pod is identified by its UID, and most of its spec is immutable: a change of images, resources,
+// tolerations, grace period, deadline or ephemeral containers takes effect; a change of anything else,
+// such as a command or the environment, does not affect what runs, and [Merge] records the warning
+// ChangeWithoutEffect. To replace the pod, pass it with another UID; [ContentUID] derives one from the
+// content.
+//
 // Run blocks until ctx is done and then returns nil. An error means that it cannot continue; [Merge]
 // starts it again after a delay. A source whose set never changes may return nil early: its pods
 // stay.
