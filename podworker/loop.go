@@ -312,6 +312,14 @@ func (l *Loop) Synced() bool {
 }
 
 // unsyncedLocked returns the sources that have not synced.
+// Unsynced returns the sources that have not synced, in the order of LoopConfig.Sources. Until all
+// have, pods that none specifies may be those of an unsynced source, and keep running.
+func (l *Loop) Unsynced() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unsyncedLocked()
+}
+
 func (l *Loop) unsyncedLocked() (unsynced []string) {
 	for _, source := range l.cfg.Sources {
 		if !l.synced[source] {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-func TestDescribeNamesTheStepTheCauseAndTheRetry(t *testing.T) {
+func TestDescribeNamesTheCauseFirst(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for name, tc := range map[string]struct {
@@ -19,47 +19,47 @@ func TestDescribeNamesTheStepTheCauseAndTheRetry(t *testing.T) {
 	}{
 		"idle": {
 			podworker.Snapshot{State: podworker.Syncing, Since: ago(time.Hour), Next: now.Add(42300 * time.Millisecond)},
-			"syncing for 1h0m0s. Next sync in 42s.",
+			"The pod is up to date; next check in 42s.",
 		},
 		"crash loop": {
 			podworker.Snapshot{
 				State: podworker.Syncing, Since: ago(time.Minute), Next: now.Add(1500 * time.Millisecond), Failures: 4,
 				Err: `failed to "StartContainer" for "main" with CrashLoopBackOff: "back-off 10s restarting failed container=main"`,
 			},
-			`syncing for 1m0s. The last 4 attempts failed: failed to "StartContainer" for "main" with CrashLoopBackOff: "back-off 10s restarting failed container=main"; retry in 1.5s.`,
+			`The last 4 attempts failed: failed to "StartContainer" for "main" with CrashLoopBackOff: "back-off 10s restarting failed container=main"; retry in 1.5s.`,
 		},
 		"a missing Secret": {
 			podworker.Snapshot{
 				State: podworker.Syncing, Since: ago(100 * time.Second), Step: "mount volumes", StepSince: ago(100 * time.Second),
 				Err: `volume "conf": secret "s-test" not found.`, Next: now.Add(12 * time.Second),
 			},
-			`syncing for 1m40s. Next step: mount volumes (waiting 1m40s): volume "conf": secret "s-test" not found; retry in 12s.`,
+			`Failing to mount volumes for 1m40s: volume "conf": secret "s-test" not found; retry in 12s.`,
 		},
 		"a preStop hook that hangs": {
 			podworker.Snapshot{
 				State: podworker.Terminating, Since: ago(12 * time.Second), Step: "stop containers", StepSince: ago(12 * time.Second),
 				Termination: &podworker.TerminationRequest{Cause: "deleted", At: ago(12 * time.Second), GracePeriodSeconds: new(int64(30))},
 			},
-			"terminating for 12s. Termination requested 12s ago (deleted); grace period 30 s. Next step: stop containers (waiting 12s).",
+			"In progress for 12s: stop containers. The containers of the pod have been stopping for 12s. Termination requested 12s ago (deleted); grace period 30 s.",
 		},
 		"rejected": {
 			podworker.Snapshot{
 				State: podworker.Finished, Since: ago(5 * time.Second),
 				Termination: &podworker.TerminationRequest{Cause: "terminal", At: ago(5 * time.Second), Reason: "OutOfcpu", Message: "Pod was rejected: no cpu"},
 			},
-			"finished for 5s. Termination requested 5s ago (terminal): OutOfcpu: Pod was rejected: no cpu.",
+			"OutOfcpu: Pod was rejected: no cpu. The pod terminated 5s ago. Termination requested 5s ago (terminal).",
 		},
 		"preemption": {
 			podworker.Snapshot{
 				State: podworker.Syncing, Since: ago(3 * time.Second), Step: "wait for other pods to terminate", StepSince: ago(3 * time.Second),
 				BlockedBy: []types.UID{"a", "b"}, Next: now.Add(9 * time.Second), Failures: 1, Err: "not admitted yet: no cpu", Restart: true,
 			},
-			"syncing for 3s. Next step: wait for other pods to terminate (waiting 3s) a, b: not admitted yet: no cpu; retry in 9s." +
-				" The pod was added again and starts when it has finished.",
+			"Waiting for other pods to terminate for 3s: a, b: not admitted yet: no cpu; retry in 9s." +
+				" The pod was added again and starts when it has terminated.",
 		},
 		"the last attempt": {
 			podworker.Snapshot{State: podworker.Cleaning, Since: ago(time.Second), Failures: 1, Err: "busy", Next: now},
-			"cleaning for 1s. The last attempt failed: busy.",
+			"The last attempt failed: busy. The containers have stopped; releasing the resources of the pod for 1s.",
 		},
 	} {
 		tc.s.At = now

@@ -34,6 +34,9 @@ func (h *Handler) node(ctx context.Context) page.Node {
 			n.Conditions = append(n.Conditions, string(c))
 		}
 	}
+	if err := unsynced(h.cfg.Agent); err != nil {
+		n.Problems = append(n.Problems, err.Error())
+	}
 	usage, err := h.usage(ctx)
 	if err != nil {
 		n.Problems = append(n.Problems, "The usage of pods is not known: "+err.Error())

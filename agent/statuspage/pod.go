@@ -27,7 +27,7 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 	}
 	out := &page.Pod{
 		UID: string(s.UID), Namespace: e.Namespace, Name: e.Name, Created: e.Added,
-		Deleting: e.Termination != nil && s.State < podworker.Finished, Why: "The pod is " + describe(e),
+		Deleting: e.Termination != nil && s.State < podworker.Finished, Why: describe(e), Err: e.Err,
 		Plan: h.cfg.History.lastPlan(s.UID), Volumes: h.volumes(s.UID),
 	}
 	if stats, ok := usage[string(s.UID)]; ok {
@@ -39,10 +39,12 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 		}
 	}
 	pod := s.Pod
+	observed, err := h.cfg.Agent.PLEG().Get(s.UID)
+	if err != nil {
+		observed = new(runtime.PodStatus)
+	}
 	if pod == nil { // only the runtime lists it: its spec is not known
-		if status, err := h.cfg.Agent.PLEG().Get(s.UID); err == nil {
-			out.Containers = observedContainers(status)
-		}
+		out.Containers = observedContainers(observed)
 		return out
 	}
 	out.Source = pod.Annotations["kubernetes.io/config.source"]
@@ -51,6 +53,13 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 		status = pod.Status
 	}
 	out.Phase, out.Reason, out.Message = string(status.Phase), status.Reason, status.Message
+	// An agent that was restarted has the pod for a shorter time than it runs.
+	switch {
+	case status.StartTime != nil:
+		out.Created = status.StartTime.Time
+	case !pod.CreationTimestamp.IsZero():
+		out.Created = pod.CreationTimestamp.Time
+	}
 	out.QOS = string(cmp.Or(status.QOSClass, pod.Status.QOSClass))
 	for _, ip := range status.PodIPs {
 		out.IPs = append(out.IPs, ip.IP)
@@ -61,6 +70,11 @@ func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) 
 		})
 	}
 	out.Containers = h.containers(pod, &status)
+	for i := range out.Containers {
+		if c := observed.Container(out.Containers[i].Name); c != nil {
+			out.Containers[i].LogPath = c.LogPath
+		}
+	}
 	return out
 }
 
@@ -75,7 +89,7 @@ func observedContainers(status *runtime.PodStatus) (all []page.Container) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
 		c := newest[name]
-		out := page.Container{Name: name, State: c.State.String(), Since: c.StartedAt}
+		out := page.Container{Name: name, State: c.State.String(), Since: c.StartedAt, LogPath: c.LogPath}
 		if c.State == runtime.ContainerExited {
 			out.Since, out.ExitCode, out.Reason = c.FinishedAt, c.ExitCode, c.Reason
 		}

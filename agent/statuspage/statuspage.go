@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -52,6 +53,10 @@ type Config struct {
 	// Stats has the CPU and memory usage of the pods. Nil: it is not shown.
 	Stats *stats.Collector
 
+	// NoLogs leaves the last lines of the logs of containers out of the page of a pod. Values of
+	// the pod's spec are removed from them, but a log may contain other secrets.
+	NoLogs bool
+
 	// Handlers serve further paths, by their http.ServeMux pattern: "/metrics",
 	// "/stats/summary". The page links to these two.
 	Handlers map[string]http.Handler
@@ -66,15 +71,35 @@ type Check struct {
 	Check func() error // must not block; nil: the check succeeds
 }
 
-// AgentChecks returns the checks of an agent's own components: "runtime", "pleg", "network"
-// and "syncloop"; without "runtime" and "network" if its runtime is not a runtime.Checker.
-// Checks of sources, such as that of podsource.File, are the caller's.
+// sourcesTimeout is how long a source may take to sync until the check "sources" fails.
+const sourcesTimeout = time.Minute
+
+// AgentChecks returns the checks of an agent's own components: "runtime", "pleg", "network",
+// "syncloop" and "sources"; without "runtime" and "network" if its runtime is not a runtime.Checker.
+// The check "sources" fails if a source has not synced within a minute. Other checks of sources, such
+// as that of podsource.File, are the caller's.
 func AgentChecks(a *agent.Agent) []Check {
 	pleg, loop := Check{"pleg", a.PLEG().Healthy}, Check{"syncloop", a.Loop().Healthy}
+	begin := time.Now()
+	sources := Check{"sources", func() error {
+		if time.Since(begin) < sourcesTimeout {
+			return nil
+		}
+		return unsynced(a)
+	}}
 	if h := a.Health(); h != nil {
-		return []Check{{"runtime", h.Runtime}, pleg, {"network", h.Network}, loop}
+		return []Check{{"runtime", h.Runtime}, pleg, {"network", h.Network}, loop, sources}
 	}
-	return []Check{pleg, loop}
+	return []Check{pleg, loop, sources}
+}
+
+// unsynced returns an error that names the sources that have not synced; nil if there are none.
+func unsynced(a *agent.Agent) error {
+	names := a.Loop().Unsynced()
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("sources that have not synced: %s: pods that they no longer specify are not stopped, and nothing is removed", strings.Join(names, ", "))
 }
 
 // A Handler is an http.Handler that serves the state of an agent. [New] constructs it.
@@ -103,7 +128,7 @@ func New(cfg Config) (h *Handler, err error) {
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	h = &Handler{cfg: cfg, mux: http.NewServeMux(), started: time.Now()}
-	pages, err := page.New(page.Config{Node: h.node, Links: h.links()})
+	pages, err := page.New(page.Config{Node: h.node, Links: h.links(), Log: h.log})
 	if err != nil {
 		return nil, fmt.Errorf("statuspage: %w", err)
 	}
@@ -204,7 +229,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	for _, e := range found {
-		fmt.Fprintln(w, terminal.Escape(fmt.Sprintf("pod %s/%s (%s) is %s", e.Namespace, e.Name, e.UID, describe(e))))
+		fmt.Fprintln(w, terminal.Escape(fmt.Sprintf("pod %s/%s (%s): %s", e.Namespace, e.Name, e.UID, describe(e))))
 	}
 }
 

@@ -100,7 +100,7 @@ func TestTheStateOfAnAgentIsServed(t *testing.T) {
 		assert.Equal(t, v1.PodRunning, list.Items[0].Status.Phase)
 
 		_, body = get(t, h, "/explain")
-		assert.Contains(t, body, "pod default/web (uid-web) is syncing")
+		assert.Contains(t, body, "pod default/web (uid-web): The pod is up to date; next check in ")
 		var found []podworker.Snapshot
 		_, body = get(t, h, "/explain?output=json&uid=uid-web")
 		require.NoError(t, json.Unmarshal([]byte(body), &found))
@@ -131,7 +131,7 @@ func TestAPodThatWaitsForAVolumeNamesTheCause(t *testing.T) {
 		h, stop := serve(t, statuspage.Config{Volumes: volumes}, agent.Config{Subsystems: agent.Subsystems{Volumes: volumes}}, pod)
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
-		want := `Next step: mount volumes \(waiting 1m40s\): volume "conf": .*s-test.*; retry in [0-9ms.]+`
+		want := `Failing to mount volumes for 1m40s: volume "conf": .*s-test.*; retry in [0-9ms.]+`
 		for _, path := range []string{"/explain", "/", "/pod/default/web"} {
 			_, body := get(t, h, path)
 			assert.Regexp(t, want, html.UnescapeString(body), path)
@@ -204,4 +204,74 @@ func TestAnInvalidConfigIsAnError(t *testing.T) {
 		_, err := statuspage.New(statuspage.Config{Agent: a, Handlers: map[string]http.Handler{pattern: http.NotFoundHandler()}})
 		require.ErrorContains(t, err, "statuspage: Config.Handlers: ")
 	}
+}
+
+// A source that does not sync is reported, on the page at once.
+func TestASourceThatHasNotSyncedIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sources := map[string]podsource.PodSource{podsource.APISource: new(podsource.Memory), "mine": new(podsource.Memory)}
+		sources["mine"].(*podsource.Memory).Set()
+		a, err := agent.New(agent.Config{Runtime: new(runtimetest.Runtime), Sources: sources, Sink: new(status.MemorySink)})
+		require.NoError(t, err)
+		h, err := statuspage.New(statuspage.Config{Agent: a})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- a.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		_, body := get(t, h, "/")
+		assert.Contains(t, body, "sources that have not synced: api: pods that they no longer specify are not stopped")
+		code, _ := get(t, h, "/healthz")
+		assert.Equal(t, http.StatusOK, code, "it may still sync")
+		time.Sleep(time.Minute)
+		code, body = get(t, h, "/healthz")
+		assert.Equal(t, http.StatusServiceUnavailable, code)
+		assert.Contains(t, body, "[-] sources: sources that have not synced: api")
+		sources[podsource.APISource].(*podsource.Memory).Set()
+		synctest.Wait()
+		code, body = get(t, h, "/healthz")
+		assert.Equal(t, http.StatusOK, code)
+		assert.Contains(t, body, "[+] sources ok")
+		cancel()
+		require.NoError(t, <-ran)
+	})
+}
+
+// The age of a pod is that of the pod, not that of the agent, and a volume that no plugin supports is a
+// failure.
+func TestThePodOfARestartedAgentKeepsItsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pod := newPod("web")
+		pod.Status.StartTime = &metav1.Time{Time: time.Now().Add(-50 * time.Hour)}
+		h, stop := serve(t, statuspage.Config{}, agent.Config{}, pod)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		_, body := get(t, h, "/")
+		assert.Contains(t, body, `data-label="Age" class="num">2 d 2 h<`)
+		assert.NotContains(t, body, "syncing")
+		stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		plugin, err := secret.New(secret.Config{Objects: volumetest.NewObjects(), Tmpfs: &emptydir.Tmpfs{Mounter: new(volumetest.Mounter)}})
+		require.NoError(t, err)
+		volumes, err := volume.New(volume.Config{RootDir: t.TempDir(), Mounter: new(volumetest.Mounter), Plugins: []volume.Plugin{plugin}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- volumes.Run(ctx) }()
+		pod := newPod("web")
+		pod.Spec.Volumes = []v1.Volume{{Name: "old", VolumeSource: v1.VolumeSource{Glusterfs: new(v1.GlusterfsVolumeSource)}}}
+		pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "old", MountPath: "/old"}}
+		h, stop := serve(t, statuspage.Config{Volumes: volumes}, agent.Config{Subsystems: agent.Subsystems{Volumes: volumes}}, pod)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		_, body := get(t, h, "/")
+		assert.Contains(t, body, `<tr class="failing">`)
+		_, body = get(t, h, "/explain")
+		assert.Regexp(t, `^pod default/web \(uid-web\): (Failing|The last)`, body)
+		stop()
+		cancel()
+		require.NoError(t, <-ran)
+	})
 }

@@ -45,7 +45,7 @@ var importLimits = map[string]importLimit{
 	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
 	"agent/procmem":                     {max: 90, imports: "internal/pause"},
-	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal podworker prober runtime runtime/cri volume"},
+	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal internal/untrusted podworker prober runtime runtime/cri volume"},
 	"agent/statuspage/internal/page":    {max: 200}, // the standard library is sufficient
 	"agent/tracing":                     {max: 300, imports: "internal/bounded podworker runtime"},
 	"allocation":                        {max: 300, imports: "internal/checkpoint internal/podspec runtime"},

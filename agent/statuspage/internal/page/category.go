@@ -39,6 +39,9 @@ func (p *Pod) category() category {
 			return failing
 		}
 	}
+	if p.Err != "" && !p.Deleting { // also an unsupported volume, which is not mounted
+		return failing
+	}
 	for i := range p.Volumes {
 		if p.Volumes[i].Err != "" {
 			return failing

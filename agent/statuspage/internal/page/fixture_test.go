@@ -27,7 +27,7 @@ func well(i int) page.Pod {
 			}}},
 		}},
 		Volumes: []page.Volume{{Name: "data", Kind: "empty-dir", State: "mounted", Path: "/var/lib/kubeparts/pods/uid/volumes/x/data", Used: new(uint64(5 << 20))}},
-		Why:     "syncing, for 3h0m0s. Nothing is to be done; it is looked at again when something changes, or in 42s. Last seen: server has run for 2h59m0s.",
+		Why:     "The pod is up to date; next check in 42s.",
 		Plan:    page.Plan{At: ago(3 * time.Hour), Took: 300 * time.Millisecond, Steps: []string{"create a sandbox, attempt 0", "start container server: it has not run yet"}, Results: []page.Result{{Action: "CreatePodSandbox"}, {Action: "StartContainer server"}}, Looked: ago(20 * time.Second)},
 		CPU:     new(uint64(12_000_000)), Memory: new(uint64(34 << 20)),
 		Conditions: []page.Condition{{Type: "Ready", Status: "True", Since: ago(3 * time.Hour)}},
@@ -42,7 +42,7 @@ func crashing() page.Pod {
 	p.Containers[0].Message = "back-off 5m0s restarting failed container=server pod=crash_default(uid-crash)"
 	p.Containers[0].Last = "exited with code 3 (Error) 12 s ago, after 2 s"
 	p.Containers = append([]page.Container{{Name: "prepare", Kind: "init", Image: "busybox", State: "exited", Ready: true}}, p.Containers...)
-	p.Why = "syncing, for 1m0s. It backs off for another 4m1s. Last seen: server exited with code 3 (Error) 12s ago."
+	p.Why = "The last 8 attempts failed: back-off 5m0s restarting failed container=server; retry in 4m1s."
 	p.Plan = page.Plan{At: ago(12 * time.Second), Took: time.Millisecond, Steps: []string{"start container server, restart 8: it exited with code 3; not before 2026-11-21T12:04:00Z (back-off 5m0s)"},
 		Results: []page.Result{{Action: "StartContainer server", Err: `failed to "StartContainer" for "server" with CrashLoopBackOff`}}}
 	p.Volumes[0].State, p.Volumes[0].Err, p.Volumes[0].RetryAt = "uncertain", `configmap "conf" not found`, noon.Add(4*time.Second)

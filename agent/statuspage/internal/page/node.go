@@ -47,8 +47,10 @@ type Pod struct {
 	Containers []Container
 	Volumes    []Volume
 
-	// Why explains its state and the next step.
+	// Why explains its state and the next step, the cause of a problem first. Err is the
+	// error of the last attempt to run it; empty: there was none.
 	Why  string
+	Err  string
 	Plan Plan
 
 	// Usage. Nil: not known.
@@ -75,6 +77,7 @@ type Container struct {
 	Restarts    int32
 	Last        string // termination of the previous instance
 	ID          string
+	LogPath     string // the log of the newest instance; empty: not known
 	Probes      []Probe
 }
 

@@ -21,6 +21,11 @@ type Config struct {
 	// is.
 	Node func(ctx context.Context) Node
 
+	// Log returns the last lines of the log at a path, oldest first, of a container of a pod.
+	// It is called for the containers of a pod when its page is requested, and must not block.
+	// Nil: the page has the paths only.
+	Log func(p *Pod, path string) ([]string, error)
+
 	// Refresh is the time after which an open page is refreshed. Zero: 5 seconds. A
 	// negative value disables it.
 	Refresh time.Duration
@@ -129,6 +134,7 @@ func (h *Handler) pod(w http.ResponseWriter, r *http.Request) {
 		p := &pods[i]
 		if uid != "" && p.UID == uid || uid == "" && p.Namespace == namespace && p.Name == name {
 			v.Pod, v.Title = p, cut(p.Name, short)+" on "+title(n)
+			v.Logs = h.logs(p)
 			h.write(w, r, http.StatusOK, v)
 			return
 		}
@@ -138,6 +144,31 @@ func (h *Handler) pod(w http.ResponseWriter, r *http.Request) {
 		v.Missing = "pod with the UID “" + cut(uid, short) + "”"
 	}
 	h.write(w, r, http.StatusNotFound, v)
+}
+
+// logs returns the ends of the logs of a pod's containers.
+func (h *Handler) logs(p *Pod) (all []logEnd) {
+	for i := range firstOf(p.Containers, mostInPod) {
+		c := &p.Containers[i]
+		if c.LogPath == "" {
+			continue
+		}
+		end := logEnd{Container: c.Name, Path: c.LogPath}
+		if h.cfg.Log != nil {
+			lines, err := h.cfg.Log(p, c.LogPath)
+			for _, line := range lines {
+				end.Lines = append(end.Lines, clean(line, mostInLine))
+			}
+			switch {
+			case err != nil:
+				end.Problem = clean("The log cannot be read: "+err.Error(), full)
+			case len(lines) == 0:
+				end.Problem = "The log is empty."
+			}
+		}
+		all = append(all, end)
+	}
+	return all
 }
 
 // nothing serves the page for unknown paths.

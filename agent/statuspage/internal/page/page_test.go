@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -32,14 +33,14 @@ func TestThePageOfANodeListsItsPods(t *testing.T) {
 	assert.Equal(t, []string{
 		"crash default", "CrashLoopBackOff", "0/1", "7",
 		"init prepare exited with code 0 server waiting (CrashLoopBackOff), 7 restarts",
-		"Last plan: start container server, restart 8: it exited with code 3; not before 2026-11-21T12:04:00Z (back-off 5m0s). " +
-			"syncing, for 1m0s. It backs off for another 4m1s. Last seen: server exited with code 3 (Error) 12s ago.",
+		"The last 8 attempts failed: back-off 5m0s restarting failed container=server; retry in 4m1s. " +
+			"Last plan, 12 s ago: start container server, restart 8: it exited with code 3; not before 2026-11-21T12:04:00Z (back-off 5m0s).",
 		"0.012", "34.0 MiB", "3 h",
 	}, pods[0])
 	assert.Equal(t, "young default", pods[1][0])
 	assert.Equal(t, []string{
 		"web-0 default", "Running", "1/1", "0", "server running",
-		"Last plan: create a sandbox, attempt 0; start container server: it has not run yet.", "0.012", "34.0 MiB", "3 h",
+		"Last plan, 3 h ago: create a sandbox, attempt 0; start container server: it has not run yet.", "0.012", "34.0 MiB", "3 h",
 	}, pods[2])
 	assert.Equal(t, []string{"job default", "Succeeded"}, pods[4][:2])
 
@@ -301,4 +302,54 @@ func TestConcurrentReadersShareARequest(t *testing.T) {
 		assert.Zero(t, read(ctx))
 		assert.NotZero(t, read(t.Context()))
 	})
+}
+
+// The cause of an error is at its end: it is not cut off.
+func TestTheEndOfALongErrorIsShown(t *testing.T) {
+	n := node(1)
+	n.Pods[0].Err = "mount failed"
+	n.Pods[0].Why = "Failing to mount volumes for 2 min: " + strings.Repeat("volume driver: ", 100) + "no such device"
+	n.Pods[1].Volumes[0].Err = strings.Repeat("wrapped: ", 100) + "the cause"
+	_, doc := get(t, n, "/")
+	row := doc.table(t, "4 pods").rows()
+	for _, r := range row {
+		if r[0] == "web-0 default" {
+			assert.Contains(t, r[5], "Failing to mount volumes for 2 min")
+			assert.Contains(t, r[5], "no such device")
+		}
+	}
+	assert.Contains(t, doc.text(), "the cause")
+	failing := 0
+	for _, tr := range doc.all("tr") {
+		if tr.attr("class") == "failing" && strings.Contains(tr.text(), "web-0 default") {
+			failing++
+		}
+	}
+	assert.Equal(t, 1, failing, "an error of a pod is red, also without an error of a volume")
+}
+
+func TestThePageOfAPodHasItsLogs(t *testing.T) {
+	n := node(1)
+	n.Pods[0].Containers[0].LogPath = "/var/log/pods/x/server/3.log"
+	answer, fails := []string{"2026-11-21T12:00:00Z panic: <b>no\x1b[2J license</b>", strings.Repeat("x", 1000)}, error(nil)
+	h, err := page.New(page.Config{Fresh: time.Nanosecond, Node: func(context.Context) page.Node { return n }, Log: func(p *page.Pod, path string) ([]string, error) {
+		assert.Equal(t, "web-0", p.Name)
+		assert.Equal(t, "/var/log/pods/x/server/3.log", path)
+		return answer, fails
+	}})
+	require.NoError(t, err)
+	body := func(path string) string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w.Body.String()
+	}
+	shown := body("/pod/default/web-0")
+	assert.Contains(t, shown, "<code>/var/log/pods/x/server/3.log</code>")
+	assert.Contains(t, shown, "panic: &lt;b&gt;no\uFFFD[2J license&lt;/b&gt;")
+	assert.NotContains(t, shown, strings.Repeat("x", 500))
+	assert.NotContains(t, body("/pod/default/job"), "3.log")
+	answer = nil
+	assert.Contains(t, body("/pod/default/web-0"), "The log is empty.")
+	fails = errors.New("permission denied")
+	assert.Contains(t, body("/pod/default/web-0"), "The log cannot be read: permission denied")
 }

@@ -19,7 +19,7 @@ func parse() (*template.Template, error) {
 // words returns the functions of the templates.
 func words() template.FuncMap {
 	return template.FuncMap{
-		"brief":  func(s string) string { return cut(s, brief) },
+		"brief":  func(s string) string { return ends(s, brief) },
 		"full":   func(s string) string { return s }, // clean has bounded it
 		"name":   func(s string) string { return cut(s, short) },
 		"age":    age,

@@ -90,6 +90,19 @@ func simple(text string) bool {
 	return true
 }
 
+// ends returns text if it has at most most characters, else its beginning and its end: the cause of
+// an error is at the end.
+func ends(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most/3]) + " … " + string(runes[len(runes)-(most-most/3-3):])
+}
+
 // cut truncates text to most characters.
 func cut(text string, most int) string {
 	if len(text) <= most {

@@ -15,7 +15,8 @@ const (
 	mostVolumes = 200
 	mostImages  = 200
 	mostEvents  = 200
-	mostInPod   = 10 // containers of a pod in the list of pods
+	mostInPod   = 10  // containers of a pod in the list of pods, and with logs
+	mostInLine  = 400 // characters of a line of a log
 )
 
 // A view is the data of a template.
@@ -27,9 +28,17 @@ type view struct {
 	Every   int    // default of Refresh
 	Pod     *Pod   // nil: the page of the node
 	Links   []string
-	Missing string // description of the object that was not found
+	Logs    []logEnd // of Pod
+	Missing string   // description of the object that was not found
 
 	named map[string]int // number of pods by namespace and name
+}
+
+// A logEnd is the end of the log of a container.
+type logEnd struct {
+	Container, Path string
+	Lines           []string
+	Problem         string // why there are no lines
 }
 
 func viewOf(n *Node) view {
