@@ -2,6 +2,7 @@ package statuspage
 
 import (
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,8 +52,16 @@ func lastLines(log string, cut bool) []string {
 	lines = lines[max(len(lines)-maxLogLines, 0):]
 	for i, line := range lines {
 		if fields := strings.SplitN(line, " ", 4); len(fields) == 4 {
-			lines[i] = fields[0] + " " + fields[3]
+			lines[i] = withoutFraction(fields[0]) + " " + fields[3]
 		}
 	}
 	return lines
+}
+
+// withoutFraction returns a time in RFC 3339 without its fraction of a second.
+func withoutFraction(at string) string {
+	if t, err := time.Parse(time.RFC3339Nano, at); err == nil {
+		return t.Format(time.RFC3339)
+	}
+	return at
 }
