@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -181,6 +183,28 @@ func TestABombIsRejected(t *testing.T) {
 		_, err := frames(append([]byte("kubeparts recording 1\n"), b...))
 		assert.ErrorIs(t, err, record.ErrCorrupt, size)
 	}
+}
+
+// Empty objects, which need a thousand times the memory of their text, are counted before they are decoded.
+func TestAFrameOfManyObjectsIsRejected(t *testing.T) {
+	text := `{"at":0,"pods":{"source":"a","changed":[{"spec":{"containers":[{}` + strings.Repeat(",{}", 1<<20) + `]}}]}}`
+	var compressed bytes.Buffer
+	w, err := flate.NewWriter(&compressed, flate.BestCompression)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	b := append(make([]byte, 12), compressed.Bytes()...)
+	binary.LittleEndian.PutUint32(b, uint32(compressed.Len()))
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(text)))
+	sign(b)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = frames(append([]byte("kubeparts recording 1\n"), b...))
+	runtime.ReadMemStats(&after)
+	assert.ErrorContains(t, err, "a frame of ")
+	assert.ErrorIs(t, err, record.ErrCorrupt)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
 }
 
 // sign sets the checksum of a frame.

@@ -40,7 +40,7 @@ func (e *DamageError) Unwrap() error { return e.Err }
 
 // Read returns the frames of a file. If the file is damaged, the last pair has a [*DamageError], after
 // all frames before the damage; if it cannot be read, the error of r. Memory is bounded, whatever
-// the file contains: 16 MiB per frame, and 32 MiB of answers that later frames refer to.
+// the file contains: 16 MiB and 262,144 objects per frame, and 32 MiB of answers that later frames refer to.
 func Read(r io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		d := &frameReader{in: bufio.NewReader(r), slots: map[int]Call{}}
@@ -138,6 +138,9 @@ func (d *frameReader) next() (Frame, error) {
 	case d.ended:
 		return Frame{}, fmt.Errorf("%w: data after the end frame", ErrCorrupt)
 	}
+	if n := objects(text); n > maxObjects {
+		return Frame{}, fmt.Errorf("%w: a frame of %d objects", ErrCorrupt, n)
+	}
 	var f Frame
 	if err := json.Unmarshal(text, &f); err != nil {
 		return Frame{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -150,6 +153,27 @@ func (d *frameReader) next() (Frame, error) {
 	}
 	d.ended = f.End != nil
 	return f, d.resolve(f.Call)
+}
+
+// maxObjects is the maximum number of objects of a frame that are decoded: each may need a thousand times
+// the memory of its text.
+const maxObjects = 256 << 10
+
+// objects returns about the number of objects that decoding a frame allocates, at least. The messages of
+// a call and the content of a file are not decoded.
+func objects(text []byte) int {
+	n := bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("null"))
+	if n <= maxObjects {
+		return n
+	}
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(text, &raw) != nil {
+		return n
+	}
+	for _, key := range []string{"call", "event"} {
+		n -= bytes.Count(raw[key], []byte("{")) + bytes.Count(raw[key], []byte("null"))
+	}
+	return n
 }
 
 func (d *frameReader) readMagic() error {

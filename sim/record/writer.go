@@ -53,7 +53,7 @@ func newFrameWriter(out io.Writer) (*frameWriter, error) {
 // level of the compression; docs/recording.md has the measurement that it was chosen by.
 const level = flate.DefaultCompression
 
-// write appends a frame. It returns errTooLarge if the frame exceeds maxFrame, and an errEncoding if it
+// write appends a frame. It returns errTooLarge if the frame exceeds maxFrame or maxObjects, and an errEncoding if it
 // has no JSON form; nothing is written then. After another error the file must not be written to.
 func (w *frameWriter) write(f Frame) error {
 	w.text.Reset()
@@ -63,7 +63,7 @@ func (w *frameWriter) write(f Frame) error {
 		return fmt.Errorf("%w: %w", errEncoding, err)
 	}
 	text := bytes.TrimSuffix(w.text.Bytes(), []byte("\n"))
-	if len(text) > maxFrame {
+	if len(text) > maxFrame || objects(text) > maxObjects {
 		return errTooLarge
 	}
 	w.compressed.Reset()

@@ -16,7 +16,7 @@ import (
 // Limits of a recording in memory.
 const (
 	maxFrames = 8 << 20
-	maxBytes  = 2 << 30 // of messages, without those that repeat an earlier one
+	maxBytes  = 1 << 30 // of decoded frames, without messages that repeat an earlier one
 )
 
 // A Recording is a recording in memory. [Open] and [Read] return it. It is not changed by replays, which
@@ -116,23 +116,6 @@ func took(f record.Frame) time.Duration {
 		return f.Pause.Took
 	}
 	return 0
-}
-
-// sizeOf returns about the memory of a frame.
-func sizeOf(f record.Frame) int {
-	switch {
-	case f.Call != nil && f.Call.Same == 0:
-		return len(f.Call.Request) + len(f.Call.Answer)
-	case f.Event != nil:
-		return len(f.Event.Message)
-	case f.State != nil:
-		return len(f.State.Content) + 1<<12
-	case f.Pods != nil:
-		return len(f.Pods.Changed) << 12
-	case f.Status != nil:
-		return 1 << 12
-	}
-	return 1 << 8
 }
 
 // Open reads a file, or the last recording in a directory. Errors are those of [Read] and of the file
