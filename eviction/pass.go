@@ -226,7 +226,7 @@ func (m *Manager) reportAges(plan *Plan) {
 	}
 }
 
-// evictRanked evicts pods in rank order until plan.Victims have terminated. If a kill fails,
+// evictRanked evicts pods in rank order until the victims of plan have terminated. If a kill fails,
 // the next pod is evicted.
 func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResult) {
 	next := 0

@@ -40,7 +40,7 @@ type LoopConfig struct {
 	// failure is retried after 5 seconds, doubling up to GarbagePeriod. Zero: 1 minute.
 	GarbagePeriod time.Duration
 
-	// KeepDead is the number of terminated instances of each container of an existing
+	// MaxPerContainer is the number of terminated instances of each container of an existing
 	// pod to keep for logs and exit codes. Zero: 1, as in the kubelet; negative: all.
 	MaxPerContainer int
 

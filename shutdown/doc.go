@@ -34,7 +34,7 @@
 //	go m.Run(ctx)
 //
 // Call m.Admit before a pod starts, and m.Unready when a status is computed
-// (status.Config.Unready). kube/kubelet/shutdown.go connects all of them.
+// (status.FactSources.Unready). kube/kubelet/shutdown.go connects all of them.
 //
 // # Concurrency
 //

@@ -71,7 +71,7 @@ func Warning(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); !ok || tcp.IP.IsLoopback() {
 		return ""
 	}
-	return fmt.Sprintf("Every machine that can connect to %s can read the state of the pods, except literal values of environment variables and annotations: requests are not authenticated", addr)
+	return fmt.Sprintf("Every machine that can connect to %s can read the state of the pods and the last lines of their logs, except literal values of environment variables and annotations: requests are not authenticated", addr)
 }
 
 // isLoopback reports whether only this machine can connect to a host.

@@ -336,6 +336,8 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for name, tc := range map[string]struct {
 		args []string
 		want []string
@@ -345,6 +347,7 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 		"unknown runtime":  {[]string{"--manifests=x", "--runtime=docker"}, []string{"--runtime=docker; want process, or a socket such as unix:///"}},
 		"missing socket":   {[]string{"--manifests=x", "--root=" + dir, "--runtime=unix://" + dir + "/sock"}, []string{"no such file or directory", "start a CRI runtime there, or name its socket with --runtime"}},
 		"occupied address": {[]string{"--manifests=x", "--root=" + dir, "--listen=" + strings.Trim(w.url, "htp:/")}, []string{"address already in use", "choose another --listen"}},
+		"root is a file":   {[]string{"--manifests=x", "--root=" + file}, []string{"create the root directory"}},
 		"no host":          {[]string{"--manifests=x", "--root=" + dir, "--listen=:80"}, []string{"has no host: use 127.0.0.1:80"}},
 		"root in use":      {[]string{"--manifests=x", "--root=" + w.dir + "/root"}, []string{"in use: another agent uses it (process", "choose another --root or --runtime"}},
 		"node name":        {[]string{"--manifests=x", "--root=" + dir, "--node-name=my node"}, []string{`Invalid value: "my node"`}},
@@ -355,6 +358,8 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 		for _, want := range tc.want {
 			assert.Contains(t, string(out), want, name)
 		}
+		inUse := strings.Contains(string(out), "in use") // a hint that does not fit would mislead
+		assert.Equal(t, inUse, strings.Contains(string(out), "stop the process that uses it"), "%s: %s", name, out)
 	}
 	out, err := exec.Command(program, "--help").CombinedOutput()
 	require.NoError(t, err)

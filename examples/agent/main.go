@@ -65,15 +65,18 @@ func main() {
 	}
 	o := parse()
 	release, err := claim.Take(claim.Config{Root: o.root, RuntimeEndpoint: o.runtime, PodLogsDir: o.podLogs, Logger: o.logger})
-	check(err, "stop the process that uses it, or choose another --root or --runtime")
+	check(err, claim.ErrInUse, "stop the process that uses it, or choose another --root or --runtime")
 	defer release()
 	check(run(o))
 }
 
-// check ends the process if err is not nil. The hints are actions for the user.
-func check(err error, hints ...string) {
+// check ends the process if err is not nil. hint is a class of errors and the action after such an error.
+func check(err error, hint ...any) {
+	if err != nil && len(hint) == 2 && errors.Is(err, hint[0].(error)) {
+		err = fmt.Errorf("%w; %s", err, hint[1])
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "agent:", strings.Join(append([]string{err.Error()}, hints...), "; "))
+		fmt.Fprintln(os.Stderr, "agent:", err)
 		os.Exit(1)
 	}
 }
@@ -105,11 +108,7 @@ func parse() (o options) {
 	flag.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of the node")
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the status page: HOST:PORT, unix:///PATH, or empty; requests are not authenticated")
 	var stopPods *bool
-	flag.BoolFunc("stop-pods", "on a signal, stop the pods as well (default true; with a CRI runtime false)", func(s string) error {
-		b, err := strconv.ParseBool(s)
-		stopPods = &b
-		return err
-	})
+	flag.BoolFunc("stop-pods", "on a signal, stop the pods as well (default true; with a CRI runtime false)", func(s string) error { b, err := strconv.ParseBool(s); stopPods = &b; return err })
 	verbosity := flag.Int("v", 0, "`level` of logs: 0 warnings, 1 information, 2 everything")
 	flag.Parse()
 	processes := o.runtime == "process"
@@ -141,7 +140,7 @@ func run(o options) error {
 	defer n.close(context.Background())
 	if o.listen != "" {
 		ln, err := statuspage.Listen(o.listen)
-		check(err, "stop the process that uses it, or choose another --listen")
+		check(err, syscall.EADDRINUSE, "stop the process that uses it, or choose another --listen")
 		out.Printf("agent", "%s shows what runs here. %s", statuspage.Reach(ln.Addr()), statuspage.Warning(ln.Addr()))
 		n.parts = append(n.parts, func(ctx context.Context) error { return statuspage.Serve(ctx, ln, n.page, o.logger) })
 	}
@@ -239,7 +238,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 		return must(cri.New(cfg))
 	}
 	c, err := remote.Dial(ctx, o.runtime, remote.Config{Logger: o.logger})
-	check(err, "start a CRI runtime there, or name its socket with --runtime; root may be required")
+	check(err, err, "start a CRI runtime there, or name its socket with --runtime; root may be required")
 	cfg.Name, cfg.Runtime, cfg.Images, n.close, cfg.Providers.Ledger = c.Name, c.Runtime, c.Images, c.Close, must(cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: o.root, Runtime: c.Runtime, Logger: o.logger}))
 	if volume.CanMount() {
 		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {

@@ -110,7 +110,7 @@ func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool
 	return b, true
 }
 
-// probed implements status.Config.Probes: the probe results that the behavior specifies. It
+// probed implements status.FactSources.Probes: the probe results that the behavior specifies. It
 // starts a timer for the next change.
 func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 	cached, err := a.agent.PLEG().Get(uid)

@@ -36,7 +36,7 @@ type Sources struct {
 	// RuntimePods returns the pods of the last relist: pleg.Generator.Pods.
 	RuntimePods func() []*runtime.Pod
 
-	// Resize returns the resize state of a pod: allocation.Manager.State.
+	// Resize returns the resize state of a pod: allocation.Manager.ResizeState.
 	Resize func(types.UID) allocation.ResizeState
 
 	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.

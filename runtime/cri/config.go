@@ -186,7 +186,7 @@ type Providers struct {
 	VolumeGroups func(pod *v1.Pod) []int64
 
 	// SubPath returns the host path of a volume's sub-path, protected against
-	// containers that write to the volume meanwhile; volume.SubPaths is an
+	// containers that write to the volume meanwhile; volume.Manager.SubPath is an
 	// implementation. If nil, the path is resolved once, and the runtime opens the
 	// result.
 	SubPath func(ctx context.Context, sub SubPath) (path string, err error)

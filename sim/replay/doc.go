@@ -58,7 +58,7 @@
 //     agent have delays of nanoseconds, so that its goroutines seldom run at the same instant. Times can differ by microseconds
 //     until the next recorded time.
 //   - A damaged recording is replayed up to the damage, which is in Recording.Damage. Memory is bounded by the size of
-//     the recording, of which at most 2 GiB are read.
+//     the recording, of which at most 1 GiB are read.
 //   - A recording is replayed from its start. If its first file was removed by the rotation, the error is an
 //     [ErrIncomplete].
 //   - What is not recorded is not replayed: admission, allocation and resizes, resource claims, mirror pods, image garbage

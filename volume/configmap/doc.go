@@ -7,7 +7,7 @@
 //
 // # Usage
 //
-//	plugin, err := configmap.New(configmap.Config{Objects: objects, Mounter: mount.New("")})
+//	plugin, err := configmap.New(configmap.Config{Objects: objects, Mounter: volume.NewMounter(true)})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency

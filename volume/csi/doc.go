@@ -10,7 +10,7 @@
 //
 // # Usage
 //
-//	plugin, err := csi.New(csi.Config{RootDir: "/var/lib/kubelet", NodeName: name, Mounter: mount.New(""), Drivers: client})
+//	plugin, err := csi.New(csi.Config{RootDir: "/var/lib/kubelet", NodeName: name, Mounter: volume.NewMounter(true), Drivers: client})
 //	watcher, err := register.New(register.Config{Dir: "/var/lib/kubelet/plugins_registry",
 //		Handlers: map[string]register.Handler{register.CSIPlugin: plugin}})
 //	go watcher.Run(ctx)

@@ -9,7 +9,7 @@
 //
 // # Usage
 //
-//	plugin, err := emptydir.New(emptydir.Config{Mounter: mount.New(""), Allocatable: node.Allocatable})
+//	plugin, err := emptydir.New(emptydir.Config{Mounter: volume.NewMounter(true), Allocatable: node.Allocatable})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency

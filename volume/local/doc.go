@@ -8,7 +8,7 @@
 //
 // # Usage
 //
-//	plugin, err := local.New(local.Config{RootDir: "/var/lib/kubelet", Mounter: mount.New(""), Exec: exec.New()})
+//	plugin, err := local.New(local.Config{RootDir: "/var/lib/kubelet", Mounter: volume.NewMounter(true), Exec: exec.New()})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency

@@ -8,7 +8,7 @@
 //
 // # Usage
 //
-//	plugin, err := nfs.New(nfs.Config{Mounter: mount.New("")})
+//	plugin, err := nfs.New(nfs.Config{Mounter: volume.NewMounter(true)})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
