@@ -36,7 +36,9 @@
 //     socket that it creates is accessible only to the user of the process.
 //   - Literal values of environment variables, HTTP headers, annotations and options of
 //     volume drivers are never shown; values of at least 8 bytes are also removed from
-//     messages. Contents of Secrets are not read.
+//     messages, quoted any number of times. Contents of Secrets are not read.
+//   - The page of a pod has the last 20 lines of the log of each container, without these
+//     values. A log may contain other secrets: Config.NoLogs leaves the lines out.
 //   - Text from pods, runtimes and users is escaped, bounded in length, and stripped of
 //     control characters. A page loads no resource of another origin.
 //   - A History holds at most 200 events, 180 measurements per signal, and 500 plans. A

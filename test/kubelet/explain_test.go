@@ -45,8 +45,7 @@ func TestThePageExplainsAPodsState(t *testing.T) { // adm-5
 	})
 	_, text, err := a.get("/explain?uid=" + string(a.pods()["gpu"].UID))
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "is finished for ")
-	assert.Regexp(t, "Termination requested .* ago \\(terminal\\): NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
+	assert.Regexp(t, "\\): NodeAffinity: Pod was rejected: Predicate NodeAffinity failed.* The pod terminated .* ago\\. Termination requested .* ago \\(terminal\\)", string(text))
 	code, _, err := a.get("/explain?uid=missing")
 	require.NoError(t, err)
 	assert.Equal(t, 404, code)
@@ -84,7 +83,7 @@ func TestAPodThatWaitsForAnObjectReportsIt(t *testing.T) {
 	a.write("waits.yaml", manifest("waits", "volumes: [{name: conf, secret: {secretName: s-test}}]",
 		containers(container("main", untilTerm, "volumeMounts: [{name: conf, mountPath: /conf}]"))))
 	a.start("--objects=" + t.TempDir())
-	waits := regexp.MustCompile(`Next step: mount volumes \(waiting [0-9.ms]+\): volume "conf": .*s-test.*; retry in `)
+	waits := regexp.MustCompile(`Failing to mount volumes for [0-9.ms]+: volume "conf": .*s-test.*; retry in `)
 	for _, path := range []string{"/explain", "/"} {
 		a.eventually(path+" names the Secret", func() bool {
 			_, text, err := a.get(path)
@@ -119,9 +118,9 @@ func TestThePageExplainsFailingPods(t *testing.T) {
 	}
 	says("crash", `The last .*CrashLoopBackOff.*; retry in `)
 	says("nothing", `no such file or directory.*; retry in `)
-	says("hook", `Next sync in `)
+	says("hook", `is up to date; next check in `)
 	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 5", containers(container("main", untilTerm))))
-	says("hook", `is terminating.* \(removed\); grace period 4 s\. Next step: stop containers`)
-	says("hook", `is waiting .*Next step: wait for other pods to terminate`)
-	says("hook", `is syncing.* Next sync in `)
+	says("hook", `In progress for .*: stop containers.* \(removed\); grace period 4 s\.`)
+	says("hook", `Waiting for other pods to terminate .*The pod has not been started for `)
+	says("hook", `is up to date; next check in `)
 }
