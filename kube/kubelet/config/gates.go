@@ -11,7 +11,6 @@ import (
 // gates are the feature gates of the kubelet with a feature that exists here (true), or
 // does not (false), whatever their value.
 var gates = map[string]bool{
-	"AllowDNSOnlyNodeCSR":                              false,
 	"AtomicWriteVolumeUserFields":                      true,
 	"CPUManagerPolicyAlphaOptions":                     true,
 	"CPUManagerPolicyBetaOptions":                      true,
