@@ -4,6 +4,7 @@ package mutants_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/mutants"
 )
+
+// changed is what KUBEPARTS_MUTANTS_CHANGED selects.
+func changed() mutants.Changed { return mutants.ParseChanged(os.Getenv("KUBEPARTS_MUTANTS_CHANGED")) }
 
 // unitTime bounds the tests of a package, with a mutant or without.
 const unitTime = 3 * time.Minute

@@ -30,9 +30,6 @@ func loadUnits(t *testing.T) []mutants.Unit {
 	return all
 }
 
-// changed is what KUBEPARTS_MUTANTS_CHANGED selects.
-func changed() mutants.Changed { return mutants.ParseChanged(os.Getenv("KUBEPARTS_MUTANTS_CHANGED")) }
-
 func TestEachUnitMutantFitsTheCode(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "kube")); err != nil {
 		t.Skip("this is the core module without the modules below it")

@@ -64,6 +64,7 @@ var exceptions = map[string]string{
 	"runtime/process/supervisor_unix.go openLog os.OpenFile":             "a log, in a directory that only the agent's user can write, by a supervisor with the rights of that user",
 	"runtime/process/supervisor_unix.go startProcess os.Open":            kernel,
 
+	"volume/csi/place.go removeOtherData os.ReadDir":          "the directory of block devices of the node, to which no pod has access",
 	"volume/csi/register/register.go list filepath.WalkDir":   "the directory of plugin sockets; a driver that can write it is privileged",
 	"volume/csi/register/watch.go watch filepath.WalkDir":     "the directory of plugin sockets; a driver that can write it is privileged",
 	"volume/emptydir/emptydir.go setReady os.WriteFile":       record,
