@@ -324,10 +324,10 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 		"shutdown not on loopback":   {on(dir, "--shutdown-on=http", "--listen=0.0.0.0:1", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want", "loopback"}},
 		"shutdown without a page":    {on(dir, "--shutdown-on=http", "--listen=", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want"}},
 		"shutdown without a time":    {on(dir, "--shutdown-on=sigterm"), []string{"shutdownGracePeriod"}},
-		"too short a shutdown":       {on(dir, "--shutdown-grace-period=30ms"), []string{"shutdownGracePeriod, shutdownGracePeriodCriticalPods: ", "30ms"}},
+		"too short a shutdown":       {on(dir, "--shutdown-grace-period=30ms"), []string{"invalid configuration: shutdownGracePeriod {30ms} must be either zero or otherwise >= 1 sec"}},
 		"reserved CPUs of processes": {on(dir, "--cpu-manager-policy=static"), []string{"plain processes cannot have exclusive CPUs"}},
 		"too much reserved":          {on(dir, "--kube-reserved=memory=1024Ti"), []string{`Resource "memory" has a reservation of 1Pi`}},
-		"no score":                   {on(dir, "--oom-score-adj=-1001"), []string{"oomScoreAdj is -1001: want -1000 to 1000"}},
+		"no score":                   {on(dir, "--oom-score-adj=-1001"), []string{"oomScoreAdj (--oom-score-adj) -1001 must be between -1000 and 1000, inclusive"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs, took := try(t, tc.args...)
