@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,17 +14,24 @@ func TestAPodPacerCallsOncePerPeriodAndForTheLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
 		p := podPacer{notify: func(uid types.UID) { calls = append(calls, string(uid)) }}
+		called := func() []string { // notify is called with the lock
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return slices.Clone(calls)
+		}
 		p.change("a")
-		assert.Equal(t, []string{"a"}, calls, "at once")
+		assert.Equal(t, []string{"a"}, called(), "at once")
 		for range 250 { // 2.5 s
 			p.change("a")
 			time.Sleep(10 * time.Millisecond)
 		}
 		p.change("b")
 		synctest.Wait()
-		assert.Equal(t, []string{"a", "a", "a", "b"}, calls)
+		assert.Equal(t, []string{"a", "a", "a", "b"}, called())
 		time.Sleep(time.Hour)
-		assert.Equal(t, []string{"a", "a", "a", "b", "a"}, calls, "the last change is notified")
+		assert.Equal(t, []string{"a", "a", "a", "b", "a"}, called(), "the last change is notified")
+		p.mu.Lock()
 		assert.Empty(t, p.changed)
+		p.mu.Unlock()
 	})
 }
