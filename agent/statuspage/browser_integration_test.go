@@ -144,7 +144,7 @@ func TestIntegrationThePageInABrowser(t *testing.T) {
 
 	text, err := exec.CommandContext(t.Context(), "w3m", "-dump", "-cols", "200", "-I", "UTF-8", "-O", "UTF-8", url).Output()
 	require.NoError(t, err)
-	for _, want := range []string{"4 pods, those with problems first", "crash", "Last plan: ", "pid.available", "Pods are evicted below 1."} {
+	for _, want := range []string{"4 pods, those with problems first", "crash", "Last plan, ", "pid.available", "Pods are evicted below 1."} {
 		assert.Contains(t, string(text), want)
 	}
 }

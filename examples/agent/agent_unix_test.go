@@ -375,7 +375,7 @@ func TestIntegrationPodsRunAsContainers(t *testing.T) {
 	w.start()
 	w.running("web")
 	_, page := w.get("")
-	for _, text := range []string{lab.Busybox, "Last plan: ", "none would be removed now"} {
+	for _, text := range []string{lab.Busybox, "Last plan, ", "none would be removed now"} {
 		assert.Contains(t, strings.ToLower(page), strings.ToLower(text))
 	}
 	require.NoError(t, w.signal(syscall.SIGTERM))
