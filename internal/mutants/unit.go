@@ -162,6 +162,6 @@ func ParseChanged(text string) Changed {
 // file in it, including its tests, or one below its testdata.
 func (c Changed) Selects(pkg string, files ...string) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(p string) bool {
-		return p == pkg || path.Dir(p) == pkg || strings.HasPrefix(p, pkg+"/testdata/") || slices.Contains(files, p)
+		return p == pkg || path.Dir(p) == pkg && path.Ext(p) != "" || strings.HasPrefix(p, pkg+"/testdata/") || slices.Contains(files, p)
 	})
 }

@@ -98,6 +98,7 @@ func TestMutantsOfChangedPackagesAreSelected(t *testing.T) {
 	} {
 		assert.Equal(t, want, some.Selects(pkg), pkg)
 	}
+	assert.False(t, mutants.ParseChanged("volume/csi").Selects("volume"), "a directory is not a file of the one above")
 	assert.True(t, some.Selects("prober", "internal/mutants/testdata/unit/prober.txt"))
 	assert.False(t, some.Selects("prober", "internal/mutants/testdata/unit/prober"))
 }

@@ -15,8 +15,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/token"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
 // vol-63: tokens that expire are replaced only if the driver requires republishing.
@@ -86,4 +88,33 @@ func TestAfterARestartOfTheMachineTheOwnershipIsSetAgain(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, fs.FileMode(0o660), info.Mode().Perm())
+}
+
+// A stubborn mounter reports that a path is mounted, whatever was unmounted.
+type stubborn struct {
+	*volumetest.Mounter
+	path string
+}
+
+func (m *stubborn) IsMountPoint(path string) (bool, error) {
+	if path == m.path {
+		return true, nil
+	}
+	return m.Mounter.IsMountPoint(path)
+}
+
+// A target that is still mounted is neither removed nor forgotten, whatever the driver responds.
+func TestATargetThatIsStillMountedIsKept(t *testing.T) {
+	w := newWorld(t, csi.Config{})
+	req := w.request(t, persistent("vol-1"))
+	mounted, _ := w.published(t, req)
+	mounter := &stubborn{Mounter: w.mounter, path: mounted.Path}
+	p := plugin(t, csi.Config{RootDir: w.root, Mounter: mounter})
+	require.NoError(t, p.Register(t.Context(), driverName, w.driver.socket, []string{"1.0.0"}))
+	require.ErrorIs(t, p.TearDown(t.Context(), req.Place), volume.ErrMounted)
+	assert.FileExists(t, filepath.Join(filepath.Dir(mounted.Path), "vol_data.json"))
+
+	mounter.path = ""
+	require.NoError(t, p.TearDown(t.Context(), req.Place))
+	assert.NoDirExists(t, filepath.Dir(mounted.Path))
 }
