@@ -220,12 +220,3 @@ func deleteNow(uid types.UID) metav1.DeleteOptions {
 // gone reports whether a request with a UID failed because the object was deleted or
 // replaced.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
-
-// backoff returns the delay after a number of consecutive failures.
-func backoff(first, last time.Duration, failures int) time.Duration {
-	d := first
-	for ; failures > 1 && d < last; failures-- {
-		d *= 2
-	}
-	return min(d, last)
-}
