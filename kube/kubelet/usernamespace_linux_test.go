@@ -82,6 +82,11 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	api := new(apitest.Server)
 	m := newMember(t, api, "n")
 	out := new(lines)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out)
+		}
+	})
 	m.cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
 	m.cfg.RootDir, m.cfg.Host.Manage = filepath.Join(dir, "root"), true
 	m.cfg.Runtime.Processes = false
@@ -221,10 +226,16 @@ func TestIntegrationDelegatedCgroupsOfAUserNamespace(t *testing.T) {
 	api := new(apitest.Server)
 	m := newMember(t, api, "n")
 	out := new(lines)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out)
+		}
+	})
 	m.cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
 	m.cfg.RootDir, m.cfg.Host.Manage = filepath.Join(dir, "root"), true
 	m.cfg.Runtime.Processes = false
 	m.cfg.Configuration.PodLogsDir, m.cfg.Configuration.CgroupRoot = filepath.Join(dir, "logs"), "/"
+	m.cfg.Configuration.ResolverConfig = new("") // the emulated machine has no /etc/resolv.conf
 	m.start(t)
 	require.Eventually(t, func() bool { return nodeReady(api, "n") }, 90*time.Second, 10*time.Millisecond)
 	pod := bound("web", "n")
