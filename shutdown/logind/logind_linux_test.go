@@ -36,8 +36,11 @@ func newBus(t *testing.T) (address string, end func()) {
 		}
 		t.Skip("there is no dbus-daemon here: apt-get install dbus-daemon")
 	}
-	conf := filepath.Join(t.TempDir(), "bus.conf")
-	require.NoError(t, os.WriteFile(conf, []byte(`<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen>
+	dir, err := os.MkdirTemp("", "bus") // a short path for the socket
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	conf := filepath.Join(dir, "bus.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(`<busconfig><type>session</type><listen>unix:tmpdir=`+dir+`</listen>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`), 0o600))
 	cmd := exec.Command("dbus-daemon", "--config-file="+conf, "--nofork", "--print-address")
 	out, err := cmd.StdoutPipe()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,12 +68,31 @@ func newAgentIn(t *testing.T, runtime, dir string) *agent {
 			}
 			require.NoError(t, a.interrupt())
 		}
+		require.NoError(t, a.removeLinks())
 		if runtime != "process" { // it has made a mount of its root
 			_ = exec.Command("umount", "--lazy", filepath.Join(a.dir, "root")).Run()
 		}
 		a.cgroupsGo()
 	})
 	return a
+}
+
+// removeLinks removes the links to logs of the test: those of containers that were not removed before
+// their runtime ended remain.
+func (a *agent) removeLinks() error {
+	const links = "/var/log/containers"
+	entries, err := os.ReadDir(links)
+	if err != nil {
+		return nil // there are none
+	}
+	var errs []error
+	for _, e := range entries {
+		link := filepath.Join(links, e.Name())
+		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, a.dir+string(filepath.Separator)) {
+			errs = append(errs, os.Remove(link))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // pageAt matches the line with the address of the status page.
