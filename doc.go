@@ -13,7 +13,7 @@
 // podworker.Loop adds web to the desired pods, and podworker.Workers create a worker for its
 // UID. After the first relist of pleg the worker calls Sync.
 //
-// podworker.Pipeline implements Sync. It admits the pod: eviction rejects it under node
+// pipeline.Pipeline implements Sync. It admits the pod: eviction rejects it under node
 // pressure, allocation and admission if it does not fit, and the managers below cm if CPUs,
 // memory or devices are not available. status computes the status, which is Pending. cm
 // creates the cgroup, with the limits that follow from the spec. volume mounts the volumes,

@@ -18,10 +18,10 @@
 //
 //	allocations, err := allocation.Open(allocation.Config{Admit: admission.ForNode(node, terminating), …})
 //
-// The manager is a podworker.Admitter. These are all admitters of a node; the resource
+// The manager is a pipeline.Admitter. These are all admitters of a node; the resource
 // managers come last because they allocate resources for the pods that they admit:
 //
-//	podworker.Admitters{evictions, engine, allocations, shutdowns, managers, admission.IgnoredFields(record)}
+//	pipeline.Admitters{evictions, engine, allocations, shutdowns, managers, admission.IgnoredFields(record)}
 //
 // # Concurrency
 //

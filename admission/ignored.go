@@ -14,7 +14,7 @@ import (
 // maxIgnoredFields bounds the event about ignored fields.
 const maxIgnoredFields = 10
 
-// IgnoredFields is a podworker.Admitter that admits every pod and records an event
+// IgnoredFields is a pipeline.Admitter that admits every pod and records an event
 // "IgnoredFields" about the fields of its spec that have no effect on the node
 // (docs/pod-fields.md lists them). It is the last of the admitters, so that only
 // admitted pods have such an event. The function must not block.

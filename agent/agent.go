@@ -13,6 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -69,16 +70,16 @@ type Config struct {
 type Subsystems struct {
 	// Admitters decide, in this order, whether a new pod may run. Nil: every pod is
 	// admitted.
-	Admitters podworker.Admitters
+	Admitters pipeline.Admitters
 
 	// Volumes mounts the volumes of pods. If it has the methods Collect and
 	// HasVolumes of volume.Manager, the volumes of removed pods are removed. Nil: pods have no volumes.
-	Volumes podworker.Volumes
+	Volumes pipeline.Volumes
 
 	// Cgroups creates the cgroups of pods. If it has the method Collect of
 	// cm.Manager, the cgroups of removed pods are removed. Nil: the runtime creates
 	// them.
-	Cgroups podworker.Cgroups
+	Cgroups pipeline.Cgroups
 
 	// Probes run the probes of containers. The zero value leaves the prober out:
 	// containers with probes then count as ready and started while they run.
@@ -91,7 +92,7 @@ type Subsystems struct {
 
 	// Images keeps the images of a pod from being removed while it starts:
 	// imagegc.Manager. Nil: images are not removed.
-	Images podworker.Images
+	Images pipeline.Images
 
 	// Mirrors creates and deletes the mirror pods of static pods. Nil: there are
 	// none.
@@ -115,7 +116,7 @@ type Ledger interface {
 
 // Claims unprepares the resource claims of pods. dra.Manager implements it.
 type Claims interface {
-	podworker.Claims
+	pipeline.Claims
 
 	// MayHaveResources reports whether claims of the pod may be prepared. Its terminal
 	// phase is not published before. It must not block.
@@ -135,7 +136,7 @@ type Adjust struct {
 	PLEG     func(*pleg.Config)
 	Prober   func(*prober.Config) // not called without Subsystems.Probes
 	Status   func(*status.Config)
-	Pipeline func(*podworker.PipelineConfig)
+	Pipeline func(*pipeline.Config)
 	Workers  func(*podworker.Config)
 	Loop     func(*podworker.LoopConfig)
 	Merge    func(*podsource.MergeConfig)
@@ -160,7 +161,7 @@ type Agent struct {
 	health   *RuntimeHealth  // nil: the runtime is not a runtime.Checker
 	probes   *prober.Manager // nil: Subsystems.Probes is zero
 	statuses *status.Manager
-	pipeline *podworker.Pipeline
+	pipeline *pipeline.Pipeline
 	workers  *podworker.Workers
 	inbox    *podworker.Inbox
 	loop     *podworker.Loop

@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -106,7 +107,7 @@ func TestNewNamesTheMissingField(t *testing.T) {
 		"agent: Config.Sources is empty":                              func(c *agent.Config) { c.Sources = nil },
 		"agent: Config.Sink is nil":                                   func(c *agent.Config) { c.Sink = nil },
 		`agent: podsource: MergeConfig.Static: "x" is not in Sources`: func(c *agent.Config) { c.Static = []string{"x"} },
-		"PipelineConfig.Runtime is nil":                               func(c *agent.Config) { c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Runtime = nil } },
+		"pipeline: Config.Runtime is nil":                               func(c *agent.Config) { c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = nil } },
 		"agent: podworker: negative":                                  func(c *agent.Config) { c.Adjust.Workers = func(w *podworker.Config) { w.Retry = -1 } },
 	} {
 		cfg := full()
@@ -168,9 +169,9 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 		}
 		var worked atomic.Int32
 		adjust := agent.Adjust{
-			Pipeline: func(c *podworker.PipelineConfig) {
+			Pipeline: func(c *pipeline.Config) {
 				has("Pipeline", c.Runtime != nil && c.Status != nil && c.Probes != nil && c.Network != nil && c.Relister != nil)
-				has("nil subsystems", c.Resources == podworker.PodResources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
+				has("nil subsystems", c.Resources == pipeline.Resources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
 			},
 			Workers: func(c *podworker.Config) {
 				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Pods != nil)
@@ -295,7 +296,7 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{
-			Subsystems: agent.Subsystems{Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+			Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{w, pipeline.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 				if pod.Name == "bad" {
 					return &runtime.Rejection{Reason: "Unwelcome", Message: "it is bad"}
 				}
@@ -329,8 +330,8 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 func TestAdmittersAreCalledInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string // by the only pod worker
-		check := func(name string, rejects bool) podworker.Admitter {
-			return podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
+		check := func(name string, rejects bool) pipeline.Admitter {
+			return pipeline.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 				asked = append(asked, name)
 				if rejects {
 					return &runtime.Rejection{Reason: name}
@@ -338,7 +339,7 @@ func TestAdmittersAreCalledInOrder(t *testing.T) {
 				return nil
 			})
 		}
-		n := start(t, agent.Config{Subsystems: agent.Subsystems{Admitters: podworker.Admitters{check("first", false), check("second", true), check("third", true)}}})
+		n := start(t, agent.Config{Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{check("first", false), check("second", true), check("third", true)}}})
 		n.source.Set(newPod("web"))
 		synctest.Wait()
 		assert.Equal(t, []string{"first", "second"}, asked)

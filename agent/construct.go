@@ -10,6 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -110,11 +111,11 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 	return status.New(adjust(cfg.Adjust.Status, c))
 }
 
-func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*podworker.Pipeline, error) {
+func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*pipeline.Pipeline, error) {
 	sub := cfg.Subsystems
-	c := podworker.PipelineConfig{
+	c := pipeline.Config{
 		Runtime: cfg.Runtime, Status: statuses, Mirrors: sub.Mirrors, Relister: changes, Record: cfg.Record, Logger: cfg.Logger,
-		Resources: podworker.PodResources{Volumes: sub.Volumes, Cgroups: sub.Cgroups, Images: sub.Images},
+		Resources: pipeline.Resources{Volumes: sub.Volumes, Cgroups: sub.Cgroups, Images: sub.Images},
 	}
 	// A nil pointer must not become a non-nil interface.
 	if len(sub.Admitters) > 0 {
@@ -132,10 +133,10 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 	if sub.Claims != nil {
 		c.Resources.Claims = sub.Claims
 	}
-	return podworker.NewPipeline(adjust(cfg.Adjust.Pipeline, c))
+	return pipeline.New(adjust(cfg.Adjust.Pipeline, c))
 }
 
-func newWorkers(cfg Config, changes *pleg.Generator, pipeline *podworker.Pipeline) (*podworker.Workers, error) {
+func newWorkers(cfg Config, changes *pleg.Generator, pipeline *pipeline.Pipeline) (*podworker.Workers, error) {
 	return podworker.New(adjust(cfg.Adjust.Workers, podworker.Config{
 		Handler: pipeline, StatusCache: changes, Pods: changes.Pods, Record: cfg.Record, Logger: cfg.Logger,
 	}))

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -178,7 +178,7 @@ func Example_probes() {
 // An admitter decides whether a pod may run. The status of a rejected pod has its
 // reason.
 func Example_admission() {
-	onlyOurs := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+	onlyOurs := pipeline.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 		for _, c := range pod.Spec.Containers {
 			if !strings.HasPrefix(c.Image, "registry.example.com/") {
 				return &runtime.Rejection{Reason: "ForeignImage", Message: fmt.Sprintf("image %q is not from registry.example.com", c.Image)}
@@ -193,7 +193,7 @@ func Example_admission() {
 		Runtime:    new(runtimetest.Runtime),
 		Sources:    map[string]podsource.PodSource{podsource.APISource: &source},
 		Sink:       &sink,
-		Subsystems: agent.Subsystems{Admitters: podworker.Admitters{onlyOurs}},
+		Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{onlyOurs}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
@@ -93,7 +93,7 @@ func (r tallied) Watch(ctx context.Context, changed func(uid types.UID)) error {
 
 // A laterRelister lets time pass before a request, as it does between any two statements in
 // real time.
-type laterRelister struct{ podworker.Relister }
+type laterRelister struct{ pipeline.Relister }
 
 func (r laterRelister) RequestRelist(uid types.UID) {
 	time.Sleep(stepTime)
@@ -132,7 +132,7 @@ func testCallsOfStarts(t *testing.T, writeTime time.Duration) {
 		cfg := agent.Config{
 			Runtime: tallied{engine, tally}, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: sink,
 		}
-		cfg.Adjust.Pipeline = func(c *podworker.PipelineConfig) { c.Relister = laterRelister{c.Relister} }
+		cfg.Adjust.Pipeline = func(c *pipeline.Config) { c.Relister = laterRelister{c.Relister} }
 		a, err := agent.New(cfg)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@
 //	m, err := allocation.Open(allocation.Config{Dir: dir, Admit: fits, Changed: resync})
 //	err = m.Run(ctx) // retries pending resizes until ctx is done
 //
-// A Manager is a podworker.Allocation and a podworker.Admitter. Its ResizeState(uid).Conditions() and
+// A Manager is a pipeline.Allocation and a pipeline.Admitter. Its ResizeState(uid).Conditions() and
 // ActuatedPodResources(uid) are for status.FactSources.Resize. Call Prune after all sources have synced, and Retry
 // for triggers that the Manager does not detect.
 //

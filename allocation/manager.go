@@ -123,7 +123,7 @@ func Open(cfg Config) (*Manager, error) {
 	return m, nil
 }
 
-// Admit implements podworker.Admitter: it calls Config.Admit and stores the resources that are
+// Admit implements pipeline.Admitter: it calls Config.Admit and stores the resources that are
 // allocated to the pod if it may run. A pod that an earlier agent admitted is checked with its
 // allocated resources instead of those of its spec (rule al-3).
 func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {

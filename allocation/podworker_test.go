@@ -11,13 +11,14 @@ import (
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 var (
-	_ podworker.Allocation = (*allocation.Manager)(nil)
-	_ podworker.Admitter   = (*allocation.Manager)(nil)
+	_ pipeline.Allocation = (*allocation.Manager)(nil)
+	_ pipeline.Admitter   = (*allocation.Manager)(nil)
 )
 
 // node is a runtime that applies the desired resources of containers, all at once.
@@ -51,7 +52,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	n := &node{}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admission: podworker.Admission{Admitter: d}, Resources: podworker.PodResources{Allocation: d.Manager}})
+	p, err := pipeline.New(pipeline.Config{Runtime: n, Status: statuses, Admission: pipeline.Admission{Admitter: d}, Resources: pipeline.Resources{Allocation: d.Manager}})
 	require.NoError(t, err)
 	first := true
 	sync := func(pod *v1.Pod) (said string) {

@@ -16,7 +16,7 @@
 //	m, err := cm.New(cm.Config{Tree: tree, Driver: cgroups.Systemd, Capacity: capacity})
 //	…
 //	err = m.Setup(ctx)
-//	// podworker.PodResources{Cgroups: m}, cri.Providers{CgroupParent: m.CgroupParent}
+//	// pipeline.Resources{Cgroups: m}, cri.Providers{CgroupParent: m.CgroupParent}
 //	go m.Run(ctx)
 //
 // # Concurrency

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// Has reports whether the pod's cgroup exists, for podworker.Cgroups. A cgroup that
+// Has reports whether the pod's cgroup exists, for pipeline.Cgroups. A cgroup that
 // cannot be read or lacks a controller counts as existing: Ensure corrects it.
 func (m *Manager) Has(pod *v1.Pod) bool {
 	if m.cfg.Pods.Flat {

@@ -136,7 +136,7 @@ func (m *Manager) Under(pressure v1.NodeConditionType) bool {
 // slices and maps.
 func (m *Manager) Policy() Policy { return m.cfg.Policy }
 
-// Admit implements podworker.Admitter: it is [Policy.Admit] with the current conditions of
+// Admit implements pipeline.Admitter: it is [Policy.Admit] with the current conditions of
 // the node.
 func (m *Manager) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	return m.cfg.Policy.Admit(pod, m.Conditions())

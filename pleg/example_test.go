@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -124,7 +125,7 @@ func Example_podworker() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Relister: gen})
+	pipeline, err := pipeline.New(pipeline.Config{Runtime: rt, Relister: gen})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -114,11 +114,10 @@ func (l *Loop) syncMirrors(ctx context.Context) {
 func (l *Loop) createMirrors(ctx context.Context) {
 	for _, pod := range l.Pods() {
 		_, mirror := l.Pod(pod.UID)
-		plan := planMirror(pod, mirror)
-		if plan == (mirrorPlan{}) || !runtime.IsStatic(pod) || l.PodByName(pod.Namespace, pod.Name) != pod || !l.pastSync(pod.UID) {
+		if planMirror(pod, mirror) == (mirrorPlan{}) || !runtime.IsStatic(pod) || l.PodByName(pod.Namespace, pod.Name) != pod || !l.pastSync(pod.UID) {
 			continue
 		}
-		if err := plan.apply(ctx, l.cfg.Mirrors, pod, mirror); err != nil && ctx.Err() == nil {
+		if err := SyncMirror(ctx, l.cfg.Mirrors, pod, mirror); err != nil && ctx.Err() == nil {
 			l.cfg.Logger.Warn("Failed to create mirror pod of terminated static pod; will retry", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", err)
 		}
 	}

@@ -303,12 +303,9 @@ func TestMirrorsAreDeletedWhileContainersAreRemoved(t *testing.T) {
 // A static pod that has completed is not synced any more (k/k 116483).
 func TestTheDeletedMirrorOfACompletedStaticPodIsCreatedAgain(t *testing.T) { // mir-6
 	synctest.Test(t, func(t *testing.T) {
-		n := &node{phase: v1.PodSucceeded, left: new(runtime.PodStatus)}
 		m := &mirrors{node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}
-		reports := &reconciled{node: n}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: reports, Mirrors: m})
-		require.NoError(t, err)
-		w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
+		h := &mirroring{mirrors: m, terminal: true}
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Sources: []string{"file", "api"}})
 		defer stop()
@@ -334,36 +331,45 @@ func TestTheDeletedMirrorOfACompletedStaticPodIsCreatedAgain(t *testing.T) { // 
 		require.Len(t, created, 2, "a failure is retried")
 		assert.Equal(t, "h1", created[1].Annotations["kubernetes.io/config.mirror"])
 
-		assert.Empty(t, reports.uids)
+		assert.Empty(t, h.reconciled)
 		loop.AddPods([]*v1.Pod{named("m2", "job", map[string]string{"kubernetes.io/config.mirror": "h1"})})
 		synctest.Wait()
-		assert.Equal(t, []types.UID{"s1"}, reports.uids, "its status is written to the new one")
+		assert.Equal(t, []types.UID{"s1"}, h.reconciled, "its status is written to the new one")
 		time.Sleep(5 * time.Minute)
 		created, _ = m.are()
 		assert.Len(t, created, 2)
 	})
 }
 
-// reconciled records the pods whose status is compared with that of their object.
-type reconciled struct {
-	*node
-	uids []types.UID
+// A mirroring is a Handler that only syncs the mirror pods of static pods, and records the pods
+// whose status is compared with that of their object.
+type mirroring struct {
+	mirrors    podworker.Mirrors
+	terminal   bool // Sync returns a terminal result
+	reconciled []types.UID
 }
 
-func (r *reconciled) Reconcile(pod *v1.Pod) { r.uids = append(r.uids, pod.UID) }
+func (h *mirroring) Sync(ctx context.Context, req podworker.SyncRequest) (podworker.SyncResult, error) {
+	if h.terminal || !runtime.IsStatic(req.Pod) {
+		return podworker.SyncResult{Terminal: h.terminal}, nil
+	}
+	return podworker.SyncResult{}, podworker.SyncMirror(ctx, h.mirrors, req.Pod, req.Mirror)
+}
+
+func (*mirroring) Terminate(context.Context, podworker.SyncRequest) error { return nil }
+func (*mirroring) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }
+func (h *mirroring) Reconcile(pod *v1.Pod)                                { h.reconciled = append(h.reconciled, pod.UID) }
 
 func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 	synctest.Test(t, func(t *testing.T) {
-		n := new(node)
 		m := &mirrors{noNode: true, node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Mirrors: m})
-		require.NoError(t, err)
-		w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: &mirroring{mirrors: m}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
-		loop.AddPods([]*v1.Pod{named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})})
-		synctest.Wait() // a node records one sync at a time
-		loop.AddPods([]*v1.Pod{named("p1", "db", nil)})
+		loop.AddPods([]*v1.Pod{
+			named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"}),
+			named("p1", "db", nil),
+		})
 		synctest.Wait()
 		created, _ := m.are()
 		assert.Empty(t, created, "sl-32: no node, no copy")

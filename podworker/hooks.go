@@ -10,8 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Hooks observe [Workers], a [Loop] and a [Pipeline]; the same value may be passed to all
-// three. They are called synchronously on the goroutine on which the event occurs and must
+// Hooks observe [Workers] and a [Loop]; the same value may be passed to both. They are called synchronously on the goroutine on which the event occurs and must
 // neither block nor call the Loop. Each may be nil.
 type Hooks struct {
 	// Synced is called by Workers after each call of the Handler.
@@ -29,17 +28,9 @@ type Hooks struct {
 	// added it while it was terminating (kubelet_restarted_pods_total).
 	Restarted func(*v1.Pod)
 
-	// Rejected is called by the Pipeline for each pod that fails because it was rejected
-	// (kubelet_admission_rejections_total).
-	Rejected func(*v1.Pod, runtime.Rejection)
-
 	// Trace is called by Workers before each call of the Handler, which gets the returned
 	// context. end is called with the error of the call. Durations and Err are zero.
 	Trace func(ctx context.Context, call SyncInfo) (traced context.Context, end func(err error))
-
-	// Stepped is called by the Pipeline after each step of a call. The steps of a call
-	// take all of its time.
-	Stepped func(StepInfo)
 }
 
 // A PreemptInfo describes a pod that is killed to admit another.
@@ -76,14 +67,4 @@ type SyncInfo struct {
 
 	// Err is the error of the call.
 	Err error
-}
-
-// A StepInfo describes a step of a call: "admit pod", "report status", "create cgroup",
-// "create mirror pod", "mount volumes" or "sync containers" of Sync; "stop containers" or
-// "inspect terminated containers" of Terminate; "unmount volumes" or "remove cgroup" of
-// Cleanup. The runtime reports the steps of its own calls.
-type StepInfo struct {
-	UID        types.UID
-	Step       string
-	Begin, End time.Time
 }

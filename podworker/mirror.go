@@ -72,22 +72,14 @@ func planMirror(pod, mirror *v1.Pod) mirrorPlan {
 	}
 }
 
-// syncMirror creates, replaces or deletes the mirror pod. Failures are only logged: a static
-// pod runs without the API server.
-func (p *Pipeline) syncMirror(ctx context.Context, req SyncRequest) {
-	if p.cfg.Mirrors == nil || !runtime.IsStatic(req.Pod) {
-		return
-	}
-	plan := planMirror(req.Pod, req.Mirror)
-	if err := plan.apply(ctx, p.cfg.Mirrors, req.Pod, req.Mirror); err != nil && ctx.Err() == nil {
-		p.cfg.Logger.Warn("Failed to sync mirror pod; will retry at the next sync", "pod", nameOf(req), "podUID", req.UID, "err", err)
-	}
-}
-
-// apply carries out the plan for a static pod and its mirror pod.
-func (plan mirrorPlan) apply(ctx context.Context, mirrors Mirrors, pod, was *v1.Pod) error {
+// SyncMirror makes mirrors have one mirror pod of a static pod: it creates a missing one, and
+// replaces one that is being deleted or is of another manifest. mirror is the existing one; nil:
+// there is none. It creates none while the node's object does not exist. Its errors are those
+// of mirrors. It has no effect if the mirror pod is up to date.
+func SyncMirror(ctx context.Context, mirrors Mirrors, pod, mirror *v1.Pod) error {
+	plan := planMirror(pod, mirror)
 	if plan.remove {
-		if err := mirrors.DeleteMirror(ctx, was); err != nil {
+		if err := mirrors.DeleteMirror(ctx, mirror); err != nil {
 			return fmt.Errorf("delete: %w", err)
 		}
 	}
@@ -98,11 +90,11 @@ func (plan mirrorPlan) apply(ctx context.Context, mirrors Mirrors, pod, was *v1.
 	if !ok {
 		return nil
 	}
-	mirror, err := MirrorPod(pod, node)
+	created, err := MirrorPod(pod, node)
 	if err != nil {
 		return err
 	}
-	if err := mirrors.CreateMirror(ctx, mirror); err != nil {
+	if err := mirrors.CreateMirror(ctx, created); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
 	return nil

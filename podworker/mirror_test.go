@@ -70,41 +70,28 @@ func (a *apiServer) DeleteMirror(_ context.Context, pod *v1.Pod) error {
 	return a.fail
 }
 
-func TestMirrorsAreUpdatedAndNeverDelayASync(t *testing.T) { // sl-32, mir-2, mir-3
-	work := SyncRequest{UID: "s1", Pod: staticPod("s1", "web"), Mirror: mirrorPod("m1", "web", "old"), Status: new(runtime.PodStatus)}
+func TestSyncMirror(t *testing.T) { // sl-32, mir-2
+	pod := staticPod("s1", "web")
 	for name, tc := range map[string]struct {
-		fail error
-		want []string
+		mirror *v1.Pod
+		fail   error
+		want   []string
+		err    string
 	}{
-		"an outdated one is replaced":                {nil, []string{"delete m1", "create hash-s1"}},
-		"one that cannot be deleted is not replaced": {errors.New("forbidden"), []string{"delete m1"}},
+		"an outdated one is replaced":                {mirrorPod("m1", "web", "old"), nil, []string{"delete m1", "create hash-s1"}, ""},
+		"one that cannot be deleted is not replaced": {mirrorPod("m1", "web", "old"), errors.New("forbidden"), []string{"delete m1"}, "delete: forbidden"},
+		"a missing one is created":                   {nil, errors.New("forbidden"), []string{"create hash-s1"}, "create: forbidden"},
+		"one that is up to date is left":             {mirrorPod("m1", "web", "hash-s1"), nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := &apiServer{fail: tc.fail}
-			rt := new(still)
-			p, err := NewPipeline(PipelineConfig{Runtime: rt, Mirrors: api})
-			require.NoError(t, err)
-			_, err = p.Sync(t.Context(), work)
-			require.NoError(t, err, "a static pod runs without the API server")
+			err := SyncMirror(t.Context(), api, pod, tc.mirror)
+			if tc.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tc.err)
+			}
 			assert.Equal(t, tc.want, api.asked)
-			assert.Equal(t, 1, rt.synced)
 		})
 	}
-	api := new(apiServer)
-	p, err := NewPipeline(PipelineConfig{Runtime: new(still), Mirrors: api})
-	require.NoError(t, err)
-	_, err = p.Sync(t.Context(), SyncRequest{UID: "p", Pod: namedPod("p", "db", nil), Status: new(runtime.PodStatus)})
-	require.NoError(t, err)
-	assert.Empty(t, api.asked, "others have no copy")
-}
-
-// still is a runtime that does nothing.
-type still struct {
-	runtime.Runtime
-	synced int
-}
-
-func (s *still) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncResult, error) {
-	s.synced++
-	return runtime.SyncResult{}, nil
 }

@@ -118,19 +118,3 @@ func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 		stop()
 	})
 }
-
-func TestARejectionWithPodsToPreemptIsDeferred(t *testing.T) { // adm-10, adm-13
-	n, p := newNode(t)
-	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "no room", Preempt: []types.UID{"web"}}
-	next, err := p.Sync(t.Context(), firstWork(newPod("critical", 0)))
-	assert.EqualError(t, err, "podworker: not admitted yet: no room")
-	require.ErrorIs(t, err, n.refuse)
-	assert.Zero(t, next)
-	assert.Equal(t, []string{"Warning OutOfcpu no room"}, n.events)
-	n.refuse = nil
-	work := firstWork(newPod("critical", 0))
-	work.First = false
-	_, err = p.Sync(t.Context(), work)
-	require.NoError(t, err, "it is admitted again")
-	assert.Contains(t, n.asked, "sync")
-}

@@ -55,14 +55,6 @@ func (w *Workers) reconcile(pod *v1.Pod) {
 	}
 }
 
-// Reconcile is an optional method of [Handler]. It calls PipelineConfig.Status, if that has the
-// method Reconcile.
-func (p *Pipeline) Reconcile(pod *v1.Pod) {
-	if r, ok := p.cfg.Status.(reconciler); ok {
-		r.Reconcile(p.allocated(pod))
-	}
-}
-
 // updateStatus takes the object of the pod with another status.
 func (l lifecycle) updateStatus(pod *v1.Pod) (lifecycle, effect) {
 	if l.pod == nil || l.restart || l.state == Finished {

@@ -30,8 +30,6 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	assert.EqualError(t, err, "podworker: negative Config.Resync, Retry or Parallel")
 	_, err = podworker.NewLoop(podworker.LoopConfig{})
 	assert.EqualError(t, err, "podworker: LoopConfig.Workers is nil")
-	_, err = podworker.NewPipeline(podworker.PipelineConfig{})
-	assert.EqualError(t, err, "podworker: PipelineConfig.Runtime is nil")
 }
 
 // observed is a StatusCache of an empty runtime that has just been listed.

@@ -12,7 +12,7 @@ type Rejection struct {
 
 	// Deferred reports that the pod may be admitted later, for example when the
 	// plugin of a device has registered: the pod stays Pending and is admitted
-	// again for a limited time (podworker.Admission.Timeout). If false
+	// again for a limited time (pipeline.Admission.Timeout). If false
 	// and Preempt is empty, the pod fails.
 	Deferred bool
 

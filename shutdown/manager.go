@@ -131,7 +131,7 @@ func (m *Manager) Err() error {
 	return nil
 }
 
-// Admit implements podworker.Admitter: it rejects all pods during a shutdown.
+// Admit implements pipeline.Admitter: it rejects all pods during a shutdown.
 func (m *Manager) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	if m.Err() != nil {
 		return &runtime.Rejection{Reason: ReasonNodeShutdown, Message: messageNodeShutdown}

@@ -23,7 +23,7 @@ type podCapacity struct {
 	admitted map[types.UID]bool
 }
 
-// Admit implements podworker.Admitter.
+// Admit implements pipeline.Admitter.
 func (c *podCapacity) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	c.agent.pace("Admit", pod.UID) // the seed decides which pod is admitted first
 	c.run.mu.Lock()

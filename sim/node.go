@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -52,7 +53,7 @@ type NodeConfig struct {
 	ReadyAfter func(c runtime.ContainerStatus) time.Duration
 
 	// Admit admits pods. If nil, all pods are admitted.
-	Admit podworker.Admitter
+	Admit pipeline.Admitter
 
 	// Jitter, Hooks and Record are those of podworker; nil values mean its defaults.
 	Jitter func(d time.Duration) time.Duration
@@ -179,7 +180,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					c.Facts.Probes = n.probeResults
 				}
 			},
-			Pipeline: func(c *podworker.PipelineConfig) {
+			Pipeline: func(c *pipeline.Config) {
 				if n.seeded != nil {
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
@@ -215,7 +216,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 		c.Subsystems.Claims = cfg.claims
 	}
 	if cfg.Admit != nil {
-		c.Subsystems.Admitters = podworker.Admitters{cfg.Admit}
+		c.Subsystems.Admitters = pipeline.Admitters{cfg.Admit}
 	}
 	if cfg.allocated != nil {
 		c.Subsystems.Allocation, c.Subsystems.Admitters = cfg.allocated, append(c.Subsystems.Admitters, cfg.allocated)

@@ -10,6 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -30,7 +31,7 @@ func followerPause(seed uint64, e pleg.Event) time.Duration {
 // The wrappers below call pace before each call that may block.
 
 type pacedReporter struct {
-	podworker.Reporter
+	pipeline.Reporter
 	pace pace
 }
 
@@ -49,7 +50,7 @@ func (r pacedReporter) Forget(pod *v1.Pod) {
 	r.Reporter.Forget(pod)
 }
 
-// Reconcile is an optional method of a podworker.Reporter. It has no latency because the Loop calls
+// Reconcile is an optional method of a pipeline.Reporter. It has no latency because the Loop calls
 // it with a lock held.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	if next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) }); ok {
@@ -58,7 +59,7 @@ func (r pacedReporter) Reconcile(pod *v1.Pod) {
 }
 
 type pacedAllocation struct {
-	podworker.Allocation
+	pipeline.Allocation
 	pace pace
 }
 
@@ -70,7 +71,7 @@ func (a pacedAllocation) Allocate(ctx context.Context, pod *v1.Pod, observed *ru
 // pacedProbes calls pace after Add: results of the new probes that the prober has
 // reported by then are reported before SyncPod is called.
 type pacedProbes struct {
-	podworker.Probes
+	pipeline.Probes
 	pace pace
 }
 

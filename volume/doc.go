@@ -23,7 +23,7 @@
 //	err = m.Unmount(ctx, pod)         // after its containers have terminated
 //	err = m.Collect(ctx, keep)        // periodically: volumes that earlier agents mounted
 //
-// A Manager is the Volumes of a podworker.Pipeline. [Manager.SubPath] and [Manager.Groups] are for the
+// A Manager is the Volumes of a pipeline.Pipeline. [Manager.SubPath] and [Manager.Groups] are for the
 // Config of runtime/cri, [Manager.VolumesInUse] is for the status of the node, and
 // [Manager.VolumeStats] for its summary. The source of API objects calls [Manager.ObjectChanged].
 //

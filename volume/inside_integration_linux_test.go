@@ -26,6 +26,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
@@ -106,7 +107,7 @@ func (c *cluster) Token(_ context.Context, _, name string, r *authenticationv1.T
 // A volumeStage is a pod engine with volumes on a containerd, on a directory that
 // is a shared mount.
 type volumeStage struct {
-	*podworker.Pipeline
+	*pipeline.Pipeline
 	objects *cluster
 	rt      *cri.Runtime
 	m       *volume.Manager
@@ -161,7 +162,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 			}},
 	})
 	require.NoError(t, err)
-	s.Pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{Runtime: s.rt, Resources: podworker.PodResources{Volumes: s.m}, Record: record})
+	s.Pipeline, err = pipeline.New(pipeline.Config{Runtime: s.rt, Resources: pipeline.Resources{Volumes: s.m}, Record: record})
 	require.NoError(t, err)
 	return s
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -77,7 +77,7 @@ func busyNode(t *testing.T) string {
 		}}})
 	}
 	history.Synced(cri.SyncInfo{Pod: crash, Begin: time.Now(), End: time.Now(), Plan: plan.Plan{Start: []plan.Start{{Kind: plan.Regular, Name: "main", Why: "it has not run yet"}}}})
-	onlyCPU := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+	onlyCPU := pipeline.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 		if pod.Name == "gpu" {
 			return &runtime.Rejection{Reason: "NodeAffinity", Message: "no GPU"}
 		}
@@ -85,7 +85,7 @@ func busyNode(t *testing.T) string {
 	})
 	a, err := agent.New(agent.Config{
 		Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: new(status.MemorySink),
-		Subsystems: agent.Subsystems{Admitters: podworker.Admitters{onlyCPU}, Volumes: volumes, Probes: prober.Handlers{Exec: probed{}}}, Record: history.Record,
+		Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{onlyCPU}, Volumes: volumes, Probes: prober.Handlers{Exec: probed{}}}, Record: history.Record,
 	})
 	require.NoError(t, err)
 	h, err := statuspage.New(statuspage.Config{Agent: a, History: history, NodeName: "node", Volumes: volumes, Evictions: evictions})

@@ -11,7 +11,7 @@
 //	joint, err := topology.NewManager(topology.Config{Providers: managers.Providers(devices, cpus, memory), …})
 //	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices, Active: active})
 //	cfg := cri.Config{Managers: m, …}
-//	admitters := podworker.Admitters{…, m} // releases the resources of terminated pods
+//	admitters := pipeline.Admitters{…, m} // releases the resources of terminated pods
 //
 // # Concurrency
 //

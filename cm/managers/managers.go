@@ -79,7 +79,7 @@ func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.
 	return all
 }
 
-// Admit implements podworker.Admitter: it gives the pod's containers the resources
+// Admit implements pipeline.Admitter: it gives the pod's containers the resources
 // that they request. A pod that is admitted again keeps its resources.
 func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if m.cfg.Claims == nil && claims(pod) {

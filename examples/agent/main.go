@@ -37,7 +37,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -190,7 +190,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Static: []string{podsource.FileSource}, Sink: out, Record: record, Logger: o.logger,
-		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: podworker.Admitters{rt}, Volumes: volumes, Ledger: rt.Ledger(),
+		HostIPs: agent.InterfaceIPs, Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{rt}, Volumes: volumes, Ledger: rt.Ledger(),
 			Probes: prober.Handlers{Exec: prober.Exec{Runtime: rt}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}}},
 	}
 	var images *imagegc.Manager

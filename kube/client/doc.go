@@ -14,7 +14,7 @@
 //	Statuses         status.StatusSink: one patch for each change
 //	Mirrors          podworker.Mirrors: mirror pods of static pods
 //	Events           a func(runtime.Event)
-//	Objects          podworker.Objects, and the Objects of runtime/cri and of volume
+//	Objects          pipeline.Objects, and the Objects of runtime/cri and of volume
 //	PodCertificates  the Requests of volume/certificate
 //
 // # Usage

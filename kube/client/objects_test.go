@@ -22,13 +22,13 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
 var (
-	_ cri.Objects       = (*client.Objects)(nil)
-	_ podworker.Objects = (*client.Objects)(nil)
+	_ cri.Objects      = (*client.Objects)(nil)
+	_ pipeline.Objects = (*client.Objects)(nil)
 )
 
 // A shelf is an Objects with all it needs.

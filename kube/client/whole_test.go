@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
@@ -71,7 +71,7 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	a.whole, err = core.New(core.Config{
 		Runtime: a.runtime, Sink: sink, Record: a.record,
 		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static}, Static: []string{podsource.FileSource},
-		Subsystems: core.Subsystems{Mirrors: mirrors, Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+		Subsystems: core.Subsystems{Mirrors: mirrors, Admitters: pipeline.Admitters{pipeline.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 			for _, failure := range admission.Check(pod, nil, admission.Node{}) {
 				return &failure.Rejection
 			}

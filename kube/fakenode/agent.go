@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -108,7 +109,7 @@ func (a *agent) newPods() (err error) {
 	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
 		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.prepare(list)) })
 	})
-	subsystems := core.Subsystems{Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)}}
+	subsystems := core.Subsystems{Admitters: pipeline.Admitters{pipeline.AdmitFunc(a.admit)}}
 	if a.claims != nil {
 		subsystems.Claims = a.claims
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -63,8 +64,8 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), d.podsAPI.status(b.metrics.Status())
 				c.Facts.VolumeHealth = d.volumes.health
 			},
-			Pipeline: func(c *podworker.PipelineConfig) {
-				c.Hooks = b.metrics.PodWorker()
+			Pipeline: func(c *pipeline.Config) {
+				c.Hooks = b.metrics.Pipeline()
 				if d.cluster != nil {
 					c.Resources.Objects = d.cluster.objects
 				}
@@ -100,8 +101,8 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
-func admitters(b base, d agentDeps) podworker.Admitters {
-	all := podworker.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, d.shutdown}
+func admitters(b base, d agentDeps) pipeline.Admitters {
+	all := pipeline.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, d.shutdown}
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}

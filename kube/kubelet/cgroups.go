@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/oom"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -118,7 +118,7 @@ func checkHost(b base, facts cgroups.Facts) error {
 }
 
 // forPods returns the cgroups for the agent; nil if pods have none.
-func (n podCgroups) forPods() podworker.Cgroups {
+func (n podCgroups) forPods() pipeline.Cgroups {
 	if n.groups == nil {
 		return nil
 	}

@@ -51,7 +51,7 @@ func newDeclaredFeatures(ctx context.Context, b base, rt runtime.FeatureReporter
 	return declareFeatures(func(gate string) bool { return config.Enabled(b.k, gate) }, resize, has)
 }
 
-// Admit implements podworker.Admitter: it rejects a pod that requires a feature that the
+// Admit implements pipeline.Admitter: it rejects a pod that requires a feature that the
 // node does not declare, such as a static pod, which is not scheduled.
 func (d declaredFeatures) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	required, err := ndf.DefaultFramework.InferForPodScheduling(&ndf.PodInfo{Spec: &pod.Spec, Status: &pod.Status}, d.version)

@@ -18,7 +18,7 @@ type volumeSupport struct {
 	translate func(spec *volume.Spec, namespace string) (*volume.Spec, error) // nil: nothing is migrated
 }
 
-// Admit implements podworker.Admitter.
+// Admit implements pipeline.Admitter.
 func (s volumeSupport) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]

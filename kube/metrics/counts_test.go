@@ -152,7 +152,7 @@ func TestTheSeriesOfAProbeAreRemovedWithIt(t *testing.T) {
 func TestReasonsOfRejectedPodsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for _, reason := range []string{"OutOfcpu", "NodeAffinity", "OutOfvendor.com/gpu", "OutOfelse", "made up", ""} {
-		w.PodWorker().Rejected(web(), runtime.Rejection{Reason: reason})
+		w.Pipeline().Rejected(web(), runtime.Rejection{Reason: reason})
 	}
 	assert.Equal(t, []string{
 		`kubelet_admission_rejections_total{reason="NodeAffinity"} 1`, `kubelet_admission_rejections_total{reason="Other"} 2`,

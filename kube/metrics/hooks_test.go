@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -49,8 +50,8 @@ func (w world) live(t testing.TB) world {
 	w.PodWorker().Preempted(podworker.PreemptInfo{Reason: "OutOfcpu"})
 	w.PodWorker().Orphan(nil)
 	w.PodWorker().Restarted(pod)
-	w.PodWorker().Rejected(pod, runtime.Rejection{Reason: "OutOfcpu"})
-	w.PodWorker().Stepped(podworker.StepInfo{Step: "volumes", End: at, Begin: at})
+	w.Pipeline().Rejected(pod, runtime.Rejection{Reason: "OutOfcpu"})
+	w.Pipeline().Stepped(pipeline.StepInfo{Step: "volumes", End: at, Begin: at})
 	w.liveStatus(pod)
 	for _, r := range []prober.AttemptInfo{{Result: runtime.ProbeSuccess}, {Result: runtime.ProbeFailure}, {Err: errBroken}} {
 		r.Pod, r.Container, r.Kind, r.Duration = pod, "nginx", prober.Liveness, second

@@ -1,12 +1,14 @@
 package metrics
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
-	"strings"
 
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -29,8 +31,8 @@ func (w *workerMetrics) declare(s *family.Set) {
 	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Preempted pods, by the resource that was insufficient.", "preemption_signal")
 	w.orphans = s.Counter("podworker.Hooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Orphaned pods that were terminated.")
 	w.restarted = s.Counters("podworker.Hooks.Restarted", "kubelet_restarted_pods_total", "Pods that were recreated with the same UID.", "static")
-	w.refused = s.Counters("podworker.Hooks.Rejected", "kubelet_admission_rejections_total", "Rejected pods, by reason.", "reason")
-	w.steps = s.Histograms("podworker.Hooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
+	w.refused = s.Counters("pipeline.Hooks.Rejected", "kubelet_admission_rejections_total", "Rejected pods, by reason.", "reason")
+	w.steps = s.Histograms("pipeline.Hooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
 }
 
 // operation returns the operation_type of a sync.
@@ -47,7 +49,7 @@ func operation(i podworker.SyncInfo) string {
 	}
 }
 
-// PodWorker returns the hooks of podworker.Workers, of a Loop and of a Pipeline.
+// PodWorker returns the hooks of podworker.Workers and of a Loop.
 func (m *Metrics) PodWorker() podworker.Hooks {
 	w := &m.worker
 	return podworker.Hooks{
@@ -63,8 +65,15 @@ func (m *Metrics) PodWorker() podworker.Hooks {
 		},
 		Orphan:    func(*runtime.Pod) { w.orphans.Inc() },
 		Restarted: func(pod *v1.Pod) { w.restarted.WithLabelValues(static(pod)).Inc() },
-		Rejected:  func(_ *v1.Pod, r runtime.Rejection) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
-		Stepped:   func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
+	}
+}
+
+// Pipeline returns the hooks of a pipeline.Pipeline.
+func (m *Metrics) Pipeline() pipeline.Hooks {
+	w := &m.worker
+	return pipeline.Hooks{
+		Rejected: func(_ *v1.Pod, r runtime.Rejection) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
+		Stepped:  func(i pipeline.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
 	}
 }
 

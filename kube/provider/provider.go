@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
@@ -32,13 +32,13 @@ type Config struct {
 	NodeName string
 
 	// Admitters decide, in this order, whether a new pod may run. Nil: every pod may.
-	Admitters podworker.Admitters
+	Admitters pipeline.Admitters
 
 	// Volumes mounts the volumes of pods. Nil: pods have no volumes.
-	Volumes podworker.Volumes
+	Volumes pipeline.Volumes
 
 	// Cgroups creates the cgroups of pods. Nil: the runtime does.
-	Cgroups podworker.Cgroups
+	Cgroups pipeline.Cgroups
 
 	// Probes run the probes of containers. Of the zero value, HTTPGet and TCPSocket
 	// connect from this process, and Exec uses the runtime; gRPC probes need

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Admit implements podworker.Admitter: it rejects a pod whose security settings this
+// Admit implements pipeline.Admitter: it rejects a pod whose security settings this
 // node does not support. Those are sysctls that pods may not set, AppArmor profiles
 // that the kernel does not enforce, and strict supplemental groups that the runtime does
 // not support. A pod with strict groups is Deferred while

@@ -9,12 +9,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-var _ podworker.Admitter = (*cri.Runtime)(nil)
+var _ pipeline.Admitter = (*cri.Runtime)(nil)
 
 func TestAdmitRejectsSettingsThatTheNodeDoesNotHonor(t *testing.T) { // se-3, se-6, se-16
 	pod := func(sc v1.PodSecurityContext) *v1.Pod { return &v1.Pod{Spec: v1.PodSpec{SecurityContext: &sc}} }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
@@ -135,7 +136,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		f := newFake()
 		f.pull = func(ctx context.Context, _ string) error { return hangs(ctx) }
 		rt, _ := f.engine(t, cri.Config{})
-		pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt})
+		pipeline, err := pipeline.New(pipeline.Config{Runtime: rt})
 		require.NoError(t, err)
 		workers, err := podworker.New(podworker.Config{Handler: pipeline, StatusCache: looks{rt}})
 		require.NoError(t, err)

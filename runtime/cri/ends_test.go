@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/status"
@@ -81,22 +82,22 @@ func TestWhateverEndsAPodCancelsItsSync(t *testing.T) {
 			e.workers.Update(critical, true)
 		},
 	}
-	steps := map[string]func(f *slowpoke, cfg *podworker.PipelineConfig, pod *v1.Pod){
-		"pull": func(f *slowpoke, _ *podworker.PipelineConfig, _ *v1.Pod) {
+	steps := map[string]func(f *slowpoke, cfg *pipeline.Config, pod *v1.Pod){
+		"pull": func(f *slowpoke, _ *pipeline.Config, _ *v1.Pod) {
 			must(f.RemoveImage(context.Background(), &runtimeapi.ImageSpec{Image: "img:1"}))
 			f.pull = func(ctx context.Context, _ string) error { return hangs(ctx) }
 		},
-		"hook": func(f *slowpoke, _ *podworker.PipelineConfig, pod *v1.Pod) {
+		"hook": func(f *slowpoke, _ *pipeline.Config, pod *v1.Pod) {
 			pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("hang")}
 			f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
 		},
-		"sandbox creation": func(f *slowpoke, _ *podworker.PipelineConfig, _ *v1.Pod) { f.slow = "RunPodSandbox" },
-		"mount": func(_ *slowpoke, cfg *podworker.PipelineConfig, _ *v1.Pod) {
+		"sandbox creation": func(f *slowpoke, _ *pipeline.Config, _ *v1.Pod) { f.slow = "RunPodSandbox" },
+		"mount": func(_ *slowpoke, cfg *pipeline.Config, _ *v1.Pod) {
 			cfg.Resources.Volumes = hangingVolumes{}
 		},
-		"admission": func(_ *slowpoke, cfg *podworker.PipelineConfig, pod *v1.Pod) {
+		"admission": func(_ *slowpoke, cfg *pipeline.Config, pod *v1.Pod) {
 			next := cfg.Admission.Admitter
-			cfg.Admission.Admitter = podworker.AdmitFunc(func(ctx context.Context, p *v1.Pod) *runtime.Rejection {
+			cfg.Admission.Admitter = pipeline.AdmitFunc(func(ctx context.Context, p *v1.Pod) *runtime.Rejection {
 				if p.UID == pod.UID {
 					return &runtime.Rejection{Reason: "Late", Message: hangs(ctx).Error()}
 				}
@@ -114,8 +115,8 @@ func TestWhateverEndsAPodCancelsItsSync(t *testing.T) {
 					rt, _ := f.engine(t, cri.Config{Runtime: f})
 					statuses, err := status.New(status.Config{Sink: &e.sink})
 					require.NoError(t, err)
-					cfg := podworker.PipelineConfig{Runtime: rt, Status: statuses, Admission: podworker.Admission{
-						Admitter: podworker.AdmitFunc(func(_ context.Context, p *v1.Pod) *runtime.Rejection {
+					cfg := pipeline.Config{Runtime: rt, Status: statuses, Admission: pipeline.Admission{
+						Admitter: pipeline.AdmitFunc(func(_ context.Context, p *v1.Pod) *runtime.Rejection {
 							if p.Name == "critical" {
 								return &runtime.Rejection{Reason: "OutOfcpu", Preempt: []types.UID{e.pod.UID}}
 							}
@@ -126,7 +127,7 @@ func TestWhateverEndsAPodCancelsItsSync(t *testing.T) {
 					if end == "deadline" {
 						e.pod.Spec.ActiveDeadlineSeconds = new(int64(60))
 					}
-					pipeline, err := podworker.NewPipeline(cfg)
+					pipeline, err := pipeline.New(cfg)
 					require.NoError(t, err)
 					e.workers, err = podworker.New(podworker.Config{Handler: pipeline, StatusCache: looks{rt}})
 					require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -131,7 +131,7 @@ func (r *Recorder) operation(o Operation, err error) {
 // Cgroups manages the cgroups of pods; cm.Manager implements it. The methods Has and Collect are
 // optional interfaces of an agent, and required here.
 type Cgroups interface {
-	podworker.Cgroups
+	pipeline.Cgroups
 	Has(pod *v1.Pod) bool
 	Collect(ctx context.Context, removed, hasVolumes func(types.UID) bool) error
 }

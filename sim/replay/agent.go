@@ -12,6 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -87,7 +88,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 		opts.AdjustAgent(&c)
 	}
 	adjusted := c.Adjust.Pipeline
-	c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
+	c.Adjust.Pipeline = func(p *pipeline.Config) {
 		if adjusted != nil {
 			adjusted(p)
 		}

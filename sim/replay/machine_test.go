@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -212,7 +212,7 @@ func (s observedSink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 }
 
 type observedVolumes struct {
-	podworker.Volumes
+	pipeline.Volumes
 	o *observer
 }
 

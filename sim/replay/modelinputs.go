@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/sim"
@@ -327,7 +327,7 @@ func (m *model) adjust(c *agent.Config) {
 		}
 		p.Handle = m.observeEvents(p.Handle)
 	}
-	c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
+	c.Adjust.Pipeline = func(p *pipeline.Config) {
 		calls(p)
 		p.Runtime = judgedRuntime{p.Runtime, m}
 	}

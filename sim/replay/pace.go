@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -48,7 +49,7 @@ func (s pacedStatuses) GetNewerThan(ctx context.Context, uid types.UID, t time.T
 // A pacedReporter lets a status be written before the next one is reported: whether the first one is written would
 // depend on the Go scheduler.
 type pacedReporter struct {
-	podworker.Reporter
+	pipeline.Reporter
 	w *world
 }
 

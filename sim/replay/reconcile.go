@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// Reconcile is an optional method of a podworker.Reporter. Its input is the recorded status of a pod, with masked values:
+// Reconcile is an optional method of a pipeline.Reporter. Its input is the recorded status of a pod, with masked values:
 // if it is that of the replayed agent as far as it is known, it is replaced by that. The agent would write its status again.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) })

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -74,7 +74,7 @@ func (r halfGrace) KillPod(ctx context.Context, req runtime.KillRequest) error {
 }
 
 // withoutLiveness does not report the results of liveness probes.
-type withoutLiveness struct{ podworker.Probes }
+type withoutLiveness struct{ pipeline.Probes }
 
 func (withoutLiveness) Results(*v1.Pod) *runtime.ProbeResults { return nil }
 
@@ -105,13 +105,13 @@ func TestADefectDiverges(t *testing.T) {
 		},
 		"half of the grace period": {
 			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Runtime = halfGrace{p.Runtime} }
+				c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }
 			}},
 			replay.Divergence{Pod: "default/stubborn", What: "calls", Recorded: `"timeout":"10"`, Replayed: `"timeout":"5"`, Reason: `timeout: recorded "10", replayed "5"`},
 		},
 		"liveness is ignored": {
 			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust.Pipeline = func(p *podworker.PipelineConfig) { p.Probes = withoutLiveness{p.Probes} }
+				c.Adjust.Pipeline = func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }
 			}},
 			replay.Divergence{Pod: "default/web"},
 		},

@@ -21,7 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -84,12 +84,12 @@ func (r runtimeDefect) KillPod(ctx context.Context, req runtime.KillRequest) err
 	return r.kill(r.Runtime, ctx, req)
 }
 
-func pipeline(change func(*podworker.PipelineConfig)) func(*agent.Config) {
+func adjustPipeline(change func(*pipeline.Config)) func(*agent.Config) {
 	return func(c *agent.Config) { c.Adjust.Pipeline = change }
 }
 
 func defect(d runtimeDefect) func(*agent.Config) {
-	return pipeline(func(p *podworker.PipelineConfig) { d.Runtime = p.Runtime; p.Runtime = d })
+	return adjustPipeline(func(p *pipeline.Config) { d.Runtime = p.Runtime; p.Runtime = d })
 }
 
 // defects are agents that are recorded, judged and shrunk.
@@ -98,9 +98,9 @@ var defects = map[string]struct {
 	agent     func(*agent.Config)
 	runtime   func(*cri.Config)
 }{
-	"half of the grace period": {"grace-period-given", pipeline(func(p *podworker.PipelineConfig) { p.Runtime = halfGrace{p.Runtime} }), nil},
+	"half of the grace period": {"grace-period-given", adjustPipeline(func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }), nil},
 	"no back-off":              {"back-off", nil, func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} }},
-	"liveness is ignored":      {"unhealthy-restarted", pipeline(func(p *podworker.PipelineConfig) { p.Probes = withoutLiveness{p.Probes} }), nil},
+	"liveness is ignored":      {"unhealthy-restarted", adjustPipeline(func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }), nil},
 	"containers are not stopped": {"finally-deleted", defect(runtimeDefect{
 		kill: func(runtime.Runtime, context.Context, runtime.KillRequest) error { return nil },
 	}), nil},

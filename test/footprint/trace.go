@@ -24,6 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -77,7 +78,7 @@ const stepSync = "sync containers"
 // stepParts are the prefixes of parts.
 var stepParts = map[string]string{stepSync: "SyncPod: "}
 
-func (t *tracer) stepped(i podworker.StepInfo) {
+func (t *tracer) stepped(i pipeline.StepInfo) {
 	if i.Step == stepSync {
 		return
 	}
@@ -102,9 +103,9 @@ func (t *tracer) adjust(a *kubelet.Adjust) {
 		return nil
 	}
 	a.Agent = func(c *agent.Config) error {
-		pipeline, workers := c.Adjust.Pipeline, c.Adjust.Workers
-		c.Adjust.Pipeline = func(p *podworker.PipelineConfig) {
-			pipeline(p)
+		adjust, workers := c.Adjust.Pipeline, c.Adjust.Workers
+		c.Adjust.Pipeline = func(p *pipeline.Config) {
+			adjust(p)
 			p.Hooks.Stepped = both(p.Hooks.Stepped, t.stepped)
 		}
 		c.Adjust.Workers = func(w *podworker.Config) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -21,8 +22,8 @@ func TestTheReportOfATrace(t *testing.T) {
 	between := func(a, b int) interval { return interval{at(a), at(b)} }
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-000-" + nodeName, UID: "u"}}
 	tr := newTracer()
-	tr.stepped(podworker.StepInfo{UID: "u", Step: "admit pod", Begin: at(200), End: at(210)})
-	tr.stepped(podworker.StepInfo{UID: "u", Step: stepSync, Begin: at(210), End: at(500)})
+	tr.stepped(pipeline.StepInfo{UID: "u", Step: "admit pod", Begin: at(200), End: at(210)})
+	tr.stepped(pipeline.StepInfo{UID: "u", Step: stepSync, Begin: at(210), End: at(500)})
 	tr.traced(cri.Trace{Pod: pod, Spans: []cri.Span{
 		{Step: "CreatePodSandbox", Begin: at(210), End: at(310)},
 		{Step: "StartContainer", Target: "main", Begin: at(310), End: at(500)},

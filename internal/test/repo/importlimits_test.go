@@ -41,7 +41,7 @@ type importLimit struct {
 // importLimits has each package of the libraries.
 var importLimits = map[string]importLimit{
 	"admission":                         {max: 300, imports: "allocation internal/podfields internal/podspec runtime"},
-	"agent":                             {max: 320, imports: "allocation internal/runonce pleg podsource podworker prober runtime status"},
+	"agent":                             {max: 320, imports: "allocation internal/runonce pleg podsource podworker podworker/pipeline prober runtime status"},
 	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
 	"agent/procmem":                     {max: 90, imports: "internal/pause"},
@@ -100,19 +100,19 @@ var importLimits = map[string]importLimit{
 	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},                          // mostly client-go's clients, which contain every kind
 	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                                  // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/csimigration":                 {max: 300, imports: "volume"},
-	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
+	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/pause":               {max: 50},
 	"kube/internal/bounded":             {max: 90},
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
 	"kube/internal/quiet":               {max: 90},
-	"kube/kubelet":                      {max: 967, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/internal/bounded kube/internal/quiet kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
+	"kube/kubelet":                      {max: 968, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/internal/bounded kube/internal/quiet kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
 	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
-	"kube/metrics":                      {max: 378, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
-	"kube/metrics/cluster":              {max: 700, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                     // observes client-go and the server of a node
+	"kube/metrics":                      {max: 379, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker podworker/pipeline prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
+	"kube/metrics/cluster":              {max: 701, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                                        // observes client-go and the server of a node
 	"kube/metrics/internal/family":      {max: 240},
-	"kube/metrics/remote":               {max: 495, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
+	"kube/metrics/remote":               {max: 496, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
 	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
-	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker prober runtime runtime/cri/logread"},                                                                                                  // neither client-go nor virtual-kubelet
+	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                         // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
 	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                // the libraries of the API server, by nodeutil: a module of its own
 	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/bounded kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                               // client-go only for the transports of streams
@@ -121,6 +121,7 @@ var importLimits = map[string]importLimit{
 	"podsource":                         {max: 300, imports: "internal/checkpoint internal/runonce podsource/manifest runtime"},
 	"podsource/manifest":                {max: 300, imports: "internal/podspec internal/staticuid internal/yamljson runtime"},
 	"podworker":                         {max: 300, imports: "internal/pause internal/runonce runtime"},
+	"podworker/pipeline":                {max: 300, imports: "podworker runtime"},
 	"prober":                            {max: 300, imports: "internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
@@ -142,11 +143,11 @@ var importLimits = map[string]importLimit{
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
 	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
-	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
+	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
 	"sim/cluster":                       {max: 300, imports: "eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
 	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
-	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker prober runtime status volume"},
-	"sim/replay":                        {max: 470, imports: "agent internal/checkpoint internal/podspec pleg podsource podworker prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
+	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},
+	"sim/replay":                        {max: 470, imports: "agent internal/checkpoint internal/podspec pleg podsource podworker podworker/pipeline prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
 	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri sim", allow: "testing"},
 	"sim/timeline":                      {max: 300},
 	"sim/virtualtime":                   {max: 90, allow: "testing"}, // a bubble requires a *testing.T

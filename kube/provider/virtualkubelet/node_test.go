@@ -35,7 +35,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/kube/provider/virtualkubelet"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
@@ -312,7 +312,7 @@ func TestEventsAreWrittenWithoutARecord(t *testing.T) {
 		api := new(apitest.Server)
 		client, err := kubernetes.NewForConfig(api.RESTConfig())
 		require.NoError(t, err)
-		p, err := virtualkubelet.New(provider.Config{Runtime: new(runtimetest.Runtime), NodeName: "virtual", Admitters: podworker.Admitters{nothing{}}, Record: record})
+		p, err := virtualkubelet.New(provider.Config{Runtime: new(runtimetest.Runtime), NodeName: "virtual", Admitters: pipeline.Admitters{nothing{}}, Record: record})
 		require.NoError(t, err)
 		_, err = p.NewNode(client, nodeutil.NoAuth())
 		require.NoError(t, err)

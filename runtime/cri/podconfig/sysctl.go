@@ -62,7 +62,7 @@ func NewSysctls(kernel string, unsafe []string) (*Sysctls, error) {
 	return s, nil
 }
 
-// Admit implements podworker.Admitter: it rejects a pod with a sysctl that is not allowed,
+// Admit implements pipeline.Admitter: it rejects a pod with a sysctl that is not allowed,
 // or that would change a namespace of the host (rule se-16).
 func (s *Sysctls) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if pod.Spec.SecurityContext == nil {

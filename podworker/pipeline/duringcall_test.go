@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -24,7 +24,7 @@ func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 
 // A teller sends the reported terminations to a channel.
 type teller struct {
-	podworker.Reporter
+	pipeline.Reporter
 	ends chan runtime.Termination
 }
 
@@ -44,7 +44,7 @@ func (n slowSync) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncRes
 func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 	synctest.Test(t, func(t *testing.T) {
 		told := teller{ends: make(chan runtime.Termination, 10)}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowSync{new(node)}, Status: told})
+		p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
 		done := make(chan error, 1)
@@ -68,7 +68,7 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 func TestReadinessIsReportedWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
 		told := teller{ends: make(chan runtime.Termination, 10)}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
+		p, err := pipeline.New(pipeline.Config{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
 		w.Termination = runtime.Termination{Failed: true, Reason: "Evicted"}
@@ -94,7 +94,7 @@ func TestReadinessIsReportedWhileAPodStops(t *testing.T) { // prober-18, prober-
 
 // A lastStatus sends the status of the runtime that was reported last to a channel.
 type lastStatus struct {
-	podworker.Reporter
+	pipeline.Reporter
 	observed chan *runtime.PodStatus
 }
 
@@ -125,7 +125,7 @@ func TestNewSandboxIsReportedDuringSyncPod(t *testing.T) { // sl-64
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				last := lastStatus{observed: make(chan *runtime.PodStatus, 10)}
-				p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowSync{new(node)}, Status: last})
+				p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: last})
 				require.NoError(t, err)
 				w := firstWork(newPod("web", 0))
 				w.Status = tt.before

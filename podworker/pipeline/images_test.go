@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 )
 
 type nodeImages struct{ *node }
@@ -20,7 +20,7 @@ func (n nodeImages) AcquireImages(context.Context, *v1.Pod) (release func(), err
 
 func TestImagesArePinnedWhileAPodIsSynced(t *testing.T) {
 	n, _ := newNode(t)
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Resources: podworker.PodResources{Images: nodeImages{n}}})
+	p, err := pipeline.New(pipeline.Config{Runtime: n, Resources: pipeline.Resources{Images: nodeImages{n}}})
 	require.NoError(t, err)
 	_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package podworker
+package pipeline
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -36,7 +37,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // errDeadline is the cause of the cancellation of a Sync by the deadline of its pod.
-var errDeadline = errors.New("podworker: the pod exceeded its active deadline")
+var errDeadline = errors.New("pipeline: the pod exceeded its active deadline")
 
 // An activeSync is a Sync in progress. It is canceled at the deadline of its pod, because it may
 // take as long as an image pull or a postStart hook.
@@ -95,7 +96,7 @@ func (p *Pipeline) setStart(pod *v1.Pod, status v1.PodStatus) {
 	}
 }
 
-// Updated is an optional method of [Handler]. It applies a changed activeDeadlineSeconds to the Sync in
+// Updated is an optional method of [podworker.Handler]. It applies a changed activeDeadlineSeconds to the Sync in
 // progress for the pod, if there is one.
 func (p *Pipeline) Updated(pod *v1.Pod) {
 	p.mu.Lock()
@@ -106,9 +107,9 @@ func (p *Pipeline) Updated(pod *v1.Pod) {
 }
 
 // exceeded fails a pod whose deadline has passed.
-func (p *Pipeline) exceeded(pod *v1.Pod, observed *runtime.PodStatus) SyncResult {
+func (p *Pipeline) exceeded(pod *v1.Pod, observed *runtime.PodStatus) podworker.SyncResult {
 	termination := runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
 	p.report(pod, observed, termination)
 	p.event(pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
-	return SyncResult{Terminal: true, Termination: termination}
+	return podworker.SyncResult{Terminal: true, Termination: termination}
 }

@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 )
 
 type nodeObjects struct{ *node }
@@ -16,10 +16,10 @@ type nodeObjects struct{ *node }
 func (n nodeObjects) Register(*v1.Pod)     { _ = n.ask("register") }
 func (n nodeObjects) Unregister(types.UID) { _ = n.ask("unregister") }
 
-func newNodeWithObjects(t *testing.T) (*node, *podworker.Pipeline) {
+func newNodeWithObjects(t *testing.T) (*node, *pipeline.Pipeline) {
 	n := &node{fail: map[string]error{}, phase: v1.PodPending}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: n, Status: n, Network: n.network, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n}, Objects: nodeObjects{n}},
+	p, err := pipeline.New(pipeline.Config{
+		Runtime: n, Status: n, Network: n.network, Resources: pipeline.Resources{Volumes: n, Cgroups: nodeCgroups{n}, Objects: nodeObjects{n}},
 	})
 	require.NoError(t, err)
 	return n, p

@@ -1,9 +1,11 @@
-package podworker
+package pipeline
 
 import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
 )
 
 // Steps that occur more than once in the code.
@@ -44,11 +46,11 @@ type blockedReporter interface {
 }
 
 // Progress implements [ProgressReporter].
-func (p *Pipeline) Progress(uid types.UID) Progress {
+func (p *Pipeline) Progress(uid types.UID) podworker.Progress {
 	p.mu.Lock()
 	s := p.steps[uid]
 	p.mu.Unlock()
-	progress := Progress{Step: s.name, Since: s.since}
+	progress := podworker.Progress{Step: s.name, Since: s.since}
 	if volumes, ok := p.cfg.Resources.Volumes.(blockedReporter); ok && (s.name == stepMount || s.name == stepUnmount) {
 		progress.Err, progress.RetryAt = volumes.Blocked(uid)
 	}

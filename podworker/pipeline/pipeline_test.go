@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -108,11 +109,16 @@ func (n pinning) Pin(types.UID) (unpin func()) {
 	return func() { _ = n.ask("unpin") }
 }
 
-func newNode(t *testing.T) (*node, *podworker.Pipeline) {
+func TestNewNamesTheMissingField(t *testing.T) {
+	_, err := pipeline.New(pipeline.Config{})
+	assert.EqualError(t, err, "pipeline: Config.Runtime is nil")
+}
+
+func newNode(t *testing.T) (*node, *pipeline.Pipeline) {
 	n := &node{fail: map[string]error{}, phase: v1.PodPending, left: &runtime.PodStatus{}}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{
+	p, err := pipeline.New(pipeline.Config{
 		Runtime: n, Status: n, Probes: nodeProbes{n}, Network: n.network, Relister: nodeRelister{n},
-		Admission: podworker.Admission{Admitter: n}, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n}},
+		Admission: pipeline.Admission{Admitter: n}, Resources: pipeline.Resources{Volumes: n, Cgroups: nodeCgroups{n}},
 		Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
 	})
 	require.NoError(t, err)
@@ -170,8 +176,8 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 	for quiet, events := range map[bool][]string{false: {"Warning FailedMount Unable to attach or mount volumes: boom: context deadline exceeded"}, true: nil} {
 		t.Run(fmt.Sprintf("nq-12, vol-27: volumes that are late, quiet=%t", quiet), func(t *testing.T) {
 			n := &node{fail: map[string]error{"mount": fmt.Errorf("boom: %w", context.DeadlineExceeded)}, left: &runtime.PodStatus{}}
-			p, err := podworker.NewPipeline(podworker.PipelineConfig{
-				Runtime: n, Resources: podworker.PodResources{Volumes: n}, QuietMountTimeouts: quiet,
+			p, err := pipeline.New(pipeline.Config{
+				Runtime: n, Resources: pipeline.Resources{Volumes: n}, QuietMountTimeouts: quiet,
 				Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
 			})
 			require.NoError(t, err)
@@ -318,8 +324,8 @@ func (n nodeClaims) UnprepareResources(context.Context, types.UID) error { retur
 
 func TestClaimsAreUnpreparedAfterTheContainersHaveStopped(t *testing.T) { // sl-40, dra-2
 	n, _ := newNode(t)
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: n, Status: n, Resources: podworker.PodResources{Claims: nodeClaims{n}}, Relister: nodeRelister{n},
+	p, err := pipeline.New(pipeline.Config{
+		Runtime: n, Status: n, Resources: pipeline.Resources{Claims: nodeClaims{n}}, Relister: nodeRelister{n},
 	})
 	require.NoError(t, err)
 	w := firstWork(newPod("web", 0))
@@ -328,13 +334,13 @@ func TestClaimsAreUnpreparedAfterTheContainersHaveStopped(t *testing.T) { // sl-
 	assert.True(t, n.ends[1].Terminal)
 
 	n.asked, n.ends, n.fail["unprepare"] = nil, nil, errors.New("boom")
-	require.EqualError(t, p.Terminate(t.Context(), w), "podworker: boom")
+	require.EqualError(t, p.Terminate(t.Context(), w), "pipeline: boom")
 	assert.Equal(t, []string{"report", "kill", "look", "unprepare"}, n.asked, "no terminal phase is reported")
 	assert.False(t, n.ends[0].Terminal)
 
 	n.asked = nil
 	w.Pod = nil // an orphan
-	require.EqualError(t, p.Terminate(t.Context(), w), "podworker: boom")
+	require.EqualError(t, p.Terminate(t.Context(), w), "pipeline: boom")
 	assert.Equal(t, []string{"kill", "unprepare"}, n.asked)
 
 	n.asked, n.left.Containers = nil, []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}
@@ -374,7 +380,7 @@ func TestCleanupReleasesAndFinishesLast(t *testing.T) { // sl-48
 
 func TestAPipelineOfARuntimeAloneWorks(t *testing.T) { // sl-44
 	n, _ := newNode(t)
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n})
+	p, err := pipeline.New(pipeline.Config{Runtime: n})
 	require.NoError(t, err)
 	w := firstWork(newPod("web", 0))
 	_, err = p.Sync(t.Context(), w)
@@ -398,7 +404,7 @@ func TestSyncPinsThePodUntilItsRelistIsRequested(t *testing.T) { // pleg-32
 		case "failed":
 			n.fail["sync"] = errors.New("boom")
 		}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{
+		p, err := pipeline.New(pipeline.Config{
 			Runtime: n, Relister: pinning{nodeRelister{n}},
 		})
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package podworker
+package pipeline
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -56,7 +57,7 @@ func waits(r *runtime.Rejection) bool { return r.Deferred || len(r.Preempt) > 0 
 
 // admit calls the Admitter for a pod that it has neither admitted nor rejected,
 // unless a container of the pod runs.
-func (p *Pipeline) admit(ctx context.Context, req SyncRequest) *runtime.Rejection {
+func (p *Pipeline) admit(ctx context.Context, req podworker.SyncRequest) *runtime.Rejection {
 	p.mu.Lock()
 	since, deferred := p.deferred[req.UID]
 	p.mu.Unlock()
@@ -80,7 +81,7 @@ func (p *Pipeline) admit(ctx context.Context, req SyncRequest) *runtime.Rejectio
 }
 
 // reject fails a rejected pod, or keeps it Pending.
-func (p *Pipeline) reject(req SyncRequest, r *runtime.Rejection) (SyncResult, error) {
+func (p *Pipeline) reject(req podworker.SyncRequest, r *runtime.Rejection) (podworker.SyncResult, error) {
 	p.event(req.Pod, v1.EventTypeWarning, r.Reason, r.Message)
 	if waits(r) {
 		status := p.report(req.Pod, req.Status, runtime.Termination{})
@@ -89,13 +90,13 @@ func (p *Pipeline) reject(req SyncRequest, r *runtime.Rejection) (SyncResult, er
 		if late {
 			return p.exceeded(req.Pod, req.Status), nil
 		}
-		return SyncResult{NextSync: deadline}, fmt.Errorf("podworker: not admitted yet: %w", r)
+		return podworker.SyncResult{NextSync: deadline}, fmt.Errorf("pipeline: not admitted yet: %w", r)
 	}
 	if p.cfg.Hooks.Rejected != nil {
 		p.cfg.Hooks.Rejected(req.Pod, *r)
 	}
 	termination := runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
-	next := SyncResult{Terminal: true, Termination: termination}
+	next := podworker.SyncResult{Terminal: true, Termination: termination}
 	termination.Terminal = true
 	p.report(req.Pod, req.Status, termination)
 	return next, nil

@@ -1,4 +1,4 @@
-package podworker
+package pipeline
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -22,7 +23,7 @@ import (
 //	Reconcile(pod *v1.Pod)
 //
 // then it is called with pods whose object has another status than before; see
-// [Loop.ReconcilePods].
+// [podworker.Loop.ReconcilePods].
 type Reporter interface {
 	// Report computes and returns the pod's status. observed is the status that
 	// the runtime reported, nil if there is none; starts has the reasons why containers do not start, by
@@ -41,7 +42,7 @@ type Reporter interface {
 //
 //	Blocked(uid types.UID) (cause string, retryAt time.Time)
 //
-// then [Workers.Snapshot] contains its result while Mount or Unmount is in progress: why it
+// then [podworker.Workers.Snapshot] contains its result while Mount or Unmount is in progress: why it
 // has not returned, and when the operation is retried.
 type Volumes interface {
 	// Mount blocks until every volume that a container of the pod uses is mounted, and
@@ -105,8 +106,8 @@ type Relister interface {
 	Pin(uid types.UID) (unpin func())
 }
 
-// PodResources provides the resources of the node that pods use. Each field may be nil.
-type PodResources struct {
+// Resources provides the resources of the node that pods use. Each field may be nil.
+type Resources struct {
 	Volumes Volumes
 	Cgroups Cgroups
 	Objects Objects
@@ -117,16 +118,16 @@ type PodResources struct {
 	Allocation Allocation
 }
 
-// A PipelineConfig configures a [Pipeline]. A nil subsystem is left out.
-type PipelineConfig struct {
+// A Config configures a [Pipeline]. A nil subsystem is left out.
+type Config struct {
 	// Runtime runs the containers. Required.
 	Runtime runtime.Runtime
 
 	Status    Reporter
 	Admission Admission
-	Resources PodResources
+	Resources Resources
 	Probes    Probes
-	Mirrors   Mirrors
+	Mirrors   podworker.Mirrors
 
 	// Network returns why the network of pods is not ready, or nil. Pods without
 	// hostNetwork are not started until it is. It must not block.
@@ -152,11 +153,11 @@ type PipelineConfig struct {
 	Hooks Hooks
 }
 
-// A Pipeline is the [Handler] that applies the subsystems of a node to a pod, in the
+// A Pipeline is the [podworker.Handler] that applies the subsystems of a node to a pod, in the
 // kubelet's order. Safe for concurrent use; the methods of Handler must not be called
 // concurrently for the same pod.
 type Pipeline struct {
-	cfg PipelineConfig
+	cfg Config
 
 	// mu guards the fields below.
 	mu       sync.Mutex
@@ -169,13 +170,13 @@ type Pipeline struct {
 	// callLock guards calls, also during a report for one of them: a channel of
 	// capacity 1, because a Reporter may block in tests with virtual time.
 	callLock chan struct{}
-	calls    map[types.UID]SyncRequest // pods for which SyncPod or KillPod is in progress
+	calls    map[types.UID]podworker.SyncRequest // pods for which SyncPod or KillPod is in progress
 }
 
-// NewPipeline returns a Pipeline for cfg, or an error if Runtime is nil.
-func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
+// New returns a Pipeline for cfg, or an error if Runtime is nil.
+func New(cfg Config) (*Pipeline, error) {
 	if cfg.Runtime == nil {
-		return nil, errors.New("podworker: PipelineConfig.Runtime is nil")
+		return nil, errors.New("pipeline: Config.Runtime is nil")
 	}
 	if cfg.Status == nil {
 		cfg.Status = noReporter{}
@@ -203,13 +204,13 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		steps:    map[types.UID]activeStep{},
 		syncs:    map[types.UID]*activeSync{},
 		callLock: make(chan struct{}, 1),
-		calls:    map[types.UID]SyncRequest{},
+		calls:    map[types.UID]podworker.SyncRequest{},
 	}, nil
 }
 
-// Sync implements [Handler]: admission, status, network, cgroup, mirror pod, volumes, probes,
+// Sync implements [podworker.Handler]: admission, status, network, cgroup, mirror pod, volumes, probes,
 // containers. At the deadline of the pod it is canceled in any of these steps, and the pod fails.
-func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error) {
+func (p *Pipeline) Sync(ctx context.Context, req podworker.SyncRequest) (podworker.SyncResult, error) {
 	limited, end := p.beginDeadline(ctx, req.Pod)
 	defer end()
 	res, err := p.sync(limited, &req)
@@ -220,14 +221,14 @@ func (p *Pipeline) Sync(ctx context.Context, req SyncRequest) (SyncResult, error
 }
 
 // sync is Sync without its deadline. It sets the pod and the status of req to those last reported.
-func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, error) {
+func (p *Pipeline) sync(ctx context.Context, req *podworker.SyncRequest) (podworker.SyncResult, error) {
 	desired := req.Pod
 	req.Pod = p.allocated(req.Pod) // admission is decided with the allocated resources
 	defer p.endSteps(req.UID)
 	p.beginStep(req.UID, "admit pod")
 	rejection := p.admit(ctx, *req)
 	if err := ctx.Err(); err != nil {
-		return SyncResult{}, fmt.Errorf("podworker: admit pod: %w", err) // it was not decided
+		return podworker.SyncResult{}, fmt.Errorf("pipeline: admit pod: %w", err) // it was not decided
 	}
 	if rejection != nil {
 		return p.reject(*req, rejection)
@@ -242,13 +243,13 @@ func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, erro
 	late, deadline := pastDeadline(req.Pod, status, time.Now())
 	switch {
 	case status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed:
-		return SyncResult{Terminal: true}, nil
+		return podworker.SyncResult{Terminal: true}, nil
 	case late:
 		return p.exceeded(req.Pod, req.Status), nil
 	}
-	next := SyncResult{NextSync: deadline}
+	next := podworker.SyncResult{NextSync: deadline}
 	if err := p.cfg.Network(); err != nil && !req.Pod.Spec.HostNetwork {
-		err = fmt.Errorf("%w: %w", ErrNetworkNotReady, err)
+		err = fmt.Errorf("%w: %w", podworker.ErrNetworkNotReady, err)
 		p.event(req.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
 		return next, err
 	}
@@ -262,12 +263,12 @@ func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, erro
 		p.beginStep(req.UID, "create cgroup")
 		if err := resources.Cgroups.Ensure(ctx, req.Pod); err != nil {
 			p.failed(ctx, req.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
-			return next, fmt.Errorf("podworker: ensure cgroup: %w", err)
+			return next, fmt.Errorf("pipeline: ensure cgroup: %w", err)
 		}
 	}
 	if p.cfg.Mirrors != nil {
 		p.beginStep(req.UID, "create mirror pod")
-		p.syncMirror(ctx, *req)
+		p.syncMirror(ctx, req)
 	}
 	var volumes map[string]runtime.Volume
 	if resources.Volumes != nil {
@@ -280,7 +281,7 @@ func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, erro
 			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
 				p.failed(ctx, req.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
 			}
-			return next, fmt.Errorf("podworker: mount volumes: %w", err)
+			return next, fmt.Errorf("pipeline: mount volumes: %w", err)
 		}
 	}
 	rtReq := runtime.SyncRequest{Pod: req.Pod, Status: req.Status, Volumes: volumes}
@@ -309,15 +310,15 @@ func (p *Pipeline) sync(ctx context.Context, req *SyncRequest) (SyncResult, erro
 	return next, err
 }
 
-// Terminate implements [Handler]: probes that restart containers, containers, other probes,
+// Terminate implements [podworker.Handler]: probes that restart containers, containers, other probes,
 // resource claims.
-func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
+func (p *Pipeline) Terminate(ctx context.Context, req podworker.SyncRequest) error {
 	defer p.endSteps(req.UID)
 	p.beginStep(req.UID, stepStop)
 	rtReq := runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status, GracePeriodSeconds: req.GracePeriodSeconds}
 	if req.Pod == nil {
 		if err := p.cfg.Runtime.KillPod(ctx, rtReq); err != nil {
-			return fmt.Errorf("podworker: kill orphan: %w", err)
+			return fmt.Errorf("pipeline: kill orphan: %w", err)
 		}
 		if err := p.unprepare(ctx, req.UID); err != nil {
 			return err
@@ -335,7 +336,7 @@ func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 	returned()
 	if err != nil {
 		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
-		return fmt.Errorf("podworker: kill pod: %w", err)
+		return fmt.Errorf("pipeline: kill pod: %w", err)
 	}
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.Remove(req.UID)
@@ -343,11 +344,11 @@ func (p *Pipeline) Terminate(ctx context.Context, req SyncRequest) error {
 	p.beginStep(req.UID, "inspect terminated containers")
 	last, err := p.cfg.Runtime.PodStatus(ctx, req.UID)
 	if err != nil {
-		return fmt.Errorf("podworker: inspect terminated pod: %w", err)
+		return fmt.Errorf("pipeline: inspect terminated pod: %w", err)
 	}
 	for _, c := range last.Containers {
 		if c.State == runtime.ContainerRunning {
-			return fmt.Errorf("podworker: container %s (%s) is running after KillPod succeeded", c.Name, c.ID)
+			return fmt.Errorf("pipeline: container %s (%s) is running after KillPod succeeded", c.Name, c.ID)
 		}
 	}
 	if err := p.unprepare(ctx, req.UID); err != nil { // before a terminal phase is published (rule sl-40)
@@ -370,14 +371,14 @@ func (p *Pipeline) unprepare(ctx context.Context, uid types.UID) error {
 	}
 	p.beginStep(uid, "unprepare resource claims")
 	if err := p.cfg.Resources.Claims.UnprepareResources(ctx, uid); err != nil {
-		return fmt.Errorf("podworker: %w", err)
+		return fmt.Errorf("pipeline: %w", err)
 	}
 	return nil
 }
 
-// Cleanup implements [Handler]: volumes, cgroup, the final status. Containers and logs are
+// Cleanup implements [podworker.Handler]: volumes, cgroup, the final status. Containers and logs are
 // left for garbage collection, so that logs can be read until the object is deleted.
-func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
+func (p *Pipeline) Cleanup(ctx context.Context, req podworker.SyncRequest) error {
 	termination := req.Termination
 	termination.Terminal = true
 	req.Pod = p.allocated(req.Pod)
@@ -387,7 +388,7 @@ func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
 	if resources.Volumes != nil {
 		p.beginStep(req.UID, stepUnmount)
 		if err := resources.Volumes.Unmount(ctx, req.Pod); err != nil {
-			return fmt.Errorf("podworker: unmount volumes: %w", err)
+			return fmt.Errorf("pipeline: unmount volumes: %w", err)
 		}
 	}
 	if resources.Objects != nil {
@@ -396,7 +397,7 @@ func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
 	if resources.Cgroups != nil {
 		p.beginStep(req.UID, "remove cgroup")
 		if err := resources.Cgroups.Remove(ctx, req.UID); err != nil {
-			return fmt.Errorf("podworker: remove cgroup: %w", err)
+			return fmt.Errorf("pipeline: remove cgroup: %w", err)
 		}
 	}
 	p.cfg.Status.Finish(req.Pod)
@@ -405,7 +406,7 @@ func (p *Pipeline) Cleanup(ctx context.Context, req SyncRequest) error {
 	return nil
 }
 
-// Forget is an optional method of [Handler]. It releases the state of a pod whose worker was removed.
+// Forget is an optional method of [podworker.Handler]. It releases the state of a pod whose worker was removed.
 func (p *Pipeline) Forget(pod *v1.Pod) {
 	if p.cfg.Resources.Objects != nil {
 		p.cfg.Resources.Objects.Unregister(pod.UID) // Cleanup may not have been called
@@ -413,6 +414,17 @@ func (p *Pipeline) Forget(pod *v1.Pod) {
 	p.forget(pod.UID)
 	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)
+}
+
+// syncMirror syncs the mirror pod of a static pod. Failures are only logged: a static pod runs
+// without the API server.
+func (p *Pipeline) syncMirror(ctx context.Context, req *podworker.SyncRequest) {
+	if !runtime.IsStatic(req.Pod) {
+		return
+	}
+	if err := podworker.SyncMirror(ctx, p.cfg.Mirrors, req.Pod, req.Mirror); err != nil && ctx.Err() == nil {
+		p.cfg.Logger.Warn("Failed to sync mirror pod; will retry at the next sync", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.UID, "err", err)
+	}
 }
 
 func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, termination runtime.Termination) v1.PodStatus {
@@ -439,6 +451,14 @@ func (p *Pipeline) forget(uid types.UID) {
 	delete(p.starts, uid)
 	delete(p.resizes, uid)
 	delete(p.deferred, uid)
+}
+
+// Reconcile implements the optional interface of [podworker.Handler]. It calls Config.Status, if that has the
+// method Reconcile.
+func (p *Pipeline) Reconcile(pod *v1.Pod) {
+	if r, ok := p.cfg.Status.(interface{ Reconcile(pod *v1.Pod) }); ok {
+		r.Reconcile(p.allocated(pod))
+	}
 }
 
 type noReporter struct{}

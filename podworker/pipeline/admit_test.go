@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"context"
@@ -11,25 +11,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestAdmittersAreCalledInOrderUntilTheFirstRejection(t *testing.T) { // adm-1, adm-9
 	var asked []string
-	admitter := func(name string, refused *runtime.Rejection) podworker.Admitter {
-		return podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
+	admitter := func(name string, refused *runtime.Rejection) pipeline.Admitter {
+		return pipeline.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 			asked = append(asked, name)
 			return refused
 		})
 	}
-	chain := podworker.Admitters{
+	chain := pipeline.Admitters{
 		admitter("sysctls", nil), admitter("resources", &runtime.Rejection{Reason: "OutOfcpu"}), admitter("shutdown", &runtime.Rejection{Reason: "NodeShutdown"}),
 	}
 	assert.Equal(t, "OutOfcpu", chain.Admit(t.Context(), new(v1.Pod)).Reason)
 	assert.Equal(t, []string{"sysctls", "resources"}, asked)
-	assert.Nil(t, podworker.Admitters{}.Admit(t.Context(), new(v1.Pod)))
+	assert.Nil(t, pipeline.Admitters{}.Admit(t.Context(), new(v1.Pod)))
 }
 
 func TestMissingPrerequisitesAreRetried(t *testing.T) {
@@ -46,15 +48,15 @@ func TestMissingPrerequisitesAreRetried(t *testing.T) {
 				n := &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}
 				var mu sync.Mutex
 				var refused []string
-				p, err := podworker.NewPipeline(podworker.PipelineConfig{
+				p, err := pipeline.New(pipeline.Config{
 					Runtime: n, Status: n,
-					Admission: podworker.Admission{Admitter: podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
+					Admission: pipeline.Admission{Admitter: pipeline.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 						if time.Since(began) >= tc.comes {
 							return nil
 						}
 						return &runtime.Rejection{Reason: "NoDevice", Message: "its plugin has not registered", Deferred: true}
 					})},
-					Hooks: podworker.Hooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
+					Hooks: pipeline.Hooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
 						mu.Lock()
 						defer mu.Unlock()
 						refused = append(refused, r.Reason)
@@ -68,7 +70,7 @@ func TestMissingPrerequisitesAreRetried(t *testing.T) {
 				synctest.Wait()
 				e, _ := w.Snapshot("web")
 				assert.False(t, e.Next.IsZero())
-				assert.Equal(t, "podworker: not admitted yet: its plugin has not registered", e.Err)
+				assert.Equal(t, "pipeline: not admitted yet: its plugin has not registered", e.Err)
 				mu.Lock()
 				assert.Empty(t, refused)
 				mu.Unlock()
@@ -91,7 +93,7 @@ func TestPodsThatAreAdmittedAgain(t *testing.T) { // adm-14, lq-28, sl-17
 	for readmit, want := range map[bool]bool{false: false, true: true} {
 		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
 			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &runtime.Rejection{Reason: "OutOfcpu"}}
-			p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Admission: podworker.Admission{Admitter: n, Readmit: readmit}})
+			p, err := pipeline.New(pipeline.Config{Runtime: n, Status: n, Admission: pipeline.Admission{Admitter: n, Readmit: readmit}})
 			require.NoError(t, err)
 			w := firstWork(newPod("web", 0))
 			w.Status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
@@ -123,10 +125,10 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) {
 		n := &lagging{node: &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}}
 		var steps []string
 		var end time.Time
-		var p *podworker.Pipeline
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{
-			Runtime: n, Status: n.node, Admission: podworker.Admission{Admitter: n.node}, Resources: podworker.PodResources{Volumes: n, Cgroups: nodeCgroups{n.node}},
-			Hooks: podworker.Hooks{Stepped: func(i podworker.StepInfo) {
+		var p *pipeline.Pipeline
+		p, err := pipeline.New(pipeline.Config{
+			Runtime: n, Status: n.node, Admission: pipeline.Admission{Admitter: n.node}, Resources: pipeline.Resources{Volumes: n, Cgroups: nodeCgroups{n.node}},
+			Hooks: pipeline.Hooks{Stepped: func(i pipeline.StepInfo) {
 				if !end.IsZero() {
 					assert.Equal(t, end, i.Begin, "they leave no gap")
 				}
@@ -156,4 +158,20 @@ type lagging struct{ *node }
 func (l *lagging) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
 	time.Sleep(2 * time.Second)
 	return nil, nil
+}
+
+func TestARejectionWithPodsToPreemptIsDeferred(t *testing.T) { // adm-10, adm-13
+	n, p := newNode(t)
+	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "no room", Preempt: []types.UID{"web"}}
+	next, err := p.Sync(t.Context(), firstWork(newPod("critical", 0)))
+	assert.EqualError(t, err, "pipeline: not admitted yet: no room")
+	require.ErrorIs(t, err, n.refuse)
+	assert.Zero(t, next)
+	assert.Equal(t, []string{"Warning OutOfcpu no room"}, n.events)
+	n.refuse = nil
+	work := firstWork(newPod("critical", 0))
+	work.First = false
+	_, err = p.Sync(t.Context(), work)
+	require.NoError(t, err, "it is admitted again")
+	assert.Contains(t, n.asked, "sync")
 }

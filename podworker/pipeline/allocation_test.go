@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -53,10 +54,10 @@ func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	return g.node.Report(pod, observed, starts, end)
 }
 
-func newGranted(t *testing.T) (*granted, *podworker.Pipeline) {
+func newGranted(t *testing.T) (*granted, *pipeline.Pipeline) {
 	n, _ := newNode(t)
 	g := &granted{node: n, what: "old"}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: g, Admission: podworker.Admission{Admitter: g}, Resources: podworker.PodResources{Allocation: g}})
+	p, err := pipeline.New(pipeline.Config{Runtime: n, Status: g, Admission: pipeline.Admission{Admitter: g}, Resources: pipeline.Resources{Allocation: g}})
 	require.NoError(t, err)
 	return g, p
 }
@@ -121,7 +122,7 @@ func TestTheOutcomeOfAResizeIsReported(t *testing.T) { // al-12, al-20
 	t.Run("al-20 a resize is inspected again, at once and then once a second", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n, _ := newNode(t)
-			p, err := podworker.NewPipeline(podworker.PipelineConfig{
+			p, err := pipeline.New(pipeline.Config{
 				Runtime: n, Relister: nodeRelister{n},
 			})
 			require.NoError(t, err)

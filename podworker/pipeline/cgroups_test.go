@@ -1,4 +1,4 @@
-package podworker_test
+package pipeline_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -23,7 +23,7 @@ func (f *foundCgroups) Has(*v1.Pod) bool { return f.has }
 func TestContainersOutsideTheirCgroupAreStoppedFirst(t *testing.T) { // cm-20
 	n, _ := newNode(t)
 	groups := &foundCgroups{nodeCgroups: nodeCgroups{n}}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Resources: podworker.PodResources{Cgroups: groups}, Relister: nodeRelister{n}})
+	p, err := pipeline.New(pipeline.Config{Runtime: n, Status: n, Resources: pipeline.Resources{Cgroups: groups}, Relister: nodeRelister{n}})
 	require.NoError(t, err)
 	w := firstWork(newPod("web", 0))
 	w.Status.Containers = []runtime.ContainerStatus{{Name: "main", State: runtime.ContainerRunning}}

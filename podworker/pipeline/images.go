@@ -1,4 +1,4 @@
-package podworker
+package pipeline
 
 import (
 	"context"

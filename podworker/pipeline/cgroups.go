@@ -1,4 +1,4 @@
-package podworker
+package pipeline
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -30,7 +31,7 @@ type cgroupFinder interface {
 }
 
 // outsideCgroup reports whether containers of the pod run and its cgroup does not exist.
-func (p *Pipeline) outsideCgroup(req SyncRequest) bool {
+func (p *Pipeline) outsideCgroup(req podworker.SyncRequest) bool {
 	finder, ok := p.cfg.Resources.Cgroups.(cgroupFinder)
 	if !ok || req.Status == nil {
 		return false
@@ -45,12 +46,12 @@ func (p *Pipeline) outsideCgroup(req SyncRequest) bool {
 
 // killOutsideCgroup stops the containers that run outside of the pod's cgroup. The sync that
 // follows the relist starts them again in the cgroup.
-func (p *Pipeline) killOutsideCgroup(ctx context.Context, req SyncRequest) error {
+func (p *Pipeline) killOutsideCgroup(ctx context.Context, req podworker.SyncRequest) error {
 	p.beginStep(req.UID, stepStop)
-	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", nameOf(req), "podUID", req.UID)
+	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.UID)
 	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status}); err != nil {
 		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
-		return fmt.Errorf("podworker: stop containers outside of the pod's cgroup: %w", err)
+		return fmt.Errorf("pipeline: stop containers outside of the pod's cgroup: %w", err)
 	}
 	p.cfg.Relister.RequestRelist(req.UID)
 	return nil

@@ -1,8 +1,9 @@
-package podworker
+package pipeline
 
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -10,7 +11,7 @@ import (
 // if a call of the runtime is in progress for the pod: SyncPod takes as long as an image pull
 // or the grace period of a container that it restarts, KillPod as long as the grace period of
 // the pod, and clients of the pod depend on its readiness meanwhile. Otherwise it has no
-// effect; [Inbox.PodChanged] has the pod synced. It does not block.
+// effect; [podworker.Inbox.PodChanged] has the pod synced. It does not block.
 func (p *Pipeline) ProbeChanged(uid types.UID) {
 	p.callLock <- struct{}{}
 	defer func() { <-p.callLock }()
@@ -46,7 +47,7 @@ func hasNewSandbox(before, now *runtime.PodStatus) bool {
 
 // beginCall lets ProbeChanged and Observed report the status for req until the returned function is
 // called, which returns the newest status. After that no such report is in progress.
-func (p *Pipeline) beginCall(req SyncRequest) (returned func() *runtime.PodStatus) {
+func (p *Pipeline) beginCall(req podworker.SyncRequest) (returned func() *runtime.PodStatus) {
 	p.callLock <- struct{}{}
 	defer func() { <-p.callLock }()
 	p.calls[req.UID] = req

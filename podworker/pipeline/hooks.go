@@ -1,0 +1,32 @@
+package pipeline
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Hooks observe a [Pipeline]. They are called synchronously on the goroutine of the call and
+// must not block. Each may be nil.
+type Hooks struct {
+	// Rejected is called for each pod that fails because it was rejected
+	// (kubelet_admission_rejections_total).
+	Rejected func(*v1.Pod, runtime.Rejection)
+
+	// Stepped is called after each step of a call. The steps of a call take all of its
+	// time.
+	Stepped func(StepInfo)
+}
+
+// A StepInfo describes a step of a call: "admit pod", "report status", "create cgroup",
+// "create mirror pod", "mount volumes" or "sync containers" of Sync; "stop containers" or
+// "inspect terminated containers" of Terminate; "unmount volumes" or "remove cgroup" of
+// Cleanup. The runtime reports the steps of its own calls.
+type StepInfo struct {
+	UID        types.UID
+	Step       string
+	Begin, End time.Time
+}
