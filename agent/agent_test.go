@@ -107,7 +107,7 @@ func TestNewNamesTheMissingField(t *testing.T) {
 		"agent: Config.Sources is empty":                              func(c *agent.Config) { c.Sources = nil },
 		"agent: Config.Sink is nil":                                   func(c *agent.Config) { c.Sink = nil },
 		`agent: podsource: MergeConfig.Static: "x" is not in Sources`: func(c *agent.Config) { c.Static = []string{"x"} },
-		"pipeline: Config.Runtime is nil":                               func(c *agent.Config) { c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = nil } },
+		"pipeline: Config.Runtime is nil":                             func(c *agent.Config) { c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = nil } },
 		"agent: podworker: negative":                                  func(c *agent.Config) { c.Adjust.Workers = func(w *podworker.Config) { w.Retry = -1 } },
 	} {
 		cfg := full()
