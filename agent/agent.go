@@ -49,10 +49,15 @@ type Config struct {
 	// [InterfaceIPs]. It must not block. Nil: statuses contain no host IP.
 	HostIPs func() []string
 
-	// Inbox receives notifications of changed pods from subsystems that the
-	// caller constructs before the agent, such as Allocation. Must not be shared
-	// by agents. If nil, New constructs one.
-	Inbox *podworker.Inbox
+	// Table is the table of the pods, for subsystems that the caller constructs before
+	// the agent: they read it, and notify the agent of changed pods. It must not be
+	// shared by agents. If nil, New constructs one.
+	Table *podworker.Table
+
+	// Retainers are parts of the caller with state for each pod. They are called after the
+	// containers of a removed pod were removed, together with the volumes, and again after
+	// an error of any part.
+	Retainers []podworker.Retainer
 
 	// Record is called with the events of pods and of the node. It must not
 	// block. If nil, events are logged.
@@ -72,13 +77,12 @@ type Subsystems struct {
 	// admitted.
 	Admitters pipeline.Admitters
 
-	// Volumes mounts the volumes of pods. If it has the methods Collect and
-	// HasVolumes of volume.Manager, the volumes of removed pods are removed. Nil: pods have no volumes.
+	// Volumes mounts the volumes of pods: volume.Manager. If it is a podworker.Retainer, the
+	// volumes of removed pods are removed; see also [VolumeHolder]. Nil: pods have no volumes.
 	Volumes pipeline.Volumes
 
-	// Cgroups creates the cgroups of pods. If it has the method Collect of
-	// cm.Manager, the cgroups of removed pods are removed. Nil: the runtime creates
-	// them.
+	// Cgroups creates the cgroups of pods: cm.Manager. If it is a podworker.Retainer, the
+	// cgroups of removed pods are removed. Nil: the runtime creates them.
 	Cgroups pipeline.Cgroups
 
 	// Probes run the probes of containers. The zero value leaves the prober out:
@@ -103,15 +107,10 @@ type Subsystems struct {
 	// no claims are prepared.
 	Claims Claims
 
-	// Ledger records which pods belong to this node: cri.Ledger. It is pruned after each
-	// collection of garbage. Nil: there is none.
-	Ledger Ledger
-}
-
-// A Ledger records which pods belong to this node. cri.Ledger implements it.
-type Ledger interface {
-	// Prune deletes the pods of which nothing exists, as gone reports.
-	Prune(gone func(uid types.UID) bool) error
+	// Ledger records which pods belong to this node: cri.Ledger. It is called after each
+	// collection of garbage without an error, with the pods of which something exists. Nil:
+	// there is none.
+	Ledger podworker.Retainer
 }
 
 // Claims unprepares the resource claims of pods. dra.Manager implements it.
@@ -122,9 +121,9 @@ type Claims interface {
 	// phase is not published before. It must not block.
 	MayHaveResources(uid types.UID) bool
 
-	// Retain releases the claims of all pods for which is returns false: removed pods that do
-	// not run. They are unprepared later. It must not block.
-	Retain(is func(uid types.UID) bool)
+	// Retain releases the claims of removed pods that do not run. They are unprepared later.
+	// It must not block.
+	podworker.Retainer
 }
 
 // Adjust has, for each component, an optional function that [New] calls with the
@@ -163,7 +162,7 @@ type Agent struct {
 	statuses *status.Manager
 	pipeline *pipeline.Pipeline
 	workers  *podworker.Workers
-	inbox    *podworker.Inbox
+	table    *podworker.Table
 	loop     *podworker.Loop
 	merge    *podsource.Merge
 
@@ -207,5 +206,8 @@ func (a *Agent) Status() *status.Manager { return a.statuses }
 // Workers returns the pod workers, which terminate pods on request.
 func (a *Agent) Workers() *podworker.Workers { return a.workers }
 
-// Loop returns the sync loop, which holds the desired pods.
+// Table returns the table of the pods: the desired ones, and the states of their workers.
+func (a *Agent) Table() *podworker.Table { return a.table }
+
+// Loop returns the sync loop, which applies the desired pods to the workers.
 func (a *Agent) Loop() *podworker.Loop { return a.loop }

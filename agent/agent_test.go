@@ -174,11 +174,11 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 				has("nil subsystems", c.Resources == pipeline.Resources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
 			},
 			Workers: func(c *podworker.Config) {
-				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Pods != nil)
+				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Table != nil)
 				c.Hooks.Synced = func(podworker.SyncInfo) { worked.Add(1) }
 			},
 			Loop: func(c *podworker.LoopConfig) {
-				has("Loop", c.Workers != nil && c.Inbox != nil && c.Garbage != nil && c.Node.Name == "edge-1" && reflect.DeepEqual(c.Sources, []string{"api"}))
+				has("Loop", c.Workers != nil && c.Garbage != nil && c.Node.Name == "edge-1" && reflect.DeepEqual(c.Sources, []string{"api"}))
 			},
 			Merge: func(c *podsource.MergeConfig) { has("Merge", c.Sink != nil && c.Sources["api"] != nil) },
 			Status: func(c *status.Config) {
@@ -198,7 +198,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 		assert.NotNil(t, n.Prober())
 		assert.NotNil(t, n.Workers())
 		assert.NoError(t, n.Health().Runtime())
-		assert.Len(t, n.Loop().Pods(), 1)
+		assert.Len(t, n.Table().Desired(), 1)
 		assert.NoError(t, n.Status().Flush(t.Context()))
 	})
 }
@@ -291,8 +291,8 @@ func (w *world) AcquireImages(context.Context, *v1.Pod) (func(), error) {
 
 func TestOptionalSubsystemsAreConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, inbox := &world{calls: map[string]int{}}, new(podworker.Inbox)
-		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), SourcesReady: inbox.Synced, Changed: inbox.PodChanged})
+		w, table := &world{calls: map[string]int{}}, new(podworker.Table)
+		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), SourcesReady: table.Synced, Changed: table.PodChanged})
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{
@@ -303,12 +303,12 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 				return nil
 			})},
 				Volumes: w, Cgroups: w, Mirrors: w, Images: w, Allocation: allocated},
-			Inbox:  inbox,
+			Table:  table,
 			Record: func(e runtime.Event) { reasons.Store(e.Reason, true) },
 		})
 		n.source.Set(newPod("web"), newPod("bad"))
 		synctest.Wait()
-		assert.True(t, inbox.Synced(), "the caller's Inbox is the Loop's")
+		assert.True(t, table.Synced(), "the caller's Table is the Loop's")
 		s, _ := n.sink.Status("uid-bad")
 		assert.Equal(t, "Unwelcome", s.Reason)
 		_, recorded := reasons.Load("Unwelcome")

@@ -18,12 +18,12 @@ import (
 
 // construct constructs the components in the order of their dependencies.
 func construct(cfg Config) (*Agent, error) {
-	inbox := cfg.Inbox
-	if inbox == nil {
-		inbox = new(podworker.Inbox)
+	table := cfg.Table
+	if table == nil {
+		table = new(podworker.Table)
 	}
 	health := newHealth(cfg)
-	changes, err := newPLEG(cfg, inbox)
+	changes, err := newPLEG(cfg, table)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func construct(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers, err := newWorkers(cfg, changes, pipeline)
+	workers, err := newWorkers(cfg, table, changes, pipeline)
 	if err != nil {
 		return nil, err
 	}
-	loop, err := newLoop(cfg, inbox, probes, workers)
+	loop, err := newLoop(cfg, probes, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func construct(cfg Config) (*Agent, error) {
 	}
 	return &Agent{
 		changes: changes, health: health, probes: probes, statuses: statuses,
-		pipeline: pipeline, workers: workers, inbox: inbox, loop: loop, merge: merge,
+		pipeline: pipeline, workers: workers, table: table, loop: loop, merge: merge,
 		running: make(chan struct{}), draining: make(chan struct{}), sourcesStopped: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
@@ -74,12 +74,12 @@ func newHealth(cfg Config) *RuntimeHealth {
 	return newRuntimeHealth(checker)
 }
 
-func newPLEG(cfg Config, inbox *podworker.Inbox) (*pleg.Generator, error) {
+func newPLEG(cfg Config, table *podworker.Table) (*pleg.Generator, error) {
 	return pleg.New(adjust(cfg.Adjust.PLEG, pleg.Config{
 		Runtime: cfg.Runtime, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
 			if e.Matters() {
-				inbox.PodChanged(e.UID)
+				table.PodChanged(e.UID)
 			}
 		},
 	}))
@@ -136,16 +136,16 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 	return pipeline.New(adjust(cfg.Adjust.Pipeline, c))
 }
 
-func newWorkers(cfg Config, changes *pleg.Generator, pipeline *pipeline.Pipeline) (*podworker.Workers, error) {
+func newWorkers(cfg Config, table *podworker.Table, changes *pleg.Generator, pipeline *pipeline.Pipeline) (*podworker.Workers, error) {
 	return podworker.New(adjust(cfg.Adjust.Workers, podworker.Config{
-		Handler: pipeline, StatusCache: changes, Pods: changes.Pods, Record: cfg.Record, Logger: cfg.Logger,
+		Table: table, Handler: pipeline, StatusCache: changes, Record: cfg.Record, Logger: cfg.Logger,
 	}))
 }
 
-func newLoop(cfg Config, inbox *podworker.Inbox, probes *prober.Manager, workers *podworker.Workers) (*podworker.Loop, error) {
+func newLoop(cfg Config, probes *prober.Manager, workers *podworker.Workers) (*podworker.Loop, error) {
 	c := podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Sorted(maps.Keys(cfg.Sources)),
-		Garbage: newGarbage(cfg, probes), Mirrors: cfg.Subsystems.Mirrors, Logger: cfg.Logger,
+		Workers: workers, Sources: slices.Sorted(maps.Keys(cfg.Sources)),
+		Garbage: newSweeper(cfg, probes), Mirrors: cfg.Subsystems.Mirrors, Logger: cfg.Logger,
 	}
 	if cfg.NodeName != "" {
 		c.Node = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: cfg.NodeName, UID: types.UID(cfg.NodeName)}

@@ -8,13 +8,17 @@
 //
 //	Sources ─▶ podsource.Merge ─▶ podworker.Loop ─▶ Workers ─▶ Pipeline ─▶ Runtime
 //	                                   ▲                          │ status.Manager ─▶ Sink
-//	                 podworker.Inbox ──┘                          │ prober.Manager
+//	                 podworker.Table ──┘                          │ prober.Manager
 //	                   ▲         ▲                                └ Admitters, Volumes, Cgroups, …
 //	        pleg.Generator    prober.Manager
 //
 // The components are constructed in the order of their dependencies, and none is
-// changed afterwards. Notifications of changed pods run against that order, from
-// pleg and prober to the Loop; the podworker.Inbox carries them.
+// changed afterwards. The podworker.Table comes first: it holds the desired pods and the states
+// of their workers, and carries notifications of changed pods from pleg and prober to the Loop.
+//
+// When a pod is gone, every part that has state for it is called with podworker.Retainer, in a
+// fixed order that begins with its probes and containers and ends with its cgroup, and again
+// after an error. Config.Retainers are parts of the caller.
 //
 // # Usage
 //

@@ -93,7 +93,7 @@ func (a *Agent) awaitPods(ctx context.Context) {
 	defer late.Stop()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for !a.loop.Synced() || a.changes.Healthy() != nil {
+	for !a.table.Synced() || a.changes.Healthy() != nil {
 		select {
 		case <-poll.C:
 		case <-late.C:
@@ -133,7 +133,7 @@ func (a *Agent) listPods(ctx context.Context) error {
 // unfinished returns the number of pods that have not terminated, of those that have a
 // worker.
 func (a *Agent) unfinished() (n int) {
-	for _, s := range a.workers.States() {
+	for _, s := range a.table.States() {
 		if s.State != podworker.Finished {
 			n++
 		}

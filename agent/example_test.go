@@ -68,7 +68,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("phase:", s.Phase)
-	for _, pod := range a.Loop().Pods() {
+	for _, pod := range a.Table().Desired() {
 		fmt.Println("desired:", pod.Namespace+"/"+pod.Name)
 	}
 	fmt.Println("drain:", a.Drain(ctx))

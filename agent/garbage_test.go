@@ -39,9 +39,9 @@ func (keptVolumes) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, e
 	return nil, nil
 }
 func (keptVolumes) Unmount(context.Context, *v1.Pod) error { return nil }
-func (keptVolumes) HasVolumes(uid types.UID) bool          { return uid == "running" }
+func (keptVolumes) HasVolumes(uid types.UID) bool          { return uid == "mounted" }
 
-func (v keptVolumes) Collect(_ context.Context, keep func(types.UID) bool) error {
+func (v keptVolumes) Retain(_ context.Context, keep func(types.UID) bool) error {
 	v.calls = append(v.calls, fmt.Sprintf("volumes: running %v, exited %v, removed %v, desired %v", keep("running"), keep("exited"), keep("removed"), keep("desired")))
 	return v.fail["volumes"]
 }
@@ -51,8 +51,8 @@ type keptCgroups struct{ *keeper }
 func (keptCgroups) Ensure(context.Context, *v1.Pod) error   { return nil }
 func (keptCgroups) Remove(context.Context, types.UID) error { return nil }
 
-func (c keptCgroups) Collect(_ context.Context, removed, hasVolumes func(types.UID) bool) error {
-	c.calls = append(c.calls, fmt.Sprintf("cgroups: removed %v, with volumes %v", removed("removed"), hasVolumes != nil && hasVolumes("running")))
+func (c keptCgroups) Retain(_ context.Context, keep func(types.UID) bool) error {
+	c.calls = append(c.calls, fmt.Sprintf("cgroups: removed %v, desired %v", keep("removed"), keep("desired")))
 	return c.fail["cgroups"]
 }
 
@@ -61,14 +61,15 @@ type keptClaims struct{ *keeper }
 func (keptClaims) UnprepareResources(context.Context, types.UID) error { return nil }
 func (keptClaims) MayHaveResources(types.UID) bool                     { return false }
 
-func (c keptClaims) Retain(is func(types.UID) bool) {
-	c.calls = append(c.calls, fmt.Sprintf("claims: running %v, exited %v, removed %v, desired %v", is("running"), is("exited"), is("removed"), is("desired")))
+func (c keptClaims) Retain(_ context.Context, keep func(types.UID) bool) error {
+	c.calls = append(c.calls, fmt.Sprintf("claims: running %v, exited %v, removed %v, desired %v", keep("running"), keep("exited"), keep("removed"), keep("desired")))
+	return nil
 }
 
 func TestClaimsOfRemovedPodsAreReleased(t *testing.T) { // dra-13
 	k := &keeper{fail: map[string]error{}}
-	g := newGarbage(Config{Subsystems: Subsystems{Claims: keptClaims{k}}, Runtime: k}, nil)
-	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	g := newSweeper(Config{Subsystems: Subsystems{Claims: keptClaims{k}}, Runtime: k}, nil)
+	policy := runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid == "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
 	assert.Contains(t, k.calls, "claims: running true, exited false, removed false, desired true")
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
@@ -81,9 +82,9 @@ type keptLedger struct {
 	pods []types.UID
 }
 
-func (l keptLedger) Prune(gone func(types.UID) bool) error {
+func (l keptLedger) Retain(_ context.Context, keep func(types.UID) bool) error {
 	for _, uid := range l.pods {
-		l.calls = append(l.calls, fmt.Sprintf("ledger: %s %v", uid, gone(uid)))
+		l.calls = append(l.calls, fmt.Sprintf("ledger: %s %v", uid, keep(uid)))
 	}
 	return l.fail["ledger"]
 }
@@ -91,33 +92,27 @@ func (l keptLedger) Prune(gone func(types.UID) bool) error {
 // The ledger is the evidence that what is left of a pod belongs to this node.
 func TestTheLedgerForgetsAPodAfterEverythingElseIsRemoved(t *testing.T) {
 	k := &keeper{fail: map[string]error{}}
-	l := keptLedger{k, []types.UID{"desired", "exited", "running", "removed"}}
-	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}, Ledger: l}}, nil)
-	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	l := keptLedger{k, []types.UID{"desired", "exited", "running", "removed", "mounted"}}
+	g := newSweeper(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}, Ledger: l}}, nil)
+	policy := runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid == "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
-	assert.Equal(t, []string{"ledger: desired false", "ledger: exited false", "ledger: running false", "ledger: removed true"}, k.calls[len(k.calls)-4:])
+	assert.Equal(t, []string{"ledger: desired true", "ledger: exited true", "ledger: running true", "ledger: removed false", "ledger: mounted true"}, k.calls[len(k.calls)-5:])
 
 	for _, part := range []string{"runtime", "volumes", "cgroups", "list"} {
 		k.calls, k.fail = nil, map[string]error{part: errors.New("down")}
 		require.Error(t, g.CollectGarbage(t.Context(), policy))
-		assert.NotContains(t, k.calls, "ledger: removed true", part)
+		assert.NotContains(t, k.calls, "ledger: removed false", part)
 	}
 	k.fail = map[string]error{"ledger": errors.New("read-only")}
 	require.EqualError(t, g.CollectGarbage(t.Context(), policy), "read-only")
-
-	// The cgroup of a pod with volumes is removed by a later collection.
-	k.calls, k.fail, l.pods = nil, nil, []types.UID{"running"}
-	kept := map[types.UID]bool{}
-	require.NoError(t, g.(garbage).collectCgroups(t.Context(), policy.Removed, kept))
-	assert.Equal(t, map[types.UID]bool{"running": true}, kept)
 }
 
 func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	k := &keeper{fail: map[string]error{}}
-	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)
-	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	g := newSweeper(Config{Runtime: k, Subsystems: Subsystems{Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}}, nil)
+	policy := runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid == "desired" }}
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
-	assert.Equal(t, []string{"runtime", "volumes: running true, exited false, removed false, desired true", "cgroups: removed true, with volumes true"}, k.calls)
+	assert.Equal(t, []string{"runtime", "volumes: running true, exited false, removed false, desired true", "cgroups: removed false, desired true"}, k.calls)
 
 	k.calls = nil
 	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{}))
@@ -128,16 +123,16 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	assert.Len(t, k.calls, 3, "a failure does not skip the others")
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
-	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes and resources: list the pods of the runtime: down")
+	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "list the pods of the runtime: down")
 	assert.Contains(t, k.calls, "volumes: running true, exited true, removed true, desired true", "no volume is removed if it is not known which pods run")
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("must not be called")}
-	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return false }}))
+	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return true }}))
 	assert.Contains(t, k.calls, "volumes: running true, exited true, removed true, desired true", "without removed pods the runtime is not listed")
 
 	k.calls, k.fail = nil, nil
-	g = newGarbage(Config{Runtime: k, Subsystems: Subsystems{Cgroups: keptCgroups{k}}}, nil)
+	g = newSweeper(Config{Runtime: k, Subsystems: Subsystems{Cgroups: keptCgroups{k}}}, nil)
 	require.NoError(t, g.CollectGarbage(t.Context(), policy))
-	assert.Equal(t, []string{"runtime", "cgroups: removed true, with volumes false"}, k.calls)
-	assert.Nil(t, newGarbage(Config{}, nil))
+	assert.Equal(t, []string{"runtime", "cgroups: removed false, desired true"}, k.calls)
+	assert.Nil(t, newSweeper(Config{}, nil))
 }

@@ -31,8 +31,8 @@ func TestGarbageReleasesTheResourcesOfPodsThatDoNotRun(t *testing.T) {
 		require.Nil(t, allocated.Admit(t.Context(), pod(uid)))
 	}
 	k := &keeper{fail: map[string]error{"list": assert.AnError}}
-	g := newGarbage(Config{Runtime: k, Subsystems: Subsystems{Allocation: allocated}}, nil)
-	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	g := newSweeper(Config{Runtime: k, Subsystems: Subsystems{Allocation: allocated}}, nil)
+	policy := runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid == "desired" }}
 	require.ErrorIs(t, g.CollectGarbage(t.Context(), policy), assert.AnError)
 	require.Nil(t, allocated.Admit(t.Context(), pod("new")))
 	assert.Len(t, held, 3, "the running pods are unknown")

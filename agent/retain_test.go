@@ -24,9 +24,9 @@ func TestGarbageEndsTheProbesOfRemovedPods(t *testing.T) {
 			Name: "c", ReadinessProbe: &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{}}},
 		}}}})
 	}
-	g := newGarbage(Config{}, probes)
+	g := newSweeper(Config{}, probes)
 	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 	assert.Empty(t, ended, "which pods are removed is not known")
-	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == "removed" }}))
+	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid != "removed" }}))
 	assert.Equal(t, []types.UID{"removed"}, ended)
 }

@@ -91,7 +91,7 @@ func (a *Agent) observedToPods(ctx context.Context) error {
 func (a *Agent) resultsToLoop(ctx context.Context) error {
 	return a.probes.Follow(ctx, func(c prober.Change) {
 		if c.NeedsSync() {
-			a.inbox.PodChanged(c.UID)
+			a.table.PodChanged(c.UID)
 			a.pipeline.ProbeChanged(c.UID)
 		}
 	})

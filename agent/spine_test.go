@@ -143,7 +143,7 @@ func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, pods, 1, "a removed pod leaves nothing behind")
 		assert.EqualValues(t, "uid-web", pods[0].UID)
-		assert.Len(t, s.workers.States(), 1)
+		assert.Len(t, s.workers.Table().States(), 1)
 		require.NoError(t, s.stop())
 	})
 }

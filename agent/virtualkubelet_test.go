@@ -401,7 +401,7 @@ func TestAnUpdateOfAnUnknownPodIsNoPanic(t *testing.T) { // 8
 		loop.UpdatePods([]*v1.Pod{stranger})
 		loop.UpdatePods([]*v1.Pod{stranger})
 		loop.ReconcilePods([]*v1.Pod{stranger})
-		assert.Len(t, loop.Pods(), 1)
+		assert.Len(t, s.Table().Desired(), 1)
 		require.NoError(t, s.stop())
 	})
 }

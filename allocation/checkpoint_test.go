@@ -104,7 +104,7 @@ func TestABrokenCheckpointAffectsOnePod(t *testing.T) { // al-5
 
 	d.Allocate(t.Context(), bad, nil)
 	said.Reset()
-	d.Prune(func(uid types.UID) bool { return uid == "good" || uid == "bad" })
+	_ = d.Retain(t.Context(), func(uid types.UID) bool { return uid == "good" || uid == "bad" })
 	assert.Equal(t, []string{"README", "bad.json", "good.json"}, files(t, dir), "of desired pods only")
 	d.open(t)
 	assert.Empty(t, said.String(), "the broken one was replaced")
@@ -136,7 +136,7 @@ func TestAnyUIDHasACheckpoint(t *testing.T) {
 		assert.Equal(t, "1", cpus(d.Allocated(podOf(uid, "a: cpu=7"))), "%q", uid)
 	}
 	assert.Len(t, files(t, dir), 6)
-	d.Prune(func(types.UID) bool { return false })
+	_ = d.Retain(t.Context(), func(types.UID) bool { return false })
 	assert.Empty(t, files(t, dir))
 }
 
@@ -145,10 +145,10 @@ func TestPruneKeepsDesiredPods(t *testing.T) {
 	d.runningAt(t, "kept", "cpu=1")
 	d.runningAt(t, "gone", "cpu=1")
 	d.open(t)
-	d.Prune(func(uid types.UID) bool { return uid == "kept" })
+	_ = d.Retain(t.Context(), func(uid types.UID) bool { return uid == "kept" })
 	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir))
 	require.NoError(t, os.WriteFile(filepath.Join(d.cfg.Dir, "kept.json"), nil, 0o600))
 	d.open(t)
-	d.Prune(func(uid types.UID) bool { return uid == "kept" })
+	_ = d.Retain(t.Context(), func(uid types.UID) bool { return uid == "kept" })
 	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir), "broken, and desired")
 }

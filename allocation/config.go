@@ -72,7 +72,7 @@ type Config struct {
 
 	// Changed is called when the allocation or the resize conditions of a pod have changed
 	// for a reason other than a call for that pod. The pod should be synced
-	// (podworker.Inbox.PodChanged). It must not block or call the Manager. If nil, the next
+	// (podworker.Table.PodChanged). It must not block or call the Manager. If nil, the next
 	// sync applies the change.
 	Changed func(uid types.UID)
 

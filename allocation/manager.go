@@ -296,10 +296,10 @@ func (m *Manager) Release(uid types.UID) {
 	}
 }
 
-// Prune releases every pod that keep rejects, and deletes corrupt checkpoints of such pods. It must
+// Retain releases every pod that keep rejects, and deletes corrupt checkpoints of such pods. It must
 // be called after all sources have synced; otherwise pods that were removed while no agent ran
-// would keep their resources forever.
-func (m *Manager) Prune(keep func(uid types.UID) bool) {
+// would keep their resources forever. It implements podworker.Retainer and returns nil.
+func (m *Manager) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	files := m.checkpointFiles() // before the pods: later checkpoints are kept
 	m.mu.Lock()
 	all := make([]types.UID, 0, len(m.pods))
@@ -318,6 +318,7 @@ func (m *Manager) Prune(keep func(uid types.UID) bool) {
 			m.erase(uid)
 		}
 	}
+	return nil
 }
 
 // checkpointFiles returns the file names of checkpoints.

@@ -63,7 +63,7 @@ func restarted(t *testing.T, facts cgroups.Facts, policy cm.Policy, pods ...*v1.
 	tree := &recorder{Tree: cgroups.NewTree(facts), class: cgroups.Name{"kubepods", "burstable"}}
 	recorded := &ledger{} // on disk
 	agent := func() *cm.Manager {
-		m, err := cm.New(cm.Config{Tree: tree, Pods: cm.PodCgroups{Ledger: recorded}, Policy: policy, Capacity: list("cpu=64 memory=64Gi")})
+		m, err := cm.New(cm.Config{Tree: tree, Pods: cm.PodCgroups{Ledger: recorded, HasVolumes: func(uid types.UID) bool { return uid == "b-4" }}, Policy: policy, Capacity: list("cpu=64 memory=64Gi")})
 		require.NoError(t, err)
 		require.NoError(t, m.Setup(t.Context()))
 		return m
@@ -136,8 +136,8 @@ func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	require.NoError(t, m.Remove(t.Context(), "b-2"))
 	assert.GreaterOrEqual(t, shares(), int64(4*1024))
 	assert.Less(t, shares(), int64(5*1024))
-	gone := func(uid types.UID) bool { return uid == "b-3" || uid == "b-4" }
-	require.NoError(t, m.Collect(t.Context(), gone, func(uid types.UID) bool { return uid == "b-4" }))
+	keep := func(uid types.UID) bool { return uid != "b-3" && uid != "b-4" }
+	require.NoError(t, m.Retain(t.Context(), keep))
 	assert.GreaterOrEqual(t, shares(), int64(2*1024))
 	assert.Less(t, shares(), int64(3*1024), "a pod that has only volumes left no longer counts")
 	require.NoError(t, tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-5"}))

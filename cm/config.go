@@ -110,6 +110,10 @@ type PodCgroups struct {
 	// earlier agent has left behind remain.
 	Ledger Ledger
 
+	// HasVolumes reports whether volumes of a pod may be mounted: volume.Manager. The cgroup of
+	// a removed pod with volumes is kept. It must not block. If nil, no pod has volumes.
+	HasVolumes func(uid types.UID) bool
+
 	// IgnoreForeign permits processes in cgroups of pods that do not belong to this node:
 	// Setup does not return ErrForeign.
 	IgnoreForeign bool

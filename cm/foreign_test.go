@@ -36,7 +36,8 @@ func TestCgroupsOfAnotherNodeAreLeftUnchanged(t *testing.T) {
 	for name, own := range map[string]*ledger{"with a ledger": {}, "without one": nil} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			cfg := cm.Config{Pods: cm.PodCgroups{IgnoreForeign: true}, Logger: slog.New(slog.NewTextHandler(&out, nil))}
+			volumes := false
+			cfg := cm.Config{Pods: cm.PodCgroups{IgnoreForeign: true, HasVolumes: func(types.UID) bool { return volumes }}, Logger: slog.New(slog.NewTextHandler(&out, nil))}
 			if own != nil {
 				cfg.Pods.Ledger = own
 			}
@@ -49,10 +50,9 @@ func TestCgroupsOfAnotherNodeAreLeftUnchanged(t *testing.T) {
 			}
 			require.NoError(t, n.Setup(t.Context()))
 			require.NoError(t, n.Ensure(t.Context(), pod("own-1", burstable)))
-			all := func(types.UID) bool { return true }
-			for range 3 {
-				require.NoError(t, n.Collect(t.Context(), all, nil))
-				require.NoError(t, n.Collect(t.Context(), all, all))
+			for i := range 6 {
+				volumes = i%2 == 1
+				require.NoError(t, n.Retain(t.Context(), func(types.UID) bool { return false }))
 			}
 			for _, name := range theirs {
 				pids, err := n.tree.Processes(name)

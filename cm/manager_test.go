@@ -288,7 +288,10 @@ func TestAResizeOfAPodsCgroup(t *testing.T) { // cm-43
 }
 
 func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
-	n := newNode(t, cm.Config{Pods: cm.PodCgroups{Ledger: &ledger{"old-1": true}}})
+	mounted := true
+	n := newNode(t, cm.Config{Pods: cm.PodCgroups{
+		Ledger: &ledger{"old-1": true}, HasVolumes: func(uid types.UID) bool { return mounted && uid == "v-1" },
+	}})
 	require.NoError(t, n.Setup(t.Context()))
 	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort), pod("v-1", burstable)} {
 		require.NoError(t, n.Ensure(t.Context(), p))
@@ -299,12 +302,11 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	n.tree.Tamper(cgroups.Name{"kubepods", "burstable", "podold-1"}, cgroups.Resources{}) // of an earlier agent
 	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, true, 99)
 	ensure := sync.OnceValue(func() error { return n.Ensure(t.Context(), pod("new-1", burstable)) })
-	gone := func(uid types.UID) bool {
+	keep := func(uid types.UID) bool {
 		assert.NoError(t, ensure()) // hk-2: it is added after the cgroups were listed
-		return uid != "g-1"
+		return uid == "g-1"
 	}
-	volumes := func(uid types.UID) bool { return uid == "v-1" }
-	err := n.Collect(t.Context(), gone, volumes)
+	err := n.Retain(t.Context(), keep)
 	assert.ErrorContains(t, err, "processes [99] do not end", "cm-45: the cgroup stays")
 	assert.True(t, n.there("/kubepods/besteffort/pode-1"))
 	assert.True(t, n.there("/kubepods/podg-1"))
@@ -317,7 +319,8 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	assert.EqualValues(t, 1, *n.has(t, "/kubepods/burstable/podv-1").CPUWeight)
 
 	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, false)
-	require.NoError(t, n.Collect(t.Context(), func(uid types.UID) bool { return gone(uid) && uid != "new-1" }, nil), "the next pass")
+	mounted = false
+	require.NoError(t, n.Retain(t.Context(), func(uid types.UID) bool { return keep(uid) || uid == "new-1" }), "the next pass")
 	assert.False(t, n.there("/kubepods/besteffort/pode-1"))
 	assert.False(t, n.there("/kubepods/burstable/podv-1"))
 	assert.EqualValues(t, 10, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")

@@ -40,13 +40,12 @@ func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 // for processes.
 const atOnce = 8
 
-// Collect removes the cgroups of the pods that removed reports and that belong to this node;
-// those of other nodes are logged once. It lists the cgroups
-// before it calls removed, so that a pod that is created meanwhile keeps its cgroup
-// (hk-2). A pod with volumes, as hasVolumes reports, keeps its cgroup with the least
-// CPU until a later call (cm-44); if nil, no pod has. The error joins what failed; the
-// next call retries it.
-func (m *Manager) Collect(ctx context.Context, removed, hasVolumes func(uid types.UID) bool) error {
+// Retain removes the cgroups of the pods that keep rejects and that belong to this node;
+// those of other nodes are logged once. It lists the cgroups before it calls keep, so that a
+// pod that is created meanwhile keeps its cgroup (hk-2). A pod with volumes, as
+// PodCgroups.HasVolumes reports, keeps its cgroup with the least CPU until a later call (cm-44).
+// The error joins what failed; the next call retries it. It implements podworker.Retainer.
+func (m *Manager) Retain(ctx context.Context, keep func(uid types.UID) bool) error {
 	pods, err := m.Pods()
 	if err != nil {
 		return err
@@ -63,13 +62,13 @@ func (m *Manager) Collect(ctx context.Context, removed, hasVolumes func(uid type
 			continue
 		}
 		turns <- struct{}{}
-		if !removed(uid) { // the pod may have been added again meanwhile
+		if keep(uid) { // the pod may have been added again meanwhile
 			<-turns
 			continue
 		}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			if err := m.collectPod(ctx, uid, pods[uid], hasVolumes != nil && hasVolumes(uid)); err != nil {
+			if err := m.collectPod(ctx, uid, pods[uid], m.cfg.Pods.HasVolumes != nil && m.cfg.Pods.HasVolumes(uid)); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()

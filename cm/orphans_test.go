@@ -39,8 +39,8 @@ func TestAPodThatIsDesiredAgainKeepsItsCgroup(t *testing.T) { // cm-44, hk-2
 		for i := range 20 {
 			require.NoError(t, m.Ensure(t.Context(), pod(fmt.Sprintf("p-%02d", i), burstable)))
 		}
-		gone := func(uid types.UID) bool { return uid < "p-08" || tree.removed.Load() == 0 }
-		require.NoError(t, m.Collect(t.Context(), gone, nil))
+		keep := func(uid types.UID) bool { return uid >= "p-08" && tree.removed.Load() > 0 }
+		require.NoError(t, m.Retain(t.Context(), keep))
 		left, err := m.Pods()
 		require.NoError(t, err)
 		assert.Len(t, left, 12)

@@ -109,7 +109,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	pods, err := m.Pods()
 	require.NoError(t, err)
 	assert.Len(t, pods, 3)
-	require.NoError(t, m.Collect(t.Context(), func(uid types.UID) bool { return uid != "b-1" }, nil)) // cm-44
+	require.NoError(t, m.Retain(t.Context(), func(uid types.UID) bool { return uid == "b-1" })) // cm-44
 	pods, err = m.Pods()
 	require.NoError(t, err)
 	assert.Len(t, pods, 1)

@@ -218,7 +218,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	pods, err := m.Pods()
 	require.NoError(t, err)
 	assert.Len(t, pods, 3)
-	require.NoError(t, m.Collect(t.Context(), func(uid types.UID) bool { return uid == b.UID }, nil)) // cm-44
+	require.NoError(t, m.Retain(t.Context(), func(uid types.UID) bool { return uid != b.UID })) // cm-44
 	_ = inB.Wait()
 	assert.Equal(t, syscall.SIGKILL, inB.ProcessState.Sys().(syscall.WaitStatus).Signal())
 	assert.True(t, lives(inG))

@@ -116,12 +116,12 @@ func ExampleGenerator_Follow() {
 	// none <nil>
 }
 
-// An Inbox notifies a podworker.Loop of the events. The Workers read statuses, and their Handler
+// A Table notifies a podworker.Loop of the events. The Workers read statuses, and their Handler
 // requests relists.
 func Example_podworker() {
 	rt := new(runtimetest.Runtime)
-	inbox := new(podworker.Inbox) // of the podworker.Loop that runs the Workers
-	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
+	table := new(podworker.Table)
+	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { table.PodChanged(e.UID) }})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func Example_podworker() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	workers, err := podworker.New(podworker.Config{Handler: pipeline, StatusCache: gen, Pods: gen.Pods})
+	workers, err := podworker.New(podworker.Config{Table: table, Handler: pipeline, StatusCache: gen})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func (e *nameInUseError) Error() string {
 // but the new pod must wait for it; Loop terminates it. Empty: there is none.
 func (w *Workers) orphanNamed(fullName string, uid types.UID) types.UID {
 	// The runtime has been listed: a status was waited for.
-	for _, pod := range w.cfg.Pods() {
+	for _, pod := range w.cfg.StatusCache.Pods() {
 		if pod.UID == uid || pod.Name+"_"+pod.Namespace != fullName || !pod.MayRun() {
 			continue
 		}

@@ -20,6 +20,11 @@ type StatusCache interface {
 	// GetNewerThan blocks until the pod has been observed after t, or ctx is done. The
 	// result is shared.
 	GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error)
+
+	// Pods returns the pods of the runtime as last listed; none before the first list. A Loop
+	// finds orphans in it, and a static pod waits for a listed one of the same name to
+	// terminate. It must not block. The result is shared.
+	Pods() []*runtime.Pod
 }
 
 // Config configures [Workers].
@@ -27,13 +32,12 @@ type Config struct {
 	// Handler implements the calls. Required.
 	Handler Handler
 
-	// StatusCache provides SyncRequest.Status. Required.
+	// StatusCache provides SyncRequest.Status and the pods of the runtime. Required.
 	StatusCache StatusCache
 
-	// Pods returns the pods of the runtime as last listed: pleg.Generator.Pods. A Loop
-	// finds orphans in it, and a static pod waits for a listed one of the same name to
-	// terminate. Nil: the runtime has no pods.
-	Pods func() []*runtime.Pod
+	// Table is the table of the node's pods, for subsystems that read it or notify the Loop.
+	// It must not be used by other Workers. If nil, New constructs one: [Workers.Table].
+	Table *Table
 
 	// Resync is the delay until the next Sync after a success, if nothing changes, plus
 	// up to half as much jitter. Zero: 1 minute.

@@ -6,28 +6,31 @@
 // When which method of a [Handler] is called for which pod: calls for one pod never overlap,
 // termination is irreversible, and the package determines the grace period, the order of pods
 // that depend on each other, and the time of the next attempt. The Handler implements the
-// calls; [Pipeline] is a Handler that applies the subsystems of a node to a pod.
+// calls; pipeline.Pipeline is a Handler that applies the subsystems of a node to a pod.
 //
 //	sources ─Add/Update/RemovePods─▶ Loop ─Update, Remove─▶ Workers ─Sync, Terminate, Cleanup─▶ Handler
-//	pleg ────PodChanged──▶ Inbox ──▶ Loop ─KillOrphan─────▶    ▲
-//	eviction ─Kill, KillAndWait────────────────────────────────┘
+//	                                  │ ▲    ─KillOrphan─────▶  │ ▲
+//	                     desired pods ▼ │ changed pods   states ▼ └─Kill, KillAndWait─ eviction
+//	pleg ─PodChanged─▶ Table ─Desired, Running, State─▶ subsystems
 //
 // The lifecycle of a pod is a value, and a pure function returns the next one for each event;
 // see [State] for the diagram.
 //
 // # Usage
 //
-// Construct an [Inbox] and pass its PodChanged to pleg; construct [Workers] with a Handler and
-// pleg; construct a [Loop] with the Workers and the Inbox; pass the Loop to the sources, and
-// call its Run. Package agent does so. An agent that maintains the set
-// of pods itself uses the Workers alone, as the example of [Workers] does.
+// Construct a [Table] and pass it to the subsystems that ask about pods, and its PodChanged to
+// pleg; construct [Workers] with the Table, a Handler and pleg; construct a [Loop] with the
+// Workers; pass the Loop to the sources, and call its Run. Package agent does so. An agent that
+// maintains the set of pods itself uses the Workers alone, as the example of [Workers] does.
+//
+// The end of a pod is one event for all parts that have state for it: [Retainer].
 //
 // [Workers.Snapshot] returns the state of a pod's worker, its current step, why that has not
 // been completed, and when it is retried.
 //
 // # Concurrency
 //
-// All methods of Workers, Loop, Inbox and Pipeline are safe for concurrent use. The Handler is
+// All methods of Workers, Loop and Table are safe for concurrent use. The Handler is
 // called on goroutines of Run, concurrently for different pods and sequentially for one pod.
 // Each call is passed a status that was observed after the last call that may have changed the
 // runtime had returned, so that an idle pod is not inspected for each resync. A pod that is not
@@ -38,7 +41,7 @@
 //
 //   - No Sync begins after the pod has reached Terminating.
 //   - Of the static pods with the same name at most one is past Waiting. A pod of that name that
-//     an earlier agent left running is terminated first, if Config.Pods lists it. If two
+//     an earlier agent left running is terminated first, if Config.StatusCache lists it. If two
 //     sources specify different pods of the same name, the second may continue to run from
 //     an earlier agent until it is first in the queue.
 //   - The grace period of consecutive calls of Terminate never grows.

@@ -14,7 +14,7 @@ const drainPeriod = 50 * time.Millisecond
 
 // Drain terminates every pod, including those that only the runtime lists, each
 // with its own grace period, and returns nil when all of them have been cleaned
-// up. Run must be running, and Config.Pods must be up to date. The caller must have
+// up. Run must be running, and Config.StatusCache must be up to date. The caller must have
 // stopped the sources: a pod that is added during Drain may keep running.
 //
 // It returns an error with the number of pods that are left if no pod has finished
@@ -69,7 +69,7 @@ func (l *Loop) settleAndTerminateAll(killed map[types.UID]bool) (left int, grace
 // to killed, and kills again only a pod that starts again. An orphan keeps the grace
 // period that the runtime recorded.
 func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
-	for _, pod := range w.cfg.Pods() {
+	for _, pod := range w.cfg.StatusCache.Pods() {
 		if pod.MayRun() {
 			w.KillOrphan(pod) // has no effect if the pod has a worker
 		}

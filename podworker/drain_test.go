@@ -16,7 +16,7 @@ import (
 )
 
 func drainable(t *testing.T, h podworker.Handler, orphans ...*runtime.Pod) (loop *podworker.Loop, workers *podworker.Workers, stop func()) {
-	workers, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod { return orphans }})
+	workers, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{list: func() []*runtime.Pod { return orphans }}})
 	require.NoError(t, err)
 	loop, stop = runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"api"}})
 	return loop, workers, stop
@@ -30,10 +30,10 @@ func TestDrainReturnsWhenEveryPodIsCleanedUp(t *testing.T) {
 		loop.AddPods([]*v1.Pod{newPod("web", 0), newPod("job", 0)})
 		synctest.Wait()
 		require.NoError(t, loop.Drain(t.Context(), nil))
-		for _, s := range workers.States() {
+		for _, s := range workers.Table().States() {
 			assert.Equal(t, podworker.Finished, s.State, s.UID)
 		}
-		assert.Len(t, workers.States(), 2, "they are still desired")
+		assert.Len(t, workers.Table().States(), 2, "they are still desired")
 		require.NoError(t, loop.Drain(t.Context(), nil), "a second call has nothing to do")
 		time.Sleep(time.Hour)
 		h.mu.Lock()
@@ -48,7 +48,7 @@ func TestDrainReturnsWhenEveryPodIsCleanedUp(t *testing.T) {
 func TestDrainTerminatesOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWard(3)
-		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: observed{}, Pods: w.list})
+		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: observed{list: w.list}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"api"}})
 		defer stop()
@@ -57,7 +57,7 @@ func TestDrainTerminatesOrphans(t *testing.T) {
 		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Empty(t, w.list())
 		synctest.Wait() // until the finished orphans are forgotten
-		assert.Empty(t, workers.States())
+		assert.Empty(t, workers.Table().States())
 	})
 }
 
@@ -75,7 +75,7 @@ func TestDrainTerminatesPodsThatAreAboutToStartOver(t *testing.T) {
 		loop.AddPods([]*v1.Pod{pod})
 		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Equal(t, 1, h.syncs, "the second time it does not start")
-		state, _ := workers.State(pod.UID)
+		state, _ := workers.Table().State(pod.UID)
 		assert.Equal(t, podworker.Finished, state)
 	})
 }
@@ -143,7 +143,7 @@ func TestDrainGivesUp(t *testing.T) {
 				err := loop.Drain(t.Context(), tc.runtime)
 				require.ErrorContains(t, err, tc.fails)
 				assert.InDelta(t, tc.after, time.Since(began), float64(time.Second))
-				state, _ := workers.State(pod.UID)
+				state, _ := workers.Table().State(pod.UID)
 				assert.Equal(t, podworker.Terminating, state, "it continues to terminate")
 				stop()
 			})

@@ -50,7 +50,7 @@ func (l *Loop) collect(ctx context.Context) {
 				pending = false
 			}
 		}
-		pods := l.cfg.Workers.cfg.Pods()
+		pods := l.cfg.Workers.cfg.StatusCache.Pods()
 		garbage := slices.ContainsFunc(pods, l.hasGarbage)
 		if quiet++; len(pods) > 0 && !garbage && !signaled && !failed && quiet < quietPeriods {
 			continue
@@ -58,7 +58,7 @@ func (l *Loop) collect(ctx context.Context) {
 		if quiet = 0; garbage {
 			quiet = quietPeriods - 1 // the next collection removes what this one makes removable
 		}
-		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.MaxPerContainer, Removed: l.removed})
+		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.MaxPerContainer, Keep: l.table.Keep})
 		if ctx.Err() != nil {
 			continue
 		}
@@ -85,7 +85,7 @@ func (l *Loop) collect(ctx context.Context) {
 // hasGarbage reports whether the pod was removed, or has a container that does not run or a sandbox
 // that is not ready.
 func (l *Loop) hasGarbage(p *runtime.Pod) bool {
-	return l.removed(p.UID) ||
+	return !l.table.Keep(p.UID) ||
 		slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.State != runtime.ContainerRunning }) ||
 		slices.ContainsFunc(p.Sandboxes, func(s runtime.Sandbox) bool { return s.State != runtime.SandboxReady })
 }
@@ -112,9 +112,9 @@ func (l *Loop) syncMirrors(ctx context.Context) {
 // terminating although their source specifies them. The mirror pods of others are created by their
 // syncs. A failure is retried in the next period.
 func (l *Loop) createMirrors(ctx context.Context) {
-	for _, pod := range l.Pods() {
-		_, mirror := l.Pod(pod.UID)
-		if planMirror(pod, mirror) == (mirrorPlan{}) || !runtime.IsStatic(pod) || l.PodByName(pod.Namespace, pod.Name) != pod || !l.pastSync(pod.UID) {
+	for _, pod := range l.table.Desired() {
+		_, mirror := l.table.Pod(pod.UID)
+		if planMirror(pod, mirror) == (mirrorPlan{}) || !runtime.IsStatic(pod) || l.table.PodByName(pod.Namespace, pod.Name) != pod || !l.pastSync(pod.UID) {
 			continue
 		}
 		if err := SyncMirror(ctx, l.cfg.Mirrors, pod, mirror); err != nil && ctx.Err() == nil {
@@ -125,7 +125,7 @@ func (l *Loop) createMirrors(ctx context.Context) {
 
 // pastSync reports whether the pod has a worker that does not sync it any more.
 func (l *Loop) pastSync(uid types.UID) bool {
-	state, ok := l.cfg.Workers.State(uid)
+	state, ok := l.table.State(uid)
 	return ok && state > Syncing
 }
 

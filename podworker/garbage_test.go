@@ -64,7 +64,7 @@ func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
 	synctest.Test(t, func(t *testing.T) {
 		h := newWard(500)
 		ended := 0
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list, Parallel: 50})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{list: h.list}, Parallel: 50})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"},
 			Hooks: podworker.Hooks{Orphan: func(*runtime.Pod) { ended++ }}})
@@ -73,7 +73,7 @@ func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
 		synctest.Wait()
 		stop()
 		assert.Empty(t, h.list())
-		assert.Empty(t, w.States(), "and nothing is kept of them")
+		assert.Empty(t, w.Table().States(), "and nothing is kept of them")
 		assert.Equal(t, 500, ended)
 	})
 }
@@ -88,10 +88,10 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // lq-11, sl-59
 				late.Store(int64(d))
 			}
 		}
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod {
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{list: func() []*runtime.Pod {
 			time.Sleep(time.Second) // a list that takes long
 			return h.list()
-		}, Hooks: podworker.Hooks{Synced: func(i podworker.SyncInfo) {
+		}}, Hooks: podworker.Hooks{Synced: func(i podworker.SyncInfo) {
 			if i.First && i.State == podworker.Syncing {
 				waited(i.SinceAdded)
 			}
@@ -116,17 +116,21 @@ func TestAPodWithoutAWorkerMayRunUntilAllSourcesHaveSynced(t *testing.T) { // pw
 		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}})
+		state := func() podworker.State {
+			s, _ := w.Table().State("web")
+			return s
+		}
 		loop.SourceSynced("file")
-		assert.Equal(t, podworker.Syncing, loop.State("web"), "CouldHaveRunningContainers")
+		assert.Equal(t, podworker.Syncing, state(), "CouldHaveRunningContainers")
 		loop.SourceSynced("api")
-		assert.Equal(t, podworker.Finished, loop.State("web"), "ShouldPodRuntimeBeRemoved")
+		assert.Equal(t, podworker.Finished, state(), "ShouldPodRuntimeBeRemoved")
 		loop.AddPods([]*v1.Pod{newPod("web", 0)})
-		assert.Equal(t, podworker.Syncing, loop.State("web"))
+		assert.Equal(t, podworker.Syncing, state())
 		loop.RemovePods([]*v1.Pod{newPod("web", 0)})
 		time.Sleep(500 * time.Millisecond)
-		assert.Equal(t, podworker.Terminating, loop.State("web"), "no container is started any more, those there are may run")
+		assert.Equal(t, podworker.Terminating, state(), "no container is started any more, those there are may run")
 		time.Sleep(time.Second)
-		assert.Equal(t, podworker.Finished, loop.State("web"))
+		assert.Equal(t, podworker.Finished, state())
 		stop()
 	})
 }
@@ -148,31 +152,35 @@ func TestPodsThatStartOverAreCounted(t *testing.T) { // sl-54
 	})
 }
 
-func TestAnInboxDeliversUpdatesFromBeforeTheLoop(t *testing.T) {
+func TestATableDeliversUpdatesFromBeforeTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inbox := new(podworker.Inbox)
+		table := new(podworker.Table)
 		h := newWard(1)
 		for range 1000 {
-			inbox.PodChanged("orphan-0") // once is enough, and no one waits
+			table.PodChanged("orphan-0") // once is enough, and no one waits
 		}
-		assert.False(t, inbox.Synced())
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
+		assert.False(t, table.Synced())
+		w, err := podworker.New(podworker.Config{Table: table, Handler: h, StatusCache: observed{list: h.list}})
 		require.NoError(t, err)
-		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Inbox: inbox, Sources: []string{"api"}})
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"}})
 		synctest.Wait()
 		assert.Len(t, h.list(), 1)
 		loop.SourceSynced("api")
-		assert.True(t, inbox.Synced())
+		assert.True(t, table.Synced())
 		time.Sleep(2 * time.Second)
 		assert.Empty(t, h.list())
 		stop()
 	})
-	inbox := new(podworker.Inbox)
-	w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
+	table := new(podworker.Table)
+	w, err := podworker.New(podworker.Config{Table: table, Handler: newWard(0), StatusCache: observed{}})
 	require.NoError(t, err)
-	_, err = podworker.NewLoop(podworker.LoopConfig{Workers: w, Inbox: inbox})
+	_, err = podworker.NewLoop(podworker.LoopConfig{Workers: w})
 	require.NoError(t, err)
-	assert.True(t, inbox.Synced(), "there is no source to wait for")
+	assert.True(t, table.Synced(), "there is no source to wait for")
+	_, err = podworker.NewLoop(podworker.LoopConfig{Workers: w})
+	require.EqualError(t, err, "podworker: Config.Table is used by another Loop")
+	_, err = podworker.New(podworker.Config{Table: table, Handler: newWard(0), StatusCache: observed{}})
+	require.EqualError(t, err, "podworker: Config.Table is used by other Workers")
 }
 
 // mirrors stores mirror pods, as an API server does.
@@ -229,7 +237,7 @@ func TestMirrorsOfRemovedPodsAreDeleted(t *testing.T) { // sl-53
 			return uids
 		}
 		h.stop = 10 * time.Second
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{list: h.list}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Sources: []string{"file", "api"}})
 		static := named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})
@@ -245,19 +253,19 @@ func TestMirrorsOfRemovedPodsAreDeleted(t *testing.T) { // sl-53
 		assert.Equal(t, []types.UID{"m2"}, deleted())
 		loop.RemovePods([]*v1.Pod{lost})
 
-		pod, copied := loop.Pod("m1")
+		pod, copied := w.Table().Pod("m1")
 		assert.Same(t, static, pod, "ps-5")
 		assert.Same(t, mirror, copied, "ps-5")
-		assert.Same(t, static, loop.PodByName("default", "web"))
-		assert.Equal(t, types.UID("s1"), loop.TranslateUID("m1"))
-		assert.Equal(t, map[types.UID]types.UID{"s1": "m1"}, loop.MirrorUIDs())
-		assert.Equal(t, []*v1.Pod{static}, loop.Pods(), "sl-27: a mirror is not run")
+		assert.Same(t, static, w.Table().PodByName("default", "web"))
+		assert.Equal(t, types.UID("s1"), w.Table().TranslateUID("m1"))
+		assert.Equal(t, map[types.UID]types.UID{"s1": "m1"}, w.Table().MirrorUIDs())
+		assert.Equal(t, []*v1.Pod{static}, w.Table().Desired(), "sl-27: a mirror is not run")
 
 		loop.RemovePods([]*v1.Pod{static})
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []types.UID{"m2"}, deleted(), "its pod has not stopped, and its status is shown there")
-		pod, copied = loop.Pod("m1")
+		pod, copied = w.Table().Pod("m1")
 		assert.Nil(t, pod, "ps-5")
 		assert.Same(t, mirror, copied, "ps-5")
 		m.set(false, errors.New("forbidden"))
@@ -286,7 +294,7 @@ func (s endless) CollectGarbage(ctx context.Context, _ runtime.GCPolicy) error {
 func TestMirrorsAreDeletedWhileContainersAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, h, s := new(mirrors), newWard(0), endless{make(chan struct{}, 1)}
-		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{list: h.list}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Garbage: s, Sources: []string{"api"}})
 		loop.SourceSynced("api")
@@ -315,7 +323,7 @@ func TestTheDeletedMirrorOfACompletedStaticPodIsCreatedAgain(t *testing.T) { // 
 		loop.SourceSynced("file")
 		loop.SourceSynced("api")
 		synctest.Wait()
-		state, _ := w.State("s1")
+		state, _ := w.Table().State("s1")
 		require.Equal(t, podworker.Finished, state)
 		created, _ := m.are()
 		assert.Empty(t, created)
@@ -374,7 +382,7 @@ func TestSyncStaticCreatesMirrorsOnceTheNodeExists(t *testing.T) { // sl-65
 		created, _ := m.are()
 		assert.Empty(t, created, "sl-32: no node, no copy")
 		m.set(false, nil)
-		loop.SyncStatic()
+		w.Table().SyncStatic()
 		synctest.Wait()
 		created, _ = m.are()
 		require.Len(t, created, 1)

@@ -21,13 +21,13 @@ import (
 //
 // A Handler may have further methods, which must not block:
 //
-//	Forget(pod *v1.Pod)
+//	Retain(ctx context.Context, keep func(types.UID) bool) error
 //	Progress(uid types.UID) Progress
 //	Reconcile(pod *v1.Pod)
 //	Updated(pod *v1.Pod)
 //
-// Forget is called once for each worker that is removed: after the pod has finished, or was
-// never started, and no source specifies it. If a source has added the pod again, Forget is
+// Retain, of [Retainer], is called after workers were removed: their pods have finished, or were
+// never started, and no source specifies them. If a source has added a pod again, Retain is
 // called before its next worker starts. Progress returns the progress of the call for the pod,
 // for [Workers.Snapshot]. Reconcile receives pods whose object has another status; see
 // [Loop.ReconcilePods]. Updated receives each update of a pod that is not terminating, which may
@@ -48,7 +48,6 @@ type Handler interface {
 
 // Optional interfaces of a Handler.
 type (
-	forgetter  interface{ Forget(pod *v1.Pod) }
 	progresser interface{ Progress(uid types.UID) Progress }
 
 	// A reconciler compares the status in the object of a pod with the one that it computed.

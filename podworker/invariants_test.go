@@ -90,7 +90,7 @@ func (w *town) running(uid types.UID) bool {
 	return w.runs[uid] != nil
 }
 
-func (w *town) list() (pods []*runtime.Pod) {
+func (w *town) Pods() (pods []*runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range w.runs {
@@ -128,7 +128,7 @@ func ruleATown(t *testing.T, seed uint64) {
 	generation := 0
 	var waiters sync.WaitGroup
 	for range 6 { // agents
-		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Pods: w.list, Parallel: 5, Slow: 2 * time.Second})
+		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Parallel: 5, Slow: 2 * time.Second})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
 		var pods []*v1.Pod
@@ -164,7 +164,7 @@ func ruleATown(t *testing.T, seed uint64) {
 				outcome := workers.Kill(pod.UID, podworker.KillOptions{GracePeriodSeconds: new(int64(script.IntN(30)))})
 				waiters.Go(func() {
 					o := <-outcome
-					if o != podworker.Abandoned && w.running(pod.UID) && !w.wantedAgain(loop, pod) {
+					if o != podworker.Abandoned && w.running(pod.UID) && !w.wantedAgain(workers.Table(), pod) {
 						w.note("inv-5: the kill of %s is answered %q, and it runs", pod.UID, o)
 					}
 				})
@@ -177,14 +177,14 @@ func ruleATown(t *testing.T, seed uint64) {
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			for name, pod := range wanted {
-				if state, _ := workers.State(pod.UID); !killed[pod.UID] {
+				if state, _ := workers.Table().State(pod.UID); !killed[pod.UID] {
 					assert.Equal(t, podworker.Syncing, state, "%s (%s)", name, pod.UID)
 					assert.True(t, w.running(pod.UID), "%s (%s)", name, pod.UID)
-				} else if !w.wantedAgain(loop, pod) {
+				} else if !w.wantedAgain(workers.Table(), pod) {
 					assert.Equal(t, podworker.Finished, state, "%s (%s)", name, pod.UID)
 				}
 			}
-			assert.LessOrEqual(t, len(w.list()), len(wanted), "only desired pods run")
+			assert.LessOrEqual(t, len(w.Pods()), len(wanted), "only desired pods run")
 		}
 		stop()
 	}
@@ -192,20 +192,20 @@ func ruleATown(t *testing.T, seed uint64) {
 	assert.Empty(t, w.broken[:min(len(w.broken), 5)], "%d in all", len(w.broken))
 
 	// An agent without desired pods.
-	workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Pods: w.list})
+	workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w})
 	require.NoError(t, err)
 	loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
 	loop.SourceSynced("file")
 	time.Sleep(10 * time.Minute)
 	synctest.Wait()
-	assert.Empty(t, w.list(), "inv-18")
-	assert.Empty(t, workers.States())
+	assert.Empty(t, w.Pods(), "inv-18")
+	assert.Empty(t, workers.Table().States())
 	stop()
 }
 
 // wantedAgain reports whether the pod was added again after it was killed, so that it
 // may run.
-func (w *town) wantedAgain(loop *podworker.Loop, pod *v1.Pod) bool {
-	now, _ := loop.Pod(pod.UID)
+func (w *town) wantedAgain(table *podworker.Table, pod *v1.Pod) bool {
+	now, _ := table.Pod(pod.UID)
 	return now != nil && now.Generation != pod.Generation
 }

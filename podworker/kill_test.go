@@ -92,7 +92,7 @@ func TestKillAndWaitCanBeCanceled(t *testing.T) {
 		_, err = w.KillAndWait(ctx, "web", podworker.KillOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(2 * time.Minute)
-		state, _ := w.State("web")
+		state, _ := w.Table().State("web")
 		assert.Equal(t, podworker.Finished, state, "the kill went on")
 		stop()
 	})
@@ -178,7 +178,7 @@ func TestCountsByKind(t *testing.T) { // met-1, pw-58
 			Orphan, Removed, Static bool
 		}
 		counts := map[count]int{}
-		for _, p := range w.States() {
+		for _, p := range w.Table().States() {
 			counts[count{p.State, p.Pod == nil, p.Removed, p.Pod != nil && runtime.IsStatic(p.Pod)}]++
 		}
 		assert.Equal(t, map[count]int{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,10 +21,6 @@ type LoopConfig struct {
 	// Workers run the pods. Required; the Loop runs them.
 	Workers *Workers
 
-	// Inbox receives changed pods from subsystems that were constructed before the
-	// Loop. Nil: they are reported by PodChanged only.
-	Inbox *Inbox
-
 	// Sources lists the names of all sources. An orphaned pod is terminated only after
 	// the source that created it has synced, as the runtime recorded it, or after all
 	// sources if that source is not listed. Empty: orphans are terminated at once.
@@ -36,7 +31,7 @@ type LoopConfig struct {
 
 	// GarbagePeriod is the period of garbage collection. It also runs when a pod is
 	// forgotten and when all sources have synced. While all containers run and no pod was
-	// removed, according to Config.Pods of the Workers, it runs every fifth period only. A
+	// removed, according to Config.StatusCache of the Workers, it runs every fifth period only. A
 	// failure is retried after 5 seconds, doubling up to GarbagePeriod. Zero: 1 minute.
 	GarbagePeriod time.Duration
 
@@ -60,13 +55,14 @@ type LoopConfig struct {
 }
 
 // A Loop maintains the set of desired pods and applies it to the Workers. It receives the pods
-// of the sources (podsource.Sink) and terminates orphans. Safe for concurrent use; its methods
+// of the sources (podsource.Sink), writes them to the [Table] of the Workers and terminates orphans. Safe for concurrent use; its methods
 // do not block, except Run and Drain.
 type Loop struct {
-	cfg LoopConfig
-	ran runonce.Guard
+	cfg   LoopConfig
+	table *Table
+	ran   runonce.Guard
 
-	inbox   chan struct{} // the Inbox is not empty
+	changed chan struct{} // the Table has changed pods
 	sweep   chan struct{} // the desired pods or the runtime changed
 	garbage chan struct{} // terminated containers may be removed
 	mirrors chan struct{} // mirror pods may be orphaned
@@ -74,20 +70,16 @@ type Loop struct {
 	active   atomic.Pointer[time.Time] // when Run began its last iteration
 	settling sync.Mutex                // no pod is between an old worker and a new one; locked before mu
 
-	// mu guards the fields below.
+	// mu is locked while a change of the Table is passed to the Workers, so that updates and
+	// removals reach both in the same order. It guards the field below.
 	mu        sync.Mutex
-	desired   podSet
-	synced    map[string]bool
 	allSynced bool // all sources have synced, and garbage has not been collected since
 }
 
-// NewLoop returns a Loop for cfg, or an error if Workers is nil. It starts nothing.
+// NewLoop returns a Loop for cfg, or an error if Workers is nil or has another Loop. It starts nothing.
 func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if cfg.Workers == nil {
 		return nil, errors.New("podworker: LoopConfig.Workers is nil")
-	}
-	if cfg.Inbox == nil {
-		cfg.Inbox = new(Inbox)
 	}
 	if cfg.GarbagePeriod == 0 {
 		cfg.GarbagePeriod = time.Minute
@@ -106,16 +98,14 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	}
 	l := &Loop{
 		cfg:     cfg,
-		inbox:   make(chan struct{}, 1),
+		table:   cfg.Workers.table,
+		changed: make(chan struct{}, 1),
 		sweep:   make(chan struct{}, 1),
 		garbage: make(chan struct{}, 1),
 		mirrors: make(chan struct{}, 1),
-		desired: newPodSet(),
-		synced:  map[string]bool{},
 	}
-	cfg.Inbox.open(l.inbox)
-	if len(cfg.Sources) == 0 {
-		cfg.Inbox.setSynced()
+	if err := l.table.open(cfg.Sources, l.changed); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -154,7 +144,7 @@ const (
 	stuckAfter = max(2*loopPeriod, 5*time.Minute)
 )
 
-// takeChanges takes changed pods from the Inbox until ctx is done.
+// takeChanges takes changed pods from the Table until ctx is done.
 func (l *Loop) takeChanges(ctx context.Context) {
 	ticker := time.NewTicker(loopPeriod)
 	defer ticker.Stop()
@@ -164,21 +154,21 @@ func (l *Loop) takeChanges(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-l.inbox:
-			for _, uid := range l.cfg.Inbox.take() {
+		case <-l.changed:
+			for _, uid := range l.table.takeChanged() {
 				l.PodChanged(uid)
 			}
 		}
 	}
 }
 
-// recordActive begins an iteration. It acquires the locks of the Loop and the Workers, so
-// that Healthy detects one that is never released.
+// recordActive begins an iteration. It acquires the locks of the Loop, the Workers and the
+// Table, so that Healthy detects one that is never released.
 func (l *Loop) recordActive() {
 	now := time.Now()
 	l.active.Store(&now)
-	l.Synced()
-	l.cfg.Workers.State("")
+	l.takeAllSynced(false)
+	l.cfg.Workers.Sync("")
 }
 
 // Healthy returns an error if Run has not completed an iteration for more than 5 minutes. It
@@ -218,7 +208,7 @@ func (l *Loop) setPods(pods []*v1.Pod, create bool) {
 func (l *Loop) setPod(pod *v1.Pod, create bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.desired.set(pod)
+	l.table.setDesired(pod)
 	if runtime.IsMirror(pod) {
 		l.mirrorChangedLocked(runtime.PodFullName(pod))
 		return
@@ -229,20 +219,20 @@ func (l *Loop) setPod(pod *v1.Pod, create bool) {
 // updateLocked passes a desired pod to the Workers. It does so under mu, so that updates and
 // removals reach the Workers in the same order.
 func (l *Loop) updateLocked(pod *v1.Pod, create bool) {
-	_, exists := l.cfg.Workers.State(pod.UID)
+	_, exists := l.table.State(pod.UID)
 	l.cfg.Workers.Update(pod, create)
-	if mirror := l.desired.mirrorOf(pod); !exists && mirror != nil {
+	if mirror := l.table.mirrorOf(pod); !exists && mirror != nil {
 		l.cfg.Workers.UpdateMirror(pod.UID, mirror)
 	}
 }
 
 // mirrorChangedLocked passes the mirror pod of that name to the worker of its static pod.
 func (l *Loop) mirrorChangedLocked(fullName string) {
-	pod := l.desired.named(fullName)
+	pod := l.table.named(fullName)
 	if pod == nil || !runtime.IsStatic(pod) {
 		return
 	}
-	mirror := l.desired.mirrorOf(pod)
+	mirror := l.table.mirrorOf(pod)
 	l.cfg.Workers.UpdateMirror(pod.UID, mirror)
 	if !l.pastSync(pod.UID) {
 		return // the sync creates the mirror pod and reports the status
@@ -264,7 +254,7 @@ func (l *Loop) RemovePods(pods []*v1.Pod) {
 func (l *Loop) removePod(pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.desired.remove(pod.UID)
+	l.table.removeDesired(pod.UID)
 	if runtime.IsMirror(pod) {
 		l.mirrorChangedLocked(runtime.PodFullName(pod)) // the worker creates it again
 		return
@@ -272,124 +262,22 @@ func (l *Loop) removePod(pod *v1.Pod) {
 	l.cfg.Workers.Remove(pod.UID)
 }
 
-// SyncStatic makes every static pod due, so that their mirror pods are created. It is called
-// when the node's object has been created, which changes no pod.
-func (l *Loop) SyncStatic() {
-	for _, pod := range l.Pods() {
-		if runtime.IsStatic(pod) {
-			l.cfg.Workers.Sync(pod.UID)
-		}
-	}
-	signal(l.mirrors)
-}
-
 // SourceSynced reports that the named source has passed all of its pods.
 func (l *Loop) SourceSynced(source string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.synced[source]
-	l.synced[source] = true
-	if len(l.unsyncedLocked()) == 0 {
-		l.cfg.Inbox.setSynced()
-		l.allSynced = l.allSynced || first
-	}
+	first, all := l.table.setSynced(source)
+	l.allSynced = l.allSynced || first && all
 	signal(l.sweep)
 }
 
 // PodChanged reports that something about the pod has changed in the runtime or its probe
 // results. The UID of a mirror pod stands for that of its static pod.
 func (l *Loop) PodChanged(uid types.UID) {
-	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.TranslateUID(uid)) {
+	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.table.TranslateUID(uid)) {
 		signal(l.sweep) // the pod may be an orphan
 	}
-}
-
-// Synced reports whether every source has synced.
-func (l *Loop) Synced() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.unsyncedLocked()) == 0
-}
-
-// unsyncedLocked returns the sources that have not synced.
-// Unsynced returns the sources that have not synced, in the order of LoopConfig.Sources. Until all
-// have, pods that none specifies may be those of an unsynced source, and keep running.
-func (l *Loop) Unsynced() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.unsyncedLocked()
-}
-
-func (l *Loop) unsyncedLocked() (unsynced []string) {
-	for _, source := range l.cfg.Sources {
-		if !l.synced[source] {
-			unsynced = append(unsynced, source)
-		}
+	if pod := l.table.desiredPod(uid); pod != nil && runtime.IsStatic(pod) && l.pastSync(uid) {
+		signal(l.mirrors) // its mirror pod may be missing
 	}
-	return unsynced
-}
-
-// Pods returns the desired pods without mirror pods, by namespace and name. They are shared
-// and must not be changed.
-func (l *Loop) Pods() []*v1.Pod {
-	l.mu.Lock()
-	pods := slices.Collect(maps.Values(l.desired.pods))
-	l.mu.Unlock()
-	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return slices.Compare([]string{a.Namespace, a.Name, string(a.UID)}, []string{b.Namespace, b.Name, string(b.UID)})
-	})
-	return pods
-}
-
-// Pod returns the desired pod with that UID, or whose mirror pod has it, and its mirror pod;
-// nil for one that does not exist. They are shared and must not be changed.
-func (l *Loop) Pod(uid types.UID) (pod, mirror *v1.Pod) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if pod = l.desired.pods[l.desired.translate(uid)]; pod == nil {
-		return nil, l.desired.mirrors[uid]
-	}
-	return pod, l.desired.mirrorOf(pod)
-}
-
-// PodByName returns the desired pod of that name, of several the one that was updated last;
-// nil if there is none.
-func (l *Loop) PodByName(namespace, name string) *v1.Pod {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.desired.named(name + "_" + namespace)
-}
-
-// TranslateUID returns the UID of the static pod for that of its mirror pod, and any other UID
-// unchanged.
-func (l *Loop) TranslateUID(uid types.UID) types.UID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.desired.translate(uid)
-}
-
-// MirrorUIDs returns the UID of the mirror pod of each static pod, "" if it has none.
-func (l *Loop) MirrorUIDs() map[types.UID]types.UID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.desired.translations()
-}
-
-// State returns the state of the pod. For a pod without a worker it is Syncing until all
-// sources have synced, because one of them may specify the pod and containers of it may run;
-// then it is Finished.
-func (l *Loop) State(uid types.UID) State {
-	if state, ok := l.cfg.Workers.State(uid); ok {
-		return state
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.unsyncedLocked()) > 0 {
-		return Syncing
-	}
-	// The last source may have synced and added the pod since.
-	if state, ok := l.cfg.Workers.State(uid); ok {
-		return state
-	}
-	return Finished
 }

@@ -37,7 +37,7 @@ func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
 	b.passes++
 	b.policy, b.freed = policy, map[types.UID]bool{}
 	for _, uid := range b.uids {
-		b.freed[uid] = policy.Removed(uid)
+		b.freed[uid] = !policy.Keep(uid)
 	}
 	return b.fail
 }
@@ -74,7 +74,7 @@ func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
 		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
 		w, err := podworker.New(podworker.Config{
-			Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod { return []*runtime.Pod{lost} },
+			Handler: h, StatusCache: observed{list: func() []*runtime.Pod { return []*runtime.Pod{lost} }},
 		})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
@@ -87,7 +87,7 @@ func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 		h.mu.Unlock()
 		_, freed := garbage.seen("lost")
 		assert.False(t, freed)
-		assert.False(t, loop.Synced())
+		assert.False(t, w.Table().Synced())
 
 		loop.SourceSynced("api")
 		time.Sleep(61 * time.Second)
@@ -110,7 +110,7 @@ func TestAQuietNodeIsCollectedEveryFifthPeriod(t *testing.T) {
 		var listed atomic.Pointer[[]*runtime.Pod]
 		listed.Store(&[]*runtime.Pod{web})
 		garbage := &bin{}
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Pods: func() []*runtime.Pod { return *listed.Load() }})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{list: func() []*runtime.Pod { return *listed.Load() }}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
 		loop.AddPods([]*v1.Pod{newPod("web", 0)})
@@ -170,7 +170,7 @@ func TestDeadContainersAreCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57,
 		synctest.Wait() // cg-10: at once
 		_, freed = garbage.seen("job")
 		assert.True(t, freed, "an evicted pod's containers may go while its object stays")
-		assert.Len(t, loop.Pods(), 1)
+		assert.Len(t, w.Table().Desired(), 1)
 		stop()
 	})
 }
@@ -193,9 +193,7 @@ func TestAnEvictedPodKeepsItsResourcesUntilItHasStopped(t *testing.T) {
 		passes, freed := garbage.seen("job")
 		assert.Positive(t, passes)
 		assert.False(t, freed, "it is terminating")
-		removable, known := w.Removable("job")
-		assert.True(t, known)
-		assert.False(t, removable)
+		assert.True(t, w.Table().Keep("job"))
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
 		_, freed = garbage.seen("job")
@@ -222,30 +220,37 @@ func TestPodsAreAddedOldestFirst(t *testing.T) {
 	})
 }
 
-// A forgetful is a Handler that calls forget when a pod is forgotten.
-type forgetful struct {
+// A retaining is a Handler that calls retain when workers were removed.
+type retaining struct {
 	recorder
-	forget func(*v1.Pod)
+	retain func(keep func(types.UID) bool)
 }
 
-func (f *forgetful) Forget(pod *v1.Pod) { f.forget(pod) }
+func (r *retaining) Retain(_ context.Context, keep func(types.UID) bool) error {
+	r.retain(keep)
+	return nil
+}
 
 func TestAPodRemovedWhileWorkersSettleDoesNotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &forgetful{recorder: recorder{work: func() time.Duration { return time.Second }}}
+		h := &retaining{recorder: recorder{work: func() time.Duration { return time.Second }}}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		web := newPod("web", 0)
-		h.forget = func(*v1.Pod) { loop.RemovePods([]*v1.Pod{web}) } // as a source may at that moment
+		h.retain = func(keep func(types.UID) bool) {
+			assert.False(t, keep("web"))
+			assert.True(t, keep("other"))
+			loop.RemovePods([]*v1.Pod{web}) // as a source may at that moment
+		}
 		loop.AddPods([]*v1.Pod{web})
 		time.Sleep(2 * time.Second)
 		loop.RemovePods([]*v1.Pod{web})
 		loop.AddPods([]*v1.Pod{web}) // starts over after it has terminated
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Empty(t, loop.Pods())
-		_, known := w.State("web")
+		assert.Empty(t, w.Table().Desired())
+		_, known := w.Table().State("web")
 		assert.False(t, known, "it would never be terminated")
 		stop()
 	})

@@ -36,28 +36,43 @@ func (l *Loop) settle() {
 }
 
 func (l *Loop) settleLocked() {
-	f, _ := l.cfg.Workers.cfg.Handler.(forgetter)
+	var forgotten []types.UID
 	for _, uid := range l.cfg.Workers.takeSettled() {
-		pod, forgotten := l.cfg.Workers.forgetSettled(uid, l.isDesired(uid))
-		if !forgotten {
-			if removable, _ := l.cfg.Workers.Removable(uid); removable {
-				signal(l.garbage) // the resources of an evicted pod are released while its object exists
-			}
-			continue
+		switch {
+		case l.cfg.Workers.forgetSettled(uid, l.table.desiredPod(uid) != nil):
+			forgotten = append(forgotten, uid)
+		case l.table.hasRemovable(uid):
+			signal(l.garbage) // the resources of an evicted pod are released while its object exists
 		}
-		signal(l.garbage)
-		signal(l.mirrors)
-		if pod != nil && f != nil {
-			f.Forget(pod)
-		}
+	}
+	if len(forgotten) == 0 {
+		return
+	}
+	signal(l.garbage)
+	signal(l.mirrors)
+	l.retainOthers(forgotten)
+	for _, uid := range forgotten {
 		l.restart(uid)
 	}
 }
 
-func (l *Loop) isDesired(uid types.UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.desired.pods[uid] != nil
+// retainOthers has the Handler release its state of pods whose workers were removed.
+func (l *Loop) retainOthers(forgotten []types.UID) {
+	handler, ok := l.cfg.Workers.cfg.Handler.(Retainer)
+	if !ok {
+		return
+	}
+	keep := func(uid types.UID) bool { return !slices.Contains(forgotten, uid) }
+	if len(forgotten) > 8 {
+		set := make(map[types.UID]bool, len(forgotten))
+		for _, uid := range forgotten {
+			set[uid] = true
+		}
+		keep = func(uid types.UID) bool { return !set[uid] }
+	}
+	if err := handler.Retain(context.Background(), keep); err != nil {
+		l.cfg.Logger.Error("Failed to release the state of removed pods", "err", err)
+	}
 }
 
 // restart creates a worker for a desired pod that has none.
@@ -65,11 +80,11 @@ func (l *Loop) restart(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A pod that was removed since must not start.
-	pod := l.desired.pods[uid]
+	pod := l.table.desiredPod(uid)
 	if pod == nil {
 		return
 	}
-	if _, ok := l.cfg.Workers.State(uid); !ok {
+	if _, ok := l.table.State(uid); !ok {
 		l.cfg.Hooks.Restarted(pod)
 		l.updateLocked(pod, true)
 	}
@@ -79,13 +94,13 @@ func (l *Loop) restart(uid types.UID) {
 func (l *Loop) terminateOrphans() {
 	// The pods are listed before the desired set is read, so that a pod that is added in
 	// between is not considered an orphan.
-	for _, pod := range l.cfg.Workers.cfg.Pods() {
+	for _, pod := range l.cfg.Workers.cfg.StatusCache.Pods() {
 		if pod.MayRun() && l.terminateOrphan(pod) {
 			l.cfg.Logger.Info("Terminating orphaned pod", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "running", runningParts(pod))
 			l.cfg.Hooks.Orphan(pod)
 		}
 	}
-	if l.takeAllSynced() {
+	if l.takeAllSynced(true) {
 		signal(l.garbage)
 	}
 	if l.cfg.Mirrors != nil && len(l.orphanMirrors()) > 0 {
@@ -110,13 +125,13 @@ func runningParts(pod *runtime.Pod) []string {
 	return names
 }
 
-// takeAllSynced reports whether all sources have synced since the last call: from then on
-// the garbage of removed pods can be identified.
-func (l *Loop) takeAllSynced() bool {
+// takeAllSynced reports whether all sources have synced since the last call with take: from
+// then on the garbage of removed pods can be identified.
+func (l *Loop) takeAllSynced(take bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.allSynced
-	l.allSynced = false
+	l.allSynced = all && !take
 	return all
 }
 
@@ -124,49 +139,20 @@ func (l *Loop) takeAllSynced() bool {
 func (l *Loop) terminateOrphan(pod *runtime.Pod) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.desired.pods[pod.UID] != nil || !l.sourceSyncedLocked(pod.Source) {
+	if l.table.desiredPod(pod.UID) != nil || !l.table.sourceSynced(pod.Source) {
 		return false
 	}
-	if _, ok := l.cfg.Workers.State(pod.UID); ok {
+	if _, ok := l.table.State(pod.UID); ok {
 		return false
 	}
 	l.cfg.Workers.KillOrphan(pod)
 	return true
 }
 
-// sourceSyncedLocked reports whether the source has synced, or every source if it is not
-// configured. Static pods of a changed manifest are therefore replaced while the API server
-// is not reachable.
-func (l *Loop) sourceSyncedLocked(source string) bool {
-	if slices.Contains(l.cfg.Sources, source) {
-		return l.synced[source]
-	}
-	return len(l.unsyncedLocked()) == 0
-}
-
-// removed reports whether the containers of the pod may be removed.
-func (l *Loop) removed(uid types.UID) bool {
-	if removable, ok := l.cfg.Workers.Removable(uid); ok {
-		return removable
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.desired.pods[uid] == nil && len(l.unsyncedLocked()) == 0
-}
-
 // orphanMirrors returns the mirror pods without a static pod, except those whose static pod
-// is terminating. It returns none before all sources have synced, because one of them may
-// specify the static pod.
-func (l *Loop) orphanMirrors() (orphans []*v1.Pod) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.unsyncedLocked()) > 0 {
-		return nil
-	}
-	for _, mirror := range l.desired.orphanMirrors() {
-		if !l.cfg.Workers.terminating(runtime.PodFullName(mirror)) {
-			orphans = append(orphans, mirror)
-		}
-	}
-	return orphans
+// is terminating.
+func (l *Loop) orphanMirrors() []*v1.Pod {
+	return slices.DeleteFunc(l.table.orphanMirrors(), func(mirror *v1.Pod) bool {
+		return l.cfg.Workers.terminating(runtime.PodFullName(mirror))
+	})
 }

@@ -25,7 +25,7 @@ func (h watchful) Sync(_ context.Context, w podworker.SyncRequest) (podworker.Sy
 func (watchful) Terminate(context.Context, podworker.SyncRequest) error { return nil }
 func (watchful) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }
 
-// Events go to an Inbox, which exists before the Loop that it belongs to; the
+// Events go to a Table, which exists before the Loop; the
 // workers read statuses from the Generator.
 func Example_pleg() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -33,20 +33,20 @@ func Example_pleg() {
 	rt.Start("web", "nginx")
 	handler := watchful{synced: make(chan string)}
 
-	inbox := new(podworker.Inbox)
+	table := new(podworker.Table)
 	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) {
 		if e.Type != pleg.ContainerRemoved { // the pod needs no sync for it
-			inbox.PodChanged(e.UID)
+			table.PodChanged(e.UID)
 		}
 	}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	workers, err := podworker.New(podworker.Config{Handler: handler, StatusCache: gen, Pods: gen.Pods})
+	workers, err := podworker.New(podworker.Config{Table: table, Handler: handler, StatusCache: gen})
 	if err != nil {
 		log.Fatal(err)
 	}
-	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers, Inbox: inbox, Sources: []string{"file"}})
+	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
 	if err != nil {
 		log.Fatal(err)
 	}

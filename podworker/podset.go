@@ -11,7 +11,7 @@ import (
 )
 
 // A podSet holds the desired pods, and separately the mirror pods, which are not run. A mirror
-// pod belongs to the static pod with the same full name.
+// pod belongs to the static pod with the same full name. The zero value is empty.
 type podSet struct {
 	pods    map[types.UID]*v1.Pod
 	mirrors map[types.UID]*v1.Pod
@@ -38,6 +38,9 @@ func (s *podSet) of(pod *v1.Pod) (map[types.UID]*v1.Pod, map[string][]types.UID)
 
 // set stores pod and replaces the one with the same UID.
 func (s *podSet) set(pod *v1.Pod) {
+	if s.pods == nil {
+		*s = newPodSet()
+	}
 	s.remove(pod.UID)
 	pods, names := s.of(pod)
 	pods[pod.UID] = pod

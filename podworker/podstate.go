@@ -3,7 +3,6 @@ package podworker
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, restart, ok bool) {
 	}
 	delete(w.pods, uid)
 	delete(w.settled, uid)
+	w.table.removeWorker(uid)
 	now := time.Now()
 	maps.DeleteFunc(w.changedAt, func(_ types.UID, at time.Time) bool { return now.Sub(at) > keepChangedAt })
 	if !p.changedAt.IsZero() {
@@ -40,15 +40,15 @@ func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, restart, ok bool) {
 	return p.lifecycle.pod, p.lifecycle.restart, true
 }
 
-// forgetSettled forgets a pod that is not desired, or that starts again.
-func (w *Workers) forgetSettled(uid types.UID, desired bool) (pod *v1.Pod, ok bool) {
+// forgetSettled forgets a pod that has finished and is not desired, or that starts again.
+func (w *Workers) forgetSettled(uid types.UID, desired bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.pods[uid]; !ok || desired && !p.lifecycle.restart {
-		return nil, false
+		return false
 	}
-	pod, _, ok = w.forgetLocked(uid)
-	return pod, ok
+	_, _, ok := w.forgetLocked(uid)
+	return ok
 }
 
 // takeSettled returns the pods that have finished since the last call, or have changed after
@@ -61,29 +61,12 @@ func (w *Workers) takeSettled() []types.UID {
 	return uids
 }
 
-// State returns the state of the pod; false if it has no worker.
-func (w *Workers) State(uid types.UID) (State, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, ok := w.pods[uid]
-	if !ok {
-		return 0, false
+// row returns the row of the [Table] for the pod with that UID.
+func (l *lifecycle) row(uid types.UID) workerState {
+	return workerState{
+		PodState:  PodState{UID: uid, Pod: l.pod, State: l.state, Removed: l.removed},
+		removable: (l.evicted || l.deleted) && l.state >= Cleaning,
 	}
-	return p.lifecycle.state, true
-}
-
-// Removable reports whether the resources of a pod may be removed: it was evicted or
-// deleted, and its containers have terminated. The kubelet removes those of an evicted pod
-// during its grace period; this would kill processes in its cgroup and assign its devices
-// to other pods early. ok is false if the pod has no worker.
-func (w *Workers) Removable(uid types.UID) (removable, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, ok := w.pods[uid]
-	if !ok {
-		return false, false
-	}
-	return (p.lifecycle.evicted || p.lifecycle.deleted) && p.lifecycle.state >= Cleaning, true
 }
 
 // terminating reports whether the first static pod of that name is being terminated.
@@ -92,29 +75,4 @@ func (w *Workers) terminating(fullName string) bool {
 	defer w.mu.Unlock()
 	p, ok := w.pods[w.names.first(fullName)]
 	return ok && (p.lifecycle.state == Stopping || p.lifecycle.state == Terminating)
-}
-
-// A PodState is the state of a pod with its spec.
-type PodState struct {
-	UID types.UID
-
-	// Pod is nil if no source ever specified the pod and only the runtime reports it. It
-	// is shared and must not be changed.
-	Pod   *v1.Pod
-	State State
-
-	// Removed: no source specifies the pod any more.
-	Removed bool
-}
-
-// States returns the state of every pod that has a worker, by UID.
-func (w *Workers) States() []PodState {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	states := make([]PodState, 0, len(w.pods))
-	for uid, p := range w.pods {
-		states = append(states, PodState{UID: uid, Pod: p.lifecycle.pod, State: p.lifecycle.state, Removed: p.lifecycle.removed})
-	}
-	slices.SortFunc(states, func(a, b PodState) int { return strings.Compare(string(a.UID), string(b.UID)) })
-	return states
 }

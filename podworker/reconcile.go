@@ -15,12 +15,12 @@ func (l *Loop) ReconcilePods(pods []*v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, pod := range pods {
-		l.desired.set(pod)
+		l.table.setDesired(pod)
 		if !runtime.IsMirror(pod) {
 			l.cfg.Workers.UpdateStatus(pod)
 			continue
 		}
-		static := l.desired.named(runtime.PodFullName(pod))
+		static := l.table.named(runtime.PodFullName(pod))
 		if static == nil || !runtime.IsStatic(static) || !mirrorMatches(static, pod) {
 			continue
 		}

@@ -70,7 +70,7 @@ func TestAChangedStatusIsReportedAndQueuesThePodOnlyIfItMatters(t *testing.T) { 
 		}
 		last := shows(v1.PodRunning, "")
 		assert.Equal(t, []string{"reconcile p1 Running"}, r.take(), "the watch event of an own write")
-		assert.Same(t, last, loop.Pods()[0])
+		assert.Same(t, last, w.Table().Desired()[0])
 		shows(v1.PodRunning, "True")
 		assert.ElementsMatch(t, []string{"reconcile p1 Running", "sync p1 Running"}, r.take(), "a readiness gate was opened")
 		shows(v1.PodRunning, "True")

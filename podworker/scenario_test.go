@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,7 @@ type stage struct {
 
 	mu       sync.Mutex
 	trace    []traced
+	added    map[types.UID]bool // pods that have a worker and a source
 	running  map[types.UID]bool
 	names    map[types.UID]string // of the pods reported as running
 	sources  map[types.UID]string
@@ -180,11 +182,25 @@ func (s *stage) Terminate(ctx context.Context, w podworker.SyncRequest) error {
 func (s *stage) Cleanup(ctx context.Context, w podworker.SyncRequest) error {
 	return s.do(ctx, "cleanup", w)
 }
-func (s *stage) Forget(pod *v1.Pod) { s.note(pod.UID, "forget") }
+
+// Retain notes each removed pod as forgotten.
+func (s *stage) Retain(_ context.Context, keep func(types.UID) bool) error {
+	s.mu.Lock()
+	gone := slices.DeleteFunc(slices.Sorted(maps.Keys(s.added)), keep)
+	for _, uid := range gone {
+		delete(s.added, uid)
+	}
+	s.mu.Unlock()
+	for _, uid := range gone {
+		s.note(uid, "forget")
+	}
+	return nil
+}
 
 func (s *stage) Get(uid types.UID) (*runtime.PodStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.added[uid] = true // the first call for a worker
 	status := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
 	if s.running[uid] {
 		status.Sandboxes = []runtime.SandboxStatus{{ID: "sb", State: runtime.SandboxReady}}
@@ -199,7 +215,7 @@ func (s *stage) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*
 	return s.Get(uid)
 }
 
-func (s *stage) pods() []*runtime.Pod {
+func (s *stage) Pods() []*runtime.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var pods []*runtime.Pod
@@ -235,7 +251,7 @@ type agent struct {
 
 // start starts an agent over the pods of the stage.
 func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
-	cfg := podworker.Config{Handler: s, StatusCache: s, Pods: s.pods, Jitter: func(_ types.UID, d time.Duration) time.Duration { return d }}
+	cfg := podworker.Config{Handler: s, StatusCache: s, Jitter: func(_ types.UID, d time.Duration) time.Duration { return d }}
 	cfg.Record = func(e runtime.Event) { s.note(e.Object.UID, e.Reason) }
 	sources := []string{"test"}
 	for _, option := range options {
@@ -277,7 +293,7 @@ func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
 
 // play runs the commands of a script and returns it with the resulting trace.
 func play(t *testing.T, story *script.Script) *script.Script {
-	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
+	s := &stage{began: time.Now(), added: map[types.UID]bool{}, running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
 		blocked: map[string]chan struct{}{}, failing: map[string]bool{}, panics: map[string]bool{}, terminal: map[types.UID]bool{}}
 	a, err := s.start(t)
 	require.NoError(t, err)

@@ -149,17 +149,15 @@ func (w *Workers) snapshotStepLocked(s *Snapshot, p *worker) {
 // runtime reports and whose source has not synced. It returns false if the pod is not
 // known. It does not block.
 func (l *Loop) Snapshot(uid types.UID) (Snapshot, bool) {
-	uid = l.TranslateUID(uid)
+	uid = l.table.TranslateUID(uid)
 	if s, ok := l.cfg.Workers.Snapshot(uid); ok {
 		return s, true
 	}
-	for _, pod := range l.cfg.Workers.cfg.Pods() {
+	for _, pod := range l.cfg.Workers.cfg.StatusCache.Pods() {
 		if pod.UID != uid {
 			continue
 		}
-		l.mu.Lock()
-		unsynced := l.unsyncedLocked()
-		l.mu.Unlock()
+		unsynced := l.table.Unsynced()
 		s := Snapshot{
 			At: time.Now(), UID: uid, Namespace: pod.Namespace, Name: pod.Name,
 			State: Finished, Added: pod.CreatedAt, Since: pod.CreatedAt, // its containers have terminated

@@ -23,7 +23,7 @@ import "fmt"
 //
 // States are ordered: containers may run below Cleaning, termination was requested from
 // Stopping on, no container is started from Terminating on, and containers may be removed
-// from Cleaning on. [Loop.State] returns the state of a pod without a worker.
+// from Cleaning on. [Table.State] also returns the state of a pod without a worker.
 type State int
 
 // The states of a pod.

@@ -20,6 +20,7 @@ import (
 // Safe for concurrent use.
 type Workers struct {
 	cfg    Config
+	table  *Table
 	ran    runonce.Guard
 	delays delays
 
@@ -105,17 +106,21 @@ func New(cfg Config) (*Workers, error) {
 	if cfg.Jitter == nil {
 		cfg.Jitter = NewJitter()
 	}
-	if cfg.Pods == nil {
-		cfg.Pods = func() []*runtime.Pod { return nil }
-	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Table == nil {
+		cfg.Table = new(Table)
+	}
+	if err := cfg.Table.use(); err != nil {
+		return nil, err
+	}
 	return &Workers{
 		cfg:          cfg,
+		table:        cfg.Table,
 		delays:       delays{resync: cfg.Resync, retry: cfg.Retry, network: time.Second},
 		ready:        make(chan struct{}, 1),
 		finished:     make(chan struct{}, 1),
@@ -126,6 +131,10 @@ func New(cfg Config) (*Workers, error) {
 		settled:      map[types.UID]struct{}{},
 	}, nil
 }
+
+// Table returns the table with the states of the workers: Config.Table, or the one that New
+// has constructed.
+func (w *Workers) Table() *Table { return w.table }
 
 // Run calls the Handler for due pods until ctx is done, and returns nil when the last call
 // has returned. Containers keep running; the outcome of pending Kills is Abandoned. A second
@@ -257,6 +266,7 @@ func (w *Workers) stepLocked(p *worker, in input) effect {
 	before := p.lifecycle.state
 	var e effect
 	p.lifecycle, e = step(p.lifecycle, in)
+	w.table.setWorker(p.lifecycle.row(p.uid))
 	if p.lifecycle.state != before {
 		p.since = time.Now()
 	}

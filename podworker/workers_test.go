@@ -32,8 +32,17 @@ func TestNewNamesTheMissingField(t *testing.T) {
 	assert.EqualError(t, err, "podworker: LoopConfig.Workers is nil")
 }
 
-// observed is a StatusCache of an empty runtime that has just been listed.
-type observed struct{}
+// observed is a StatusCache of a runtime that has just been listed.
+type observed struct {
+	list func() []*runtime.Pod // nil: it is empty
+}
+
+func (o observed) Pods() []*runtime.Pod {
+	if o.list == nil {
+		return nil
+	}
+	return o.list()
+}
 
 func (observed) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}, nil
@@ -174,7 +183,7 @@ func TestInvariantsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1
 			if !ended[uid] {
 				assert.Equal(t, pod.Generation, h.last[types.UID(uid)].Generation, "inv-14: the last spec is the one that counts")
 			} else {
-				state, ok := w.State(types.UID(uid))
+				state, ok := w.Table().State(types.UID(uid))
 				assert.True(t, ok)
 				assert.Equal(t, podworker.Finished, state, uid)
 			}
@@ -259,6 +268,8 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 
 // blind is a StatusCache that returns errors until a given time.
 type blind struct{ until time.Time }
+
+func (*blind) Pods() []*runtime.Pod { return nil }
 
 func (b *blind) Get(uid types.UID) (*runtime.PodStatus, error) {
 	if time.Now().Before(b.until) {

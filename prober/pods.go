@@ -1,6 +1,7 @@
 package prober
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"time"
@@ -186,8 +187,9 @@ func (m *Manager) Remove(uid types.UID) {
 	m.dropLocked(uid)
 }
 
-// Retain ends the probes of every pod that keep rejects. keep must not call the Manager.
-func (m *Manager) Retain(keep func(uid types.UID) bool) {
+// Retain ends the probes of every pod that keep rejects. keep must not call the Manager. It
+// implements podworker.Retainer and returns nil.
+func (m *Manager) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	m.mu.Lock()
 	defer m.unlock()
 	for uid := range m.pods {
@@ -195,6 +197,7 @@ func (m *Manager) Retain(keep func(uid types.UID) bool) {
 			m.dropLocked(uid)
 		}
 	}
+	return nil
 }
 
 func (m *Manager) dropLocked(uid types.UID) {

@@ -92,7 +92,7 @@ func TestProbedContainers(t *testing.T) { // prober-1, prober-2, prober-3
 		m.Add(p)
 		other := pod("v", container("c", "R", nil))
 		m.Add(other)
-		m.Retain(func(uid types.UID) bool { return uid == "v" })
+		_ = m.Retain(t.Context(), func(uid types.UID) bool { return uid == "v" })
 		assert.Equal(t, []string{"c Readiness"}, m.Workers(), "prober-76")
 		assert.NotNil(t, m.Results(p), "it is not probed, but has results (prober-61)")
 		m.StopLiveness(p)

@@ -69,9 +69,9 @@ type GCPolicy struct {
 	// negative value means no limit.
 	MaxContainers int
 
-	// Removed reports whether the pod was deleted and its termination has finished, so that
-	// none of its containers are kept. If nil, no pod is.
-	Removed func(uid types.UID) bool
+	// Keep returns false for a pod that was deleted and whose termination has finished, so
+	// that none of its containers are kept. If nil, all pods are kept.
+	Keep func(uid types.UID) bool
 
 	// Terminated reports whether the pod has terminated and its status is known, so that its
 	// containers and sandboxes need not be kept although the pod object and its directories

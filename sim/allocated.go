@@ -32,14 +32,14 @@ func (s Schedule) hasCPU() bool {
 
 // newAllocation returns the allocation.Manager of an agent, with the checkpoints of the
 // previous agent; nil if no pod requests resources.
-func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manager, error) {
+func (r *run) newAllocation(a *Agent, table *podworker.Table) (*allocation.Manager, error) {
 	if !r.cfg.Schedule.hasCPU() {
 		return nil, nil
 	}
 	node := cpuList(nodeCPU)
 	m, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(r.dir, "allocation"), Node: allocation.NodeConstraints{Allocatable: node},
-		SourcesReady: inbox.Synced, Changed: inbox.PodChanged,
+		SourcesReady: table.Synced, Changed: table.PodChanged,
 		Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 			for _, failure := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
 				return &failure.Rejection

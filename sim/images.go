@@ -22,7 +22,7 @@ func (s Schedule) hasCollections() bool {
 // newImages returns the imagegc.Manager of an agent; nil if no step removes images.
 // It does not get the desired pods, so that only the pin protects the images of a pod
 // that is being started.
-func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*imagegc.Manager, error) {
+func (r *run) newImages(a *Agent, rt runtime.Runtime, table *podworker.Table) (*imagegc.Manager, error) {
 	if !r.cfg.Schedule.hasCollections() {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*
 		store = memoryImages{r}
 	}
 	m, err := imagegc.New(imagegc.Config{
-		Store: imageStore{store, a}, Pods: func() ([]*v1.Pod, bool) { return nil, inbox.Synced() },
+		Store: imageStore{store, a}, Pods: func() ([]*v1.Pod, bool) { return nil, table.Synced() },
 		Policy: imagegc.Policy{HighPercent: new(int32(100)), MinAge: -1, MaxAge: 2 * time.Minute},
 	})
 	if err != nil {

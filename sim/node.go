@@ -81,7 +81,7 @@ type NodeConfig struct {
 	claims    *dra.Manager
 	collect   <-chan struct{}
 	allocated *allocation.Manager
-	inbox     *podworker.Inbox // nil: a new one
+	table     *podworker.Table // nil: a new one
 
 	pace       pace // of a simulation; nil: nothing takes time
 	later      later
@@ -205,7 +205,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
 	}
-	c.Inbox = cfg.inbox
+	c.Table = cfg.table
 	if cfg.images != nil {
 		c.Subsystems.Images = cfg.images
 	}
@@ -334,7 +334,7 @@ func (n *Node) Wait(ctx context.Context, uid types.UID, condition func(v1.PodSta
 }
 
 // States returns the state of each pod worker, with its next action.
-func (n *Node) States() []podworker.PodState { return n.agent.Workers().States() }
+func (n *Node) States() []podworker.PodState { return n.agent.Table().States() }
 
 // Healthy returns the failed health checks of the agent, joined; nil if it is healthy.
 func (n *Node) Healthy() error {

@@ -45,11 +45,6 @@ func (r pacedReporter) Finish(pod *v1.Pod) {
 	r.Reporter.Finish(pod)
 }
 
-func (r pacedReporter) Forget(pod *v1.Pod) {
-	r.pace("Forget", pod.UID)
-	r.Reporter.Forget(pod)
-}
-
 // Reconcile is an optional method of a pipeline.Reporter. It has no latency because the Loop calls
 // it with a lock held.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {

@@ -231,12 +231,12 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	inbox := new(podworker.Inbox)
-	images, err := r.newImages(a, rt, inbox)
+	table := new(podworker.Table)
+	images, err := r.newImages(a, rt, table)
 	if err != nil {
 		return 0, err
 	}
-	allocated, err := r.newAllocation(a, inbox)
+	allocated, err := r.newAllocation(a, table)
 	if err != nil {
 		return 0, err
 	}
@@ -252,7 +252,7 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncPodReturned, UID: uid}) }
 	}
 	node, err := NewNode(NodeConfig{
-		volumes: volumes, images: images, collect: a.collect, allocated: allocated, claims: claims, inbox: inbox, onSynced: synced,
+		volumes: volumes, images: images, collect: a.collect, allocated: allocated, claims: claims, table: table, onSynced: synced,
 		pace: a.pace, later: a.later,
 		onEvent: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: EventReceived, UID: e.UID, Event: &e})

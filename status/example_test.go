@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -58,7 +59,7 @@ func ExampleManager() {
 	main.State, main.ExitCode = runtime.ContainerExited, 3
 	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Termination{})
 	m.Finish(pod)
-	m.Forget(pod)
+	_ = m.Retain(context.Background(), func(types.UID) bool { return false })
 	if err := m.Flush(ctx); err != nil { // an agent calls Run(ctx), and Flush when it stops
 		log.Fatal(err)
 	}

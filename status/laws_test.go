@@ -311,7 +311,7 @@ func life(t *testing.T, r *rand.Rand) {
 	j.set(func() { j.ended = true })
 	m.Finish(pod)
 	if r.IntN(2) == 0 {
-		m.Forget(pod)
+		forget(m, pod.UID)
 	}
 	require.NoError(t, m.Flush(t.Context()))
 	j.set(func() { assert.Equal(t, 1, j.deaths, "inv-9: once") })

@@ -1,8 +1,10 @@
 package status
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -261,22 +263,32 @@ func (m *Manager) Finish(pod *v1.Pod) {
 	}
 }
 
-// Forget removes a pod that its source no longer specifies and that has no containers on the
-// node. A pending update is delivered first, then DeletePod is called unless it has succeeded
-// before. Forget does nothing if the pod was never reported.
-func (m *Manager) Forget(pod *v1.Pod) {
+// Retain removes every pod that keep rejects: no source specifies it, and it has no containers on
+// the node. A pending update is delivered first, then DeletePod is called unless it has succeeded
+// before. keep must not call the Manager. It implements podworker.Retainer and returns nil.
+func (m *Manager) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.pods[pod.UID].last()
-	if e == nil || e.forgotten {
-		return
+	var gone []types.UID
+	for uid, incarnations := range m.pods {
+		if !incarnations.last().forgotten && !keep(uid) {
+			gone = append(gone, uid)
+		}
 	}
-	e.pod, e.forgotten = pod, true
+	slices.Sort(gone) // updates are delivered in an order that can be replayed
+	for _, uid := range gone {
+		m.forgetLocked(m.pods[uid].last(), now)
+	}
+	return nil
+}
+
+func (m *Manager) forgetLocked(e *entry, now time.Time) {
+	e.forgotten = true
 	if e.withheld { // no container runs
 		e.withheld = false
 		e.markChanged(now)
-		e.status = released(e.status, &pod.Status, now)
+		e.status = released(e.status, &e.pod.Status, now)
 	}
 	m.pushLocked(e)
 }

@@ -134,8 +134,8 @@ func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9, s
 		_, ok := m.Status(pod.UID)
 		assert.True(t, ok, "known until it is forgotten")
 
-		m.Forget(pod)
-		m.Forget(pod)
+		forget(m, pod.UID)
+		forget(m, pod.UID)
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, want, sink.took(pod.UID), "deleted once")
 		_, ok = m.Status(pod.UID)
@@ -184,7 +184,7 @@ func TestForgetDeliversTheLastStatusFirst(t *testing.T) {
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Termination{Terminal: true})
-		m.Forget(pod)
+		forget(m, pod.UID)
 		_, ok := m.Status(pod.UID)
 		assert.False(t, ok)
 		require.NoError(t, m.Flush(t.Context()))
@@ -194,7 +194,7 @@ func TestForgetDeliversTheLastStatusFirst(t *testing.T) {
 			"deleted",
 		}, sink.took(pod.UID))
 
-		m.Forget(named(podOf(""), "stranger"))
+		forget(m, named(podOf(""), "stranger").UID)
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, 3, sink.calls)
 	})
@@ -207,7 +207,7 @@ func TestAPodThatReturnsUnderItsUIDStartsOver(t *testing.T) {
 		pod := podOf(v1.RestartPolicyNever, "a")
 		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Termination{Terminal: true})
 		m.Finish(pod)
-		m.Forget(pod)
+		forget(m, pod.UID)
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		s, ok := m.Status(pod.UID)
 		assert.True(t, ok)
@@ -264,10 +264,10 @@ func TestATerminalPhaseIsWithheldWhileClaimsMayBePrepared(t *testing.T) { // st-
 	})
 }
 
-func TestForgetAndFinishReleaseAHeldPhase(t *testing.T) {
+func TestRetainAndFinishReleaseAHeldPhase(t *testing.T) {
 	for name, release := range map[string]func(*status.Manager, *v1.Pod){
 		"finish": (*status.Manager).Finish,
-		"forget": (*status.Manager).Forget,
+		"retain": func(m *status.Manager, pod *v1.Pod) { forget(m, pod.UID) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

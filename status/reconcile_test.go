@@ -126,7 +126,7 @@ func TestForgottenAndDeletedPodsAreNotWrittenAgain(t *testing.T) { // inv-9
 		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		m.Reconcile(shows(pod, said, notReady))
-		m.Forget(pod)
+		forget(m, pod.UID)
 		m.Reconcile(shows(pod, said, notReady))
 		time.Sleep(time.Hour)
 		log := sink.took(pod.UID)

@@ -154,10 +154,10 @@ func neverStarted(status v1.PodStatus) bool {
 // DeletePod removes the file of the pod.
 func (s *Snapshot) DeletePod(_ context.Context, pod *v1.Pod) error { return s.remove(pod.UID) }
 
-// Prune removes the status of every pod that keep rejects, for example those that were deleted
+// Retain removes the status of every pod that keep rejects, for example those that were deleted
 // while the process did not run. It should be called when all sources have synced. keep may call
-// methods of s.
-func (s *Snapshot) Prune(keep func(uid types.UID) bool) error {
+// methods of s. It implements podworker.Retainer.
+func (s *Snapshot) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	s.mu.Lock()
 	gone := slices.Collect(maps.Keys(s.pods))
 	s.mu.Unlock()

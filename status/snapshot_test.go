@@ -60,10 +60,10 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // virtual-kubelet #762, st-1
 	now = m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&now), "#135795")
 
-	require.NoError(t, s.Prune(func(uid types.UID) bool { return uid == web.UID }))
+	require.NoError(t, s.Retain(t.Context(), func(uid types.UID) bool { return uid == web.UID }))
 	_, ok := s.Status(job.UID)
 	assert.False(t, ok)
-	m.Forget(web)
+	forget(m, web.UID)
 	require.NoError(t, m.Flush(t.Context()))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestPruneMayCallTheSnapshot(t *testing.T) {
 		phase := map[string]v1.PodPhase{"failed": v1.PodFailed, "running": v1.PodRunning}[name]
 		require.NoError(t, s.UpdatePodStatus(t.Context(), pod, v1.PodStatus{Phase: phase}))
 	}
-	require.NoError(t, s.Prune(func(uid types.UID) bool {
+	require.NoError(t, s.Retain(t.Context(), func(uid types.UID) bool {
 		st, ok := s.Status(uid)
 		return ok && st.Phase == v1.PodRunning
 	}))

@@ -21,7 +21,7 @@
 //	mounted, err := m.Mount(ctx, pod) // at each sync of the pod, before its containers start
 //	…
 //	err = m.Unmount(ctx, pod)         // after its containers have terminated
-//	err = m.Collect(ctx, keep)        // periodically: volumes that earlier agents mounted
+//	err = m.Retain(ctx, keep)         // periodically: volumes that earlier agents mounted
 //
 // A Manager is the Volumes of a pipeline.Pipeline. [Manager.SubPath] and [Manager.Groups] are for the
 // Config of runtime/cri, [Manager.VolumesInUse] is for the status of the node, and

@@ -242,7 +242,7 @@ var stuckMethods = map[string]func(t *testing.T, n *stuckNode){
 			return nil
 		}
 		require.NoError(t, os.MkdirAll(filepath.Join(n.root, "pods/later/volumes"), 0o750))
-		go func() { _ = n.Collect(t.Context(), orphans) }()
+		go func() { _ = n.Retain(t.Context(), orphans) }()
 	},
 }
 
@@ -309,7 +309,7 @@ func TestAPluginThatNeverReturnsDelaysNoOtherPod(t *testing.T) {
 				assert.NoDirExists(t, filepath.Join(n.root, "pods/later"), "another orphan")
 				soon("unmount", time.Second, func() { require.NoError(t, n.Unmount(t.Context(), other)) })
 				soon("collect", 11*time.Second, func() {
-					require.NoError(t, n.Collect(t.Context(), orphans))
+					require.NoError(t, n.Retain(t.Context(), orphans))
 				})
 				n.stop()
 				close(n.plugin.release)

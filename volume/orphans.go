@@ -24,7 +24,7 @@ var podOwnedPlugins = []string{
 	"kubernetes.io/projected", "kubernetes.io/downward-api",
 }
 
-// Collect unmounts the volumes of orphaned pods that an earlier agent mounted, and removes their
+// Retain unmounts the volumes of orphaned pods that an earlier agent mounted, and removes their
 // directories. keep reports whether a pod is desired or containers of it run; it must
 // return true as long as this is unknown. Volumes that [Manager.Mount] was called for are left to
 // [Manager.Unmount].
@@ -32,8 +32,9 @@ var podOwnedPlugins = []string{
 // It should be called periodically and after a pod has terminated. Volumes are torn down in the
 // background, and the directory is removed afterwards. A failure is logged once per hour and retried by
 // the next call. A directory that is not removed within 10 seconds, because a file system does not
-// answer, does not delay the others: its removal continues, and later calls do not wait for it. It returns the error of ctx, or an error if the pod directories cannot be listed.
-func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error {
+// answer, does not delay the others: its removal continues, and later calls do not wait for it.
+// It returns the error of ctx, or an error if the pod directories cannot be listed. It implements podworker.Retainer.
+func (m *Manager) Retain(ctx context.Context, keep func(types.UID) bool) error {
 	select {
 	case <-m.reconstructed:
 	case <-ctx.Done():

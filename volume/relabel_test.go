@@ -116,7 +116,7 @@ func TestAReplacementPodGetsItsOwnLabelAfterARestart(t *testing.T) {
 			assert.NoError(t, err)
 		})
 		wait(time.Second)
-		require.NoError(t, n.Collect(t.Context(), func(uid types.UID) bool { return uid == "new" }))
+		require.NoError(t, n.Retain(t.Context(), func(uid types.UID) bool { return uid == "new" }))
 		wg.Wait()
 		assert.Equal(t, []string{"TearDown", "Unstage", "Unstage", "Stage", "SetUp"}, done())
 		assert.Equal(t, "system_u:object_r:container_file_t:s0:c2", n.plugin.Last("pv-c").SELinuxLabel)

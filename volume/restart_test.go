@@ -50,18 +50,18 @@ func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 		}
 		wait(time.Hour)
 		assert.Zero(t, n.plugin.Count("TearDown")+n.plugin.Count("SetUp"))
-		require.NoError(t, n.Collect(t.Context(), func(types.UID) bool { return true })) // the sources have not spoken
+		require.NoError(t, n.Retain(t.Context(), func(types.UID) bool { return true })) // the sources have not spoken
 		synctest.Wait()
 		assert.Len(t, n.mounter.Below(n.root), 4)
 
 		_, err := n.Mount(t.Context(), pod("stays", "a", "b"))
 		require.NoError(t, err)
-		require.NoError(t, n.Collect(t.Context(), func(uid types.UID) bool { return uid == "stays" }))
+		require.NoError(t, n.Retain(t.Context(), func(uid types.UID) bool { return uid == "stays" }))
 		synctest.Wait()
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		assert.NoDirExists(t, filepath.Join(n.root, "pods/goes"))
 		assert.FileExists(t, filepath.Join(n.root, "pods/stays/volumes/example.com~fake/a/file"))
-		require.NoError(t, n.Collect(t.Context(), nobody), "a pod that was mounted is not collected")
+		require.NoError(t, n.Retain(t.Context(), nobody), "a pod that was mounted is not collected")
 		synctest.Wait()
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		require.NoError(t, n.Unmount(t.Context(), pod("stays"))) // the UID counts
@@ -93,7 +93,7 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 				require.Len(t, seen, 1)
 				assert.False(t, seen[0].Recorded)
 				assert.Equal(t, unknown, seen[0].Err != nil)
-				require.NoError(t, n.Collect(t.Context(), nobody))
+				require.NoError(t, n.Retain(t.Context(), nobody))
 				synctest.Wait()
 				assert.Equal(t, !unknown, n.plugin.Count("TearDown") == 1)
 				last := n.ops[len(n.ops)-1]
@@ -115,7 +115,7 @@ func TestADesiredVolumeThatCannotBeReconstructedIsSetUp(t *testing.T) {
 		start(t, n)
 		_, err := n.Mount(t.Context(), pod("p", "a"))
 		require.NoError(t, err)
-		require.NoError(t, n.Collect(t.Context(), nobody))
+		require.NoError(t, n.Retain(t.Context(), nobody))
 		synctest.Wait()
 		assert.FileExists(t, filepath.Join(n.root, "pods/p/volumes/example.com~fake/a/file"))
 	})
@@ -136,7 +136,7 @@ func TestDevicesAreReconstructedAfterARestart(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, n.VolumesInUse(), 1)
 		assert.Zero(t, n.plugin.Count("Unstage"))
-		require.NoError(t, n.Collect(t.Context(), nobody))
+		require.NoError(t, n.Retain(t.Context(), nobody))
 		synctest.Wait()
 		assert.Equal(t, 1, n.plugin.Count("Unstage"))
 		assert.Empty(t, n.VolumesInUse())
@@ -206,11 +206,11 @@ func TestOrphanedDirectories(t *testing.T) {
 				if c.stuck {
 					n.mounter.Fault = func(string, string) error { return errors.New("busy") }
 				}
-				require.NoError(t, n.Collect(t.Context(), func(types.UID) bool { return true }))
+				require.NoError(t, n.Retain(t.Context(), func(types.UID) bool { return true }))
 				assert.Empty(t, got)
 				assert.DirExists(t, dir)
 				for range 5 { // one line an hour, whatever happens
-					require.NoError(t, n.Collect(t.Context(), nobody))
+					require.NoError(t, n.Retain(t.Context(), nobody))
 					wait(time.Minute)
 				}
 				for _, f := range c.left {
@@ -233,7 +233,7 @@ func TestOrphanedDirectories(t *testing.T) {
 				assert.ErrorContains(t, got[0].Err, c.err)
 				assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 				wait(time.Hour)
-				require.NoError(t, n.Collect(t.Context(), nobody))
+				require.NoError(t, n.Retain(t.Context(), nobody))
 				assert.Equal(t, 2, strings.Count(log.String(), "\n"))
 			})
 		})
@@ -250,7 +250,7 @@ func TestAPodWaitsForTheDirectoryOfItsPredecessor(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(n.root, "pods/p/volumes"), 0o750))
 		asked := 0
 		mounted := make(chan error, 1)
-		require.NoError(t, n.Collect(t.Context(), func(types.UID) bool {
+		require.NoError(t, n.Retain(t.Context(), func(types.UID) bool {
 			if asked++; asked == 2 { // now it is being swept
 				go func() {
 					_, err := n.Mount(t.Context(), pod("p", "a"))

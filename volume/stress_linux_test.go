@@ -152,7 +152,7 @@ func stressAgent(root, round string) {
 		select {}
 	}
 	for {
-		check(m.Collect(ctx, nobody))
+		check(m.Retain(ctx, nobody))
 		left, err := os.ReadDir(filepath.Join(root, "pods"))
 		if err == nil && len(left) == 0 {
 			os.Exit(0)

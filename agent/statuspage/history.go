@@ -2,6 +2,7 @@ package statuspage
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -151,12 +152,13 @@ func unitOf(s eviction.Signal) page.Unit {
 	return page.Bytes
 }
 
-// Prune removes the plan of every pod that keep rejects: when the garbage of removed pods
-// is collected, for example. Without it, the 500 newest plans are kept.
-func (h *History) Prune(keep func(types.UID) bool) {
+// Retain removes the plan of every pod that keep rejects. Without it, the 500 newest plans are
+// kept. It implements podworker.Retainer and returns nil.
+func (h *History) Retain(_ context.Context, keep func(types.UID) bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.plans, func(uid types.UID, _ page.Plan) bool { return !keep(uid) })
+	return nil
 }
 
 // lastEvents returns the events, newest first.

@@ -82,7 +82,7 @@ func TestTheLastPlanOfAPodIsKept(t *testing.T) {
 	r.Synced(cri.SyncInfo{Pod: other, Begin: noon, End: noon})
 	assert.Equal(t, page.Plan{At: noon}, r.lastPlan("v"))
 
-	r.Prune(func(uid types.UID) bool { return uid == "v" })
+	_ = r.Retain(t.Context(), func(uid types.UID) bool { return uid == "v" })
 	assert.Zero(t, r.lastPlan("u"))
 	assert.NotZero(t, r.lastPlan("v"))
 

@@ -31,7 +31,7 @@ func (h *Handler) log(p *page.Pod, path string) ([]string, error) {
 		return nil, err
 	}
 	lines := lastLines(string(data), len(data) == maxLogBytes)
-	for _, s := range h.cfg.Agent.Workers().States() {
+	for _, s := range h.cfg.Agent.Table().States() {
 		if s.UID == types.UID(p.UID) && s.Pod != nil {
 			hide := hiderOf(s.Pod)
 			for i := range lines {

@@ -42,7 +42,7 @@ func (h *Handler) node(ctx context.Context) page.Node {
 		n.Problems = append(n.Problems, "The usage of pods is not known: "+err.Error())
 	}
 	hiders := map[string]func(string) string{} // by UID
-	for _, s := range h.cfg.Agent.Workers().States() {
+	for _, s := range h.cfg.Agent.Table().States() {
 		pod := h.pod(s, usage)
 		if pod == nil {
 			continue

@@ -95,7 +95,7 @@ func AgentChecks(a *agent.Agent) []Check {
 
 // unsynced returns an error that names the sources that have not synced; nil if there are none.
 func unsynced(a *agent.Agent) error {
-	names := a.Loop().Unsynced()
+	names := a.Table().Unsynced()
 	if len(names) == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (c Check) run() error {
 // pods lists the desired pods with their statuses, redacted.
 func (h *Handler) pods(w http.ResponseWriter, _ *http.Request) {
 	list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
-	for _, pod := range h.cfg.Agent.Loop().Pods() {
+	for _, pod := range h.cfg.Agent.Table().Desired() {
 		current := *pod
 		if s, ok := h.cfg.Agent.Status().Status(pod.UID); ok {
 			current.Status = s
@@ -202,7 +202,7 @@ func (h *Handler) pods(w http.ResponseWriter, _ *http.Request) {
 func (h *Handler) explain(w http.ResponseWriter, r *http.Request) {
 	var uids []types.UID
 	specs := map[types.UID]*v1.Pod{}
-	for _, s := range h.cfg.Agent.Workers().States() {
+	for _, s := range h.cfg.Agent.Table().States() {
 		uids, specs[s.UID] = append(uids, s.UID), s.Pod
 	}
 	if uid := r.URL.Query().Get("uid"); uid != "" {

@@ -342,8 +342,8 @@ func (m *Manager) free(uid types.UID) bool {
 	return true
 }
 
-// Retain releases the CPUs of all pods for which is returns false.
-func (m *Manager) Retain(is func(uid types.UID) bool) {
+// Retain releases the CPUs of all pods for which keep returns false.
+func (m *Manager) Retain(keep func(uid types.UID) bool) {
 	m.mu.Lock()
 	var gone []types.UID
 	for uid := range m.state.Assigned {
@@ -351,7 +351,7 @@ func (m *Manager) Retain(is func(uid types.UID) bool) {
 	}
 	m.mu.Unlock()
 	for _, uid := range gone {
-		if !is(uid) {
+		if !keep(uid) {
 			m.Free(uid)
 		}
 	}

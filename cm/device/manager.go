@@ -374,9 +374,9 @@ func (m *Manager) Free(uid types.UID) {
 	m.Retain(func(u types.UID) bool { return u != uid })
 }
 
-// Retain releases the devices of all pods for which is returns false. It calls is with no
+// Retain releases the devices of all pods for which keep returns false. It calls keep with no
 // lock held.
-func (m *Manager) Retain(is func(uid types.UID) bool) {
+func (m *Manager) Retain(keep func(uid types.UID) bool) {
 	m.mu.Lock()
 	stays := map[types.UID]bool{}
 	for h := range m.ledger.grants {
@@ -384,7 +384,7 @@ func (m *Manager) Retain(is func(uid types.UID) bool) {
 	}
 	m.mu.Unlock()
 	for uid := range stays {
-		stays[uid] = is(uid)
+		stays[uid] = keep(uid)
 	}
 	m.mu.Lock()
 	if m.ledger.drop(func(uid types.UID) bool { stay, asked := stays[uid]; return asked && !stay }) {

@@ -217,17 +217,17 @@ func (m *Manager) toUnprepare() (uids []types.UID) {
 	return uids
 }
 
-// Retain releases all pods for which is returns false: Run unprepares their claims. No
+// Retain releases all pods for which keep returns false: Run unprepares their claims. No
 // container of these pods may run, and they must not start. It is for pods that pod workers
 // do not terminate: those that were removed while no agent ran. Retain does not wait for
-// drivers, and calls is with no lock held.
-func (m *Manager) Retain(is func(uid types.UID) bool) {
+// drivers, and calls keep with no lock held. It implements podworker.Retainer and returns nil.
+func (m *Manager) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	m.mu.Lock()
 	uids := m.ledger.pods()
 	m.mu.Unlock()
 	released := map[types.UID]bool{}
 	for _, uid := range uids {
-		if !is(uid) {
+		if !keep(uid) {
 			released[uid] = true
 		}
 	}
@@ -244,6 +244,7 @@ func (m *Manager) Retain(is func(uid types.UID) bool) {
 		default:
 		}
 	}
+	return nil
 }
 
 // MayHaveResources reports whether claims may be prepared for the pod: its terminal phase

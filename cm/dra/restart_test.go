@@ -58,7 +58,7 @@ func TestAClaimIsNotConfusedWithItsPredecessor(t *testing.T) {
 			tc.change(next)
 			w.claims["a"] = next
 			require.ErrorContains(t, m.PrepareResources(t.Context(), pod("q", "a")), tc.want)
-			m.Retain(func(uid types.UID) bool { return uid == "q" })
+			_ = m.Retain(t.Context(), func(uid types.UID) bool { return uid == "q" })
 			m.Reconcile(t.Context())
 			w.took()
 			require.NoError(t, m.PrepareResources(t.Context(), pod("q", "a")))

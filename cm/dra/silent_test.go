@@ -36,7 +36,7 @@ func TestADriverThatDoesNotAnswerDelaysNoOtherPod(t *testing.T) {
 				wg.Go(func() { assert.NoError(t, m.Run(ctx)) })
 				removed := map[types.UID]bool{"p": true}
 				if silent == "unprepare d1" {
-					m.Retain(func(uid types.UID) bool { return !removed[uid] })
+					_ = m.Retain(t.Context(), func(uid types.UID) bool { return !removed[uid] })
 				} else {
 					go func() { _ = m.PrepareResources(ctx, pod("p", "a")) }()
 				}
@@ -47,7 +47,7 @@ func TestADriverThatDoesNotAnswerDelaysNoOtherPod(t *testing.T) {
 				require.NoError(t, m.UnprepareResources(ctx, "q"))
 				require.NoError(t, m.PrepareResources(ctx, pod("r", "c")))
 				removed["r"] = true // while no worker has it
-				m.Retain(func(uid types.UID) bool { return !removed[uid] })
+				_ = m.Retain(t.Context(), func(uid types.UID) bool { return !removed[uid] })
 				synctest.Wait()
 				assert.False(t, m.MayHaveResources("r"), "it is unprepared at once")
 				assert.Zero(t, time.Since(begun))

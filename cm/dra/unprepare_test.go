@@ -58,7 +58,7 @@ func TestClaimsOfRemovedPodsAreUnprepared(t *testing.T) {
 		w.mu.Lock()
 		w.fault = failing("unprepare")
 		w.mu.Unlock()
-		m.Retain(func(uid types.UID) bool { return uid == "q" })
+		_ = m.Retain(t.Context(), func(uid types.UID) bool { return uid == "q" })
 		synctest.Wait()
 		assert.True(t, m.MayHaveResources("p"))
 		w.mu.Lock()
@@ -82,7 +82,7 @@ func TestAnUnpreparedClaimWhoseCheckpointCannotBeWritten(t *testing.T) {
 	w.fault, w.calls = nil, nil
 	m = w.manager(t, nil)
 	assert.True(t, m.MayHaveResources("p"), "the old checkpoint")
-	m.Retain(func(types.UID) bool { return false })
+	_ = m.Retain(t.Context(), func(types.UID) bool { return false })
 	m.Reconcile(t.Context())
 	assert.Equal(t, []string{"unprepare d a"}, w.took())
 	assert.False(t, w.manager(t, nil).MayHaveResources("p"))

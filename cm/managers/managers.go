@@ -86,7 +86,7 @@ func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 		return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
 	}
 	if m.cfg.Active != nil {
-		m.Retain(m.cfg.Active)
+		_ = m.Retain(ctx, m.cfg.Active) // returns nil
 	}
 	err := m.cfg.Topology.Admit(ctx, pod)
 	if err == nil {
@@ -98,17 +98,19 @@ func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: err.Error(), Deferred: true, Err: err} // ctx is done
 }
 
-// Retain releases the resources of all pods for which is returns false, except claims.
-func (m *Managers) Retain(is func(uid types.UID) bool) {
+// Retain releases the resources of all pods for which keep returns false, except claims. It
+// implements podworker.Retainer and returns nil.
+func (m *Managers) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	if m.cfg.Device != nil {
-		m.cfg.Device.Retain(is)
+		m.cfg.Device.Retain(keep)
 	}
 	if m.cfg.CPU != nil {
-		m.cfg.CPU.Retain(is)
+		m.cfg.CPU.Retain(keep)
 	}
 	if m.cfg.Memory != nil {
-		m.cfg.Memory.Retain(is)
+		m.cfg.Memory.Retain(keep)
 	}
+	return nil
 }
 
 // errClaims is the reason to reject pods with resource claims if no manager prepares them.

@@ -170,7 +170,7 @@ func TestRejections(t *testing.T) {
 	}
 	require.Nil(t, m.Admit(t.Context(), pod("d", "2", 1)))
 	assert.True(t, c.Holds("d"))
-	m.Retain(func(types.UID) bool { return false })
+	_ = m.Retain(t.Context(), func(types.UID) bool { return false })
 	assert.False(t, c.Holds("d"))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

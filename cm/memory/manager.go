@@ -373,10 +373,10 @@ func (m *Manager) Free(uid types.UID) {
 	}
 }
 
-// Retain releases the memory of all pods for which is returns false.
-func (m *Manager) Retain(is func(uid types.UID) bool) {
+// Retain releases the memory of all pods for which keep returns false.
+func (m *Manager) Retain(keep func(uid types.UID) bool) {
 	for uid := range m.snapshot().Assigned {
-		if !is(uid) {
+		if !keep(uid) {
 			m.Free(uid)
 		}
 	}

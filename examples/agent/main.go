@@ -197,7 +197,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	if o.runtime != "process" {
 		images = must(imagegc.New(imagegc.Config{
 			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
-			Pods: func() ([]*v1.Pod, bool) { return n.agent.Loop().Pods(), n.agent.Loop().Synced() },
+			Pods: func() ([]*v1.Pod, bool) { return n.agent.Table().Desired(), n.agent.Table().Synced() },
 		}))
 		cfg.Subsystems.Images, n.parts = images, append(n.parts, images.Run)
 	}

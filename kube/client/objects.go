@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -174,6 +175,18 @@ func (o *Objects) Unregister(uid types.UID) {
 		o.releaseLocked(k, uid)
 	}
 	o.wake()
+}
+
+// Retain removes the references of every pod that keep rejects. keep must not call the Objects.
+// It implements podworker.Retainer and returns nil.
+func (o *Objects) Retain(_ context.Context, keep func(uid types.UID) bool) error {
+	o.mu.Lock()
+	gone := slices.DeleteFunc(slices.Collect(maps.Keys(o.pods)), keep)
+	o.mu.Unlock()
+	for _, uid := range gone {
+		o.Unregister(uid)
+	}
+	return nil
 }
 
 // entryLocked returns the entry of k, which it creates if there is none.

@@ -158,7 +158,7 @@ func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 
 // otherPods returns the other pods of the node that have not terminated.
 func (a *agent) otherPods(than *v1.Pod) []*v1.Pod {
-	return slices.DeleteFunc(a.agent.Loop().Pods(), func(pod *v1.Pod) bool { return pod.UID == than.UID || isTerminal(pod) })
+	return slices.DeleteFunc(a.agent.Table().Desired(), func(pod *v1.Pod) bool { return pod.UID == than.UID || isTerminal(pod) })
 }
 
 // setErr stores the last error of the node status or lease.

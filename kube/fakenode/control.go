@@ -102,14 +102,14 @@ func (n *Nodes) States(node string) []podworker.PodState {
 	if h == nil {
 		return nil
 	}
-	return h.current().agent.Workers().States()
+	return h.current().agent.Table().States()
 }
 
 // find returns a pod that has not terminated, and the agent that runs it.
 func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
 	for _, h := range n.hosts {
 		a := h.current()
-		pod := a.agent.Loop().PodByName(namespace, name)
+		pod := a.agent.Table().PodByName(namespace, name)
 		if pod == nil {
 			continue
 		}

@@ -92,7 +92,7 @@ func (h *host) fail() error {
 	}
 	stop()
 	<-stopped // afterwards no request of the node is in progress
-	for _, s := range h.current().agent.Workers().States() {
+	for _, s := range h.current().agent.Table().States() {
 		h.runtime.Crash(s.UID)
 	}
 	return nil

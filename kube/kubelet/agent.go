@@ -53,7 +53,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
 			},
 		},
-		HostIPs: d.hostIPs, Inbox: b.inbox, Record: b.record, Logger: b.logger,
+		HostIPs: d.hostIPs, Table: b.pods.Table, Retainers: retainers(d), Record: b.record, Logger: b.logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
 			Prober: func(c *prober.Config) {
@@ -74,7 +74,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.Hooks, c.Resync = b.traces.workers(b.metrics.PodWorker()), b.k.SyncFrequency.Duration
 			},
 			Loop: func(c *podworker.LoopConfig) {
-				c.Garbage, c.Hooks = b.traces.garbage(garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}), b.metrics.PodWorker()
+				c.Garbage, c.Hooks = b.traces.garbage(c.Garbage), b.metrics.PodWorker()
 			},
 			Merge: func(c *podsource.MergeConfig) {
 				c.Sink, c.Hooks = d.declared.sink(d.podsAPI.sink(c.Sink), b.record), b.metrics.Sources()
@@ -97,6 +97,21 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 		return nil, errors.New("there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	}
 	return agent.New(cfg)
+}
+
+// retainers returns the subsystems with state for each pod that are not those of the agent.
+func retainers(d agentDeps) []podworker.Retainer {
+	all := []podworker.Retainer{d.history}
+	if d.runtime.ids != nil {
+		all = append(all, d.runtime.ids)
+	}
+	if d.managers != nil {
+		all = append(all, d.managers)
+	}
+	if d.snapshot != nil {
+		all = append(all, d.snapshot)
+	}
+	return all
 }
 
 // admitters returns the admission checks, in order. The resource managers follow the

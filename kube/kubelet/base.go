@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -22,8 +21,7 @@ type base struct {
 	metrics *counters
 	traces  traces
 	pods    pods
-	inbox   *podworker.Inbox // notifications of changed pods
-	health  *podPacer        // notifies inbox of pods whose health in the status has changed
+	health  *podPacer // notifies the agent of pods whose health in the status has changed
 	logger  *slog.Logger
 
 	userNamespace userNamespace

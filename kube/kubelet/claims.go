@@ -37,9 +37,9 @@ func newClaims(b base, c *cluster) (*claims, error) {
 	cl.plugins, err = registry.New(registry.Config{
 		Slices: objects, Called: b.metrics.remote.DRA, Logger: b.logger,
 		Changed: func(string) { // pods may wait for the driver
-			for _, pod := range b.pods.running() {
+			for _, pod := range b.pods.Running() {
 				if len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil {
-					b.inbox.PodChanged(pod.UID)
+					b.pods.PodChanged(pod.UID)
 				}
 			}
 		},

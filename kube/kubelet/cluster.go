@@ -96,7 +96,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 		}
 		return n.Owner()
 	}
-	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner, Retry: func() { b.pods.loop().SyncStatic() }}); err != nil {
+	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner, Retry: b.pods.SyncStatic}); err != nil {
 		return nil, err
 	}
 	c.certs, err = client.NewPodCertificates(client.PodCertificatesConfig{
@@ -161,7 +161,7 @@ func (c *cluster) components(b base) []component {
 		c.status.Run, c.events.Run, c.objects.Run, c.certs.Run, c.mirrors.Run,
 		func(ctx context.Context) error {
 			if c.object.registered(ctx) == nil {
-				b.pods.loop().SyncStatic() // mirror pods need the node (rule sl-65)
+				b.pods.SyncStatic() // mirror pods need the node (rule sl-65)
 			}
 			return nil
 		},

@@ -53,7 +53,7 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		Stats: eviction.StatsSource{
 			Summary: summaryOf(d.stats), Layout: diskLayout(b, d.runtime), ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
 		},
-		Pods: b.pods.running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
+		Pods: b.pods.Running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
 		Reclaim: eviction.Reclaimers{
 			Containers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.pods)) },
 			Images:     d.images.deleteUnused,
@@ -115,13 +115,11 @@ func evict(b base) func(context.Context, eviction.Eviction) error {
 func evictionGCPolicy(p pods) runtime.GCPolicy {
 	return runtime.GCPolicy{
 		MaxPerContainer: 1,
-		Removed: func(uid types.UID) bool {
-			if removable, known := p.workers().Removable(uid); known {
-				return removable
-			}
-			return p.pod(uid) == nil && p.loop().Synced()
+		Keep:            p.Keep,
+		Terminated: func(uid types.UID) bool {
+			state, _ := p.State(uid)
+			return state >= podworker.Cleaning
 		},
-		Terminated: func(uid types.UID) bool { return p.loop().State(uid) >= podworker.Cleaning },
 	}
 }
 

@@ -141,7 +141,7 @@ spec:
 	case <-running:
 	case <-time.After(90 * time.Second):
 	}
-	for _, pod := range k.Agent().Loop().Pods() {
+	for _, pod := range k.Agent().Table().Desired() {
 		fmt.Println(pod.Name, "is running")
 	}
 	stop() // the pod keeps running

@@ -81,7 +81,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		require.NoError(t, err)
 		var l link[agent.Agent]
 		l.connect(a)
-		p := pods{&l}
+		p := pods{a.Table(), &l}
 		usage, err := stats.New(stats.Config{
 			NodeName: "node", Runtime: listed{rt, p}, Root: fstest.MapFS{}, NodeDir: "/var",
 			Disk: func(string) (stats.Disk, error) { return stats.Disk{Capacity: 1000, Available: 900}, nil },
@@ -90,7 +90,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		policy, _, err := evictionPolicy(decode(t, ""))
 		require.NoError(t, err)
 		evictions, err := eviction.New(eviction.Config{
-			Policy: policy, Stats: eviction.StatsSource{Summary: summaryOf(usage)}, Pods: p.running,
+			Policy: policy, Stats: eviction.StatsSource{Summary: summaryOf(usage)}, Pods: p.Running,
 			Kill: func(context.Context, eviction.Eviction) error { return nil },
 		})
 		require.NoError(t, err)

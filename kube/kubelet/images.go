@@ -36,7 +36,7 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 			HighPercent: b.k.ImageGCHighThresholdPercent, LowPercent: b.k.ImageGCLowThresholdPercent,
 			MinAge: b.k.ImageMinimumGCAge.Duration, MaxAge: b.k.ImageMaximumGCAge.Duration,
 		},
-		Pods:      func() ([]*v1.Pod, bool) { return b.pods.desired(), b.inbox.Synced() },
+		Pods:      func() ([]*v1.Pod, bool) { return b.pods.active(), b.pods.Synced() },
 		Consumers: diskConsumers(b, rt),
 		Node:      b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.traces.images(b.metrics.imageGC(func(present []string, before time.Time) {

@@ -86,9 +86,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	history := new(statuspage.History)
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
-		pods: pods{&agentLink}, inbox: new(podworker.Inbox), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
+		pods: pods{new(podworker.Table), &agentLink}, logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
 	}
-	b.health = &podPacer{notify: b.inbox.PodChanged}
+	b.health = &podPacer{notify: b.pods.PodChanged}
 	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 	}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving, devices), SourcesReady: b.inbox.Synced, Changed: b.inbox.PodChanged,
+		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving, devices), SourcesReady: b.pods.Synced, Changed: b.pods.PodChanged,
 		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
 	}
 	if err := adjust("Allocation", b.cfg.Adjust.Allocation, &cfg); err != nil {

@@ -162,22 +162,16 @@ func TestDrainTerminatesStaticPods(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- k.Run(ctx) }()
 	require.Eventually(t, func() bool {
-		return len(pods{linkTo(k.Agent())}.running()) == 1
+		return len(k.Agent().Table().Running()) == 1
 	}, 90*time.Second, 10*time.Millisecond)
 	draining, done := context.WithTimeout(t.Context(), 90*time.Second)
 	defer done()
 	require.NoError(t, k.Drain(draining))
-	for _, s := range k.Agent().Workers().States() {
+	for _, s := range k.Agent().Table().States() {
 		assert.Equal(t, podworker.Finished, s.State)
 	}
 	cancel()
 	require.NoError(t, <-ran)
-}
-
-func linkTo[T any](to *T) *link[T] {
-	l := new(link[T])
-	l.connect(to)
-	return l
 }
 
 func TestAPIAndStatusPage(t *testing.T) {

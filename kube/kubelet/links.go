@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"slices"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,11 +23,12 @@ func (l *link[T]) connect(to *T) { l.p.Store(to) }
 // get returns the component; nil before it is connected.
 func (l *link[T]) get() *T { return l.p.Load() }
 
-// pods gives subsystems access to the pods of the agent. Its methods must not be called
-// before the agent is connected.
-type pods struct{ agent *link[agent.Agent] }
+// pods are the pods of the node, as subsystems need them.
+type pods struct {
+	*podworker.Table
+	agent *link[agent.Agent]
+}
 
-func (p pods) loop() *podworker.Loop       { return p.agent.get().Loop() }
 func (p pods) workers() *podworker.Workers { return p.agent.get().Workers() }
 
 // listed returns the pods of the runtime as PLEG has cached them; false if it has not listed them, or
@@ -41,44 +43,29 @@ func (p pods) listed() ([]*runtime.Pod, bool) {
 
 // pod returns a desired pod; nil if there is none.
 func (p pods) pod(uid types.UID) *v1.Pod {
-	pod, _ := p.loop().Pod(uid)
+	pod, _ := p.Pod(uid)
 	return pod
 }
 
-// desired returns the desired pods that have not terminated.
-func (p pods) desired() (all []*v1.Pod) {
-	for _, pod := range p.loop().Pods() {
-		if p.loop().State(pod.UID) < podworker.Cleaning {
-			all = append(all, pod)
-		}
-	}
-	return all
-}
-
-// running returns the pods that may have running containers.
-func (p pods) running() (all []*v1.Pod) {
-	for _, s := range p.workers().States() {
-		if s.Pod != nil && s.State < podworker.Cleaning {
-			all = append(all, s.Pod)
-		}
-	}
-	return all
+// active returns the desired pods that have not terminated.
+func (p pods) active() []*v1.Pod {
+	return slices.DeleteFunc(p.Desired(), func(pod *v1.Pod) bool { return p.terminated(pod.UID) })
 }
 
 // leaving reports whether a pod is no longer desired and has not terminated.
 func (p pods) leaving(uid types.UID) bool {
-	s, known := p.workers().State(uid)
+	s, known := p.State(uid)
 	return known && s >= podworker.Stopping && s < podworker.Finished && p.pod(uid) == nil
 }
 
 // terminated reports whether no container of a pod runs or will run.
 func (p pods) terminated(uid types.UID) bool {
-	s, known := p.workers().State(uid)
+	s, known := p.State(uid)
 	return known && s >= podworker.Cleaning
 }
 
 // cleaned reports whether nothing of a pod is left, including its volumes.
 func (p pods) cleaned(uid types.UID) bool {
-	s, known := p.workers().State(uid)
+	s, known := p.State(uid)
 	return !known || s == podworker.Finished
 }

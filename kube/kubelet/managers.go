@@ -72,7 +72,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
 		Hooks: b.metrics.devices(func(resource string) { // pods may wait for it, or report its health
-			for _, pod := range b.pods.running() {
+			for _, pod := range b.pods.Running() {
 				if requests(pod, resource) {
 					b.health.change(pod.UID)
 				}
@@ -95,7 +95,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	}
 	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active}
 	monitored := podresources.Config{
-		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
+		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods.Running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
 		Called: b.metrics.remote.PodResources, Logger: b.logger,
 	}
 	if cl != nil {
@@ -200,13 +200,6 @@ func (m *resourceManagers) health() func(types.UID) map[string][]v1.ResourceStat
 			all[name] = append(all[name], more...)
 		}
 		return all
-	}
-}
-
-// prune releases the allocations of pods that keep rejects.
-func (m *resourceManagers) prune(keep func(types.UID) bool) {
-	if m != nil {
-		m.Retain(keep)
 	}
 }
 

@@ -25,8 +25,7 @@ func TestResourceManagersAndImages(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- k.Run(ctx) }()
-	p := pods{linkTo(k.Agent())}
-	require.Eventually(t, func() bool { return len(p.running()) == 1 }, 90*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(k.Agent().Table().Running()) == 1 }, 90*time.Second, 10*time.Millisecond)
 	for _, socket := range []string{"device-plugins/kubelet.sock", "pod-resources/kubelet.sock"} {
 		assert.Eventually(t, func() bool { return exists(filepath.Join(cfg.RootDir, socket)) }, 90*time.Second, 10*time.Millisecond, socket)
 	}

@@ -66,7 +66,7 @@ type metricsDeps struct {
 func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	never := func() time.Time { return time.Time{} }
 	s := metrics.Sources{
-		DesiredPods: reportedPods{d.agent}.Pods, MirrorUIDs: d.agent.Loop().MirrorUIDs, PodWorkers: d.agent.Workers().States, RuntimePods: d.agent.PLEG().Pods,
+		DesiredPods: reportedPods{d.agent}.Pods, MirrorUIDs: d.agent.Table().MirrorUIDs, PodWorkers: d.agent.Table().States, RuntimePods: d.agent.PLEG().Pods,
 		Resize: d.allocation.ResizeState, Volumes: d.volumes.VolumeCounts,
 		Stats:   metrics.Stats{Summary: d.stats.Summary, CPUAndMemory: d.stats.CPUAndMemory, Cgroup: d.stats.Group, Dirs: d.stats.Dirs},
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,

@@ -25,10 +25,10 @@ func newPodsAPI(b base) (*podsAPI, error) {
 	}
 	s, err := podsapi.New(podsapi.Config{
 		Socket: filepath.Join(b.cfg.RootDir, "pods-api", "pods-api.sock"),
-		Pods:   func() []*v1.Pod { return b.pods.loop().Pods() },
+		Pods:   b.pods.Desired,
 		Pod:    b.pods.pod,
 		Status: func(uid types.UID) (v1.PodStatus, bool) { return b.pods.agent.get().Status().Status(uid) },
-		Synced: b.inbox.Synced, Called: b.metrics.remote.PodsAPI, Logger: b.logger,
+		Synced: b.pods.Synced, Called: b.metrics.remote.PodsAPI, Logger: b.logger,
 	})
 	return &podsAPI{s, b}, err
 }

@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -119,20 +118,6 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 	}
 	r.Runtime, err = cri.New(cfg)
 	return r, err
-}
-
-// releaseIDs releases the IDs of user namespaces of removed pods.
-func (r podRuntime) releaseIDs(removed func(types.UID) bool) error {
-	if r.ids == nil {
-		return nil
-	}
-	var errs []error
-	for _, uid := range r.ids.Pods() {
-		if removed(uid) {
-			errs = append(errs, r.ids.Release(uid))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // dnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name

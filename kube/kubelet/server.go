@@ -147,7 +147,7 @@ type reportedPods struct{ agent *agent.Agent }
 
 // Pods implements server.Pods.
 func (p reportedPods) Pods() []*v1.Pod {
-	pods := p.agent.Loop().Pods()
+	pods := p.agent.Table().Desired()
 	for i, pod := range pods {
 		pods[i] = p.withStatus(pod)
 	}
@@ -156,7 +156,7 @@ func (p reportedPods) Pods() []*v1.Pod {
 
 // Pod implements server.Pods.
 func (p reportedPods) Pod(namespace, name string) (*v1.Pod, bool) {
-	pod := p.agent.Loop().PodByName(namespace, name)
+	pod := p.agent.Table().PodByName(namespace, name)
 	if pod == nil {
 		return nil, false
 	}

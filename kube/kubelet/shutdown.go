@@ -30,7 +30,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 	var m *shutdown.Manager
 	cfg := shutdown.Config{
 		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: or(own.Flush, 5*time.Second)},
-		Pods:   b.pods.running, Kill: killForShutdown(b), Triggers: own.Triggers,
+		Pods:   b.pods.Running, Kill: killForShutdown(b), Triggers: own.Triggers,
 		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
 			return until(ctx, func() bool { return b.pods.cleaned(pod.UID) })
 		},
@@ -113,11 +113,11 @@ func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 // for pods that already terminate.
 func reportUnready(ctx context.Context, b base, m *shutdown.Manager, pods []*v1.Pod) error {
 	for _, pod := range pods {
-		b.inbox.PodChanged(pod.UID)
+		b.pods.PodChanged(pod.UID)
 	}
 	for _, pod := range pods {
 		err := until(ctx, func() bool {
-			state, known := b.pods.workers().State(pod.UID)
+			state, known := b.pods.State(pod.UID)
 			s, _ := b.pods.agent.get().Status().Status(pod.UID)
 			return !known || state >= podworker.Terminating || !m.Unready(pod.UID) || !status.IsReady(&s)
 		})

@@ -34,13 +34,6 @@ func (s *snapshot) earlier(uid types.UID) (v1.PodStatus, bool) {
 	return pod, ok && (pod.Phase != v1.PodFailed || pod.Reason == "")
 }
 
-func (s *snapshot) prune(keep func(types.UID) bool) error {
-	if s == nil {
-		return nil
-	}
-	return s.Prune(keep)
-}
-
 // newSink returns the sink of statuses: the cluster or the snapshot, and that of the
 // Config.
 func newSink(b base, c *cluster, s *snapshot) status.StatusSink {

@@ -23,14 +23,14 @@ import (
 // Sources are read for each scrape. Each may be nil: its metrics are then absent. They must
 // be safe for concurrent use; the returned values are not modified.
 type Sources struct {
-	// DesiredPods returns the desired pods with their statuses: podworker.Loop.Pods.
+	// DesiredPods returns the desired pods with their statuses: podworker.Table.Desired.
 	DesiredPods func() []*v1.Pod
 
 	// MirrorUIDs returns the UIDs of mirror pods by the UID of the static pod, empty if
-	// there is none: podworker.Loop.MirrorUIDs.
+	// there is none: podworker.Table.MirrorUIDs.
 	MirrorUIDs func() map[types.UID]types.UID
 
-	// PodWorkers returns the state of every pod worker: podworker.Workers.States.
+	// PodWorkers returns the state of every pod worker: podworker.Table.States.
 	PodWorkers func() []podworker.PodState
 
 	// RuntimePods returns the pods of the last relist: pleg.Generator.Pods.

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -29,6 +30,8 @@ type Allocation interface {
 
 	// Release releases the resources of a pod that does not run and will not run.
 	Release(uid types.UID)
+
+	podworker.Retainer
 }
 
 // resizePause is the minimum time between two reinspections because of a resize. A resize that

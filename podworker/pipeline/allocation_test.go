@@ -43,6 +43,8 @@ func (g *granted) Resized(_ *v1.Pod, err error) {
 }
 func (g *granted) Release(types.UID) { _ = g.ask("release") }
 
+func (g *granted) Retain(context.Context, func(types.UID) bool) error { return g.ask("retain") }
+
 func (g *granted) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	_ = g.ask("admit")
 	g.admit = pod
@@ -80,8 +82,8 @@ func TestSubsystemsGetTheAllocatedPod(t *testing.T) { // pw-8, al-3
 		assert.Equal(t, "new", pod.Annotations["granted"])
 	}
 	assert.Equal(t, "release", g.asked[len(g.asked)-1], "when all else is cleaned up")
-	p.Forget(w.Pod)
-	assert.Equal(t, "release", g.asked[len(g.asked)-2], "of one that was never started")
+	require.NoError(t, p.Retain(t.Context(), func(types.UID) bool { return false }))
+	assert.Equal(t, "retain", g.asked[len(g.asked)-1], "of one that was never started")
 }
 
 func TestARejectedPodIsNotAllocated(t *testing.T) { // al-4

@@ -11,7 +11,7 @@ import (
 // if a call of the runtime is in progress for the pod: SyncPod takes as long as an image pull
 // or the grace period of a container that it restarts, KillPod as long as the grace period of
 // the pod, and clients of the pod depend on its readiness meanwhile. Otherwise it has no
-// effect; [podworker.Inbox.PodChanged] has the pod synced. It does not block.
+// effect; [podworker.Table.PodChanged] has the pod synced. It does not block.
 func (p *Pipeline) ProbeChanged(uid types.UID) {
 	p.callLock <- struct{}{}
 	defer func() { <-p.callLock }()

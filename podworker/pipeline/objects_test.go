@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,10 @@ type nodeObjects struct{ *node }
 
 func (n nodeObjects) Register(*v1.Pod)     { _ = n.ask("register") }
 func (n nodeObjects) Unregister(types.UID) { _ = n.ask("unregister") }
+
+func (n nodeObjects) Retain(context.Context, func(types.UID) bool) error {
+	return n.ask("retain objects")
+}
 
 func newNodeWithObjects(t *testing.T) (*node, *pipeline.Pipeline) {
 	n := &node{fail: map[string]error{}, phase: v1.PodPending}
@@ -43,6 +48,6 @@ func TestObjectsAreUnregisteredOnceTheVolumesAreUnmounted(t *testing.T) { // vol
 	assert.Equal(t, []string{"report", "unmount", "unregister", "remove cgroup", "finish"}, n.asked)
 
 	n.asked = nil
-	p.Forget(newPod("web", 0))
-	assert.Equal(t, []string{"unregister", "forget"}, n.asked, "one that never came to its cleanup")
+	require.NoError(t, p.Retain(t.Context(), func(types.UID) bool { return false }))
+	assert.Equal(t, []string{"retain statuses", "retain objects"}, n.asked, "one that never came to its cleanup")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -34,8 +35,7 @@ type Reporter interface {
 	// deleted.
 	Finish(pod *v1.Pod)
 
-	// Forget reports that no source specifies the pod and its worker was removed.
-	Forget(pod *v1.Pod)
+	podworker.Retainer
 }
 
 // Volumes mounts and unmounts the volumes of pods. If it has the method
@@ -77,9 +77,11 @@ type Objects interface {
 	// before they are used; another call replaces the references of the pod.
 	Register(pod *v1.Pod)
 
-	// Unregister releases the objects of the pod. It has no effect if the pod is not
-	// registered.
+	// Unregister releases the objects of a pod that has terminated. It has no effect if the
+	// pod is not registered.
 	Unregister(uid types.UID)
+
+	podworker.Retainer
 }
 
 // Claims unprepares the resource claims of pods. The runtime prepares them before it
@@ -406,14 +408,22 @@ func (p *Pipeline) Cleanup(ctx context.Context, req podworker.SyncRequest) error
 	return nil
 }
 
-// Forget is an optional method of [podworker.Handler]. It releases the state of a pod whose worker was removed.
-func (p *Pipeline) Forget(pod *v1.Pod) {
-	if p.cfg.Resources.Objects != nil {
-		p.cfg.Resources.Objects.Unregister(pod.UID) // Cleanup may not have been called
+// Retain implements [podworker.Retainer]: it releases the state of pods whose workers were removed,
+// also in the subsystems, since Cleanup may not have been called.
+func (p *Pipeline) Retain(ctx context.Context, keep func(uid types.UID) bool) error {
+	p.mu.Lock()
+	maps.DeleteFunc(p.starts, func(uid types.UID, _ map[string]v1.ContainerStateWaiting) bool { return !keep(uid) })
+	maps.DeleteFunc(p.resizes, func(uid types.UID, _ time.Time) bool { return !keep(uid) })
+	maps.DeleteFunc(p.deferred, func(uid types.UID, _ time.Time) bool { return !keep(uid) })
+	p.mu.Unlock()
+	errs := []error{p.cfg.Status.Retain(ctx, keep)}
+	if objects := p.cfg.Resources.Objects; objects != nil {
+		errs = append(errs, objects.Retain(ctx, keep))
 	}
-	p.forget(pod.UID)
-	p.release(pod.UID)
-	p.cfg.Status.Forget(pod)
+	if allocation := p.cfg.Resources.Allocation; allocation != nil {
+		errs = append(errs, allocation.Retain(ctx, keep))
+	}
+	return errors.Join(errs...)
 }
 
 // syncMirror syncs the mirror pod of a static pod. Failures are only logged: a static pod runs
@@ -466,8 +476,8 @@ type noReporter struct{}
 func (noReporter) Report(*v1.Pod, *runtime.PodStatus, map[string]v1.ContainerStateWaiting, runtime.Termination) v1.PodStatus {
 	return v1.PodStatus{}
 }
-func (noReporter) Finish(*v1.Pod) {}
-func (noReporter) Forget(*v1.Pod) {}
+func (noReporter) Finish(*v1.Pod)                                     {}
+func (noReporter) Retain(context.Context, func(types.UID) bool) error { return nil }
 
 type noRelister struct{}
 

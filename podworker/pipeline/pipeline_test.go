@@ -51,7 +51,8 @@ func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]v1.Cont
 	return v1.PodStatus{Phase: phase, StartTime: n.start}
 }
 func (n *node) Finish(*v1.Pod) { _ = n.ask("finish") }
-func (n *node) Forget(*v1.Pod) { _ = n.ask("forget") }
+
+func (n *node) Retain(context.Context, func(types.UID) bool) error { return n.ask("retain statuses") }
 
 func (n *node) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	_ = n.ask("admit")
@@ -256,11 +257,11 @@ func TestAFailedStartIsReportedAtOnce(t *testing.T) {
 	assert.Equal(t, "report", n.asked[len(n.asked)-2], "again, after the sync")
 	assert.Equal(t, map[string]v1.ContainerStateWaiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, n.starts)
 
-	p.Forget(pod)
+	require.NoError(t, p.Retain(t.Context(), func(types.UID) bool { return false }))
 	_, _ = p.Sync(t.Context(), firstWork(pod))
 	first := len(n.ends) - 2
 	assert.GreaterOrEqual(t, first, 0)
-	assert.Contains(t, n.asked, "forget")
+	assert.Contains(t, n.asked, "retain statuses")
 }
 
 // The status was observed before the start, so a report would contain the exit before it.
@@ -387,7 +388,7 @@ func TestAPipelineOfARuntimeAloneWorks(t *testing.T) { // sl-44
 	require.NoError(t, err)
 	require.NoError(t, p.Terminate(t.Context(), w))
 	require.NoError(t, p.Cleanup(t.Context(), w))
-	p.Forget(w.Pod)
+	require.NoError(t, p.Retain(t.Context(), func(types.UID) bool { return false }))
 	assert.Equal(t, []string{"sync", "kill", "look"}, n.asked)
 }
 

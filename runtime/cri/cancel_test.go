@@ -155,7 +155,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		workers.Update(pod, false)
 		time.Sleep(time.Second)
 		assert.Equal(t, fakecri.NotReady, f.sandboxes()[0].State)
-		state, ok := workers.State(pod.UID)
+		state, ok := workers.Table().State(pod.UID)
 		assert.True(t, ok)
 		assert.Equal(t, podworker.Finished, state)
 		stop()
@@ -165,6 +165,8 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 
 // looks is the status cache of an agent without a pleg.
 type looks struct{ rt *cri.Runtime }
+
+func (looks) Pods() []*runtime.Pod { return nil }
 
 func (l looks) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return l.rt.PodStatus(context.Background(), uid)

@@ -18,13 +18,13 @@ import (
 )
 
 func removed(uids ...types.UID) runtime.GCPolicy {
-	return runtime.GCPolicy{Removed: func(uid types.UID) bool {
+	return runtime.GCPolicy{Keep: func(uid types.UID) bool {
 		for _, u := range uids {
 			if u == uid {
-				return true
+				return false
 			}
 		}
-		return false
+		return true
 	}}
 }
 

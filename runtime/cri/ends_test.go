@@ -140,11 +140,11 @@ func TestWhateverEndsAPodCancelsItsSync(t *testing.T) {
 
 					e.workers.Update(e.pod, true)
 					time.Sleep(time.Minute - time.Millisecond)
-					state, _ := e.workers.State(e.pod.UID)
+					state, _ := e.workers.Table().State(e.pod.UID)
 					require.Equal(t, podworker.Syncing, state)
 					ends(e)
 					time.Sleep(grace + time.Second)
-					state, _ = e.workers.State(e.pod.UID)
+					state, _ = e.workers.Table().State(e.pod.UID)
 					assert.GreaterOrEqual(t, state, podworker.Cleaning, "its containers have terminated")
 					assert.NotContains(t, f.running(), "web")
 					if end == "deadline" || end == "deadline that is set during the sync" {

@@ -52,16 +52,17 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 			return errors.Join(append(errs, err)...)
 		}
 	}
-	errs = append(errs, r.removeDirs(ctx, pods, policy.Removed))
+	errs = append(errs, r.removeDirs(ctx, pods, policy.Keep))
 	return errors.Join(append(errs, r.removeDeadLinks(pods))...) // also of the directories removed before
 }
 
 // withDefaults replaces nil functions of the policy.
 func withDefaults(policy runtime.GCPolicy) runtime.GCPolicy {
-	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Terminated} {
-		if *f == nil {
-			*f = func(types.UID) bool { return false }
-		}
+	if policy.Keep == nil {
+		policy.Keep = func(types.UID) bool { return true }
+	}
+	if policy.Terminated == nil {
+		policy.Terminated = func(types.UID) bool { return false }
 	}
 	return policy
 }
@@ -90,7 +91,7 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 	for _, pod := range pods {
 		why := ""
 		switch {
-		case policy.Removed(pod.UID):
+		case !policy.Keep(pod.UID):
 			why = reasonPodRemoved
 		case policy.Terminated(pod.UID):
 			why = reasonPodTerminated
@@ -171,7 +172,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 		}
 		for i, s := range pod.Sandboxes {
 			newest := i == 0
-			if s.State == runtime.SandboxReady || used[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Terminated(pod.UID) {
+			if s.State == runtime.SandboxReady || used[s.ID] || newest && policy.Keep(pod.UID) && !policy.Terminated(pod.UID) {
 				continue
 			}
 			ids = append(ids, s.ID)

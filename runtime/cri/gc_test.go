@@ -64,16 +64,13 @@ func TestDeadContainersToRemove(t *testing.T) {
 		{"containers in state unknown are removed rt-131", "a web:1:unknown web:2:exited", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
 		{"a created one is about to start", "a web:1:exited web:2:created", runtime.GCPolicy{}, "web1"},
 		{"one was superseded", "a web:1:created web:2:running", runtime.GCPolicy{}, "web1"},
-		{"everything of removed pods is removed rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Removed: gone}, "web1 web2"},
+		{"everything of removed pods is removed rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Keep: func(uid types.UID) bool { return !gone(uid) }}, "web1 web2"},
 		{"of terminated pods, too, if the limit requires it cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Terminated: gone}, "web1 web2"},
 		{"the node's limit is divided first cg-4", "a web:1:exited\nb log:2:exited log:3:exited log:4:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "log2 log3"},
 		{"and then the oldest", "a web:1:exited\nb log:2:exited\nc db:3:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 2}, "web1"},
 		{"no limit", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: -1}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.policy.Removed == nil {
-				tc.policy.Removed = func(types.UID) bool { return false }
-			}
 			var ids []string
 			for _, d := range deadContainers(dump(t, tc.pods), tc.policy, now) {
 				ids = append(ids, d.container.ID)
@@ -99,7 +96,7 @@ func TestCollectingKeepsItsLimits(t *testing.T) {
 			}
 			pods = append(pods, pod)
 		}
-		policy := runtime.GCPolicy{MaxPerContainer: rnd.IntN(4) - 1, MaxContainers: rnd.IntN(6), Removed: func(uid types.UID) bool { return uid == "0" }}
+		policy := runtime.GCPolicy{MaxPerContainer: rnd.IntN(4) - 1, MaxContainers: rnd.IntN(6), Keep: func(uid types.UID) bool { return uid != "0" }}
 		gone := map[string]bool{}
 		for _, d := range deadContainers(pods, policy, epoch) {
 			require.NotEqual(t, runtime.ContainerRunning, d.container.State)
@@ -139,9 +136,9 @@ func TestDeadSandboxesToRemove(t *testing.T) {
 		{UID: "sleeps", Sandboxes: []runtime.Sandbox{{ID: "s5", State: runtime.SandboxNotReady}}},
 		{UID: "gone", Sandboxes: []runtime.Sandbox{{ID: "s6", State: runtime.SandboxNotReady}, {ID: "s7", State: runtime.SandboxReady}}},
 	}
-	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == "gone" }}
+	policy := runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid != "gone" }}
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy)) // rt-133, cg-7
-	policy.Removed, policy.Terminated = nil, policy.Removed
+	policy = runtime.GCPolicy{Terminated: func(uid types.UID) bool { return uid == "gone" }}
 	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy), "cg-11")
 }
 

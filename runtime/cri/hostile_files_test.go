@@ -64,7 +64,7 @@ func TestPathsOfTheRuntimeAreNotTrusted(t *testing.T) {
 		require.Len(t, st.Containers, 1)
 		assert.LessOrEqual(t, len(st.Containers[0].Message), 4096, path)
 		w.before = failing(1, "RemoveContainer", errors.New("keep the container for the next path"))
-		assert.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == pod.UID }}), path)
+		assert.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid != pod.UID }}), path)
 	}
 	for _, path := range append(notOurs, fifo) {
 		_, err := os.Lstat(path)
@@ -104,7 +104,7 @@ func TestAnIDWithPathElements(t *testing.T) {
 	require.Len(t, links, 1)
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}))
 	assert.Empty(t, f.running())
-	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return false }}))
 	assert.Empty(t, f.containers())
 	links, err = os.ReadDir(filepath.Join(dir, "links"))
 	require.NoError(t, err)

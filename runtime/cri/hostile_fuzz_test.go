@@ -279,7 +279,7 @@ func babble(t *testing.T, data []byte) {
 			ours("inspection")
 			_, _ = rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: st})
 			ours("SyncPod", "u-1")
-			_ = rt.CollectGarbage(ctx, runtime.GCPolicy{Removed: func(types.UID) bool { return b.byte()%2 == 0 }})
+			_ = rt.CollectGarbage(ctx, runtime.GCPolicy{Keep: func(types.UID) bool { return b.byte()%2 == 0 }})
 			ours("CollectGarbage", "u-1", "u-2")
 		}
 		_ = rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod})

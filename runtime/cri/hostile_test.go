@@ -275,7 +275,7 @@ func TestARuntimeThatDoesNotFilter(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, is(st, "web", runtime.ContainerRunning))
 	assert.Len(t, st.Containers, 1)
-	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return false }}))
 	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "running containers are not garbage")
 	foreign(t)
 }

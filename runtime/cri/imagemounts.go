@@ -40,11 +40,11 @@ func (i *imageMounts) update(uid types.UID, containers map[string][]string) {
 	i.pods[uid] = containers
 }
 
-// prune drops the images of removed pods.
-func (i *imageMounts) prune(gone func(types.UID) bool) {
+// retain drops the images of removed pods.
+func (i *imageMounts) retain(keep func(types.UID) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	maps.DeleteFunc(i.pods, func(uid types.UID, _ map[string][]string) bool { return gone(uid) })
+	maps.DeleteFunc(i.pods, func(uid types.UID, _ map[string][]string) bool { return !keep(uid) })
 }
 
 // mountedImages returns the images in the status of a container.

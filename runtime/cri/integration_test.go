@@ -136,7 +136,7 @@ func TestIntegrationPodLifecycleOnContainerd(t *testing.T) {
 	assert.False(t, st.Running())
 	assert.EqualValues(t, 0, st.Container("web").ExitCode)
 
-	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == pod.UID }}))
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(uid types.UID) bool { return uid != pod.UID }}))
 	pods, err := rt.Pods(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, pods)

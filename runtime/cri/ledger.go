@@ -209,11 +209,11 @@ func (l *Ledger) Own(uid types.UID) error {
 	return nil
 }
 
-// Prune deletes the pods of which nothing exists, as gone reports, and for which the call
+// Retain deletes the pods of which nothing exists, as keep reports, and for which the call
 // before has found the same. It should be called after each collection of garbage that has
-// not failed: gone must be false for a pod that may run, that the runtime lists or that has
-// a cgroup. gone may call other methods of the Ledger.
-func (l *Ledger) Prune(gone func(uid types.UID) bool) error {
+// not failed: keep must be true for a pod that may run, that the runtime lists or that has
+// a cgroup. keep may call other methods of the Ledger. It implements podworker.Retainer.
+func (l *Ledger) Retain(_ context.Context, keep func(uid types.UID) bool) error {
 	if l == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (l *Ledger) Prune(gone func(uid types.UID) bool) error {
 		before[uid] = *e
 	}
 	l.mu.Unlock()
-	maps.DeleteFunc(before, func(uid types.UID, _ ledgerEntry) bool { return !gone(uid) })
+	maps.DeleteFunc(before, func(uid types.UID, _ ledgerEntry) bool { return keep(uid) })
 	var errs []error
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -56,7 +56,7 @@ func TestALedgerContainsThePodsOfItsRootDirectory(t *testing.T) {
 	var none *cri.Ledger
 	assert.True(t, none.Owns("any"))
 	require.NoError(t, none.Own("any"))
-	require.NoError(t, none.Prune(func(types.UID) bool { return true }))
+	require.NoError(t, none.Retain(t.Context(), func(types.UID) bool { return false }))
 }
 
 // A pod whose directory was removed still mounts its files. The directories of all pods,
@@ -93,17 +93,17 @@ func TestALedgerForgetsPodsThatAreGone(t *testing.T) {
 	for _, uid := range []types.UID{"a", "b", "c"} {
 		require.NoError(t, l.Own(uid))
 	}
-	gone := func(uid types.UID) bool { return uid != "b" }
-	require.NoError(t, l.Prune(gone))
+	keep := func(uid types.UID) bool { return uid == "b" }
+	require.NoError(t, l.Retain(t.Context(), keep))
 	assert.True(t, l.Owns("a"))
 	require.NoError(t, l.Own("c"), "it is added again")
-	require.NoError(t, l.Prune(gone))
+	require.NoError(t, l.Retain(t.Context(), keep))
 	assert.False(t, l.Owns("a"))
 	assert.True(t, l.Owns("b"))
 	assert.True(t, l.Owns("c"))
-	require.NoError(t, l.Prune(func(uid types.UID) bool {
+	require.NoError(t, l.Retain(t.Context(), func(uid types.UID) bool {
 		require.NoError(t, l.Own(uid), "at this moment")
-		return true
+		return false
 	}))
 	assert.True(t, l.Owns("c"))
 	entries, err := os.ReadDir(filepath.Join(root, "owned_pods"))
@@ -143,14 +143,14 @@ func TestNothingOfAnotherNodeIsRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, foreign, 1, "one runs")
 	assert.EqualValues(t, "their-1", foreign[0].UID)
-	all := func(types.UID) bool { return true }
+	none := func(types.UID) bool { return false }
 	for range 2 {
 		pods, err := rt.Pods(t.Context())
 		require.NoError(t, err)
 		for _, p := range pods {
 			assert.EqualValues(t, "our-2", p.UID)
 		}
-		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: all}))
+		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: none}))
 	}
 	var left []string
 	for _, c := range f.mem.Containers("") {

@@ -117,24 +117,24 @@ func (r *Runtime) ownsLink(path string) bool {
 // removeDirs removes the log directories of removed pods that belong to this node, and the entries of the pods'
 // directories that this package creates. It keeps both while the runtime has a container
 // or sandbox of the pod: pods are those of the runtime.
-func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, removed func(types.UID) bool) error {
+func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, keep func(types.UID) bool) error {
 	present := map[types.UID]bool{}
 	for _, p := range pods {
 		present[p.UID] = true
 	}
-	gone := func(uid types.UID) bool { return uid != "" && !present[uid] && removed(uid) }
-	r.checkpoints.prune(gone)
-	r.terminations.prune(gone)
-	r.imageMounts.prune(gone)
-	r.unsupported.prune(gone)
-	r.backoff.ForgetGone(gone) // also of pods that terminated without KillPod
+	retained := func(uid types.UID) bool { return uid == "" || present[uid] || keep(uid) }
+	r.checkpoints.retain(retained)
+	r.terminations.retain(retained)
+	r.imageMounts.retain(retained)
+	r.unsupported.retain(retained)
+	r.backoff.Retain(retained) // also of pods that terminated without KillPod
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.Dirs.PodLogs)
 	if err != nil && !os.IsNotExist(err) {
 		errs = append(errs, err)
 	}
 	for _, e := range logs {
-		if uid := podOfLog(e.Name()); e.IsDir() && r.cfg.Providers.Ledger.Owns(uid) && gone(uid) {
+		if uid := podOfLog(e.Name()); e.IsDir() && r.cfg.Providers.Ledger.Owns(uid) && !retained(uid) {
 			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.Dirs.PodLogs, e.Name())))
 		}
 	}
@@ -143,7 +143,7 @@ func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, removed f
 		errs = append(errs, err)
 	}
 	for _, e := range dirs {
-		if e.IsDir() && gone(types.UID(e.Name())) {
+		if e.IsDir() && !retained(types.UID(e.Name())) {
 			errs = append(errs, removePodDir(ctx, filepath.Join(r.cfg.Dirs.Root, "pods", e.Name())))
 		}
 	}

@@ -166,11 +166,11 @@ func (j *checkpoints) update(pod *v1.Pod, change func(rec *podCheckpoint)) {
 	}
 }
 
-// prune drops the checkpoints of removed pods from memory.
-func (j *checkpoints) prune(gone func(types.UID) bool) {
+// retain drops the checkpoints of removed pods from memory.
+func (j *checkpoints) retain(keep func(types.UID) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	maps.DeleteFunc(j.pods, func(uid types.UID, _ *podCheckpoint) bool { return gone(uid) })
+	maps.DeleteFunc(j.pods, func(uid types.UID, _ *podCheckpoint) bool { return !keep(uid) })
 }
 
 // path returns the file of a pod, or "" if the UID, which the runtime may report, is

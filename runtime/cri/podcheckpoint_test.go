@@ -212,6 +212,6 @@ func TestACorruptCheckpointIsIgnored(t *testing.T) {
 	assert.EqualValues(t, 0, f.newest("web").Config.Metadata.Attempt)
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	f.forgets()
-	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return false }}))
 	assert.NoDirExists(t, filepath.Dir(path))
 }

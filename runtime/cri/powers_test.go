@@ -131,7 +131,7 @@ func TestGarbageOfARemovedPodGoesWithItsFiles(t *testing.T) {
 	web.TerminationMessagePath = "/dev/termination-log"
 	pod := podOf(web)
 	syncs(t, rt, pod)
-	policy := runtime.GCPolicy{MaxPerContainer: 1, Removed: func(uid types.UID) bool { return uid == pod.UID }}
+	policy := runtime.GCPolicy{MaxPerContainer: 1, Keep: func(uid types.UID) bool { return uid != pod.UID }}
 	require.NoError(t, rt.CollectGarbage(t.Context(), policy))
 	require.Equal(t, []string{"web"}, f.running(), "running containers are not garbage")
 

@@ -55,9 +55,9 @@ func (e *terminations) update(st *runtime.PodStatus) {
 	e.pods[st.UID] = found
 }
 
-// prune drops the cached statuses of removed pods.
-func (e *terminations) prune(gone func(types.UID) bool) {
+// retain drops the cached statuses of removed pods.
+func (e *terminations) retain(keep func(types.UID) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.pods, func(uid types.UID, _ map[string]runtime.ContainerStatus) bool { return gone(uid) })
+	maps.DeleteFunc(e.pods, func(uid types.UID, _ map[string]runtime.ContainerStatus) bool { return !keep(uid) })
 }

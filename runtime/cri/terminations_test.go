@@ -18,7 +18,7 @@ func TestTerminationsOfRemovedPodsAreDropped(t *testing.T) { // lq-32
 		}})
 	}
 	// A pod without containers is not inspected again, so only prune drops its entries.
-	e.prune(func(uid types.UID) bool { return uid == "gone" })
+	e.retain(func(uid types.UID) bool { return uid != "gone" })
 	_, ok := e.get("gone", "gone")
 	assert.False(t, ok)
 	_, ok = e.get("here", "here")

@@ -129,6 +129,6 @@ func (w *twister) life(t *testing.T, rt *cri.Runtime, pod *v1.Pod) life {
 	_, l.status = rt.PodStatus(t.Context(), pod.UID)
 	_, l.sync = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	l.kill = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID})
-	l.collect = rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }})
+	l.collect = rt.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return false }})
 	return l
 }

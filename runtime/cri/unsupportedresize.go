@@ -31,9 +31,9 @@ func (u *unsupportedResizes) set(uid types.UID, resize string) {
 	u.pods[uid] = resize
 }
 
-// prune drops the entries of removed pods.
-func (u *unsupportedResizes) prune(gone func(types.UID) bool) {
+// retain drops the entries of removed pods.
+func (u *unsupportedResizes) retain(keep func(types.UID) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.pods, func(uid types.UID, _ string) bool { return gone(uid) })
+	maps.DeleteFunc(u.pods, func(uid types.UID, _ string) bool { return !keep(uid) })
 }

@@ -25,7 +25,7 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 // removedPods calls the policy for each pod, without holding the lock.
 func (r *Runtime) removedPods(policy runtime.GCPolicy) map[types.UID]bool {
 	removed := map[types.UID]bool{}
-	if policy.Removed == nil && policy.Terminated == nil {
+	if policy.Keep == nil && policy.Terminated == nil {
 		return removed
 	}
 	r.mu.Lock()
@@ -34,7 +34,7 @@ func (r *Runtime) removedPods(policy runtime.GCPolicy) map[types.UID]bool {
 	}
 	r.mu.Unlock()
 	for uid := range removed {
-		removed[uid] = policy.Removed != nil && policy.Removed(uid) || policy.Terminated != nil && policy.Terminated(uid)
+		removed[uid] = policy.Keep != nil && !policy.Keep(uid) || policy.Terminated != nil && policy.Terminated(uid)
 	}
 	return removed
 }

@@ -32,8 +32,8 @@ func garbage(t *testing.T) *runtimetest.Runtime {
 }
 
 func TestCollectGarbage(t *testing.T) {
-	removed := func(want types.UID) func(types.UID) bool {
-		return func(uid types.UID) bool { return uid == want }
+	without := func(gone types.UID) func(types.UID) bool {
+		return func(uid types.UID) bool { return uid != gone }
 	}
 	for _, tc := range []struct {
 		name   string
@@ -48,9 +48,9 @@ func TestCollectGarbage(t *testing.T) {
 		{"in all: one each, then the oldest go (rt-130)", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "p: job1 web3 web2; q: web1"},
 		{"in all: fewer than there are names", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 1}, "p: web3; q: web1"},
 		{"in all: more than there are", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 50}, "p: job1 job0 web3 web2 web1 web0; q: web1 web0"},
-		{"of a removed pod (rt-129, rt-133)", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0"},
-		{"of a removed pod that runs", runtime.GCPolicy{MaxPerContainer: -1, Removed: removed("p")}, "p: web3; q: web1 web0"},
-		{"of a removed pod, young ones are kept", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Removed: removed("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
+		{"of a removed pod (rt-129, rt-133)", runtime.GCPolicy{MaxPerContainer: -1, Keep: without("q")}, "p: job1 job0 web3 web2 web1 web0"},
+		{"of a removed pod that runs", runtime.GCPolicy{MaxPerContainer: -1, Keep: without("p")}, "p: web3; q: web1 web0"},
+		{"of a removed pod, young ones are kept", runtime.GCPolicy{MaxPerContainer: -1, MinAge: 90 * time.Second, Keep: without("q")}, "p: job1 job0 web3 web2 web1 web0; q: web1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

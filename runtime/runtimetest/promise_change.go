@@ -191,7 +191,7 @@ var changePromises = []promise{
 					for len(hints) > 0 {
 						<-hints
 					}
-					policy := runtime.GCPolicy{MaxPerContainer: -1, Removed: func(uid types.UID) bool { return uid == pod.UID }}
+					policy := runtime.GCPolicy{MaxPerContainer: -1, Keep: func(uid types.UID) bool { return uid != pod.UID }}
 					if err := gc.CollectGarbage(t.Context(), policy); err != nil {
 						t.Fatalf("CollectGarbage: %v", err)
 					}

@@ -40,9 +40,9 @@ var garbagePromises = []promise{
 	},
 	{
 		name:     "GarbageCollectionRemovesDeletedPods",
-		text:     "CollectGarbage removes everything that does not run of pods for which Removed returns true, and nothing of others.",
-		contract: "GCPolicy.Removed (rt-129, rt-133)",
-		cause:    "Removed is not called, or the sandbox of a removed pod is kept",
+		text:     "CollectGarbage removes everything that does not run of pods for which Keep returns false, and nothing of others.",
+		contract: "GCPolicy.Keep (rt-129, rt-133)",
+		cause:    "Keep is not called, or the sandbox of a removed pod is kept",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
 		check: func(t *trial) {
@@ -52,7 +52,7 @@ var garbagePromises = []promise{
 				t.syncUntil(pod, "short has exited", exited("short"))
 				t.kill(pod, nil)
 			}
-			t.collect(runtime.GCPolicy{MaxPerContainer: -1, Removed: func(uid types.UID) bool { return uid == gone.UID }})
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, Keep: func(uid types.UID) bool { return uid != gone.UID }})
 			if s := t.look(gone.UID); s.Pod() != nil {
 				t.Errorf("the removed pod still is\n%s", describe(s))
 			}

@@ -84,7 +84,7 @@ func (t *trial) clean(uid types.UID) {
 		t.Logf("clean up: %v", err)
 	}
 	if gc, ok := runtime.As[runtime.GarbageCollector](t.rt); ok {
-		policy := runtime.GCPolicy{MaxPerContainer: -1, Removed: func(u types.UID) bool { return u == uid }}
+		policy := runtime.GCPolicy{MaxPerContainer: -1, Keep: func(u types.UID) bool { return u != uid }}
 		if err := gc.CollectGarbage(ctx, policy); err != nil {
 			t.Logf("clean up: %v", err)
 		}

@@ -292,7 +292,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	},
 	"GarbageCollectionRemovesDeletedPods": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
-			policy.Removed = nil
+			policy.Keep = nil
 			return rt.CollectGarbage(ctx, policy)
 		}
 	},

@@ -76,7 +76,7 @@ type fakeCgroups struct{}
 func (fakeCgroups) Ensure(context.Context, *v1.Pod) error   { return nil }
 func (fakeCgroups) Remove(context.Context, types.UID) error { return errors.New("busy: " + marker) }
 func (fakeCgroups) Has(*v1.Pod) bool                        { return true }
-func (fakeCgroups) Collect(context.Context, func(types.UID) bool, func(types.UID) bool) error {
+func (fakeCgroups) Retain(context.Context, func(types.UID) bool) error {
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -133,7 +134,7 @@ func (r *Recorder) operation(o Operation, err error) {
 type Cgroups interface {
 	pipeline.Cgroups
 	Has(pod *v1.Pod) bool
-	Collect(ctx context.Context, removed, hasVolumes func(types.UID) bool) error
+	podworker.Retainer
 }
 
 // Cgroups returns Cgroups that record the operations of next. Ensure, which is called in each sync of a
@@ -190,9 +191,9 @@ func (c *cgroups) Remove(ctx context.Context, uid types.UID) error {
 	return err
 }
 
-func (c *cgroups) Collect(ctx context.Context, removed, hasVolumes func(types.UID) bool) error {
+func (c *cgroups) Retain(ctx context.Context, keep func(types.UID) bool) error {
 	begun := time.Now()
-	err := c.Cgroups.Collect(ctx, removed, hasVolumes)
+	err := c.Cgroups.Retain(ctx, keep)
 	if err != nil {
 		c.r.operation(Operation{Component: "cgroup", Name: "collect", Took: time.Since(begun)}, err)
 	}

@@ -48,7 +48,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	}
 	c := agent.Config{
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
-		HostIPs: func() []string { return w.x.hostIPs }, Inbox: w.inbox, Record: func(runtime.Event) {},
+		HostIPs: func() []string { return w.x.hostIPs }, Table: w.table, Record: func(runtime.Event) {},
 		Adjust: agent.Adjust{
 			PLEG:   func(c *pleg.Config) { c.Runtime = lister{rt, w} },
 			Status: func(c *status.Config) { c.Restore = w.x.restore },

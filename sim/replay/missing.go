@@ -50,6 +50,6 @@ func (w *world) syncMissing(ctx context.Context) {
 		if w.sleepUntil(ctx, "missing "+string(m.pod), m.at) != nil {
 			return
 		}
-		w.inbox.PodChanged(m.pod)
+		w.table.PodChanged(m.pod)
 	}
 }

@@ -162,8 +162,8 @@ func (c cgroups) Remove(ctx context.Context, uid types.UID) error {
 	return c.w.operate(ctx, record.Operation{Component: "cgroup", Name: "remove", Pod: uid})
 }
 
-// Collect returns nil if no call was recorded: successes are not.
-func (c cgroups) Collect(ctx context.Context, _, _ func(types.UID) bool) error {
+// Retain returns nil if no call was recorded: successes are not.
+func (c cgroups) Retain(ctx context.Context, _ func(types.UID) bool) error {
 	op := record.Operation{Component: "cgroup", Name: "collect"}
 	if !c.w.operated(op) {
 		return nil

@@ -255,7 +255,7 @@ func (o *operations) do(name string, uid types.UID) error {
 func (o *operations) Ensure(_ context.Context, pod *v1.Pod) error   { return o.do("ensure", pod.UID) }
 func (o *operations) Remove(_ context.Context, uid types.UID) error { return o.do("remove", uid) }
 func (*operations) Has(*v1.Pod) bool                                { return true }
-func (*operations) Collect(context.Context, func(types.UID) bool, func(types.UID) bool) error {
+func (*operations) Retain(context.Context, func(types.UID) bool) error {
 	return nil
 }
 

@@ -46,7 +46,7 @@ type world struct {
 
 	missed  map[types.UID]int           // passed times of index.missing
 	written map[types.UID]*v1.PodStatus // the last ones of the replayed agent; nil after a deletion
-	inbox   *podworker.Inbox
+	table   *podworker.Table
 }
 
 // slack is how much earlier than the recorded one a read may be: the recorded agent took time between
@@ -100,7 +100,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, paced: map[string]instant{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, written: map[types.UID]*v1.PodStatus{}, inbox: new(podworker.Inbox),
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, written: map[types.UID]*v1.PodStatus{}, table: new(podworker.Table),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {

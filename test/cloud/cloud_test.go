@@ -126,7 +126,7 @@ func TestMachinesOfOtherNodesAreIgnored(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, pods)
 		require.NoError(t, theirs.KillPod(t.Context(), runtime.KillRequest{UID: "a"}))
-		require.NoError(t, theirs.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+		require.NoError(t, theirs.CollectGarbage(t.Context(), runtime.GCPolicy{Keep: func(types.UID) bool { return false }}))
 		assert.True(t, inspect(t, mine, "a").Running())
 	})
 }

@@ -43,14 +43,15 @@ type instance struct {
 
 // garbage returns the machines to destroy, and the instances to remove from others.
 func garbage(pods map[types.UID][]Machine, policy runtime.GCPolicy, now time.Time) (machines []Machine, instances []instance) {
-	is := func(f func(types.UID) bool, uid types.UID) bool { return f != nil && f(uid) }
+	over := func(uid types.UID) bool {
+		return policy.Keep != nil && !policy.Keep(uid) || policy.Terminated != nil && policy.Terminated(uid)
+	}
 	old := func(created time.Time) bool { return now.Sub(created) >= policy.MinAge }
 	var dead []instance
 	for uid, of := range pods {
-		over := is(policy.Removed, uid) || is(policy.Terminated, uid)
 		var left []Machine
 		for i, m := range of {
-			if m.State == Ended && old(m.Created) && (over || i > 0 && len(m.Processes) == 0) {
+			if m.State == Ended && old(m.Created) && (over(uid) || i > 0 && len(m.Processes) == 0) {
 				machines = append(machines, m)
 			} else {
 				left = append(left, m)
@@ -70,7 +71,7 @@ func garbage(pods map[types.UID][]Machine, policy runtime.GCPolicy, now time.Tim
 	kept, all := map[container]int{}, 0
 	for _, c := range dead {
 		k := container{c.pod, c.Name}
-		if is(policy.Removed, c.pod) || is(policy.Terminated, c.pod) ||
+		if over(c.pod) ||
 			policy.MaxPerContainer >= 0 && kept[k] >= policy.MaxPerContainer ||
 			policy.MaxContainers > 0 && all >= policy.MaxContainers {
 			instances = append(instances, c)

@@ -87,7 +87,7 @@ func TestMachinesOfRemovedPodsAreDestroyed(t *testing.T) {
 		}
 		policy := runtime.GCPolicy{
 			MinAge: time.Minute, MaxPerContainer: 1,
-			Removed:    func(uid types.UID) bool { return uid == "gone" || uid == "runs" },
+			Keep:       func(uid types.UID) bool { return uid != "gone" && uid != "runs" },
 			Terminated: func(uid types.UID) bool { return uid == "ended" },
 		}
 		left := func() map[types.UID]bool {

@@ -144,14 +144,14 @@ func (b *Backoff) Forget(uid types.UID) {
 	delete(b.pods, uid)
 }
 
-// ForgetGone deletes the entries of the pods for which gone returns true.
-func (b *Backoff) ForgetGone(gone func(types.UID) bool) {
+// Retain deletes the entries of the pods for which keep returns false.
+func (b *Backoff) Retain(keep func(types.UID) bool) {
 	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.pods, func(uid types.UID, _ map[string]backoffState) bool { return gone(uid) })
+	maps.DeleteFunc(b.pods, func(uid types.UID, _ map[string]backoffState) bool { return !keep(uid) })
 }
 
 // resetAt returns the time of the last reset of the container or its pod. The caller must

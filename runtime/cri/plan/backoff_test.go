@@ -440,9 +440,9 @@ func TestBackoffForgetsRemovedPods(t *testing.T) {
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
 	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
-	s.backoff.ForgetGone(func(uid types.UID) bool { return uid != s.pod.UID })
+	s.backoff.Retain(func(uid types.UID) bool { return uid == s.pod.UID })
 	require.True(t, s.plan().Start[0].InBackoff())
-	s.backoff.ForgetGone(func(uid types.UID) bool { return uid == s.pod.UID })
+	s.backoff.Retain(func(uid types.UID) bool { return uid != s.pod.UID })
 	assert.False(t, s.plan().Start[0].InBackoff())
 }
 

@@ -1,12 +1,15 @@
 package userns
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -154,16 +157,17 @@ func (a *Allocator) Release(pod types.UID) error {
 	return nil
 }
 
-// Pods returns the UIDs of the pods that have IDs, in no particular order, so that
-// those of deleted pods can be released.
-func (a *Allocator) Pods() []types.UID {
+// Retain releases the IDs of every pod that keep rejects; see Release. keep may call methods of a.
+// It implements podworker.Retainer.
+func (a *Allocator) Retain(_ context.Context, keep func(types.UID) bool) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	var pods []types.UID
-	for pod := range a.of {
-		pods = append(pods, pod)
+	gone := slices.Collect(maps.Keys(a.of))
+	a.mu.Unlock()
+	var errs []error
+	for _, pod := range slices.DeleteFunc(gone, keep) {
+		errs = append(errs, a.Release(pod))
 	}
-	return pods
+	return errors.Join(errs...)
 }
 
 // freeLocked returns a free block. The search starts after the last allocated one, so

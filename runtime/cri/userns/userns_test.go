@@ -82,11 +82,10 @@ func TestEachPodHasItsOwnIDsUntilItIsGone(t *testing.T) { // se-17, se-19
 	again, err := userns.New(cfg) // after a restart
 	require.NoError(t, err)
 	require.NoError(t, again.Load())
-	assert.ElementsMatch(t, []types.UID{"one", "two"}, again.Pods())
 	got, err := again.Allocate("two")
 	require.NoError(t, err)
 	assert.Equal(t, two, got)
-	require.NoError(t, again.Release("one"))
+	require.NoError(t, again.Retain(t.Context(), func(uid types.UID) bool { return uid == "two" }))
 	require.NoError(t, again.Release("one"), "a second Release is not an error")
 	got, err = again.Allocate("three")
 	require.NoError(t, err)
