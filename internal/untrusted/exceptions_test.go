@@ -76,7 +76,7 @@ var exceptions = map[string]string{
 	"volume/objectdir/read.go object os.ReadDir":              admin,
 	"volume/objectdir/read.go readFile os.Open":               admin + "; bounded where it is read",
 	"volume/objectdir/watch.go watch filepath.WalkDir":        admin,
-	"volume/orphans.go Collect os.ReadDir":                    ownRoot,
+	"volume/orphans.go Retain os.ReadDir":                     ownRoot,
 	"volume/orphans.go removePod os.ReadDir":                  ownRoot,
 	"volume/ownership_other.go SetOwnership filepath.WalkDir": "for systems other than Linux, which run no containers; Linux has a walk without paths",
 	"volume/reconstruct.go reconstruct os.ReadDir":            ownRoot,
