@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -91,13 +89,16 @@ func (h *Handler) usage(ctx context.Context) (map[string]statsapi.PodStats, erro
 	return usage, nil
 }
 
-// ownMemory returns how much memory this process has; "" on systems without /proc.
+// ownMemory returns how much memory that no file backs this process has; "" on systems
+// without /proc.
 func ownMemory() string {
 	statm, err := os.ReadFile("/proc/self/statm")
-	if fields := strings.Fields(string(statm)); err == nil && len(fields) > 1 {
-		if resident, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
-			return fmt.Sprintf("%d MiB of memory", resident*int64(os.Getpagesize())>>20)
-		}
+	if err != nil {
+		return ""
 	}
-	return ""
+	var size, resident, shared int64 // pages
+	if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d MiB of memory", (resident-shared)*int64(os.Getpagesize())>>20)
 }

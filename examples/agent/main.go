@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,7 +33,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/claim"
-	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/imagegc"
@@ -144,8 +144,10 @@ func run(o options) error {
 		out.Printf("agent", "%s shows what runs here. %s", statuspage.Reach(ln.Addr()), statuspage.Warning(ln.Addr()))
 		n.parts = append(n.parts, func(ctx context.Context) error { return statuspage.Serve(ctx, ln, n.page, o.logger) })
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(40) // less memory for pods, more CPU time while they start (docs/benchmarks.md)
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { procmem.Run(ctx, procmem.Config{Logger: o.logger}); return nil })
 	context.AfterFunc(ctx, restore) // which also ends the wait for a signal if a part fails
 	for _, run := range n.parts {
 		group.Go(func() error { return run(ctx) })

@@ -11,8 +11,7 @@ const (
 // exceptions are the uses of unbounded functions that are correct, with the reason.
 // Keys are as the test prints them.
 var exceptions = map[string]string{
-	"agent/procmem/unmap_linux.go unmapProgram os.Open": kernel + "; bounded where it is read",
-	"agent/statuspage/node.go ownMemory os.ReadFile":    kernel,
+	"agent/statuspage/node.go ownMemory os.ReadFile": kernel,
 
 	"eviction/notify/notify.go machineUsage os.ReadFile": kernel,
 	"eviction/notify/notify.go usageIn os.ReadFile":      kernel,

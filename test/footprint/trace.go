@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/agent/procmem"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -175,7 +175,9 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	defer cancel()
 	running, stop := context.WithCancel(ctx)
 	ran := make(chan error, 1)
-	go procmem.Run(running, procmem.Config{Logger: cfg.Logger})
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(40) // less memory for pods, more CPU time while they start (docs/benchmarks.md)
+	}
 	go func() { ran <- k.Run(running) }()
 	last, err := awaitStarts(ctx, w.started, n)
 	after, machineErr := w.machine()

@@ -14,7 +14,7 @@ import (
 type usage struct {
 	at         time.Time
 	cpu        time.Duration // 0: unknown on this system
-	memory     uint64        // bytes, resident if known
+	memory     uint64        // bytes, anonymous if known
 	heap       uint64        // bytes of live objects
 	goroutines int
 }
@@ -30,8 +30,8 @@ func measure() usage {
 		at: time.Now(), cpu: processorTime(), heap: samples[2].Value.Uint64(), goroutines: goruntime.NumGoroutine(),
 		memory: samples[0].Value.Uint64() - samples[1].Value.Uint64(),
 	}
-	if rss := residentMemory(); rss > 0 {
-		u.memory = rss
+	if anonymous := anonymousMemory(); anonymous > 0 {
+		u.memory = anonymous
 	}
 	return u
 }

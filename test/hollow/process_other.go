@@ -6,4 +6,4 @@ import "time"
 
 func processorTime() time.Duration { return 0 }
 
-func residentMemory() uint64 { return 0 }
+func anonymousMemory() uint64 { return 0 }

@@ -19,15 +19,15 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// residentMemory returns the resident memory of this process in bytes, zero if it is not
-// known on this system.
-func residentMemory() uint64 {
+// anonymousMemory returns the memory of this process that no file backs, in bytes; zero if it
+// is not known on this system.
+func anonymousMemory() uint64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
 	var kb uint64
-	if _, rest, ok := bytes.Cut(data, []byte("VmRSS:")); ok {
+	if _, rest, ok := bytes.Cut(data, []byte("RssAnon:")); ok {
 		_, _ = fmt.Sscan(string(rest), &kb)
 	}
 	return kb * 1024

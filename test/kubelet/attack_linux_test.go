@@ -78,17 +78,17 @@ func (a *attacked) ask(client *http.Client, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// memory is the resident memory of the agent, in KiB.
+// memory is the anonymous memory of the agent, in KiB.
 func (a *attacked) memory() (kib int) {
 	a.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
 	require.NoError(a.t, err)
 	for line := range strings.Lines(string(text)) {
-		if n, _ := fmt.Sscanf(line, "VmRSS: %d", &kib); n == 1 {
+		if n, _ := fmt.Sscanf(line, "RssAnon: %d", &kib); n == 1 {
 			return kib
 		}
 	}
-	a.t.Fatal("there is no VmRSS")
+	a.t.Fatal("there is no RssAnon")
 	return 0
 }
 

@@ -101,14 +101,15 @@ func holdIdle(t *testing.T, targets []string) {
 	}
 }
 
-// resident returns the memory of a process in bytes.
-func resident(t *testing.T, pid int) int64 {
+// anonymousMemory returns the memory of a process that no file backs, in bytes.
+func anonymousMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	require.NoError(t, err)
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	var size, resident, shared int64 // pages
+	_, err = fmt.Sscan(string(text), &size, &resident, &shared)
 	require.NoError(t, err)
-	return pages * int64(os.Getpagesize())
+	return (resident - shared) * int64(os.Getpagesize())
 }
 
 // longestGap returns the longest time between two lines of a file, each of which is a
@@ -186,16 +187,16 @@ func idleConnections(t *testing.T, listen string) {
 	startBefore := startPods()
 	time.Sleep(max(0, 10*time.Second-time.Since(begun))) // some probes more
 	gapBefore, _ := longestGap(t, probes, begun)
-	before := resident(t, pid)
+	before := anonymousMemory(t, pid)
 
 	begun = time.Now()
 	holdIdle(t, targets)
 	opening := time.Since(begun)
-	opened := resident(t, pid)
+	opened := anonymousMemory(t, pid)
 	startDuring := startPods()
 	time.Sleep(max(0, 10*time.Second-time.Since(begun)))
 	gapDuring, n := longestGap(t, probes, begun)
-	during := max(opened, resident(t, pid))
+	during := max(opened, anonymousMemory(t, pid))
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	require.NoError(t, err)
 	ok, text := w.healthz()

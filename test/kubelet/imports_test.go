@@ -3,7 +3,6 @@ package kubelet
 // The packages of examples/kubelet, which the tests build and run: with them in the test program
 // the go command runs the tests again when one of them has changed.
 import (
-	_ "github.com/kubeparts/kubeparts/agent/procmem"
 	_ "github.com/kubeparts/kubeparts/agent/statuspage"
 	_ "github.com/kubeparts/kubeparts/cm/cgroups"
 	_ "github.com/kubeparts/kubeparts/kube/kubelet"

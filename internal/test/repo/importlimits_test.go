@@ -44,7 +44,6 @@ var importLimits = map[string]importLimit{
 	"agent":                             {max: 320, imports: "allocation internal/runonce pleg podsource podworker podworker/pipeline prober runtime status"},
 	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
-	"agent/procmem":                     {max: 90, imports: "internal/pause"},
 	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal internal/untrusted podworker prober runtime runtime/cri volume"},
 	"agent/statuspage/internal/page":    {max: 200}, // the standard library is sufficient
 	"agent/tracing":                     {max: 300, imports: "internal/bounded podworker runtime"},
