@@ -316,10 +316,13 @@ func or[T any](a, b *T) *T {
 	return b
 }
 
-// Group returns the current usage of the cgroup of a pod, or of one of its containers if
+// Cgroup returns the name of the cgroup of a pod; false if it has none.
+func (c *Collector) Cgroup(uid types.UID) (cgroups.Name, bool) { return c.cfg.Pods.Cgroup(uid) }
+
+// CgroupStats returns the current usage of the cgroup of a pod, or of one of its containers if
 // containerID is not empty, with values that Summary does not contain such as throttling.
 // It returns fs.ErrNotExist if there is no cgroup.
-func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, error) {
+func (c *Collector) CgroupStats(uid types.UID, containerID string) (cgroups.Stats, error) {
 	name, ok := c.cfg.Pods.Cgroup(uid)
 	if !ok || c.cfg.Cgroups == nil {
 		return cgroups.Stats{}, fmt.Errorf("stats: pod %s has no cgroup: %w", uid, fs.ErrNotExist)

@@ -244,13 +244,13 @@ func TestCgroupsFillInMissingRuntimeStats(t *testing.T) { // stats-5, stats-13, 
 	assert.EqualValues(t, 20, *main.Memory.WorkingSetBytes)
 
 	for _, id := range []string{"", "crt://u1"} {
-		own, err := c.Group("u1", id)
+		own, err := c.CgroupStats("u1", id)
 		require.NoError(t, err)
 		assert.Equal(t, use, own)
 	}
-	_, err = c.Group("u1", "crt://else")
+	_, err = c.CgroupStats("u1", "crt://else")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = collector(t, stats.Config{}).Group("u1", "")
+	_, err = collector(t, stats.Config{}).CgroupStats("u1", "")
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	// The cgroup has vanished: the values that are available without it.

@@ -66,16 +66,14 @@ type metricsDeps struct {
 func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	never := func() time.Time { return time.Time{} }
 	s := metrics.Sources{
-		DesiredPods: reportedPods{d.agent}.Pods, MirrorUIDs: d.agent.Table().MirrorUIDs, PodWorkers: d.agent.Table().States, RuntimePods: d.agent.PLEG().Pods,
-		Resize: d.allocation.ResizeState, Volumes: d.volumes.VolumeCounts,
-		Stats:   metrics.Stats{Summary: d.stats.Summary, CPUAndMemory: d.stats.CPUAndMemory, Cgroup: d.stats.Group, Dirs: d.stats.Dirs},
+		Pods: reportedPods{d.agent}, Runtime: d.agent.PLEG(), Allocation: d.allocation, Volumes: d.volumes, Stats: d.stats,
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
 	}
 	if d.claims != nil {
-		s.ClaimsInUse = d.claims.InUse
+		s.Claims = d.claims
 	}
 	if d.volumes.certs != nil {
-		s.PodCertificates = d.volumes.certs.Counts
+		s.PodCertificates = d.volumes.certs
 	}
 	if d.cluster != nil && d.cluster.conn.expires != nil {
 		s.ClientExpires = d.cluster.conn.expires
@@ -83,11 +81,8 @@ func newMetrics(b base, d metricsDeps) map[string]http.Handler {
 	if d.serving.expires != nil {
 		s.ServerExpires = d.serving.expires
 	}
-	if d.cgroups.groups != nil {
-		s.Stats.PodCgroup = podCgroup(b, d.cgroups)
-		if config.Enabled(b.k, "MemoryQoS") {
-			s.ProtectedMemory = d.cgroups.groups.ProtectedMemory
-		}
+	if d.cgroups.groups != nil && config.Enabled(b.k, "MemoryQoS") {
+		s.Cgroups = d.cgroups.groups
 	}
 	return b.metrics.Handlers(s)
 }

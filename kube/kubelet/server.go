@@ -12,12 +12,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/podworker"
 )
 
 // systemLogs is the directory that /logs serves.
@@ -153,6 +155,10 @@ func (p reportedPods) Pods() []*v1.Pod {
 	}
 	return pods
 }
+
+// MirrorUIDs and States implement metrics.Pods.
+func (p reportedPods) MirrorUIDs() map[types.UID]types.UID { return p.agent.Table().MirrorUIDs() }
+func (p reportedPods) States() []podworker.PodState        { return p.agent.Table().States() }
 
 // Pod implements server.Pods.
 func (p reportedPods) Pod(namespace, name string) (*v1.Pod, bool) {

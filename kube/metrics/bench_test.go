@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +9,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -50,7 +48,7 @@ func BenchmarkHooks(b *testing.B) {
 func BenchmarkScrape(b *testing.B) {
 	w := newWorld(b).known().live(b)
 	full := busy(110)
-	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return full, nil }
+	w.stats.set(full, nil)
 	for i := range 110 {
 		pod := web()
 		pod.UID = types.UID(full.Pods[i].PodRef.UID)

@@ -47,7 +47,7 @@ func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 	m.container.machine(s.Machine, out)
 	var summary *statsapi.Summary
 	var err error
-	if s.Stats.Summary != nil {
+	if s.Stats != nil {
 		summary, err = s.Stats.Summary(ctx, false)
 	}
 	out.gauge(m.container.scrapeError, number(err != nil))
@@ -55,17 +55,17 @@ func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 		return
 	}
 	scrape := scrape{c: &m.container, s: s, out: out, wanted: map[types.UID]*v1.Pod{}, held: map[types.UID]*runtime.Pod{}, devices: map[[2]uint32]string{}}
-	if s.DesiredPods != nil {
-		for _, pod := range s.DesiredPods() {
+	if s.Pods != nil {
+		for _, pod := range s.Pods.Pods() {
 			scrape.wanted[pod.UID] = pod
 		}
 	}
-	if s.RuntimePods != nil {
-		for _, pod := range s.RuntimePods() {
+	if s.Runtime != nil {
+		for _, pod := range s.Runtime.Pods() {
 			scrape.held[pod.UID] = pod
 		}
 	}
-	if s.Root != nil && s.Stats.Dirs != nil {
+	if s.Root != nil {
 		mounts, _ := fs.ReadFile(s.Root, "proc/self/mountinfo") // if it cannot be read, they have no name
 		node, containers := s.Stats.Dirs()
 		scrape.nodeDisk, scrape.containerDisk = deviceOf(mounts, node), deviceOf(mounts, containers)
@@ -90,10 +90,8 @@ func (s *scrape) node(n *statsapi.NodeStats) {
 func (s *scrape) pod(p *statsapi.PodStats) {
 	uid := types.UID(p.PodRef.UID)
 	r := row{id: "/pod" + p.PodRef.UID, namespace: p.PodRef.Namespace, pod: p.PodRef.Name}
-	if s.s.Stats.PodCgroup != nil {
-		if name, ok := s.s.Stats.PodCgroup(uid); ok {
-			r.id = name.String()
-		}
+	if name, ok := s.s.Stats.Cgroup(uid); ok {
+		r.id = name.String()
 	}
 	s.usage(r, p.CPU, p.Memory, p.Swap, p.IO)
 	s.network(r, p.Network)
@@ -235,10 +233,7 @@ func (s *scrape) disk(r row, device string, fs *statsapi.FsStats) {
 // cgroup sends the counters that only the cgroup of a row has. It returns the PID of one of
 // its processes, 0 if none is known.
 func (s *scrape) cgroup(r row, uid types.UID, id string, leaf bool) (pid int) {
-	if s.s.Stats.Cgroup == nil {
-		return 0
-	}
-	g, _ := s.s.Stats.Cgroup(uid, id) // the cgroup may have been removed
+	g, _ := s.s.Stats.CgroupStats(uid, id) // the cgroup may have been removed
 	c, labels, at := s.c, r.labels(), g.At
 	if g.CPU != nil {
 		s.total(c.cpuUser, at, &g.CPU.UserNanos, 1e-9, labels)

@@ -8,17 +8,15 @@ import (
 // currentPods returns the usage of the pods that exist in the API, one for each namespace and
 // name, which are the labels of /metrics/resource. A deleted pod whose processes cannot be
 // killed is not one of them: its successor, here or on another node, has the same name.
-func currentPods(list []statsapi.PodStats, s *Sources) []statsapi.PodStats {
+func currentPods(list []statsapi.PodStats, pods Pods) []statsapi.PodStats {
 	removed := map[types.UID]bool{}
-	if s.PodWorkers != nil {
-		for _, p := range s.PodWorkers() {
+	desired := map[types.NamespacedName]types.UID{}
+	if pods != nil {
+		for _, p := range pods.States() {
 			removed[p.UID] = p.Removed
 		}
-	}
-	desired := map[types.NamespacedName]types.UID{}
-	if s.DesiredPods != nil {
 		deleted := map[types.NamespacedName]bool{}
-		for _, pod := range s.DesiredPods() {
+		for _, pod := range pods.Pods() {
 			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 			if _, several := desired[name]; !several || deleted[name] {
 				desired[name], deleted[name] = pod.UID, pod.DeletionTimestamp != nil

@@ -30,7 +30,7 @@ func (d *diskMetrics) declare(s *family.Set) {
 }
 
 func (m *Metrics) collectDisks(ctx context.Context, s *Sources, out sink) {
-	if s.Stats.Summary == nil {
+	if s.Stats == nil {
 		return
 	}
 	summary, _ := s.Stats.Summary(ctx, false) // resource_scrape_error reports its error

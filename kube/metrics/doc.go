@@ -17,7 +17,7 @@
 //	m, err := metrics.New(metrics.Config{NodeName: "n1"})
 //	gen, err := pleg.New(pleg.Config{Hooks: m.PLEG(), …})  // the same for each package
 //	…
-//	for path, handler := range m.Handlers(metrics.Sources{RuntimePods: gen.Pods, …}) {
+//	for path, handler := range m.Handlers(metrics.Sources{Runtime: gen, …}) {
 //		mux.Handle(path, handler)                          // or server.Node.Metrics
 //	}
 //

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	"github.com/kubeparts/kubeparts/pleg"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -29,7 +28,7 @@ func Example() {
 	if err := gen.Relist(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	handlers := m.Handlers(metrics.Sources{RuntimePods: func() []*runtime.Pod { return gen.Pods() }})
+	handlers := m.Handlers(metrics.Sources{Runtime: gen})
 	answer := httptest.NewRecorder()
 	handlers[metrics.Path].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, metrics.Path, nil))
 	for line := range strings.Lines(answer.Body.String()) {

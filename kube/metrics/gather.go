@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,12 +9,11 @@ import (
 )
 
 // GatherResource returns the metrics of /metrics/resource, for a server that encodes them
-// itself. usage has the meaning of Stats.CPUAndMemory; if it fails, the metric
-// resource_scrape_error reports it.
-func (m *Metrics) GatherResource(ctx context.Context, usage func(context.Context) (*statsapi.Summary, error)) ([]*dto.MetricFamily, error) {
+// itself, from usage, as Stats.CPUAndMemory returns it, with err: the metric
+// resource_scrape_error reports an error. usage may be nil.
+func (m *Metrics) GatherResource(usage *statsapi.Summary, err error) ([]*dto.MetricFamily, error) {
 	registry := prometheus.NewRegistry()
-	sources := Sources{Stats: Stats{CPUAndMemory: usage}}
-	if err := registry.Register(moment{func(out sink) { m.collectResource(ctx, &sources, out) }}); err != nil {
+	if err := registry.Register(moment{func(out sink) { m.sendResource(usage, err, nil, out) }}); err != nil {
 		return nil, fmt.Errorf("metrics: gather: %w", err)
 	}
 	families, err := registry.Gather()

@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -16,9 +15,7 @@ func TestResourceMetricsAreGathered(t *testing.T) {
 	m, err := metrics.New(metrics.Config{NodeName: "n1", WithoutProcess: true})
 	require.NoError(t, err)
 	gather := func(err error) map[string]float64 {
-		families, failed := m.GatherResource(t.Context(), func(context.Context) (*statsapi.Summary, error) {
-			return &statsapi.Summary{Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{WorkingSetBytes: new(uint64(7))}}}, err
-		})
+		families, failed := m.GatherResource(&statsapi.Summary{Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{WorkingSetBytes: new(uint64(7))}}}, err)
 		require.NoError(t, failed)
 		values := map[string]float64{}
 		for _, f := range families {

@@ -63,33 +63,32 @@ func TestACheckThatDidNotRunIsNotUnhealthy(t *testing.T) { // st-18
 // If the runtime fails, the statistics of the node are still served.
 func TestAScrapeContinuesAfterAComponentFails(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
-		s := summary()
-		s.Pods = nil
-		return s, errors.New("the runtime does not answer")
-	}
+	nodeOnly := summary()
+	nodeOnly.Pods = nil
+	w.stats.set(nodeOnly, errors.New("the runtime does not answer"))
 	assert.Equal(t, []string{"resource_scrape_error 1"}, w.lines(t, metrics.ResourcePath, "resource_scrape_error"))
 	assert.Len(t, w.lines(t, metrics.ResourcePath, "node_cpu_usage_seconds_total"), 1)
 	assert.Equal(t, []string{"container_scrape_error 1"}, w.lines(t, metrics.CadvisorPath, "container_scrape_error"))
 	assert.Len(t, w.lines(t, metrics.CadvisorPath, "machine_cpu_cores"), 1)
 
-	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, errBroken }
+	w.stats.set(nil, errBroken)
 	assert.Equal(t, []string{"resource_scrape_error 1"}, w.lines(t, metrics.ResourcePath, "resource_scrape_error"))
 	assert.Equal(t, []string{"kubelet_running_pods 1"}, w.lines(t, metrics.Path, "kubelet_running_pods"))
 
 	twice := summary()
 	twice.Pods = append(twice.Pods, twice.Pods[0]) // which no Prometheus takes
-	w.sources.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return twice, nil }
+	w.stats.set(twice, nil)
 	assert.Len(t, w.lines(t, metrics.ResourcePath, "pod_cpu_usage_seconds_total"), 1)
 }
 
 func TestAScrapeDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.sources.Stats.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
+		w.stats.summary = func(ctx context.Context) (*statsapi.Summary, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
+		w.sources.Stats = w.stats
 		begun := time.Now()
 		assert.Equal(t, []string{"resource_scrape_error 1"}, w.lines(t, metrics.ResourcePath, "resource_scrape_error"))
 		assert.Equal(t, 10*time.Second, time.Since(begun))

@@ -21,39 +21,37 @@ import (
 )
 
 // Sources are read for each scrape. Each may be nil: its metrics are then absent. They must
-// be safe for concurrent use; the returned values are not modified.
+// be safe for concurrent use; the returned values are not modified. The types that
+// implement them are those of an agent.
 type Sources struct {
-	// DesiredPods returns the desired pods with their statuses: podworker.Table.Desired.
-	DesiredPods func() []*v1.Pod
+	// Pods has the pods of the agent.
+	Pods Pods
 
-	// MirrorUIDs returns the UIDs of mirror pods by the UID of the static pod, empty if
-	// there is none: podworker.Table.MirrorUIDs.
-	MirrorUIDs func() map[types.UID]types.UID
+	// Runtime has the pods of the last relist: *pleg.Generator.
+	Runtime interface{ Pods() []*runtime.Pod }
 
-	// PodWorkers returns the state of every pod worker: podworker.Table.States.
-	PodWorkers func() []podworker.PodState
+	// Allocation has the resize state of each pod: *allocation.Manager.
+	Allocation interface {
+		ResizeState(pod types.UID) allocation.ResizeState
+	}
 
-	// RuntimePods returns the pods of the last relist: pleg.Generator.Pods.
-	RuntimePods func() []*runtime.Pod
+	// Volumes has the number of volumes: *volume.Manager.
+	Volumes interface{ VolumeCounts() []volume.VolumeCount }
 
-	// Resize returns the resize state of a pod: allocation.Manager.ResizeState.
-	Resize func(types.UID) allocation.ResizeState
+	// Claims has the number of prepared resource claims, in total and by driver: *dra.Manager.
+	Claims interface {
+		InUse() (all int, byDriver map[string]int)
+	}
 
-	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.
-	Volumes func() []volume.VolumeCount
+	// PodCertificates has the number of podCertificate sources: *certificate.Cache.
+	PodCertificates interface{ Counts() []certificate.Count }
 
-	// ClaimsInUse returns the number of prepared resource claims, in total and by driver:
-	// dra.Manager.InUse.
-	ClaimsInUse func() (all int, byDriver map[string]int)
-
-	// PodCertificates returns the number of podCertificate sources:
-	// certificate.Cache.Counts. May be nil.
-	PodCertificates func() []certificate.Count
-
-	// ProtectedMemory returns the requested memory in bytes of Guaranteed pods, which the
-	// kernel does not reclaim, and of Burstable pods, which it reclaims last:
-	// cm.Manager.ProtectedMemory. If nil, memory is not protected.
-	ProtectedMemory func() (guaranteed, burstable int64)
+	// Cgroups has the requested memory in bytes of Guaranteed pods, which the kernel does
+	// not reclaim, and of Burstable pods, which it reclaims last: *cm.Manager. If nil, memory
+	// is not protected.
+	Cgroups interface {
+		ProtectedMemory() (guaranteed, burstable int64)
+	}
 
 	// Stats has the resource usage of the node and its pods.
 	Stats Stats
@@ -74,25 +72,36 @@ type Sources struct {
 	Timeout time.Duration
 }
 
-// Stats has the resource usage of the node and its pods. Each field may be nil.
-type Stats struct {
-	// Summary returns the usage of all resources: stats.Collector.Summary.
-	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+// Pods has the pods of an agent: those of podworker.Table with the statuses of status.Manager.
+type Pods interface {
+	// Pods returns the desired pods with their statuses.
+	Pods() []*v1.Pod
 
-	// CPUAndMemory returns the usage of CPU and memory: stats.Collector.CPUAndMemory. If
-	// nil, Summary is used.
-	CPUAndMemory func(ctx context.Context) (*statsapi.Summary, error)
+	// MirrorUIDs returns the UIDs of mirror pods by the UID of the static pod, empty if
+	// there is none.
+	MirrorUIDs() map[types.UID]types.UID
 
-	// Cgroup returns the counters of the cgroup of a pod or of one of its containers:
-	// stats.Collector.Group.
-	Cgroup func(pod types.UID, containerID string) (cgroups.Stats, error)
+	// States returns the state of every pod worker.
+	States() []podworker.PodState
+}
 
-	// PodCgroup returns the name of the cgroup of a pod.
-	PodCgroup func(pod types.UID) (cgroups.Name, bool)
+// Stats has the resource usage of the node and its pods: *stats.Collector.
+type Stats interface {
+	// Summary returns the usage of all resources, and CPUAndMemory that of CPU and memory.
+	// With an error they may return the part that could be read.
+	Summary(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
+
+	// CgroupStats returns the counters of the cgroup of a pod, or of one of its containers
+	// if containerID is not empty.
+	CgroupStats(pod types.UID, containerID string) (cgroups.Stats, error)
+
+	// Cgroup returns the name of the cgroup of a pod; false if it has none.
+	Cgroup(pod types.UID) (cgroups.Name, bool)
 
 	// Dirs returns directories on the file systems of the node and of containers, whose
-	// devices are labels: stats.Collector.Dirs. An empty directory is unknown.
-	Dirs func() (node, containers string)
+	// devices are labels. An empty directory is unknown.
+	Dirs() (node, containers string)
 }
 
 // A Machine has properties of the machine. Metrics of zero and empty fields are absent.
@@ -111,9 +120,6 @@ type Machine struct {
 func (m *Metrics) Handlers(s Sources) map[string]http.Handler {
 	if s.Timeout == 0 {
 		s.Timeout = 10 * time.Second
-	}
-	if s.Stats.CPUAndMemory == nil && s.Stats.Summary != nil {
-		s.Stats.CPUAndMemory = func(ctx context.Context) (*statsapi.Summary, error) { return s.Stats.Summary(ctx, false) }
 	}
 	return map[string]http.Handler{
 		Path:         m.handler(s, m.main.Gatherer(), m.collectState),

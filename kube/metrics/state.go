@@ -29,20 +29,20 @@ func (d *stateMetrics) declare(s *family.Set) {
 	gauge := func(from, name, help string, labels ...string) *prometheus.Desc {
 		return s.Desc("Sources."+from, name, "gauge", help, labels...)
 	}
-	d.runningPods = gauge("RuntimePods", "kubelet_running_pods", "Pods with a ready sandbox.")
-	d.runningContainers = gauge("RuntimePods", "kubelet_running_containers", "Containers of the runtime, by state.", "container_state")
-	d.desired = gauge("DesiredPods", "kubelet_desired_pods", "Desired pods.", "static")
-	d.active = gauge("DesiredPods", "kubelet_active_pods", "Desired pods that have not terminated.", "static")
-	d.ephemeral = gauge("DesiredPods", "kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods.")
-	d.mirrors = gauge("MirrorUIDs", "kubelet_mirror_pods", "Mirror pods of static pods.")
-	d.working = gauge("PodWorkers", "kubelet_working_pods", "Pod workers, by lifecycle, whether the pod is desired, and static.", "lifecycle", "config", "static")
-	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Pending resizes, by reason and by priority of the pod.", "reason", "priority_bucket")
-	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Allocated resizes that are not actuated yet.")
+	d.runningPods = gauge("Runtime", "kubelet_running_pods", "Pods with a ready sandbox.")
+	d.runningContainers = gauge("Runtime", "kubelet_running_containers", "Containers of the runtime, by state.", "container_state")
+	d.desired = gauge("Pods", "kubelet_desired_pods", "Desired pods.", "static")
+	d.active = gauge("Pods", "kubelet_active_pods", "Desired pods that have not terminated.", "static")
+	d.ephemeral = gauge("Pods", "kubelet_managed_ephemeral_containers", "Ephemeral containers of desired pods.")
+	d.mirrors = gauge("Pods", "kubelet_mirror_pods", "Mirror pods of static pods.")
+	d.working = gauge("Pods", "kubelet_working_pods", "Pod workers, by lifecycle, whether the pod is desired, and static.", "lifecycle", "config", "static")
+	d.pending = gauge("Allocation", "kubelet_pod_pending_resizes", "Pending resizes, by reason and by priority of the pod.", "reason", "priority_bucket")
+	d.inProgress = gauge("Allocation", "kubelet_pod_in_progress_resizes", "Allocated resizes that are not actuated yet.")
 	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Desired and mounted volumes.", "plugin_name", "state")
-	d.claims = gauge("ClaimsInUse", "dra_resource_claims_in_use", "Prepared resource claims by driver; <any> counts each once.", "driver_name")
+	d.claims = gauge("Claims", "dra_resource_claims_in_use", "Prepared resource claims by driver; <any> counts each once.", "driver_name")
 	d.certificates = gauge("PodCertificates", "kubelet_podcertificate_states", "podCertificate sources of volumes, by signer and state.", "signer_name", "state")
-	d.memoryMin = gauge("ProtectedMemory", "kubelet_memory_qos_node_memory_min_bytes", "Requested memory of Guaranteed pods, which the kernel does not reclaim (memory.min).")
-	d.memoryLow = gauge("ProtectedMemory", "kubelet_memory_qos_node_memory_low_bytes", "Requested memory of Burstable pods, which the kernel reclaims last (memory.low).")
+	d.memoryMin = gauge("Cgroups", "kubelet_memory_qos_node_memory_min_bytes", "Requested memory of Guaranteed pods, which the kernel does not reclaim (memory.min).")
+	d.memoryLow = gauge("Cgroups", "kubelet_memory_qos_node_memory_low_bytes", "Requested memory of Burstable pods, which the kernel reclaims last (memory.low).")
 	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Version of the cgroup hierarchy of the machine.")
 	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "Time until the serving certificate expires; +Inf if there is none.")
 	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "Time until the client certificate expires; +Inf if there is none.")
@@ -50,44 +50,40 @@ func (d *stateMetrics) declare(s *family.Set) {
 
 func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 	d := &m.state
-	if s.RuntimePods != nil {
-		d.runtimePods(s.RuntimePods(), out)
+	if s.Runtime != nil {
+		d.runtimePods(s.Runtime.Pods(), out)
 	}
-	if s.DesiredPods != nil {
+	if s.Pods != nil {
 		d.desiredPods(s, out)
-	}
-	if s.MirrorUIDs != nil {
+		d.podWorkers(s.Pods.States(), out)
 		exist := 0
-		for _, mirror := range s.MirrorUIDs() {
+		for _, mirror := range s.Pods.MirrorUIDs() {
 			if mirror != "" {
 				exist++
 			}
 		}
 		out.gauge(d.mirrors, float64(exist))
 	}
-	if s.PodWorkers != nil {
-		d.podWorkers(s.PodWorkers(), out)
-	}
 	if s.Volumes != nil { // rule vol-35
-		for _, t := range s.Volumes() {
+		for _, t := range s.Volumes.VolumeCounts() {
 			out.gauge(d.volumes, float64(t.Desired), t.Plugin, "desired_state_of_world")
 			out.gauge(d.volumes, float64(t.Actual), t.Plugin, "actual_state_of_world")
 		}
 	}
-	if s.ClaimsInUse != nil {
-		all, byDriver := s.ClaimsInUse()
+	if s.Claims != nil {
+		all, byDriver := s.Claims.InUse()
 		out.gauge(d.claims, float64(all), "<any>")
 		for driver, n := range byDriver {
 			out.gauge(d.claims, float64(n), driver)
 		}
 	}
 	if s.PodCertificates != nil {
-		for _, c := range s.PodCertificates() {
+		for _, c := range s.PodCertificates.Counts() {
 			out.gauge(d.certificates, float64(c.Sources), c.Signer, c.State)
 		}
 	}
-	if s.ProtectedMemory != nil {
-		guaranteed, burstable := s.ProtectedMemory()
+	if s.Cgroups != nil {
+		guaranteed, burstable := s.Cgroups.ProtectedMemory()
 		out.gauge(d.memoryMin, float64(guaranteed))
 		out.gauge(d.memoryLow, float64(burstable))
 	}
@@ -122,7 +118,7 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 	var desired, active [2]int // by static
 	var ephemeral, resizing int
 	pending := map[[2]string]int{} // by reason and priority
-	for _, pod := range s.DesiredPods() {
+	for _, pod := range s.Pods.Pods() {
 		kind := 0
 		if runtime.IsStatic(pod) {
 			kind = 1
@@ -132,8 +128,8 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 			active[kind]++
 		}
 		ephemeral += len(pod.Spec.EphemeralContainers)
-		if s.Resize != nil {
-			state := s.Resize(pod.UID)
+		if s.Allocation != nil {
+			state := s.Allocation.ResizeState(pod.UID)
 			if state.PendingReason != "" {
 				pending[[2]string{strings.ToLower(state.PendingReason), priorityBucket(pod)}]++
 			}
@@ -147,7 +143,7 @@ func (d *stateMetrics) desiredPods(s *Sources, out sink) {
 		out.gauge(d.active, float64(active[kind]), label)
 	}
 	out.gauge(d.ephemeral, float64(ephemeral))
-	if s.Resize != nil {
+	if s.Allocation != nil {
 		for labels, n := range pending {
 			out.gauge(d.pending, float64(n), labels[:]...)
 		}

@@ -49,19 +49,24 @@ func (u *used) send(out sink, cpu *statsapi.CPUStats, memory *statsapi.MemorySta
 }
 
 func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
-	u := &m.usage
 	var summary *statsapi.Summary
 	var err error
-	if s.Stats.CPUAndMemory != nil {
+	if s.Stats != nil {
 		summary, err = s.Stats.CPUAndMemory(ctx)
 	}
+	m.sendResource(summary, err, s.Pods, out)
+}
+
+// sendResource sends usage; pods may be nil.
+func (m *Metrics) sendResource(summary *statsapi.Summary, err error, pods Pods, out sink) {
+	u := &m.usage
 	out.gauge(u.scrapeError, number(err != nil))
 	if summary == nil {
 		return
 	}
 	n := &summary.Node
 	u.node.send(out, n.CPU, n.Memory, n.Swap)
-	for _, p := range currentPods(summary.Pods, s) {
+	for _, p := range currentPods(summary.Pods, pods) {
 		u.pod.send(out, p.CPU, p.Memory, p.Swap, p.PodRef.Name, p.PodRef.Namespace)
 		for j := range p.Containers {
 			c := &p.Containers[j]

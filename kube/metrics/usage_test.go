@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,14 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // samples are the lines of an answer that are no comments.
@@ -107,19 +104,14 @@ func TestTheContainersOfANode(t *testing.T) {
 // A pod for which only statistics exist is reported with these.
 func TestAnUnknownContainerIsReportedByName(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.RuntimePods = func() []*runtime.Pod { return nil }
-	w.sources.DesiredPods, w.sources.Stats.PodCgroup, w.sources.Stats.Cgroup = nil, nil, nil
+	w.sources.Runtime, w.sources.Pods, w.stats.cgroups = runtimePods{}, nil, false
 	assert.Contains(t, w.scrape(t, metrics.CadvisorPath), `container_memory_rss{container="nginx",id="/podu1/nginx",image="",name="",namespace="prod",pod="web"} 100 1700000000250`)
 }
 
 // The network of a pod in the node's is the node's.
 func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.DesiredPods = func() []*v1.Pod {
-		pod := web()
-		pod.Spec.HostNetwork = true
-		return []*v1.Pod{pod}
-	}
+	w.pods.desired[0].Spec.HostNetwork = true
 	assert.Len(t, w.lines(t, metrics.CadvisorPath, "container_network_receive_packets_total"), 1)
 	w.sources.Root = nil
 	assert.Empty(t, w.lines(t, metrics.CadvisorPath, "container_network_receive_packets_total"))
@@ -130,16 +122,14 @@ func TestThePacketsOfANodeAreNoPods(t *testing.T) {
 // A missing number is absent, never zero.
 func TestMissingValuesAreAbsent(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) {
-		return &statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil
-	}
+	w.stats.set(&statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil)
 	assert.Equal(t, []string{"resource_scrape_error 0"}, samples(w.scrape(t, metrics.ResourcePath)))
 }
 
 // What many pods use is many series, and no more than that.
 func TestAScrapeOfManyPods(t *testing.T) {
 	w := newWorld(t).known()
-	w.sources.Stats.Summary = func(ctx, bool) (*statsapi.Summary, error) { return busy(110), nil }
+	w.stats.set(busy(110), nil)
 	all := w.families(t, metrics.CadvisorPath)
 	require.Len(t, all["container_memory_rss"].GetMetric(), 1+2*110)
 }
@@ -156,8 +146,6 @@ func busy(n int) *statsapi.Summary {
 	return s
 }
 
-type ctx = context.Context
-
 // stats-16: a pod whose processes cannot be killed has the name of its successor, which may
 // run on another node.
 func TestADeletedPodThatHangsIsNotReportedAsItsSuccessor(t *testing.T) {
@@ -168,38 +156,36 @@ func TestADeletedPodThatHangsIsNotReportedAsItsSuccessor(t *testing.T) {
 		return s
 	}
 	hanging, successor := pod("a-old", 9e9, at.Add(-time.Hour)), pod("b-new", 1e9, at)
-	desired := func(uids ...types.UID) func() []*v1.Pod {
-		return func() (out []*v1.Pod) {
-			for _, uid := range uids {
-				pod := web()
-				if pod.UID = uid; uid == "a-old" {
-					pod.DeletionTimestamp = p(metav1.NewTime(at))
-				}
-				out = append(out, pod)
+	desired := func(uids ...types.UID) *pods {
+		out := new(pods)
+		for _, uid := range uids {
+			pod := web()
+			if pod.UID = uid; uid == "a-old" {
+				pod.DeletionTimestamp = p(metav1.NewTime(at))
 			}
-			return out
+			out.desired = append(out.desired, pod)
 		}
+		return out
 	}
-	removed := func() []podworker.PodState {
-		return []podworker.PodState{{UID: "a-old", State: podworker.Stopping, Removed: true}, {UID: "b-new", State: podworker.Syncing}}
-	}
+	removed := &pods{workers: []podworker.PodState{{UID: "a-old", State: podworker.Stopping, Removed: true}, {UID: "b-new", State: podworker.Syncing}}}
 	for name, tc := range map[string]struct {
 		stats   []statsapi.PodStats
 		sources metrics.Sources
 		want    string
 	}{
-		"beside":                {[]statsapi.PodStats{hanging, successor}, metrics.Sources{DesiredPods: desired("b-new")}, "1"},
-		"instead":               {[]statsapi.PodStats{hanging}, metrics.Sources{DesiredPods: desired("b-new")}, ""},
-		"on another node":       {[]statsapi.PodStats{hanging}, metrics.Sources{PodWorkers: removed}, ""},
-		"being deleted":         {[]statsapi.PodStats{hanging}, metrics.Sources{DesiredPods: desired("a-old")}, "9"},
-		"both in sources":       {[]statsapi.PodStats{hanging, successor}, metrics.Sources{DesiredPods: desired("a-old", "b-new")}, "1"},
-		"before the first sync": {[]statsapi.PodStats{successor}, metrics.Sources{DesiredPods: desired()}, "1"},
+		"beside":                {[]statsapi.PodStats{hanging, successor}, metrics.Sources{Pods: desired("b-new")}, "1"},
+		"instead":               {[]statsapi.PodStats{hanging}, metrics.Sources{Pods: desired("b-new")}, ""},
+		"on another node":       {[]statsapi.PodStats{hanging}, metrics.Sources{Pods: removed}, ""},
+		"being deleted":         {[]statsapi.PodStats{hanging}, metrics.Sources{Pods: desired("a-old")}, "9"},
+		"both in sources":       {[]statsapi.PodStats{hanging, successor}, metrics.Sources{Pods: desired("a-old", "b-new")}, "1"},
+		"before the first sync": {[]statsapi.PodStats{successor}, metrics.Sources{Pods: desired()}, "1"},
 		"of a provider":         {[]statsapi.PodStats{hanging, successor}, metrics.Sources{}, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.sources = tc.sources
-			w.sources.Stats.CPUAndMemory = func(ctx) (*statsapi.Summary, error) { return &statsapi.Summary{Pods: tc.stats}, nil }
+			w.stats.set(&statsapi.Summary{Pods: tc.stats}, nil)
+			w.sources.Stats = w.stats
 			var got string
 			for _, line := range w.lines(t, metrics.ResourcePath, "pod_cpu_usage_seconds_total") {
 				got += strings.Fields(line)[1]

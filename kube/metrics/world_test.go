@@ -22,15 +22,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	"github.com/kubeparts/kubeparts/kube/metrics/cluster"
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/volume"
-	"github.com/kubeparts/kubeparts/volume/certificate"
 )
 
 var errBroken = errors.New("broken")
@@ -41,6 +37,8 @@ type world struct {
 	remote  *remote.Metrics
 	cluster *cluster.Metrics
 	sources metrics.Sources
+	pods    *pods
+	stats   *usage
 }
 
 func newWorld(t testing.TB) world {
@@ -51,7 +49,7 @@ func newWorld(t testing.TB) world {
 	require.NoError(t, err)
 	c, err := cluster.New(m)
 	require.NoError(t, err)
-	return world{m, r, c, metrics.Sources{}}
+	return world{m, r, c, metrics.Sources{}, new(pods), new(usage)}
 }
 
 // scrape returns the response at a path.
@@ -159,49 +157,25 @@ func machine() fs.FS {
 
 // known makes all Sources return values.
 func (w world) known() world {
+	static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runtime.ConfigSourceAnnotation: "file"}}}
+	*w.pods = pods{
+		desired: []*v1.Pod{web()}, mirrors: map[types.UID]types.UID{"a": "b", "c": ""},
+		workers: []podworker.PodState{
+			{Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Waiting},
+			{Pod: static, State: podworker.Stopping, Removed: true}, {State: podworker.Finished},
+		},
+	}
+	*w.stats = usage{summary: func(context.Context) (*statsapi.Summary, error) { return summary(), nil }, cgroups: true}
 	w.sources = metrics.Sources{
-		DesiredPods: func() []*v1.Pod { return []*v1.Pod{web()} },
-		MirrorUIDs:  func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
-		PodWorkers: func() []podworker.PodState {
-			static := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runtime.ConfigSourceAnnotation: "file"}}}
-			return []podworker.PodState{
-				{Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Syncing}, {Pod: web(), State: podworker.Waiting},
-				{Pod: static, State: podworker.Stopping, Removed: true}, {State: podworker.Finished},
-			}
-		},
-		RuntimePods: func() []*runtime.Pod {
-			return []*runtime.Pod{{
-				UID: "u1", Sandboxes: []runtime.Sandbox{{ID: "s", State: runtime.SandboxReady}},
-				Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
-			}}
-		},
-		Resize: func(types.UID) allocation.ResizeState {
-			return allocation.ResizeState{PendingReason: v1.PodReasonDeferred, InProgress: true}
-		},
-		PodCertificates: func() []certificate.Count {
-			return []certificate.Count{{Signer: "example.com/signer", State: "fresh", Sources: 2}}
-		},
-		Volumes: func() []volume.VolumeCount {
-			return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
-		},
-		ClaimsInUse: func() (int, map[string]int) { return 2, map[string]int{"gpu.example.com": 2} },
-		Stats: metrics.Stats{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
-			PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
-			Cgroup: func(types.UID, string) (cgroups.Stats, error) {
-				return cgroups.Stats{
-					At: at, CPU: &cgroups.CPUStats{UserNanos: 15e8, SystemNanos: 5e8, Periods: 10, Throttled: 4, ThrottledNanos: 5e8},
-					Memory: &cgroups.MemoryStats{OOMKills: 2, Cache: 50, MappedFile: 20, ActiveFile: 30, InactiveFile: 10, Kernel: 5, Peak: p(uint64(500)), LimitHits: 3},
-					Pids:   &cgroups.PidsStats{Current: 7, Limit: 100, Processes: []int{4711, 4712}},
-					IO:     &cgroups.IOStats{Devices: []cgroups.DeviceIO{{Major: 254, ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4}, {Major: 7, Minor: 3, Reads: 5}, {Major: 7, Minor: 4, Reads: 6}}},
-				}, nil
-			},
-			Dirs: func() (string, string) { return "/var/lib/kubelet", "/var/lib/containerd" },
-		},
-		ProtectedMemory: func() (int64, int64) { return 1 << 30, 1 << 20 },
-		Machine:         metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
-		Root:            machine(),
-		ServerExpires:   func() time.Time { return time.Now().Add(time.Hour) },
-		ClientExpires:   func() time.Time { return time.Time{} },
+		Pods: w.pods, Runtime: runtimePods{{
+			UID: "u1", Sandboxes: []runtime.Sandbox{{ID: "s", State: runtime.SandboxReady}},
+			Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
+		}},
+		Allocation: parts{}, PodCertificates: parts{}, Volumes: parts{}, Claims: parts{}, Cgroups: parts{}, Stats: w.stats,
+		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
+		Root:          machine(),
+		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
+		ClientExpires: func() time.Time { return time.Time{} },
 	}
 	return w
 }

@@ -29,7 +29,7 @@ func (p *Provider) GetMetricsResource(ctx context.Context) ([]*dto.MetricFamily,
 	if err != nil {
 		return nil, err
 	}
-	return p.usage.metrics.GatherResource(ctx, func(context.Context) (*statsv1alpha1.Summary, error) { return summary, nil })
+	return p.usage.metrics.GatherResource(summary, nil)
 }
 
 // usage is the resource usage of a node and its pods.
