@@ -28,11 +28,19 @@ func crowd(pods int) (*crt, *cgroups.Tree, func(types.UID) (cgroups.Name, bool))
 	return rt, tree, group
 }
 
+// grouped implements stats.Pods.
+type grouped struct {
+	podFacts
+	group func(types.UID) (cgroups.Name, bool)
+}
+
+func (g grouped) Cgroup(uid types.UID) (cgroups.Name, bool) { return g.group(uid) }
+
 // a full summary of 110 pods, at most 20 ms. Warm is what readers get while
 // Run is active; fresh is as requested by an eviction; cold builds all of it.
 func BenchmarkSummaryOf110Pods(b *testing.B) {
 	rt, tree, group := crowd(110)
-	c, err := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: stats.PodFacts{Cgroup: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
+	c, err := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: grouped{group: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
 	require.NoError(b, err)
 	_, err = c.Summary(b.Context(), false)
 	require.NoError(b, err)
@@ -48,7 +56,7 @@ func BenchmarkSummaryOf110Pods(b *testing.B) {
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
-			cold, _ := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: stats.PodFacts{Cgroup: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
+			cold, _ := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: grouped{group: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
 			_, _ = cold.Summary(b.Context(), false)
 		}
 	})

@@ -54,8 +54,9 @@ type Config struct {
 	// Cgroups supplies values that the runtime does not report. May be nil.
 	Cgroups Cgroups
 
-	// Pods returns facts about pods that the runtime does not report.
-	Pods PodFacts
+	// Pods returns facts about pods that the runtime does not report. If nil, pods have
+	// neither cgroups, volumes nor files.
+	Pods Pods
 
 	// System are the cgroups of system containers: "kubelet", "runtime", "misc", and
 	// "pods" for all pods. Those that do not exist are omitted.
@@ -84,35 +85,38 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// PodFacts returns facts about pods. The functions must not block.
-type PodFacts struct {
-	// Cgroup returns the cgroup of the pod; false if it has none. If nil, no pod has one.
-	Cgroup func(uid types.UID) (cgroups.Name, bool)
-
-	// Volumes returns the usage of the volumes of the pod. If nil, it is not reported.
-	Volumes func(uid types.UID) []statsapi.VolumeStats
-
-	// Ephemeral reports whether a volume of the pod counts as ephemeral storage (rule
-	// stats-10). If nil, no volume does.
-	Ephemeral func(uid types.UID, volume string) bool
-
-	// LogDir returns the directory with the logs of the pod, which contains one directory
-	// per container. If it is nil or returns "", logs are not counted.
-	LogDir func(namespace, name string, uid types.UID) string
-
-	// HostsFile returns the path of the pod's /etc/hosts. If it is nil or returns "", the
-	// file is not counted.
-	HostsFile func(uid types.UID) string
-
-	// MessagesDir returns the directory with the termination messages of the pod, which
-	// contains one directory per container. If it is nil or returns "", they are not
-	// counted.
-	MessagesDir func(uid types.UID) string
+// Pods returns facts about pods that the runtime does not report. Its methods must be safe for
+// concurrent use and must not block.
+type Pods interface {
+	// Cgroup returns the cgroup of the pod; false if it has none.
+	Cgroup(uid types.UID) (cgroups.Name, bool)
 
 	// HostNetwork reports whether the pod uses the network of the host, whose traffic is
-	// not reported for the pod. If nil, no pod does.
-	HostNetwork func(uid types.UID) bool
+	// not reported for the pod.
+	HostNetwork(uid types.UID) bool
+
+	// VolumeStats returns the usage of the volumes of the pod: those that count as ephemeral
+	// storage (rule stats-10), and the others. volume.Manager implements it.
+	VolumeStats(uid types.UID) (ephemeral, persistent []statsapi.VolumeStats)
+
+	// Paths returns the paths of the files of the pod.
+	Paths(namespace, name string, uid types.UID) Paths
 }
+
+// Paths are the paths of files of a pod. Those that are empty are not counted.
+type Paths struct {
+	Logs     string // a directory with a directory of logs for each container
+	Hosts    string // the pod's /etc/hosts
+	Messages string // a directory with a directory of termination messages for each container
+}
+
+// noPods is the default of Config.Pods.
+type noPods struct{}
+
+func (noPods) Cgroup(types.UID) (cgroups.Name, bool)               { return nil, false }
+func (noPods) HostNetwork(types.UID) bool                          { return false }
+func (noPods) VolumeStats(types.UID) (_, _ []statsapi.VolumeStats) { return nil, nil }
+func (noPods) Paths(string, string, types.UID) Paths               { return Paths{} }
 
 // A Collector collects stats. Safe for concurrent use.
 type Collector struct {
@@ -163,26 +167,8 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Disk == nil {
 		cfg.Disk = Statfs
 	}
-	if cfg.Pods.Cgroup == nil {
-		cfg.Pods.Cgroup = func(types.UID) (cgroups.Name, bool) { return nil, false }
-	}
-	if cfg.Pods.Volumes == nil {
-		cfg.Pods.Volumes = func(types.UID) []statsapi.VolumeStats { return nil }
-	}
-	if cfg.Pods.Ephemeral == nil {
-		cfg.Pods.Ephemeral = func(types.UID, string) bool { return false }
-	}
-	if cfg.Pods.LogDir == nil {
-		cfg.Pods.LogDir = func(string, string, types.UID) string { return "" }
-	}
-	if cfg.Pods.HostsFile == nil {
-		cfg.Pods.HostsFile = func(types.UID) string { return "" }
-	}
-	if cfg.Pods.MessagesDir == nil {
-		cfg.Pods.MessagesDir = func(types.UID) string { return "" }
-	}
-	if cfg.Pods.HostNetwork == nil {
-		cfg.Pods.HostNetwork = func(types.UID) bool { return false }
+	if cfg.Pods == nil {
+		cfg.Pods = noPods{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -137,13 +137,14 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 	if !c.cfg.Pods.HostNetwork(s.UID) { // stats-12
 		out.Network = networkOf(s)
 	}
-	logs := c.cfg.Pods.LogDir(s.Namespace, s.Name, s.UID)
+	paths := c.cfg.Pods.Paths(s.Namespace, s.Name, s.UID)
 	for _, container := range s.Containers {
-		out.Containers = append(out.Containers, c.container(container, p, name, hasGroup, logs, node))
+		out.Containers = append(out.Containers, c.container(container, p, name, hasGroup, paths.Logs, node))
 	}
 	slices.SortFunc(out.Containers, func(a, b statsapi.ContainerStats) int { return strings.Compare(a.Name, b.Name) })
-	out.VolumeStats = c.cfg.Pods.Volumes(s.UID)
-	out.EphemeralStorage = c.ephemeral(&out, s.UID, logs, node)
+	ephemeral, persistent := c.cfg.Pods.VolumeStats(s.UID)
+	out.VolumeStats = slices.Concat(ephemeral, persistent)
+	out.EphemeralStorage = c.ephemeral(&out, ephemeral, paths, node)
 	return out
 }
 
@@ -190,7 +191,7 @@ func onDisk(s, disk *statsapi.FsStats) {
 
 // ephemeral returns the pod's usage of the node's disk: writable layers, logs, ephemeral
 // volumes, hosts file and termination messages.
-func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, node *statsapi.FsStats) *statsapi.FsStats {
+func (c *Collector) ephemeral(p *statsapi.PodStats, volumes []statsapi.VolumeStats, paths Paths, node *statsapi.FsStats) *statsapi.FsStats {
 	var bytes, inodes uint64
 	add := func(s *statsapi.FsStats) {
 		if s != nil && s.UsedBytes != nil {
@@ -204,23 +205,21 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 		add(p.Containers[i].Rootfs)
 		add(p.Containers[i].Logs)
 	}
-	for i := range p.VolumeStats {
-		if c.cfg.Pods.Ephemeral(uid, p.VolumeStats[i].Name) {
-			add(&p.VolumeStats[i].FsStats)
-		}
+	for i := range volumes {
+		add(&volumes[i].FsStats)
 	}
-	if logs != "" {
-		if b, n, err := files(logs); err == nil {
+	if paths.Logs != "" {
+		if b, n, err := files(paths.Logs); err == nil {
 			bytes, inodes = bytes+b, inodes+n
 		}
 	}
-	if hosts := c.cfg.Pods.HostsFile(uid); hosts != "" {
-		if info, err := os.Lstat(hosts); err == nil && info.Mode().IsRegular() {
+	if paths.Hosts != "" {
+		if info, err := os.Lstat(paths.Hosts); err == nil && info.Mode().IsRegular() {
 			bytes, inodes = bytes+stored(info), inodes+1
 		}
 	}
-	if dir := c.cfg.Pods.MessagesDir(uid); dir != "" {
-		if b, n, err := messages(dir); err == nil {
+	if paths.Messages != "" {
+		if b, n, err := messages(paths.Messages); err == nil {
 			bytes, inodes = bytes+b, inodes+n
 		}
 	}

@@ -23,6 +23,21 @@ import (
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
+// podFacts implements stats.Pods with the same facts for each pod.
+type podFacts struct {
+	cgroup                cgroups.Name
+	hostNetwork           bool
+	ephemeral, persistent []statsapi.VolumeStats
+	paths                 stats.Paths
+}
+
+func (p podFacts) Cgroup(types.UID) (cgroups.Name, bool)       { return p.cgroup, p.cgroup != nil }
+func (p podFacts) HostNetwork(types.UID) bool                  { return p.hostNetwork }
+func (p podFacts) Paths(string, string, types.UID) stats.Paths { return p.paths }
+func (p podFacts) VolumeStats(types.UID) (_, _ []statsapi.VolumeStats) {
+	return p.ephemeral, p.persistent
+}
+
 // machine is a node's /proc.
 func machine() fstest.MapFS {
 	return fstest.MapFS{
@@ -181,9 +196,7 @@ func TestPodStatsFromTheRuntime(t *testing.T) { // stats-1, stats-12, stats-13
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}},
-		Pods: stats.PodFacts{Volumes: func(types.UID) []statsapi.VolumeStats {
-			return []statsapi.VolumeStats{{Name: "data", FsStats: statsapi.FsStats{UsedBytes: new(uint64(1))}}}
-		}},
+		Pods:    podFacts{persistent: []statsapi.VolumeStats{{Name: "data", FsStats: statsapi.FsStats{UsedBytes: new(uint64(1))}}}},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -205,7 +218,7 @@ func TestPodStatsFromTheRuntime(t *testing.T) { // stats-1, stats-12, stats-13
 	assert.EqualValues(t, 1000, *main.Rootfs.CapacityBytes)
 
 	host := collector(t, stats.Config{
-		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Pods: stats.PodFacts{HostNetwork: func(types.UID) bool { return true }},
+		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Pods: podFacts{hostNetwork: true},
 	})
 	summary, err = host.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -227,7 +240,7 @@ func TestCgroupsFillInMissingRuntimeStats(t *testing.T) { // stats-5, stats-13, 
 	tree.Use(group.Child("u1"), use)
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: tree,
-		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
+		Pods: podFacts{cgroup: group},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -257,7 +270,7 @@ func TestCgroupsFillInMissingRuntimeStats(t *testing.T) { // stats-5, stats-13, 
 	require.NoError(t, tree.Remove(t.Context(), group))
 	gone := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: tree,
-		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
+		Pods: podFacts{cgroup: group},
 	})
 	summary, err = gone.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -296,19 +309,14 @@ func TestEphemeralStorage(t *testing.T) { // stats-10
 	put("logs/main/0.log.20260101", 200)
 	put("logs/pod.log", 30)
 	hosts := put("etc-hosts", 4)
+	volume := func(name string, n uint64) []statsapi.VolumeStats {
+		return []statsapi.VolumeStats{{Name: name, FsStats: statsapi.FsStats{UsedBytes: &n, InodesUsed: new(uint64(1))}}}
+	}
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, NodeDir: dir,
-		Pods: stats.PodFacts{
-			LogDir:    func(string, string, types.UID) string { return filepath.Join(dir, "logs") },
-			HostsFile: func(types.UID) string { return hosts },
-			Volumes: func(types.UID) []statsapi.VolumeStats {
-				v := func(name string, n uint64) statsapi.VolumeStats {
-					return statsapi.VolumeStats{Name: name, FsStats: statsapi.FsStats{UsedBytes: &n, InodesUsed: new(uint64(1))}}
-				}
-				return []statsapi.VolumeStats{v("empty", 100_000), v("claim", 1<<40)}
-			},
-			Ephemeral: func(_ types.UID, volume string) bool { return volume == "empty" },
+		Pods: podFacts{
+			paths: stats.Paths{Logs: filepath.Join(dir, "logs"), Hosts: hosts}, ephemeral: volume("empty", 100_000), persistent: volume("claim", 1<<40),
 		},
 	})
 	summary, err := c.Summary(t.Context(), false)
@@ -342,7 +350,7 @@ func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, NodeDir: dir,
-		Pods: stats.PodFacts{MessagesDir: func(uid types.UID) string { return dir }},
+		Pods: podFacts{paths: stats.Paths{Messages: dir}},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -366,7 +374,7 @@ func TestCgroupsFillInFieldByField(t *testing.T) {
 	tree.Use(group.Child("main-of-u1"), use)
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: finder{tree},
-		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
+		Pods: podFacts{cgroup: group},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)

@@ -3,39 +3,20 @@ package kubelet
 import (
 	"os"
 	"path/filepath"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // newStats constructs the collector of the usage of the node and its pods.
 func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.Collector, error) {
-	podDir := func(uid types.UID, name string) string {
-		return filepath.Join(b.cfg.RootDir, "pods", string(uid), name)
-	}
 	cfg := stats.Config{
 		NodeName: b.cfg.NodeName, Runtime: listed{rt, b.pods}, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
-		Pods: stats.PodFacts{
-			Volumes: func(uid types.UID) []statsapi.VolumeStats {
-				ephemeral, persistent := vols.VolumeStats(uid)
-				return append(ephemeral, persistent...)
-			},
-			Ephemeral: func(uid types.UID, volume string) bool { // rule st-10
-				ephemeral, _ := vols.VolumeStats(uid)
-				return slices.ContainsFunc(ephemeral, func(v statsapi.VolumeStats) bool { return v.Name == volume })
-			},
-			LogDir:      func(namespace, name string, uid types.UID) string { return podLogDir(b, namespace, name, uid) },
-			HostsFile:   func(uid types.UID) string { return podDir(uid, "etc-hosts") },
-			MessagesDir: func(uid types.UID) string { return podDir(uid, "containers") },
-			HostNetwork: func(uid types.UID) bool {
-				pod := b.pods.pod(uid)
-				return pod != nil && pod.Spec.HostNetwork
-			},
-		},
+		Pods: podFacts{vols.Manager, b, groups},
 	}
 	if groups.groups != nil {
 		cfg.Cgroups = groups.tree
@@ -47,7 +28,6 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 				cfg.System[name] = group
 			}
 		}
-		cfg.Pods.Cgroup = podCgroup(b, groups)
 	}
 	if err := adjust("Stats", b.cfg.Adjust.Stats, &cfg); err != nil {
 		return nil, err
@@ -55,12 +35,30 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 	return stats.New(cfg)
 }
 
-// podCgroup returns the cgroup of a desired pod.
-func podCgroup(b base, groups podCgroups) func(types.UID) (cgroups.Name, bool) {
-	return func(uid types.UID) (cgroups.Name, bool) {
-		if pod := b.pods.pod(uid); pod != nil {
-			return groups.groups.PodName(pod), true
-		}
+// podFacts implements stats.Pods.
+type podFacts struct {
+	*volume.Manager
+	b      base
+	groups podCgroups
+}
+
+// Cgroup returns the cgroup of a desired pod.
+func (p podFacts) Cgroup(uid types.UID) (cgroups.Name, bool) {
+	if p.groups.groups == nil {
 		return nil, false
 	}
+	if pod := p.b.pods.pod(uid); pod != nil {
+		return p.groups.groups.PodName(pod), true
+	}
+	return nil, false
+}
+
+func (p podFacts) HostNetwork(uid types.UID) bool {
+	pod := p.b.pods.pod(uid)
+	return pod != nil && pod.Spec.HostNetwork
+}
+
+func (p podFacts) Paths(namespace, name string, uid types.UID) stats.Paths {
+	dir := filepath.Join(p.b.cfg.RootDir, "pods", string(uid))
+	return stats.Paths{Logs: podLogDir(p.b, namespace, name, uid), Hosts: filepath.Join(dir, "etc-hosts"), Messages: filepath.Join(dir, "containers")}
 }
