@@ -80,7 +80,7 @@ func (a *agent) newNode() (err error) {
 		Spec:    node.Spec{Name: a.spec.Name, Labels: a.spec.Labels, Taints: a.spec.Taints, OS: "linux"},
 		Nodes:   a.of.nodeClient(),
 		Leases:  conn.Heartbeats.CoordinationV1().Leases("kube-node-lease"),
-		Setters: a.facts().Setters(),
+		Setters: []node.Setter{node.Report(a.facts)},
 		Timing:  node.Timing{UpdatePeriod: cfg.Heartbeat.StatusPeriod, LeaseDuration: cfg.Heartbeat.LeaseDuration},
 		Record:  a.record, Logger: cfg.Logger, Observed: func(*v1.Node) { a.wake() },
 		Hooks: node.Hooks{

@@ -12,23 +12,17 @@ import (
 const kubeletVersion = "v1.37.2+kubeparts-fake"
 
 // facts returns the facts of the node status.
-func (a *agent) facts() node.Facts {
+func (a *agent) facts(context.Context) (node.Facts, error) {
+	a.mu.Lock()
+	health := node.Health{Runtime: a.health}
+	a.mu.Unlock()
 	return node.Facts{
-		Addresses: func(context.Context) ([]v1.NodeAddress, error) {
-			return []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: a.address()}, {Type: v1.NodeHostName, Address: a.spec.Name}}, nil
+		Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: a.address()}, {Type: v1.NodeHostName, Address: a.spec.Name}},
+		Machine:   &node.Machine{Capacity: a.spec.Capacity},
+		Info: &v1.NodeSystemInfo{
+			MachineID: a.spec.Name, SystemUUID: a.spec.Name, BootID: a.spec.Name, KernelVersion: "none", OSImage: "fakenode",
+			ContainerRuntimeVersion: "memory://1", KubeletVersion: kubeletVersion, OperatingSystem: "linux", Architecture: "amd64",
 		},
-		Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return a.spec.Capacity, nil }},
-		Info: func(context.Context) (v1.NodeSystemInfo, error) {
-			return v1.NodeSystemInfo{
-				MachineID: a.spec.Name, SystemUUID: a.spec.Name, BootID: a.spec.Name, KernelVersion: "none", OSImage: "fakenode",
-				ContainerRuntimeVersion: "memory://1", KubeletVersion: kubeletVersion, OperatingSystem: "linux", Architecture: "amd64",
-			}, nil
-		},
-		Pressure: func() node.Pressure { return node.Pressure{} },
-		Health: func() node.Health {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			return node.Health{Runtime: a.health}
-		},
-	}
+		Pressure: new(node.Pressure), Health: health,
+	}, nil
 }

@@ -193,8 +193,6 @@ func diskLayout(b base, rt podRuntime) func(context.Context) (eviction.Layout, e
 }
 
 // pressure returns the pressure conditions of the node status.
-func pressure(m *eviction.Manager) func() node.Pressure {
-	return func() node.Pressure {
-		return node.Pressure{Memory: m.Under(v1.NodeMemoryPressure), Disk: m.Under(v1.NodeDiskPressure), PID: m.Under(v1.NodePIDPressure)}
-	}
+func pressure(m *eviction.Manager) *node.Pressure {
+	return &node.Pressure{Memory: m.Under(v1.NodeMemoryPressure), Disk: m.Under(v1.NodeDiskPressure), PID: m.Under(v1.NodePIDPressure)}
 }

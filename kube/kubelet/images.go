@@ -97,8 +97,11 @@ func (i *nodeImages) manager() *imagegc.Manager {
 }
 
 // forNode returns the images of the node status (rule ns-15): those of the runtime where
-// none are collected.
+// none are collected, and none with an error or a maximum of 0.
 func (i *nodeImages) forNode(s services, most int) func(context.Context) ([]node.Image, error) {
+	if most == 0 {
+		return func(context.Context) ([]node.Image, error) { return nil, nil }
+	}
 	if i == nil {
 		return func(ctx context.Context) ([]node.Image, error) {
 			list, err := s.Images.ListImages(ctx, nil)

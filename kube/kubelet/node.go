@@ -2,10 +2,10 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +15,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -42,45 +41,10 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 	cloud := node.CloudProvider{External: b.cfg.Cluster.ExternalCloudProvider, ProvidedNodeIP: providedIPs(b.cfg.Host.IPs), ProviderID: b.k.ProviderID}
 	addresses.Cloud = cloud.External
 	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.Cluster.NodeLabels, Taints: b.k.RegisterWithTaints, CloudProvider: cloud}
-	machine := machineFacts(b, d)
-	if d.managers != nil {
-		machine.Devices = d.managers.device.Capacity
-		spec.KeepExtendedResources = !d.managers.device.Fresh() // else those of the object are of another machine (rule dev-11)
-	} else {
-		spec.KeepExtendedResources = true
-	}
-	version := cached(factsAge, func(ctx context.Context) (string, error) {
-		v, err := d.services.Service.Version(ctx, "")
-		return v.GetRuntimeVersion(), err
-	})
-	current := cached(factsAge, d.runtime.Features)
-	maxImages := int(deref(b.k.NodeStatusMaxImages))
-	facts := node.Facts{
-		Addresses: addresses.Addresses, CloudProvider: cloud, Machine: machine, KubeletPort: d.port, Declared: d.declared.names,
-		MaxImages: maxImages, Images: imagesOf(d, maxImages), Pressure: pressure(d.evictions), VolumesInUse: d.volumes.VolumesInUse,
-		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
-			info, err := node.ReadInfo(os.DirFS("/"))
-			if !b.userNamespace.gate {
-				info.RunningInUserNamespace = nil
-			}
-			info.KubeletVersion = b.cfg.Cluster.Version
-			running, _ := version(ctx) // "" if the runtime does not respond
-			info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, running)
-			return info, err
-		},
-		Handlers: func(ctx context.Context) ([]v1.NodeRuntimeHandler, error) {
-			f, err := current(ctx)
-			return handlersOf(f), err
-		},
-		Features: func(ctx context.Context) (*v1.NodeFeatures, error) {
-			f, err := current(ctx)
-			if f.Unreported {
-				return nil, err
-			}
-			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
-		},
-		Health: nodeHealth(d),
-	}
+	// Without a manager, or with one that keeps its state, the extended resources of the object
+	// are those of this machine (rule dev-11).
+	spec.KeepExtendedResources = d.managers == nil || !d.managers.device.Fresh()
+	facts := nodeFacts(b, d, addresses, cloud)
 	cfg := node.Config{
 		Spec: spec, Nodes: d.cluster.conn.Heartbeats.CoreV1().Nodes(), Leases: d.cluster.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
 		NoRegistration: b.k.RegisterNode != nil && !*b.k.RegisterNode,
@@ -89,7 +53,7 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 			ReportPeriod:  b.k.NodeStatusReportFrequency.Duration,
 			LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
 		},
-		Setters: facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
+		Setters: []node.Setter{node.Report(facts)}, Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
 		Observed: func(n *v1.Node) {
 			d.cluster.object.observed(n)
 			if m := d.link.get(); m != nil {
@@ -104,13 +68,42 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 	return node.New(cfg)
 }
 
-// imagesOf returns the function that lists the images of the node status; none if the maximum
-// is 0.
-func imagesOf(d nodeDeps, most int) func(context.Context) ([]node.Image, error) {
-	if most == 0 {
-		return func(context.Context) ([]node.Image, error) { return nil, nil }
+// nodeFacts returns the function that reads the facts of the node status.
+func nodeFacts(b base, d nodeDeps, addresses node.AddressConfig, cloud node.CloudProvider) func(context.Context) (node.Facts, error) {
+	version := cached(factsAge, func(ctx context.Context) (string, error) {
+		v, err := d.services.Service.Version(ctx, "")
+		return v.GetRuntimeVersion(), err
+	})
+	features := cached(factsAge, d.runtime.Features)
+	maxImages := int(deref(b.k.NodeStatusMaxImages))
+	images := d.images.forNode(d.services, maxImages)
+	machine := machineFacts(b, d)
+	health := nodeHealth(d)
+	return func(ctx context.Context) (node.Facts, error) {
+		f := node.Facts{
+			CloudProvider: cloud, KubeletPort: d.port, Declared: d.declared.names, MaxImages: maxImages, NoEphemeralStorage: !isolatesStorage(b.k),
+		}
+		var addressErr, imagesErr error
+		if n := d.cluster.object.object(); !cloud.External || n == nil || len(n.Status.Addresses) == 0 {
+			f.Addresses, addressErr = addresses.Addresses(ctx)
+		}
+		f.Machine = machine()
+		info, infoErr := node.ReadInfo(os.DirFS("/")) // with an error it is partial
+		if !b.userNamespace.gate {
+			info.RunningInUserNamespace = nil
+		}
+		info.KubeletVersion = b.cfg.Cluster.Version
+		running, _ := version(ctx) // "" if the runtime does not respond
+		info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, running)
+		f.Info = &info
+		f.Images, imagesErr = images(ctx)
+		reported, featuresErr := features(ctx)
+		if featuresErr == nil {
+			f.Runtime = &reported
+		}
+		f.Pressure, f.Health, f.VolumesInUse = pressure(d.evictions), health(), d.volumes.VolumesInUse()
+		return f, errors.Join(addressErr, infoErr, imagesErr, featuresErr)
 	}
-	return d.images.forNode(d.services, most)
 }
 
 // providedIPs returns the value of the annotation with the configured addresses; "" if they
@@ -126,17 +119,17 @@ func providedIPs(ips []net.IP) string {
 	return strings.Join(texts, ",")
 }
 
-// machineFacts returns the resources of the node status (rule cm-22); process IDs are no
-// resource of pods.
-func machineFacts(b base, d nodeDeps) node.Machine {
+// machineFacts returns the function that returns the resources of the node status (rule
+// cm-22); process IDs are no resource of pods.
+func machineFacts(b base, d nodeDeps) func() *node.Machine {
 	capacity := maps.Clone(d.cgroups.total)
 	delete(capacity, cm.ResourcePID)
-	return node.Machine{
-		Capacity:    func() (v1.ResourceList, error) { return capacity, nil },
-		Allocatable: func() (v1.ResourceList, error) { return d.cgroups.allocatable, nil },
-		MaxPods:     int64(b.cfg.maxPods()),
-
-		NoEphemeralStorage: !isolatesStorage(b.k),
+	return func() *node.Machine {
+		m := &node.Machine{Capacity: capacity, Allocatable: d.cgroups.allocatable, MaxPods: int64(b.cfg.maxPods())}
+		if d.managers != nil {
+			m.Devices, m.HealthyDevices, m.RemovedDevices = d.managers.device.Capacity()
+		}
+		return m
 	}
 }
 
@@ -153,16 +146,4 @@ func nodeHealth(d nodeDeps) func() node.Health {
 		h.Unknown = !healthy
 		return h
 	}
-}
-
-// handlersOf returns the runtime handlers of the node status (rule ns-17).
-func handlersOf(f runtime.Features) []v1.NodeRuntimeHandler {
-	var out []v1.NodeRuntimeHandler
-	for _, name := range slices.Sorted(maps.Keys(f.Handlers)) {
-		h := f.Handlers[name]
-		out = append(out, v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{
-			RecursiveReadOnlyMounts: &h.RecursiveReadOnlyMounts, UserNamespaces: &h.UserNamespaces,
-		}})
-	}
-	return out
 }

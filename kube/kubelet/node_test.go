@@ -7,19 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
-
-func TestHandlersOf(t *testing.T) { // ns-17
-	assert.Empty(t, handlersOf(runtime.Features{}))
-	handler := func(name string, readOnly, users bool) v1.NodeRuntimeHandler {
-		return v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &readOnly, UserNamespaces: &users}}
-	}
-	assert.Equal(t, []v1.NodeRuntimeHandler{handler("", true, false), handler("kata", false, true)}, handlersOf(runtime.Features{
-		Handlers: map[string]runtime.HandlerFeatures{"kata": {UserNamespaces: true}, "": {RecursiveReadOnlyMounts: true}},
-	}))
-}
 
 func TestProvidedIPs(t *testing.T) {
 	assert.Empty(t, providedIPs(nil))
@@ -77,7 +65,7 @@ func TestNodeObject(t *testing.T) {
 }
 
 func TestNoImagesAreReportedIfTheMaximumIs0(t *testing.T) {
-	list, err := imagesOf(nodeDeps{}, 0)(t.Context())
+	list, err := (*nodeImages)(nil).forNode(services{}, 0)(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, list)
 }

@@ -28,15 +28,45 @@ type AddressConfig struct {
 	// only the host name is then returned.
 	Cloud bool
 
-	// Lookup returns a host's addresses. Nil: the resolver of package net.
-	Lookup func(ctx context.Context, host string) ([]net.IP, error)
+	// Network is the network of the machine. If nil, it is that of package net and of the
+	// routing tables of the kernel.
+	Network Network
+}
 
-	// Interfaces returns this machine's addresses. Nil: those of package net.
-	Interfaces func() ([]net.IP, error)
+// A Network has the addresses of a machine and of other hosts.
+type Network interface {
+	// Lookup returns the addresses of a host.
+	Lookup(ctx context.Context, host string) ([]net.IP, error)
+
+	// Interfaces returns the addresses of the machine.
+	Interfaces() ([]net.IP, error)
 
 	// Default returns the address of the interface with the default route, of the family of
-	// ip, or ip itself if it is specified. Nil: that of the routing tables of the kernel.
-	Default func(ip net.IP) (net.IP, error)
+	// ip, or ip itself if it is specified.
+	Default(ip net.IP) (net.IP, error)
+}
+
+// hostNetwork is the network of this machine.
+type hostNetwork struct{}
+
+func (hostNetwork) Lookup(ctx context.Context, host string) ([]net.IP, error) {
+	return net.DefaultResolver.LookupIP(ctx, "ip", host)
+}
+
+func (hostNetwork) Default(ip net.IP) (net.IP, error) { return utilnet.ResolveBindAddress(ip) }
+
+func (hostNetwork) Interfaces() ([]net.IP, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var ips []net.IP
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			ips = append(ips, n.IP)
+		}
+	}
+	return ips, nil
 }
 
 // Addresses returns the current addresses: an InternalIP of each family, and the Hostname.
@@ -45,6 +75,9 @@ type AddressConfig struct {
 func (c AddressConfig) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
 	if c.Hostname == "" {
 		c.Hostname = c.NodeName
+	}
+	if c.Network == nil {
+		c.Network = hostNetwork{}
 	}
 	if c.Cloud && len(c.NodeIPs) == 0 {
 		return []v1.NodeAddress{{Type: v1.NodeHostName, Address: c.Hostname}}, nil
@@ -79,11 +112,7 @@ func (c AddressConfig) ips(ctx context.Context) ([]net.IP, error) {
 	if ip := c.resolve(ctx, preferred); ip != nil {
 		return []net.IP{ip}, nil
 	}
-	choose := c.Default
-	if choose == nil {
-		choose = utilnet.ResolveBindAddress
-	}
-	ip, err := choose(preferred)
+	ip, err := c.Network.Default(preferred)
 	if err != nil {
 		return nil, fmt.Errorf("can't get ip address of node %s: %w", c.NodeName, err)
 	}
@@ -93,13 +122,7 @@ func (c AddressConfig) ips(ctx context.Context) ([]net.IP, error) {
 // resolve returns the first address of the node in DNS that is one of this machine,
 // preferably of the preferred family; nil if there is none.
 func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
-	lookup := c.Lookup
-	if lookup == nil {
-		lookup = func(ctx context.Context, host string) ([]net.IP, error) {
-			return net.DefaultResolver.LookupIP(ctx, "ip", host)
-		}
-	}
-	found, err := lookup(ctx, c.NodeName)
+	found, err := c.Network.Lookup(ctx, c.NodeName)
 	if err != nil {
 		return nil // the node need not be in DNS
 	}
@@ -132,11 +155,7 @@ func (c AddressConfig) check(ip net.IP) error {
 	case ip.IsUnspecified():
 		return errors.New("nodeIP can't be an all zeros address")
 	}
-	interfaces := c.Interfaces
-	if interfaces == nil {
-		interfaces = hostAddresses
-	}
-	have, err := interfaces()
+	have, err := c.Network.Interfaces()
 	if err != nil {
 		return err
 	}
@@ -146,18 +165,4 @@ func (c AddressConfig) check(ip net.IP) error {
 		}
 	}
 	return fmt.Errorf("node IP: %q not found in the host's network interfaces", ip.String())
-}
-
-func hostAddresses() ([]net.IP, error) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	var ips []net.IP
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok {
-			ips = append(ips, n.IP)
-		}
-	}
-	return ips, nil
 }

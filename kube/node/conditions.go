@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,19 +71,15 @@ const unknownTime = 30 * time.Second
 var required = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods, v1.ResourceEphemeralStorage}
 
 // setReady sets the condition Ready (rules ns-10, ns-11).
-func (f Facts) setReady(_ context.Context, d *Draft) error {
-	var health Health
-	if f.Health != nil {
-		health = f.Health()
-	}
+func (d *Draft) setReady(health Health, noEphemeralStorage bool) {
 	if is := d.find(v1.NodeReady); health.Unknown && is != nil && is.Status != v1.ConditionUnknown && d.Age < unknownTime {
 		is.LastHeartbeatTime = d.Now
-		return nil
+		return
 	}
 	errs := health.errs()
 	var missing []string
 	for _, r := range required {
-		if _, ok := d.Node.Status.Capacity[r]; !ok && !(r == v1.ResourceEphemeralStorage && f.Machine.NoEphemeralStorage) {
+		if _, ok := d.Node.Status.Capacity[r]; !ok && !(r == v1.ResourceEphemeralStorage && noEphemeralStorage) {
 			missing = append(missing, string(r))
 		}
 	}
@@ -105,7 +100,6 @@ func (f Facts) setReady(_ context.Context, d *Draft) error {
 		}
 		d.Event(v1.EventTypeNormal, reason, "Node %s status is now: %s", d.Node.Name, reason)
 	}
-	return nil
 }
 
 // pressures are the pressure conditions with their reasons and messages, and the reasons of
@@ -132,8 +126,7 @@ var pressures = []struct {
 		"NodeHasInsufficientPID", "NodeHasSufficientPID"},
 }
 
-func (f Facts) setPressure(_ context.Context, d *Draft) error {
-	now := f.Pressure()
+func (d *Draft) setPressure(now Pressure) {
 	for _, p := range pressures {
 		c, event := v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.no, Message: p.noMessage}, p.noE
 		if p.is(now) {
@@ -146,7 +139,6 @@ func (f Facts) setPressure(_ context.Context, d *Draft) error {
 			d.Event(v1.EventTypeNormal, event, "Node %s status is now: %s", d.Node.Name, event)
 		}
 	}
-	return nil
 }
 
 // condition sets a condition with a heartbeat, and with a transition time if its status has

@@ -46,7 +46,7 @@ type Config struct {
 	// then relies on the node status, and ReportPeriod should be less than 5 minutes.
 	Leases Leases
 
-	// Setters set the node status, in this order; [Facts.Setters] returns the kubelet's.
+	// Setters set the node status, in this order; [Report] returns the kubelet's.
 	// Nil: the status remains empty.
 	Setters []Setter
 

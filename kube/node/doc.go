@@ -3,7 +3,7 @@
 // # Behavior
 //
 // The initial Node object ([Spec.Object]), the update of an existing one at a restart
-// ([Spec.Reconcile]), the status (a list of [Setter]; [Facts.Setters] returns the
+// ([Spec.Reconcile]), the status (a list of [Setter]; [Report] returns the
 // kubelet's), when it must be sent, and the content of the lease. A [Node] computes them
 // periodically.
 //
@@ -13,12 +13,12 @@
 //		Spec:    node.Spec{Name: "n1"},
 //		Nodes:   client.CoreV1().Nodes(),
 //		Leases:  client.CoordinationV1().Leases("kube-node-lease"),
-//		Setters: node.Facts{Addresses: addresses.Addresses, Machine: machine, Health: health}.Setters(),
+//		Setters: []node.Setter{node.Report(facts)}, // func(context.Context) (node.Facts, error)
 //	})
 //	…
 //	err = n.Run(ctx)
 //
-// A virtual node uses fewer facts, or its own setters. [Node.Update] reports changed facts
+// A virtual node has fewer facts, or its own setters. [Node.Update] reports changed facts
 // within a second, [Node.Owner] returns the owner reference of mirror pods, and
 // [Node.Object] returns the object with the labels and taints that other clients have set.
 //

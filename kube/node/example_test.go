@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,19 +12,19 @@ import (
 )
 
 // The status that a node reports, without an API server.
-func ExampleFacts_Setters() {
-	facts := node.Facts{
-		Machine: node.Machine{MaxPods: 110, Capacity: func() (v1.ResourceList, error) {
-			return v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "ephemeral-storage": resource.MustParse("1Ti")}, nil
-		}},
-		Pressure: func() node.Pressure { return node.Pressure{Disk: true} },
-		Health:   func() node.Health { return node.Health{Network: fmt.Errorf("cni plugin not initialized")} },
-	}
+func ExampleReport() {
+	setter := node.Report(func(context.Context) (node.Facts, error) {
+		return node.Facts{
+			Machine: &node.Machine{MaxPods: 110, Capacity: v1.ResourceList{
+				"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "ephemeral-storage": resource.MustParse("1Ti"),
+			}},
+			Pressure: &node.Pressure{Disk: true},
+			Health:   node.Health{Network: errors.New("cni plugin not initialized")},
+		}, nil
+	})
 	draft := &node.Draft{Node: node.Spec{Name: "n1"}.Object()}
-	for _, s := range facts.Setters() {
-		if err := s.Set(context.Background(), draft); err != nil {
-			fmt.Println(s.Name, err)
-		}
+	if err := setter.Set(context.Background(), draft); err != nil {
+		fmt.Println(err)
 	}
 	for _, c := range draft.Node.Status.Conditions {
 		fmt.Println(c.Type, c.Status, c.Message)

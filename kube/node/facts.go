@@ -2,26 +2,29 @@ package node
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Facts are the functions that the kubelet's setters call. Each may be nil: the setter is
-// then omitted. They are called once per period from one goroutine, and should return
-// cached values, since a slow one delays the status.
+// Facts are the facts that a node status reports. The zero value is a node that reports
+// nothing but its readiness.
 type Facts struct {
-	// Addresses of the node; see [AddressConfig].
-	Addresses func(ctx context.Context) ([]v1.NodeAddress, error)
+	// Addresses of the node; see [AddressConfig]. Empty: they are not changed.
+	Addresses []v1.NodeAddress
 
 	// CloudProvider is that of Spec. If it is External, addresses that the node already
 	// has are left unchanged: the cloud provider sets them.
 	CloudProvider CloudProvider
 
-	// Machine has the resources of the node.
-	Machine Machine
+	// Machine has the resources of the node. Nil: they are not changed.
+	Machine *Machine
 
-	// Info returns information about the machine; see [ReadInfo].
-	Info func(ctx context.Context) (v1.NodeSystemInfo, error)
+	// Info is information about the machine; see [ReadInfo]. Nil: it is not changed.
+	Info *v1.NodeSystemInfo
 
 	// KubeletPort is the port of the kubelet's API. Zero: it is not served.
 	KubeletPort int32
@@ -31,122 +34,98 @@ type Facts struct {
 	// forwards WebSocket streams unchanged.
 	Declared []string
 
-	// Images returns the images of the node; the largest MaxImages are reported. Zero: 50.
-	// A negative value means all.
-	Images    func(ctx context.Context) ([]Image, error)
+	// Images are the images of the node; the largest MaxImages are reported. Zero: 50. A
+	// negative value means all.
+	Images    []Image
 	MaxImages int
 
-	// Handlers returns the runtime handlers, and Features the features of the runtime.
-	Handlers func(ctx context.Context) ([]v1.NodeRuntimeHandler, error)
-	Features func(ctx context.Context) (*v1.NodeFeatures, error)
+	// Runtime has the handlers and features of the container runtime. Nil: they are not
+	// changed.
+	Runtime *runtime.Features
 
-	// Pressure returns the pressure on memory, disk and process IDs.
-	Pressure func() Pressure
+	// Pressure is the pressure on memory, disk and process IDs. Nil: it is not reported.
+	Pressure *Pressure
 
-	// Health returns the health of the node. If nil, the node is ready when its capacity is
-	// known.
-	Health func() Health
+	// Health is the health of the node. The zero value is ready if the capacity is known.
+	Health Health
 
-	// VolumesInUse returns the volumes that are mounted or are about to be mounted.
-	VolumesInUse func() []v1.UniqueVolumeName
+	// NoEphemeralStorage makes a node ready whose capacity has no ephemeral-storage
+	// (localStorageCapacityIsolation: false).
+	NoEphemeralStorage bool
+
+	// VolumesInUse are the volumes that are mounted or are about to be mounted.
+	VolumesInUse []v1.UniqueVolumeName
 }
 
-// Setters returns a setter for each fact, in the kubelet's order (rule ns-8). Other kinds
-// of nodes may add and remove setters.
-func (f Facts) Setters() []Setter {
-	var s []Setter
-	add := func(is bool, name string, set func(ctx context.Context, d *Draft) error) {
-		if is {
-			s = append(s, Setter{Name: name, Set: set})
-		}
-	}
-	add(f.Addresses != nil, "addresses", f.setAddresses)
-	add(f.Machine.Capacity != nil, "machine", f.Machine.set)
-	add(f.Info != nil, "system info", f.setInfo)
-	add(true, "endpoints", f.setEndpoints)
-	add(f.Images != nil, "images", f.setImages)
-	add(f.Handlers != nil, "runtime handlers", f.setHandlers)
-	add(f.Features != nil, "features", f.setFeatures)
-	add(f.Pressure != nil, "pressure", f.setPressure)
-	add(true, "readiness", f.setReady)
-	add(f.VolumesInUse != nil, "volumes in use", f.setVolumesInUse)
-	add(true, "schedulability", setSchedulable)
-	return s
+// Report returns the setter of a kubelet, which sets the facts that read returns. It is called
+// once per period from one goroutine, and should return cached values, since a slow call
+// delays the status. With an error it returns the facts that could be read. Other kinds of nodes
+// may have setters before and after it.
+func Report(read func(ctx context.Context) (Facts, error)) Setter {
+	return Setter{Name: "facts", Set: func(ctx context.Context, d *Draft) error {
+		f, err := read(ctx)
+		f.set(d)
+		return err
+	}}
 }
 
-func (f Facts) setAddresses(ctx context.Context, d *Draft) error {
+// set sets the parts of the status in the kubelet's order (rule ns-8).
+func (f *Facts) set(d *Draft) {
+	s := &d.Node.Status
 	f.CloudProvider.annotate(d.Node)
-	if f.CloudProvider.External && len(d.Node.Status.Addresses) > 0 {
-		return nil
+	if len(f.Addresses) > 0 && !(f.CloudProvider.External && len(s.Addresses) > 0) {
+		s.Addresses = f.Addresses
 	}
-	addresses, err := f.Addresses(ctx)
-	if err != nil {
-		return err
+	if f.Machine != nil {
+		f.Machine.set(s)
 	}
-	d.Node.Status.Addresses = addresses
-	return nil
+	if f.Info != nil {
+		f.setInfo(d)
+	}
+	s.DaemonEndpoints.KubeletEndpoint.Port = f.KubeletPort
+	s.DeclaredFeatures = f.Declared
+	s.Images = reportImages(f.Images, f.MaxImages)
+	if f.Runtime != nil {
+		setRuntime(s, *f.Runtime)
+	}
+	if f.Pressure != nil {
+		d.setPressure(*f.Pressure)
+	}
+	d.setReady(f.Health, f.NoEphemeralStorage)
+	s.VolumesInUse = f.VolumesInUse // volumesAttached belongs to the attach controller
+	d.reportSchedulable()
 }
 
-func (f Facts) setInfo(ctx context.Context, d *Draft) error {
-	info, err := f.Info(ctx)
-	// Partial information is reported, too.
+func (f *Facts) setInfo(d *Draft) {
 	was := d.Node.Status.NodeInfo.BootID
-	d.Node.Status.NodeInfo = info
-	if was != "" && info.BootID != "" && was != info.BootID { // rule ns-13
-		d.Event(v1.EventTypeWarning, "Rebooted", "Node %s has been rebooted, boot id: %s", d.Node.Name, info.BootID)
+	d.Node.Status.NodeInfo = *f.Info
+	if was != "" && f.Info.BootID != "" && was != f.Info.BootID { // rule ns-13
+		d.Event(v1.EventTypeWarning, "Rebooted", "Node %s has been rebooted, boot id: %s", d.Node.Name, f.Info.BootID)
 	}
-	return err
 }
 
-func (f Facts) setEndpoints(_ context.Context, d *Draft) error {
-	d.Node.Status.DaemonEndpoints.KubeletEndpoint.Port = f.KubeletPort
-	d.Node.Status.DeclaredFeatures = f.Declared
-	return nil
-}
-
-func (f Facts) setImages(ctx context.Context, d *Draft) error {
-	images, err := f.Images(ctx)
-	if err != nil {
-		d.Node.Status.Images = nil // rule ns-15
-		return err
+// setRuntime sets the runtime handlers and features (rule ns-17).
+func setRuntime(s *v1.NodeStatus, f runtime.Features) {
+	s.RuntimeHandlers, s.Features = nil, nil
+	for _, name := range slices.Sorted(maps.Keys(f.Handlers)) {
+		h := f.Handlers[name]
+		s.RuntimeHandlers = append(s.RuntimeHandlers, v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{
+			RecursiveReadOnlyMounts: &h.RecursiveReadOnlyMounts, UserNamespaces: &h.UserNamespaces,
+		}})
 	}
-	d.Node.Status.Images = reportImages(images, f.MaxImages)
-	return nil
-}
-
-func (f Facts) setHandlers(ctx context.Context, d *Draft) error {
-	handlers, err := f.Handlers(ctx)
-	if err != nil {
-		return err
+	if !f.Unreported {
+		s.Features = &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}
 	}
-	d.Node.Status.RuntimeHandlers = handlers
-	return nil
 }
 
-func (f Facts) setFeatures(ctx context.Context, d *Draft) error {
-	features, err := f.Features(ctx)
-	if err != nil {
-		return err
-	}
-	d.Node.Status.Features = features
-	return nil
-}
-
-func (f Facts) setVolumesInUse(_ context.Context, d *Draft) error {
-	// volumesAttached belongs to the attach controller.
-	d.Node.Status.VolumesInUse = f.VolumesInUse()
-	return nil
-}
-
-// setSchedulable records changes of spec.unschedulable (rule ns-19).
-func setSchedulable(_ context.Context, d *Draft) error {
+// reportSchedulable reports changes of spec.unschedulable (rule ns-19).
+func (d *Draft) reportSchedulable() {
 	if d.Before == nil || d.Before.Spec.Unschedulable == d.Node.Spec.Unschedulable {
-		return nil
+		return
 	}
 	reason := "NodeSchedulable"
 	if d.Node.Spec.Unschedulable {
 		reason = "NodeNotSchedulable"
 	}
 	d.Event(v1.EventTypeNormal, reason, "Node %s status is now: %s", d.Node.Name, reason)
-	return nil
 }

@@ -32,7 +32,7 @@ func reportImages(images []Image, most int) []v1.ContainerImage {
 	if most > 0 && len(sorted) > most {
 		sorted = sorted[:most]
 	}
-	out := make([]v1.ContainerImage, 0, len(sorted))
+	var out []v1.ContainerImage
 	for _, i := range sorted {
 		names := slices.Concat(i.Digests, i.Tags)
 		// The API server rejects an image without names.

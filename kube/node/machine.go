@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"maps"
 	"strings"
 
@@ -11,13 +10,12 @@ import (
 
 // A Machine has the resources of a node (rules ns-12, ns-14).
 type Machine struct {
-	// Capacity returns the resources of the machine: cpu, memory, hugepages-*,
-	// ephemeral-storage.
-	Capacity func() (v1.ResourceList, error)
+	// Capacity are the resources of the machine: cpu, memory, hugepages-*,
+	// ephemeral-storage. Nil: they are unknown, and reported as zero.
+	Capacity v1.ResourceList
 
-	// Allocatable returns the part of the capacity that is available to pods. Nil: all of
-	// it.
-	Allocatable func() (v1.ResourceList, error)
+	// Allocatable is the part of the capacity that is available to pods. Nil: all of it.
+	Allocatable v1.ResourceList
 
 	// MaxPods is the maximum number of pods. Zero: that of Capacity.
 	MaxPods int64
@@ -25,13 +23,10 @@ type Machine struct {
 	// PodsPerCore limits the number of pods further. Zero: no limit.
 	PodsPerCore int64
 
-	// Devices returns the extended resources of device plugins, and the names of resources
-	// that no longer exist. Nil: there are none.
-	Devices func() (capacity, allocatable v1.ResourceList, removed []string)
-
-	// NoEphemeralStorage makes a node ready whose Capacity has no ephemeral-storage
-	// (localStorageCapacityIsolation: false).
-	NoEphemeralStorage bool
+	// Devices and HealthyDevices are the extended resources of device plugins, and
+	// RemovedDevices the names of those that no longer exist.
+	Devices, HealthyDevices v1.ResourceList
+	RemovedDevices          []string
 }
 
 // podCapacity returns the maximum number of pods of a machine with a number of cores (rule ns-12).
@@ -42,50 +37,38 @@ func podCapacity(cores, podsPerCore, maxPods int64) int64 {
 	return maxPods
 }
 
-func (m Machine) set(_ context.Context, d *Draft) error {
-	s := &d.Node.Status
+func (m *Machine) set(s *v1.NodeStatus) {
 	if s.Capacity == nil {
 		s.Capacity = v1.ResourceList{}
 	}
-	capacity, err := m.Capacity()
-	if err != nil {
+	if m.Capacity == nil {
 		s.Capacity[v1.ResourceCPU] = *resource.NewMilliQuantity(0, resource.DecimalSI)
 		s.Capacity[v1.ResourceMemory] = resource.MustParse("0Gi")
 		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(m.MaxPods, resource.DecimalSI)
 		m.setAllocatable(s, nil)
-		return err
+		return
 	}
 	for name := range s.Capacity {
-		if _, is := capacity[name]; !is && !extended(name) && name != v1.ResourcePods {
+		if _, is := m.Capacity[name]; !is && !extended(name) && name != v1.ResourcePods {
 			delete(s.Capacity, name) // hugepages of a size that no longer exists (rule ns-3)
 		}
 	}
-	maps.Copy(s.Capacity, capacity)
+	maps.Copy(s.Capacity, m.Capacity)
 	if m.MaxPods > 0 {
-		cores := capacity.Cpu().Value()
+		cores := m.Capacity.Cpu().Value()
 		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(podCapacity(cores, m.PodsPerCore, m.MaxPods), resource.DecimalSI)
 	}
-	var devices v1.ResourceList
-	if m.Devices != nil {
-		available, allocatable, removed := m.Devices()
-		maps.Copy(s.Capacity, available)
-		for _, name := range removed {
-			s.Capacity[v1.ResourceName(name)] = *resource.NewQuantity(0, resource.DecimalSI)
-		}
-		devices = allocatable
+	maps.Copy(s.Capacity, m.Devices)
+	for _, name := range m.RemovedDevices {
+		s.Capacity[v1.ResourceName(name)] = *resource.NewQuantity(0, resource.DecimalSI)
 	}
-	var allocatable v1.ResourceList
-	if m.Allocatable != nil {
-		allocatable, err = m.Allocatable()
-	}
-	m.setAllocatable(s, allocatable)
-	maps.Copy(s.Allocatable, devices)
-	return err
+	m.setAllocatable(s, m.Allocatable)
+	maps.Copy(s.Allocatable, m.HealthyDevices)
 }
 
 // setAllocatable sets the allocatable resources: the capacity, or the lower amounts of
 // limits.
-func (m Machine) setAllocatable(s *v1.NodeStatus, limits v1.ResourceList) {
+func (m *Machine) setAllocatable(s *v1.NodeStatus, limits v1.ResourceList) {
 	if s.Allocatable == nil {
 		s.Allocatable = v1.ResourceList{}
 	}

@@ -19,16 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// set runs the setters of facts over a node.
-func set(t *testing.T, facts node.Facts, n *v1.Node) (errs []error) {
+// set reports facts in the status of a node.
+func set(t *testing.T, facts node.Facts, n *v1.Node) {
 	t.Helper()
-	d := &node.Draft{Node: n, Now: metav1.Now()}
-	for _, s := range facts.Setters() {
-		errs = append(errs, s.Set(t.Context(), d))
-	}
-	return errs
+	read := func(context.Context) (node.Facts, error) { return facts, nil }
+	require.NoError(t, node.Report(read).Set(t.Context(), &node.Draft{Node: n, Now: metav1.Now()}))
 }
 
 func TestPressureConditionsMatchTheKubelets(t *testing.T) { // ns-8
@@ -46,7 +44,7 @@ func TestPressureConditionsMatchTheKubelets(t *testing.T) { // ns-8
 		{node.Pressure{}, v1.NodePIDPressure, v1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
 	} {
 		var n v1.Node
-		set(t, node.Facts{Pressure: func() node.Pressure { return c.pressure }}, &n)
+		set(t, node.Facts{Pressure: &c.pressure}, &n)
 		got := condition(&n, c.kind)
 		assert.Equal(t, c.status, got.Status)
 		assert.Equal(t, c.reason, got.Reason)
@@ -111,7 +109,7 @@ func TestReadyListsAllErrors(t *testing.T) { // ns-8, ns-10, ns-11
 		t.Run(name, func(t *testing.T) {
 			var n v1.Node
 			n.Status.Capacity = c.capacity
-			set(t, node.Facts{Health: func() node.Health { return c.health }}, &n)
+			set(t, node.Facts{Health: c.health}, &n)
 			got := condition(&n, v1.NodeReady)
 			if c.message == "" {
 				assert.Equal(t, []any{v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status"}, []any{got.Status, got.Reason, got.Message})
@@ -124,11 +122,11 @@ func TestReadyListsAllErrors(t *testing.T) { // ns-8, ns-10, ns-11
 	n.Status.Capacity = maps.Clone(all)
 	delete(n.Status.Capacity, v1.ResourceEphemeralStorage)
 	without := n.Status.Capacity
-	set(t, node.Facts{Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return without, nil }, NoEphemeralStorage: true}}, &n)
+	set(t, node.Facts{Machine: &node.Machine{Capacity: without}, NoEphemeralStorage: true}, &n)
 	assert.Equal(t, v1.ConditionTrue, condition(&n, v1.NodeReady).Status, "without local storage isolation")
 	n = v1.Node{}
 	n.Status.Capacity = all
-	set(t, node.Facts{Health: func() node.Health { return node.Health{Warning: "no swap accounting"} }}, &n)
+	set(t, node.Facts{Health: node.Health{Warning: "no swap accounting"}}, &n)
 	assert.Equal(t, "kubelet is posting ready status. WARNING: no swap accounting", condition(&n, v1.NodeReady).Message)
 }
 
@@ -168,13 +166,9 @@ func TestCapacityOfTheMachine(t *testing.T) { // ns-12, ns-14
 	q := resource.MustParse
 	capacity := machine()
 	capacity["hugepages-2Mi"] = q("64Mi")
-	m := node.Machine{
-		Capacity:    func() (v1.ResourceList, error) { return capacity, nil },
-		Allocatable: func() (v1.ResourceList, error) { return v1.ResourceList{"cpu": q("3500m"), "memory": q("99Gi")}, nil },
-		MaxPods:     110, PodsPerCore: 10,
-		Devices: func() (v1.ResourceList, v1.ResourceList, []string) {
-			return v1.ResourceList{"example.com/gpu": q("4")}, v1.ResourceList{"example.com/gpu": q("3")}, []string{"example.com/fpga"}
-		},
+	m := &node.Machine{
+		Capacity: capacity, Allocatable: v1.ResourceList{"cpu": q("3500m"), "memory": q("99Gi")}, MaxPods: 110, PodsPerCore: 10,
+		Devices: v1.ResourceList{"example.com/gpu": q("4")}, HealthyDevices: v1.ResourceList{"example.com/gpu": q("3")}, RemovedDevices: []string{"example.com/fpga"},
 	}
 	var n v1.Node
 	n.Status.Capacity = v1.ResourceList{"hugepages-1Gi": q("1Gi"), "example.com/nic": q("7")}
@@ -196,10 +190,9 @@ func TestCapacityOfTheMachine(t *testing.T) { // ns-12, ns-14
 		"example.com/gpu": "3", "example.com/fpga": "0", "example.com/nic": "7",
 	}, text(n.Status.Allocatable), "never more than there is; an extended resource without a plugin is removed")
 
-	m.Capacity = func() (v1.ResourceList, error) { return nil, errors.New("no /proc") }
+	m.Capacity = nil // it is unknown
 	n = v1.Node{}
-	errs := set(t, node.Facts{Machine: m}, &n)
-	assert.ErrorContains(t, errors.Join(errs...), "no /proc")
+	set(t, node.Facts{Machine: m}, &n)
 	assert.Equal(t, map[string]string{"cpu": "0", "memory": "0", "pods": "110"}, text(n.Status.Capacity))
 	assert.EqualValues(t, 110, node.Pods(64, 10, 110))
 }
@@ -210,7 +203,7 @@ func TestTheBiggestImagesAreReported(t *testing.T) { // ns-15
 		{ID: "big", Digests: []string{"b@1", "b@2", "b@3"}, Tags: []string{"b:1", "b:2", "b:3"}, Size: 9},
 		{ID: "untagged", Size: 5},
 	}
-	facts := node.Facts{Images: func(context.Context) ([]node.Image, error) { return images, nil }}
+	facts := node.Facts{Images: images}
 	var n v1.Node
 	set(t, facts, &n)
 	assert.Equal(t, []v1.ContainerImage{
@@ -220,7 +213,7 @@ func TestTheBiggestImagesAreReported(t *testing.T) { // ns-15
 	set(t, facts, &n)
 	assert.Len(t, n.Status.Images, 1)
 	for range 100 {
-		images = append(images, node.Image{ID: fmt.Sprint(len(images)), Size: 2})
+		facts.Images = append(facts.Images, node.Image{ID: fmt.Sprint(len(facts.Images)), Size: 2})
 	}
 	facts.MaxImages = 0
 	set(t, facts, &n)
@@ -228,7 +221,7 @@ func TestTheBiggestImagesAreReported(t *testing.T) { // ns-15
 	facts.MaxImages = -1
 	set(t, facts, &n)
 	assert.Len(t, n.Status.Images, 103)
-	facts.Images = func(context.Context) ([]node.Image, error) { return nil, errors.New("no answer") }
+	facts.Images = nil
 	set(t, facts, &n)
 	assert.Empty(t, n.Status.Images)
 }
@@ -271,10 +264,8 @@ func TestARebootIsReported(t *testing.T) { // ns-13
 		w := newWorld(t)
 		w.node = &v1.Node{}
 		w.node.Name, w.node.Status.NodeInfo.BootID = "n1", "before"
-		cfg, facts := w.config(), w.facts()
-		facts.Info = func(context.Context) (v1.NodeSystemInfo, error) { return v1.NodeSystemInfo{BootID: "now"}, nil }
-		cfg.Setters = facts.Setters()
-		run(t, w, cfg, func(*node.Node) {
+		w.adjust = func(f *node.Facts) { f.Info = &v1.NodeSystemInfo{BootID: "now"} }
+		run(t, w, w.config(), func(*node.Node) {
 			after(time.Minute)
 			assert.Equal(t, 1, count(w.emitted(), "Warning Rebooted: Node n1 has been rebooted, boot id: now"))
 		})
@@ -292,13 +283,15 @@ func count(list []string, what string) (n int) {
 
 func TestHandlersFeaturesAndVolumesAreReported(t *testing.T) { // ns-17
 	var n v1.Node
-	handlers := []v1.NodeRuntimeHandler{{Name: "", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: new(true), UserNamespaces: new(false)}}}
+	handler := func(name string, readOnly, users bool) v1.NodeRuntimeHandler {
+		return v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &readOnly, UserNamespaces: &users}}
+	}
+	handlers := []v1.NodeRuntimeHandler{handler("", true, false), handler("kata", false, true)}
 	set(t, node.Facts{
-		Handlers: func(context.Context) ([]v1.NodeRuntimeHandler, error) { return handlers, nil },
-		Features: func(context.Context) (*v1.NodeFeatures, error) {
-			return &v1.NodeFeatures{SupplementalGroupsPolicy: new(true)}, nil
+		Runtime: &runtime.Features{
+			Handlers: map[string]runtime.HandlerFeatures{"kata": {UserNamespaces: true}, "": {RecursiveReadOnlyMounts: true}}, SupplementalGroupsPolicy: true,
 		},
-		VolumesInUse: func() []v1.UniqueVolumeName { return []v1.UniqueVolumeName{"csi/x"} },
+		VolumesInUse: []v1.UniqueVolumeName{"csi/x"},
 		KubeletPort:  10250,
 		Declared:     []string{"ExtendWebSocketsToKubelet"},
 	}, &n)
@@ -307,44 +300,66 @@ func TestHandlersFeaturesAndVolumesAreReported(t *testing.T) { // ns-17
 	assert.Equal(t, []v1.UniqueVolumeName{"csi/x"}, n.Status.VolumesInUse)
 	assert.EqualValues(t, 10250, n.Status.DaemonEndpoints.KubeletEndpoint.Port)
 	assert.Equal(t, []string{"ExtendWebSocketsToKubelet"}, n.Status.DeclaredFeatures)
+	set(t, node.Facts{}, &n)
+	assert.Equal(t, handlers, n.Status.RuntimeHandlers, "not known: as before")
+	set(t, node.Facts{Runtime: &runtime.Features{Unreported: true}}, &n)
+	assert.Nil(t, n.Status.RuntimeHandlers)
+	assert.Nil(t, n.Status.Features)
+}
+
+// network implements node.Network. Without hosts no host is found.
+type network struct {
+	interfaces, hosts []net.IP
+	route             string
+}
+
+func (n network) Interfaces() ([]net.IP, error) { return n.interfaces, nil }
+
+func (n network) Lookup(context.Context, string) ([]net.IP, error) {
+	if n.hosts == nil {
+		return nil, errors.New("no such host")
+	}
+	return n.hosts, nil
+}
+
+func (n network) Default(net.IP) (net.IP, error) {
+	if n.route == "" {
+		return nil, errors.New("no default routes")
+	}
+	return net.ParseIP(n.route), nil
 }
 
 func TestAddressesAreFoundInOrder(t *testing.T) { // ns-18
 	ip := net.ParseIP
-	on := func(ips ...string) func() ([]net.IP, error) {
-		return func() (out []net.IP, err error) {
-			for _, s := range ips {
-				out = append(out, ip(s))
-			}
-			return out, nil
+	ips := func(list ...string) (out []net.IP) {
+		for _, s := range list {
+			out = append(out, ip(s))
 		}
+		return out
 	}
-	dns := func(ips ...string) func(context.Context, string) ([]net.IP, error) {
-		return func(context.Context, string) ([]net.IP, error) { return on(ips...)() }
-	}
-	route := func(net.IP) (net.IP, error) { return ip("10.0.0.9"), nil }
+	on := func(list ...string) network { return network{interfaces: ips(list...)} }
+	dns := func(n network, list ...string) network { n.hosts = ips(list...); return n }
+	const route = "10.0.0.9"
 	for name, c := range map[string]struct {
 		cfg  node.AddressConfig
 		want []string // InternalIPs
 		err  string
 	}{
-		"given":                     {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1")}, Interfaces: on("10.0.0.1")}, want: []string{"10.0.0.1"}},
-		"two given":                 {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1"), ip("fd00::1")}, Interfaces: on("fd00::1", "10.0.0.1")}, want: []string{"10.0.0.1", "fd00::1"}},
-		"given, not here":           {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1")}, Interfaces: on("10.0.0.2")}, err: `"10.0.0.1" not found in the host's network interfaces`},
+		"given":                     {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1")}, Network: on("10.0.0.1")}, want: []string{"10.0.0.1"}},
+		"two given":                 {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1"), ip("fd00::1")}, Network: on("fd00::1", "10.0.0.1")}, want: []string{"10.0.0.1", "fd00::1"}},
+		"given, not here":           {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1")}, Network: on("10.0.0.2")}, err: `"10.0.0.1" not found in the host's network interfaces`},
 		"given loopback":            {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("127.0.0.1")}}, err: "loopback"},
 		"given multicast":           {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("224.0.0.1")}}, err: "multicast"},
 		"given link-local":          {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("169.254.0.1")}}, err: "link-local"},
-		"two given, one all zeros":  {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1"), ip("::")}, Interfaces: on("10.0.0.1")}, err: "all zeros"},
+		"two given, one all zeros":  {cfg: node.AddressConfig{NodeIPs: []net.IP{ip("10.0.0.1"), ip("::")}, Network: on("10.0.0.1")}, err: "all zeros"},
 		"no address":                {cfg: node.AddressConfig{NodeIPs: []net.IP{{1}}}, err: "valid IP address"},
-		"hostname":                  {cfg: node.AddressConfig{Hostname: "10.0.0.3", Interfaces: on("10.0.0.3")}, want: []string{"10.0.0.3"}},
-		"DNS, first of IPv4":        {cfg: node.AddressConfig{Lookup: dns("fd00::1", "10.0.0.2", "10.0.0.1"), Interfaces: on("fd00::1", "10.0.0.1")}, want: []string{"10.0.0.1"}},
-		"DNS, IPv6 preferred":       {cfg: node.AddressConfig{NodeIPs: []net.IP{net.IPv6zero}, Lookup: dns("10.0.0.1", "fd00::1"), Interfaces: on("fd00::1", "10.0.0.1")}, want: []string{"fd00::1"}},
-		"DNS, the other":            {cfg: node.AddressConfig{Lookup: dns("fd00::1"), Interfaces: on("fd00::1")}, want: []string{"fd00::1"}},
-		"DNS, not here, then route": {cfg: node.AddressConfig{Lookup: dns("10.7.7.7"), Interfaces: on("10.0.0.1"), Default: route}, want: []string{"10.0.0.9"}},
-		"no DNS, then route": {cfg: node.AddressConfig{Default: route, Lookup: func(context.Context, string) ([]net.IP, error) {
-			return nil, errors.New("no such host")
-		}}, want: []string{"10.0.0.9"}},
-		"nothing": {cfg: node.AddressConfig{Lookup: dns(), Default: func(net.IP) (net.IP, error) { return nil, errors.New("no default routes") }}, err: "can't get ip address of node n1: no default routes"},
+		"hostname":                  {cfg: node.AddressConfig{Hostname: "10.0.0.3", Network: on("10.0.0.3")}, want: []string{"10.0.0.3"}},
+		"DNS, first of IPv4":        {cfg: node.AddressConfig{Network: dns(on("fd00::1", "10.0.0.1"), "fd00::1", "10.0.0.2", "10.0.0.1")}, want: []string{"10.0.0.1"}},
+		"DNS, IPv6 preferred":       {cfg: node.AddressConfig{NodeIPs: []net.IP{net.IPv6zero}, Network: dns(on("fd00::1", "10.0.0.1"), "10.0.0.1", "fd00::1")}, want: []string{"fd00::1"}},
+		"DNS, the other":            {cfg: node.AddressConfig{Network: dns(on("fd00::1"), "fd00::1")}, want: []string{"fd00::1"}},
+		"DNS, not here, then route": {cfg: node.AddressConfig{Network: dns(network{interfaces: ips("10.0.0.1"), route: route}, "10.7.7.7")}, want: []string{"10.0.0.9"}},
+		"no DNS, then route":        {cfg: node.AddressConfig{Network: network{route: route}}, want: []string{"10.0.0.9"}},
+		"nothing":                   {cfg: node.AddressConfig{Network: network{}}, err: "can't get ip address of node n1: no default routes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.NodeName = "n1"

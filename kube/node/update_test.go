@@ -151,22 +151,6 @@ func TestFastUpdatesEndAfterTwoMinutes(t *testing.T) { // ns-7
 }
 
 func TestSettersRunInOrderAndOneThatFailsStopsNoOther(t *testing.T) { // ns-8
-	var names []string
-	for _, s := range (node.Facts{
-		Addresses:    func(context.Context) ([]v1.NodeAddress, error) { return nil, nil },
-		Machine:      node.Machine{Capacity: func() (v1.ResourceList, error) { return nil, nil }},
-		Info:         func(context.Context) (v1.NodeSystemInfo, error) { return v1.NodeSystemInfo{}, nil },
-		Images:       func(context.Context) ([]node.Image, error) { return nil, nil },
-		Handlers:     func(context.Context) ([]v1.NodeRuntimeHandler, error) { return nil, nil },
-		Features:     func(context.Context) (*v1.NodeFeatures, error) { return nil, nil },
-		Pressure:     func() node.Pressure { return node.Pressure{} },
-		VolumesInUse: func() []v1.UniqueVolumeName { return nil },
-	}).Setters() {
-		names = append(names, s.Name)
-	}
-	assert.Equal(t, []string{"addresses", "machine", "system info", "endpoints", "images", "runtime handlers", "features",
-		"pressure", "readiness", "volumes in use", "schedulability"}, names)
-
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		cfg := w.config()
@@ -216,18 +200,16 @@ func TestStatusFieldsOfOtherWritersStay(t *testing.T) {
 func TestTwoAddressesOfOneTypeBothStay(t *testing.T) { // ns-18
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		cfg := w.config()
-		facts := w.facts()
 		var ips atomic.Pointer[[]string]
 		ips.Store(&[]string{"10.0.0.1"})
-		facts.Addresses = func(context.Context) (out []v1.NodeAddress, err error) {
+		w.adjust = func(f *node.Facts) {
+			f.Addresses = nil
 			for _, ip := range *ips.Load() {
-				out = append(out, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
+				f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 			}
-			return append(out, v1.NodeAddress{Type: v1.NodeHostName, Address: "n1"}), nil
+			f.Addresses = append(f.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: "n1"})
 		}
-		cfg.Setters = facts.Setters()
-		run(t, w, cfg, func(*node.Node) {
+		run(t, w, w.config(), func(*node.Node) {
 			after(time.Second)
 			for _, now := range [][]string{{"10.0.0.1", "fd00::1"}, {"fd00::1", "10.0.0.1"}, {"10.0.0.2"}} {
 				ips.Store(&now)
@@ -257,16 +239,15 @@ func TestAnExternalCloudProviderSetsTheAddresses(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				cfg, facts := w.config(), w.facts()
+				cfg := w.config()
 				cloud := node.CloudProvider{External: tc.external}
 				if len(tc.ips) > 0 {
 					cloud.ProvidedNodeIP = tc.ips[0].String()
 				}
-				facts.Addresses = node.AddressConfig{
-					NodeName: "n1", NodeIPs: tc.ips, Cloud: tc.external, Interfaces: func() ([]net.IP, error) { return tc.ips, nil },
-				}.Addresses
-				facts.CloudProvider, cfg.Spec.CloudProvider = cloud, cloud
-				cfg.Setters = facts.Setters()
+				own, err := node.AddressConfig{NodeName: "n1", NodeIPs: tc.ips, Cloud: tc.external, Network: network{interfaces: tc.ips}}.Addresses(t.Context())
+				require.NoError(t, err)
+				w.adjust = func(f *node.Facts) { f.Addresses, f.CloudProvider = own, cloud }
+				cfg.Spec.CloudProvider = cloud
 				addresses := func() (out []string) {
 					for _, a := range w.object().Status.Addresses {
 						out = append(out, a.Address)

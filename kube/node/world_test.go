@@ -36,6 +36,7 @@ type world struct {
 	readyAfter  time.Duration
 	unreachable int
 	refreshed   int
+	adjust      func(*node.Facts) // may be nil
 }
 
 func newWorld(t *testing.T) *world { return &world{fakeAPI: newAPI(), t: t} }
@@ -46,28 +47,23 @@ func (w *world) set(change func(*world)) {
 	change(w)
 }
 
-func (w *world) facts() node.Facts {
-	return node.Facts{
-		Addresses: func(context.Context) ([]v1.NodeAddress, error) {
-			return []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, {Type: v1.NodeHostName, Address: "n1"}}, nil
-		},
-		Machine: node.Machine{Capacity: func() (v1.ResourceList, error) { return machine(), nil }, MaxPods: 110},
-		Pressure: func() node.Pressure {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.pressure
-		},
-		Health: func() node.Health {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.health
-		},
+func (w *world) facts(context.Context) (node.Facts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pressure := w.pressure
+	f := node.Facts{
+		Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, {Type: v1.NodeHostName, Address: "n1"}},
+		Machine:   &node.Machine{Capacity: machine(), MaxPods: 110}, Pressure: &pressure, Health: w.health,
 	}
+	if w.adjust != nil {
+		w.adjust(&f)
+	}
+	return f, nil
 }
 
 func (w *world) config() node.Config {
 	return node.Config{
-		Spec: node.Spec{Name: "n1", OS: "linux", Arch: "amd64"}, Nodes: fakeNodes{w.fakeAPI}, Setters: w.facts().Setters(),
+		Spec: node.Spec{Name: "n1", OS: "linux", Arch: "amd64"}, Nodes: fakeNodes{w.fakeAPI}, Setters: []node.Setter{node.Report(w.facts)},
 		Record: func(e runtime.Event) {
 			w.set(func(w *world) { w.events = append(w.events, e.Type+" "+e.Reason+": "+e.Message) })
 		},
