@@ -16,13 +16,13 @@
 // # Usage
 //
 //	server, err := podsapi.New(podsapi.Config{
-//		Socket: "/var/lib/kubelet/pods-api/pods-api.sock", Pods: loop.Pods, Pod: pod, Status: statuses.Status, Synced: loop.Synced,
+//		Socket: "/var/lib/kubelet/pods-api/pods-api.sock", Pods: pods,
 //	})
 //	err = server.Run(ctx)
 //
 // # Concurrency
 //
-// Calls are handled concurrently on goroutines of the server; the functions of Config must
+// Calls are handled concurrently on goroutines of the server; the Pods must
 // be safe for concurrent use. PodChanged does not block.
 //
 // # Guarantees and limits

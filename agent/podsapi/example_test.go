@@ -18,9 +18,7 @@ func Example() {
 	web.Namespace, web.Name, web.UID = "default", "web", "1"
 	server, err := podsapi.New(podsapi.Config{
 		Socket: "/var/lib/kubelet/pods-api/pods-api.sock",
-		Pods:   func() []*v1.Pod { return []*v1.Pod{web} },
-		Pod:    func(types.UID) *v1.Pod { return web },
-		Status: func(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{Phase: v1.PodRunning}, true },
+		Pods:   one{web},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -36,3 +34,11 @@ func Example() {
 	fmt.Println(pod.Namespace, pod.Name, pod.Status.Phase)
 	// Output: default web Running
 }
+
+// one implements podsapi.Pods with one running pod.
+type one struct{ pod *v1.Pod }
+
+func (o one) Desired() []*v1.Pod                  { return []*v1.Pod{o.pod} }
+func (o one) Pod(types.UID) (pod, mirror *v1.Pod) { return o.pod, nil }
+func (one) Status(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{Phase: v1.PodRunning}, true }
+func (one) Synced() bool                          { return true }

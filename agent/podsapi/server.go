@@ -26,16 +26,8 @@ type Config struct {
 	// /var/lib/kubelet/pods-api/pods-api.sock.
 	Socket string
 
-	// Pods returns all pods, and Pod the one with a UID, nil if there is none. Required. The
-	// pods are not modified.
-	Pods func() []*v1.Pod
-	Pod  func(uid types.UID) *v1.Pod
-
-	// Status returns the computed status of a pod, and whether there is one. Required.
-	Status func(uid types.UID) (v1.PodStatus, bool)
-
-	// Synced reports whether all sources of pods have synced. Nil: they have.
-	Synced func() bool
+	// Pods has the pods of the node. Required.
+	Pods Pods
 
 	// QPS and Burst limit the calls of all clients together. Zero means 100 and 10.
 	QPS   float64
@@ -50,6 +42,22 @@ type Config struct {
 
 	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
+}
+
+// Pods has the desired pods of a node and their statuses. It must be safe for concurrent use. The
+// pods are not modified. A struct that embeds a *podworker.Table and a *status.Manager
+// implements it.
+type Pods interface {
+	// Desired returns all pods, and Pod the one with a UID, nil if there is none, and its
+	// mirror pod, which is not served.
+	Desired() []*v1.Pod
+	Pod(uid types.UID) (pod, mirror *v1.Pod)
+
+	// Synced reports whether all sources of pods have synced. Calls fail until then.
+	Synced() bool
+
+	// Status returns the computed status of a pod; false if there is none.
+	Status(uid types.UID) (v1.PodStatus, bool)
 }
 
 // A CallInfo is the result of one call.
@@ -73,15 +81,12 @@ func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Socket == "":
 		return nil, errors.New("podsapi: Config.Socket is empty")
-	case cfg.Pods == nil || cfg.Pod == nil || cfg.Status == nil:
-		return nil, errors.New("podsapi: Config.Pods, Config.Pod or Config.Status is nil")
+	case cfg.Pods == nil:
+		return nil, errors.New("podsapi: Config.Pods is nil")
 	case cfg.QPS < 0 || cfg.Burst < 0 || cfg.MaxWatches < 0:
 		return nil, errors.New("podsapi: Config.QPS, Config.Burst or Config.MaxWatches is negative")
 	}
 	cfg.MaxWatches = cmp.Or(cfg.MaxWatches, 100)
-	if cfg.Synced == nil {
-		cfg.Synced = func() bool { return true }
-	}
 	if cfg.Called == nil {
 		cfg.Called = func(CallInfo) {}
 	}
@@ -110,7 +115,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // admit returns the error of a call that is not served.
 func (s *Server) admit() error {
-	if !s.cfg.Synced() {
+	if !s.cfg.Pods.Synced() {
 		return status.Error(codes.FailedPrecondition, "the sources of pods have not synced")
 	}
 	return nil
@@ -131,7 +136,7 @@ func (s *Server) ListPods(context.Context, *api.ListPodsRequest) (*api.ListPodsR
 
 // GetPod returns one pod.
 func (s *Server) GetPod(_ context.Context, req *api.GetPodRequest) (*api.GetPodResponse, error) {
-	pod := s.cfg.Pod(types.UID(req.GetPodUID()))
+	pod, _ := s.cfg.Pods.Pod(types.UID(req.GetPodUID()))
 	if pod == nil {
 		return nil, status.Errorf(codes.NotFound, "pod with UID %q not found", req.GetPodUID())
 	}
@@ -140,7 +145,7 @@ func (s *Server) GetPod(_ context.Context, req *api.GetPodRequest) (*api.GetPodR
 }
 
 func (s *Server) sorted() []*v1.Pod {
-	pods := slices.Clone(s.cfg.Pods())
+	pods := slices.Clone(s.cfg.Pods.Desired())
 	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	return pods
 }
@@ -148,7 +153,7 @@ func (s *Server) sorted() []*v1.Pod {
 // encode returns a pod with its current status.
 func (s *Server) encode(pod *v1.Pod) ([]byte, error) {
 	current := *pod
-	if computed, ok := s.cfg.Status(pod.UID); ok {
+	if computed, ok := s.cfg.Pods.Status(pod.UID); ok {
 		current.Status = computed
 	} else {
 		current.Status = unverified(pod.Status)

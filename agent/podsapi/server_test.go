@@ -52,7 +52,7 @@ func (n *node) remove(uid string) {
 	delete(n.statuses, types.UID(uid))
 }
 
-func (n *node) all() (all []*v1.Pod) {
+func (n *node) Desired() (all []*v1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, pod := range n.pods {
@@ -61,20 +61,20 @@ func (n *node) all() (all []*v1.Pod) {
 	return all
 }
 
-func (n *node) pod(uid types.UID) *v1.Pod {
+func (n *node) Pod(uid types.UID) (pod, mirror *v1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.pods[uid]
+	return n.pods[uid], nil
 }
 
-func (n *node) status(uid types.UID) (v1.PodStatus, bool) {
+func (n *node) Status(uid types.UID) (v1.PodStatus, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, ok := n.statuses[uid]
 	return s, ok
 }
 
-func (n *node) isSynced() bool {
+func (n *node) Synced() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.synced
@@ -84,7 +84,7 @@ func (n *node) isSynced() bool {
 func serve(t *testing.T, n *node, cfg podsapi.Config) (*podsapi.Server, api.PodsClient) {
 	t.Helper()
 	cfg.Socket = filepath.Join(t.TempDir(), "sub", "s")
-	cfg.Pods, cfg.Pod, cfg.Status, cfg.Synced = n.all, n.pod, n.status, n.isSynced
+	cfg.Pods = n
 	s, err := podsapi.New(cfg)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -259,7 +259,7 @@ func TestAWatchConverges(t *testing.T) {
 func TestRunEndsWatchesAndIsCalledOnce(t *testing.T) {
 	n := newNode()
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := podsapi.New(podsapi.Config{Socket: socket, Pods: n.all, Pod: n.pod, Status: n.status})
+	s, err := podsapi.New(podsapi.Config{Socket: socket, Pods: n})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -279,10 +279,10 @@ func TestRunEndsWatchesAndIsCalledOnce(t *testing.T) {
 
 func TestAConfigIsChecked(t *testing.T) {
 	n := newNode()
-	good := podsapi.Config{Socket: "s", Pods: n.all, Pod: n.pod, Status: n.status}
+	good := podsapi.Config{Socket: "s", Pods: n}
 	for want, change := range map[string]func(*podsapi.Config){
 		"podsapi: Config.Socket is empty":                                    func(c *podsapi.Config) { c.Socket = "" },
-		"podsapi: Config.Pods, Config.Pod or Config.Status is nil":           func(c *podsapi.Config) { c.Status = nil },
+		"podsapi: Config.Pods is nil":                                        func(c *podsapi.Config) { c.Pods = nil },
 		"podsapi: Config.QPS, Config.Burst or Config.MaxWatches is negative": func(c *podsapi.Config) { c.MaxWatches = -1 },
 	} {
 		bad := good

@@ -47,7 +47,8 @@ func (s *Server) WatchPods(_ *api.WatchPodsRequest, to grpc.ServerStreamingServe
 		case <-changed.wake:
 		}
 		for _, uid := range changed.take() {
-			if err := s.send(to, sent, uid, s.cfg.Pod(uid)); err != nil {
+			pod, _ := s.cfg.Pods.Pod(uid)
+			if err := s.send(to, sent, uid, pod); err != nil {
 				return err
 			}
 		}

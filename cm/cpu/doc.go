@@ -13,7 +13,7 @@
 //	manager, err := cpu.Open(cpu.Config{
 //		Machine: machine, Policy: cpu.Static, ReservedMilli: 500,
 //		Store: state.File("/var/lib/kubelet/" + cpu.StateFile), Running: running,
-//		Apply: &cpu.Apply{Containers: list, Update: update},
+//		Runtime: runtime,
 //	})
 //	// pass it to topology.NewManager as a provider, and run it:
 //	err = manager.Run(ctx)
@@ -23,7 +23,7 @@
 // # Concurrency
 //
 // All methods except Run and Reconcile are safe for concurrent use. The store is called
-// with a lock held, one call at a time; hooks and Apply are called without locks.
+// with a lock held, one call at a time; hooks and the Runtime are called without locks.
 //
 // # Guarantees and limits
 //

@@ -53,8 +53,12 @@ type Config struct {
 	// policy or machine, or corrupt (rule cpu-4). Otherwise it is repaired.
 	RefuseForeign bool
 
-	// Apply accesses the running containers for Run. If nil, Run does nothing.
-	Apply *Apply
+	// Runtime accesses the running containers for Run. If nil, Run does nothing.
+	Runtime Runtime
+
+	// Active reports whether containers of a pod may still run. Run releases the CPUs of
+	// other pods. If nil, all pods are active.
+	Active func(uid types.UID) bool
 
 	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
@@ -182,7 +186,7 @@ func (m *Manager) load() error {
 // stillPinned returns the containers whose CPUs an earlier policy restricted. With a
 // runtime that does not report cpusets (containerd 1.6) these are all containers.
 func (m *Manager) stillPinned(saved assignments) map[types.UID]map[string]bool {
-	if m.cfg.Policy != None || saved.Policy != Static || m.cfg.Apply == nil {
+	if m.cfg.Policy != None || saved.Policy != Static || m.cfg.Runtime == nil {
 		return nil
 	}
 	pinned := map[types.UID]map[string]bool{}

@@ -10,18 +10,15 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// Apply accesses the running containers. Run's goroutine calls its functions.
-type Apply struct {
+// A Runtime accesses the running containers. managers.CRI implements it. Run's goroutine
+// calls it.
+type Runtime interface {
 	// Containers returns the running containers of the pods on this node.
-	Containers func(ctx context.Context) ([]Container, error)
+	Containers(ctx context.Context) ([]Container, error)
 
-	// Update restricts a running container to the CPUs. It is not an error if the
+	// UpdateCPUs restricts a running container to the CPUs. It is not an error if the
 	// container has terminated.
-	Update func(ctx context.Context, id string, cpus cpuset.CPUSet) error
-
-	// Active reports whether containers of a pod may still run. The CPUs of other pods
-	// are released. If nil, all pods are active.
-	Active func(uid types.UID) bool
+	UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error
 }
 
 // A Container is a running container.
@@ -69,7 +66,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // reconciles reports whether Reconcile has anything to do.
 func (m *Manager) reconciles() bool {
-	return m.cfg.Apply != nil && (m.cfg.Policy == Static || m.hasPinned())
+	return m.cfg.Runtime != nil && (m.cfg.Policy == Static || m.hasPinned())
 }
 
 func (m *Manager) hasPinned() bool {
@@ -87,10 +84,10 @@ func (m *Manager) Reconcile(ctx context.Context) error {
 	}
 	begun := time.Now()
 	info := ReconcileInfo{}
-	if m.cfg.Apply.Active != nil {
-		m.Retain(m.cfg.Apply.Active)
+	if m.cfg.Active != nil {
+		m.Retain(m.cfg.Active)
 	}
-	running, err := m.cfg.Apply.Containers(ctx)
+	running, err := m.cfg.Runtime.Containers(ctx)
 	if err != nil {
 		info.Error = fmt.Errorf("cpu: list containers: %w", err)
 	} else if m.cfg.Policy == Static {
@@ -114,7 +111,7 @@ func (m *Manager) update(ctx context.Context, running []Container, info *Reconci
 		if applied, ok := m.applied(c.ID); cpus.IsEmpty() || ok && applied.Equals(cpus) {
 			continue
 		}
-		if err := m.cfg.Apply.Update(ctx, c.ID, cpus); err != nil {
+		if err := m.cfg.Runtime.UpdateCPUs(ctx, c.ID, cpus); err != nil {
 			info.Stale++
 			errs = append(errs, fmt.Errorf("cpu: update container %q of pod %s: %w", c.Name, c.PodUID, err))
 			continue
@@ -140,7 +137,7 @@ func (m *Manager) unpin(ctx context.Context, running []Container, info *Reconcil
 		if !m.isPinned(c) {
 			continue
 		}
-		if err := m.cfg.Apply.Update(ctx, c.ID, m.cfg.Machine.All()); err != nil {
+		if err := m.cfg.Runtime.UpdateCPUs(ctx, c.ID, m.cfg.Machine.All()); err != nil {
 			info.Stale++
 			errs = append(errs, fmt.Errorf("cpu: update container %q of pod %s: %w", c.Name, c.PodUID, err))
 			continue

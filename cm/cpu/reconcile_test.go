@@ -20,6 +20,17 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
 )
 
+// containers implements cpu.Runtime.
+type containers struct {
+	list   func(context.Context) ([]cpu.Container, error)
+	update func(context.Context, string, cpuset.CPUSet) error
+}
+
+func (c containers) Containers(ctx context.Context) ([]cpu.Container, error) { return c.list(ctx) }
+func (c containers) UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error {
+	return c.update(ctx, id, cpus)
+}
+
 // cpu-8, cpu-9: running containers are updated at once, and every 10 seconds.
 func TestContainersAreUpdatedWithTheirCPUs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -30,20 +41,19 @@ func TestContainersAreUpdatedWithTheirCPUs(t *testing.T) {
 		var fail error
 		active := map[types.UID]bool{"a": true, "s": true}
 		var infos []cpu.ReconcileInfo
-		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Apply: &cpu.Apply{
-			Containers: func(context.Context) ([]cpu.Container, error) {
+		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Runtime: containers{
+			list: func(context.Context) ([]cpu.Container, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				return running, nil
 			},
-			Update: func(_ context.Context, id string, set cpuset.CPUSet) error {
+			update: func(_ context.Context, id string, set cpuset.CPUSet) error {
 				mu.Lock()
 				defer mu.Unlock()
 				updated = append(updated, id+"="+set.String())
 				return fail
 			},
-			Active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] },
-		}, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { change(func() { infos = append(infos, i) }) }}})
+		}, Active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] }, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { change(func() { infos = append(infos, i) }) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
@@ -88,14 +98,14 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 			{PodUID: "s", Container: "c0", CPUs: cpus(t, "0,2-4,6-7")},
 			{PodUID: "free", Container: "c0", CPUs: cpus(t, "0-7")},
 			{PodUID: "unknown", Container: "c0"},
-		}, Apply: &cpu.Apply{
-			Containers: func(context.Context) ([]cpu.Container, error) {
+		}, Runtime: containers{
+			list: func(context.Context) ([]cpu.Container, error) {
 				return []cpu.Container{
 					{PodUID: "a", Name: "c0", ID: "1"}, {PodUID: "s", Name: "c0", ID: "2"}, {PodUID: "free", Name: "c0", ID: "3"},
 					{PodUID: "unknown", Name: "c0", ID: "4"}, {PodUID: "new", Name: "c0", ID: "5"},
 				}, nil
 			},
-			Update: func(_ context.Context, id string, set cpuset.CPUSet) error {
+			update: func(_ context.Context, id string, set cpuset.CPUSet) error {
 				if id == "2" && fail != nil {
 					return fail
 				}

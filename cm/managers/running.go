@@ -65,7 +65,7 @@ func (c CRI) Running(ctx context.Context) ([]cpu.Running, []device.Adopted, erro
 	return running, adopted, nil
 }
 
-// Containers returns the running containers, for cpu.Apply.
+// Containers returns the running containers, for cpu.Runtime.
 func (c CRI) Containers(ctx context.Context) ([]cpu.Container, error) {
 	list, err := c.list(quiet.Context(ctx, c.Logger))
 	var out []cpu.Container
@@ -77,7 +77,7 @@ func (c CRI) Containers(ctx context.Context) ([]cpu.Container, error) {
 	return out, err
 }
 
-// UpdateCPUs sets the CPUs of a container, for cpu.Apply.
+// UpdateCPUs sets the CPUs of a container, for cpu.Runtime.
 func (c CRI) UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error {
 	return c.Runtime.UpdateContainerResources(quiet.Context(ctx, c.Logger), id, &runtimeapi.ContainerResources{
 		Linux: &runtimeapi.LinuxContainerResources{CpusetCpus: cpus.String()},

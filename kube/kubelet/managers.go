@@ -138,10 +138,7 @@ func newCPUManager(b base, machine *topology.Machine, reserved cm.Reserved, runn
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
 		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
 		Store: cmstate.File(filepath.Join(b.cfg.RootDir, cpu.StateFile)), Running: running, Hooks: b.metrics.CPU(), Logger: b.logger,
-		Apply: &cpu.Apply{
-			Active:     func(uid types.UID) bool { return !b.pods.terminated(uid) },
-			Containers: runtime.Containers, Update: runtime.UpdateCPUs,
-		},
+		Runtime: runtime, Active: func(uid types.UID) bool { return !b.pods.terminated(uid) },
 	})
 }
 

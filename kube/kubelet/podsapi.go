@@ -25,12 +25,16 @@ func newPodsAPI(b base) (*podsAPI, error) {
 	}
 	s, err := podsapi.New(podsapi.Config{
 		Socket: filepath.Join(b.cfg.RootDir, "pods-api", "pods-api.sock"),
-		Pods:   b.pods.Desired,
-		Pod:    b.pods.pod,
-		Status: func(uid types.UID) (v1.PodStatus, bool) { return b.pods.agent.get().Status().Status(uid) },
-		Synced: b.pods.Synced, Called: b.metrics.remote.PodsAPI, Logger: b.logger,
+		Pods:   servedPods{b.pods}, Called: b.metrics.remote.PodsAPI, Logger: b.logger,
 	})
 	return &podsAPI{s, b}, err
+}
+
+// servedPods implements podsapi.Pods.
+type servedPods struct{ pods }
+
+func (p servedPods) Status(uid types.UID) (v1.PodStatus, bool) {
+	return p.agent.get().Status().Status(uid)
 }
 
 // status returns the hooks of the status manager with one that notifies watches.

@@ -126,10 +126,7 @@ func newRunners(t *testing.T) map[string]runner {
 	add("oom: Watcher")(kills, err)
 	resources, err := podresources.New(podresources.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }})
 	add("podresources: Server")(resources, err)
-	nodePods, err := podsapi.New(podsapi.Config{
-		Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }, Pod: func(types.UID) *v1.Pod { return nil },
-		Status: func(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false },
-	})
+	nodePods, err := podsapi.New(podsapi.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: noPods{}})
 	add("podsapi: Server")(nodePods, err)
 	collector, err := stats.New(stats.Config{NodeName: "node"})
 	add("stats: Collector")(collector, err)
@@ -229,3 +226,11 @@ type noLogs struct{}
 func (noLogs) Pods(context.Context) ([]*runtime.Pod, error)    { return nil, nil }
 func (noLogs) LogPath(context.Context, string) (string, error) { return "", nil }
 func (noLogs) ReopenLog(context.Context, string) error         { return nil }
+
+// noPods implements podsapi.Pods.
+type noPods struct{}
+
+func (noPods) Desired() []*v1.Pod                    { return nil }
+func (noPods) Pod(types.UID) (pod, mirror *v1.Pod)   { return nil, nil }
+func (noPods) Status(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
+func (noPods) Synced() bool                          { return true }
