@@ -16,7 +16,7 @@
 //	m, err := cm.New(cm.Config{Tree: tree, Driver: cgroups.Systemd, Capacity: capacity})
 //	…
 //	err = m.Setup(ctx)
-//	// pipeline.Resources{Cgroups: m}, cri.Providers{CgroupParent: m.CgroupParent}
+//	// pipeline.Resources{Cgroups: m}, cri.Providers{Cgroups: m}
 //	go m.Run(ctx)
 //
 // # Concurrency

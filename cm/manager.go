@@ -25,7 +25,7 @@ func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {
 	return PodName(m.cfg.Root, pod)
 }
 
-// CgroupParent returns the parent cgroup for the pod's containers, for cri.Config.
+// CgroupParent returns the parent cgroup for the pod's containers, for cri.Cgroups.
 func (m *Manager) CgroupParent(pod *v1.Pod) string { return m.PodName(pod).Path(m.cfg.Driver) }
 
 // PodsRoot returns the cgroup that contains all pods.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -91,10 +90,7 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 		}
 	}
 	if groups := d.cgroups.groups; groups != nil {
-		cfg.Providers.CgroupParent = groups.CgroupParent
-		cfg.Providers.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.ResizeStep) error {
-			return groups.Resize(ctx, pod, s.Resource, s.After)
-		}
+		cfg.Providers.Cgroups = groups
 	}
 	if d.managers != nil {
 		cfg.Providers.Managers = d.managers.Managers

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
-	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -191,13 +190,19 @@ type Providers struct {
 	// result.
 	SubPath func(ctx context.Context, sub SubPath) (path string, err error)
 
-	// CgroupParent returns the cgroup of the pod. If nil, or if it returns "", the
-	// runtime chooses one.
-	CgroupParent func(pod *v1.Pod) string
+	// Cgroups has the cgroups of pods; cm.Manager implements it. If nil, the runtime
+	// chooses them, and they have no limits.
+	Cgroups Cgroups
+}
 
-	// ResizeCgroup sets one value of the pod's cgroup for an in-place resize. If
-	// nil, the pod has no cgroup with limits.
-	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.ResizeStep) error
+// Cgroups has the cgroups of pods.
+type Cgroups interface {
+	// CgroupParent returns the cgroup of the pod. If it is "", the runtime chooses one.
+	CgroupParent(pod *v1.Pod) string
+
+	// Resize sets one resource of the pod's cgroup, cpu or memory, for an in-place resize:
+	// after has all resources of the pod.
+	Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName, after v1.ResourceRequirements) error
 }
 
 // UserNamespaces allocates the IDs that the user namespace of a pod maps to.

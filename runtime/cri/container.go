@@ -21,8 +21,11 @@ type imageUser = podconfig.User
 func (s *podSync) input(ctx context.Context) (podconfig.PodInput, error) {
 	in := podconfig.PodInput{
 		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.Dirs.Root),
-		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.Providers.CgroupParent(s.pod),
+		LogDirectory:  s.r.podLogDir(s.pod),
 		ExclusiveCPUs: s.r.exclusiveCPUs(s.pod),
+	}
+	if s.r.cfg.Providers.Cgroups != nil {
+		in.CgroupParent = s.r.cfg.Providers.Cgroups.CgroupParent(s.pod)
 	}
 	if s.r.cfg.Providers.VolumeGroups != nil {
 		in.Groups = s.r.cfg.Providers.VolumeGroups(s.pod)

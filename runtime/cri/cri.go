@@ -15,7 +15,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
-	v1 "k8s.io/api/core/v1"
 )
 
 // A Runtime runs pods on a CRI runtime. It implements [runtime.Runtime] and all
@@ -83,9 +82,6 @@ func New(cfg Config) (*Runtime, error) {
 	}
 	if err := cfg.Dirs.complete(); err != nil {
 		return nil, fmt.Errorf("cri: Config.Dirs: %w", err)
-	}
-	if cfg.Providers.CgroupParent == nil {
-		cfg.Providers.CgroupParent = func(*v1.Pod) string { return "" }
 	}
 	if cfg.Node.IPs == nil {
 		cfg.Node.IPs = func() []string { return nil }

@@ -35,7 +35,7 @@
 //     Services must return when their context is done.
 //   - Operations that the runtime does not support return runtime.ErrUnsupported,
 //     except where there is a fallback: stats of pods are derived from those of
-//     containers (containerd has none for a pod without CgroupParent), the cgroup
+//     containers (containerd has none for a pod without Providers.Cgroups), the cgroup
 //     driver is reported as unknown, and a sandbox is not resized. If a container
 //     cannot be resized, one sync fails and the container keeps its resources.
 //   - A response without a field that the CRI requires is an error that names the

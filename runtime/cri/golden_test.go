@@ -25,12 +25,17 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The complete requests are compared with golden files: labels, annotations,
 // names and log paths are identical to a kubelet's (rt-15).
+// burstable implements cri.Cgroups.
+type burstable struct{ cri.Cgroups }
+
+func (burstable) CgroupParent(pod *v1.Pod) string { return "/kubepods/burstable/pod" + string(pod.UID) }
+
 func TestRequestsToTheRuntime(t *testing.T) {
 	f := newFake()
 	f.has("registry.example/shop:1.2", "img:latest")
 	volume := t.TempDir()
 	rt, _ := f.engine(t, cri.Config{
-		Providers: cri.Providers{CgroupParent: func(pod *v1.Pod) string { return "/kubepods/burstable/pod" + string(pod.UID) }},
+		Providers: cri.Providers{Cgroups: burstable{}},
 		Node: cri.Node{DNS: cri.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local", ResolvConf: os.DevNull},
 			IPs: func() []string { return []string{"192.0.2.1"} }, Facts: podconfig.Node{MemoryBytes: 4 << 30},
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3500m")},

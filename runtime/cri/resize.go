@@ -116,10 +116,10 @@ func (r *resizer) UpdatePodSandboxResources(ctx context.Context, all v1.Resource
 
 // SetPodCgroup implements [allocation.Actuator].
 func (r *resizer) SetPodCgroup(ctx context.Context, s allocation.ResizeStep) error {
-	if r.r.cfg.Providers.ResizeCgroup == nil {
+	if r.r.cfg.Providers.Cgroups == nil {
 		return nil
 	}
-	return r.r.cfg.Providers.ResizeCgroup(ctx, r.pod, s)
+	return r.r.cfg.Providers.Cgroups.Resize(ctx, r.pod, s.Resource, s.After)
 }
 
 // UpdateContainerResources implements [allocation.Actuator].

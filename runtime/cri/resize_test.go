@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -173,11 +172,11 @@ func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, a
 		t.Run(tc.name, func(t *testing.T) {
 			f := &resizing{fakeCRI: newFake()}
 			f.has("img:1")
-			rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
-				limit := s.After.Limits[v1.ResourceCPU]
-				f.note(fmt.Sprintf("cgroup %s limit %s", s.Resource, &limit))
+			rt := engineOver(t, f, cri.Config{Providers: cri.Providers{Cgroups: cgroupsFunc(func(name v1.ResourceName, after v1.ResourceRequirements) error {
+				limit := after.Limits[v1.ResourceCPU]
+				f.note(fmt.Sprintf("cgroup %s limit %s", name, &limit))
 				return nil
-			}}})
+			})}})
 			web := sized("web", "100m", "64Mi", "200m", "128Mi")
 			web.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: tc.policy}}
 			pod := podOf(web)
@@ -198,14 +197,29 @@ func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, a
 	}
 }
 
+// cgroupsFunc implements cri.Cgroups with a function that is called for Resize.
+type cgroupsFunc func(v1.ResourceName, v1.ResourceRequirements) error
+
+func (cgroupsFunc) CgroupParent(*v1.Pod) string { return "" }
+
+func (f cgroupsFunc) Resize(_ context.Context, _ *v1.Pod, name v1.ResourceName, after v1.ResourceRequirements) error {
+	return f(name, after)
+}
+
+// resized returns the request and the limit of a resource.
+func resized(name v1.ResourceName, after v1.ResourceRequirements) string {
+	request, limit := after.Requests[name], after.Limits[name]
+	return fmt.Sprintf("%s %s/%s", name, &request, &limit)
+}
+
 func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	var cgroup []string
-	cfg := cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
-		cgroup = append(cgroup, s.String())
+	cfg := cri.Config{Providers: cri.Providers{Cgroups: cgroupsFunc(func(name v1.ResourceName, after v1.ResourceRequirements) error {
+		cgroup = append(cgroup, resized(name, after))
 		return nil
-	}}}
+	})}}
 	rt := engineOver(t, f, cfg)
 	pod := podOf(sized("web", "100m", "64Mi", "", ""))
 	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
@@ -215,7 +229,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	pod = pod.DeepCopy()
 	pod.Spec.Resources.Limits[v1.ResourceCPU] = resource.MustParse("2")
 	assert.Len(t, syncs(t, rt, pod).Actions, 1)
-	assert.Equal(t, []string{"pod limit: cpu 100m/1 to 100m/2"}, cgroup)
+	assert.Equal(t, []string{"cpu 100m/2"}, cgroup)
 	assert.Equal(t, []string{"UpdatePod shares=102 quota=200000 memory=0", "Update web shares=102 quota=200000 memory=0"}, f.did(),
 		"a container without a limit has the pod's")
 	assert.Empty(t, syncs(t, rt, pod).Actions, "a completed resize is not repeated")
@@ -232,10 +246,10 @@ func TestPodLevelResourcesAreAdded(t *testing.T) { // al-14, al-16
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	var cgroup []string
-	rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.ResizeStep) error {
-		cgroup = append(cgroup, s.String())
+	rt := engineOver(t, f, cri.Config{Providers: cri.Providers{Cgroups: cgroupsFunc(func(name v1.ResourceName, after v1.ResourceRequirements) error {
+		cgroup = append(cgroup, resized(name, after))
 		return nil
-	}}})
+	})}})
 	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"))
 	syncs(t, rt, pod)
 	assert.Empty(t, syncs(t, rt, pod).Actions)
@@ -245,7 +259,7 @@ func TestPodLevelResourcesAreAdded(t *testing.T) { // al-14, al-16
 		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("150m")}, Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")},
 	}
 	assert.Len(t, syncs(t, rt, pod).Actions, 1)
-	assert.Equal(t, []string{"pod limit: cpu 100m/200m to 100m/1", "pod request: cpu 100m/1 to 150m/1"}, cgroup)
+	assert.Equal(t, []string{"cpu 100m/1", "cpu 150m/1"}, cgroup)
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 	assert.Equal(t, []string{"web"}, f.running())
 }

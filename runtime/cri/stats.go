@@ -27,7 +27,7 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 
 // PodStats implements [runtime.StatsProvider] with one call. If the runtime has no stats of
 // pods, or fails because one pod has none (as containerd does for a pod without
-// CgroupParent), it returns the stats of containers without those of the pods.
+// Cgroups), it returns the stats of containers without those of the pods.
 func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListPodSandboxStats(r.quiet(ctx), nil)
 	if err != nil {
