@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/stats"
@@ -99,12 +97,8 @@ func newServer(b base, d serverDeps) ([]component, error) {
 func apiConfig(b base, d serverDeps) server.Config {
 	cfg := server.Config{
 		NodeName: b.cfg.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime,
-		Node: server.Node{Summary: func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
-			if onlyCPUAndMemory {
-				return d.stats.CPUAndMemory(ctx)
-			}
-			return d.stats.Summary(ctx, false)
-		}, Metrics: d.metrics, ServiceLogs: server.Journal,
+		Node: server.Node{
+			Stats: d.stats, Metrics: d.metrics, ServiceLogs: server.Journal,
 			Checks:  []server.Check{{Name: "syncloop", Check: b.metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
 			Configz: map[string]any{"kubeletconfig": configz(b, d)},
 		},

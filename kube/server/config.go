@@ -65,9 +65,9 @@ type Config struct {
 
 // Node has the functions for a Server's responses about the node itself.
 type Node struct {
-	// Summary returns resource usage for /stats/summary: all of it, or CPU and memory
-	// only. With an error it may return the part that could be read.
-	Summary func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
+	// Stats has the resource usage for /stats/summary: *stats.Collector. If nil, the path
+	// does not exist.
+	Stats Stats
 
 	// Metrics are handlers by path: /metrics, /metrics/resource, /metrics/cadvisor,
 	// /metrics/probes and /metrics/slis.
@@ -96,6 +96,13 @@ type Node struct {
 	// Journal. If it is nil, or returns errors.ErrUnsupported before it has written
 	// anything, the log files of the services in Logs are used.
 	ServiceLogs func(ctx context.Context, q LogQuery, w io.Writer) error
+}
+
+// Stats has the resource usage of the node and its pods. With an error the methods may return
+// the part that could be read. They must be safe for concurrent use.
+type Stats interface {
+	Summary(ctx context.Context, fresh bool) (*statsapi.Summary, error) // called with fresh false
+	CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 }
 
 // Containers configures access to containers.

@@ -359,13 +359,13 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 // as well.
 func TestConnectionsAreBoundedInAll(t *testing.T) {
 	slow := newServer(t, func(c *server.Config) {
-		c.Node.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
+		c.Node.Stats = usage(func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Minute):
 			}
 			return &statsapi.Summary{}, nil
-		}
+		})
 	})
 	onPipes(t, server.ListenerConfig{Handler: slow, Limits: server.Limits{MaxConnections: 10}}, func(p *pipes) {
 		var busy []*caller

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -89,8 +90,13 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "failed to parse the options: "+err.Error()+"\n")
 		return
 	}
-	only, _ := strconv.ParseBool(r.Form.Get("only_cpu_and_memory"))
-	summary, err := s.cfg.Node.Summary(r.Context(), only)
+	var summary *statsapi.Summary
+	var err error
+	if only, _ := strconv.ParseBool(r.Form.Get("only_cpu_and_memory")); only {
+		summary, err = s.cfg.Node.Stats.CPUAndMemory(r.Context())
+	} else {
+		summary, err = s.cfg.Node.Stats.Summary(r.Context(), false)
+	}
 	if summary == nil {
 		s.fail(w, r, err)
 		return

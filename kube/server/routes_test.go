@@ -128,17 +128,23 @@ func TestPodsAndRunningPods(t *testing.T) {
 	assert.Equal(t, 404, ask(newServer(t, nil), "GET", "/runningpods", "").Code, "there is no runtime")
 }
 
+// usage implements server.Stats with one function.
+type usage func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
+
+func (u usage) Summary(ctx context.Context, _ bool) (*statsapi.Summary, error) { return u(ctx, false) }
+func (u usage) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)    { return u(ctx, true) }
+
 // st-3, st-15.
 func TestStats(t *testing.T) {
 	var err error
 	s := newServer(t, func(c *server.Config) {
-		c.Node.Summary = func(_ context.Context, only bool) (*statsapi.Summary, error) {
+		c.Node.Stats = usage(func(_ context.Context, only bool) (*statsapi.Summary, error) {
 			if err != nil {
 				return nil, err
 			}
 			name := map[bool]string{true: "only", false: "all"}[only]
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: name}}, nil
-		}
+		})
 	})
 	for path, want := range map[string]string{
 		"GET /stats/summary": "all", "GET /stats/summary?only_cpu_and_memory=true": "only", "GET /stats/summary?only_cpu_and_memory=false": "all",
@@ -161,11 +167,11 @@ func TestStats(t *testing.T) {
 func TestFormsAreNotStoredOnDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := newServer(t, func(c *server.Config) {
-		c.Node.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+		c.Node.Stats = usage(func(context.Context, bool) (*statsapi.Summary, error) {
 			left, err := os.ReadDir(os.TempDir())
 			assert.Empty(t, left)
 			return &statsapi.Summary{}, err
-		}
+		})
 	})
 	file := "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + strings.Repeat("x", 48<<20) + "\r\n--x--\r\n"
 	assert.Equal(t, 200, ask(s.ReadOnly(), "POST", "/stats/summary", file, "Content-Type: multipart/form-data; boundary=x").Code)

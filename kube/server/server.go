@@ -68,7 +68,7 @@ func (s *Server) Healthz() http.Handler { return s.healthz }
 // openRoutes registers the routes that ReadOnly serves too.
 func (s *Server) openRoutes(mux *http.ServeMux) {
 	both(mux, "GET", "/pods", s.pods)
-	if s.cfg.Node.Summary != nil {
+	if s.cfg.Node.Stats != nil {
 		both(mux, "GET", "/stats/summary", s.summary)
 		both(mux, "POST", "/stats/summary", s.summary) // rule st-15
 	}
