@@ -56,10 +56,6 @@ type Config struct {
 	// Runtime accesses the running containers for Run. If nil, Run does nothing.
 	Runtime Runtime
 
-	// Active reports whether containers of a pod may still run. Run releases the CPUs of
-	// other pods. If nil, all pods are active.
-	Active func(uid types.UID) bool
-
 	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// A Runtime accesses the running containers. managers.CRI implements it. Run's goroutine
-// calls it.
+// A Runtime accesses the running containers; managers.CRI implements its first two methods.
+// Run's goroutine calls it.
 type Runtime interface {
 	// Containers returns the running containers of the pods on this node.
 	Containers(ctx context.Context) ([]Container, error)
@@ -19,6 +19,10 @@ type Runtime interface {
 	// UpdateCPUs restricts a running container to the CPUs. It is not an error if the
 	// container has terminated.
 	UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error
+
+	// Active reports whether containers of a pod may still run. The CPUs of other pods are
+	// released.
+	Active(pod types.UID) bool
 }
 
 // A Container is a running container.
@@ -84,9 +88,7 @@ func (m *Manager) Reconcile(ctx context.Context) error {
 	}
 	begun := time.Now()
 	info := ReconcileInfo{}
-	if m.cfg.Active != nil {
-		m.Retain(m.cfg.Active)
-	}
+	m.Retain(m.cfg.Runtime.Active)
 	running, err := m.cfg.Runtime.Containers(ctx)
 	if err != nil {
 		info.Error = fmt.Errorf("cpu: list containers: %w", err)

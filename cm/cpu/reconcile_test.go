@@ -24,9 +24,11 @@ import (
 type containers struct {
 	list   func(context.Context) ([]cpu.Container, error)
 	update func(context.Context, string, cpuset.CPUSet) error
+	active func(types.UID) bool // nil: all are
 }
 
 func (c containers) Containers(ctx context.Context) ([]cpu.Container, error) { return c.list(ctx) }
+func (c containers) Active(uid types.UID) bool                               { return c.active == nil || c.active(uid) }
 func (c containers) UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error {
 	return c.update(ctx, id, cpus)
 }
@@ -53,7 +55,8 @@ func TestContainersAreUpdatedWithTheirCPUs(t *testing.T) {
 				updated = append(updated, id+"="+set.String())
 				return fail
 			},
-		}, Active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] }, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { change(func() { infos = append(infos, i) }) }}})
+			active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] },
+		}, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { change(func() { infos = append(infos, i) }) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()

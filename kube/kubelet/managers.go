@@ -138,9 +138,17 @@ func newCPUManager(b base, machine *topology.Machine, reserved cm.Reserved, runn
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
 		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
 		Store: cmstate.File(filepath.Join(b.cfg.RootDir, cpu.StateFile)), Running: running, Hooks: b.metrics.CPU(), Logger: b.logger,
-		Runtime: runtime, Active: func(uid types.UID) bool { return !b.pods.terminated(uid) },
+		Runtime: cpuRuntime{runtime, b.pods},
 	})
 }
+
+// cpuRuntime implements cpu.Runtime.
+type cpuRuntime struct {
+	managers.CRI
+	pods pods
+}
+
+func (r cpuRuntime) Active(uid types.UID) bool { return !r.pods.terminated(uid) }
 
 func newMemoryManager(b base, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running) (*memory.Manager, error) {
 	total := memory.Request{}
