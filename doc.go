@@ -127,12 +127,12 @@
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
 //	podenv                  environment of a container                 runtime/cri, podconfig, prober, volume/payload
+//	logs                    klog in slog, limits of values of peers    agent/tracing, cm, runtime/cri, kube
 //	internal/podspec        properties of pod specs, effects of exits  the packages that decide about pods
 //	internal/podfields      support for each field of a pod            admission
 //	internal/podhttp        httpGet requests                           prober, runtime/cri
 //	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
 //	internal/dirlock        one agent for a directory                  agent/claim, runtime/process
-//	internal/bounded        limits values that peers choose            agent/tracing, cm/dra/registry, kube/server, runtime/cri
 //	internal/conceal        removes values from texts                  agent/statuspage, runtime/cri
 //	internal/untrusted      files that containers can write            the packages that read them
 //	internal/staticuid      UIDs that kubelets give to static pods     podsource/manifest
@@ -143,7 +143,6 @@
 //	internal/usernamespace  detects user namespaces                    runtime/process, volume/emptydir
 //	internal/gate           waits for calls in progress                runtime/cri/serve, streamserver
 //	internal/singleflight   suppresses duplicate calls                 credentials, images
-//	internal/quiet          routes klog of the CRI client to slog      runtime/cri, images, remote
 //	internal/terminal       makes text safe to print                   agent/statuspage, status/printer
 //	internal/lab            real runtimes and clusters                 tests
 //	internal/script         scenarios as text                          tests

@@ -13,7 +13,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Request implements server.Hooks.Trace. Clients of a server of type readonly do not
@@ -49,14 +49,14 @@ func requestAttributes(r *http.Request, route string) []attribute.KeyValue {
 		scheme = "https"
 	}
 	attributes := []attribute.KeyValue{
-		semconv.ServerAddress("kubelet"), semconv.HTTPRequestMethodKey.String(method(r)), semconv.URLScheme(scheme), semconv.URLPath(bounded.Text(r.URL.Path, maxValue)),
+		semconv.ServerAddress("kubelet"), semconv.HTTPRequestMethodKey.String(method(r)), semconv.URLScheme(scheme), semconv.URLPath(logs.Text(r.URL.Path, maxValue)),
 		semconv.NetworkProtocolVersion(fmt.Sprintf("%d.%d", r.ProtoMajor, r.ProtoMinor)),
 	}
 	if route != "" {
 		attributes = append(attributes, semconv.HTTPRoute(route))
 	}
 	if agent := r.UserAgent(); agent != "" {
-		attributes = append(attributes, semconv.UserAgentOriginal(bounded.Text(agent, maxValue)))
+		attributes = append(attributes, semconv.UserAgentOriginal(logs.Text(agent, maxValue)))
 	}
 	if host, port, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		attributes = append(attributes, semconv.NetworkPeerAddress(host))

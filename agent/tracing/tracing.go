@@ -10,7 +10,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -74,7 +74,7 @@ func (t *Tracer) start(ctx context.Context, name string, attributes ...attribute
 	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
 	return ctx, func(err error) {
 		if err != nil {
-			text := bounded.Text(err.Error(), maxValue)
+			text := logs.Text(err.Error(), maxValue)
 			span.RecordError(errors.New(text), trace.WithAttributes(semconv.ExceptionType(fmt.Sprintf("%T", err))))
 			span.SetStatus(codes.Error, text)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Labels of the containers that the kubelet creates.
@@ -38,7 +38,7 @@ type CRI struct {
 // managers restore allocations whose state is lost or no longer valid. A container whose
 // status cannot be read is returned without CPUs.
 func (c CRI) Running(ctx context.Context) ([]cpu.Running, []device.Adopted, error) {
-	ctx = quiet.Context(ctx, c.Logger)
+	ctx = logs.Context(ctx, c.Logger)
 	list, err := c.list(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +67,7 @@ func (c CRI) Running(ctx context.Context) ([]cpu.Running, []device.Adopted, erro
 
 // Containers returns the running containers, for cpu.Runtime.
 func (c CRI) Containers(ctx context.Context) ([]cpu.Container, error) {
-	list, err := c.list(quiet.Context(ctx, c.Logger))
+	list, err := c.list(logs.Context(ctx, c.Logger))
 	var out []cpu.Container
 	for _, container := range list {
 		if uid, name := owner(container); uid != "" {
@@ -79,7 +79,7 @@ func (c CRI) Containers(ctx context.Context) ([]cpu.Container, error) {
 
 // UpdateCPUs sets the CPUs of a container, for cpu.Runtime.
 func (c CRI) UpdateCPUs(ctx context.Context, id string, cpus cpuset.CPUSet) error {
-	return c.Runtime.UpdateContainerResources(quiet.Context(ctx, c.Logger), id, &runtimeapi.ContainerResources{
+	return c.Runtime.UpdateContainerResources(logs.Context(ctx, c.Logger), id, &runtimeapi.ContainerResources{
 		Linux: &runtimeapi.LinuxContainerResources{CpusetCpus: cpus.String()},
 	})
 }

@@ -16,8 +16,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 )
 
 const (
@@ -120,7 +118,7 @@ func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	start := time.Now()
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(token))
-	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), bounded.Client(r.RemoteAddr), func() (answer[tokenAnswer], error) {
+	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), ClientKey(r.RemoteAddr), func() (answer[tokenAnswer], error) {
 		return t.review(r.Context(), token)
 	})
 	t.cfg.Hooks.reviewed(cached, start, err)

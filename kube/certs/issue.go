@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/certificate/csr"
 
 	"github.com/kubeparts/kubeparts/kube/internal/pause"
-	"github.com/kubeparts/kubeparts/kube/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // A deniedError means that a request was denied, so that it must not be repeated.
@@ -72,7 +72,7 @@ func request(ctx context.Context, cfg Config, r certificateRequest, client kuber
 	if cfg.Lifetime > 0 {
 		lifetime = &cfg.Lifetime
 	}
-	ctx = quiet.Context(ctx, cfg.Logger)
+	ctx = logs.Context(ctx, cfg.Logger)
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, cfg.ApprovalTimeout)
 	defer cancel()

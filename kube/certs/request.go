@@ -15,7 +15,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/util/certificate"
 
-	"github.com/kubeparts/kubeparts/kube/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // A certificateRequest specifies a certificate.
@@ -73,7 +73,7 @@ func (r certificateRequest) name(key crypto.Signer) (string, error) {
 }
 
 func (r certificateRequest) store(dir string, log *slog.Logger) (certificate.FileStore, error) {
-	store, err := certificate.NewFileStoreWithLogger(quiet.Logger(log), r.prefix, dir, dir, "", "")
+	store, err := certificate.NewFileStoreWithLogger(logs.Klog(log), r.prefix, dir, dir, "", "")
 	if err != nil {
 		return nil, fmt.Errorf("certs: %s: %w", dir, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/certs"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // A connection is the connection to the API server.
@@ -64,7 +64,7 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	out := connection{logger: slog.New(quiet.Repeats(b.logger.Handler(), func() bool { return !answered.Load() }))}
+	out := connection{logger: slog.New(logs.Repeats(b.logger.Handler(), func() bool { return !answered.Load() }))}
 	if !certificates.Rotates(config) {
 		if len(config.CertData) > 0 {
 			// Unlike one in a file, it cannot be replaced while the kubelet runs.

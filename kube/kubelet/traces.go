@@ -21,8 +21,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent/tracing"
 	"github.com/kubeparts/kubeparts/imagegc"
-	"github.com/kubeparts/kubeparts/kube/internal/bounded"
 	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -157,11 +157,11 @@ const maxSpanText = 1 << 10
 
 type boundedSpan struct{ sdktrace.ReadOnlySpan }
 
-func (s boundedSpan) Name() string { return bounded.Text(s.ReadOnlySpan.Name(), maxSpanText) }
+func (s boundedSpan) Name() string { return logs.Text(s.ReadOnlySpan.Name(), maxSpanText) }
 
 func (s boundedSpan) Status() sdktrace.Status {
 	status := s.ReadOnlySpan.Status()
-	status.Description = bounded.Text(status.Description, maxSpanText)
+	status.Description = logs.Text(status.Description, maxSpanText)
 	return status
 }
 
@@ -181,7 +181,7 @@ func boundedAttributes(all []attribute.KeyValue) []attribute.KeyValue {
 	all = slices.Clone(all)
 	for i, a := range all {
 		if a.Value.Type() == attribute.STRING {
-			all[i].Value = attribute.StringValue(bounded.Text(a.Value.AsString(), maxSpanText))
+			all[i].Value = attribute.StringValue(logs.Text(a.Value.AsString(), maxSpanText))
 		}
 	}
 	return all

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kubeparts/kubeparts/kube/internal/bounded"
+	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
 // connections are all connections of a Listener. A connection is unauthenticated until one
@@ -86,7 +86,7 @@ func (s *connections) add(nc net.Conn) *connection {
 	if s.all == nil {
 		s.all, s.queues = map[*connection]struct{}{}, map[string]*list.List{}
 	}
-	c := &connection{Conn: nc, in: s, host: bounded.Client(nc.RemoteAddr().String())}
+	c := &connection{Conn: nc, in: s, host: auth.ClientKey(nc.RemoteAddr().String())}
 	var evicted *connection
 	if s.unauthenticated >= s.maxUnauthenticated || len(s.all) >= s.max {
 		var longest *list.List

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kubeparts/kubeparts/kube/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Timeouts and limits of connections. Those of idle connections and of whole requests are
@@ -129,7 +129,7 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Logger = slog.New(bounded.Handler(cfg.Logger.Handler()))
+	cfg.Logger = slog.New(logs.Bounded(cfg.Logger.Handler()))
 	cfg.TLS.MinVersion = cmp.Or(cfg.TLS.MinVersion, tls.VersionTLS12)
 	l := &Listener{cfg: cfg, active: waitGroup{empty: make(chan struct{})}, conns: connections{
 		max:                cmp.Or(limits.MaxConnections, defaultMaxConnections),

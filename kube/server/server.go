@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/kube/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // A Server is the kubelet's API as an http.Handler. It does not listen; see Listener.
@@ -34,7 +34,7 @@ func New(cfg Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.log = slog.New(bounded.Handler(s.log.Handler())) // clients choose paths and names
+	s.log = slog.New(logs.Bounded(s.log.Handler())) // clients choose paths and names
 	s.healthRoutes(s.mux)
 	s.openRoutes(s.mux)
 	s.nodeRoutes()

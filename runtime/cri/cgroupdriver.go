@@ -7,7 +7,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // CgroupDriver returns the cgroup driver that a CRI runtime reports, "cgroupfs" or
@@ -17,7 +17,7 @@ func CgroupDriver(ctx context.Context, service internalapi.RuntimeService, logge
 	if logger == nil {
 		logger = slog.Default()
 	}
-	answer, err := service.RuntimeConfig(quiet.Context(ctx, logger))
+	answer, err := service.RuntimeConfig(logs.Context(ctx, logger))
 	if err != nil || answer.GetLinux() == nil {
 		return ""
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -128,7 +127,7 @@ func New(cfg Config) (*Runtime, error) {
 }
 
 // quiet redirects the logs of the CRI client from stderr to the logger.
-func (r *Runtime) quiet(ctx context.Context) context.Context { return quiet.Context(ctx, r.log) }
+func (r *Runtime) quiet(ctx context.Context) context.Context { return logs.Context(ctx, r.log) }
 
 // id returns the container ID with the prefix "<name>://".
 func (r *Runtime) id(runtimeID string) string { return r.cfg.Name + "://" + runtimeID }
@@ -153,7 +152,7 @@ func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	for _, c := range answer.GetStatus().GetConditions() {
 		var state error
 		if !c.GetStatus() {
-			state = fmt.Errorf("%s: %s", bounded.Text(c.GetReason(), maxEventBytes), bounded.Text(c.GetMessage(), maxErrorBytes))
+			state = fmt.Errorf("%s: %s", logs.Text(c.GetReason(), maxEventBytes), logs.Text(c.GetMessage(), maxErrorBytes))
 		}
 		switch c.GetType() {
 		case "RuntimeReady":

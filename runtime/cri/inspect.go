@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -155,7 +155,7 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		c.StartedAt = nanos(s.StartedAt)
 	}
 	if c.State == runtime.ContainerExited {
-		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded.Text(s.Reason, maxEventBytes)
+		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, logs.Text(s.Reason, maxEventBytes)
 		if s.Message != "" && s.StartedAt == 0 && rec.Expanded[c.Name] {
 			s = proto.CloneOf(s)
 			s.Message = withheld

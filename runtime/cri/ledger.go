@@ -16,7 +16,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -97,7 +97,7 @@ func OpenLedger(ctx context.Context, cfg LedgerConfig) (*Ledger, error) {
 		}
 	}
 	if cfg.Runtime != nil {
-		running, err := l.inRuntime(quiet.Context(ctx, cfg.Logger), cfg, root)
+		running, err := l.inRuntime(logs.Context(ctx, cfg.Logger), cfg, root)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -28,10 +28,10 @@ func limitError(err error) error {
 	}
 	if over, ok := errors.AsType[statusError](err); ok {
 		if full := over.GRPCStatus(); len(full.Message()) > maxErrorBytes {
-			return status.Error(full.Code(), bounded.Text(full.Message(), maxErrorBytes))
+			return status.Error(full.Code(), logs.Text(full.Message(), maxErrorBytes))
 		}
 	}
-	return &limitedError{text: bounded.Text(text, maxErrorBytes), err: err}
+	return &limitedError{text: logs.Text(text, maxErrorBytes), err: err}
 }
 
 // A limitedError is an error with a bounded text.
@@ -46,7 +46,7 @@ func (e *limitedError) Unwrap() error { return e.err }
 // limitMessages returns a Config.Record that limits event messages to maxEventBytes.
 func limitMessages(record func(runtime.Event)) func(runtime.Event) {
 	return func(e runtime.Event) {
-		e.Message = bounded.Text(e.Message, maxEventBytes)
+		e.Message = logs.Text(e.Message, maxEventBytes)
 		record(e)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
 	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -238,7 +238,7 @@ func (s *podSync) done(a runtime.Action, begun time.Time) bool {
 	} else if a.Message == "" {
 		a.Message = errorMessage(a.Err)
 	}
-	a.Message = bounded.Text(a.Message, maxErrorBytes)
+	a.Message = logs.Text(a.Message, maxErrorBytes)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
 		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}

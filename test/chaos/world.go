@@ -19,7 +19,7 @@ import (
 	cri "k8s.io/cri-client/pkg"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
@@ -119,7 +119,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 
 // quietly returns a context with which the CRI's client does not log failed calls to stderr.
 func (w *world) quietly(ctx context.Context) context.Context {
-	return quiet.Context(ctx, slog.New(slog.DiscardHandler))
+	return logs.Context(ctx, slog.New(slog.DiscardHandler))
 }
 
 func (w *world) root() string     { return filepath.Join(w.dir, "root") }

@@ -12,7 +12,7 @@ import (
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // maxError is the maximum length of an error of a driver in bytes. Events contain it.
@@ -38,7 +38,7 @@ func shortened(s string) string {
 func checkUIDs[V any](claims []dra.ClaimRef, results map[string]V) error {
 	for _, uid := range slices.Sorted(maps.Keys(results)) {
 		if !slices.ContainsFunc(claims, func(ref dra.ClaimRef) bool { return string(ref.UID) == uid }) {
-			return fmt.Errorf("driver returned a result for unknown claim UID %q", bounded.Text(uid, maxShown))
+			return fmt.Errorf("driver returned a result for unknown claim UID %q", logs.Text(uid, maxShown))
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Limits of the response of a driver for one claim. An allocation has at most 32 devices; a
@@ -27,7 +27,7 @@ func checkDevices(devices []dra.Device) error {
 	}
 	for i, d := range devices {
 		if err := checkDevice(d); err != nil {
-			return fmt.Errorf("device %d (%s/%s): %w", i, bounded.Text(d.Pool, maxShown), bounded.Text(d.Name, maxShown), err)
+			return fmt.Errorf("device %d (%s/%s): %w", i, logs.Text(d.Pool, maxShown), logs.Text(d.Name, maxShown), err)
 		}
 		same := func(other dra.Device) bool {
 			return other.Pool == d.Pool && other.Name == d.Name && other.ShareID == d.ShareID && slices.Equal(other.Requests, d.Requests)
@@ -59,7 +59,7 @@ func checkDevice(d dra.Device) error {
 	}
 	for _, id := range d.CDI {
 		if err := checkCDIName(id); err != nil {
-			return fmt.Errorf("CDI device %q: %w", bounded.Text(id, maxShown), err)
+			return fmt.Errorf("CDI device %q: %w", logs.Text(id, maxShown), err)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
 
-	"github.com/kubeparts/kubeparts/internal/bounded"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 const (
@@ -71,7 +71,7 @@ func reportsOf(in []*healthv1.DeviceHealth) ([]deviceReport, error) {
 	for _, d := range in {
 		r := reportOf(d)
 		if r.pool == "" || r.device == "" || len(r.pool) > maxName || len(r.device) > maxName {
-			return nil, fmt.Errorf("health of device %q in pool %q: invalid name", bounded.Text(r.device, maxShown), bounded.Text(r.pool, maxShown))
+			return nil, fmt.Errorf("health of device %q in pool %q: invalid name", logs.Text(r.device, maxShown), logs.Text(r.pool, maxShown))
 		}
 		list = append(list, r)
 	}

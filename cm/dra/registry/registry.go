@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubeparts/kubeparts/cm/dra"
-	"github.com/kubeparts/kubeparts/internal/bounded"
 	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Slices deletes ResourceSlices.
@@ -117,7 +117,7 @@ const maxDriverName = 63
 func (r *Registry) Register(_ context.Context, driver, endpoint string, versions []string) error {
 	c, err := checkedConnection(driver, endpoint, versions)
 	if err != nil {
-		return fmt.Errorf("registry: driver %q: %w", bounded.Text(driver, maxShown), err)
+		return fmt.Errorf("registry: driver %q: %w", logs.Text(driver, maxShown), err)
 	}
 	r.mu.Lock()
 	if r.ended {
@@ -142,7 +142,7 @@ func checkedConnection(driver, endpoint string, versions []string) (*connection,
 		return nil, fmt.Errorf("invalid name: want a DNS subdomain of at most %d characters", maxDriverName)
 	}
 	if !filepath.IsAbs(endpoint) {
-		return nil, fmt.Errorf("endpoint %q is not an absolute path", bounded.Text(endpoint, maxShown))
+		return nil, fmt.Errorf("endpoint %q is not an absolute path", logs.Text(endpoint, maxShown))
 	}
 	s, err := chooseServices(versions)
 	if err != nil {

@@ -46,7 +46,7 @@ var importLimits = map[string]importLimit{
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
 	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal internal/untrusted podworker prober runtime runtime/cri volume"},
 	"agent/statuspage/internal/page":    {max: 200}, // the standard library is sufficient
-	"agent/tracing":                     {max: 300, imports: "internal/bounded podworker runtime"},
+	"agent/tracing":                     {max: 300, imports: "logs podworker runtime"},
 	"allocation":                        {max: 300, imports: "internal/checkpoint internal/podspec runtime"},
 	"cm":                                {max: 330, imports: "cm/cgroups cm/topology internal/podspec internal/runonce runtime"},
 	"cm/cgroups":                        {max: 100},
@@ -56,8 +56,8 @@ var importLimits = map[string]importLimit{
 	"cm/device/devicetest":              {max: 400},
 	"cm/dra":                            {max: 300, imports: "cm/state internal/podspec internal/runonce"},
 	"cm/dra/dratest":                    {max: 400},
-	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/bounded internal/runonce"},
-	"cm/managers":                       {max: 400, imports: "cm/cpu cm/device cm/memory cm/topology internal/podspec internal/quiet runtime"},
+	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/runonce logs"},
+	"cm/managers":                       {max: 400, imports: "cm/cpu cm/device cm/memory cm/topology internal/podspec logs runtime"},
 	"cm/memory":                         {max: 330, imports: "cm/state cm/topology internal/podspec"},
 	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
 	"cm/podresources":                   {max: 400, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
@@ -69,7 +69,6 @@ var importLimits = map[string]importLimit{
 	"eviction":                          {max: 300, imports: "internal/pause internal/podspec internal/runonce runtime"},
 	"eviction/notify":                   {max: 120, imports: "internal/runonce"},
 	"imagegc":                           {max: 300, imports: "internal/checkpoint internal/runonce runtime"},
-	"internal/bounded":                  {max: 80},
 	"internal/checkpoint":               {max: 80},
 	"internal/conceal":                  {max: 60},
 	"internal/dirlock":                  {max: 70},
@@ -80,7 +79,6 @@ var importLimits = map[string]importLimit{
 	"internal/podfields":                {max: 270},
 	"internal/podhttp":                  {max: 270},
 	"internal/podspec":                  {max: 280, imports: "runtime"},
-	"internal/quiet":                    {max: 90},
 	"internal/runonce":                  {max: 70},
 	"internal/runonce/runoncetest":      {max: 210, allow: "testing github.com/stretchr/testify"},
 	"internal/script":                   {max: 100, allow: "testing"}, // Run requires a *testing.T
@@ -94,17 +92,15 @@ var importLimits = map[string]importLimit{
 	"internal/yamljson":                 {max: 80},
 	"kube/apitest":                      {max: 540, imports: "podsource/manifest", allow: "k8s.io/client-go"}, // 29 are the apply configurations of client-go, with the schemas of server-side apply
 	"kube/apitest/internal/conformance": {max: 200},
-	"kube/auth":                         {max: 300, imports: "kube/internal/bounded"},
-	"kube/certs":                        {max: 610, imports: "kube/internal/pause kube/internal/quiet", allow: "k8s.io/client-go"}, // mostly client-go's clients
-	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},                          // mostly client-go's clients, which contain every kind
-	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                                  // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
+	"kube/auth":                         {max: 300},
+	"kube/certs":                        {max: 610, imports: "kube/internal/pause logs", allow: "k8s.io/client-go"}, // mostly client-go's clients
+	"kube/client":                       {max: 600, imports: "runtime status", allow: "k8s.io/client-go"},           // mostly client-go's clients, which contain every kind
+	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                   // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/csimigration":                 {max: 300, imports: "volume"},
 	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/pause":               {max: 50},
-	"kube/internal/bounded":             {max: 90},
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
-	"kube/internal/quiet":               {max: 90},
-	"kube/kubelet":                      {max: 968, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/internal/bounded kube/internal/quiet kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
+	"kube/kubelet":                      {max: 968, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server logs pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
 	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
 	"kube/metrics":                      {max: 379, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker podworker/pipeline prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
 	"kube/metrics/cluster":              {max: 701, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                                        // observes client-go and the server of a node
@@ -114,7 +110,8 @@ var importLimits = map[string]importLimit{
 	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                         // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
 	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                // the libraries of the API server, by nodeutil: a module of its own
-	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/bounded kube/internal/podlog runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                               // client-go only for the transports of streams
+	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                                // client-go only for the transports of streams
+	"logs":                              {max: 90},
 	"pleg":                              {max: 300, imports: "internal/runonce runtime"},
 	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
 	"podsource":                         {max: 300, imports: "internal/checkpoint internal/runonce podsource/manifest runtime"},
@@ -124,15 +121,15 @@ var importLimits = map[string]importLimit{
 	"prober":                            {max: 300, imports: "internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
-	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups internal/bounded internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/quiet internal/untrusted podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
+	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
-	"runtime/cri/images":                {max: 400, imports: "internal/checkpoint internal/quiet internal/singleflight"},
+	"runtime/cri/images":                {max: 400, imports: "internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
 	"runtime/cri/plan":                  {max: 300, imports: "cm/cgroups internal/podspec runtime"},
 	"runtime/cri/podconfig":             {max: 400, imports: "cm/cgroups internal/podspec podenv runtime runtime/cri/plan"},
-	"runtime/cri/remote":                {max: 400, imports: "internal/quiet"},
+	"runtime/cri/remote":                {max: 400, imports: "logs"},
 	"runtime/cri/serve":                 {max: 405, imports: "internal/gate internal/runonce internal/unixgrpc runtime runtime/cri/streamserver"},
 	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},

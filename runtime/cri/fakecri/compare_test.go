@@ -24,7 +24,7 @@ import (
 	criclient "k8s.io/cri-client/pkg"
 	utilexec "k8s.io/utils/exec"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // update: go test -run Integration ./runtime/cri/fakecri -update rewrites the
@@ -115,7 +115,7 @@ type subject struct {
 // play makes all calls and returns them with their responses.
 func (s *subject) play(t testing.TB, script []step) []step {
 	t.Helper()
-	ctx := quiet.Context(t.Context(), slog.New(slog.DiscardHandler))
+	ctx := logs.Context(t.Context(), slog.New(slog.DiscardHandler))
 	s.ids, s.sandboxes = map[string]string{}, map[string]*runtimeapi.PodSandboxConfig{}
 	st, err := s.images.ImageStatus(t.Context(), &runtimeapi.ImageSpec{Image: busybox}, false)
 	require.NoError(t, err)

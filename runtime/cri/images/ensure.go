@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // The reasons of an [Error], for a container's waiting state.
@@ -90,7 +90,7 @@ func (m *Manager) Ensure(ctx context.Context, req Request) (Image, error) {
 		req.Event = func(string, string, string) {}
 	}
 	a := &ensureCall{m: m, req: req, info: EnsureInfo{Request: req}}
-	image, failed := a.ensure(quiet.Context(ctx, m.log))
+	image, failed := a.ensure(logs.Context(ctx, m.log))
 	var err error
 	if failed != nil {
 		err = failed

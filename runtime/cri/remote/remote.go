@@ -12,7 +12,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	criclient "k8s.io/cri-client/pkg"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 // Config configures [Dial]. The zero value has the kubelet's defaults.
@@ -76,7 +76,7 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 			*e = "unix://" + *e
 		}
 	}
-	ctx = quiet.Context(ctx, cfg.Logger)
+	ctx = logs.Context(ctx, cfg.Logger)
 	rt, err := criclient.NewRemoteRuntimeServiceBuilder().
 		WithEndpoint(endpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(cfg.TracerProvider).WithUseStreaming(cfg.StreamLists).Build(ctx)
 	if err != nil {
@@ -102,6 +102,6 @@ const version = "0.1.0"
 
 // Close closes the connection. Pods continue to run.
 func (c *Client) Close(ctx context.Context) error {
-	ctx = quiet.Context(ctx, c.log)
+	ctx = logs.Context(ctx, c.log)
 	return errors.Join(c.Runtime.Close(ctx), c.Images.Close(ctx))
 }

@@ -21,7 +21,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	utilexec "k8s.io/utils/exec"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
@@ -49,7 +49,7 @@ func TestTheOfficialClientHasEveryVerb(t *testing.T) {
 		used := map[string]bool{}
 		socket := start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})
 		client := dial(t, socket, remote.Config{StreamLists: pieces})
-		ctx := quiet.Context(t.Context(), slog.New(slog.DiscardHandler))
+		ctx := logs.Context(t.Context(), slog.New(slog.DiscardHandler))
 		c := verbs{t: t, ctx: ctx, used: used, RuntimeService: client.Runtime, images: client.Images}
 		c.everything()
 		for _, kind := range []reflect.Type{reflect.TypeFor[internalapi.RuntimeService](), reflect.TypeFor[internalapi.ImageManagerService]()} {

@@ -1,5 +1,4 @@
-// Package quiet keeps the CRI client from writing to stderr.
-package quiet
+package logs
 
 import (
 	"context"
@@ -9,12 +8,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Context returns ctx with a logger that writes the CRI client's messages about failed
-// calls to log, at debug level. The errors are returned to the caller anyway; without this,
-// klog would write them to stderr too.
+// Context returns ctx with the logger [Klog] for functions that log to the klog logger of their
+// context.
 func Context(ctx context.Context, log *slog.Logger) context.Context {
-	return klog.NewContext(ctx, logr.FromSlogHandler(demoted{log.Handler()}))
+	return klog.NewContext(ctx, Klog(log))
 }
+
+// Klog returns a logger that writes to log at debug level. Libraries of Kubernetes log the
+// errors that they return, too; without it, they write to stderr, in another format.
+func Klog(log *slog.Logger) klog.Logger { return logr.FromSlogHandler(demoted{log.Handler()}) }
 
 // demoted is a handler that sets the level of every record to debug.
 type demoted struct{ slog.Handler }

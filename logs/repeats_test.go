@@ -1,4 +1,4 @@
-package quiet_test
+package logs_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/klog/v2"
 
-	"github.com/kubeparts/kubeparts/kube/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 func TestRepeatedMessagesAreForDebuggingWhileWaiting(t *testing.T) {
@@ -21,7 +21,7 @@ func TestRepeatedMessagesAreForDebuggingWhileWaiting(t *testing.T) {
 		var out bytes.Buffer
 		var waiting atomic.Bool
 		waiting.Store(true)
-		log := slog.New(quiet.Repeats(slog.NewTextHandler(&out, nil), waiting.Load))
+		log := slog.New(logs.Repeats(slog.NewTextHandler(&out, nil), waiting.Load))
 		lines := func() int {
 			n := strings.Count(out.String(), "\n")
 			out.Reset()
@@ -45,7 +45,7 @@ func TestRepeatedMessagesAreForDebuggingWhileWaiting(t *testing.T) {
 		assert.Equal(t, 2, lines())
 
 		waiting.Store(true)
-		log = slog.New(quiet.Repeats(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), waiting.Load))
+		log = slog.New(logs.Repeats(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), waiting.Load))
 		log.Warn("Failed")
 		log.Warn("Failed")
 		assert.Equal(t, 1, strings.Count(out.String(), "level=DEBUG"))
@@ -57,8 +57,8 @@ func TestTheMessagesOfClientsAreForDebugging(t *testing.T) {
 	logged := func(level slog.Level) string {
 		out.Reset()
 		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
-		klog.FromContext(quiet.Context(t.Context(), log)).WithName("n").WithValues("k", "v").Error(errors.New("boom"), "call failed")
-		quiet.Logger(log).Info("loaded")
+		klog.FromContext(logs.Context(t.Context(), log)).WithName("n").WithValues("k", "v").Error(errors.New("boom"), "call failed")
+		logs.Klog(log).Info("loaded")
 		return out.String()
 	}
 	assert.Empty(t, logged(slog.LevelInfo))

@@ -1,4 +1,4 @@
-package quiet_test
+package logs_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/klog/v2"
 
-	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/logs"
 )
 
 func TestWhatTheClientLogsIsForDebugging(t *testing.T) {
@@ -17,7 +17,7 @@ func TestWhatTheClientLogsIsForDebugging(t *testing.T) {
 	say := func(level slog.Level) string {
 		out.Reset()
 		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
-		klog.FromContext(quiet.Context(t.Context(), log)).WithName("n").WithValues("k", "v").Error(errors.New("boom"), "call failed")
+		klog.FromContext(logs.Context(t.Context(), log)).WithName("n").WithValues("k", "v").Error(errors.New("boom"), "call failed")
 		return out.String()
 	}
 	assert.Empty(t, say(slog.LevelInfo))
