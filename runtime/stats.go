@@ -27,49 +27,42 @@ type ImageFSReporter interface {
 	ImageFS(ctx context.Context) (images, containers []FSUsage, err error)
 }
 
-// An OptionalUint64 is a measurement that may be missing. Valid distinguishes zero from a missing
-// value.
-type OptionalUint64 struct {
-	Value uint64
-	Valid bool
-}
-
-// CPUUsage is CPU usage.
+// CPUUsage is CPU usage. Here and below, a nil number was not measured.
 type CPUUsage struct {
-	At        time.Time      // of the measurement
-	CoreNanos OptionalUint64 // cumulative, in core-nanoseconds
-	NanoCores OptionalUint64 // current rate in billionths of a core; many runtimes omit it
+	At        time.Time // of the measurement
+	CoreNanos *uint64   // cumulative, in core-nanoseconds
+	NanoCores *uint64   // current rate in billionths of a core; many runtimes omit it
 }
 
 // MemoryUsage is in bytes.
 type MemoryUsage struct {
 	At          time.Time
-	WorkingSet  OptionalUint64 // not reclaimable; the basis of evictions
-	Available   OptionalUint64 // left below the limit
-	Usage       OptionalUint64
-	RSS         OptionalUint64
-	Faults      OptionalUint64 // page faults, since the start
-	MajorFaults OptionalUint64
+	WorkingSet  *uint64 // not reclaimable; the basis of evictions
+	Available   *uint64 // left below the limit
+	Usage       *uint64
+	RSS         *uint64
+	Faults      *uint64 // page faults, since the start
+	MajorFaults *uint64
 }
 
 // SwapUsage is in bytes.
 type SwapUsage struct {
 	At               time.Time
-	Available, Usage OptionalUint64
+	Available, Usage *uint64
 }
 
 // FSUsage is usage of a file system.
 type FSUsage struct {
 	At         time.Time
 	Mountpoint string
-	Bytes      OptionalUint64
-	Inodes     OptionalUint64
+	Bytes      *uint64
+	Inodes     *uint64
 }
 
 // NetworkUsage counts the bytes and errors of one interface of a pod.
 type NetworkUsage struct {
 	Name                                 string
-	RxBytes, RxErrors, TxBytes, TxErrors OptionalUint64
+	RxBytes, RxErrors, TxBytes, TxErrors *uint64
 }
 
 // ContainerStats is the usage of a container. Nil fields were not measured.
@@ -91,6 +84,6 @@ type PodStats struct {
 	Memory          *MemoryUsage
 	NetworkAt       time.Time
 	Network         []NetworkUsage // the default interface first
-	Processes       OptionalUint64
+	Processes       *uint64
 	Containers      []ContainerStats
 }

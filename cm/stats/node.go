@@ -253,7 +253,7 @@ func (c *Collector) readDisks(n *statsapi.NodeStats, of disks, now time.Time) er
 			return nil
 		}
 		s := fsStats(at, disk)
-		s.UsedBytes, s.InodesUsed = number(list[0].Bytes), number(list[0].Inodes)
+		s.UsedBytes, s.InodesUsed = list[0].Bytes, list[0].Inodes
 		if s.InodesUsed == nil {
 			s.InodesUsed = new(disk.InodesInUse)
 		}
@@ -272,13 +272,6 @@ func fsStats(at metav1.Time, d Disk) *statsapi.FsStats {
 		Time: at, CapacityBytes: &d.Capacity, AvailableBytes: &d.Available, UsedBytes: &d.Used,
 		Inodes: &d.Inodes, InodesFree: &d.InodesFree, InodesUsed: &d.InodesInUse,
 	}
-}
-
-func number(n runtime.OptionalUint64) *uint64 {
-	if !n.Valid {
-		return nil
-	}
-	return &n.Value
 }
 
 func (c *Collector) cpuOf(key string, s cgroups.Stats) *statsapi.CPUStats {

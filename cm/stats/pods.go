@@ -129,7 +129,7 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 	out.CPU = fillCPU(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
 	out.Memory = fillMemory(memory(s.Memory), memoryOf(group))
 	out.Swap, out.IO = swapOf(group), ioOf(group)
-	if n := number(s.Processes); n != nil {
+	if n := s.Processes; n != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: n}
 	} else if group.Pids != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: &group.Pids.Current}
@@ -161,12 +161,12 @@ func (c *Collector) container(s runtime.ContainerStats, p *runtime.Pod, pod cgro
 	out.Memory = fillMemory(memory(s.Memory), memoryOf(group))
 	out.IO = ioOf(group)
 	if s.Swap != nil {
-		out.Swap = &statsapi.SwapStats{Time: metav1.NewTime(s.Swap.At), SwapAvailableBytes: number(s.Swap.Available), SwapUsageBytes: number(s.Swap.Usage)}
+		out.Swap = &statsapi.SwapStats{Time: metav1.NewTime(s.Swap.At), SwapAvailableBytes: s.Swap.Available, SwapUsageBytes: s.Swap.Usage}
 	} else {
 		out.Swap = swapOf(group)
 	}
 	if w := s.WritableLayer; w != nil {
-		out.Rootfs = &statsapi.FsStats{Time: metav1.NewTime(w.At), UsedBytes: number(w.Bytes), InodesUsed: number(w.Inodes)}
+		out.Rootfs = &statsapi.FsStats{Time: metav1.NewTime(w.At), UsedBytes: w.Bytes, InodesUsed: w.Inodes}
 		if w.Mountpoint != "" {
 			if disk, err := c.cfg.Disk(w.Mountpoint); err == nil {
 				onDisk(out.Rootfs, fsStats(out.Rootfs.Time, disk))
@@ -234,9 +234,9 @@ func (c *Collector) cpu(key string, u *runtime.CPUUsage) *statsapi.CPUStats {
 	if u == nil {
 		return nil
 	}
-	out := &statsapi.CPUStats{Time: metav1.NewTime(u.At), UsageCoreNanoSeconds: number(u.CoreNanos), UsageNanoCores: number(u.NanoCores)}
-	if out.UsageNanoCores == nil && u.CoreNanos.Valid {
-		out.UsageNanoCores = c.rates.of(key, u.At, u.CoreNanos.Value)
+	out := &statsapi.CPUStats{Time: metav1.NewTime(u.At), UsageCoreNanoSeconds: u.CoreNanos, UsageNanoCores: u.NanoCores}
+	if out.UsageNanoCores == nil && u.CoreNanos != nil {
+		out.UsageNanoCores = c.rates.of(key, u.At, *u.CoreNanos)
 	}
 	return out
 }
@@ -246,8 +246,8 @@ func memory(u *runtime.MemoryUsage) *statsapi.MemoryStats {
 		return nil
 	}
 	out := &statsapi.MemoryStats{
-		Time: metav1.NewTime(u.At), UsageBytes: number(u.Usage), WorkingSetBytes: number(u.WorkingSet), AvailableBytes: number(u.Available),
-		RSSBytes: number(u.RSS), PageFaults: number(u.Faults), MajorPageFaults: number(u.MajorFaults),
+		Time: metav1.NewTime(u.At), UsageBytes: u.Usage, WorkingSetBytes: u.WorkingSet, AvailableBytes: u.Available,
+		RSSBytes: u.RSS, PageFaults: u.Faults, MajorPageFaults: u.MajorFaults,
 	}
 	if out.UsageBytes == nil && out.WorkingSetBytes == nil {
 		return nil
@@ -261,7 +261,7 @@ func networkOf(s runtime.PodStats) *statsapi.NetworkStats {
 	}
 	out := &statsapi.NetworkStats{Time: metav1.NewTime(s.NetworkAt)}
 	for i, n := range s.Network {
-		one := statsapi.InterfaceStats{Name: n.Name, RxBytes: number(n.RxBytes), RxErrors: number(n.RxErrors), TxBytes: number(n.TxBytes), TxErrors: number(n.TxErrors)}
+		one := statsapi.InterfaceStats{Name: n.Name, RxBytes: n.RxBytes, RxErrors: n.RxErrors, TxBytes: n.TxBytes, TxErrors: n.TxErrors}
 		if i == 0 {
 			out.InterfaceStats = one
 		}

@@ -54,7 +54,7 @@ func machine() fstest.MapFS {
 	}
 }
 
-func known(n uint64) runtime.OptionalUint64 { return runtime.OptionalUint64{Value: n, Valid: true} }
+func known(n uint64) *uint64 { return &n }
 
 // crt is a runtime with configurable responses.
 type crt struct {
@@ -227,7 +227,7 @@ func TestPodStatsFromTheRuntime(t *testing.T) { // stats-1, stats-12, stats-13
 
 func TestCgroupsFillInMissingRuntimeStats(t *testing.T) { // stats-5, stats-13, stats-14
 	s, p := web("u1")
-	s.CPU, s.Memory, s.Processes = nil, nil, runtime.OptionalUint64{}
+	s.CPU, s.Memory, s.Processes = nil, nil, nil
 	s.Containers[0].CPU, s.Containers[0].Memory, s.Containers[0].Swap = nil, &runtime.MemoryUsage{}, nil
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"cpu", "memory"}})
 	group := cgroups.Name{"kubepods", "podu1"}

@@ -82,7 +82,7 @@ func diskConsumers(b base, rt podRuntime) func(context.Context) ([]imagegc.Consu
 		})
 		_, containers, fsErr := rt.ImageFS(ctx)
 		for _, fs := range containers {
-			consumers = append(consumers, imagegc.Consumer{Name: "container layers", Bytes: fs.Bytes.Value})
+			consumers = append(consumers, imagegc.Consumer{Name: "container layers", Bytes: deref(fs.Bytes)})
 		}
 		return consumers, errors.Join(err, fsErr)
 	}

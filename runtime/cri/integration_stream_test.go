@@ -190,7 +190,7 @@ func TestIntegrationOptionalInterfacesOnContainerd(t *testing.T) {
 		var err error
 		for end := time.Now().Add(90 * time.Second); ; <-time.After(100 * time.Millisecond) { // they are collected now and then
 			s, err = rt.ContainerStats(t.Context(), rt.id("web"))
-			if err == nil && s.CPU != nil && s.CPU.CoreNanos.Value > 0 && s.Memory != nil && s.Memory.WorkingSet.Valid {
+			if err == nil && s.CPU != nil && s.CPU.CoreNanos != nil && *s.CPU.CoreNanos > 0 && s.Memory != nil && s.Memory.WorkingSet != nil {
 				break
 			}
 			require.True(t, time.Now().Before(end), "%+v %v", s, err)

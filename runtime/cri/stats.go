@@ -161,9 +161,9 @@ func fsUsage(f *runtimeapi.FilesystemUsage) *runtime.FSUsage {
 	return &runtime.FSUsage{At: nanos(f.Timestamp), Mountpoint: f.GetFsId().GetMountpoint(), Bytes: number(f.UsedBytes), Inodes: number(f.InodesUsed)}
 }
 
-func number(v *runtimeapi.UInt64Value) runtime.OptionalUint64 {
+func number(v *runtimeapi.UInt64Value) *uint64 {
 	if v == nil {
-		return runtime.OptionalUint64{}
+		return nil
 	}
-	return runtime.OptionalUint64{Value: v.Value, Valid: true}
+	return &v.Value
 }

@@ -59,10 +59,10 @@ var (
 	}
 	plain = runtime.ContainerStats{
 		ID: "fake://c1", Name: "web",
-		CPU:           &runtime.CPUUsage{At: at, CoreNanos: runtime.OptionalUint64{Value: 5e9, Valid: true}, NanoCores: runtime.OptionalUint64{Valid: true}},
-		Memory:        &runtime.MemoryUsage{At: at, WorkingSet: runtime.OptionalUint64{Value: 7 << 20, Valid: true}},
-		Swap:          &runtime.SwapUsage{At: at, Usage: runtime.OptionalUint64{Value: 1, Valid: true}},
-		WritableLayer: &runtime.FSUsage{At: at, Mountpoint: "/d", Bytes: runtime.OptionalUint64{Value: 9, Valid: true}, Inodes: runtime.OptionalUint64{Value: 2, Valid: true}},
+		CPU:           &runtime.CPUUsage{At: at, CoreNanos: new(uint64(5e9)), NanoCores: new(uint64)},
+		Memory:        &runtime.MemoryUsage{At: at, WorkingSet: new(uint64(7 << 20))},
+		Swap:          &runtime.SwapUsage{At: at, Usage: new(uint64(1))},
+		WritableLayer: &runtime.FSUsage{At: at, Mountpoint: "/d", Bytes: new(uint64(9)), Inodes: new(uint64(2))},
 	}
 )
 
@@ -96,8 +96,8 @@ func TestStatsOfPodsAreOneCall(t *testing.T) {
 	assert.Equal(t, []runtime.PodStats{
 		{
 			UID: "u1", Name: "p1", Namespace: "n1", SandboxID: "s1", CPU: plain.CPU, NetworkAt: at,
-			Network:   []runtime.NetworkUsage{{Name: "eth0", RxBytes: runtime.OptionalUint64{Value: 3, Valid: true}}, {Name: "eth1"}},
-			Processes: runtime.OptionalUint64{Value: 4, Valid: true}, Containers: []runtime.ContainerStats{plain},
+			Network:   []runtime.NetworkUsage{{Name: "eth0", RxBytes: new(uint64(3))}, {Name: "eth1"}},
+			Processes: new(uint64(4)), Containers: []runtime.ContainerStats{plain},
 		},
 		{UID: "u2", SandboxID: "s2"},
 	}, pods)

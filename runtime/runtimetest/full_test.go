@@ -215,8 +215,8 @@ func statsOf(id, name string) runtime.ContainerStats {
 	now := time.Now()
 	return runtime.ContainerStats{
 		ID: id, Name: name,
-		CPU:    &runtime.CPUUsage{At: now, CoreNanos: runtime.OptionalUint64{Value: uint64(now.UnixNano()), Valid: true}},
-		Memory: &runtime.MemoryUsage{At: now, WorkingSet: runtime.OptionalUint64{Value: 1 << 20, Valid: true}},
+		CPU:    &runtime.CPUUsage{At: now, CoreNanos: new(uint64(now.UnixNano()))},
+		Memory: &runtime.MemoryUsage{At: now, WorkingSet: new(uint64(1 << 20))},
 	}
 }
 
@@ -250,7 +250,7 @@ func (f *full) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 }
 
 func (f *full) ImageFS(context.Context) (images, containers []runtime.FSUsage, err error) {
-	fs := []runtime.FSUsage{{At: time.Now(), Mountpoint: "/images", Bytes: runtime.OptionalUint64{Value: 1, Valid: true}}}
+	fs := []runtime.FSUsage{{At: time.Now(), Mountpoint: "/images", Bytes: new(uint64(1))}}
 	return fs, fs, nil
 }
 

@@ -129,7 +129,7 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return s, err
 		}
 	},
-	"StatsDistinguishZeroFromMissing": func(b *broken, _ *runtimetest.Runtime) {
+	"StatsHaveTimes": func(b *broken, _ *runtimetest.Runtime) {
 		b.stats = func(ctx context.Context, id string) (*runtime.ContainerStats, error) {
 			s, err := b.full.ContainerStats(ctx, id)
 			if err == nil {

@@ -94,8 +94,8 @@ func (b backend) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	for _, p := range pods {
 		out = append(out, runtime.PodStats{
 			UID: p.UID, Name: p.Name, Namespace: p.Namespace, SandboxID: p.Sandboxes[0].ID,
-			CPU:    &runtime.CPUUsage{At: time.Now(), CoreNanos: runtime.OptionalUint64{Value: 2e9, Valid: true}},
-			Memory: &runtime.MemoryUsage{At: time.Now(), WorkingSet: runtime.OptionalUint64{Value: 1 << 20, Valid: true}},
+			CPU:    &runtime.CPUUsage{At: time.Now(), CoreNanos: new(uint64(2e9))},
+			Memory: &runtime.MemoryUsage{At: time.Now(), WorkingSet: new(uint64(1 << 20))},
 		})
 	}
 	return out, err
