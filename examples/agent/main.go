@@ -234,7 +234,7 @@ func newVolumes(o options, objects volume.Objects, record func(runtime.Event)) *
 // newRuntime completes cfg for processes or for a CRI runtime.
 func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manager, cfg cri.Config) *cri.Runtime {
 	if o.runtime == "process" {
-		p := must(process.New(process.Config{Dir: filepath.Join(o.root, "process"), Logger: o.logger}))
+		p := must(process.Open(process.Config{Dir: filepath.Join(o.root, "process"), Logger: o.logger}))
 		cfg.Name, cfg.Runtime, cfg.Images, n.close = process.Name, p, p, p.Close
 		check(os.Setenv("PATH", filepath.Dir(must(os.Executable()))+string(os.PathListSeparator)+os.Getenv("PATH"))) // with the web server of the example pods
 		return must(cri.New(cfg))

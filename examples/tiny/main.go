@@ -25,7 +25,7 @@ func main() {
 	}
 	ctx, dir := context.Background(), must(os.MkdirTemp("", "tiny"))
 	pod := must(manifest.Static([]byte(yaml), "node", "main.go", manifest.StaticOptions{}))
-	processes := must(process.New(process.Config{Dir: dir + "/process"}))
+	processes := must(process.Open(process.Config{Dir: dir + "/process"}))
 	rt := must(cri.New(cri.Config{Name: process.Name, Runtime: processes, Images: processes, Dirs: cri.Dirs{Root: dir, PodLogs: dir + "/logs"}}))
 	for {
 		observed := must(rt.PodStatus(ctx, pod.UID))

@@ -40,7 +40,7 @@ func newServices(ctx context.Context, b base) (services, error) {
 		return s, nil
 	}
 	if s.Processes {
-		processes, err := process.New(process.Config{Dir: filepath.Join(b.cfg.RootDir, "process"), Logger: b.logger})
+		processes, err := process.Open(process.Config{Dir: filepath.Join(b.cfg.RootDir, "process"), Logger: b.logger})
 		if err != nil {
 			return s, fmt.Errorf("root directory %s: %w; choose another, or stop the process that uses it", b.cfg.RootDir, err)
 		}

@@ -149,7 +149,7 @@ func TestProcessesKeepTheContract(t *testing.T) {
 	var agents agency
 	agents.equip(&suite)
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
-		p, err := process.New(process.Config{Dir: t.TempDir()})
+		p, err := process.Open(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, p.Close(t.Context())) })
 		return agents.open(t, cri.Config{Name: process.Name, Runtime: p, Images: p})

@@ -24,7 +24,7 @@ func ExampleRuntime_SyncPod() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	processes, err := process.New(process.Config{Dir: filepath.Join(dir, "process")})
+	processes, err := process.Open(process.Config{Dir: filepath.Join(dir, "process")})
 	if err != nil {
 		log.Fatal(err)
 	}

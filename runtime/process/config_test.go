@@ -20,11 +20,11 @@ import (
 )
 
 func TestNewValidatesItsConfig(t *testing.T) {
-	_, err := process.New(process.Config{})
+	_, err := process.Open(process.Config{})
 	require.EqualError(t, err, "process: Config.Dir is empty")
-	_, err = process.New(process.Config{Dir: t.TempDir(), StartTimeout: -1})
+	_, err = process.Open(process.Config{Dir: t.TempDir(), StartTimeout: -1})
 	require.ErrorContains(t, err, "Config.StartTimeout")
-	_, err = process.New(process.Config{Dir: t.TempDir(), Supervisor: []string{"/no/such/program"}})
+	_, err = process.Open(process.Config{Dir: t.TempDir(), Supervisor: []string{"/no/such/program"}})
 	require.ErrorContains(t, err, "/no/such/program")
 }
 

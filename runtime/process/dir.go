@@ -26,7 +26,7 @@ import (
 //	containers/<id>/supervisor.log
 //	containers/<id>/work/        the default working directory
 //	exits/<id>.json              one per terminated container, in one directory to watch
-//	tmp/                         files being written or removed; emptied by New
+//	tmp/                         files being written or removed; emptied by Open
 //
 // Directories of sandboxes and containers are created and removed, and files
 // replaced, by a rename, so that a kill between two system calls leaves no
@@ -122,7 +122,7 @@ func (d stateDir) discard(path string) (gone string, err error) {
 }
 
 // clear removes a directory below tmp, or tmp, if path is not empty. Containers have written
-// what is in it: a failure is logged only, and New tries again.
+// what is in it: a failure is logged only, and Open tries again.
 func (r *Runtime) clear(ctx context.Context, path string) {
 	if path == "" {
 		return

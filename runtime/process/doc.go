@@ -48,7 +48,7 @@
 //		if code, ok := process.Supervise(); ok { // must come first
 //			os.Exit(code)
 //		}
-//		p, err := process.New(process.Config{Dir: "/var/lib/agent/process"})
+//		p, err := process.Open(process.Config{Dir: "/var/lib/agent/process"})
 //		...
 //		defer p.Close(ctx)
 //		rt, err := cri.New(cri.Config{Name: process.Name, Runtime: p, Images: p})
@@ -104,12 +104,12 @@
 //     kill of its supervisor; on macOS one that leaves its group always does.
 //   - Exec'd commands are children of the agent, are not counted in stats, and
 //     die with the agent on Linux.
-//   - A container whose record (container.json) is corrupt is not listed. New
+//   - A container whose record (container.json) is corrupt is not listed. Open
 //     logs the file and calls Hooks.Corrupt; its process, if any, has the
 //     container ID in its environment.
 //   - After a reboot of the host, containers that were running have the reason
 //     ContainerStatusUnknown.
-//   - Windows and other systems: New returns an error.
+//   - Windows and other systems: Open returns an error.
 //
 // Stats are read from /proc on Linux only: CPU time of all descendants, resident
 // memory (shared pages are counted once per process), the size of the working

@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	rt, err := process.New(process.Config{Dir: filepath.Join(dir, "state")})
+	rt, err := process.Open(process.Config{Dir: filepath.Join(dir, "state")})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func forgetful() {
 	case "end":
 		fmt.Fprintln(os.Stderr, "unknown subcommand")
 	case "agent":
-		_, err := process.New(process.Config{Dir: os.Getenv("TEST_FORGETFUL_DIR")})
+		_, err := process.Open(process.Config{Dir: os.Getenv("TEST_FORGETFUL_DIR")})
 		fmt.Fprintln(os.Stderr, err)
 	default:
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

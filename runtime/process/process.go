@@ -33,7 +33,7 @@ const (
 
 // Config configures a Runtime.
 type Config struct {
-	// Dir is the state directory. Required. New creates it. It must be on a file
+	// Dir is the state directory. Required. Open creates it. It must be on a file
 	// system that supports FIFOs; network file systems may not. It must not be
 	// cleared while containers run: they would be lost and could not be stopped.
 	// Only one agent can use it at a time.
@@ -76,7 +76,7 @@ type Runtime struct {
 	closed     bool
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
-	corrupt    []string // state files that New could not read
+	corrupt    []string // state files that Open could not read
 	watchers   map[*watcher]struct{}
 }
 
@@ -85,14 +85,14 @@ var (
 	_ internalapi.ImageManagerService = (*Runtime)(nil)
 )
 
-// New opens the state directory and loads the sandboxes and containers of an
-// earlier Runtime. Close releases the directory. New starts no goroutine.
+// Open opens the state directory and loads the sandboxes and containers of an
+// earlier Runtime. Close releases the directory. Open starts no goroutine.
 //
 // It returns an error if another agent uses the directory, if the directory has
 // another version or other files, if this program cannot be executed again, and
 // on systems other than Linux and macOS. A corrupt record is not an error: it is
 // logged and reported to Hooks.Corrupt, and the other records are loaded.
-func New(cfg Config) (*Runtime, error) {
+func Open(cfg Config) (*Runtime, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("process: Config.Dir is empty")
 	}
@@ -163,7 +163,7 @@ func supervisorCommand(configured []string) ([]string, error) {
 	return argv, err
 }
 
-// load reads all records. New calls it before the Runtime is used.
+// load reads all records. Open calls it before the Runtime is used.
 func (r *Runtime) load() error {
 	names := func(dir string) ([]string, error) {
 		entries, err := os.ReadDir(dir)
@@ -293,7 +293,7 @@ func (r *Runtime) Version(context.Context, string) (*runtimeapi.VersionResponse,
 }
 
 // Status reports that the runtime and the network are ready. With verbose, the
-// info "corrupt" lists the corrupt records that New found, one per line.
+// info "corrupt" lists the corrupt records that Open found, one per line.
 func (r *Runtime) Status(_ context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
 	if err := r.open(); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ import (
 // it until it is killed, and prints the IDs of started ones.
 func agent(dir string) error {
 	ctx := context.Background()
-	rt, err := process.New(process.Config{Dir: dir})
+	rt, err := process.Open(process.Config{Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func TestAContainerOutlivesAKilledAgent(t *testing.T) {
 	require.NoError(t, err)
 	id := strings.TrimSpace(line)
 
-	_, err = process.New(process.Config{Dir: n.dir})
+	_, err = process.Open(process.Config{Dir: n.dir})
 	require.ErrorContains(t, err, fmt.Sprintf("another agent uses it (process %d)", cmd.Process.Pid))
 
 	require.NoError(t, cmd.Process.Kill())
@@ -227,7 +227,7 @@ func running(pid int) bool {
 
 func TestTheSecondRuntimeOnADirectoryIsRefused(t *testing.T) {
 	n := newNode(t)
-	_, err := process.New(process.Config{Dir: n.dir})
+	_, err := process.Open(process.Config{Dir: n.dir})
 	require.ErrorContains(t, err, "another agent uses it")
 	require.ErrorContains(t, err, n.dir)
 }
@@ -274,8 +274,8 @@ func TestADirectoryOfAnotherVersionOrOfSomethingElseIsRefused(t *testing.T) {
 	n := newNode(t)
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "version"), []byte("99\n"), 0o600))
-	_, err := process.New(process.Config{Dir: other})
+	_, err := process.Open(process.Config{Dir: other})
 	require.ErrorContains(t, err, `format "99"`)
-	_, err = process.New(process.Config{Dir: filepath.Dir(n.dir)})
+	_, err = process.Open(process.Config{Dir: filepath.Dir(n.dir)})
 	require.ErrorContains(t, err, "but no file \"version\"")
 }

@@ -40,7 +40,7 @@ func newNode(t *testing.T) *node {
 func (n *node) open(cfg process.Config) {
 	n.t.Helper()
 	cfg.Dir = n.dir
-	rt, err := process.New(cfg)
+	rt, err := process.Open(cfg)
 	require.NoError(n.t, err)
 	n.Runtime = rt
 }

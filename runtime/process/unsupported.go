@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// On other systems the package compiles, and New returns an error: it requires
+// On other systems the package compiles, and Open returns an error: it requires
 // process groups, FIFOs and signals.
 
 var errPlatform = fmt.Errorf("not supported on %s: %w", goruntime.GOOS, errors.ErrUnsupported)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // The process runtime is served to a CRI client.
 func TestProcessesAreServedAsWell(t *testing.T) {
 	dir := t.TempDir()
-	rt, err := process.New(process.Config{Dir: filepath.Join(dir, "state")})
+	rt, err := process.Open(process.Config{Dir: filepath.Join(dir, "state")})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	client := dial(t, start(t, serve.Config{Runtime: rt, Images: rt, Streams: rt}), remote.Config{})

@@ -95,7 +95,7 @@ func run(ctx context.Context, client kubernetes.Interface, auth nodeutil.Auth, n
 
 // newRuntime returns the runtime: package cri has the kubelet's semantics, over processes.
 func newRuntime(dir string) (runtime.Runtime, error) {
-	p, err := process.New(process.Config{Dir: filepath.Join(dir, "process")})
+	p, err := process.Open(process.Config{Dir: filepath.Join(dir, "process")})
 	if err != nil {
 		return nil, err
 	}
