@@ -45,14 +45,14 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, proxy *stre
 		refuse(w, http.StatusNotFound, "port forwarding is not supported by the runtime of this node")
 		return
 	}
-	limits := s.streamLimits()
+	streams := s.streams()
 	if tunneled {
-		client := streamserver.NewClient(w, r, limits.Idle)
+		client := streamserver.NewClient(w, r, streams.Idle)
 		defer client.End()
-		limits.Idle = 0 // enforced by the client
+		streams.Idle = 0 // enforced by the client
 		w, r = tunnel(client, r)
 	}
-	streamserver.PortForward(w, r, options.Ports, limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
+	streams.PortForward(w, r, options.Ports, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
 		return forwarder.PortForward(ctx, pod.UID, port, conn)
 	})
 }

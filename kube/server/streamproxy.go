@@ -52,7 +52,7 @@ func (p *streamProxy) serve(w http.ResponseWriter, r *http.Request, u *url.URL) 
 		p.s.respondError(w, r, err)
 		return
 	}
-	client := streamserver.NewClient(w, r, p.s.streamLimits().Idle)
+	client := streamserver.NewClient(w, r, p.s.streams().Idle)
 	defer client.End()
 	proxy := httputil.ReverseProxy{
 		Transport: p.transport,

@@ -60,8 +60,8 @@ func (s *Server) streamRoutes() {
 	s.mux.HandleFunc("POST /run/{namespace}/{pod}/{uid}/{container}", s.run)
 }
 
-func (s *Server) streamLimits() streamserver.Timeouts {
-	return streamserver.Timeouts{Idle: max(0, cmp.Or(s.cfg.Containers.StreamIdleTimeout, defaultStreamIdle)), Creation: s.creation}
+func (s *Server) streams() streamserver.Server {
+	return streamserver.Server{Idle: max(0, cmp.Or(s.cfg.Containers.StreamIdleTimeout, defaultStreamIdle)), Creation: s.creation}
 }
 
 // A httpError is an error with an HTTP status code.
@@ -196,7 +196,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, proxy *streamProxy
 	case !ok:
 		refuse(w, http.StatusNotFound, "exec is not supported by the runtime of this node")
 	default:
-		streamserver.Exec(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) (int32, error) {
+		s.streams().Exec(w, r, want, func(ctx context.Context, streams runtime.Streams) (int32, error) {
 			return execer.StreamExec(ctx, id, cmd, streams)
 		})
 	}
@@ -216,7 +216,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, proxy *streamPro
 	case !ok:
 		refuse(w, http.StatusNotFound, "attach is not supported by the runtime of this node")
 	default:
-		streamserver.Attach(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) error {
+		s.streams().Attach(w, r, want, func(ctx context.Context, streams runtime.Streams) error {
 			return attacher.Attach(ctx, id, streams)
 		})
 	}

@@ -55,20 +55,20 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 
 // serveStream serves one connection. It returns when the streams are no longer used.
 func (s *Server) serveStream(w http.ResponseWriter, req *http.Request) {
-	limits := streamserver.Timeouts{Idle: idleTimeout, Creation: s.creation}
+	server := streamserver.Server{Idle: idleTimeout, Creation: s.creation}
 	switch r := s.urls.take(req.URL.Path).(type) {
 	case *runtimeapi.ExecRequest:
 		want := runtime.StreamOptions{Stdin: r.GetStdin(), Stdout: r.GetStdout(), Stderr: r.GetStderr(), TTY: r.GetTty()}
-		streamserver.Exec(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) (int32, error) {
+		server.Exec(w, req, want, func(ctx context.Context, streams runtime.Streams) (int32, error) {
 			return s.cfg.Streams.StreamExec(ctx, r.GetContainerId(), r.GetCmd(), streams)
 		})
 	case *runtimeapi.AttachRequest:
 		want := runtime.StreamOptions{Stdin: r.GetStdin(), Stdout: r.GetStdout(), Stderr: r.GetStderr(), TTY: r.GetTty()}
-		streamserver.Attach(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) error {
+		server.Attach(w, req, want, func(ctx context.Context, streams runtime.Streams) error {
 			return s.cfg.Streams.StreamAttach(ctx, r.GetContainerId(), streams)
 		})
 	case *runtimeapi.PortForwardRequest:
-		streamserver.PortForward(w, req, r.GetPort(), limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
+		server.PortForward(w, req, r.GetPort(), func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
 			return s.cfg.Streams.StreamPortForward(ctx, r.GetPodSandboxId(), port, conn)
 		})
 	default:

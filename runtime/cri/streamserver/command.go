@@ -14,8 +14,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Timeouts limit one connection.
-type Timeouts struct {
+// A Server serves the streams of connections. The zero value gives clients no time to open
+// streams.
+type Server struct {
 	// Idle is the longest time without traffic. Zero means no limit.
 	Idle time.Duration
 
@@ -29,28 +30,28 @@ type Timeouts struct {
 // calls run at most once and returns when the streams are no longer used; the ctx of run
 // is done when the client has disconnected. The client receives the exit code or the
 // error of run. A request without a protocol upgrade is answered with an error.
-func Exec(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) (code int32, err error)) {
-	serve(w, r, opts, limits, run, "error executing command in container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
-		remotecommand.ServeExec(w, r, c, "", "", "", nil, options(opts), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
+func (s Server) Exec(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, run func(context.Context, runtime.Streams) (code int32, err error)) {
+	s.serve(w, r, opts, run, "error executing command in container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
+		remotecommand.ServeExec(w, r, c, "", "", "", nil, options(opts), s.Idle, s.Creation, remotecommand.SupportedStreamingProtocols)
 	})
 }
 
 // Attach serves the streams of a container to a client as Exec serves those of a
 // command.
-func Attach(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) error) {
-	attach := func(ctx context.Context, s runtime.Streams) (int32, error) { return 0, run(ctx, s) }
-	serve(w, r, opts, limits, attach, "error attaching to container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
-		remotecommand.ServeAttach(w, r, c, "", "", "", options(opts), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
+func (s Server) Attach(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, run func(context.Context, runtime.Streams) error) {
+	attach := func(ctx context.Context, streams runtime.Streams) (int32, error) { return 0, run(ctx, streams) }
+	s.serve(w, r, opts, attach, "error attaching to container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
+		remotecommand.ServeAttach(w, r, c, "", "", "", options(opts), s.Idle, s.Creation, remotecommand.SupportedStreamingProtocols)
 	})
 }
 
-func serve(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions, limits Timeouts,
+func (s Server) serve(w http.ResponseWriter, r *http.Request, opts runtime.StreamOptions,
 	run func(context.Context, runtime.Streams) (int32, error), failed string, older func(http.ResponseWriter, *http.Request, *command)) {
-	client := NewClient(w, r, limits.Idle)
+	client := NewClient(w, r, s.Idle)
 	defer client.End()
 	if RequestsV5(r) {
-		serveV5(client, r.WithContext(client.Context()), opts, func(s runtime.Streams) (int32, error) {
-			code, err := run(client.Context(), s)
+		serveV5(client, r.WithContext(client.Context()), opts, func(streams runtime.Streams) (int32, error) {
+			code, err := run(client.Context(), streams)
 			if err != nil {
 				err = fmt.Errorf(failed, err)
 			}

@@ -5,15 +5,15 @@
 //
 // k8s.io/cri-streaming serves the protocols that all CRI runtimes support;
 // v5.channel.k8s.io, in which a client can close its input, is implemented here. A stream
-// ends when the client disconnects, when it was idle for Timeouts.Idle, or when the request's
+// ends when the client disconnects, when it was idle for Server.Idle, or when the request's
 // context is done.
 //
 // # Usage
 //
-// [Exec], [Attach] and [PortForward] are called by an http.Handler that has authorized the
+// [Server.Exec], [Server.Attach] and [Server.PortForward] are called by an http.Handler that has authorized the
 // request and decoded its URL:
 //
-//	streamserver.Exec(w, r, options, limits, func(ctx context.Context, s runtime.Streams) (int32, error) {
+//	server.Exec(w, r, options, func(ctx context.Context, s runtime.Streams) (int32, error) {
 //		return rt.StreamExec(ctx, id, cmd, s)
 //	})
 //
@@ -21,15 +21,15 @@
 //
 // # Concurrency
 //
-// All functions are safe for concurrent use, for different requests.
+// All methods are safe for concurrent use, for different requests.
 //
 // # Guarantees and limits
 //
-//   - [Exec], [Attach] and [PortForward] return when the streams are no longer used.
+//   - [Server.Exec], [Server.Attach] and [Server.PortForward] return when the streams are no longer used.
 //   - A client that upgrades its connection and opens no streams blocks the call for up to
-//     Timeouts.Creation.
+//     Server.Creation.
 //   - While the input of a client is not read, its disconnection is detected only by a
-//     write or after Timeouts.Idle: the protocols multiplex all streams in one connection.
+//     write or after Server.Idle: the protocols multiplex all streams in one connection.
 //   - A client that disconnects at the moment in which its forwarded port is accepted or
 //     rejected leaves one blocked goroutine of the library behind.
 //   - The library logs failed streams to klog as well.

@@ -17,10 +17,10 @@ import (
 )
 
 // A handler serves the streams of a command that counts the bytes of its input.
-func ExampleExec() {
-	limits := streamserver.Timeouts{Idle: time.Hour, Creation: 10 * time.Second}
+func ExampleServer_Exec() {
+	streams := streamserver.Server{Idle: time.Hour, Creation: 10 * time.Second}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		streamserver.Exec(w, r, runtime.StreamOptions{Stdin: true, Stdout: true}, limits, func(_ context.Context, s runtime.Streams) (int32, error) {
+		streams.Exec(w, r, runtime.StreamOptions{Stdin: true, Stdout: true}, func(_ context.Context, s runtime.Streams) (int32, error) {
 			n, err := io.Copy(io.Discard, s.Stdin)
 			fmt.Fprintln(s.Stdout, n)
 			return 3, err

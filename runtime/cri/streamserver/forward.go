@@ -18,14 +18,14 @@ import (
 // its own, and returns when all calls have returned. The function forward must close
 // conn; its ctx is done when the client has disconnected, and the client receives its
 // error.
-func PortForward(w http.ResponseWriter, r *http.Request, ports []int32, limits Timeouts, forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error) {
-	client := NewClient(w, r, limits.Idle)
+func (s Server) PortForward(w http.ResponseWriter, r *http.Request, ports []int32, forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error) {
+	client := NewClient(w, r, s.Idle)
 	f := &forwarder{client: client, forward: forward}
 	defer func() {
 		client.End()
 		f.calls.Close()
 	}()
-	portforward.ServePortForward(client, r, f, "", "", &portforward.V4Options{Ports: ports}, limits.Idle, limits.Creation, portforward.SupportedProtocols)
+	portforward.ServePortForward(client, r, f, "", "", &portforward.V4Options{Ports: ports}, s.Idle, s.Creation, portforward.SupportedProtocols)
 }
 
 var errOver = errors.New("the connection is closed")
