@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/sim/timeline"
@@ -16,19 +15,15 @@ import (
 func (r *Report) Timeline() timeline.Timeline {
 	start := time.Unix(0, 0).UTC()
 	out := timeline.Timeline{From: start, Until: start.Add(r.Duration)}
-	type report struct {
-		at     time.Time
-		status v1.PodStatus
-	}
-	last := map[types.UID]report{}
+	last := map[types.UID]timeline.Report{}
 	for i := range r.Trace {
 		e := &r.Trace[i]
 		at := start.Add(e.At)
 		pod := r.podName(e)
 		if e.Kind == StatusUpdated {
-			previous := last[e.UID]
-			last[e.UID] = report{at, *e.Status}
-			for _, m := range timeline.Changes(pod, previous.at, &previous.status, at, e.Status) {
+			previous, next := last[e.UID], timeline.Report{At: at, Status: *e.Status}
+			last[e.UID] = next
+			for _, m := range timeline.Changes(pod, previous, next) {
 				switch m.Kind { // drawn from the changes of the runtime instead
 				case timeline.Running, timeline.Exited, timeline.Succeeded:
 				default:

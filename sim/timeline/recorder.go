@@ -20,14 +20,14 @@ import (
 type Recorder struct {
 	mu                sync.Mutex // guards the fields below
 	marks             []Mark
-	last              map[types.UID]reported
+	last              map[types.UID]Report
 	deletionRequested map[types.UID]bool // to stop
 }
 
-// A reported is the last status of a pod and its time.
-type reported struct {
-	at     time.Time
-	status v1.PodStatus
+// A Report is a status of a pod and the time at which it was reported.
+type Report struct {
+	At     time.Time
+	Status v1.PodStatus
 }
 
 // UpdatePodStatus adds marks for the differences from the previous status.
@@ -35,16 +35,16 @@ func (r *Recorder) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
-		r.last, r.deletionRequested = map[types.UID]reported{}, map[types.UID]bool{}
+		r.last, r.deletionRequested = map[types.UID]Report{}, map[types.UID]bool{}
 	}
 	now, name := time.Now(), pod.Namespace+"/"+pod.Name
-	old := r.last[pod.UID]
+	old, reported := r.last[pod.UID], Report{now, *status.DeepCopy()}
 	if pod.DeletionTimestamp != nil && !r.deletionRequested[pod.UID] {
 		r.deletionRequested[pod.UID] = true
 		r.marks = append(r.marks, Mark{At: now, Pod: name, Kind: Kill, Text: "deletion requested"})
 	}
-	r.marks = append(r.marks, Changes(name, old.at, &old.status, now, &status)...)
-	r.last[pod.UID] = reported{now, *status.DeepCopy()}
+	r.marks = append(r.marks, Changes(name, old, reported)...)
+	r.last[pod.UID] = reported
 	return nil
 }
 
@@ -96,13 +96,13 @@ func (c clock) eventTime(at time.Time) time.Time {
 	return at
 }
 
-// Changes returns marks for the differences between two statuses of a pod: old, reported
-// at oldTime, and new, reported at now. For the first status, old is the zero status.
+// Changes returns marks for the differences between two reports of a pod. For the first one,
+// last is the zero Report.
 // Starts and exits, which have times in the status, are marked at these times if they
 // are between the two.
-func Changes(pod string, oldTime time.Time, old *v1.PodStatus, now time.Time, new *v1.PodStatus) []Mark {
+func Changes(pod string, last, next Report) []Mark {
 	var out []Mark
-	clock := clock{oldTime, now}
+	old, new, now, clock := &last.Status, &next.Status, next.At, clock{last.At, next.At}
 	if new.Phase != old.Phase {
 		why := strings.TrimSuffix(" ("+new.Reason+")", " ()")
 		out = append(out, Mark{At: now, Pod: pod, Kind: Phase, Text: string(new.Phase) + why})
