@@ -58,8 +58,8 @@
 //   - The kubelet compares the desired and the actual state every 100 ms. Here a change starts the step
 //     immediately, and changes of objects are pushed.
 //   - The errors of [Manager.Mount] and [Manager.Unmount] begin with the kubelet's text, followed by the
-//     phase and error of each volume. podworker also records an event for a timeout (rule nq-12; see
-//     PipelineConfig.QuietMountTimeouts).
+//     phase and error of each volume. podworker/pipeline also records an event for a timeout
+//     (rule nq-12).
 //   - Deleting a pod cancels its set-ups, and a back-off ends when the missing object, driver or
 //     volume appears.
 //   - If a claim cannot be read, a pod whose volume is mounted continues to use it.

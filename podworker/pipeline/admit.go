@@ -57,47 +57,49 @@ func waits(r *runtime.Rejection) bool { return r.Deferred || len(r.Preempt) > 0 
 
 // admit calls the Admitter for a pod that it has neither admitted nor rejected,
 // unless a container of the pod runs.
-func (p *Pipeline) admit(ctx context.Context, req podworker.SyncRequest) *runtime.Rejection {
+func (p *Pipeline) admit(ctx context.Context, c *call) error {
 	p.mu.Lock()
-	since, deferred := p.deferred[req.UID]
+	since := p.pods[c.UID].deferred
 	p.mu.Unlock()
-	if p.cfg.Admission.Admitter == nil || !req.First && !deferred || !p.cfg.Admission.Readmit && req.Status.Running() {
+	if p.cfg.Admission.Admitter == nil || !c.First && since.IsZero() || !p.cfg.Admission.Readmit && c.Status.Running() {
 		return nil
 	}
-	r := p.cfg.Admission.Admitter.Admit(ctx, req.Pod)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	r := p.cfg.Admission.Admitter.Admit(ctx, c.Pod)
 	now := time.Now()
 	switch {
 	case r == nil || !waits(r):
-		delete(p.deferred, req.UID)
-	case !deferred:
-		p.deferred[req.UID] = now
+		since = time.Time{}
+	case since.IsZero():
+		since = now
 	case now.Sub(since) >= p.cfg.Admission.Timeout:
-		delete(p.deferred, req.UID)
-		return &runtime.Rejection{Reason: r.Reason, Message: r.Message}
+		since, r = time.Time{}, &runtime.Rejection{Reason: r.Reason, Message: r.Message}
 	}
-	return r
+	p.update(c.UID, func(s *podState) { s.deferred = since })
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("pipeline: admit pod: %w", err) // it was not decided
+	}
+	if r != nil {
+		return r
+	}
+	return nil
 }
 
-// reject fails a rejected pod, or keeps it Pending.
-func (p *Pipeline) reject(req podworker.SyncRequest, r *runtime.Rejection) (podworker.SyncResult, error) {
-	p.event(req.Pod, v1.EventTypeWarning, r.Reason, r.Message)
+// reject fails a rejected pod, or keeps it Pending and returns the error of the call.
+func (p *Pipeline) reject(c *call, r *runtime.Rejection) error {
+	p.event(c.Pod, v1.EventTypeWarning, r.Reason, r.Message)
+	c.result = podworker.SyncResult{}
 	if waits(r) {
-		status := p.report(req.Pod, req.Status, runtime.Termination{})
-		p.setStart(req.Pod, status)
-		late, deadline := pastDeadline(req.Pod, status, time.Now())
-		if late {
-			return p.exceeded(req.Pod, req.Status), nil
+		p.checkDeadline(c, p.report(c.Pod, c.Status, runtime.Termination{}))
+		if c.result.Terminal {
+			return nil
 		}
-		return podworker.SyncResult{NextSync: deadline}, fmt.Errorf("pipeline: not admitted yet: %w", r)
+		return fmt.Errorf("pipeline: not admitted yet: %w", r)
 	}
 	if p.cfg.Hooks.Rejected != nil {
-		p.cfg.Hooks.Rejected(req.Pod, *r)
+		p.cfg.Hooks.Rejected(c.Pod, *r)
 	}
-	termination := runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
-	next := podworker.SyncResult{Terminal: true, Termination: termination}
-	termination.Terminal = true
-	p.report(req.Pod, req.Status, termination)
-	return next, nil
+	c.Termination = runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
+	c.end(podworker.SyncResult{Terminal: true, Termination: c.Termination})
+	p.reportTerminal(c, c.Status)
+	return nil
 }

@@ -46,12 +46,6 @@ func (p *Pipeline) allocated(pod *v1.Pod) *v1.Pod {
 	return p.cfg.Resources.Allocation.Allocated(pod)
 }
 
-func (p *Pipeline) release(uid types.UID) {
-	if p.cfg.Resources.Allocation != nil {
-		p.cfg.Resources.Allocation.Release(uid)
-	}
-}
-
 // resized reports whether actions contain a resize and whether it failed, after reporting the
 // result to the Allocation. A canceled call has no result.
 func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.Action) (tried, failed bool) {
@@ -74,12 +68,12 @@ func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.A
 // reinspect has a resized pod synced again: at once, by a reinspection, or at the returned time
 // if there was a reinspection within resizePause.
 func (p *Pipeline) reinspect(uid types.UID, now time.Time) (at time.Time) {
-	p.mu.Lock()
-	due := p.resizes[uid].Add(resizePause)
-	if !due.After(now) {
-		p.resizes[uid], due = now, time.Time{}
-	}
-	p.mu.Unlock()
+	var due time.Time
+	p.update(uid, func(s *podState) {
+		if due = s.resized.Add(resizePause); !due.After(now) {
+			s.resized, due = now, time.Time{}
+		}
+	})
 	if due.IsZero() {
 		p.cfg.Relister.RequestReinspect(uid)
 	} else {

@@ -3,11 +3,11 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -30,29 +30,28 @@ type cgroupFinder interface {
 	Has(pod *v1.Pod) bool
 }
 
-// outsideCgroup reports whether containers of the pod run and its cgroup does not exist.
-func (p *Pipeline) outsideCgroup(req podworker.SyncRequest) bool {
-	finder, ok := p.cfg.Resources.Cgroups.(cgroupFinder)
-	if !ok || req.Status == nil {
-		return false
+// createCgroup creates or updates the pod's cgroup.
+func (p *Pipeline) createCgroup(ctx context.Context, c *call) error {
+	if err := p.cfg.Resources.Cgroups.Ensure(ctx, c.Pod); err != nil {
+		p.failed(ctx, c.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
+		return fmt.Errorf("pipeline: ensure cgroup: %w", err)
 	}
-	for i := range req.Status.Containers {
-		if req.Status.Containers[i].State == runtime.ContainerRunning {
-			return !finder.Has(req.Pod)
-		}
-	}
-	return false
+	return nil
 }
 
-// killOutsideCgroup stops the containers that run outside of the pod's cgroup. The sync that
-// follows the relist starts them again in the cgroup.
-func (p *Pipeline) killOutsideCgroup(ctx context.Context, req podworker.SyncRequest) error {
-	p.beginStep(req.UID, stepStop)
-	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.UID)
-	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status}); err != nil {
-		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
+// stopOutsideCgroup stops the containers of a pod whose cgroup does not exist, and ends the call. The
+// sync that follows the relist starts them again in the cgroup.
+func (p *Pipeline) stopOutsideCgroup(ctx context.Context, c *call) error {
+	running := func(s runtime.ContainerStatus) bool { return s.State == runtime.ContainerRunning }
+	if c.Status == nil || !slices.ContainsFunc(c.Status.Containers, running) || p.cfg.Resources.Cgroups.(cgroupFinder).Has(c.Pod) {
+		return nil
+	}
+	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "podUID", c.UID)
+	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: c.UID, Pod: c.Pod, Status: c.Status}); err != nil {
+		p.failed(ctx, c.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("pipeline: stop containers outside of the pod's cgroup: %w", err)
 	}
-	p.cfg.Relister.RequestRelist(req.UID)
+	p.cfg.Relister.RequestRelist(c.UID)
+	c.end(c.result)
 	return nil
 }

@@ -3,16 +3,21 @@
 //
 // # Behavior
 //
-// Sync admits the pod, allocates its resources, reports its status, waits for the network,
-// creates the pod's cgroup and mirror pod, mounts its volumes, starts its probes and syncs its
-// containers. Terminate stops the containers and unprepares resource claims; Cleanup unmounts
-// volumes and removes the cgroup. A failed step is retried by the pod worker, from the first
-// step on; every step has no effect if it was completed before.
+// Sync, Terminate and Cleanup are lists of named steps: Sync admits the pod, reports its status,
+// creates its cgroup and mirror pod, mounts its volumes, starts its probes and syncs its containers;
+// see the constants for all of them. The name of the current step is part of the snapshot of the pod
+// worker. A failed step ends the call, which the pod worker retries from the first step on; every step
+// has no effect if it was completed before. Config.Steps inserts further steps into the lists.
 //
 // # Usage
 //
 // Construct a Pipeline with New and pass it to podworker.New as the Handler; package agent does
-// so. Every subsystem but the runtime may be nil and is then left out.
+// so, and Adjust.Pipeline of its Config sets Steps. Every subsystem but the runtime may be nil and is
+// then left out.
+//
+// A resource that a step acquires in Sync is released by another step in Cleanup, next to
+// [FinishPod]. Cleanup is not called for pods that were terminated as orphans, so resources that
+// outlive the agent must also be released for pods that do not exist any more.
 //
 // # Concurrency
 //

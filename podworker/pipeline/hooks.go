@@ -21,10 +21,8 @@ type Hooks struct {
 	Stepped func(StepInfo)
 }
 
-// A StepInfo describes a step of a call: "admit pod", "report status", "create cgroup",
-// "create mirror pod", "mount volumes" or "sync containers" of Sync; "stop containers" or
-// "inspect terminated containers" of Terminate; "unmount volumes" or "remove cgroup" of
-// Cleanup. The runtime reports the steps of its own calls.
+// A StepInfo describes a step of a call. Step is a constant of this package, such as [MountVolumes],
+// or the Name of a [Step]. The runtime reports the steps of its own calls.
 type StepInfo struct {
 	UID        types.UID
 	Step       string

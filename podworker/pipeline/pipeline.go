@@ -120,7 +120,7 @@ type Resources struct {
 	Allocation Allocation
 }
 
-// A Config configures a [Pipeline]. A nil subsystem is left out.
+// A Config configures a [Pipeline]. A nil subsystem is left out, with its steps.
 type Config struct {
 	// Runtime runs the containers. Required.
 	Runtime runtime.Runtime
@@ -139,9 +139,8 @@ type Config struct {
 	// relist.
 	Relister Relister
 
-	// QuietMountTimeouts suppresses the event FailedMount for volumes that are not
-	// mounted in time, as in the kubelet (rule vol-27).
-	QuietMountTimeouts bool
+	// Steps are inserted into the steps of Sync, Terminate and Cleanup, in this order.
+	Steps []Step
 
 	// Record is called with Kubernetes events. It must not block. Nil: events are
 	// discarded.
@@ -159,15 +158,13 @@ type Config struct {
 // kubelet's order. Safe for concurrent use; the methods of Handler must not be called
 // concurrently for the same pod.
 type Pipeline struct {
-	cfg Config
+	cfg                      Config
+	sync, terminate, cleanup []step
 
 	// mu guards the fields below.
-	mu       sync.Mutex
-	starts   map[types.UID]map[string]v1.ContainerStateWaiting // why containers do not start
-	resizes  map[types.UID]time.Time                           // when the pod was last reinspected after a resize
-	deferred map[types.UID]time.Time                           // since when the admission of the pod is deferred
-	steps    map[types.UID]activeStep                          // of the calls in progress
-	syncs    map[types.UID]*activeSync                         // of the calls of Sync in progress
+	mu     sync.Mutex
+	pods   map[types.UID]podState // without zero values
+	active map[types.UID]*call    // the calls in progress
 
 	// callLock guards calls, also during a report for one of them: a channel of
 	// capacity 1, because a Reporter may block in tests with virtual time.
@@ -175,16 +172,20 @@ type Pipeline struct {
 	calls    map[types.UID]podworker.SyncRequest // pods for which SyncPod or KillPod is in progress
 }
 
-// New returns a Pipeline for cfg, or an error if Runtime is nil.
+// A podState is what a Pipeline stores for a pod between calls.
+type podState struct {
+	starts   map[string]v1.ContainerStateWaiting // why containers do not start; it is not changed
+	resized  time.Time                           // when the pod was last reinspected after a resize
+	deferred time.Time                           // since when the admission of the pod is deferred
+}
+
+// New returns a Pipeline for cfg, or an error if Runtime is nil or one of Steps cannot be inserted.
 func New(cfg Config) (*Pipeline, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("pipeline: Config.Runtime is nil")
 	}
 	if cfg.Status == nil {
 		cfg.Status = noReporter{}
-	}
-	if cfg.Network == nil {
-		cfg.Network = func() error { return nil }
 	}
 	if cfg.Relister == nil {
 		cfg.Relister = noRelister{}
@@ -198,223 +199,25 @@ func New(cfg Config) (*Pipeline, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Pipeline{
+	p := &Pipeline{
 		cfg:      cfg,
-		starts:   map[types.UID]map[string]v1.ContainerStateWaiting{},
-		resizes:  map[types.UID]time.Time{},
-		deferred: map[types.UID]time.Time{},
-		steps:    map[types.UID]activeStep{},
-		syncs:    map[types.UID]*activeSync{},
+		pods:     map[types.UID]podState{},
+		active:   map[types.UID]*call{},
 		callLock: make(chan struct{}, 1),
 		calls:    map[types.UID]podworker.SyncRequest{},
-	}, nil
-}
-
-// Sync implements [podworker.Handler]: admission, status, network, cgroup, mirror pod, volumes, probes,
-// containers. At the deadline of the pod it is canceled in any of these steps, and the pod fails.
-func (p *Pipeline) Sync(ctx context.Context, req podworker.SyncRequest) (podworker.SyncResult, error) {
-	limited, end := p.beginDeadline(ctx, req.Pod)
-	defer end()
-	res, err := p.sync(limited, &req)
-	if !res.Terminal && ctx.Err() == nil && errors.Is(context.Cause(limited), errDeadline) {
-		return p.exceeded(req.Pod, req.Status), nil
 	}
-	return res, err
-}
-
-// sync is Sync without its deadline. It sets the pod and the status of req to those last reported.
-func (p *Pipeline) sync(ctx context.Context, req *podworker.SyncRequest) (podworker.SyncResult, error) {
-	desired := req.Pod
-	req.Pod = p.allocated(req.Pod) // admission is decided with the allocated resources
-	defer p.endSteps(req.UID)
-	p.beginStep(req.UID, "admit pod")
-	rejection := p.admit(ctx, *req)
-	if err := ctx.Err(); err != nil {
-		return podworker.SyncResult{}, fmt.Errorf("pipeline: admit pod: %w", err) // it was not decided
+	p.sync, p.terminate, p.cleanup = p.syncSteps(), p.terminateSteps(), p.cleanupSteps()
+	if err := insert(cfg.Steps, &p.sync, &p.terminate, &p.cleanup); err != nil {
+		return nil, err
 	}
-	if rejection != nil {
-		return p.reject(*req, rejection)
-	}
-	p.beginStep(req.UID, "report status")
-	resources := p.cfg.Resources
-	if resources.Allocation != nil {
-		req.Pod = resources.Allocation.Allocate(ctx, desired, req.Status)
-	}
-	status := p.report(req.Pod, req.Status, runtime.Termination{})
-	p.setStart(req.Pod, status)
-	late, deadline := pastDeadline(req.Pod, status, time.Now())
-	switch {
-	case status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed:
-		return podworker.SyncResult{Terminal: true}, nil
-	case late:
-		return p.exceeded(req.Pod, req.Status), nil
-	}
-	next := podworker.SyncResult{NextSync: deadline}
-	if err := p.cfg.Network(); err != nil && !req.Pod.Spec.HostNetwork {
-		err = fmt.Errorf("%w: %w", podworker.ErrNetworkNotReady, err)
-		p.event(req.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
-		return next, err
-	}
-	if resources.Objects != nil {
-		resources.Objects.Register(req.Pod)
-	}
-	if p.outsideCgroup(*req) {
-		return next, p.killOutsideCgroup(ctx, *req)
-	}
-	if resources.Cgroups != nil {
-		p.beginStep(req.UID, "create cgroup")
-		if err := resources.Cgroups.Ensure(ctx, req.Pod); err != nil {
-			p.failed(ctx, req.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
-			return next, fmt.Errorf("pipeline: ensure cgroup: %w", err)
-		}
-	}
-	if p.cfg.Mirrors != nil {
-		p.beginStep(req.UID, "create mirror pod")
-		p.syncMirror(ctx, req)
-	}
-	var volumes map[string]runtime.Volume
-	if resources.Volumes != nil {
-		var err error
-		p.beginStep(req.UID, stepMount)
-		if volumes, err = resources.Volumes.Mount(ctx, req.Pod); err != nil {
-			if rejection, ok := errors.AsType[*runtime.Rejection](err); ok {
-				return p.reject(*req, rejection)
-			}
-			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
-				p.failed(ctx, req.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
-			}
-			return next, fmt.Errorf("pipeline: mount volumes: %w", err)
-		}
-	}
-	rtReq := runtime.SyncRequest{Pod: req.Pod, Status: req.Status, Volumes: volumes}
-	if p.cfg.Probes != nil {
-		p.cfg.Probes.Add(req.Pod) // after the volumes are mounted (rule sl-36)
-		rtReq.Probes = p.cfg.Probes.Results(req.Pod)
-	}
-	p.beginStep(req.UID, "sync containers")
-	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
-	returned := p.beginCall(*req)
-	res, err := p.syncPod(ctx, rtReq)
-	req.Status = returned()
-	next.RetryAt, next.Idle = res.RetryAt, len(res.Actions) == 0
-	resized, failed := p.resized(ctx, desired, res.Actions)
-	if starts, isNew := p.storeStartErrors(req.UID, res.Actions); isNew || failed {
-		// The runtime does not list a container that did not start or a resize that
-		// failed, so no event of the runtime causes a report.
-		p.cfg.Status.Report(req.Pod, req.Status, starts, runtime.Termination{})
-	}
-	switch {
-	case resized && !failed:
-		next.NextSync = earlier(next.NextSync, p.reinspect(req.UID, time.Now()))
-	case len(res.Actions) > 0:
-		p.cfg.Relister.RequestRelist(req.UID)
-	}
-	return next, err
-}
-
-// Terminate implements [podworker.Handler]: probes that restart containers, containers, other probes,
-// resource claims.
-func (p *Pipeline) Terminate(ctx context.Context, req podworker.SyncRequest) error {
-	defer p.endSteps(req.UID)
-	p.beginStep(req.UID, stepStop)
-	rtReq := runtime.KillRequest{UID: req.UID, Pod: req.Pod, Status: req.Status, GracePeriodSeconds: req.GracePeriodSeconds}
-	if req.Pod == nil {
-		if err := p.cfg.Runtime.KillPod(ctx, rtReq); err != nil {
-			return fmt.Errorf("pipeline: kill orphan: %w", err)
-		}
-		if err := p.unprepare(ctx, req.UID); err != nil {
-			return err
-		}
-		p.cfg.Relister.RequestRelist(req.UID)
-		return nil
-	}
-	req.Pod = p.allocated(req.Pod)
-	p.report(req.Pod, req.Status, req.Termination)
-	if p.cfg.Probes != nil {
-		p.cfg.Probes.StopLiveness(req.Pod)
-	}
-	returned := p.beginCall(req)
-	err := p.cfg.Runtime.KillPod(ctx, rtReq)
-	returned()
-	if err != nil {
-		p.failed(ctx, req.Pod, "FailedKillPod", "error killing pod: %v", err)
-		return fmt.Errorf("pipeline: kill pod: %w", err)
-	}
-	if p.cfg.Probes != nil {
-		p.cfg.Probes.Remove(req.UID)
-	}
-	p.beginStep(req.UID, "inspect terminated containers")
-	last, err := p.cfg.Runtime.PodStatus(ctx, req.UID)
-	if err != nil {
-		return fmt.Errorf("pipeline: inspect terminated pod: %w", err)
-	}
-	for _, c := range last.Containers {
-		if c.State == runtime.ContainerRunning {
-			return fmt.Errorf("pipeline: container %s (%s) is running after KillPod succeeded", c.Name, c.ID)
-		}
-	}
-	if err := p.unprepare(ctx, req.UID); err != nil { // before a terminal phase is published (rule sl-40)
-		return err
-	}
-	if len(last.IPs) == 0 && req.Status != nil {
-		last.IPs = req.Status.IPs // those of the removed sandbox remain in the status
-	}
-	termination := req.Termination
-	termination.Terminal = true
-	p.report(req.Pod, last, termination)
-	p.cfg.Relister.RequestRelist(req.UID)
-	return nil
-}
-
-// unprepare unprepares the resource claims of a pod without running containers.
-func (p *Pipeline) unprepare(ctx context.Context, uid types.UID) error {
-	if p.cfg.Resources.Claims == nil {
-		return nil
-	}
-	p.beginStep(uid, "unprepare resource claims")
-	if err := p.cfg.Resources.Claims.UnprepareResources(ctx, uid); err != nil {
-		return fmt.Errorf("pipeline: %w", err)
-	}
-	return nil
-}
-
-// Cleanup implements [podworker.Handler]: volumes, cgroup, the final status. Containers and logs are
-// left for garbage collection, so that logs can be read until the object is deleted.
-func (p *Pipeline) Cleanup(ctx context.Context, req podworker.SyncRequest) error {
-	termination := req.Termination
-	termination.Terminal = true
-	req.Pod = p.allocated(req.Pod)
-	p.report(req.Pod, req.Status, termination)
-	defer p.endSteps(req.UID)
-	resources := p.cfg.Resources
-	if resources.Volumes != nil {
-		p.beginStep(req.UID, stepUnmount)
-		if err := resources.Volumes.Unmount(ctx, req.Pod); err != nil {
-			return fmt.Errorf("pipeline: unmount volumes: %w", err)
-		}
-	}
-	if resources.Objects != nil {
-		resources.Objects.Unregister(req.UID) // volumes use them until they are unmounted
-	}
-	if resources.Cgroups != nil {
-		p.beginStep(req.UID, "remove cgroup")
-		if err := resources.Cgroups.Remove(ctx, req.UID); err != nil {
-			return fmt.Errorf("pipeline: remove cgroup: %w", err)
-		}
-	}
-	p.cfg.Status.Finish(req.Pod)
-	p.forget(req.UID)
-	p.release(req.UID)
-	return nil
+	return p, nil
 }
 
 // Retain implements [podworker.Retainer]: it releases the state of pods whose workers were removed,
 // also in the subsystems, since Cleanup may not have been called.
 func (p *Pipeline) Retain(ctx context.Context, keep func(uid types.UID) bool) error {
 	p.mu.Lock()
-	maps.DeleteFunc(p.starts, func(uid types.UID, _ map[string]v1.ContainerStateWaiting) bool { return !keep(uid) })
-	maps.DeleteFunc(p.resizes, func(uid types.UID, _ time.Time) bool { return !keep(uid) })
-	maps.DeleteFunc(p.deferred, func(uid types.UID, _ time.Time) bool { return !keep(uid) })
+	maps.DeleteFunc(p.pods, func(uid types.UID, _ podState) bool { return !keep(uid) })
 	p.mu.Unlock()
 	errs := []error{p.cfg.Status.Retain(ctx, keep)}
 	if objects := p.cfg.Resources.Objects; objects != nil {
@@ -426,20 +229,9 @@ func (p *Pipeline) Retain(ctx context.Context, keep func(uid types.UID) bool) er
 	return errors.Join(errs...)
 }
 
-// syncMirror syncs the mirror pod of a static pod. Failures are only logged: a static pod runs
-// without the API server.
-func (p *Pipeline) syncMirror(ctx context.Context, req *podworker.SyncRequest) {
-	if !runtime.IsStatic(req.Pod) {
-		return
-	}
-	if err := podworker.SyncMirror(ctx, p.cfg.Mirrors, req.Pod, req.Mirror); err != nil && ctx.Err() == nil {
-		p.cfg.Logger.Warn("Failed to sync mirror pod; will retry at the next sync", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.UID, "err", err)
-	}
-}
-
 func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, termination runtime.Termination) v1.PodStatus {
 	p.mu.Lock()
-	starts := p.starts[pod.UID] // not changed once it is in the map
+	starts := p.pods[pod.UID].starts
 	p.mu.Unlock()
 	return p.cfg.Status.Report(pod, observed, starts, termination)
 }
@@ -455,12 +247,26 @@ func (p *Pipeline) event(pod *v1.Pod, eventType, reason, message string) {
 	p.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: eventType, Reason: reason, Message: message})
 }
 
-func (p *Pipeline) forget(uid types.UID) {
+// update changes the stored state of a pod.
+func (p *Pipeline) update(uid types.UID, change func(*podState)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.starts, uid)
-	delete(p.resizes, uid)
-	delete(p.deferred, uid)
+	s := p.pods[uid]
+	if change(&s); len(s.starts) == 0 && s.resized.IsZero() && s.deferred.IsZero() {
+		delete(p.pods, uid)
+		return
+	}
+	p.pods[uid] = s
+}
+
+// forget releases the state of a pod that does not run and will not run.
+func (p *Pipeline) forget(uid types.UID) {
+	p.mu.Lock()
+	delete(p.pods, uid)
+	p.mu.Unlock()
+	if p.cfg.Resources.Allocation != nil {
+		p.cfg.Resources.Allocation.Release(uid)
+	}
 }
 
 // Reconcile implements the optional interface of [podworker.Handler]. It calls Config.Status, if that has the

@@ -9,26 +9,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestPastDeadline(t *testing.T) {
+func TestDeadlineOf(t *testing.T) { // sl-62
 	start := time.Unix(1000, 0)
 	pod := new(v1.Pod)
-	status := v1.PodStatus{StartTime: new(metav1.NewTime(start))}
-	late, at := pastDeadline(pod, status, start.Add(time.Hour))
-	assert.False(t, late)
-	assert.Zero(t, at)
+	assert.Zero(t, deadlineOf(pod, start))
 	pod.Spec.ActiveDeadlineSeconds = new(int64(60))
-	late, at = pastDeadline(pod, status, start.Add(59*time.Second))
-	assert.False(t, late)
-	assert.Equal(t, start.Add(time.Minute), at)
-	late, _ = pastDeadline(pod, status, start.Add(time.Minute))
-	assert.True(t, late, "sl-62")
-	late, _ = pastDeadline(pod, v1.PodStatus{}, start.Add(time.Hour))
-	assert.False(t, late, "not started")
+	assert.Equal(t, start.Add(time.Minute), deadlineOf(pod, start))
 }
 
 func TestStartErrorsFollowTheLastStart(t *testing.T) {

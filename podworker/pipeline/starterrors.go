@@ -17,10 +17,12 @@ import (
 // shown contains the reasons for a report with a status that was observed before the actions: also
 // those of containers that were started now, because that status would show their exit before it.
 func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) (shown map[string]v1.ContainerStateWaiting, isNew bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := p.starts[uid]
-	after := startErrors(before, actions)
+	var before, after map[string]v1.ContainerStateWaiting
+	p.update(uid, func(s *podState) {
+		before = s.starts
+		after = startErrors(before, actions)
+		s.starts = after
+	})
 	shown = maps.Clone(before)
 	for name, reason := range after {
 		if before[name] == reason {
@@ -31,11 +33,6 @@ func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) (sh
 			shown = map[string]v1.ContainerStateWaiting{}
 		}
 		shown[name] = reason
-	}
-	if len(after) == 0 {
-		delete(p.starts, uid)
-	} else {
-		p.starts[uid] = after
 	}
 	return shown, isNew
 }

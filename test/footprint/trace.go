@@ -68,18 +68,15 @@ func (t *tracer) traced(trace cri.Trace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range trace.Spans {
-		t.addLocked(trace.Pod.UID, stepParts[stepSync]+s.Step, interval{s.Begin, s.End})
+		t.addLocked(trace.Pod.UID, stepParts[pipeline.SyncContainers]+s.Step, interval{s.Begin, s.End})
 	}
 }
 
-// stepSync is the step that consists of the parts of SyncPod.
-const stepSync = "sync containers"
-
-// stepParts are the prefixes of parts.
-var stepParts = map[string]string{stepSync: "SyncPod: "}
+// stepParts are the prefixes of the parts of steps.
+var stepParts = map[string]string{pipeline.SyncContainers: "SyncPod: "}
 
 func (t *tracer) stepped(i pipeline.StepInfo) {
-	if i.Step == stepSync {
+	if i.Step == pipeline.SyncContainers {
 		return
 	}
 	t.mu.Lock()

@@ -22,8 +22,8 @@ func TestTheReportOfATrace(t *testing.T) {
 	between := func(a, b int) interval { return interval{at(a), at(b)} }
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod-000-" + nodeName, UID: "u"}}
 	tr := newTracer()
-	tr.stepped(pipeline.StepInfo{UID: "u", Step: "admit pod", Begin: at(200), End: at(210)})
-	tr.stepped(pipeline.StepInfo{UID: "u", Step: stepSync, Begin: at(210), End: at(500)})
+	tr.stepped(pipeline.StepInfo{UID: "u", Step: pipeline.AdmitPod, Begin: at(200), End: at(210)})
+	tr.stepped(pipeline.StepInfo{UID: "u", Step: pipeline.SyncContainers, Begin: at(210), End: at(500)})
 	tr.traced(cri.Trace{Pod: pod, Spans: []cri.Span{
 		{Step: "CreatePodSandbox", Begin: at(210), End: at(310)},
 		{Step: "StartContainer", Target: "main", Begin: at(310), End: at(500)},
