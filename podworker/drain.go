@@ -77,12 +77,12 @@ func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.
 	var begin []types.UID
 	w.mu.Lock()
 	for uid, p := range w.pods {
-		if p.lifecycle.state == Finished && !p.lifecycle.restart { // one that starts again is forgotten by settle
+		if p.lifecycle.state == Finished && p.lifecycle.restart == nil { // one that starts again is forgotten by settle
 			continue
 		}
 		left++
 		grace = max(grace, gracePeriod(p.lifecycle.pod, p.lifecycle.grace))
-		terminating := p.lifecycle.state >= Stopping && !p.lifecycle.restart
+		terminating := p.lifecycle.state >= Stopping && p.lifecycle.restart == nil
 		if !terminating || p.lifecycle.orphan == nil && !killed[uid] {
 			killed[uid] = true
 			begin = append(begin, uid)

@@ -24,20 +24,25 @@ type lifecycle struct {
 	cause       cause
 	termination runtime.Termination
 
-	removed bool // no source specifies the pod
-	mayRun  bool // containers that an earlier agent started may run
-	deleted bool // removed, or the object has a deletionTimestamp
-	evicted bool // the containers may be removed while the object exists
-	restart bool // a source added the pod while it was terminating: it starts again when finished
-
-	// lateDelete: the deletionTimestamp was set while a Cleanup was in progress that had
-	// been passed the earlier object, so Cleanup is called again.
-	lateDelete bool
-
-	// restartKill is a kill that came after restart was set. It terminates the restarted
-	// pod before that starts any container. Nil: there is none.
-	restartKill *KillOptions
+	end     ending
+	mayRun  bool     // containers that an earlier agent started may run
+	restart *restart // it starts again when it has finished; nil: it does not
 }
+
+// An ending is why a pod may be removed after its containers have terminated. It only advances.
+type ending int
+
+const (
+	kept           ending = iota // its containers remain, for logs and exit codes
+	evicted                      // the containers may be removed while the object exists
+	deletionSet                  // the object has a deletionTimestamp, or only the runtime reports the pod
+	deletionPassed               // the same, and Cleanup was passed the deletionTimestamp
+	removed                      // no source specifies the pod
+)
+
+// A restart is a request to start a pod again, which a source added while it was terminating. kill
+// came after it, and terminates the restarted pod before it starts any container. Nil: none came.
+type restart struct{ kill *KillOptions }
 
 // A cause is why the termination of a pod was first requested. Empty: it was not.
 type cause string
@@ -109,19 +114,21 @@ func step(l lifecycle, in input) (lifecycle, effect) {
 	case podRemoved:
 		return l.remove()
 	case killed:
-		l.evicted = l.evicted || in.opts.Evict
-		if l.restart {
-			l.restartKill = &in.opts
+		if in.opts.Evict {
+			l.end = max(l.end, evicted)
+		}
+		if l.restart != nil {
+			l.restart = &restart{&in.opts}
 		}
 		return l.stop(causeKilled, in.opts.GracePeriodSeconds, in.opts.Termination)
 	case orphanFound:
-		l = lifecycle{state: Stopping, orphan: in.orphan, deleted: true, cause: causeOrphaned}
+		l = lifecycle{state: Stopping, orphan: in.orphan, end: deletionSet, cause: causeOrphaned}
 		l.grace, _ = effectiveGrace(nil, nil, in.grace)
 		return l, effect{wake: true}
 	case callDue:
 		return l.begin(in.mayStart)
 	case returned:
-		return l.end(in)
+		return l.apply(in)
 	default:
 		return l, effect{}
 	}
@@ -129,43 +136,38 @@ func step(l lifecycle, in input) (lifecycle, effect) {
 
 func (l lifecycle) update(in podUpdated) (lifecycle, effect) {
 	if in.first {
-		l.state = Syncing
-		l.mayRun = !in.stopped
+		l.state, l.mayRun = Syncing, !in.stopped
 		if in.static {
 			l.state = Waiting
 		}
 	}
-	if l.orphan != nil || !in.first && l.state >= Stopping && in.create {
-		// Termination is irreversible: the pod starts again after it has finished.
-		l.restart = true
-		return l, effect{}
+	if l.restart == nil && (l.orphan != nil || !in.first && l.state >= Stopping && in.create) {
+		l.restart = &restart{} // termination is irreversible
 	}
-	if l.restart {
+	if l.restart != nil {
 		return l, effect{} // applies to the restarted pod
 	}
-	pod := in.pod
+	pod, deleted := in.pod, in.pod.DeletionTimestamp != nil
 	l.pod = pod
-	if l.state == Finished {
-		if pod.DeletionTimestamp == nil || l.deleted {
-			return l, effect{}
-		}
-		l.state, l.deleted = Cleaning, true
-		return l, effect{wake: true}
+	if l.state == Finished && (!deleted || l.end >= deletionSet) {
+		return l, effect{}
+	}
+	if deleted {
+		l.end = max(l.end, deletionSet)
 	}
 	terminal := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-	if in.first && terminal && in.stopped {
+	switch {
+	case l.state == Finished:
+		l.state = Cleaning
+		return l, effect{wake: true}
+	case in.first && terminal && in.stopped:
 		// The pod terminated before the agent started; only Cleanup is due.
 		l.state, l.cause = Cleaning, causeTerminal
-		l.deleted = pod.DeletionTimestamp != nil
 		l.grace, _ = effectiveGrace(nil, pod, nil)
 		return l, effect{wake: true}
-	}
-	switch {
-	case pod.DeletionTimestamp != nil:
-		l.lateDelete = l.lateDelete || l.state == Cleaning && !l.deleted
-		l.deleted = true
+	case deleted:
 		return l.stop(causeDeleted, nil, runtime.Termination{})
-	case l.deleted:
+	case l.end >= deletionSet:
 		return l.stop(causeRemoved, nil, runtime.Termination{})
 	case terminal:
 		return l.stop(causeTerminal, nil, runtime.Termination{})
@@ -174,7 +176,7 @@ func (l lifecycle) update(in podUpdated) (lifecycle, effect) {
 }
 
 func (l lifecycle) remove() (lifecycle, effect) {
-	l.removed, l.deleted, l.restart, l.restartKill = true, true, false, nil
+	l.end, l.restart = removed, nil
 	if l.state >= Stopping {
 		return l, effect{wake: l.state != Finished}
 	}
@@ -204,10 +206,8 @@ func (l lifecycle) stop(why cause, override *int64, termination runtime.Terminat
 	if termination != (runtime.Termination{}) {
 		l.termination = termination
 	}
-	first := l.state <= Syncing
-	if first {
-		l.state = Stopping
-	}
+	first := l.state < Stopping
+	l.state = max(l.state, Stopping)
 	var shortened bool
 	l.grace, shortened = effectiveGrace(l.grace, l.pod, override)
 	return l, effect{wake: true, cancel: first || shortened}
@@ -230,13 +230,11 @@ func (c call) String() string {
 // begin returns the call that is to be made now.
 func (l lifecycle) begin(mayStart bool) (lifecycle, effect) {
 	switch l.state {
-	case Waiting:
-		if !mayStart {
+	case Waiting, Syncing:
+		if l.state == Waiting && !mayStart {
 			return l, effect{}
 		}
 		l.state = Syncing
-		return l, effect{call: callSync}
-	case Syncing:
 		return l, effect{call: callSync}
 	case Stopping:
 		l.state = Terminating // acknowledged: no Sync from here on
@@ -244,19 +242,19 @@ func (l lifecycle) begin(mayStart bool) (lifecycle, effect) {
 	case Terminating:
 		return l, effect{call: callTerminate}
 	case Cleaning:
-		l.lateDelete = false
+		if l.end == deletionSet {
+			l.end = deletionPassed
+		}
 		return l, effect{call: callCleanup}
 	default:
 		return l, effect{}
 	}
 }
 
-// end applies the result of a call.
-func (l lifecycle) end(in returned) (lifecycle, effect) {
-	if in.err != nil {
-		return l, effect{}
-	}
+// apply applies the result of a call.
+func (l lifecycle) apply(in returned) (lifecycle, effect) {
 	switch {
+	case in.err != nil: // it is retried
 	case in.call == callSync && in.terminal && l.state == Syncing:
 		return l.stop(causeTerminal, nil, in.termination)
 	case in.call == callTerminate && l.orphan != nil:
@@ -265,7 +263,7 @@ func (l lifecycle) end(in returned) (lifecycle, effect) {
 	case in.call == callTerminate:
 		l.state = Cleaning
 		return l, effect{wake: true, outcome: Stopped}
-	case in.call == callCleanup && l.lateDelete:
+	case in.call == callCleanup && l.end == deletionSet: // while Cleanup was in progress with the earlier object
 		return l, effect{wake: true}
 	case in.call == callCleanup:
 		l.state = Finished
@@ -297,11 +295,10 @@ func effectiveGrace(stored *int64, pod *v1.Pod, override *int64) (grace *int64, 
 	if least == nil {
 		least = pod.Spec.TerminationGracePeriodSeconds
 	}
-	const floor = 1
-	if least == nil {
-		return new(int64(floor)), false
+	g := int64(1)
+	if least != nil {
+		g = max(g, *least)
 	}
-	g := max(*least, floor)
 	if stored == nil {
 		return &g, pod == nil
 	}

@@ -106,7 +106,7 @@ func TestTheLifecycleOnlyMovesForward(t *testing.T) { // pw-2
 			lifecycle{state: Finished, pod: plain}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
 			Cleaning, effect{wake: true}},
 		"but only once": {
-			lifecycle{state: Finished, pod: plain, deleted: true}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
+			lifecycle{state: Finished, pod: plain, end: deletionPassed}, podUpdated{pod: deleted, create: false, first: false, stopped: false},
 			Finished, effect{}},
 		"a terminal Sync stops (pw-39)": {
 			lifecycle{state: Syncing, pod: plain}, returned{call: callSync, terminal: true, err: nil},
@@ -140,9 +140,9 @@ func TestTheLifecycleOnlyMovesForward(t *testing.T) { // pw-2
 
 func TestAPodAddedAgainWhileTerminatingStartsOverLater(t *testing.T) {
 	plain := new(v1.Pod)
-	l := lifecycle{state: Terminating, pod: plain, deleted: true}
+	l := lifecycle{state: Terminating, pod: plain, end: deletionPassed}
 	l, e := step(l, podUpdated{pod: plain, create: true})
-	assert.True(t, l.restart, "pw-14")
+	assert.NotNil(t, l.restart, "pw-14")
 	assert.Equal(t, Terminating, l.state)
 	assert.Zero(t, e)
 
@@ -151,11 +151,11 @@ func TestAPodAddedAgainWhileTerminatingStartsOverLater(t *testing.T) {
 	assert.Same(t, plain, l.pod, "an update for the next life does not change the one that is ending")
 
 	l, _ = step(l, podRemoved{})
-	assert.False(t, l.restart, "no longer desired")
+	assert.Nil(t, l.restart, "no longer desired")
 
 	orphan := lifecycle{state: Terminating, orphan: new(runtime.Pod)}
 	orphan, _ = step(orphan, podUpdated{pod: plain, create: true})
-	assert.True(t, orphan.restart, "a source adds a pod that was terminated as an orphan: it starts over")
+	assert.NotNil(t, orphan.restart, "a source adds a pod that was terminated as an orphan: it starts over")
 }
 
 func TestBeginCallsWhatTheStateAllows(t *testing.T) {

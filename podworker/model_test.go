@@ -67,18 +67,18 @@ type modelPod struct {
 
 type modelKey struct {
 	modelPod
-	state                                                     State
-	spec                                                      int
-	orphan, removed, deleted, unheard, evicted, again, mayRun bool
-	doomed                                                    bool
-	stored                                                    int64
-	cause                                                     cause
+	state                         State
+	spec                          int
+	orphan, again, mayRun, doomed bool
+	end                           ending
+	stored                        int64
+	cause                         cause
 }
 
 func (p modelPod) key() modelKey {
-	k := modelKey{modelPod: p, state: p.lifecycle.state, spec: noSpec, orphan: p.lifecycle.orphan != nil, removed: p.lifecycle.removed,
-		deleted: p.lifecycle.deleted, unheard: p.lifecycle.lateDelete, evicted: p.lifecycle.evicted, again: p.lifecycle.restart, mayRun: p.lifecycle.mayRun, cause: p.lifecycle.cause,
-		doomed: p.lifecycle.restartKill != nil}
+	k := modelKey{modelPod: p, state: p.lifecycle.state, spec: noSpec, orphan: p.lifecycle.orphan != nil, end: p.lifecycle.end,
+		again: p.lifecycle.restart != nil, mayRun: p.lifecycle.mayRun, cause: p.lifecycle.cause,
+		doomed: p.lifecycle.restart != nil && p.lifecycle.restart.kill != nil}
 	for i, spec := range modelSpecs {
 		if p.lifecycle.pod == spec {
 			k.spec = i
@@ -89,8 +89,8 @@ func (p modelPod) key() modelKey {
 	}
 	// Fields that no invariant depends on any more do not distinguish states.
 	if p.known && p.lifecycle.state >= Stopping {
-		k.latest, k.synced = noSpec, min(p.synced, 0) // no Sync will be; whether there was one counts
-		k.ended = p.ended && p.lifecycle.restart      // only a create leads to another life, and that clears it
+		k.latest, k.synced = noSpec, min(p.synced, 0)   // no Sync will be; whether there was one counts
+		k.ended = p.ended && p.lifecycle.restart != nil // only a create leads to another life, and that clears it
 	}
 	k.modelPod.lifecycle = lifecycle{}
 	return k
@@ -181,7 +181,7 @@ func (m *model) want(i, spec int, create bool) broken {
 			m.turns += digits[i : i+1]
 		}
 	}
-	next := p.lifecycle.restart || create && p.lifecycle.state >= Stopping || p.lifecycle.orphan != nil
+	next := p.lifecycle.restart != nil || create && p.lifecycle.state >= Stopping || p.lifecycle.orphan != nil
 	if p.lifecycle.state < Stopping {
 		p.latest = spec
 	}
@@ -292,17 +292,17 @@ func (m model) progress(i int) (moves []move) {
 		add("turn", func(m *model, p *modelPod) broken { return m.turn(i) })
 	case p.timer:
 		add("timer", func(_ *model, p *modelPod) broken { p.timer, p.due = false, true; return "" })
-	case p.known && p.lifecycle.state == Finished && (p.wanted == noSpec || p.lifecycle.restart):
+	case p.known && p.lifecycle.state == Finished && (p.wanted == noSpec || p.lifecycle.restart != nil):
 		add("forget", func(m *model, p *modelPod) broken {
-			doom, left := p.lifecycle.restartKill, emptyPod(p.runs)
+			again, left := p.lifecycle.restart, emptyPod(p.runs)
 			left.wanted, left.ended = p.wanted, p.ended
 			*p = left
 			if p.wanted == noSpec {
 				return ""
 			}
 			b := m.want(i, p.wanted, true)
-			if b == "" && doom != nil {
-				_, b = m.apply(i, killed{*doom}) // as Workers.Update
+			if b == "" && again != nil && again.kill != nil {
+				_, b = m.apply(i, killed{*again.kill}) // as Workers.Update
 			}
 			return b
 		})
@@ -357,7 +357,7 @@ func (m *model) turn(i int) broken {
 		if p.lifecycle.pod != modelSpecs[p.own] {
 			return "pw-14: a Cleanup is given the spec of the life after"
 		}
-		p.heard = p.lifecycle.deleted
+		p.heard = p.lifecycle.end >= deletionPassed
 		if p.runs {
 			return "it is cleaned up, and it runs"
 		}
@@ -404,7 +404,7 @@ func (m model) settles() broken {
 			return "it is first in the queue, and waits forever"
 		case p.lifecycle.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
-		case p.lifecycle.state == Finished && p.lifecycle.deleted && !p.lifecycle.restart && p.acked && !p.heard && p.lifecycle.orphan == nil:
+		case p.lifecycle.state == Finished && p.lifecycle.end >= deletionSet && p.lifecycle.restart == nil && p.acked && !p.heard && p.lifecycle.orphan == nil:
 			return "its object is deleted, and no Cleanup included the deletion"
 		case p.lifecycle.state == Finished && p.runs:
 			return "it has finished, and runs"

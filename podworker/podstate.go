@@ -34,17 +34,17 @@ func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, restart, ok bool) {
 	if !p.changedAt.IsZero() {
 		w.changedAt[uid] = p.changedAt
 	}
-	if p.lifecycle.restartKill != nil {
-		w.restartKills[uid] = *p.lifecycle.restartKill
+	if r := p.lifecycle.restart; r != nil && r.kill != nil {
+		w.restartKills[uid] = *r.kill
 	}
-	return p.lifecycle.pod, p.lifecycle.restart, true
+	return p.lifecycle.pod, p.lifecycle.restart != nil, true
 }
 
 // forgetSettled forgets a pod that has finished and is not desired, or that starts again.
 func (w *Workers) forgetSettled(uid types.UID, desired bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p, ok := w.pods[uid]; !ok || desired && !p.lifecycle.restart {
+	if p, ok := w.pods[uid]; !ok || desired && p.lifecycle.restart == nil {
 		return false
 	}
 	_, _, ok := w.forgetLocked(uid)
@@ -64,8 +64,8 @@ func (w *Workers) takeSettled() []types.UID {
 // row returns the row of the [Table] for the pod with that UID.
 func (l *lifecycle) row(uid types.UID) workerState {
 	return workerState{
-		PodState:  PodState{UID: uid, Pod: l.pod, State: l.state, Removed: l.removed},
-		removable: (l.evicted || l.deleted) && l.state >= Cleaning,
+		PodState:  PodState{UID: uid, Pod: l.pod, State: l.state, Removed: l.end == removed},
+		removable: l.end > kept && l.state >= Cleaning,
 	}
 }
 

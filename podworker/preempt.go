@@ -31,7 +31,7 @@ func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []P
 		}
 		p.victims[uid] = struct{}{}
 		victim.preemptor = p
-		if victim.lifecycle.removed || victim.lifecycle.pod == nil {
+		if victim.lifecycle.end == removed || victim.lifecycle.pod == nil {
 			continue
 		}
 		if victim.lifecycle.state < Stopping {

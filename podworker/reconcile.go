@@ -57,7 +57,7 @@ func (w *Workers) reconcile(pod *v1.Pod) {
 
 // updateStatus takes the object of the pod with another status.
 func (l lifecycle) updateStatus(pod *v1.Pod) (lifecycle, effect) {
-	if l.pod == nil || l.restart || l.state == Finished {
+	if l.pod == nil || l.restart != nil || l.state == Finished {
 		return l, effect{}
 	}
 	changed := gatesChanged(l.pod, pod)

@@ -98,7 +98,7 @@ func (w *Workers) snapshot(uid types.UID) (s Snapshot, inCall, ok bool) {
 	l := p.lifecycle
 	s = Snapshot{
 		At: time.Now(), UID: uid, State: l.state, Added: p.added, Since: p.since,
-		Failures: p.failures, Restart: l.restart && l.restartKill == nil,
+		Failures: p.failures, Restart: l.restart != nil && l.restart.kill == nil,
 	}
 	switch {
 	case l.pod != nil:

@@ -95,7 +95,7 @@ func transition(before, after lifecycle, e effect) string {
 	if after.state != before.state {
 		words = after.state.String()
 	}
-	if after.restart && !before.restart {
+	if after.restart != nil && before.restart == nil {
 		words += " again"
 	}
 	if e.wake {

@@ -38,7 +38,7 @@ type Workers struct {
 	ended   bool                   // Run has returned
 
 	// restartKills has the kills of pods that were forgotten and start again; the new
-	// worker terminates the pod before it starts a container (lifecycle.restartKill).
+	// worker terminates the pod before it starts a container (lifecycle.restart).
 	restartKills map[types.UID]KillOptions
 
 	// changedAt has worker.changedAt of pods that were forgotten: a pod that is added

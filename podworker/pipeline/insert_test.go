@@ -132,7 +132,7 @@ func TestAnInsertedStepIsCanceledByADeletion(t *testing.T) {
 		assert.Equal(t, begin, time.Now())
 		assert.Equal(t, []string{"report", "license", "license: context canceled", "report", "kill", "look", "report", "report", "unmount", "finish"}, n.asked)
 		assert.Empty(t, n.events)
-		s, _ := w.State("web")
+		s, _ := w.Table().State("web")
 		assert.Equal(t, podworker.Finished, s)
 	})
 }
