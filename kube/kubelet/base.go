@@ -21,6 +21,7 @@ type base struct {
 	metrics *counters
 	traces  traces
 	pods    pods
+	queues  *queues
 	health  *podPacer // notifies the agent of pods whose health in the status has changed
 	logger  *slog.Logger
 

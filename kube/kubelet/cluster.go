@@ -8,13 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 // A cluster has the clients of an API server. A nil *cluster is the one of a standalone
@@ -33,12 +29,10 @@ type cluster struct {
 }
 
 type clusterDeps struct {
-	conn    connection
-	events  *client.Events
-	object  *nodeObject
-	node    *link[node.Node]
-	volumes *link[volume.Manager]
-	mounts  bool // CSI drivers can register
+	conn   connection
+	events *client.Events
+	object *nodeObject
+	mounts bool // CSI drivers can register
 }
 
 // newEvents returns the recorder of events; nil for a standalone kubelet.
@@ -60,11 +54,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configMapAndSecretChangeDetectionStrategy: %w", err)
 	}
-	changed := func(kind, namespace, name string) {
-		if m := d.volumes.get(); m != nil {
-			m.ObjectChanged(kind, namespace, name)
-		}
-	}
+	changed := func(kind, namespace, name string) { b.queues.objects.add(objectName{kind, namespace, name}) }
 	c := &cluster{conn: d.conn, events: d.events, object: d.object}
 	c.objects, err = client.NewObjects(client.ObjectsConfig{
 		Client: d.conn.API, Strategy: strategy, Logger: b.logger,
@@ -80,7 +70,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 		return nil, err
 	}
 	c.pods, err = client.NewPods(client.PodsConfig{
-		Client: d.conn.API, NodeName: b.cfg.NodeName, Ready: d.object.registered, Hooks: b.metrics.watch(func() { retryStatuses(b) }), Logger: b.logger,
+		Client: d.conn.API, NodeName: b.cfg.NodeName, Ready: d.object.registered, Hooks: b.metrics.watch(b.queues.statuses.notify), Logger: b.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -89,18 +79,11 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := func() (metav1.OwnerReference, bool) {
-		n := d.node.get()
-		if n == nil {
-			return metav1.OwnerReference{}, false
-		}
-		return n.Owner()
-	}
-	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: owner, Retry: b.pods.SyncStatic}); err != nil {
+	if c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: d.object.owner, Retry: b.pods.SyncStatic}); err != nil {
 		return nil, err
 	}
 	c.certs, err = client.NewPodCertificates(client.PodCertificatesConfig{
-		Client: d.conn.API, Node: owner, NodeName: b.cfg.NodeName, Changed: changed, Logger: b.logger,
+		Client: d.conn.API, Node: d.object.owner, NodeName: b.cfg.NodeName, Changed: changed, Logger: b.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -108,18 +91,11 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 	if d.mounts {
 		c.csiNode = &client.CSINodeInit{
 			CSINode: csiNodeOf(b, d.conn), Registered: d.object.registered,
-			Changed: func() { d.node.get().Update() }, Logger: b.logger,
+			Changed: b.queues.node.notify, Logger: b.logger,
 		}
 	}
 	c.source, err = c.checkpointedSource(b)
 	return c, err
-}
-
-// retryStatuses sends the statuses again that could not be delivered.
-func retryStatuses(b base) {
-	if a := b.pods.agent.get(); a != nil {
-		a.Status().Retry()
-	}
 }
 
 // checkpointedSource returns the source of the pods of the API server, with a checkpoint if
@@ -150,7 +126,7 @@ func (c *cluster) renewed(b base) func(error) {
 	return func(err error) {
 		if failed.Swap(err != nil) && err == nil {
 			c.pods.Retry()
-			retryStatuses(b)
+			b.queues.statuses.notify()
 		}
 	}
 }

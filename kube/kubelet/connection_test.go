@@ -9,9 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 // writeKubeconfig returns the path of a kubeconfig file of an unreachable server.
@@ -59,7 +57,7 @@ func TestRememberedPods(t *testing.T) {
 		require.NoError(t, err)
 		events, err := newEvents(b, conn)
 		require.NoError(t, err)
-		return newCluster(b, clusterDeps{conn, events, newNodeObject(b), new(link[node.Node]), new(link[volume.Manager]), mounts})
+		return newCluster(b, clusterDeps{conn, events, newNodeObject(b), mounts})
 	}
 	c, err := join(false)
 	require.NoError(t, err)

@@ -25,7 +25,6 @@ import (
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/memory"
-	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -70,11 +69,7 @@ func New(ctx context.Context, cfg Config) (*Kubelet, error) {
 
 // construct calls the constructors of the subsystems in the order of their dependencies.
 func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
-	var (
-		agentLink  link[agent.Agent]
-		volumeLink link[volume.Manager]
-		nodeLink   link[node.Node]
-	)
+	var agentLink link[agent.Agent]
 	release, err := claim.Take(claim.Config{
 		Root: cfg.RootDir, RuntimeEndpoint: cfg.Configuration.ContainerRuntimeEndpoint, PodLogsDir: cfg.Configuration.PodLogsDir,
 		CgroupRoot: claimedCgroup(cfg), Logger: cfg.Logger,
@@ -86,7 +81,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	history := new(statuspage.History)
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
-		pods: pods{new(podworker.Table), &agentLink}, logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
+		pods: pods{new(podworker.Table), &agentLink}, queues: new(queues), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
 	}
 	b.health = &podPacer{notify: b.pods.PodChanged}
 	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
@@ -120,7 +115,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		}
 		b.record = recordTo(b.record, events.Record)
 		object = newNodeObject(b)
-		if joined, err = newCluster(conn.base(b), clusterDeps{conn, events, object, &nodeLink, &volumeLink, volume.CanMount()}); err != nil {
+		if joined, err = newCluster(conn.base(b), clusterDeps{conn, events, object, volume.CanMount()}); err != nil {
 			return err
 		}
 		k.components = append(k.components, joined.components(b)...)
@@ -132,7 +127,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	files, err := newObjectFiles(b, &volumeLink)
+	files, err := newObjectFiles(b)
 	if err != nil {
 		return err
 	}
@@ -144,7 +139,6 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	volumeLink.connect(vols.Manager)
 
 	cri, err := newServices(ctx, b)
 	if err != nil {
@@ -190,7 +184,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	departure, err := newShutdown(b, &nodeLink)
+	departure, err := newShutdown(b)
 	if err != nil {
 		return err
 	}
@@ -218,13 +212,12 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if joined != nil {
 		n, err := newNode(joined.conn.base(b), nodeDeps{
 			cluster: joined, services: cri, runtime: rt, declared: declared, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
-			evictions: evictions, shutdown: departure, port: portOf(open.api), link: &volumeLink,
+			evictions: evictions, shutdown: departure, port: portOf(open.api),
 		})
 		if err != nil {
 			return err
 		}
-		nodeLink.connect(n)
-		k.components = append(k.components, n.Run)
+		k.components = append(k.components, n.Run, b.queues.node.deliver(n.Update), b.queues.statuses.deliver(k.agent.Status().Retry))
 	}
 	logs, err := newLogRotator(b, rt)
 	if err != nil {
@@ -249,6 +242,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		return err
 	}
 	for _, more := range [][]component{
+		{b.queues.objects.deliver(func(o objectName) { vols.ObjectChanged(o.kind, o.namespace, o.name) })},
 		{k.agent.Run, allocated.Run, usage.Run, evictions.Run, departure.Run, logs.Run, kills},
 		vols.components(), managers.components(), groups.components(), images.components(), nodePods.components(), api,
 	} {

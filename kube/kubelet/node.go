@@ -16,7 +16,6 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/shutdown"
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 type nodeDeps struct {
@@ -32,7 +31,6 @@ type nodeDeps struct {
 	evictions *eviction.Manager
 	shutdown  *shutdown.Manager
 	port      int32
-	link      *link[volume.Manager]
 }
 
 // newNode constructs the manager of the Node object and its lease.
@@ -56,9 +54,7 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 		Setters: []node.Setter{node.Report(facts)}, Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
 		Observed: func(n *v1.Node) {
 			d.cluster.object.observed(n)
-			if m := d.link.get(); m != nil {
-				m.AttachChanged()
-			}
+			d.volumes.AttachChanged()
 		},
 		Hooks: b.metrics.node(d.cluster.renewed(b)),
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/node"
 )
@@ -65,6 +66,16 @@ func (o *nodeObject) object() *v1.Node {
 		return nil
 	}
 	return o.latest.Load()
+}
+
+// owner returns an owner reference to the object; false if there is none, or if it is being
+// deleted: what it would own would be garbage collected at once.
+func (o *nodeObject) owner() (metav1.OwnerReference, bool) {
+	n := o.object()
+	if n == nil || n.UID == "" || n.DeletionTimestamp != nil {
+		return metav1.OwnerReference{}, false
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}, true
 }
 
 // best returns the last object of the API server, also if it was deleted, or else that of

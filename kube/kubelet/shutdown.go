@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/shutdown/logind"
@@ -21,7 +20,7 @@ import (
 )
 
 // newShutdown constructs the manager of graceful node shutdown.
-func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
+func newShutdown(b base) (*shutdown.Manager, error) {
 	groups, err := shutdownGroups(b.k)
 	if err != nil {
 		return nil, err
@@ -44,9 +43,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 			} else {
 				b.cfg.Notify("the shutdown of the machine was canceled")
 			}
-			if n := node.get(); n != nil {
-				n.Update()
-			}
+			b.queues.node.notify()
 		},
 		Path: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -35,10 +34,10 @@ func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 func TestTriggersRequireAGracePeriod(t *testing.T) {
 	cfg := standalone(t, "")
 	cfg.Host.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
-	_, err := newShutdown(newBase(t, cfg), new(link[node.Node]))
+	_, err := newShutdown(newBase(t, cfg))
 	require.ErrorContains(t, err, "pods have no time to terminate")
 	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")
-	_, err = newShutdown(newBase(t, cfg), new(link[node.Node]))
+	_, err = newShutdown(newBase(t, cfg))
 	require.NoError(t, err)
 }
 

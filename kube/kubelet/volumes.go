@@ -59,17 +59,13 @@ type objectFiles struct{ *objectdir.Dir }
 // Services implements cri.Objects; files have none.
 func (objectFiles) Services(context.Context, string) ([]*v1.Service, bool) { return nil, true }
 
-func newObjectFiles(b base, volumes *link[volume.Manager]) (*objectFiles, error) {
+func newObjectFiles(b base) (*objectFiles, error) {
 	if b.cfg.ObjectsDir == "" || b.cfg.clustered() {
 		return nil, nil
 	}
 	dir, err := objectdir.New(objectdir.Config{
 		Dir: b.cfg.ObjectsDir, Logger: b.logger,
-		Changed: func(kind, namespace, name string) {
-			if m := volumes.get(); m != nil {
-				m.ObjectChanged(kind, namespace, name)
-			}
-		},
+		Changed: func(kind, namespace, name string) { b.queues.objects.add(objectName{kind, namespace, name}) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("Config.ObjectsDir: %w", err)
