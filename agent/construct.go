@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -67,7 +68,7 @@ func adjust[T any](f func(*T), cfg T) T {
 }
 
 func newHealth(cfg Config) *RuntimeHealth {
-	checker, ok := runtime.As[runtime.Checker](cfg.Runtime)
+	checker, ok := compose.As[runtime.Checker](cfg.Runtime)
 	if !ok {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -45,7 +46,7 @@ type sweeper struct {
 func newSweeper(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 	sub := cfg.Subsystems
 	s := sweeper{pods: cfg.Runtime, ledger: sub.Ledger}
-	s.runtime, _ = runtime.As[runtime.GarbageCollector](cfg.Runtime)
+	s.runtime, _ = compose.As[runtime.GarbageCollector](cfg.Runtime)
 	s.volumes, _ = sub.Volumes.(VolumeHolder)
 	// A nil pointer must not become a non-nil interface.
 	if probes != nil {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -190,7 +191,7 @@ func (g *Generator) Run(ctx context.Context) error {
 	defer wg.Wait() // before running is reset
 	wg.Go(func() { g.listLoop(ctx) })
 	wg.Go(func() { g.inspectLoop(ctx, false) })
-	if w, ok := runtime.As[runtime.Watcher](g.cfg.Runtime); ok {
+	if w, ok := compose.As[runtime.Watcher](g.cfg.Runtime); ok {
 		wg.Go(func() { g.watchLoop(ctx, w) })
 	}
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -64,7 +65,7 @@ func (e Exec) Probe(ctx context.Context, t Target) (Outcome, error) {
 
 // responds reports whether the runtime implements Checker and responds.
 func (e Exec) responds(ctx context.Context) bool {
-	checker, ok := runtime.As[runtime.Checker](e.Runtime)
+	checker, ok := compose.As[runtime.Checker](e.Runtime)
 	if !ok {
 		return false
 	}

@@ -38,7 +38,7 @@
 // [StatsProvider] and [ImageFSReporter]; [ImageStore]; [FeatureReporter] and
 // [CgroupDriverReporter]; [Checkpointer], [ResourceUpdater]. A method that returns [ErrUnsupported]
 // is equivalent to an interface that is not implemented. Callers find optional interfaces with
-// [As], also those of a wrapped Runtime.
+// compose.As, also those of a wrapped Runtime.
 //
 // # Concurrency
 //

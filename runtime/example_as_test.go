@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
@@ -25,7 +26,7 @@ func (c *countingRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) 
 }
 
 // Unwrap keeps the optional interfaces of the wrapped Runtime.
-func (c *countingRuntime) Unwrap() runtime.Runtime { return c.Runtime }
+func (c *countingRuntime) Unwrap() any { return c.Runtime }
 
 // A wrapper intercepts SyncPod; commands still run in the containers.
 func ExampleAs() {
@@ -43,7 +44,7 @@ func ExampleAs() {
 		log.Fatal(err)
 	}
 
-	execer, ok := runtime.As[runtime.Execer](counting)
+	execer, ok := compose.As[runtime.Execer](counting)
 	if !ok {
 		log.Fatal("no exec")
 	}

@@ -213,7 +213,7 @@ type claimsRuntime struct {
 	claims *dra.Manager
 }
 
-func (r claimsRuntime) Unwrap() runtime.Runtime { return r.Runtime }
+func (r claimsRuntime) Unwrap() any { return r.Runtime }
 
 func (r claimsRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if err := r.prepare(ctx, req); err != nil {

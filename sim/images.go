@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -26,7 +27,7 @@ func (r *run) newImages(a *Agent, rt runtime.Runtime, table *podworker.Table) (*
 	if !r.cfg.Schedule.hasCollections() {
 		return nil, nil
 	}
-	store, ok := runtime.As[runtime.ImageStore](rt)
+	store, ok := compose.As[runtime.ImageStore](rt)
 	if !ok {
 		store = memoryImages{r}
 	}
@@ -140,7 +141,7 @@ type observedRuntime struct {
 	onSynced func(uid types.UID)
 }
 
-func (r observedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
+func (r observedRuntime) Unwrap() any { return r.Runtime }
 
 func (r observedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	defer r.onSynced(req.Pod.UID)

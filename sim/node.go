@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -123,7 +124,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		cfg.onEvent = func(pleg.Event) {}
 	}
 	if cfg.ReadyAfter == nil {
-		if r, ok := runtime.As[interface {
+		if r, ok := compose.As[interface {
 			ReadyAfter(runtime.ContainerStatus) time.Duration
 		}](cfg.Runtime); ok {
 			cfg.ReadyAfter = r.ReadyAfter

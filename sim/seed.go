@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -70,7 +71,7 @@ func (s *seeded) jitter(d time.Duration) time.Duration {
 // lister returns rt with the latency of a step before each call and each event.
 func (s *seeded) lister(rt runtime.Lister) runtime.Lister {
 	paced := pacedLister{rt, s.pace}
-	if w, ok := runtime.As[runtime.Watcher](rt); ok {
+	if w, ok := compose.As[runtime.Watcher](rt); ok {
 		return pacedWatcher{paced, w, s.later}
 	}
 	return paced
@@ -107,7 +108,7 @@ type pacedRuntime struct {
 	pace pace
 }
 
-func (r pacedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
+func (r pacedRuntime) Unwrap() any { return r.Runtime }
 
 func (r pacedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	r.pace("SyncPod", req.Pod.UID)

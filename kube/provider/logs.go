@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -29,8 +30,8 @@ type LogStreamer interface {
 // container does not exist, and an error that is runtime.ErrUnsupported if the runtime is
 // neither.
 func (p *Provider) Logs(ctx context.Context, namespace, pod, container string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
-	streamer, _ := runtime.As[LogStreamer](p.cfg.Runtime)
-	paths, ok := runtime.As[runtime.LogReader](p.cfg.Runtime)
+	streamer, _ := compose.As[LogStreamer](p.cfg.Runtime)
+	paths, ok := compose.As[runtime.LogReader](p.cfg.Runtime)
 	if !ok && streamer == nil {
 		return nil, fmt.Errorf("provider: logs: %w", runtime.ErrUnsupported)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
@@ -125,7 +126,7 @@ func probes(cfg Config) prober.Handlers {
 	if h.TCPSocket == nil {
 		h.TCPSocket = prober.TCPSocket{}
 	}
-	if execer, ok := runtime.As[runtime.Execer](cfg.Runtime); ok && h.Exec == nil {
+	if execer, ok := compose.As[runtime.Execer](cfg.Runtime); ok && h.Exec == nil {
 		h.Exec = prober.Exec{Runtime: execer}
 	}
 	return h

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -37,8 +38,8 @@ func (e ExitError) ExitStatus() int { return int(e.Code) }
 // a runtime.StreamExecer. A runtime.Execer is sufficient for a command without input and
 // terminal; its output is written when the command has terminated.
 func (p *Provider) Exec(ctx context.Context, namespace, pod, container string, cmd []string, s runtime.Streams) error {
-	execer, ok := runtime.As[runtime.StreamExecer](p.cfg.Runtime)
-	if simple, found := runtime.As[runtime.Execer](p.cfg.Runtime); !ok && found && s.Stdin == nil && !s.TTY {
+	execer, ok := compose.As[runtime.StreamExecer](p.cfg.Runtime)
+	if simple, found := compose.As[runtime.Execer](p.cfg.Runtime); !ok && found && s.Stdin == nil && !s.TTY {
 		execer, ok = afterwards{simple}, true
 	}
 	if !ok {
@@ -82,7 +83,7 @@ func write(w io.Writer, text []byte) error {
 // Attach connects s to the main process of a running container until it terminates or ctx
 // is done. Its errors are those of Exec; it requires a runtime.Attacher.
 func (p *Provider) Attach(ctx context.Context, namespace, pod, container string, s runtime.Streams) error {
-	attacher, ok := runtime.As[runtime.Attacher](p.cfg.Runtime)
+	attacher, ok := compose.As[runtime.Attacher](p.cfg.Runtime)
 	if !ok {
 		return fmt.Errorf("provider: attach: %w", runtime.ErrUnsupported)
 	}
@@ -99,7 +100,7 @@ func (p *Provider) Attach(ctx context.Context, namespace, pod, container string,
 // PortForward copies between conn and a port of a pod until either side is closed or ctx is
 // done, and closes conn. It requires a runtime.PortForwarder.
 func (p *Provider) PortForward(ctx context.Context, namespace, pod string, port int32, conn io.ReadWriteCloser) error {
-	forwarder, ok := runtime.As[runtime.PortForwarder](p.cfg.Runtime)
+	forwarder, ok := compose.As[runtime.PortForwarder](p.cfg.Runtime)
 	if !ok {
 		_ = conn.Close()
 		return fmt.Errorf("provider: port-forward: %w", runtime.ErrUnsupported)

@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // checkpoint serves /checkpoint/{namespace}/{pod}/{container} (rule sv-11).
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
-	checkpointer, ok := runtime.As[runtime.Checkpointer](s.cfg.Runtime)
+	checkpointer, ok := compose.As[runtime.Checkpointer](s.cfg.Runtime)
 	if !ok || s.cfg.Containers.CheckpointDir == "" {
 		refuse(w, http.StatusNotFound, "checkpoints are not supported by this node\n")
 		return

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
@@ -89,7 +90,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusInternalServerError, "streaming is not supported by the connection")
 		return
 	}
-	paths, ok := runtime.As[runtime.LogReader](s.cfg.Runtime)
+	paths, ok := compose.As[runtime.LogReader](s.cfg.Runtime)
 	if !ok {
 		refuse(w, http.StatusNotFound, "container logs are not supported by this node")
 		return

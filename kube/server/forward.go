@@ -11,6 +11,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
@@ -35,7 +36,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, proxy *stre
 	if s.respondError(w, r, err) {
 		return
 	}
-	forwarder, ok := runtime.As[runtime.PortForwarder](s.cfg.Runtime)
+	forwarder, ok := compose.As[runtime.PortForwarder](s.cfg.Runtime)
 	if s.delegate(w, r, proxy, tunneled, func(server runtime.StreamServer) (*url.URL, error) {
 		return server.PortForwardURL(r.Context(), pod.UID, options.Ports)
 	}) {

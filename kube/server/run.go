@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -15,7 +16,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	if s.respondError(w, r, err) {
 		return
 	}
-	execer, ok := runtime.As[runtime.Execer](s.cfg.Runtime)
+	execer, ok := compose.As[runtime.Execer](s.cfg.Runtime)
 	if !ok {
 		refuse(w, http.StatusNotFound, "commands are not supported by the runtime of this node")
 		return

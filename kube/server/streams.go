@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
@@ -167,7 +168,7 @@ func (s *Server) streamRequest(w http.ResponseWriter, r *http.Request) (id strin
 // local is false. It reports whether it has responded. local is set for protocols that
 // streaming servers do not support.
 func (s *Server) delegate(w http.ResponseWriter, r *http.Request, proxy *streamProxy, local bool, url func(runtime.StreamServer) (*url.URL, error)) bool {
-	server, ok := runtime.As[runtime.StreamServer](s.cfg.Runtime)
+	server, ok := compose.As[runtime.StreamServer](s.cfg.Runtime)
 	if !ok || local {
 		return false
 	}
@@ -188,7 +189,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, proxy *streamProxy
 		return
 	}
 	cmd := r.Form["command"]
-	execer, ok := runtime.As[runtime.StreamExecer](s.cfg.Runtime)
+	execer, ok := compose.As[runtime.StreamExecer](s.cfg.Runtime)
 	switch {
 	case s.delegate(w, r, proxy, ok && streamserver.RequestsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.ExecURL(r.Context(), id, cmd, want)
@@ -208,7 +209,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, proxy *streamPro
 	if s.respondError(w, r, err) {
 		return
 	}
-	attacher, ok := runtime.As[runtime.Attacher](s.cfg.Runtime)
+	attacher, ok := compose.As[runtime.Attacher](s.cfg.Runtime)
 	switch {
 	case s.delegate(w, r, proxy, ok && streamserver.RequestsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.AttachURL(r.Context(), id, want)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -65,7 +66,7 @@ func BenchmarkExec(b *testing.B) {
 			cmd := []string{"/bin/echo", "done"}
 			b.Run("by the runtime", func(b *testing.B) {
 				for b.Loop() {
-					execer, _ := runtime.As[runtime.StreamExecer](rt)
+					execer, _ := compose.As[runtime.StreamExecer](rt)
 					code, err := execer.StreamExec(b.Context(), id, cmd, runtime.Streams{Stdout: io.Discard, Stderr: io.Discard})
 					require.NoError(b, err)
 					require.Zero(b, code)

@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"slices"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -100,13 +101,13 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 }
 
 func has[Interface any](_ Suite, rt runtime.Runtime) bool {
-	_, ok := runtime.As[Interface](rt)
+	_, ok := compose.As[Interface](rt)
 	return ok
 }
 
 // as returns the optional interface that the needs of t's promise contain.
 func as[Interface any](t *trial) Interface {
-	v, ok := runtime.As[Interface](t.rt)
+	v, ok := compose.As[Interface](t.rt)
 	if !ok {
 		t.Fatalf("the runtime does not implement %T", (*Interface)(nil))
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -183,7 +184,7 @@ var changePromises = []promise{
 					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return !s.Running() }) {
 						t.Errorf("no event after the containers stopped: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					}
-					gc, ok := runtime.As[runtime.GarbageCollector](t.rt)
+					gc, ok := compose.As[runtime.GarbageCollector](t.rt)
 					if !ok {
 						return
 					}

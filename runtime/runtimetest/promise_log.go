@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -72,7 +73,7 @@ var logPromises = []promise{
 				t.unlessUnsupported(err)
 				t.Errorf("LogPath of a container that does not exist returned %q, %v", path, err)
 			}
-			if rotator, ok := runtime.As[runtime.LogRotator](t.rt); ok {
+			if rotator, ok := compose.As[runtime.LogRotator](t.rt); ok {
 				if err := rotator.ReopenLog(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 					t.unlessUnsupported(err)
 					t.Errorf("ReopenLog of a container that does not exist returned %v", err)

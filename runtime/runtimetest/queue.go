@@ -19,8 +19,8 @@ type waiting struct {
 	timing Timing
 }
 
-// Unwrap implements the convention of [runtime.As].
-func (w waiting) Unwrap() runtime.Runtime { return w.Runtime }
+// Unwrap implements compose.Wrapper.
+func (w waiting) Unwrap() any { return w.Runtime }
 
 // SyncPod waits until no container of the pod is in the state created. It returns
 // ctx's error if ctx is done first.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -83,7 +84,7 @@ func (t *trial) clean(uid types.UID) {
 	if err := t.rt.KillPod(ctx, runtime.KillRequest{UID: uid, GracePeriodSeconds: new(int64(0))}); err != nil {
 		t.Logf("clean up: %v", err)
 	}
-	if gc, ok := runtime.As[runtime.GarbageCollector](t.rt); ok {
+	if gc, ok := compose.As[runtime.GarbageCollector](t.rt); ok {
 		policy := runtime.GCPolicy{MaxPerContainer: -1, Keep: func(u types.UID) bool { return u != uid }}
 		if err := gc.CollectGarbage(ctx, policy); err != nil {
 			t.Logf("clean up: %v", err)

@@ -352,7 +352,7 @@ type judgedRuntime struct {
 }
 
 // Unwrap gives access to the optional interfaces of the runtime.
-func (r judgedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
+func (r judgedRuntime) Unwrap() any { return r.Runtime }
 
 func (r judgedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod != nil {

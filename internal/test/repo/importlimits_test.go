@@ -41,7 +41,7 @@ type importLimit struct {
 // importLimits has each package of the libraries.
 var importLimits = map[string]importLimit{
 	"admission":                         {max: 300, imports: "allocation internal/podfields internal/podspec runtime"},
-	"agent":                             {max: 320, imports: "allocation internal/runonce pleg podsource podworker podworker/pipeline prober runtime status"},
+	"agent":                             {max: 320, imports: "allocation compose internal/runonce pleg podsource podworker podworker/pipeline prober runtime status"},
 	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
 	"agent/statuspage":                  {max: 450, imports: "agent agent/statuspage/internal/page cm/stats eviction imagegc internal/conceal internal/podspec internal/terminal internal/untrusted podworker prober runtime runtime/cri volume"},
@@ -65,6 +65,7 @@ var importLimits = map[string]importLimit{
 	"cm/stats":                          {max: 300, imports: "cm/cgroups internal/runonce internal/untrusted runtime"},
 	"cm/topology":                       {max: 330, imports: "internal/podspec runtime"},
 	"cm/topology/topologytest":          {max: 330, imports: "cm/topology", allow: "testing"},
+	"compose":                           {max: 70}, // the standard library is sufficient
 	"docs":                              {max: 70},
 	"eviction":                          {max: 300, imports: "internal/pause internal/podspec internal/runonce runtime"},
 	"eviction/notify":                   {max: 120, imports: "internal/runonce"},
@@ -102,23 +103,23 @@ var importLimits = map[string]importLimit{
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
 	"kube/kubelet":                      {max: 968, imports: "admission agent agent/claim agent/podsapi agent/statuspage agent/tracing allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/dra cm/dra/registry cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology eviction eviction/notify imagegc kube/auth kube/certs kube/client kube/csimigration kube/kubelet/config kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server logs pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process shutdown shutdown/logind status volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/objectdir volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
 	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
-	"kube/metrics":                      {max: 379, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker podworker/pipeline prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
-	"kube/metrics/cluster":              {max: 701, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                                        // observes client-go and the server of a node
+	"kube/metrics":                      {max: 380, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker podworker/pipeline prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
+	"kube/metrics/cluster":              {max: 702, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                                        // observes client-go and the server of a node
 	"kube/metrics/internal/family":      {max: 240},
-	"kube/metrics/remote":               {max: 496, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
+	"kube/metrics/remote":               {max: 497, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
 	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
-	"kube/provider":                     {max: 320, imports: "agent kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                         // neither client-go nor virtual-kubelet
+	"kube/provider":                     {max: 320, imports: "agent compose kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                 // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
-	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                                // the libraries of the API server, by nodeutil: a module of its own
-	"kube/server":                       {max: 400, imports: "kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                                // client-go only for the transports of streams
+	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats compose kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                        // the libraries of the API server, by nodeutil: a module of its own
+	"kube/server":                       {max: 400, imports: "compose kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                        // client-go only for the transports of streams
 	"logs":                              {max: 90},
-	"pleg":                              {max: 300, imports: "internal/runonce runtime"},
+	"pleg":                              {max: 300, imports: "compose internal/runonce runtime"},
 	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
 	"podsource":                         {max: 300, imports: "internal/checkpoint internal/runonce podsource/manifest runtime"},
 	"podsource/manifest":                {max: 300, imports: "internal/podspec internal/staticuid internal/yamljson runtime"},
 	"podworker":                         {max: 300, imports: "internal/pause internal/runonce runtime"},
 	"podworker/pipeline":                {max: 300, imports: "podworker runtime"},
-	"prober":                            {max: 300, imports: "internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
+	"prober":                            {max: 300, imports: "compose internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
@@ -134,12 +135,12 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
-	"runtime/process":                   {max: 400, imports: "internal/dirlock internal/untrusted internal/usernamespace runtime"},         // the types of the CRI import gRPC
-	"runtime/runtimetest":               {max: 300, imports: "internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
+	"runtime/process":                   {max: 400, imports: "internal/dirlock internal/untrusted internal/usernamespace runtime"},                 // the types of the CRI import gRPC
+	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
 	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
-	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
+	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
 	"sim/cluster":                       {max: 300, imports: "eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
 	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
 	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},

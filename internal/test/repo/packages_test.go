@@ -25,7 +25,7 @@ var packageGroups = []struct {
 	title    string
 	prefixes []string
 }{
-	{"Pods", []string{"agent", "runtime", "podsource", "podworker", "pleg", "status", "prober", "admission", "allocation", "podenv"}},
+	{"Pods", []string{"agent", "compose", "runtime", "podsource", "podworker", "pleg", "status", "prober", "admission", "allocation", "podenv"}},
 	{"Container runtimes", []string{"runtime/cri", "runtime/process"}},
 	{"Volumes", []string{"volume"}},
 	{"Resources of the node", []string{"cm", "eviction", "imagegc", "shutdown"}},

@@ -9,6 +9,7 @@ import (
 	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -51,7 +52,7 @@ func newUsage(cfg provider.Config) (*usage, error) {
 }
 
 func (u *usage) summary(ctx context.Context) (*statsv1alpha1.Summary, error) {
-	if _, ok := runtime.As[runtime.StatsProvider](u.runtime); !ok {
+	if _, ok := compose.As[runtime.StatsProvider](u.runtime); !ok {
 		return nil, fmt.Errorf("virtualkubelet: stats: %w", runtime.ErrUnsupported)
 	}
 	collected, err := u.collector.Summary(ctx, false)
@@ -68,7 +69,7 @@ type measured struct{ runtime.Runtime }
 
 // PodStats implements stats.Runtime.
 func (m measured) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
-	p, ok := runtime.As[runtime.StatsProvider](m.Runtime)
+	p, ok := compose.As[runtime.StatsProvider](m.Runtime)
 	if !ok {
 		return nil, runtime.ErrUnsupported
 	}
@@ -77,7 +78,7 @@ func (m measured) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 
 // ImageFS implements stats.Runtime. A backend without images on this host has none.
 func (m measured) ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error) {
-	r, ok := runtime.As[runtime.ImageFSReporter](m.Runtime)
+	r, ok := compose.As[runtime.ImageFSReporter](m.Runtime)
 	if !ok {
 		return nil, nil, nil
 	}

@@ -1,0 +1,31 @@
+// Package compose has the rules by which the parts of an agent are combined.
+//
+// A part is a value that a Config takes as an interface: a runtime, a sink, the volumes. It may
+// implement optional interfaces beside the required one. They are named types in the package of
+// the required interface, whose documentation describes what is missing without them. [As] finds
+// them, also behind wrappers, and the constructors call [Check], so that a wrapper does not hide
+// one unnoticed.
+//
+// # Wrapping a part
+//
+// A wrapper embeds the required interface, overrides methods and has a method Unwrap:
+//
+//	type logged struct{ pipeline.Volumes }
+//
+//	func (l logged) Unwrap() any { return l.Volumes }
+//
+//	func (l logged) Unmount(ctx context.Context, pod *v1.Pod) error {
+//		slog.Info("Unmounting volumes", "pod", pod.Name)
+//		return l.Volumes.Unmount(ctx, pod)
+//	}
+//
+// Without Unwrap, agent.New returns the error
+//
+//	agent: Config.Subsystems.Volumes: main.logged hides Blocked (pipeline.BlockedReporter) of *volume.Manager; add Unwrap
+//
+// See [Wrapper] for the wrappers that must not unwrap.
+//
+// # Stability
+//
+// Growing: the functions are settled; others may be added.
+package compose
