@@ -278,6 +278,7 @@ func (w *world) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, erro
 	return nil, nil
 }
 func (w *world) Unmount(context.Context, *v1.Pod) error      { w.call("unmount"); return nil }
+func (*world) Has(*v1.Pod) bool                              { return true }
 func (w *world) Ensure(context.Context, *v1.Pod) error       { w.call("ensure"); return nil }
 func (w *world) Remove(context.Context, types.UID) error     { w.call("remove"); return nil }
 func (w *world) Update(context.Context, *v1.Pod) error       { return nil }

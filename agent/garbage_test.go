@@ -48,6 +48,7 @@ func (v keptVolumes) Retain(_ context.Context, keep func(types.UID) bool) error 
 
 type keptCgroups struct{ *keeper }
 
+func (keptCgroups) Has(*v1.Pod) bool                        { return true }
 func (keptCgroups) Ensure(context.Context, *v1.Pod) error   { return nil }
 func (keptCgroups) Remove(context.Context, types.UID) error { return nil }
 

@@ -3,11 +3,13 @@ package podworker
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -19,20 +21,7 @@ import (
 // Every method must return when its context is done: a deletion cancels an image pull,
 // and a shorter grace period cancels a Terminate in progress. [Pipeline] implements it.
 //
-// A Handler may have further methods, which must not block:
-//
-//	Retain(ctx context.Context, keep func(types.UID) bool) error
-//	Progress(uid types.UID) Progress
-//	Reconcile(pod *v1.Pod)
-//	Updated(pod *v1.Pod)
-//
-// Retain, of [Retainer], is called after workers were removed: their pods have finished, or were
-// never started, and no source specifies them. If a source has added a pod again, Retain is
-// called before its next worker starts. Progress returns the progress of the call for the pod,
-// for [Workers.Snapshot]. Reconcile receives pods whose object has another status; see
-// [Loop.ReconcilePods]. Updated receives each update of a pod that is not terminating, which may
-// arrive while Sync is in progress with an earlier one. Progress, Reconcile and Updated are called
-// concurrently with the other methods.
+// A Handler may implement [Retainer], [Reconciler], [Updater] and [ProgressReporter].
 type Handler interface {
 	// Sync brings the pod closer to its spec. After an error it is called again with
 	// a delay, otherwise when something about the pod changed.
@@ -46,16 +35,36 @@ type Handler interface {
 	Cleanup(ctx context.Context, req SyncRequest) error
 }
 
-// Optional interfaces of a Handler.
-type (
-	progresser interface{ Progress(uid types.UID) Progress }
+// A Reconciler is a [Handler] that compares the status in the object of a pod with the status that
+// it computed. Without it, a status that another writer has changed is not corrected.
+type Reconciler interface {
+	// Reconcile is called with pods whose object has another status than before; see
+	// [Loop.ReconcilePods]. It is called concurrently with the methods of Handler, and must not
+	// block.
+	Reconcile(pod *v1.Pod)
+}
 
-	// A reconciler compares the status in the object of a pod with the one that it computed.
-	reconciler interface{ Reconcile(pod *v1.Pod) }
+// An Updater is a [Handler] that applies the update of a pod to a Sync in progress. Without it, the
+// next Sync applies the update.
+type Updater interface {
+	// Updated is called with each update of a pod that is not terminating, which may arrive
+	// while Sync is in progress with an earlier one. It is called concurrently with the methods
+	// of Handler, and must not block.
+	Updated(pod *v1.Pod)
+}
 
-	// An updater applies an update of a pod to the call in progress.
-	updater interface{ Updated(pod *v1.Pod) }
-)
+// A ProgressReporter is a [Handler] that reports the progress of its calls. Without it,
+// [Workers.Snapshot] contains only the state of the pod.
+type ProgressReporter interface {
+	// Progress returns the progress of the call for the pod. It is called concurrently with the
+	// methods of Handler, and must not block.
+	Progress(uid types.UID) Progress
+}
+
+// checkHandler returns an error if a wrapper hides an optional interface of the Handler.
+func checkHandler(h Handler) error {
+	return compose.Check(h, reflect.TypeFor[Retainer](), reflect.TypeFor[Reconciler](), reflect.TypeFor[Updater](), reflect.TypeFor[ProgressReporter]())
+}
 
 // Progress describes a call of a [Handler] that has not returned.
 type Progress struct {

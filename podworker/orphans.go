@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -58,7 +59,7 @@ func (l *Loop) settleLocked() {
 
 // retainOthers has the Handler release its state of pods whose workers were removed.
 func (l *Loop) retainOthers(forgotten []types.UID) {
-	handler, ok := l.cfg.Workers.cfg.Handler.(Retainer)
+	handler, ok := compose.As[Retainer](l.cfg.Workers.cfg.Handler)
 	if !ok {
 		return
 	}

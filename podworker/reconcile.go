@@ -3,6 +3,7 @@ package podworker
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -50,7 +51,7 @@ func (w *Workers) UpdateStatus(pod *v1.Pod) {
 }
 
 func (w *Workers) reconcile(pod *v1.Pod) {
-	if r, ok := w.cfg.Handler.(reconciler); ok {
+	if r, ok := compose.As[Reconciler](w.cfg.Handler); ok {
 		r.Reconcile(pod)
 	}
 }

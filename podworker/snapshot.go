@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // A Snapshot describes the worker of a pod at one moment: its state, the current step, why
@@ -76,7 +78,7 @@ const (
 // block.
 func (w *Workers) Snapshot(uid types.UID) (Snapshot, bool) {
 	s, inCall, ok := w.snapshot(uid)
-	if h, reports := w.cfg.Handler.(progresser); reports && inCall {
+	if h, reports := compose.As[ProgressReporter](w.cfg.Handler); reports && inCall {
 		if p := h.Progress(uid); p.Step != "" {
 			s.Step, s.StepSince = p.Step, p.Since
 			if p.Err != "" {

@@ -3,6 +3,7 @@ package podworker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -93,6 +95,9 @@ func New(cfg Config) (*Workers, error) {
 		return nil, errors.New("podworker: Config.StatusCache is nil")
 	case cfg.Resync < 0 || cfg.Retry < 0 || cfg.Parallel < 0:
 		return nil, errors.New("podworker: negative Config.Resync, Retry or Parallel")
+	}
+	if err := checkHandler(cfg.Handler); err != nil {
+		return nil, fmt.Errorf("podworker: Config.Handler: %w", err)
 	}
 	if cfg.Resync == 0 {
 		cfg.Resync = time.Minute
@@ -197,7 +202,7 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)
-	if u, ok := w.cfg.Handler.(updater); ok && p.lifecycle.state == Syncing && p.lifecycle.pod == pod {
+	if u, ok := compose.As[Updater](w.cfg.Handler); ok && p.lifecycle.state == Syncing && p.lifecycle.pod == pod {
 		u.Updated(pod) // under mu, so that updates arrive in order
 	}
 	if opts, ok := w.restartKills[pod.UID]; ok && first {

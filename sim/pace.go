@@ -30,6 +30,7 @@ func followerPause(seed uint64, e pleg.Event) time.Duration {
 
 // The wrappers below call pace before each call that may block.
 
+// Reconcile has no latency because the Loop calls it with a lock held.
 type pacedReporter struct {
 	pipeline.Reporter
 	pace pace
@@ -43,14 +44,6 @@ func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts m
 func (r pacedReporter) Finish(pod *v1.Pod) {
 	r.pace("Finish", pod.UID)
 	r.Reporter.Finish(pod)
-}
-
-// Reconcile is an optional method of a pipeline.Reporter. It has no latency because the Loop calls
-// it with a lock held.
-func (r pacedReporter) Reconcile(pod *v1.Pod) {
-	if next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) }); ok {
-		next.Reconcile(pod)
-	}
 }
 
 type pacedAllocation struct {

@@ -14,13 +14,12 @@ import (
 
 func (p *Pipeline) syncSteps() []step {
 	r := p.cfg.Resources
-	finder, _ := r.Cgroups.(cgroupFinder)
 	return []step{
 		{AdmitPod, p.admit},
 		{ReportStatus, p.reportStatus},
 		{CheckNetwork, when(p.cfg.Network != nil, p.checkNetwork)},
 		{RegisterObjects, when(r.Objects != nil, p.registerObjects)},
-		{StopOutsideCgroup, when(finder != nil, p.stopOutsideCgroup)},
+		{StopOutsideCgroup, when(r.Cgroups != nil, p.stopOutsideCgroup)},
 		{CreateCgroup, when(r.Cgroups != nil, p.createCgroup)},
 		{CreateMirror, when(p.cfg.Mirrors != nil, p.createMirror)},
 		{MountVolumes, when(r.Volumes != nil, p.mountVolumes)},

@@ -11,23 +11,18 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Cgroups manages the cgroups of pods. If it has the method
-//
-//	Has(pod *v1.Pod) bool // reports whether the pod's cgroup exists; must not block
-//
-// then running containers of a pod whose cgroup does not exist, because an agent with another
-// configuration started them, are stopped and started in the cgroup.
+// Cgroups manages the cgroups of pods. cm.Manager implements it.
 type Cgroups interface {
 	// Ensure creates or updates the cgroup of the pod according to its spec.
 	Ensure(ctx context.Context, pod *v1.Pod) error
 
+	// Has reports whether the pod's cgroup exists. If it does not, running containers of the pod,
+	// which an agent with another configuration started, are stopped and started in the cgroup.
+	// It must not block.
+	Has(pod *v1.Pod) bool
+
 	// Remove kills the remaining processes in the pod's cgroup and removes it.
 	Remove(ctx context.Context, uid types.UID) error
-}
-
-// cgroupFinder is the optional interface of Cgroups.
-type cgroupFinder interface {
-	Has(pod *v1.Pod) bool
 }
 
 // createCgroup creates or updates the pod's cgroup.
@@ -43,7 +38,7 @@ func (p *Pipeline) createCgroup(ctx context.Context, c *call) error {
 // sync that follows the relist starts them again in the cgroup.
 func (p *Pipeline) stopOutsideCgroup(ctx context.Context, c *call) error {
 	running := func(s runtime.ContainerStatus) bool { return s.State == runtime.ContainerRunning }
-	if c.Status == nil || !slices.ContainsFunc(c.Status.Containers, running) || p.cfg.Resources.Cgroups.(cgroupFinder).Has(c.Pod) {
+	if c.Status == nil || !slices.ContainsFunc(c.Status.Containers, running) || p.cfg.Resources.Cgroups.Has(c.Pod) {
 		return nil
 	}
 	p.cfg.Logger.Info("Restarting containers that run outside of the pod's cgroup", "pod", c.Pod.Namespace+"/"+c.Pod.Name, "podUID", c.UID)

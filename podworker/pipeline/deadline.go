@@ -86,7 +86,7 @@ func (p *Pipeline) checkDeadline(c *call, status v1.PodStatus) {
 	}
 }
 
-// Updated is an optional method of [podworker.Handler]. It applies a changed activeDeadlineSeconds to the Sync in
+// Updated implements [podworker.Updater]. It applies a changed activeDeadlineSeconds to the Sync in
 // progress for the pod, if there is one.
 func (p *Pipeline) Updated(pod *v1.Pod) {
 	p.mu.Lock()

@@ -6,25 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Reporter computes and delivers the statuses of pods. status.Manager implements it. Its
 // methods must not block.
-//
-// If it has the method
-//
-//	Reconcile(pod *v1.Pod)
-//
-// then it is called with pods whose object has another status than before; see
-// [podworker.Loop.ReconcilePods].
 type Reporter interface {
 	// Report computes and returns the pod's status. observed is the status that
 	// the runtime reported, nil if there is none; starts has the reasons why containers do not start, by
@@ -36,14 +31,14 @@ type Reporter interface {
 	Finish(pod *v1.Pod)
 
 	podworker.Retainer
+
+	// Reconcile is called with pods whose object has another status than before; see
+	// [podworker.Loop.ReconcilePods].
+	Reconcile(pod *v1.Pod)
 }
 
-// Volumes mounts and unmounts the volumes of pods. If it has the method
-//
-//	Blocked(uid types.UID) (cause string, retryAt time.Time)
-//
-// then [podworker.Workers.Snapshot] contains its result while Mount or Unmount is in progress: why it
-// has not returned, and when the operation is retried.
+// Volumes mounts and unmounts the volumes of pods. volume.Manager implements it. It may implement
+// [BlockedReporter].
 type Volumes interface {
 	// Mount blocks until every volume that a container of the pod uses is mounted, and
 	// returns the volumes by name. An error that wraps a *runtime.Rejection, such as
@@ -52,6 +47,14 @@ type Volumes interface {
 
 	// Unmount blocks until all volumes of the pod are unmounted.
 	Unmount(ctx context.Context, pod *v1.Pod) error
+}
+
+// A BlockedReporter is [Volumes] that report why Mount or Unmount is in progress. Without it,
+// [podworker.Workers.Snapshot] contains only the step.
+type BlockedReporter interface {
+	// Blocked returns why Mount or Unmount of the pod has not returned, and when the operation is
+	// retried. It must not block.
+	Blocked(uid types.UID) (cause string, retryAt time.Time)
 }
 
 // Probes runs the probes of containers. Its methods must not block.
@@ -184,6 +187,9 @@ func New(cfg Config) (*Pipeline, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("pipeline: Config.Runtime is nil")
 	}
+	if err := compose.Check(cfg.Resources.Volumes, reflect.TypeFor[BlockedReporter]()); err != nil {
+		return nil, fmt.Errorf("pipeline: Config.Resources.Volumes: %w", err)
+	}
 	if cfg.Status == nil {
 		cfg.Status = noReporter{}
 	}
@@ -269,19 +275,15 @@ func (p *Pipeline) forget(uid types.UID) {
 	}
 }
 
-// Reconcile implements the optional interface of [podworker.Handler]. It calls Config.Status, if that has the
-// method Reconcile.
-func (p *Pipeline) Reconcile(pod *v1.Pod) {
-	if r, ok := p.cfg.Status.(interface{ Reconcile(pod *v1.Pod) }); ok {
-		r.Reconcile(p.allocated(pod))
-	}
-}
+// Reconcile implements [podworker.Reconciler].
+func (p *Pipeline) Reconcile(pod *v1.Pod) { p.cfg.Status.Reconcile(p.allocated(pod)) }
 
 type noReporter struct{}
 
 func (noReporter) Report(*v1.Pod, *runtime.PodStatus, map[string]v1.ContainerStateWaiting, runtime.Termination) v1.PodStatus {
 	return v1.PodStatus{}
 }
+func (noReporter) Reconcile(*v1.Pod)                                  {}
 func (noReporter) Finish(*v1.Pod)                                     {}
 func (noReporter) Retain(context.Context, func(types.UID) bool) error { return nil }
 

@@ -53,6 +53,7 @@ func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]v1.Cont
 func (n *node) Finish(*v1.Pod) { _ = n.ask("finish") }
 
 func (n *node) Retain(context.Context, func(types.UID) bool) error { return n.ask("retain statuses") }
+func (n *node) Reconcile(*v1.Pod)                                  { _ = n.ask("reconcile") }
 
 func (n *node) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	_ = n.ask("admit")
@@ -66,6 +67,7 @@ func (n *node) Unmount(context.Context, *v1.Pod) error { return n.ask("unmount")
 
 type nodeCgroups struct{ *node }
 
+func (nodeCgroups) Has(*v1.Pod) bool                          { return true }
 func (n nodeCgroups) Ensure(context.Context, *v1.Pod) error   { return n.ask("ensure cgroup") }
 func (n nodeCgroups) Remove(context.Context, types.UID) error { return n.ask("remove cgroup") }
 

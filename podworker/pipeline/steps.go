@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -20,7 +21,7 @@ const (
 	ReportStatus      = "report status"                     // and allocate resources, check the deadline
 	CheckNetwork      = "check network"                     // Network
 	RegisterObjects   = "register objects"                  // Resources.Objects
-	StopOutsideCgroup = "stop containers outside of cgroup" // Resources.Cgroups that has the method Has
+	StopOutsideCgroup = "stop containers outside of cgroup" // Resources.Cgroups
 	CreateCgroup      = "create cgroup"                     // Resources.Cgroups
 	CreateMirror      = "create mirror pod"                 // Mirrors
 	MountVolumes      = "mount volumes"                     // Resources.Volumes
@@ -117,19 +118,14 @@ func (p *Pipeline) beginStep(c *call, name string) {
 	}
 }
 
-// blockedReporter is the optional interface of Volumes.
-type blockedReporter interface {
-	Blocked(uid types.UID) (cause string, retryAt time.Time)
-}
-
-// Progress implements [ProgressReporter].
+// Progress implements [podworker.ProgressReporter].
 func (p *Pipeline) Progress(uid types.UID) (progress podworker.Progress) {
 	p.mu.Lock()
 	if c := p.active[uid]; c != nil {
 		progress.Step, progress.Since = c.step, c.since
 	}
 	p.mu.Unlock()
-	if volumes, ok := p.cfg.Resources.Volumes.(blockedReporter); ok && (progress.Step == MountVolumes || progress.Step == UnmountVolumes) {
+	if volumes, ok := compose.As[BlockedReporter](p.cfg.Resources.Volumes); ok && (progress.Step == MountVolumes || progress.Step == UnmountVolumes) {
 		progress.Err, progress.RetryAt = volumes.Blocked(uid)
 	}
 	return progress

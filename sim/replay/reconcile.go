@@ -7,21 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// Reconcile is an optional method of a pipeline.Reporter. Its input is the recorded status of a pod, with masked values:
+// The input of Reconcile is the recorded status of a pod, with masked values:
 // if it is that of the replayed agent as far as it is known, it is replaced by that. The agent would write its status again.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
-	next, ok := r.Reporter.(interface{ Reconcile(pod *v1.Pod) })
-	if !ok {
-		return
-	}
 	if own, ok := r.published(pod.UID); ok && r.w.model == nil && r.w.confirms(&pod.Status, &own) {
 		pod = pod.DeepCopy()
 		pod.Status = confirmed(&pod.Status, own)
 	}
-	next.Reconcile(pod)
+	r.Reporter.Reconcile(pod)
 }
 
 // published returns the status of a pod that the replayed agent wrote last, or that it computed if it has not written one.
@@ -32,9 +29,7 @@ func (r pacedReporter) published(uid types.UID) (v1.PodStatus, bool) {
 	if written != nil {
 		return *written.DeepCopy(), true
 	}
-	if m, ok := r.Reporter.(interface {
-		Status(uid types.UID) (v1.PodStatus, bool)
-	}); ok {
+	if m, ok := compose.As[*status.Manager](r.Reporter); ok {
 		return m.Status(uid)
 	}
 	return v1.PodStatus{}, false
