@@ -145,7 +145,7 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) {
 		}()
 		_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
 		require.NoError(t, err)
-		assert.Equal(t, []string{"admit pod 0s", "report status 0s", "create cgroup 0s", "mount volumes 2s", "sync containers 0s"}, steps)
+		assert.Equal(t, []string{"admit pod 0s", "report status 0s", "stop containers outside of cgroup 0s", "create cgroup 0s", "mount volumes 2s", "sync containers 0s"}, steps)
 		progress := p.Progress("web")
 		assert.Empty(t, progress.Step)
 		synctest.Wait()

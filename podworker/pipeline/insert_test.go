@@ -47,7 +47,7 @@ func TestStepsAreInsertedByName(t *testing.T) {
 	_, err = p.Sync(t.Context(), w)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "report", "ensure cgroup", "b", "c", "d", "sync", "e"}, n.asked)
-	assert.Equal(t, []string{"a", "admit pod", "report status", "create cgroup", "b", "c", "d", "sync containers", "e"}, steps)
+	assert.Equal(t, []string{"a", "admit pod", "report status", "stop containers outside of cgroup", "create cgroup", "b", "c", "d", "sync containers", "e"}, steps)
 
 	n.asked, steps = nil, nil
 	require.NoError(t, p.Terminate(t.Context(), w))

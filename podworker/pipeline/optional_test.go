@@ -44,7 +44,7 @@ func TestAWrappedPipelineKeepsItsInterfaces(t *testing.T) {
 	_, p := newNode(t)
 	cfg := podworker.Config{Handler: hidingHandler{p}, StatusCache: new(pleg.Generator)}
 	_, err := podworker.New(cfg)
-	assert.EqualError(t, err, "podworker: Config.Handler: pipeline_test.hidingHandler hides Forget (podworker.Retainer) of *pipeline.Pipeline; add Unwrap")
+	assert.EqualError(t, err, "podworker: Config.Handler: pipeline_test.hidingHandler hides Retain (podworker.Retainer) of *pipeline.Pipeline; add Unwrap")
 
 	cfg.Handler = wrappedHandler{hidingHandler{p}}
 	_, err = podworker.New(cfg)
