@@ -304,10 +304,16 @@ func TestDevicesOfInitContainersAreUsedAgain(t *testing.T) {
 	assert.Equal(t, []string{"1", "2"}, d.ids("a", "c0"))
 }
 
+// activePods implements device.Pods; all pods ran.
+type activePods map[types.UID]bool
+
+func (activePods) Ran(types.UID) bool          { return true }
+func (p activePods) Active(uid types.UID) bool { return p[uid] }
+
 // dev-12
 func TestDevicesOfInactivePodsAreGivenOut(t *testing.T) {
 	active := map[types.UID]bool{"a": true}
-	d := newDesk(t, device.Config{Active: func(uid types.UID) bool { return active[uid] }})
+	d := newDesk(t, device.Config{Pods: activePods(active)})
 	d.plugin(&devicetest.Plugin{}, 1)
 	require.NoError(t, d.allocate(pod("a", 1)))
 	active["b"] = true

@@ -48,7 +48,7 @@
 //   - Plugins register at the socket only; the directory of the plugin watcher is not
 //     supported.
 //   - After a reboot of the node devices are allocated again, and different ones if the
-//     previous ones are gone (Config.Runs).
+//     previous ones are gone (Pods.Ran).
 //   - The endpoint of a plugin must be a file name in the directory.
 //
 // # Testing

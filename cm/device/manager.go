@@ -21,6 +21,19 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
+// Pods reports which pods use devices. It must not block.
+type Pods interface {
+	// Ran reports whether a container of a pod ran when the manager was opened. The
+	// allocations of other pods are renewed when they are admitted: the plugin is called
+	// again, and other devices are allocated if the previous ones are gone. After a
+	// reboot of the node these are all pods.
+	Ran(uid types.UID) bool
+
+	// Active reports whether containers of a pod may still run: the devices of other pods
+	// are released.
+	Active(uid types.UID) bool
+}
+
 // Config configures a [Manager].
 type Config struct {
 	// Dir is the directory with the sockets of the plugins and of the agent. Required.
@@ -37,15 +50,9 @@ type Config struct {
 	// Adopt are the devices of running containers, for a checkpoint that is lost.
 	Adopt []Adopted
 
-	// Runs reports whether a container of a pod ran when the manager was opened. The
-	// allocations of other pods are renewed when they are admitted: the plugin is called
-	// again, and other devices are allocated if the previous ones are gone. After a
-	// reboot of the node these are all pods. If nil, all pods count as running.
-	Runs func(uid types.UID) bool
-
-	// Active reports whether containers of a pod may still run: the devices of other pods
-	// are released. If nil, a pod is active until Free or Retain releases it.
-	Active func(uid types.UID) bool
+	// Pods reports which pods use devices. If nil, all pods ran, and are active until Free
+	// or Retain releases them.
+	Pods Pods
 
 	// Elsewhere reports whether the node has an extended resource that no plugin offers or
 	// has offered: an administrator may add one to the node's status. Containers get it
@@ -151,11 +158,11 @@ func Open(cfg Config) (*Manager, error) {
 // idle marks the allocations of pods without running containers: after a reboot the
 // plugins must prepare their devices again.
 func (m *Manager) idle() {
-	if m.cfg.Runs == nil {
+	if m.cfg.Pods == nil {
 		return
 	}
 	for h, granted := range m.ledger.grants {
-		if m.cfg.Runs(h.uid) {
+		if m.cfg.Pods.Ran(h.uid) {
 			continue
 		}
 		for name, g := range granted {
@@ -396,8 +403,8 @@ func (m *Manager) Retain(keep func(uid types.UID) bool) {
 
 // retire releases the devices of inactive pods.
 func (m *Manager) retire() {
-	if m.cfg.Active != nil {
-		m.Retain(m.cfg.Active)
+	if m.cfg.Pods != nil {
+		m.Retain(m.cfg.Pods.Active)
 	}
 }
 

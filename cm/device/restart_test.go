@@ -125,7 +125,7 @@ func TestTheNodeIsStartedAnew(t *testing.T) {
 			d.stop()
 			p.Stop()
 
-			d = newDesk(t, device.Config{Dir: dir, Nodes: topology.MaskOf(0), Runs: func(types.UID) bool { return false }})
+			d = newDesk(t, device.Config{Dir: dir, Nodes: topology.MaskOf(0), Pods: rebooted{}})
 			assert.Equal(t, []string{"1"}, d.ids("a", "c0"), "it is kept for it")
 			require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device "+widget, "a minute late is not too late")
 			p = &devicetest.Plugin{Dir: dir, Resource: widget}
@@ -169,3 +169,9 @@ func TestALostStateIsRebuiltFromRunningContainers(t *testing.T) {
 	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
 	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "the response is requested again")
 }
+
+// rebooted implements device.Pods after a reboot.
+type rebooted struct{}
+
+func (rebooted) Ran(types.UID) bool    { return false }
+func (rebooted) Active(types.UID) bool { return true }

@@ -23,10 +23,10 @@
 // # Guarantees and limits
 //
 //   - Kills before Run are not reported: existing records of the kernel log are skipped.
-//   - If the kernel log cannot be opened, Run returns an error; with Config.Counters it
+//   - If the kernel log cannot be opened, Run returns an error; with Config.Cgroups it
 //     logs a warning and uses these.
 //   - Unknown lines are ignored.
-//   - Counters are read each Period; they report how many processes were killed, not
+//   - The counters are read each Period; they report how many processes were killed, not
 //     which.
 //
 // # Differences from the kubelet

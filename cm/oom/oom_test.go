@@ -163,6 +163,11 @@ func TestTheMachineOutOfMemoryIsAnEvent(t *testing.T) { // oom-1, oom-2
 	})
 }
 
+// counters implements oom.Cgroups.
+type counters func() (map[string]uint64, error)
+
+func (c counters) OOMKills() (map[string]uint64, error) { return c() }
+
 func TestALogThatCannotBeReadIsAnErrorUnlessThereAreCounters(t *testing.T) { // oom-1, oom-3
 	synctest.Test(t, func(t *testing.T) {
 		denied := func() (io.ReadCloser, error) { return nil, errors.New("not permitted") }
@@ -174,13 +179,13 @@ func TestALogThatCannotBeReadIsAnErrorUnlessThereAreCounters(t *testing.T) { // 
 		var kills []oom.Kill
 		w, err = oom.New(oom.Config{
 			Kmsg: denied, Handle: func(k oom.Kill) { kills = append(kills, k) },
-			Counters: func() (map[string]uint64, error) {
+			Cgroups: counters(func() (map[string]uint64, error) {
 				look := looks[0]
 				if looks = looks[1:]; look == nil {
 					return nil, errors.New("gone")
 				}
 				return look, nil
-			},
+			}),
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -65,7 +65,7 @@ func TestIntegrationAnOOMKillIsDetected(t *testing.T) {
 	hear := func(k oom.Kill) { kills <- k }
 	log, err := oom.New(oom.Config{Kmsg: oom.OpenKmsg, Handle: hear})
 	require.NoError(t, err)
-	count, err := oom.New(oom.Config{Counters: node.OOMKills, Handle: hear, Period: 50 * time.Millisecond})
+	count, err := oom.New(oom.Config{Cgroups: node, Handle: hear, Period: 50 * time.Millisecond})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)

@@ -29,11 +29,11 @@ type Config struct {
 	// not read.
 	Kmsg func() (io.ReadCloser, error)
 
-	// Counters returns the number of processes killed in each cgroup since its creation.
-	// It is used if the kernel log cannot be read. May be nil.
-	Counters func() (map[string]uint64, error)
+	// Cgroups has the numbers of killed processes: *cm.Manager. They are used if the kernel
+	// log cannot be read. May be nil.
+	Cgroups Cgroups
 
-	// Period is the time between reads of Counters. Zero means 10 seconds.
+	// Period is the time between reads of Cgroups. Zero means 10 seconds.
 	Period time.Duration
 
 	// Handle is called for each kill. May be nil.
@@ -48,6 +48,12 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Cgroups counts the processes that were killed in cgroups.
+type Cgroups interface {
+	// OOMKills returns the number of processes killed in each cgroup since its creation.
+	OOMKills() (map[string]uint64, error)
+}
+
 // A Watcher reports processes that the OOM killer killed.
 type Watcher struct {
 	cfg Config
@@ -56,8 +62,8 @@ type Watcher struct {
 
 // New returns a Watcher for cfg. It opens nothing.
 func New(cfg Config) (*Watcher, error) {
-	if cfg.Kmsg == nil && cfg.Counters == nil {
-		return nil, errors.New("oom: Config.Kmsg and Config.Counters are nil: there is nothing to watch")
+	if cfg.Kmsg == nil && cfg.Cgroups == nil {
+		return nil, errors.New("oom: Config.Kmsg and Config.Cgroups are nil: there is nothing to watch")
 	}
 	if cfg.Period < 0 {
 		return nil, fmt.Errorf("oom: Config.Period is negative: %v", cfg.Period)
@@ -91,7 +97,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err == nil {
 		return w.read(ctx, log)
 	}
-	if w.cfg.Counters == nil {
+	if w.cfg.Cgroups == nil {
 		return fmt.Errorf("oom: open the kernel's log: %w", err)
 	}
 	w.cfg.Logger.Warn("Failed to open the kernel log; reading the counters of cgroups instead", "err", err)
@@ -143,7 +149,7 @@ func (w *Watcher) count(ctx context.Context) error {
 	defer tick.Stop()
 	var last map[string]uint64
 	for {
-		now, err := w.cfg.Counters()
+		now, err := w.cfg.Cgroups.OOMKills()
 		if err != nil {
 			w.cfg.Logger.Warn("Failed to read the counters of cgroups; will retry", "err", err)
 		} else {

@@ -9,7 +9,7 @@
 // # Usage
 //
 //	server, err := podresources.New(podresources.Config{
-//		Socket: "/var/lib/kubelet/pod-resources/kubelet.sock", Pods: active,
+//		Socket: "/var/lib/kubelet/pod-resources/kubelet.sock", Pods: table,
 //		CPUs: cpus, Memory: memory, Devices: devices, Claims: claims,
 //	})
 //	err = server.Run(ctx)

@@ -54,8 +54,8 @@ type Config struct {
 	// expect /var/lib/kubelet/pod-resources/kubelet.sock.
 	Socket string
 
-	// Pods returns the active pods, which List reports. Required.
-	Pods func() []*v1.Pod
+	// Pods has the pods that List reports. Required.
+	Pods Pods
 
 	// The managers. If nil, the resource is not reported.
 	CPUs    CPUs
@@ -73,6 +73,12 @@ type Config struct {
 
 	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
+}
+
+// Pods has the pods of a node: *podworker.Table.
+type Pods interface {
+	// Running returns the pods that may have running containers. They are not modified.
+	Running() []*v1.Pod
 }
 
 // A CallInfo is the result of one call.
@@ -130,7 +136,7 @@ func (s *Server) Run(ctx context.Context) error {
 // List returns the resources of the active pods.
 func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
 	out := &api.ListPodResourcesResponse{}
-	for _, pod := range s.cfg.Pods() {
+	for _, pod := range s.cfg.Pods.Running() {
 		out.PodResources = append(out.PodResources, s.pod(pod))
 	}
 	return out, nil
@@ -138,7 +144,7 @@ func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListP
 
 // Get returns the resources of one pod.
 func (s *Server) Get(_ context.Context, req *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
-	for _, pod := range s.cfg.Pods() {
+	for _, pod := range s.cfg.Pods.Running() {
 		if pod.Name == req.GetPodName() && pod.Namespace == req.GetPodNamespace() {
 			return &api.GetPodResourcesResponse{PodResources: s.pod(pod)}, nil
 		}

@@ -69,7 +69,10 @@ func (claims) UsedDevices(_ *v1.Pod, c *v1.Container) []dra.UsedDevice {
 	}
 }
 
-func pods() []*v1.Pod {
+// running implements podresources.Pods.
+type running struct{}
+
+func (running) Running() []*v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace = "web", "default"
 	always := v1.ContainerRestartPolicyAlways
@@ -90,7 +93,7 @@ func connect(t *testing.T, cfg podresources.Config) *grpc.ClientConn {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	cfg.Socket = filepath.Join(dir, "sub", "kubelet.sock")
-	cfg.Pods = pods
+	cfg.Pods = running{}
 	s, err := podresources.New(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -189,12 +192,12 @@ func TestAConfigIsChecked(t *testing.T) {
 	require.EqualError(t, err, "podresources: Config.Socket is empty")
 	_, err = podresources.New(podresources.Config{Socket: "x"})
 	require.EqualError(t, err, "podresources: Config.Pods is nil")
-	_, err = podresources.New(podresources.Config{Socket: "x", Pods: pods, QPS: -1})
+	_, err = podresources.New(podresources.Config{Socket: "x", Pods: running{}, QPS: -1})
 	require.Error(t, err)
 }
 
 func ExampleServer_List() {
-	s, err := podresources.New(podresources.Config{Socket: "/run/pods.sock", Pods: pods, CPUs: all{}})
+	s, err := podresources.New(podresources.Config{Socket: "/run/pods.sock", Pods: running{}, CPUs: all{}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,7 @@ type v1alpha1Server struct {
 
 func (a v1alpha1Server) List(context.Context, *alpha.ListPodResourcesRequest) (*alpha.ListPodResourcesResponse, error) {
 	out := &alpha.ListPodResourcesResponse{}
-	for _, pod := range a.s.cfg.Pods() {
+	for _, pod := range a.s.cfg.Pods.Running() {
 		of := a.s.pod(pod)
 		to := &alpha.PodResources{Name: of.Name, Namespace: of.Namespace}
 		for _, c := range of.Containers {

@@ -178,7 +178,7 @@ func newOOMWatcher(b base, n podCgroups) (component, error) {
 		},
 	}
 	if n.groups != nil {
-		cfg.Counters = n.groups.OOMKills
+		cfg.Cgroups = n.groups
 	}
 	w, err := oom.New(cfg)
 	if err != nil {

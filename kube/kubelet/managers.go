@@ -57,7 +57,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err := os.MkdirAll(b.cfg.Host.DevicePluginsDir, 0o750); err != nil {
 		return nil, err
 	}
-	active := func(uid types.UID) bool { return !b.pods.terminated(uid) }
+	users := managedPods{b.pods, running}
 	m := &resourceManagers{claims: cl, base: b}
 	if m.cpu, err = newCPUManager(b, machine, reserved, running, runtime); err != nil {
 		return nil, err
@@ -67,10 +67,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	}
 	m.device, err = device.Open(device.Config{
 		Dir: b.cfg.Host.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
-		Active: active, Elsewhere: c.advertises,
-		Runs: func(uid types.UID) bool {
-			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
-		},
+		Pods: users, Elsewhere: c.advertises,
 		Hooks: b.metrics.devices(func(resource string) { // pods may wait for it, or report its health
 			for _, pod := range b.pods.Running() {
 				if requests(pod, resource) {
@@ -93,9 +90,9 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err != nil {
 		return nil, err
 	}
-	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active}
+	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: users.Active}
 	monitored := podresources.Config{
-		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods.Running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
+		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
 		Called: b.metrics.remote.PodResources, Logger: b.logger,
 	}
 	if cl != nil {
@@ -138,17 +135,27 @@ func newCPUManager(b base, machine *topology.Machine, reserved cm.Reserved, runn
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
 		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
 		Store: cmstate.File(filepath.Join(b.cfg.RootDir, cpu.StateFile)), Running: running, Hooks: b.metrics.CPU(), Logger: b.logger,
-		Runtime: cpuRuntime{runtime, b.pods},
+		Runtime: cpuRuntime{runtime, managedPods{b.pods, running}},
 	})
+}
+
+// managedPods implements device.Pods.
+type managedPods struct {
+	pods    pods
+	running []cpu.Running // when the managers were opened
+}
+
+func (p managedPods) Active(uid types.UID) bool { return !p.pods.terminated(uid) }
+
+func (p managedPods) Ran(uid types.UID) bool {
+	return slices.ContainsFunc(p.running, func(r cpu.Running) bool { return r.PodUID == uid })
 }
 
 // cpuRuntime implements cpu.Runtime.
 type cpuRuntime struct {
 	managers.CRI
-	pods pods
+	managedPods
 }
-
-func (r cpuRuntime) Active(uid types.UID) bool { return !r.pods.terminated(uid) }
 
 func newMemoryManager(b base, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running) (*memory.Manager, error) {
 	total := memory.Request{}

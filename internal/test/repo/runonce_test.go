@@ -122,9 +122,9 @@ func newRunners(t *testing.T) map[string]runner {
 	add("registry: Registry")(drivers, err)
 	claims, err := dra.New(dra.Config{Claims: noClaims{}, Plugins: drivers, Store: new(state.Memory)})
 	add("dra: Manager")(claims, err)
-	kills, err := oom.New(oom.Config{Counters: func() (map[string]uint64, error) { return nil, nil }})
+	kills, err := oom.New(oom.Config{Cgroups: noPods{}})
 	add("oom: Watcher")(kills, err)
-	resources, err := podresources.New(podresources.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }})
+	resources, err := podresources.New(podresources.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: noPods{}})
 	add("podresources: Server")(resources, err)
 	nodePods, err := podsapi.New(podsapi.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: noPods{}})
 	add("podsapi: Server")(nodePods, err)
@@ -227,9 +227,11 @@ func (noLogs) Pods(context.Context) ([]*runtime.Pod, error)    { return nil, nil
 func (noLogs) LogPath(context.Context, string) (string, error) { return "", nil }
 func (noLogs) ReopenLog(context.Context, string) error         { return nil }
 
-// noPods implements podsapi.Pods.
+// noPods implements podsapi.Pods, podresources.Pods and oom.Cgroups.
 type noPods struct{}
 
+func (noPods) OOMKills() (map[string]uint64, error)  { return nil, nil }
+func (noPods) Running() []*v1.Pod                    { return nil }
 func (noPods) Desired() []*v1.Pod                    { return nil }
 func (noPods) Pod(types.UID) (pod, mirror *v1.Pod)   { return nil, nil }
 func (noPods) Status(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
