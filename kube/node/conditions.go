@@ -32,7 +32,8 @@ type Health struct {
 	// Storage is the error of CSI drivers that are not available yet.
 	Storage error
 
-	// Shutdown is set while the machine shuts down; see [ErrShutdown].
+	// Shutdown is set while the machine shuts down: the kubelet's is
+	// shutdown.ErrShuttingDown.
 	Shutdown error
 
 	// Warning is added to the message of a ready node: a degradation that does not make it
@@ -45,9 +46,6 @@ type Check struct {
 	Name string
 	Err  error // nil if healthy
 }
-
-// ErrShutdown is the Shutdown error of the kubelet.
-var ErrShutdown = fmt.Errorf("node is shutting down")
 
 // errs returns all errors in the kubelet's order (rule ns-10).
 func (h Health) errs() []error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // set reports facts in the status of a node.
@@ -96,12 +97,12 @@ func TestReadyListsAllErrors(t *testing.T) { // ns-8, ns-10, ns-11
 		"pleg":     {health: node.Health{Checks: []node.Check{{Name: "PLEG", Err: boom}, {Name: "ok"}}}, capacity: all, message: "PLEG is not healthy: boom"},
 		"network":  {health: node.Health{Network: boom}, capacity: all, message: "container runtime network not ready: boom"},
 		"storage":  {health: node.Health{Storage: boom}, capacity: all, message: "boom"},
-		"shutdown": {health: node.Health{Shutdown: node.ErrShutdown}, capacity: all, message: "node is shutting down"},
+		"shutdown": {health: node.Health{Shutdown: shutdown.ErrShuttingDown}, capacity: all, message: "node is shutting down"},
 		"nothing to give out": {
 			capacity: v1.ResourceList{}, message: "missing node capacity for resources: cpu, memory, pods, ephemeral-storage",
 		},
 		"all of it": {
-			health:   node.Health{Runtime: errors.New("r"), Checks: []node.Check{{Name: "PLEG", Err: errors.New("p")}}, Network: errors.New("n"), Storage: errors.New("s"), Shutdown: node.ErrShutdown},
+			health:   node.Health{Runtime: errors.New("r"), Checks: []node.Check{{Name: "PLEG", Err: errors.New("p")}}, Network: errors.New("n"), Storage: errors.New("s"), Shutdown: shutdown.ErrShuttingDown},
 			capacity: machine(),
 			message:  "[r, PLEG is not healthy: p, container runtime network not ready: n, s, node is shutting down, missing node capacity for resources: pods]",
 		},
