@@ -12,10 +12,10 @@ import (
 
 // CgroupDriver returns the cgroup driver that a CRI runtime reports, "cgroupfs" or
 // "systemd", and "" if it reports none, as runtimes without the call RuntimeConfig do.
-// The logger gets a failed call at the debug level; if nil, slog.Default() is used.
+// The logger gets a failed call at the debug level; if nil, it is not logged.
 func CgroupDriver(ctx context.Context, service internalapi.RuntimeService, logger *slog.Logger) string {
 	if logger == nil {
-		logger = slog.Default()
+		logger = slog.New(slog.DiscardHandler)
 	}
 	answer, err := service.RuntimeConfig(logs.Context(ctx, logger))
 	if err != nil || answer.GetLinux() == nil {
