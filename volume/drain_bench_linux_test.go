@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	mount "k8s.io/mount-utils"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -61,7 +62,7 @@ func BenchmarkDrain(b *testing.B) {
 					got, err := n.Mount(b.Context(), p)
 					require.NoError(b, err)
 					begun := time.Now()
-					_, err = n.SubPath(b.Context(), volume.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "part"})
+					_, err = n.SubPath(b.Context(), runtime.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "part"})
 					require.NoError(b, err)
 					binds += time.Since(begun)
 					pods = append(pods, p)

@@ -154,12 +154,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 	s.m = volumesOver(t, s, record)
 	s.rt, err = cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Dirs: cri.Dirs{Root: s.root, PodLogs: filepath.Join(s.dir, "logs")}, Record: record,
-		Providers: cri.Providers{VolumeGroups: s.m.Groups,
-			SubPath: func(ctx context.Context, sub cri.SubPath) (string, error) {
-				return s.m.SubPath(ctx, volume.SubPath{
-					PodUID: sub.Pod.UID, Volume: sub.Name, VolumePath: sub.Volume.Path, Container: sub.Container, Index: sub.Index, Path: sub.Path,
-				})
-			}},
+		Providers: cri.Providers{Volumes: s.m},
 	})
 	require.NoError(t, err)
 	s.Pipeline, err = pipeline.New(pipeline.Config{Runtime: s.rt, Resources: pipeline.Resources{Volumes: s.m}, Record: record})

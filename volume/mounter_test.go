@@ -1,12 +1,15 @@
 package volume_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
 func TestAMounterWithoutMountsLeavesDirectories(t *testing.T) {
@@ -32,4 +35,12 @@ func TestAMounterWithoutMountsLeavesDirectories(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, all)
 	assert.NoError(t, m.Unmount("/t"))
+}
+
+// A runtime then resolves the path itself.
+func TestSubPathsAreNotSupportedWithoutMounts(t *testing.T) {
+	m, err := volume.New(volume.Config{RootDir: t.TempDir(), Mounter: volume.NewMounter(false), Plugins: []volume.Plugin{new(volumetest.Plugin)}})
+	require.NoError(t, err)
+	_, err = m.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "data", VolumePath: t.TempDir(), Container: "c", Path: "sub"})
+	require.ErrorIs(t, err, errors.ErrUnsupported)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/internal/seedrun"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/configmap"
 	"github.com/kubeparts/kubeparts/volume/downward"
@@ -134,7 +135,7 @@ func stressAgent(root, round string) {
 				default:
 					got, err := m.Mount(ctx, p)
 					check(err)
-					_, err = m.SubPath(ctx, volume.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "sub"})
+					_, err = m.SubPath(ctx, runtime.SubPath{PodUID: p.UID, Volume: "disk", VolumePath: got["disk"].Path, Container: "c", Path: "sub"})
 					check(err)
 					check(os.WriteFile(filepath.Join(got["disk"].Path, "data"), []byte("x"), 0o600))
 					fmt.Println("mounted", i)

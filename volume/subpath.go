@@ -9,24 +9,18 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/kubeparts/kubeparts/runtime"
 )
-
-// A SubPath specifies the sub-path of a volumeMount.
-type SubPath struct {
-	PodUID     types.UID
-	Volume     string // name in the pod
-	VolumePath string // runtime.Volume.Path
-	Container  string
-	Index      int    // of the volumeMount in the container
-	Path       string // in the volume, with variables expanded
-}
 
 // SubPath creates the sub-path in the volume if it does not exist, bind-mounts it to a directory in the
 // pod's directory, and returns the latter. Symbolic links in the volume, including those changed
 // concurrently, cannot make the mount refer to a path outside the volume. The mount is removed when the
-// volume is torn down. It returns errors.ErrUnsupported on systems other than Linux.
-func (m *Manager) SubPath(ctx context.Context, sub SubPath) (string, error) {
+// volume is torn down. It returns errors.ErrUnsupported on systems other than Linux, and if the process
+// may not mount.
+func (m *Manager) SubPath(ctx context.Context, sub runtime.SubPath) (string, error) {
+	if _, directories := m.cfg.Mounter.(directoryMounter); directories {
+		return "", fmt.Errorf("volume: sub-paths without mounts: %w", errors.ErrUnsupported)
+	}
 	m.mu.Lock()
 	name := sub.Volume
 	if v := m.world.named(sub.PodUID, sub.Volume); v != nil {

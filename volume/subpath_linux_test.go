@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -36,7 +37,7 @@ func TestSubPaths(t *testing.T) {
 	index := 0
 	sub := func(path string) (string, error) {
 		index++
-		return n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: "c", Index: index, Path: path})
+		return n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: "c", Index: index, Path: path})
 	}
 	at := filepath.Join(n.root, "pods/p/volume-subpaths/data/c/1")
 	for path, file := range map[string]string{"dir": "inside", "in": "inside", "absolute": "inside", "around": "inside", ".": "dir/inside", "dir/inside": "", "new/deep": ""} {
@@ -85,7 +86,7 @@ func TestSubPaths(t *testing.T) {
 	require.NoError(t, n.Unmount(t.Context(), p)) // vol-23
 	assert.NoDirExists(t, filepath.Join(n.root, "pods/p"))
 	for _, container := range []string{"..", "", "a/b"} {
-		_, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: container, Path: "x"})
+		_, err := n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: container, Path: "x"})
 		assert.Error(t, err)
 	}
 }
@@ -132,7 +133,7 @@ func TestSubPathsWhileDirectoriesAreSwappedForLinks(t *testing.T) {
 	})
 	bound, refused := 0, 0
 	for i := range 150 {
-		at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: "c", Index: i % 7, Path: "a/sub"})
+		at, err := n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "data", VolumePath: root, Container: "c", Index: i % 7, Path: "a/sub"})
 		if err != nil {
 			refused++
 			continue
@@ -161,7 +162,7 @@ func TestASubPathNeverChanges(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(got["conf"].Path, "key")
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
-	at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "conf", VolumePath: got["conf"].Path, Container: "c", Path: "key"})
+	at, err := n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "conf", VolumePath: got["conf"].Path, Container: "c", Path: "key"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file+".new", []byte("new"), 0o600))
 	require.NoError(t, os.Rename(file+".new", file))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -25,7 +26,7 @@ func TestMountsAreNotListedForEachVolume(t *testing.T) {
 	write(t, filepath.Join(got["a"].Path, "dir", "file"))
 	for _, path := range []string{"dir", "dir/file"} {
 		for range 2 { // the second container finds it bound
-			_, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "a", VolumePath: got["a"].Path, Container: "c" + filepath.Base(path), Path: path})
+			_, err := n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "a", VolumePath: got["a"].Path, Container: "c" + filepath.Base(path), Path: path})
 			require.NoError(t, err)
 		}
 	}
@@ -87,7 +88,7 @@ func TestASubPathIsRemovedWithTheMountsOnIt(t *testing.T) {
 	require.NoError(t, err)
 	write(t, filepath.Join(got["data"].Path, "dir", "in", "file"))
 	for i := range 3 {
-		at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", VolumePath: got["data"].Path, Container: "c", Index: i, Path: "dir"})
+		at, err := n.SubPath(t.Context(), runtime.SubPath{PodUID: "p", Volume: "data", VolumePath: got["data"].Path, Container: "c", Index: i, Path: "dir"})
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(n.root, "pods/p/volume-subpaths/data/c", fmt.Sprint(i)), at)
 		switch i {

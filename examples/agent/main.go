@@ -183,7 +183,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	volumes = newVolumes(o, files, record)
 	rt := n.newRuntime(ctx, o, volumes, cri.Config{
 		Node: cri.Node{IPs: agent.InterfaceIPs, Facts: must(cri.ReadFacts(os.DirFS("/"))), DNS: cri.DNS{ResolvConf: "/etc/resolv.conf"}},
-		Dirs: cri.Dirs{Root: o.root, PodLogs: o.podLogs}, Providers: cri.Providers{Objects: objects{files}, VolumeGroups: volumes.Groups},
+		Dirs: cri.Dirs{Root: o.root, PodLogs: o.podLogs}, Providers: cri.Providers{Objects: objects{files}, Volumes: volumes},
 		Record: record, Logger: o.logger, Hooks: cri.Hooks{Synced: history.Synced},
 	})
 	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.ManifestHooks{
@@ -242,10 +242,5 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	c, err := remote.Dial(ctx, o.runtime, remote.Config{Logger: o.logger})
 	check(err, err, "start a CRI runtime there, or name its socket with --runtime; root may be required")
 	cfg.Name, cfg.Runtime, cfg.Images, n.close, cfg.Providers.Ledger = c.Name, c.Runtime, c.Images, c.Close, must(cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: o.root, Runtime: c.Runtime, Logger: o.logger}))
-	if volume.CanMount() {
-		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
-			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
-		}
-	}
 	return must(cri.New(cfg))
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 // A podRuntime runs pods on CRI services.
@@ -76,7 +75,7 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 		Node:  cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable, DNS: dnsOf(b.k), UnsafeSysctls: b.k.AllowedUnsafeSysctls},
 		Dirs:  cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir, ContainerLogs: containerLogs(b.cfg.Host.Manage, d.services.Processes)},
 		Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
-		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Ledger: d.services.ledger, Objects: d.objects, VolumeGroups: d.volumes.Groups},
+		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Ledger: d.services.ledger, Objects: d.objects, Volumes: d.volumes},
 		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
 	}
 	if r.ids != nil {
@@ -94,13 +93,6 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 	}
 	if d.managers != nil {
 		cfg.Providers.Managers = d.managers.Managers
-	}
-	if d.volumes.mounts {
-		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
-			return d.volumes.SubPath(ctx, volume.SubPath{
-				PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
-			})
-		}
 	}
 	if d.cluster != nil {
 		cfg.Providers.RuntimeClass = d.cluster.objects.RuntimeClass

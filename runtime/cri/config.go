@@ -180,19 +180,26 @@ type Providers struct {
 	// has an Allocator. If nil, such pods are not started.
 	UserNamespaces UserNamespaces
 
-	// VolumeGroups returns the supplemental groups of the pod's persistent volumes.
-	// All containers of the pod are members of them. If nil, there are none.
-	VolumeGroups func(pod *v1.Pod) []int64
-
-	// SubPath returns the host path of a volume's sub-path, protected against
-	// containers that write to the volume meanwhile; volume.Manager.SubPath is an
-	// implementation. If nil, the path is resolved once, and the runtime opens the
-	// result.
-	SubPath func(ctx context.Context, sub SubPath) (path string, err error)
+	// Volumes has what containers need of volumes in addition to their paths;
+	// volume.Manager implements it. If nil, there are no supplemental groups, and sub-paths
+	// are resolved once, before the runtime opens the result.
+	Volumes Volumes
 
 	// Cgroups has the cgroups of pods; cm.Manager implements it. If nil, the runtime
 	// chooses them, and they have no limits.
 	Cgroups Cgroups
+}
+
+// Volumes has what containers need of volumes in addition to their paths.
+type Volumes interface {
+	// Groups returns the supplemental groups of the pod's persistent volumes. All containers
+	// of the pod are members of them.
+	Groups(pod *v1.Pod) []int64
+
+	// SubPath returns the host path of a volume's sub-path, protected against containers
+	// that write to the volume meanwhile. If it returns errors.ErrUnsupported, the path is
+	// resolved once.
+	SubPath(ctx context.Context, sub runtime.SubPath) (path string, err error)
 }
 
 // Cgroups has the cgroups of pods.

@@ -27,8 +27,8 @@ func (s *podSync) input(ctx context.Context) (podconfig.PodInput, error) {
 	if s.r.cfg.Providers.Cgroups != nil {
 		in.CgroupParent = s.r.cfg.Providers.Cgroups.CgroupParent(s.pod)
 	}
-	if s.r.cfg.Providers.VolumeGroups != nil {
-		in.Groups = s.r.cfg.Providers.VolumeGroups(s.pod)
+	if s.r.cfg.Providers.Volumes != nil {
+		in.Groups = s.r.cfg.Providers.Volumes.Groups(s.pod)
 	}
 	var err error
 	if in.Handler, err = s.handler(ctx); err != nil {

@@ -75,7 +75,7 @@
 // container as exited (128, StartError) and fails to remove it. It runs no process, a
 // new instance replaces it, and each garbage collection retries the removal.
 //
-// Without Providers.SubPath, a sub-path is resolved when the container is created and
+// Without Providers.Volumes, a sub-path is resolved when the container is created and
 // opened by the runtime later: a process that writes to the volume can redirect it in
 // between.
 //

@@ -33,17 +33,6 @@ func (s *podSync) volumesOf(ctx context.Context, c *v1.Container, env *podenv.En
 	return volumes, nil
 }
 
-// A SubPath is the sub-path of a volume in one volumeMount of a container.
-type SubPath struct {
-	Pod       *v1.Pod
-	Container string
-	Index     int    // of the volumeMount in the container
-	Name      string // of the volume
-	Volume    runtime.Volume
-	Path      string // in the volume, with variables expanded
-	ReadOnly  bool
-}
-
 // A subPathError is an error of a sub-path, not of its volume.
 type subPathError struct{ error }
 
@@ -75,18 +64,25 @@ func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *p
 	}
 	host := v.Path
 	if sub != "" {
-		if s.r.cfg.Providers.SubPath != nil {
-			host, err = s.r.cfg.Providers.SubPath(ctx, SubPath{
-				Pod: s.pod, Container: c.Name, Index: index, Name: m.Name, Volume: v, Path: sub, ReadOnly: m.ReadOnly || v.ReadOnly,
-			})
-		} else {
-			host, err = inVolume(host, sub)
-		}
+		host, err = s.subPath(ctx, runtime.SubPath{
+			PodUID: s.pod.UID, Volume: m.Name, VolumePath: v.Path, Container: c.Name, Index: index, Path: sub, ReadOnly: m.ReadOnly || v.ReadOnly,
+		})
 		if err != nil {
 			return podconfig.Volume{}, subPathError{err}
 		}
 	}
 	return podconfig.Volume{HostPath: host, ReadOnly: v.ReadOnly, Relabel: v.SELinuxRelabel}, nil
+}
+
+// subPath returns the host path of a sub-path.
+func (s *podSync) subPath(ctx context.Context, sub runtime.SubPath) (string, error) {
+	if s.r.cfg.Providers.Volumes != nil {
+		host, err := s.r.cfg.Providers.Volumes.SubPath(ctx, sub)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return host, err
+		}
+	}
+	return inVolume(sub.VolumePath, sub.Path)
 }
 
 // devicesOf returns the block devices of container c's volumeDevices.
@@ -142,7 +138,7 @@ func expandAll(expr string, env *podenv.Env) (string, error) {
 // inVolume returns the real path of a sub-path of a volume. It creates missing
 // directories. Neither ".." nor symbolic links may lead out of the volume. A process that
 // writes to the volume before the runtime opens the path can still redirect it;
-// Providers.SubPath, with a bind mount, prevents that.
+// Providers.Volumes, with a bind mount, prevents that.
 func inVolume(volume, sub string) (string, error) {
 	if !filepath.IsLocal(sub) {
 		return "", fmt.Errorf("%q is outside of the volume", sub)

@@ -2,6 +2,8 @@ package cri
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -82,10 +84,19 @@ func TestVolumeMounts(t *testing.T) {
 	_, err = s.volumesOf(t.Context(), &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", SubPath: "../x"}}}, env)
 	assert.EqualError(t, err, `failed to prepare subPath for volumeMount "data" of container "c": "../x" is outside of the volume`) // vol-69
 
-	s.r.cfg.Providers.SubPath = func(_ context.Context, sub SubPath) (string, error) { // vol-70
-		assert.Equal(t, SubPath{Pod: s.pod, Container: "c", Name: "secret", Volume: s.volumes["secret"], Path: "x/y", ReadOnly: true}, sub)
+	unsupported := volumesFunc(func(runtime.SubPath) (string, error) { return "", fmt.Errorf("no mounts: %w", errors.ErrUnsupported) })
+	s.r.cfg.Providers.Volumes = unsupported
+	resolved, err := volume(v1.VolumeMount{Name: "data", SubPath: "sub"})
+	s.r.cfg.Providers.Volumes = nil
+	once, onceErr := volume(v1.VolumeMount{Name: "data", SubPath: "sub"})
+	assert.Equal(t, once, resolved)
+	assert.Equal(t, onceErr, err)
+	s.r.cfg.Providers.Volumes = volumesFunc(func(sub runtime.SubPath) (string, error) { // vol-70
+		assert.Equal(t, runtime.SubPath{
+			PodUID: s.pod.UID, Container: "c", Volume: "secret", VolumePath: s.volumes["secret"].Path, Path: "x/y", ReadOnly: true,
+		}, sub)
 		return "/bound", nil
-	}
+	})
 	v, err = volume(v1.VolumeMount{Name: "secret", SubPathExpr: "$(A)/y"})
 	require.NoError(t, err)
 	assert.Equal(t, podconfig.Volume{HostPath: "/bound", ReadOnly: true}, v)
@@ -97,3 +108,10 @@ func TestVolumeMounts(t *testing.T) {
 	_, err = s.devicesOf(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "data"}}})
 	assert.Error(t, err)
 }
+
+// volumesFunc implements Volumes with a function for sub-paths.
+type volumesFunc func(runtime.SubPath) (string, error)
+
+func (volumesFunc) Groups(*v1.Pod) []int64 { return nil }
+
+func (f volumesFunc) SubPath(_ context.Context, sub runtime.SubPath) (string, error) { return f(sub) }

@@ -39,7 +39,7 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Node: cri.Node{Facts: facts},
 		Dirs:      cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"},
-		Providers: cri.Providers{VolumeGroups: func(*v1.Pod) []int64 { return []int64{5555} }},
+		Providers: cri.Providers{Volumes: volumeGroups{5555}},
 	})
 	require.NoError(t, err)
 	c := script("a", `(id -u; id -g; id -G; grep Seccomp: /proc/self/status; cat /proc/self/oom_score_adj) > /dev/termination-log`)

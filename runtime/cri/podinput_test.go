@@ -2,6 +2,7 @@ package cri_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -138,8 +139,17 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 func TestContainersGetTheGroupsOfVolumes(t *testing.T) { // vol-68, se-6
 	f := newFake()
 	f.has("img:1")
-	rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{VolumeGroups: func(*v1.Pod) []int64 { return []int64{7} }}})
+	rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{Volumes: volumeGroups{7}}})
 	syncs(t, rt, podOf(container("a")))
 	assert.Equal(t, []int64{7}, f.newest("a").Config.Linux.SecurityContext.SupplementalGroups)
 	assert.Equal(t, []int64{7}, f.sandboxes()[0].Config.Linux.SecurityContext.SupplementalGroups)
+}
+
+// volumeGroups implements cri.Volumes.
+type volumeGroups []int64
+
+func (g volumeGroups) Groups(*v1.Pod) []int64 { return g }
+
+func (volumeGroups) SubPath(context.Context, runtime.SubPath) (string, error) {
+	return "", errors.ErrUnsupported
 }
