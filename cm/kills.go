@@ -9,7 +9,7 @@ import (
 )
 
 // OOMKills returns the number of OOM-killed processes of each pod since its cgroup was
-// created, by the cgroup's path. It is for oom.Config.Counters, if the kernel log cannot
+// created, by the cgroup's path. It is for oom.Config.Cgroups, if the kernel log cannot
 // be read (rule oom-1). Kills in containers are missing with cgroup v1, which counts each
 // cgroup separately, and with systemd, whose scopes are not included.
 //
