@@ -9,7 +9,7 @@
 // calls; pipeline.Pipeline is a Handler that applies the subsystems of a node to a pod.
 //
 //	sources ─Add/Update/RemovePods─▶ Loop ─Update, Remove─▶ Workers ─Sync, Terminate, Cleanup─▶ Handler
-//	                                  │ ▲    ─KillOrphan─────▶  │ ▲
+//	                                  │ ▲    ─orphans────────▶  │ ▲
 //	                     desired pods ▼ │ changed pods   states ▼ └─Kill, KillAndWait─ eviction
 //	pleg ─PodChanged─▶ Table ─Desired, Running, State─▶ subsystems
 //

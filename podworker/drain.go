@@ -71,7 +71,7 @@ func (l *Loop) settleAndTerminateAll(killed map[types.UID]bool) (left int, grace
 func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
 	for _, pod := range w.cfg.StatusCache.Pods() {
 		if pod.MayRun() {
-			w.KillOrphan(pod) // has no effect if the pod has a worker
+			w.killOrphan(pod) // has no effect if the pod has a worker
 		}
 	}
 	var begin []types.UID

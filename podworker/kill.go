@@ -169,9 +169,9 @@ func (w *Workers) podOf(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// KillOrphan terminates a pod that the runtime lists and no source specifies, with the grace
+// killOrphan terminates a pod that the runtime lists and no source specifies, with the grace
 // period Config.OrphanGrace. It has no effect if the pod has a worker.
-func (w *Workers) KillOrphan(orphan *runtime.Pod) {
+func (w *Workers) killOrphan(orphan *runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, first := w.workerLocked(orphan.UID); first {

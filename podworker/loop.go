@@ -156,7 +156,7 @@ func (l *Loop) takeChanges(ctx context.Context) {
 		case <-ticker.C:
 		case <-l.changed:
 			for _, uid := range l.table.takeChanged() {
-				l.PodChanged(uid)
+				l.podChanged(uid)
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (l *Loop) updateLocked(pod *v1.Pod, create bool) {
 	_, exists := l.table.State(pod.UID)
 	l.cfg.Workers.Update(pod, create)
 	if mirror := l.table.mirrorOf(pod); !exists && mirror != nil {
-		l.cfg.Workers.UpdateMirror(pod.UID, mirror)
+		l.cfg.Workers.updateMirror(pod.UID, mirror)
 	}
 }
 
@@ -233,7 +233,7 @@ func (l *Loop) mirrorChangedLocked(fullName string) {
 		return
 	}
 	mirror := l.table.mirrorOf(pod)
-	l.cfg.Workers.UpdateMirror(pod.UID, mirror)
+	l.cfg.Workers.updateMirror(pod.UID, mirror)
 	if !l.pastSync(pod.UID) {
 		return // the sync creates the mirror pod and reports the status
 	}
@@ -271,10 +271,10 @@ func (l *Loop) SourceSynced(source string) {
 	signal(l.sweep)
 }
 
-// PodChanged reports that something about the pod has changed in the runtime or its probe
+// podChanged has the pod synced because something about the pod has changed in the runtime or its probe
 // results. The UID of a mirror pod stands for that of its static pod.
-func (l *Loop) PodChanged(uid types.UID) {
-	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.table.TranslateUID(uid)) {
+func (l *Loop) podChanged(uid types.UID) {
+	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.table.translateUID(uid)) {
 		signal(l.sweep) // the pod may be an orphan
 	}
 	if pod := l.table.desiredPod(uid); pod != nil && runtime.IsStatic(pod) && l.pastSync(uid) {

@@ -146,7 +146,7 @@ func (l *Loop) terminateOrphan(pod *runtime.Pod) bool {
 	if _, ok := l.table.State(pod.UID); ok {
 		return false
 	}
-	l.cfg.Workers.KillOrphan(pod)
+	l.cfg.Workers.killOrphan(pod)
 	return true
 }
 

@@ -18,7 +18,7 @@ func (l *Loop) ReconcilePods(pods []*v1.Pod) {
 	for _, pod := range pods {
 		l.table.setDesired(pod)
 		if !runtime.IsMirror(pod) {
-			l.cfg.Workers.UpdateStatus(pod)
+			l.cfg.Workers.updateStatus(pod)
 			continue
 		}
 		static := l.table.named(runtime.PodFullName(pod))
@@ -36,9 +36,9 @@ func withStatusOf(static, mirror *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// UpdateStatus takes an object of a pod in which only the status has changed; see
+// updateStatus takes an object of a pod in which only the status has changed; see
 // [Loop.ReconcilePods]. It has no effect if the pod has no worker.
-func (w *Workers) UpdateStatus(pod *v1.Pod) {
+func (w *Workers) updateStatus(pod *v1.Pod) {
 	w.mu.Lock()
 	p, ok := w.pods[pod.UID]
 	if ok {

@@ -151,7 +151,7 @@ func (w *Workers) snapshotStepLocked(s *Snapshot, p *worker) {
 // runtime reports and whose source has not synced. It returns false if the pod is not
 // known. It does not block.
 func (l *Loop) Snapshot(uid types.UID) (Snapshot, bool) {
-	uid = l.table.TranslateUID(uid)
+	uid = l.table.translateUID(uid)
 	if s, ok := l.cfg.Workers.Snapshot(uid); ok {
 		return s, true
 	}

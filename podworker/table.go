@@ -153,9 +153,9 @@ func (t *Table) named(fullName string) *v1.Pod {
 	return t.desired.named(fullName)
 }
 
-// TranslateUID returns the UID of the static pod for that of its mirror pod, and any other UID
+// translateUID returns the UID of the static pod for that of its mirror pod, and any other UID
 // unchanged.
-func (t *Table) TranslateUID(uid types.UID) types.UID {
+func (t *Table) translateUID(uid types.UID) types.UID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.desired.translate(uid)

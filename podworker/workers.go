@@ -211,9 +211,9 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 	}
 }
 
-// UpdateMirror sets the mirror pod of a static pod, nil if there is none, and makes the
+// updateMirror sets the mirror pod of a static pod, nil if there is none, and makes the
 // static pod due. It has no effect if the pod has no worker.
-func (w *Workers) UpdateMirror(uid types.UID, mirror *v1.Pod) {
+func (w *Workers) updateMirror(uid types.UID, mirror *v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.pods[uid]; ok {

@@ -47,7 +47,7 @@ func (n *Node) syncAfter(uid types.UID, id string, delay time.Duration) {
 		}
 		n.mu.Unlock()
 		if running {
-			n.agent.Loop().PodChanged(uid)
+			n.agent.Table().PodChanged(uid)
 		}
 	})
 }

@@ -166,6 +166,6 @@ func (a *agent) setPodReady(pod *v1.Pod, ready bool) error {
 	if d == nil {
 		return fmt.Errorf("pod %s/%s is no longer on node %s", pod.Namespace, pod.Name, a.spec.Name)
 	}
-	a.agent.Loop().PodChanged(pod.UID)
+	a.agent.Table().PodChanged(pod.UID)
 	return nil
 }

@@ -189,7 +189,7 @@ func (a *agent) startTimerLocked(uid types.UID, id string, in time.Duration) {
 		}
 		a.mu.Unlock()
 		if running {
-			a.agent.Loop().PodChanged(uid)
+			a.agent.Table().PodChanged(uid)
 		}
 	})
 }

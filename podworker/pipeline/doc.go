@@ -17,7 +17,7 @@
 //
 // A resource that a step acquires in Sync is released by another step in Cleanup, next to
 // [FinishPod]. Cleanup is not called for pods that were terminated as orphans, so resources that
-// outlive the agent must also be released for pods that do not exist any more.
+// outlive the agent are also released by a [podworker.Retainer].
 //
 // # Concurrency
 //

@@ -70,7 +70,7 @@ func TestWhateverEndsAPodCancelsItsSync(t *testing.T) {
 		"terminal phase by another writer": func(e *endable) {
 			pod := e.pod.DeepCopy()
 			pod.Status.Phase = v1.PodFailed
-			e.workers.UpdateStatus(pod)
+			e.workers.Update(pod, false)
 		},
 		"eviction": evict,
 		"shutdown": func(e *endable) {
