@@ -74,7 +74,11 @@ func (p *Pipeline) admit(ctx context.Context, c *call) error {
 	case now.Sub(since) >= p.cfg.Admission.Timeout:
 		since, r = time.Time{}, &runtime.Rejection{Reason: r.Reason, Message: r.Message}
 	}
-	p.update(c.UID, func(s *podState) { s.deferred = since })
+	p.mu.Lock()
+	s := p.pods[c.UID]
+	s.deferred = since
+	p.storeLocked(c.UID, s)
+	p.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("pipeline: admit pod: %w", err) // it was not decided
 	}

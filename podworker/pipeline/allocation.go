@@ -68,12 +68,14 @@ func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.A
 // reinspect has a resized pod synced again: at once, by a reinspection, or at the returned time
 // if there was a reinspection within resizePause.
 func (p *Pipeline) reinspect(uid types.UID, now time.Time) (at time.Time) {
-	var due time.Time
-	p.update(uid, func(s *podState) {
-		if due = s.resized.Add(resizePause); !due.After(now) {
-			s.resized, due = now, time.Time{}
-		}
-	})
+	p.mu.Lock()
+	s := p.pods[uid]
+	due := s.resized.Add(resizePause)
+	if !due.After(now) {
+		s.resized, due = now, time.Time{}
+		p.storeLocked(uid, s)
+	}
+	p.mu.Unlock()
 	if due.IsZero() {
 		p.cfg.Relister.RequestReinspect(uid)
 	} else {

@@ -103,9 +103,9 @@ func (p *Pipeline) startProbes(_ context.Context, c *call) error {
 
 func (p *Pipeline) syncContainers(ctx context.Context, c *call) error {
 	defer p.cfg.Relister.Pin(c.UID)() // until the relist has been requested
-	returned := p.beginCall(c.SyncRequest)
+	p.setInRuntime(c, true)
 	res, err := p.syncPod(ctx, runtime.SyncRequest{Pod: c.Pod, Status: c.Status, Volumes: c.volumes, Probes: c.probes})
-	c.Status = returned()
+	p.setInRuntime(c, false)
 	c.result.RetryAt, c.result.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, c.desired, res.Actions)
 	if starts, isNew := p.storeStartErrors(c.UID, res.Actions); isNew || failed {
@@ -156,9 +156,9 @@ func (p *Pipeline) stopContainers(ctx context.Context, c *call) error {
 		}
 		return nil
 	}
-	returned := p.beginCall(c.SyncRequest)
+	p.setInRuntime(c, true)
 	err := p.cfg.Runtime.KillPod(ctx, req)
-	returned()
+	p.setInRuntime(c, false)
 	if err != nil {
 		p.failed(ctx, c.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("pipeline: kill pod: %w", err)
@@ -252,6 +252,11 @@ func (p *Pipeline) removeCgroup(ctx context.Context, c *call) error {
 
 func (p *Pipeline) finishPod(_ context.Context, c *call) error {
 	p.cfg.Status.Finish(c.Pod)
-	p.forget(c.UID)
+	p.mu.Lock()
+	delete(p.pods, c.UID)
+	p.mu.Unlock()
+	if p.cfg.Resources.Allocation != nil {
+		p.cfg.Resources.Allocation.Release(c.UID)
+	}
 	return nil
 }

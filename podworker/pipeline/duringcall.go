@@ -3,7 +3,6 @@ package pipeline
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -13,11 +12,7 @@ import (
 // the pod, and clients of the pod depend on its readiness meanwhile. Otherwise it has no
 // effect; [podworker.Table.PodChanged] has the pod synced. It does not block.
 func (p *Pipeline) ProbeChanged(uid types.UID) {
-	p.callLock <- struct{}{}
-	defer func() { <-p.callLock }()
-	if req, ok := p.calls[uid]; ok {
-		p.report(req.Pod, req.Status, req.Termination)
-	}
+	p.reportDuringCall(uid, func(*call) bool { return true })
 }
 
 // Observed reports the status of a pod with what the runtime reported during SyncPod, if SyncPod
@@ -25,13 +20,28 @@ func (p *Pipeline) ProbeChanged(uid types.UID) {
 // start containers and has its IP addresses (rule sl-64). In all other cases it has no effect.
 // observed must not be changed any more. It does not block.
 func (p *Pipeline) Observed(uid types.UID, observed *runtime.PodStatus) {
+	p.reportDuringCall(uid, func(c *call) bool {
+		if !hasNewSandbox(c.Status, observed) {
+			return false
+		}
+		c.Status = observed
+		return true
+	})
+}
+
+// reportDuringCall reports the status of a pod for which SyncPod or KillPod is in progress, if due
+// returns true.
+func (p *Pipeline) reportDuringCall(uid types.UID, due func(*call) bool) {
+	p.mu.Lock()
+	c := p.active[uid]
+	p.mu.Unlock()
+	if c == nil {
+		return
+	}
 	p.callLock <- struct{}{}
 	defer func() { <-p.callLock }()
-	req, ok := p.calls[uid]
-	if ok && hasNewSandbox(req.Status, observed) {
-		req.Status = observed
-		p.calls[uid] = req
-		p.report(req.Pod, req.Status, req.Termination)
+	if c.inRuntime && due(c) {
+		p.report(c.Pod, c.Status, c.Termination)
 	}
 }
 
@@ -45,17 +55,10 @@ func hasNewSandbox(before, now *runtime.PodStatus) bool {
 		before.Sandboxes[0].ID != now.Sandboxes[0].ID || before.Sandboxes[0].State != runtime.SandboxReady
 }
 
-// beginCall lets ProbeChanged and Observed report the status for req until the returned function is
-// called, which returns the newest status. After that no such report is in progress.
-func (p *Pipeline) beginCall(req podworker.SyncRequest) (returned func() *runtime.PodStatus) {
+// setInRuntime sets whether SyncPod or KillPod is in progress, during which ProbeChanged and Observed
+// report the status of the pod. No report is in progress when it returns.
+func (p *Pipeline) setInRuntime(c *call, in bool) {
 	p.callLock <- struct{}{}
-	defer func() { <-p.callLock }()
-	p.calls[req.UID] = req
-	return func() *runtime.PodStatus {
-		p.callLock <- struct{}{}
-		defer func() { <-p.callLock }()
-		newest := p.calls[req.UID].Status
-		delete(p.calls, req.UID)
-		return newest
-	}
+	c.inRuntime = in
+	<-p.callLock
 }

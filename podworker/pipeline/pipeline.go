@@ -169,10 +169,9 @@ type Pipeline struct {
 	pods   map[types.UID]podState // without zero values
 	active map[types.UID]*call    // the calls in progress
 
-	// callLock guards calls, also during a report for one of them: a channel of
+	// callLock guards call.inRuntime, also during a report for one of them: a channel of
 	// capacity 1, because a Reporter may block in tests with virtual time.
 	callLock chan struct{}
-	calls    map[types.UID]podworker.SyncRequest // pods for which SyncPod or KillPod is in progress
 }
 
 // A podState is what a Pipeline stores for a pod between calls.
@@ -210,7 +209,6 @@ func New(cfg Config) (*Pipeline, error) {
 		pods:     map[types.UID]podState{},
 		active:   map[types.UID]*call{},
 		callLock: make(chan struct{}, 1),
-		calls:    map[types.UID]podworker.SyncRequest{},
 	}
 	p.sync, p.terminate, p.cleanup = p.syncSteps(), p.terminateSteps(), p.cleanupSteps()
 	if err := insert(cfg.Steps, &p.sync, &p.terminate, &p.cleanup); err != nil {
@@ -253,26 +251,13 @@ func (p *Pipeline) event(pod *v1.Pod, eventType, reason, message string) {
 	p.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: eventType, Reason: reason, Message: message})
 }
 
-// update changes the stored state of a pod.
-func (p *Pipeline) update(uid types.UID, change func(*podState)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.pods[uid]
-	if change(&s); len(s.starts) == 0 && s.resized.IsZero() && s.deferred.IsZero() {
+// storeLocked stores the state of a pod.
+func (p *Pipeline) storeLocked(uid types.UID, s podState) {
+	if len(s.starts) == 0 && s.resized.IsZero() && s.deferred.IsZero() {
 		delete(p.pods, uid)
 		return
 	}
 	p.pods[uid] = s
-}
-
-// forget releases the state of a pod that does not run and will not run.
-func (p *Pipeline) forget(uid types.UID) {
-	p.mu.Lock()
-	delete(p.pods, uid)
-	p.mu.Unlock()
-	if p.cfg.Resources.Allocation != nil {
-		p.cfg.Resources.Allocation.Release(uid)
-	}
 }
 
 // Reconcile implements [podworker.Reconciler].

@@ -17,12 +17,12 @@ import (
 // shown contains the reasons for a report with a status that was observed before the actions: also
 // those of containers that were started now, because that status would show their exit before it.
 func (p *Pipeline) storeStartErrors(uid types.UID, actions []runtime.Action) (shown map[string]v1.ContainerStateWaiting, isNew bool) {
-	var before, after map[string]v1.ContainerStateWaiting
-	p.update(uid, func(s *podState) {
-		before = s.starts
-		after = startErrors(before, actions)
-		s.starts = after
-	})
+	p.mu.Lock()
+	s := p.pods[uid]
+	before, after := s.starts, startErrors(s.starts, actions)
+	s.starts = after
+	p.storeLocked(uid, s)
+	p.mu.Unlock()
 	shown = maps.Clone(before)
 	for name, reason := range after {
 		if before[name] == reason {

@@ -68,6 +68,10 @@ type call struct {
 	result  podworker.SyncResult
 	ended   bool // no further step is executed
 
+	// inRuntime is set while SyncPod or KillPod is in progress. Status is then that of the last
+	// report, and is guarded by Pipeline.callLock as well.
+	inRuntime bool
+
 	// Guarded by Pipeline.mu.
 	step  string
 	since time.Time
