@@ -27,6 +27,14 @@ type StatusCache interface {
 	Pods() []*runtime.Pod
 }
 
+// A ListChecker is a [StatusCache] that reports whether its pods are up to date: pleg.Generator.
+// Without it, they always are.
+type ListChecker interface {
+	// Healthy returns an error if the runtime has not been listed, or not lately. It must not
+	// block.
+	Healthy() error
+}
+
 // Config configures [Workers].
 type Config struct {
 	// Handler implements the calls. Required.

@@ -1,7 +1,9 @@
 package podworker
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -28,8 +31,8 @@ import (
 type Table struct {
 	// mu guards the fields below. It is locked last.
 	mu      sync.Mutex
-	opened  bool // by a Loop
-	used    bool // by Workers
+	opened  bool     // by a Loop
+	users   *Workers // that write states; nil: there are none yet
 	sources []string
 	synced  map[string]bool
 	desired podSet
@@ -196,6 +199,35 @@ func (t *Table) States() []PodState {
 	return states
 }
 
+// KillAndWait is [Workers.KillAndWait] for parts that are constructed before the Workers, such as
+// an eviction manager. Before there are Workers no pod has one: the outcome is NotFound.
+func (t *Table) KillAndWait(ctx context.Context, uid types.UID, opts KillOptions) (Outcome, error) {
+	w := t.writer()
+	if w == nil {
+		return NotFound, fmt.Errorf("podworker: kill pod %s: %v", uid, NotFound)
+	}
+	return w.KillAndWait(ctx, uid, opts)
+}
+
+// Listed returns the pods of the runtime as last listed, as Config.StatusCache has them. ok is false
+// if they are not up to date: before there are Workers, and while [ListChecker] returns an error.
+func (t *Table) Listed() (pods []*runtime.Pod, ok bool) {
+	w := t.writer()
+	if w == nil {
+		return nil, false
+	}
+	if c, checks := compose.As[ListChecker](w.cfg.StatusCache); checks && c.Healthy() != nil {
+		return nil, false
+	}
+	return w.cfg.StatusCache.Pods(), true
+}
+
+func (t *Table) writer() *Workers {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.users
+}
+
 // open sets the sources and connects the Table to a Loop, which wake notifies.
 func (t *Table) open(sources []string, wake chan<- struct{}) error {
 	t.mu.Lock()
@@ -211,13 +243,13 @@ func (t *Table) open(sources []string, wake chan<- struct{}) error {
 }
 
 // use marks the Table as that of Workers.
-func (t *Table) use() error {
+func (t *Table) use(w *Workers) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.used {
+	if t.users != nil {
 		return errors.New("podworker: Config.Table is used by other Workers")
 	}
-	t.used = true
+	t.users = w
 	return nil
 }
 

@@ -120,10 +120,7 @@ func New(cfg Config) (*Workers, error) {
 	if cfg.Table == nil {
 		cfg.Table = new(Table)
 	}
-	if err := cfg.Table.use(); err != nil {
-		return nil, err
-	}
-	return &Workers{
+	w := &Workers{
 		cfg:          cfg,
 		table:        cfg.Table,
 		delays:       delays{resync: cfg.Resync, retry: cfg.Retry, network: time.Second},
@@ -134,7 +131,11 @@ func New(cfg Config) (*Workers, error) {
 		restartKills: map[types.UID]KillOptions{},
 		changedAt:    map[types.UID]time.Time{},
 		settled:      map[types.UID]struct{}{},
-	}, nil
+	}
+	if err := cfg.Table.use(w); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // Table returns the table with the states of the workers: Config.Table, or the one that New

@@ -16,7 +16,10 @@
 //
 //	groups, err := shutdown.NewGroups(30*time.Second, 10*time.Second)
 //	…
+//	state := &shutdown.State{Changed: node.Update} // whose Health.Shutdown is state.Err()
+//	…
 //	m, err := shutdown.New(shutdown.Config{
+//		State:    state,
 //		Policy:   shutdown.Policy{Groups: groups},
 //		Triggers: []shutdown.Trigger{logindTrigger},
 //		Pods:     running,
@@ -28,12 +31,11 @@
 //			return err
 //		},
 //		Status:  shutdown.StatusPublisher{Flush: statuses.Flush},
-//		Changed: node.Update, // whose Health.Shutdown is m.Err()
 //	})
 //	…
 //	go m.Run(ctx)
 //
-// Call m.Admit before a pod starts, and m.Unready when a status is computed
+// Call [State.Admit] before a pod starts, and [State.Unready] when a status is computed
 // (status.FactSources.Unready). kube/kubelet/shutdown.go connects all of them.
 //
 // # Concurrency

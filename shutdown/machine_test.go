@@ -50,7 +50,7 @@ func (m *machine) run() {
 	m.begun, m.ended = time.Now(), map[types.UID]bool{}
 	m.Manager, err = shutdown.New(shutdown.Config{
 		Policy: m.policy, Triggers: append(m.triggers, &m.manual), Pods: m.pods, Kill: m.kill, Cleaned: m.cleaned,
-		Status: shutdown.StatusPublisher{Report: m.report, Flush: m.flush}, Changed: func() { m.say("node: %v", m.Err()) },
+		Status: shutdown.StatusPublisher{Report: m.report, Flush: m.flush}, State: &shutdown.State{Changed: func() { m.say("node: %v", m.Err()) }},
 		Record: func(e runtime.Event) { m.say("event %s %s %s: %s", e.Object.Name, e.Type, e.Reason, e.Message) },
 		Node:   v1.ObjectReference{Kind: "Node", Name: "node"}, Path: m.file, Hooks: m.hooks,
 	})

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -20,6 +18,10 @@ import (
 type Config struct {
 	// Policy determines when pods are terminated. The zero value disables graceful shutdown.
 	Policy Policy
+
+	// State is read by parts of the node that are constructed before the Manager. If nil, New
+	// constructs one.
+	State *State
 
 	// Triggers report that the machine is about to stop. A shutdown lasts from the first
 	// notice until all triggers that reported it have canceled it. Without triggers there is
@@ -43,10 +45,6 @@ type Config struct {
 	// Status publishes the statuses of pods.
 	Status StatusPublisher
 
-	// Changed is called when the result of [Manager.Err] has changed; the node status should
-	// be updated immediately. It must not block. Optional.
-	Changed func()
-
 	// Path of the checkpoint with the times of the last shutdown, in the kubelet's format;
 	// the kubelet's is [StateFile] in its root directory. If empty, there is none.
 	Path string
@@ -66,7 +64,7 @@ type Config struct {
 
 // A StatusPublisher publishes the statuses of pods. Both functions are optional.
 type StatusPublisher struct {
-	// Report computes the statuses of pods again, because the result of [Manager.Unready]
+	// Report computes the statuses of pods again, because the result of [State.Unready]
 	// has changed, and returns when that is done or ctx is. If nil, pods stay ready until
 	// they terminate.
 	Report func(ctx context.Context, pods []*v1.Pod) error
@@ -85,16 +83,14 @@ type Kill struct {
 }
 
 // A Manager terminates the pods of a machine that is about to stop, in order, and delays the
-// machine until then. Err, Admit, Unready and Times are safe for concurrent use.
+// machine until then. Times and the methods of State are safe for concurrent use.
 type Manager struct {
-	cfg Config
-	ran runonce.Guard
+	*State // Config.State, or the one that New has constructed
+	cfg    Config
+	ran    runonce.Guard
 
-	mu       sync.Mutex // guards the fields below
-	stopping bool
-	draining map[types.UID]bool // pods that are not ready because of the shutdown
-
-	started, ended time.Time // of the last shutdown
+	mu             sync.Mutex // guards the fields below
+	started, ended time.Time  // of the last shutdown
 }
 
 // New returns a Manager, or an error if cfg is invalid. It starts no goroutine.
@@ -117,33 +113,10 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Hooks.setDefaults()
-	return &Manager{cfg: cfg, draining: map[types.UID]bool{}}, nil
-}
-
-// Err returns [ErrShuttingDown] during a shutdown, otherwise nil. The node is not ready while it is
-// not nil.
-func (m *Manager) Err() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stopping {
-		return ErrShuttingDown
+	if cfg.State == nil {
+		cfg.State = new(State)
 	}
-	return nil
-}
-
-// Admit implements pipeline.Admitter: it rejects all pods during a shutdown.
-func (m *Manager) Admit(context.Context, *v1.Pod) *runtime.Rejection {
-	if m.Err() != nil {
-		return &runtime.Rejection{Reason: ReasonNodeShutdown, Message: messageNodeShutdown}
-	}
-	return nil
-}
-
-// Unready reports whether the pod is not ready because it is about to be terminated.
-func (m *Manager) Unready(uid types.UID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.draining[uid]
+	return &Manager{State: cfg.State, cfg: cfg}, nil
 }
 
 // retryMin and retryMax bound the delay before a failed Trigger is watched again. It doubles with
@@ -281,10 +254,7 @@ func (m *Manager) begin() {
 
 // canceled makes the node ready again, and the pods that were not terminated.
 func (m *Manager) canceled(ctx context.Context) {
-	m.mu.Lock()
-	drained := maps.Clone(m.draining)
-	clear(m.draining)
-	m.mu.Unlock()
+	drained := m.undrain()
 	m.setStopping(false)
 	m.event(eventCancel)
 	var pods []*v1.Pod
@@ -303,12 +273,7 @@ func (m *Manager) canceled(ctx context.Context) {
 }
 
 func (m *Manager) setStopping(stopping bool) {
-	m.mu.Lock()
-	m.stopping = stopping
-	m.mu.Unlock()
-	if m.cfg.Changed != nil {
-		m.cfg.Changed()
-	}
+	m.State.setStopping(stopping)
 }
 
 func (m *Manager) event(message string) {

@@ -97,11 +97,7 @@ func (m *Manager) drain(ctx context.Context, pods []*v1.Pod, times *schedule) {
 	if m.cfg.Status.Report == nil {
 		return
 	}
-	m.mu.Lock()
-	for _, pod := range pods {
-		m.draining[pod.UID] = true
-	}
-	m.mu.Unlock()
+	m.State.drain(pods)
 	limit := time.Now().Add(publishTimeout)
 	soon := func(t timetable) time.Time { return earlier(limit, t.until) }
 	err := times.try(ctx, soon, func(ctx context.Context, _ time.Time) error {

@@ -20,7 +20,6 @@ import (
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
-	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -36,9 +35,7 @@ type agentDeps struct {
 	allocation *allocation.Manager
 	images     *nodeImages
 	evictions  *eviction.Manager
-	shutdown   *shutdown.Manager
 	snapshot   *snapshot
-	podsAPI    *podsAPI
 	hostIPs    func() []string
 	history    *statuspage.History
 }
@@ -61,7 +58,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 			},
 			Status: func(c *status.Config) {
 				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
-				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), d.podsAPI.status(b.metrics.Status())
+				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(b.shutdown), notifyStatuses(b, b.metrics.Status())
 				c.Facts.VolumeHealth = d.volumes.health
 			},
 			Pipeline: func(c *pipeline.Config) {
@@ -77,7 +74,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.Garbage, c.Hooks = b.traces.garbage(c.Garbage), b.metrics.PodWorker()
 			},
 			Merge: func(c *podsource.MergeConfig) {
-				c.Sink, c.Hooks = d.declared.sink(d.podsAPI.sink(c.Sink), b.record), b.metrics.Sources()
+				c.Sink, c.Hooks = d.declared.sink(notifyPods(b, c.Sink), b.record), b.metrics.Sources()
 			},
 		},
 	}
@@ -117,7 +114,7 @@ func retainers(d agentDeps) []podworker.Retainer {
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
 func admitters(b base, d agentDeps) pipeline.Admitters {
-	all := pipeline.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, d.shutdown}
+	all := pipeline.Admitters{d.evictions, d.declared, d.volumes.support, d.runtime, d.allocation, b.shutdown}
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}

@@ -10,20 +10,22 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // A base has what the constructors of all subsystems use. It is never changed.
 type base struct {
-	cfg     Config // complete
-	k       *kubeletconfig.KubeletConfiguration
-	nodeRef v1.ObjectReference // the object of events about the node
-	record  func(runtime.Event)
-	metrics *counters
-	traces  traces
-	pods    pods
-	queues  *queues
-	health  *podPacer // notifies the agent of pods whose health in the status has changed
-	logger  *slog.Logger
+	cfg      Config // complete
+	k        *kubeletconfig.KubeletConfiguration
+	nodeRef  v1.ObjectReference // the object of events about the node
+	record   func(runtime.Event)
+	metrics  *counters
+	traces   traces
+	pods     pods
+	queues   *queues
+	shutdown *shutdown.State // of the machine
+	health   *podPacer       // notifies the agent of pods whose health in the status has changed
+	logger   *slog.Logger
 
 	userNamespace userNamespace
 }

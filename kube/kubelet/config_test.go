@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // decode returns the configuration with these lines.
@@ -60,7 +61,7 @@ func newBase(t *testing.T, cfg Config) base {
 	cfg, err := cfg.complete()
 	require.NoError(t, err)
 	b := base{
-		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, pods: pods{Table: new(podworker.Table)}, queues: new(queues), health: &podPacer{notify: func(types.UID) {}}, logger: cfg.Logger,
+		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, pods: pods{Table: new(podworker.Table)}, queues: new(queues), shutdown: new(shutdown.State), health: &podPacer{notify: func(types.UID) {}}, logger: cfg.Logger,
 	}
 	b.metrics, err = newCounters(cfg.NodeName, Version)
 	require.NoError(t, err)

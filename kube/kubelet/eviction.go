@@ -103,7 +103,7 @@ func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, i
 // evict returns the function that evicts a pod.
 func evict(b base) func(context.Context, eviction.Eviction) error {
 	return func(ctx context.Context, e eviction.Eviction) error {
-		_, err := b.pods.workers().KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
+		_, err := b.pods.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
 			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
 		})
 		return err

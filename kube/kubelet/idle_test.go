@@ -79,9 +79,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		source.Set(specs...)
 		a, err := agent.New(agent.Config{Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: new(status.MemorySink)})
 		require.NoError(t, err)
-		var l link[agent.Agent]
-		l.connect(a)
-		p := pods{a.Table(), &l}
+		p := pods{a.Table()}
 		usage, err := stats.New(stats.Config{
 			NodeName: "node", Runtime: listed{rt, p}, Root: fstest.MapFS{}, NodeDir: "/var",
 			Disk: func(string) (stats.Disk, error) { return stats.Disk{Capacity: 1000, Available: 900}, nil },

@@ -69,7 +69,6 @@ func New(ctx context.Context, cfg Config) (*Kubelet, error) {
 
 // construct calls the constructors of the subsystems in the order of their dependencies.
 func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
-	var agentLink link[agent.Agent]
 	release, err := claim.Take(claim.Config{
 		Root: cfg.RootDir, RuntimeEndpoint: cfg.Configuration.ContainerRuntimeEndpoint, PodLogsDir: cfg.Configuration.PodLogsDir,
 		CgroupRoot: claimedCgroup(cfg), Logger: cfg.Logger,
@@ -81,8 +80,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	history := new(statuspage.History)
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
-		pods: pods{new(podworker.Table), &agentLink}, queues: new(queues), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
+		pods: pods{new(podworker.Table)}, queues: new(queues), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
 	}
+	b.shutdown = newShutdownState(cfg, b.queues)
 	b.health = &podPacer{notify: b.pods.PodChanged}
 	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return err
@@ -184,10 +184,6 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	departure, err := newShutdown(b)
-	if err != nil {
-		return err
-	}
 	from, err := newSources(b, joined)
 	if err != nil {
 		return err
@@ -196,23 +192,26 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	nodePods, err := newPodsAPI(b)
-	if err != nil {
-		return err
-	}
 	k.agent, err = newAgent(ctx, b, agentDeps{
 		cluster: joined, sources: from, runtime: rt, ledger: cri.ledger, declared: declared, cgroups: groups, managers: managers, volumes: vols, allocation: allocated,
-		images: images, evictions: evictions, shutdown: departure, snapshot: statuses, podsAPI: nodePods, hostIPs: hostIPs, history: history,
+		images: images, evictions: evictions, snapshot: statuses, hostIPs: hostIPs, history: history,
 	})
 	if err != nil {
 		return err
 	}
-	agentLink.connect(k.agent)
+	nodePods, err := newPodsAPI(b, k.agent)
+	if err != nil {
+		return err
+	}
+	shutdowns, err := newShutdown(b, k.agent.Status())
+	if err != nil {
+		return err
+	}
 
 	if joined != nil {
 		n, err := newNode(joined.conn.base(b), nodeDeps{
 			cluster: joined, services: cri, runtime: rt, declared: declared, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
-			evictions: evictions, shutdown: departure, port: portOf(open.api),
+			evictions: evictions, port: portOf(open.api),
 		})
 		if err != nil {
 			return err
@@ -243,8 +242,8 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	}
 	for _, more := range [][]component{
 		{b.queues.objects.deliver(func(o objectName) { vols.ObjectChanged(o.kind, o.namespace, o.name) })},
-		{k.agent.Run, allocated.Run, usage.Run, evictions.Run, departure.Run, logs.Run, kills},
-		vols.components(), managers.components(), groups.components(), images.components(), nodePods.components(), api,
+		{k.agent.Run, allocated.Run, usage.Run, evictions.Run, shutdowns.Run, logs.Run, kills},
+		vols.components(), managers.components(), groups.components(), images.components(), nodePods, api,
 	} {
 		k.components = append(k.components, more...)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 type nodeDeps struct {
@@ -29,7 +28,6 @@ type nodeDeps struct {
 	images    *nodeImages
 	volumes   *volumes
 	evictions *eviction.Manager
-	shutdown  *shutdown.Manager
 	port      int32
 }
 
@@ -74,7 +72,7 @@ func nodeFacts(b base, d nodeDeps, addresses node.AddressConfig, cloud node.Clou
 	maxImages := int(deref(b.k.NodeStatusMaxImages))
 	images := d.images.forNode(d.services, maxImages)
 	machine := machineFacts(b, d)
-	health := nodeHealth(d)
+	health := nodeHealth(b, d)
 	return func(ctx context.Context) (node.Facts, error) {
 		f := node.Facts{
 			CloudProvider: cloud, KubeletPort: d.port, Declared: d.declared.names, MaxImages: maxImages, NoEphemeralStorage: !isolatesStorage(b.k),
@@ -131,12 +129,12 @@ func machineFacts(b base, d nodeDeps) func() *node.Machine {
 
 // nodeHealth returns the function that reports the conditions of the node. Until the
 // runtime was healthy for the first time, the health is unknown.
-func nodeHealth(d nodeDeps) func() node.Health {
+func nodeHealth(b base, d nodeDeps) func() node.Health {
 	healthy := false // at any time
 	return func() node.Health {
 		h := node.Health{
 			Runtime: d.agent.Health().Runtime(), Network: d.agent.Health().Network(), Checks: []node.Check{{Name: "PLEG", Err: d.agent.PLEG().Healthy()}},
-			Storage: d.cluster.storageErr(), Shutdown: d.shutdown.Err(), Warning: d.cgroups.warning(),
+			Storage: d.cluster.storageErr(), Shutdown: b.shutdown.Err(), Warning: d.cgroups.warning(),
 		}
 		healthy = healthy || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 		h.Unknown = !healthy

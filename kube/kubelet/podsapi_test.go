@@ -71,9 +71,8 @@ func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
 
 func TestThePodsAPICanBeDisabled(t *testing.T) {
 	b := newBase(t, runnable(t, "featureGates: {PodsAPI: false}\n"))
-	api, err := newPodsAPI(b)
+	components, err := newPodsAPI(b, nil)
 	require.NoError(t, err)
-	assert.Nil(t, api)
-	assert.Empty(t, api.components())
-	assert.Nil(t, api.sink(nil))
+	assert.Empty(t, components)
+	assert.Nil(t, notifyPods(b, nil))
 }

@@ -3,6 +3,8 @@ package kubelet
 import (
 	"context"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A queue carries notifications against the order of construction: to a component that is
@@ -77,4 +79,5 @@ type queues struct {
 	objects  queue[objectName] // changed objects, to the volume manager
 	node     notice            // the node status has changed, to the manager of the Node object
 	statuses notice            // the API server is reachable again, to the status manager
+	pods     queue[types.UID]  // pods with another spec or status, to the pods API
 }

@@ -39,7 +39,7 @@ type listed struct {
 }
 
 func (r listed) Pods(ctx context.Context) ([]*runtime.Pod, error) {
-	if pods, ok := r.pods.listed(); ok {
+	if pods, ok := r.pods.Listed(); ok {
 		return pods, nil
 	}
 	return r.podRuntime.Pods(ctx)

@@ -20,30 +20,21 @@ import (
 )
 
 // newShutdown constructs the manager of graceful node shutdown.
-func newShutdown(b base) (*shutdown.Manager, error) {
+func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 	groups, err := shutdownGroups(b.k)
 	if err != nil {
 		return nil, err
 	}
 	own := b.cfg.Host.Shutdown
-	var m *shutdown.Manager
 	cfg := shutdown.Config{
 		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: or(own.Flush, 5*time.Second)},
-		Pods:   b.pods.Running, Kill: killForShutdown(b), Triggers: own.Triggers,
+		Pods:   b.pods.Running, Kill: killForShutdown(b), Triggers: own.Triggers, State: b.shutdown,
 		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
 			return until(ctx, func() bool { return b.pods.cleaned(pod.UID) })
 		},
 		Status: shutdown.StatusPublisher{
-			Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, m, pods) },
-			Flush:  func(ctx context.Context) error { return b.pods.agent.get().Status().Flush(ctx) },
-		},
-		Changed: func() {
-			if m.Err() != nil {
-				b.cfg.Notify("the machine shuts down; pods are being terminated")
-			} else {
-				b.cfg.Notify("the shutdown of the machine was canceled")
-			}
-			b.queues.node.notify()
+			Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, statuses, pods) },
+			Flush:  statuses.Flush,
 		},
 		Path: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
@@ -64,8 +55,21 @@ func newShutdown(b base) (*shutdown.Manager, error) {
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
 		return nil, errors.New("Config.Host.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
-	m, err = shutdown.New(cfg)
-	return m, err
+	return shutdown.New(cfg)
+}
+
+// newShutdownState returns the state that the other subsystems read.
+func newShutdownState(cfg Config, q *queues) *shutdown.State {
+	s := new(shutdown.State)
+	s.Changed = func() {
+		if s.Err() != nil {
+			cfg.Notify("the machine shuts down; pods are being terminated")
+		} else {
+			cfg.Notify("the shutdown of the machine was canceled")
+		}
+		q.node.notify()
+	}
+	return s
 }
 
 // shutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,
@@ -86,9 +90,9 @@ func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, er
 }
 
 // unready returns the reason why a pod that is about to be terminated is not ready.
-func unready(m *shutdown.Manager) func(types.UID) status.Unready {
+func unready(s *shutdown.State) func(types.UID) status.Unready {
 	return func(uid types.UID) status.Unready {
-		if m.Unready(uid) {
+		if s.Unready(uid) {
 			return status.Unready{Reason: shutdown.ReasonNodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
 		}
 		return status.Unready{}
@@ -99,7 +103,7 @@ func unready(m *shutdown.Manager) func(types.UID) status.Unready {
 // the caller stops waiting.
 func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 	return func(ctx context.Context, k shutdown.Kill) error {
-		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
+		_, err := b.pods.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
 			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: math.MaxInt64,
 		})
 		return err
@@ -108,15 +112,15 @@ func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
 
 // reportUnready syncs pods and waits until their statuses are not ready. It does not wait
 // for pods that already terminate.
-func reportUnready(ctx context.Context, b base, m *shutdown.Manager, pods []*v1.Pod) error {
+func reportUnready(ctx context.Context, b base, statuses *status.Manager, pods []*v1.Pod) error {
 	for _, pod := range pods {
 		b.pods.PodChanged(pod.UID)
 	}
 	for _, pod := range pods {
 		err := until(ctx, func() bool {
 			state, known := b.pods.State(pod.UID)
-			s, _ := b.pods.agent.get().Status().Status(pod.UID)
-			return !known || state >= podworker.Terminating || !m.Unready(pod.UID) || !status.IsReady(&s)
+			s, _ := statuses.Status(pod.UID)
+			return !known || state >= podworker.Terminating || !b.shutdown.Unready(pod.UID) || !status.IsReady(&s)
 		})
 		if err != nil {
 			return err

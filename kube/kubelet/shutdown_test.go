@@ -34,10 +34,10 @@ func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 func TestTriggersRequireAGracePeriod(t *testing.T) {
 	cfg := standalone(t, "")
 	cfg.Host.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
-	_, err := newShutdown(newBase(t, cfg))
+	_, err := newShutdown(newBase(t, cfg), nil)
 	require.ErrorContains(t, err, "pods have no time to terminate")
 	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")
-	_, err = newShutdown(newBase(t, cfg))
+	_, err = newShutdown(newBase(t, cfg), nil)
 	require.NoError(t, err)
 }
 

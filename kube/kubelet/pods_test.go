@@ -49,10 +49,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 			Subsystems: agent.Subsystems{Volumes: stuckVolumes{}},
 		})
 		require.NoError(t, err)
-		var l link[agent.Agent]
-		assert.Nil(t, l.get())
-		l.connect(a)
-		p := pods{a.Table(), &l}
+		p := pods{a.Table()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- a.Run(ctx) }()
@@ -61,7 +58,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		assert.Len(t, p.Running(), 2)
 		assert.Len(t, p.active(), 2)
 		assert.False(t, p.terminated("stuck") || p.cleaned("stuck") || p.leaving("stuck"))
-		<-p.workers().Kill("stuck", podworker.KillOptions{Evict: true})
+		<-a.Workers().Kill("stuck", podworker.KillOptions{Evict: true})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		state, _ := p.State("stuck")
