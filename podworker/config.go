@@ -25,11 +25,7 @@ type StatusCache interface {
 	// finds orphans in it, and a static pod waits for a listed one of the same name to
 	// terminate. It must not block. The result is shared.
 	Pods() []*runtime.Pod
-}
 
-// A ListChecker is a [StatusCache] that reports whether its pods are up to date: pleg.Generator.
-// Without it, they always are.
-type ListChecker interface {
 	// Healthy returns an error if the runtime has not been listed, or not lately. It must not
 	// block.
 	Healthy() error

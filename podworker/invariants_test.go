@@ -90,6 +90,8 @@ func (w *town) running(uid types.UID) bool {
 	return w.runs[uid] != nil
 }
 
+func (*town) Healthy() error { return nil }
+
 func (w *town) Pods() (pods []*runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

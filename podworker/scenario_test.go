@@ -215,6 +215,8 @@ func (s *stage) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*
 	return s.Get(uid)
 }
 
+func (*stage) Healthy() error { return nil }
+
 func (s *stage) Pods() []*runtime.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()

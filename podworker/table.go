@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -210,13 +209,10 @@ func (t *Table) KillAndWait(ctx context.Context, uid types.UID, opts KillOptions
 }
 
 // Listed returns the pods of the runtime as last listed, as Config.StatusCache has them. ok is false
-// if they are not up to date: before there are Workers, and while [ListChecker] returns an error.
+// if they are not up to date: before there are Workers, and while the StatusCache is not healthy.
 func (t *Table) Listed() (pods []*runtime.Pod, ok bool) {
 	w := t.writer()
-	if w == nil {
-		return nil, false
-	}
-	if c, checks := compose.As[ListChecker](w.cfg.StatusCache); checks && c.Healthy() != nil {
+	if w == nil || w.cfg.StatusCache.Healthy() != nil {
 		return nil, false
 	}
 	return w.cfg.StatusCache.Pods(), true

@@ -37,6 +37,8 @@ type observed struct {
 	list func() []*runtime.Pod // nil: it is empty
 }
 
+func (observed) Healthy() error { return nil }
+
 func (o observed) Pods() []*runtime.Pod {
 	if o.list == nil {
 		return nil
@@ -268,6 +270,8 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 
 // blind is a StatusCache that returns errors until a given time.
 type blind struct{ until time.Time }
+
+func (*blind) Healthy() error { return nil }
 
 func (*blind) Pods() []*runtime.Pod { return nil }
 

@@ -17,6 +17,8 @@ import (
 // observed is a StatusCache of an empty runtime that has just been listed.
 type observed struct{}
 
+func (observed) Healthy() error { return nil }
+
 func (observed) Pods() []*runtime.Pod { return nil }
 
 func (observed) Get(uid types.UID) (*runtime.PodStatus, error) {

@@ -166,6 +166,8 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 // looks is the status cache of an agent without a pleg.
 type looks struct{ rt *cri.Runtime }
 
+func (looks) Healthy() error { return nil }
+
 func (looks) Pods() []*runtime.Pod { return nil }
 
 func (l looks) Get(uid types.UID) (*runtime.PodStatus, error) {
