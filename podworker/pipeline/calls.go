@@ -28,8 +28,9 @@ func (p *Pipeline) syncSteps() []step {
 	}
 }
 
-// Sync implements [podworker.Handler]. At the deadline of the pod it is canceled in any step, and the
-// pod fails.
+// Sync implements [podworker.Handler]. If the error of a step wraps a *runtime.Rejection, then the pod
+// fails, or stays Pending if it is deferred. At the deadline of the pod Sync is canceled in any step,
+// and the pod fails.
 func (p *Pipeline) Sync(ctx context.Context, req podworker.SyncRequest) (podworker.SyncResult, error) {
 	c := p.newCall(req)
 	limited, end := p.beginDeadline(ctx, c)

@@ -156,6 +156,16 @@ func TestAnInsertedStepIsCanceledByTheDeadline(t *testing.T) { // sl-62
 	})
 }
 
+func TestTheRuntimeMayRejectAPod(t *testing.T) {
+	n, p := newNode(t)
+	n.fail["sync"] = fmt.Errorf("create: %w", &runtime.Rejection{Reason: "NoEnclave", Message: "the node has no enclave"})
+	res, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+	require.NoError(t, err)
+	assert.True(t, res.Terminal)
+	assert.Equal(t, "NoEnclave", n.ends[len(n.ends)-1].Reason)
+	assert.Equal(t, []string{"Warning NoEnclave the node has no enclave"}, n.events)
+}
+
 func TestAnInsertedStepMayRejectAPod(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rejection   runtime.Rejection
