@@ -182,7 +182,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 			},
 			Merge: func(c *podsource.MergeConfig) { has("Merge", c.Sink != nil && c.Sources["api"] != nil) },
 			Status: func(c *status.Config) {
-				has("Status", c.Sink != nil && c.Facts.Probes != nil && c.Facts.HostIPs != nil && c.Facts.Resize == nil)
+				has("Status", c.Sink != nil && len(c.Facts) == 1)
 			},
 			Prober: func(c *prober.Config) {
 				has("Prober", c.Status != nil && c.Handlers.HTTPGet != nil && c.HostIPs != nil)

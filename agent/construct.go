@@ -97,19 +97,25 @@ func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
 }
 
 func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
-	c := status.Config{Sink: cfg.Sink, Facts: status.FactSources{HostIPs: cfg.HostIPs}, Record: cfg.Record, Logger: cfg.Logger}
-	if probes != nil {
-		c.Facts.Probes = probes.Containers
-	}
-	if allocated := cfg.Subsystems.Allocation; allocated != nil {
-		c.Facts.Resize = func(uid types.UID) status.Resize {
-			return status.Resize{Conditions: allocated.ResizeState(uid).Conditions(), PodLevel: allocated.ActuatedPodResources(uid)}
+	sub := cfg.Subsystems
+	facts := func(f *status.Facts) {
+		uid := f.Pod.UID
+		if cfg.HostIPs != nil {
+			f.HostIPs = cfg.HostIPs()
+		}
+		if probes != nil {
+			f.Probes = probes.Containers(uid)
+		}
+		if sub.Allocation != nil {
+			f.Resize = status.Resize{Conditions: sub.Allocation.ResizeState(uid).Conditions(), PodLevel: sub.Allocation.ActuatedPodResources(uid)}
+		}
+		if sub.Claims != nil {
+			f.MayHaveResources = sub.Claims.MayHaveResources(uid)
 		}
 	}
-	if claims := cfg.Subsystems.Claims; claims != nil {
-		c.Facts.MayHaveResources = claims.MayHaveResources
-	}
-	return status.New(adjust(cfg.Adjust.Status, c))
+	return status.New(adjust(cfg.Adjust.Status, status.Config{
+		Sink: cfg.Sink, Facts: []func(*status.Facts){facts}, Record: cfg.Record, Logger: cfg.Logger,
+	}))
 }
 
 func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*pipeline.Pipeline, error) {

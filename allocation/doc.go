@@ -18,7 +18,7 @@
 //	err = m.Run(ctx) // retries pending resizes until ctx is done
 //
 // A Manager is a pipeline.Allocation and a pipeline.Admitter. Its ResizeState(uid).Conditions() and
-// ActuatedPodResources(uid) are for status.FactSources.Resize. Call Prune after all sources have synced, and Retry
+// ActuatedPodResources(uid) are for status.Facts.Resize. Call Prune after all sources have synced, and Retry
 // for triggers that the Manager does not detect.
 //
 // A runtime engine applies a resize as follows:

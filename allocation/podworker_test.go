@@ -47,8 +47,8 @@ func (sink) DeletePod(context.Context, *v1.Pod) error                     { retu
 func TestAResizeThroughThePipeline(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	d.room = 1
-	statuses, err := status.New(status.Config{Sink: sink{}, Facts: status.FactSources{Resize: func(uid types.UID) status.Resize {
-		return status.Resize{Conditions: d.ResizeState(uid).Conditions(), PodLevel: d.ActuatedPodResources(uid)}
+	statuses, err := status.New(status.Config{Sink: sink{}, Facts: []func(*status.Facts){func(f *status.Facts) {
+		f.Resize = status.Resize{Conditions: d.ResizeState(f.Pod.UID).Conditions(), PodLevel: d.ActuatedPodResources(f.Pod.UID)}
 	}}})
 	require.NoError(t, err)
 	n := &node{}

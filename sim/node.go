@@ -178,7 +178,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			Prober: func(c *prober.Config) { c.Schedule.Rand = cfg.spread },
 			Status: func(c *status.Config) {
 				if cfg.probes.Exec == nil {
-					c.Facts.Probes = n.probeResults
+					c.Facts = append(c.Facts, n.addProbeResults)
 				}
 			},
 			Pipeline: func(c *pipeline.Config) {

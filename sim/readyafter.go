@@ -6,10 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
 )
 
-// probeResults replaces the prober: the probes of a container succeed ReadyAfter its
+// addProbeResults replaces the prober: the probes of a container succeed ReadyAfter its
 // start. The pod is synced then.
+func (n *Node) addProbeResults(f *status.Facts) { f.Probes = n.probeResults(f.Pod.UID) }
+
 func (n *Node) probeResults(uid types.UID) map[string]runtime.ProbeStatus {
 	out := map[string]runtime.ProbeStatus{}
 	observed, err := n.agent.PLEG().Get(uid)

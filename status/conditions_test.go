@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -154,7 +153,7 @@ func TestAPodThatTheNodeIsAboutToTerminateIsNotReady(t *testing.T) {
 		c := status.Condition(all, v1.PodReady)
 		assert.Equal(t, want, string(c.Status)+" "+c.Reason+": "+c.Message)
 	}
-	m := started(t, status.Config{Sink: new(status.MemorySink), Facts: status.FactSources{Unready: func(types.UID) status.Unready { return why }}})
+	m := started(t, status.Config{Sink: new(status.MemorySink), Facts: []func(*status.Facts){func(f *status.Facts) { f.Unready = why }}})
 	s := m.Report(podOf(v1.RestartPolicyAlways, "a"), seen(instance("a", 0, runtime.ContainerRunning)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&s))
 	assert.Equal(t, v1.ConditionTrue, status.Condition(s.Conditions, v1.ContainersReady).Status)

@@ -61,6 +61,12 @@ type Facts struct {
 	// reason.
 	Unready Unready
 
+	// MayHaveResources: resource claims of the pod may be prepared. Compute ignores it; a
+	// Manager does not deliver a terminal phase while it is true, since the control plane
+	// deallocates the claims of terminated pods (rule st-77). The pod must be reported again
+	// when it has changed.
+	MayHaveResources bool
+
 	// Now is the time of changes.
 	Now time.Time
 }

@@ -60,7 +60,7 @@ func TestHooksReportEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
 }
 
 func TestTheCallerOwnsTheResultOfReport(t *testing.T) {
-	m, err := status.New(status.Config{Sink: status.Tee(), Facts: status.FactSources{HostIPs: func() []string { return []string{"192.168.0.1"} }}})
+	m, err := status.New(status.Config{Sink: status.Tee(), Facts: []func(*status.Facts){func(f *status.Facts) { f.HostIPs = []string{"192.168.0.1"} }}})
 	require.NoError(t, err)
 	pod := podOf("", "a")
 	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})

@@ -15,7 +15,7 @@ func TestAddressesOfDifferentFamiliesAreAnEventOnce(t *testing.T) { // st-44
 	var events []string
 	host := []string{"10.1.0.1"}
 	m, err := status.New(status.Config{
-		Sink: new(status.MemorySink), Facts: status.FactSources{HostIPs: func() []string { return host }},
+		Sink: new(status.MemorySink), Facts: []func(*status.Facts){func(f *status.Facts) { f.HostIPs = host }},
 		Record: func(e runtime.Event) { events = append(events, e.Reason) },
 	})
 	require.NoError(t, err)

@@ -30,8 +30,11 @@ type Config struct {
 	// 1m. Other pods are not delayed.
 	RetryMin, RetryMax time.Duration
 
-	// Facts are the sources of facts that are not arguments of Manager.Report.
-	Facts FactSources
+	// Facts complete the [Facts] of a pod whose other fields are the arguments of
+	// Manager.Report: each sets the fields that it provides, and the last one to set a field
+	// prevails. They are called in order by each Manager.Report of any pod, possibly
+	// concurrently, and must not block.
+	Facts []func(*Facts)
 
 	// Restore returns the last status of a pod from before a restart of the process,
 	// for example [Snapshot.Status]. It is called once per pod, before its first report
@@ -48,49 +51,6 @@ type Config struct {
 	Logger *slog.Logger
 
 	Hooks Hooks
-}
-
-// FactSources returns facts about pods; see the fields of the same names in [Facts] for those
-// without a comment. The functions are called by each Manager.Report of any pod, possibly concurrently, and must
-// not block. Any may be nil, which leaves the field of Facts zero.
-type FactSources struct {
-	HostIPs           func() []string
-	Probes            func(uid types.UID) map[string]runtime.ProbeStatus
-	RecursiveReadOnly func(pod *v1.Pod) bool
-	DeviceHealth      func(uid types.UID) map[string][]v1.ResourceStatus
-	VolumeHealth      func(pod *v1.Pod) []v1.PodVolumeHealth
-	Resize            func(uid types.UID) Resize
-	Unready           func(uid types.UID) Unready
-
-	// MayHaveResources reports whether resource claims of the pod may be prepared. A terminal
-	// phase is not delivered while it returns true, since the control plane deallocates the
-	// claims of terminated pods (rule st-77). The pod must be reported when it has changed.
-	MayHaveResources func(uid types.UID) bool
-}
-
-// addTo sets the fields of f that the sources provide.
-func (s *FactSources) addTo(f *Facts) {
-	if s.HostIPs != nil {
-		f.HostIPs = s.HostIPs()
-	}
-	if s.Probes != nil {
-		f.Probes = s.Probes(f.Pod.UID)
-	}
-	if s.RecursiveReadOnly != nil {
-		f.RecursiveReadOnly = s.RecursiveReadOnly(f.Pod)
-	}
-	if s.DeviceHealth != nil {
-		f.DeviceHealth = s.DeviceHealth(f.Pod.UID)
-	}
-	if s.VolumeHealth != nil {
-		f.VolumeHealth = s.VolumeHealth(f.Pod)
-	}
-	if s.Resize != nil {
-		f.Resize = s.Resize(f.Pod.UID)
-	}
-	if s.Unready != nil {
-		f.Unready = s.Unready(f.Pod.UID)
-	}
 }
 
 // A Manager caches the status of each pod of the node and delivers the last one to a
@@ -196,8 +156,9 @@ func New(cfg Config) (*Manager, error) {
 // the pod object, for example with one that has a deletionTimestamp.
 func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	f := Facts{Pod: pod, Observed: observed, Waiting: waiting, Termination: end, Now: time.Now()}
-	m.cfg.Facts.addTo(&f)
-	claimed := m.cfg.Facts.MayHaveResources != nil && m.cfg.Facts.MayHaveResources(pod.UID)
+	for _, add := range m.cfg.Facts {
+		add(&f)
+	}
 
 	m.mu.Lock()
 	e := m.openLocked(pod)
@@ -212,7 +173,7 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[s
 	status, illegal := computeLegal(f)
 	isNew := illegal != nil && (e.rejected == nil || e.rejected.Error() != illegal.Error())
 	e.rejected = illegal
-	changed := m.setLocked(e, status, mustWithhold(&status, observed) || claimed && Terminal(status.Phase), observed, f.Now)
+	changed := m.setLocked(e, status, mustWithhold(&status, observed) || f.MayHaveResources && Terminal(status.Phase), observed, f.Now)
 	mixed := mixedFamilies(&status)
 	recordMixed := mixed != "" && !e.mixedIPs
 	e.mixedIPs = mixed != ""

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -250,7 +249,7 @@ func TestATerminalPhaseIsWithheldWhileClaimsMayBePrepared(t *testing.T) { // st-
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		prepared := true
-		m := started(t, status.Config{Sink: sink, Facts: status.FactSources{MayHaveResources: func(types.UID) bool { return prepared }}})
+		m := started(t, status.Config{Sink: sink, Facts: []func(*status.Facts){func(f *status.Facts) { f.MayHaveResources = prepared }}})
 		pod := podOf(v1.RestartPolicyNever, "a")
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
@@ -335,8 +334,8 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 
 func TestProbeResultsAreReadWithEachReport(t *testing.T) { // st-34
 	result := runtime.ProbeFailure
-	m, err := status.New(status.Config{Sink: status.Tee(), Facts: status.FactSources{Probes: func(types.UID) map[string]runtime.ProbeStatus {
-		return map[string]runtime.ProbeStatus{"a": {Readiness: result}}
+	m, err := status.New(status.Config{Sink: status.Tee(), Facts: []func(*status.Facts){func(f *status.Facts) {
+		f.Probes = map[string]runtime.ProbeStatus{"a": {Readiness: result}}
 	}}})
 	require.NoError(t, err)
 	pod := podOf("", "a")

@@ -23,7 +23,7 @@ func agent(t *testing.T, dir string, probed map[string]runtime.ProbeStatus) (*st
 	require.Empty(t, broken)
 	cfg := status.Config{Sink: snapshots, Restore: snapshots.Status}
 	if probed != nil {
-		cfg.Facts.Probes = func(types.UID) map[string]runtime.ProbeStatus { return probed }
+		cfg.Facts = append(cfg.Facts, func(f *status.Facts) { f.Probes = probed })
 	}
 	m, err := status.New(cfg)
 	require.NoError(t, err)

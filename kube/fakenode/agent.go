@@ -120,7 +120,7 @@ func (a *agent) newPods() (err error) {
 		HostIPs:    func() []string { return []string{a.address()} },
 		Record:     a.record, Logger: logger,
 		Adjust: core.Adjust{
-			Status:  func(c *status.Config) { c.Facts.Probes = a.probed },
+			Status:  func(c *status.Config) { c.Facts = append(c.Facts, a.addProbes) },
 			Workers: func(c *podworker.Config) { c.Retry, c.Resync = cfg.Retry, resync },
 		},
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // A podBehavior is the behavior of a pod of a node.
@@ -110,8 +111,11 @@ func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool
 	return b, true
 }
 
-// probed implements status.FactSources.Probes: the probe results that the behavior specifies. It
-// starts a timer for the next change.
+// addProbes adds the probe results that the behavior of the pod specifies.
+func (a *agent) addProbes(f *status.Facts) { f.Probes = a.probed(f.Pod.UID) }
+
+// probed returns the probe results that the behavior specifies, and starts a timer for the
+// next change.
 func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 	cached, err := a.agent.PLEG().Get(uid)
 	if err != nil {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -18,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -57,9 +55,8 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.Path, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
 			},
 			Status: func(c *status.Config) {
-				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
-				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(b.shutdown), notifyStatuses(b, b.metrics.Status())
-				c.Facts.VolumeHealth = d.volumes.health
+				c.Restore, c.Hooks = d.snapshot.earlier, notifyStatuses(b, b.metrics.Status())
+				c.Facts = append(c.Facts, statusFacts(ctx, b, d))
 			},
 			Pipeline: func(c *pipeline.Config) {
 				c.Hooks = b.metrics.Pipeline()
@@ -121,10 +118,19 @@ func admitters(b base, d agentDeps) pipeline.Admitters {
 	return append(all, admission.IgnoredFields(b.record))
 }
 
-// recursiveReadOnly reports whether the runtime, as it is at the start, can mount
-// recursively read-only for a pod with the default handler.
-func recursiveReadOnly(ctx context.Context, rt runtime.FeatureReporter) func(pod *v1.Pod) bool {
-	has, err := rt.Features(ctx)
-	can := err == nil && has.Handlers[""].RecursiveReadOnlyMounts
-	return func(pod *v1.Pod) bool { return can && pod.Spec.RuntimeClassName == nil }
+// statusFacts returns the function that adds the facts of the node's subsystems about a pod.
+// The features of the runtime are those at the start.
+func statusFacts(ctx context.Context, b base, d agentDeps) func(*status.Facts) {
+	has, err := d.runtime.Features(ctx)
+	recursive := err == nil && has.Handlers[""].RecursiveReadOnlyMounts
+	return func(f *status.Facts) {
+		f.RecursiveReadOnly = recursive && f.Pod.Spec.RuntimeClassName == nil
+		f.DeviceHealth = d.managers.health(f.Pod.UID)
+		if b.shutdown.Unready(f.Pod.UID) {
+			f.Unready = status.Unready{Reason: shutdown.ReasonNodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
+		}
+		if d.volumes.health != nil {
+			f.VolumeHealth = d.volumes.health(f.Pod)
+		}
+	}
 }

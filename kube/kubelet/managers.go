@@ -197,22 +197,19 @@ func (m *resourceManagers) sharedCPUs() cpuset.CPUSet {
 	return m.cpu.Allocatable()
 }
 
-// health returns the function that reports the health of the devices of a pod; nil if
-// there are none.
-func (m *resourceManagers) health() func(types.UID) map[string][]v1.ResourceStatus {
+// health returns the health of the devices of a pod, by container name.
+func (m *resourceManagers) health(uid types.UID) map[string][]v1.ResourceStatus {
 	if m == nil {
 		return nil
 	}
-	return func(uid types.UID) map[string][]v1.ResourceStatus {
-		all := m.device.Health(uid)
-		for name, more := range m.claims.health(uid) {
-			if all == nil {
-				all = map[string][]v1.ResourceStatus{}
-			}
-			all[name] = append(all[name], more...)
+	all := m.device.Health(uid)
+	for name, more := range m.claims.health(uid) {
+		if all == nil {
+			all = map[string][]v1.ResourceStatus{}
 		}
-		return all
+		all[name] = append(all[name], more...)
 	}
+	return all
 }
 
 // components returns what runs for the managers.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/podworker"
@@ -87,16 +86,6 @@ func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, er
 		groups = append(groups, shutdown.Group{Priority: g.Priority, Period: time.Duration(g.ShutdownGracePeriodSeconds) * time.Second})
 	}
 	return groups, nil
-}
-
-// unready returns the reason why a pod that is about to be terminated is not ready.
-func unready(s *shutdown.State) func(types.UID) status.Unready {
-	return func(uid types.UID) status.Unready {
-		if s.Unready(uid) {
-			return status.Unready{Reason: shutdown.ReasonNodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
-		}
-		return status.Unready{}
-	}
 }
 
 // killForShutdown returns the function that terminates a pod. The termination continues if
