@@ -104,8 +104,8 @@ func operationName(s step) string {
 	}[s]
 }
 
-// A VolumeCount is the number of volumes of one plugin in the desired and in the actual state.
-type VolumeCount struct {
+// A Count is the number of volumes of one plugin in the desired and in the actual state.
+type Count struct {
 	Plugin          string
 	Desired, Actual int
 }
@@ -113,14 +113,14 @@ type VolumeCount struct {
 // VolumeCounts returns the number of volumes of pods for each plugin, sorted by plugin:
 // volume_manager_total_volumes{plugin_name, state} with the states desired_state_of_world and
 // actual_state_of_world. Safe for concurrent use.
-func (m *Manager) VolumeCounts() []VolumeCount {
+func (m *Manager) VolumeCounts() []Count {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := map[string]*VolumeCount{}
+	of := map[string]*Count{}
 	for _, v := range m.world.volumes {
 		t := of[v.place.Plugin]
 		if t == nil {
-			t = &VolumeCount{Plugin: v.place.Plugin}
+			t = &Count{Plugin: v.place.Plugin}
 			of[v.place.Plugin] = t
 		}
 		if v.desired {
@@ -130,7 +130,7 @@ func (m *Manager) VolumeCounts() []VolumeCount {
 			t.Actual++
 		}
 	}
-	var list []VolumeCount
+	var list []Count
 	for _, plugin := range slices.Sorted(maps.Keys(of)) {
 		list = append(list, *of[plugin])
 	}

@@ -398,7 +398,7 @@ func TestStepsAreObserved(t *testing.T) {
 			require.NoError(t, err)
 			synctest.Wait()
 		}
-		assert.Equal(t, []volume.VolumeCount{{Plugin: "example.com/fake", Desired: 1, Actual: 1}}, n.VolumeCounts()) // vol-35
+		assert.Equal(t, []volume.Count{{Plugin: "example.com/fake", Desired: 1, Actual: 1}}, n.VolumeCounts()) // vol-35
 		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
 		synctest.Wait()
 		assert.Empty(t, n.VolumeCounts())

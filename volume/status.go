@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A VolumeStatus is the status of one volume of one pod, for status pages and other diagnostics.
-type VolumeStatus struct {
+// A Status is the status of one volume of one pod, for status pages and other diagnostics.
+type Status struct {
 	Place   Place
 	Names   []string // in the pod's spec, sorted; empty for a volume that an earlier agent mounted
 	State   string   // "not mounted", "uncertain" or "mounted"
@@ -30,12 +30,12 @@ type VolumeStatus struct {
 
 // Volumes returns the status of the volumes of a pod that are desired or still mounted, sorted by
 // directory name. The caller owns the result. It does not block. Safe for concurrent use.
-func (m *Manager) Volumes(uid types.UID) []VolumeStatus {
+func (m *Manager) Volumes(uid types.UID) []Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []VolumeStatus
+	var all []Status
 	for _, v := range m.world.of(uid) {
-		s := VolumeStatus{
+		s := Status{
 			Place: v.place, State: v.state.String(), Desired: v.desired || v.unclaimed, Operation: string(v.step), Since: v.since,
 		}
 		s.setFailure(v.failed)
@@ -57,7 +57,7 @@ func (m *Manager) Volumes(uid types.UID) []VolumeStatus {
 	return all
 }
 
-func (s *VolumeStatus) setFailure(f failure) {
+func (s *Status) setFailure(f failure) {
 	if f.err != nil {
 		s.Err, s.RetryAt = f.err.Error(), f.notBefore
 	}

@@ -36,7 +36,7 @@ type Sources struct {
 	}
 
 	// Volumes has the number of volumes: *volume.Manager.
-	Volumes interface{ VolumeCounts() []volume.VolumeCount }
+	Volumes interface{ VolumeCounts() []volume.Count }
 
 	// Claims has the number of prepared resource claims, in total and by driver: *dra.Manager.
 	Claims interface {

@@ -75,8 +75,8 @@ func (parts) Counts() []certificate.Count {
 	return []certificate.Count{{Signer: "example.com/signer", State: "fresh", Sources: 2}}
 }
 
-func (parts) VolumeCounts() []volume.VolumeCount {
-	return []volume.VolumeCount{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
+func (parts) VolumeCounts() []volume.Count {
+	return []volume.Count{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
 }
 
 func (parts) InUse() (int, map[string]int)    { return 2, map[string]int{"gpu.example.com": 2} }
