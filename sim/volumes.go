@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -84,6 +85,6 @@ func (volumePlugin) ConstructSpec(volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin.
-func (volumePlugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
-	return volume.Stats{}, errors.ErrUnsupported
+func (volumePlugin) Stats(context.Context, volume.Place, runtime.Volume) (statsapi.FsStats, error) {
+	return statsapi.FsStats{}, errors.ErrUnsupported
 }

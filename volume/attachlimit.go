@@ -16,7 +16,7 @@ const attachLimitTimeout = 10 * time.Second
 // checkAttachLimits sets the error of each volume in waiting that cannot be attached because the node
 // has reached its limit of attached volumes. It is called after Config.WaitTimeout, so that the reads
 // of attachments are rare, and the attach/detach controller has had the time to attach (rule vol-85).
-func (m *Manager) checkAttachLimits(ctx context.Context, pod *v1.Pod, volumes []desiredVolume, waiting []*VolumeError) {
+func (m *Manager) checkAttachLimits(ctx context.Context, pod *v1.Pod, volumes []desiredVolume, waiting []*Error) {
 	ctx, cancel := context.WithTimeout(ctx, attachLimitTimeout)
 	defer cancel()
 	for _, n := range waiting {
@@ -27,7 +27,7 @@ func (m *Manager) checkAttachLimits(ctx context.Context, pod *v1.Pod, volumes []
 		if i < 0 {
 			continue
 		}
-		p, ok := volumes[i].plugin.(AttachLimiter)
+		p, ok := volumes[i].plugin.(Attacher)
 		if !ok {
 			continue
 		}

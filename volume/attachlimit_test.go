@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// A limitedPlugin is the fake plugin as an AttachLimiter.
+// A limitedPlugin is the fake plugin as an Attacher.
 type limitedPlugin struct {
 	*volumetest.Plugin
 	exceeded map[string]bool // by name of the volume
@@ -73,7 +73,7 @@ func TestAPodIsRejectedIfAVolumeExceedsTheAttachLimit(t *testing.T) {
 					time.AfterFunc(time.Minute, cancel)
 				}
 				_, err := n.Mount(ctx, claimPod("p", c.volumes...))
-				var failed *volume.MountError
+				var failed *volume.PodError
 				require.ErrorAs(t, err, &failed)
 				assert.Equal(t, c.calls, p.calls)
 				rejection, ok := errors.AsType[*runtime.Rejection](err)

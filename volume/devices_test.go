@@ -69,7 +69,7 @@ func TestADeviceThatCannotBeStaged(t *testing.T) {
 			c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), 400*time.Millisecond
 		})
 		_, err := n.Mount(t.Context(), claimPod("a", "c"))
-		var failed *volume.MountError
+		var failed *volume.PodError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase)
 		assert.Equal(t, []string{`Warning FailedMount MountVolume.MountDevice failed for volume "pv-c" : no medium`}, n.emitted())

@@ -36,7 +36,7 @@ func isNotBegun(err error) bool {
 	return ok
 }
 
-// The values of VolumeError.Phase, in order.
+// The values of Error.Phase, in order.
 const (
 	notProcessed  = "not processed" // the claim is not bound, no plugin supports it, or it is invalid
 	waitingAttach = "waiting to be attached"
@@ -46,8 +46,8 @@ const (
 	backingOff    = "in back-off" // the last step failed
 )
 
-// A VolumeError reports why one volume was not mounted, or not unmounted, in time.
-type VolumeError struct {
+// An Error reports why one volume was not mounted, or not unmounted, in time.
+type Error struct {
 	// Volume is the name in the pod's spec, or the name of the directory if an earlier
 	// agent mounted the volume.
 	Volume string
@@ -63,7 +63,7 @@ type VolumeError struct {
 	Err error
 }
 
-func (e *VolumeError) Error() string {
+func (e *Error) Error() string {
 	text := fmt.Sprintf("volume %q is %s", e.Volume, e.Phase)
 	if !e.RetryAt.IsZero() {
 		text += " until " + e.RetryAt.UTC().Format(time.RFC3339)
@@ -75,20 +75,35 @@ func (e *VolumeError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *VolumeError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// A MountError is the error of [Manager.Mount]. It wraps Err and the errors of the volumes.
-type MountError struct {
-	Volumes []*VolumeError // that are not mounted, sorted by name
+// A PodError is the error of [Manager.Mount] or [Manager.Unmount]. It wraps Err and the errors of the
+// volumes.
+type PodError struct {
+	Op      string   // "mount" or "unmount"
+	Volumes []*Error // that are not mounted, or still mounted, sorted by name
 
 	// Err is the reason why the call returned: context.DeadlineExceeded after
 	// Config.WaitTimeout, or the error of the context. It is nil if a volume could not be
-	// processed, for which the call does not wait.
+	// processed, for which Mount does not wait.
 	Err error
 }
 
 // Error returns the kubelet's text followed by the error of each volume.
-func (e *MountError) Error() string {
+func (e *PodError) Error() string {
+	if e.Op == opUnmount {
+		return e.unmountText()
+	}
+	return e.mountText()
+}
+
+// The values of PodError.Op.
+const (
+	opMount   = "mount"
+	opUnmount = "unmount"
+)
+
+func (e *PodError) mountText() string {
 	var unmounted, unattached, unprocessed, details []string
 	for _, v := range e.Volumes {
 		unmounted = append(unmounted, v.Volume)
@@ -111,17 +126,7 @@ func (e *MountError) Error() string {
 	return text + ": " + strings.Join(details, "; ")
 }
 
-// Unwrap returns Err and the errors of the volumes.
-func (e *MountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
-
-// An UnmountError is the error of [Manager.Unmount]. It wraps Err and the errors of the volumes.
-type UnmountError struct {
-	Volumes []*VolumeError // that are still mounted, sorted by name
-	Err     error          // context.DeadlineExceeded after Config.WaitTimeout, or the error of the context
-}
-
-// Error returns the kubelet's text followed by the error of each volume.
-func (e *UnmountError) Error() string {
+func (e *PodError) unmountText() string {
 	var names []string
 	var details strings.Builder
 	for _, v := range e.Volumes {
@@ -134,14 +139,12 @@ func (e *UnmountError) Error() string {
 }
 
 // Unwrap returns Err and the errors of the volumes.
-func (e *UnmountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
-
-func unwrapAll(err error, volumes []*VolumeError) []error {
+func (e *PodError) Unwrap() []error {
 	var all []error
-	if err != nil {
-		all = append(all, err)
+	if e.Err != nil {
+		all = append(all, e.Err)
 	}
-	for _, v := range volumes {
+	for _, v := range e.Volumes {
 		all = append(all, v)
 	}
 	return all

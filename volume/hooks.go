@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Hooks observe a [Manager]. Each may be nil. They are called concurrently and must not block. The
@@ -81,7 +82,7 @@ type MeasuredInfo struct {
 	Pod    *v1.Pod
 	Spec   *Spec
 	Plugin string
-	Stats  Stats
+	Stats  statsapi.FsStats // unknown values are nil
 }
 
 // An OrphanInfo describes an attempt to remove the directory of an orphaned pod.

@@ -274,7 +274,9 @@ func (m *Manager) AttachChanged() {
 func (m *Manager) ObjectChanged(kind, namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, ref := range []ObjectRef{{kind, namespace, name}, {kind, namespace, ""}, {kind, "", name}, {kind, "", ""}} {
+	for _, ref := range []v1.ObjectReference{
+		{Kind: kind, Namespace: namespace, Name: name}, {Kind: kind, Namespace: namespace}, {Kind: kind, Name: name}, {Kind: kind},
+	} {
 		for _, v := range m.world.refs[ref] {
 			v.failed.notBefore = time.Time{}
 			if v.refreshes && (v.state == inPlace || v.step == setUp) {

@@ -82,7 +82,7 @@ func TestAFailedSetUpIsRetriedWithBackoff(t *testing.T) {
 		}}
 		start(t, n)
 		_, err := n.Mount(t.Context(), pod("p", "data"))
-		var failed *volume.MountError
+		var failed *volume.PodError
 		require.ErrorAs(t, err, &failed) // after 2m3s
 		require.Len(t, failed.Volumes, 1)
 		assert.Equal(t, volume.BackingOff, failed.Volumes[0].Phase)
@@ -137,7 +137,7 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 		})
 		p := pod("p", "slow", "fine", "device", "away")
 		_, err := n.Mount(t.Context(), p)
-		var failed *volume.MountError
+		var failed *volume.PodError
 		require.ErrorAs(t, err, &failed)
 		phases := map[string]string{}
 		for _, v := range failed.Volumes {
@@ -176,7 +176,7 @@ func TestUnmountReportsVolumesStillMounted(t *testing.T) {
 		_, err := n.Mount(t.Context(), p)
 		require.NoError(t, err)
 		err = n.Unmount(t.Context(), p)
-		var failed *volume.UnmountError
+		var failed *volume.PodError
 		require.ErrorAs(t, err, &failed)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err, "mounted volumes=[a b]: context deadline exceeded; volume \"a\" is in back-off until ")
@@ -250,8 +250,8 @@ func TestRefreshes(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{
 			Capabilities: volumetest.Capabilities{Refresh: true}, RefreshIn: time.Hour,
-			Made: func(p *v1.Pod, _ *volume.Spec) []volume.ObjectRef {
-				return []volume.ObjectRef{{Kind: "ConfigMap", Namespace: p.Namespace, Name: "conf"}}
+			Made: func(p *v1.Pod, _ *volume.Spec) []v1.ObjectReference {
+				return []v1.ObjectReference{{Kind: "ConfigMap", Namespace: p.Namespace, Name: "conf"}}
 			},
 		}
 		start(t, n)
@@ -304,7 +304,7 @@ func TestAChangedDependencyEndsTheBackoff(t *testing.T) {
 				n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 				var there atomic.Bool
 				n.plugin = &volumetest.Plugin{
-					Made: func(*v1.Pod, *volume.Spec) []volume.ObjectRef { return []volume.ObjectRef{{Kind: "Secret"}} },
+					Made: func(*v1.Pod, *volume.Spec) []v1.ObjectReference { return []v1.ObjectReference{{Kind: "Secret"}} },
 					Fault: func(context.Context, string, string) error {
 						if there.Load() {
 							return nil
@@ -366,7 +366,7 @@ func TestNamesThatCannotBeDirectories(t *testing.T) {
 		}
 		for _, name := range []string{"..", ".", "a/b", "a\x00b", string(long)} {
 			_, err := n.Mount(t.Context(), pod("p", name))
-			var failed *volume.MountError
+			var failed *volume.PodError
 			require.ErrorAs(t, err, &failed, "%q", name)
 			assert.Equal(t, volume.NotProcessed, failed.Volumes[0].Phase)
 		}

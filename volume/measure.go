@@ -249,7 +249,7 @@ func (m *Manager) measureVolume(ctx context.Context, j measurement, p *podUsage)
 	}
 	u := volumeUsage{ephemeral: isEphemeral(j.spec.Volume)}
 	for _, name := range j.names {
-		of := statsapi.VolumeStats{FsStats: stats.FsStats, Name: name}
+		of := statsapi.VolumeStats{FsStats: stats, Name: name}
 		if j.spec.Claim != nil {
 			of.PVCRef = &statsapi.PVCReference{Name: j.spec.Claim.Name, Namespace: j.spec.Claim.Namespace}
 		}

@@ -19,9 +19,9 @@ import (
 // mounts. It must be called at each sync of the pod: it also starts a refresh of volumes whose content
 // may change, for which it does not wait.
 //
-// It returns a [*MountError] after Config.WaitTimeout at the latest. The steps continue, and a later
+// It returns a [*PodError] after Config.WaitTimeout at the latest. The steps continue, and a later
 // call returns their result. The error wraps a [*runtime.Rejection] if a volume cannot be attached
-// because of the limit of an [AttachLimiter]; reading that takes 10 more seconds at most. Must not be
+// because of the limit of an [Attacher]; reading that takes 10 more seconds at most. Must not be
 // called concurrently for the same pod.
 func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
 	list := uses(pod)
@@ -34,12 +34,12 @@ func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Vo
 	if err := m.awaitReady(ctx, pod.UID); err != nil {
 		return nil, fmt.Errorf("volume: %w", err)
 	}
-	var bad []*VolumeError
+	var bad []*Error
 	var volumes []desiredVolume
 	for _, u := range list {
 		w, err := m.resolveVolume(ctx, pod, u)
 		if err != nil {
-			bad = append(bad, &VolumeError{Volume: u.volume.Name, Phase: notProcessed, Err: err})
+			bad = append(bad, &Error{Volume: u.volume.Name, Phase: notProcessed, Err: err})
 			continue
 		}
 		volumes = append(volumes, w)
@@ -49,7 +49,7 @@ func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Vo
 	}
 	m.setDesired(pod, volumes)
 	ready, err := m.awaitMounted(ctx, pod, volumes, bad)
-	if late, ok := errors.AsType[*MountError](err); ok && late.Err != nil && caller.Err() == nil {
+	if late, ok := errors.AsType[*PodError](err); ok && late.Err != nil && caller.Err() == nil {
 		m.checkAttachLimits(caller, pod, volumes, late.Volumes)
 	}
 	return ready, err
@@ -88,7 +88,7 @@ type desiredVolume struct {
 	spec     *Spec
 	shared   string // unique name of its device; "": it is not staged
 	attach   bool
-	refs     []ObjectRef
+	refs     []v1.ObjectReference
 
 	refreshes    bool // it may change while it is mounted
 	mountOptions bool // the plugin applies mount options
@@ -206,7 +206,7 @@ func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 }
 
 // awaitMounted blocks until the volumes of the pod are mounted.
-func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, volumes []desiredVolume, bad []*VolumeError) (map[string]runtime.Volume, error) {
+func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, volumes []desiredVolume, bad []*Error) (map[string]runtime.Volume, error) {
 	for {
 		m.mu.Lock()
 		waiting := m.waitingLocked(volumes)
@@ -218,7 +218,7 @@ func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, volumes []desir
 		m.mu.Unlock()
 		switch {
 		case len(bad) > 0: // waiting cannot help (rule vol-28)
-			return nil, &MountError{Volumes: sorted(append(waiting, bad...))}
+			return nil, &PodError{Op: opMount, Volumes: sorted(append(waiting, bad...))}
 		case len(waiting) == 0:
 			return ready, nil
 		}
@@ -231,7 +231,7 @@ func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, volumes []desir
 			if len(waiting) == 0 {
 				return ready, nil
 			}
-			return nil, &MountError{Volumes: sorted(waiting), Err: ctx.Err()}
+			return nil, &PodError{Op: opMount, Volumes: sorted(waiting), Err: ctx.Err()}
 		}
 	}
 }
@@ -250,13 +250,13 @@ func (m *Manager) readyLocked(volumes []desiredVolume) map[string]runtime.Volume
 }
 
 // waitingLocked returns an error for each volume that is not mounted.
-func (m *Manager) waitingLocked(volumes []desiredVolume) []*VolumeError {
-	var waiting []*VolumeError
+func (m *Manager) waitingLocked(volumes []desiredVolume) []*Error {
+	var waiting []*Error
 	for _, of := range volumes {
 		v := m.world.volumes[of.place]
 		switch {
 		case v == nil || !v.desired:
-			waiting = append(waiting, &VolumeError{Volume: of.name, Phase: notProcessed, Err: errors.New("the pod is being removed")})
+			waiting = append(waiting, &Error{Volume: of.name, Phase: notProcessed, Err: errors.New("the pod is being removed")})
 		case v.state != inPlace || v.step == tearDown:
 			n := v.notReady(m.attachedLocked(v))
 			n.Volume = of.name
@@ -267,8 +267,8 @@ func (m *Manager) waitingLocked(volumes []desiredVolume) []*VolumeError {
 }
 
 // notReady returns the reason why the volume is not mounted, or not unmounted.
-func (v *podVolume) notReady(attached bool) *VolumeError {
-	n := &VolumeError{Volume: v.place.Name, Phase: settingUp, Err: v.failed.err}
+func (v *podVolume) notReady(attached bool) *Error {
+	n := &Error{Volume: v.place.Name, Phase: settingUp, Err: v.failed.err}
 	for name := range v.names {
 		n.Volume = name
 	}
@@ -295,7 +295,7 @@ func (v *podVolume) notReady(attached bool) *VolumeError {
 // unmounted and their directories removed. No container of the pod may be running. Only the UID of pod
 // is used: volumes that are not in its spec, which an earlier agent mounted, are unmounted too.
 //
-// It returns an [*UnmountError] after Config.WaitTimeout at the latest. The steps continue. Must not be
+// It returns an [*PodError] after Config.WaitTimeout at the latest. The steps continue. Must not be
 // called concurrently for the same pod.
 func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.WaitTimeout)
@@ -309,7 +309,7 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 	m.mu.Unlock()
 	for {
 		m.mu.Lock()
-		var left []*VolumeError
+		var left []*Error
 		for _, v := range m.world.of(pod.UID) {
 			left = append(left, v.notReady(true))
 		}
@@ -327,7 +327,7 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return &UnmountError{Volumes: sorted(left), Err: ctx.Err()}
+			return &PodError{Op: opUnmount, Volumes: sorted(left), Err: ctx.Err()}
 		}
 	}
 }
@@ -351,7 +351,7 @@ func (m *Manager) releaseLocked(uid types.UID) bool {
 	return len(m.world.pods[uid]) > 0
 }
 
-func sorted(list []*VolumeError) []*VolumeError {
-	slices.SortFunc(list, func(a, b *VolumeError) int { return cmp.Compare(a.Volume, b.Volume) })
+func sorted(list []*Error) []*Error {
+	slices.SortFunc(list, func(a, b *Error) int { return cmp.Compare(a.Volume, b.Volume) })
 	return list
 }

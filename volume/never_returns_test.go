@@ -42,7 +42,9 @@ func newStuckPlugin(method string, mounter *volumetest.Mounter) *stuckPlugin {
 			p.call(act, name)
 			return nil
 		},
-		Made: func(*v1.Pod, *volume.Spec) []volume.ObjectRef { return []volume.ObjectRef{{Kind: volume.KindSecret}} },
+		Made: func(*v1.Pod, *volume.Spec) []v1.ObjectReference {
+			return []v1.ObjectReference{{Kind: volume.KindSecret}}
+		},
 		Capabilities: volumetest.Capabilities{
 			Refresh: true, Attach: true, Block: true, SELinux: true,
 		},
@@ -75,7 +77,7 @@ func (p *stuckPlugin) Refreshes(s *volume.Spec) bool {
 	return p.Plugin.Refreshes(s)
 }
 
-func (p *stuckPlugin) ObjectRefs(pod *v1.Pod, s *volume.Spec) []volume.ObjectRef {
+func (p *stuckPlugin) ObjectRefs(pod *v1.Pod, s *volume.Spec) []v1.ObjectReference {
 	p.call("ObjectRefs", s.DirName())
 	return p.Plugin.ObjectRefs(pod, s)
 }
@@ -250,7 +252,7 @@ var stuckMethods = map[string]func(t *testing.T, n *stuckNode){
 func TestAllMethodsOfPluginsAreTriedWithoutAnAnswer(t *testing.T) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[volume.Plugin](), reflect.TypeFor[volume.Refresher](), reflect.TypeFor[volume.ObjectReferrer](),
-		reflect.TypeFor[volume.Attacher](), reflect.TypeFor[volume.AttachLimiter](), reflect.TypeFor[volume.Stager](),
+		reflect.TypeFor[volume.Attacher](), reflect.TypeFor[volume.Attacher](), reflect.TypeFor[volume.Stager](),
 		reflect.TypeFor[volume.Expander](), reflect.TypeFor[volume.MountOptioner](), reflect.TypeFor[volume.BlockMapper](),
 		reflect.TypeFor[volume.SELinuxMounter](), reflect.TypeFor[volume.HealthReporter](),
 	} {

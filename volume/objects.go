@@ -5,15 +5,13 @@ import (
 	"errors"
 	"io/fs"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Plugins fetch the API objects that volumes are made from through the interfaces below.
-// kube/client implements all of them, volume/objectdir the first. Certificates of pods are requested
-// through the Requests of volume/certificate.
+// Plugins fetch the API objects that volumes are made from through [Objects] and the
+// interfaces of volume/projected, volume/token and volume/certificate. kube/client implements all of
+// them, volume/objectdir the first.
 //
 // SetUp calls their methods concurrently. A method may block until ctx is done. Callers do not
 // modify the result. If an object does not exist, the error must satisfy [IsNotFound]; an optional
@@ -27,26 +25,7 @@ type Objects interface {
 	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
 }
 
-// Tokens requests tokens of service accounts.
-type Tokens interface {
-	// Token requests a token from the API server and returns the response, whose Status has
-	// the token and its expiration. Each call requests a new token; see volume/token for a
-	// cache.
-	Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
-}
-
-// TrustBundles returns the certificates of ClusterTrustBundles, as PEM, from the version of the API
-// that the server has.
-type TrustBundles interface {
-	// ClusterTrustBundle returns the bundle with the name.
-	ClusterTrustBundle(ctx context.Context, name string) (pem string, err error)
-
-	// ClusterTrustBundles returns the bundles of a signer that match the selector. It is not
-	// an error if there are none.
-	ClusterTrustBundles(ctx context.Context, signer string, selector labels.Selector) (pems []string, err error)
-}
-
-// The kinds of an [ObjectRef] of the plugins of this repository.
+// The kinds of the objects of [ObjectReferrer] of the plugins of this repository.
 const (
 	KindConfigMap          = "ConfigMap"
 	KindSecret             = "Secret"

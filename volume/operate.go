@@ -162,10 +162,10 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		m.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
 	}
 	name := v.name()
-	req.Progress = func(p OwnershipProgress) {
+	req.Progress = func(visited, changed int64, elapsed time.Duration) {
 		req.Event(v1.EventTypeWarning, "VolumePermissionChangeInProgress", fmt.Sprintf(
 			"Setting volume ownership for volume %q is taking longer than expected: %d files looked at, %d changed in %v; consider using OnRootMismatch",
-			name, p.Visited, p.Changed, p.Elapsed.Round(time.Second)))
+			name, visited, changed, elapsed.Round(time.Second)))
 	}
 	return req
 }

@@ -34,14 +34,7 @@ type Ownership struct {
 	// most 64.
 	Parallel int
 
-	// Progress is called every 30 seconds, on another goroutine. It may be nil.
-	Progress func(OwnershipProgress)
-}
-
-// An OwnershipProgress is the progress of SetOwnership.
-type OwnershipProgress struct {
-	Dir     string
-	Visited int64 // entries inspected
-	Changed int64
-	Elapsed time.Duration
+	// Progress is called every 30 seconds, on another goroutine, with the number of entries
+	// inspected and changed. It may be nil.
+	Progress func(visited, changed int64, elapsed time.Duration)
 }

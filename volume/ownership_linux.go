@@ -114,7 +114,7 @@ func (w *owner) reportProgress() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				w.Progress(OwnershipProgress{Dir: w.dir, Visited: w.visited.Load(), Changed: w.changed.Load(), Elapsed: time.Since(w.begun)})
+				w.Progress(w.visited.Load(), w.changed.Load(), time.Since(w.begun))
 			}
 		}
 	}()

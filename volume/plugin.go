@@ -19,7 +19,7 @@ import (
 // state of the disk: the next SetUp completes, or TearDown removes, what the canceled call left.
 //
 // Optional capabilities are interfaces of one to three methods that a Plugin may implement:
-// [Refresher], [ObjectReferrer], [Attacher], [AttachLimiter], [Stager], [Expander], [MountOptioner],
+// [Refresher], [ObjectReferrer], [Attacher], [Stager], [Expander], [MountOptioner],
 // [BlockMapper], [SELinuxMounter], [HealthReporter].
 type Plugin interface {
 	// Name returns the kubelet's name of the plugin, such as "kubernetes.io/empty-dir". It
@@ -50,8 +50,9 @@ type Plugin interface {
 	ConstructSpec(at Place) (*Spec, error)
 
 	// Stats returns the usage of a volume that is set up; see [DiskUsage] and [FSUsage].
+	// Unknown values are nil.
 	// It returns errors.ErrUnsupported if the kind has no usage.
-	Stats(ctx context.Context, at Place, mounted runtime.Volume) (Stats, error)
+	Stats(ctx context.Context, at Place, mounted runtime.Volume) (statsapi.FsStats, error)
 }
 
 // A Request specifies a volume to set up, refresh, stage or expand.
@@ -93,8 +94,9 @@ type Request struct {
 	// Event records an event of the pod. It may be nil; see [Request.Warn].
 	Event func(eventType, reason, message string)
 
-	// Progress is called every 30 seconds while ownership is changed. It may be nil.
-	Progress func(OwnershipProgress)
+	// Progress is called every 30 seconds while ownership is changed; see
+	// [Ownership.Progress]. It may be nil.
+	Progress func(visited, changed int64, elapsed time.Duration)
 }
 
 // Warn records a warning event of the pod.
@@ -115,11 +117,6 @@ type SetUpResult struct {
 	RefreshAt time.Time
 }
 
-// Stats is the usage of a volume. Unknown values are nil.
-type Stats struct {
-	statsapi.FsStats
-}
-
 // A Refresher is a Plugin whose volumes may change while they are mounted. Volumes of other
 // plugins are set up once.
 type Refresher interface {
@@ -128,18 +125,14 @@ type Refresher interface {
 	Refreshes(spec *Spec) bool
 }
 
-// An ObjectRef identifies an API object. An empty Name means all objects of the kind;
-// Namespace is empty for cluster-scoped objects.
-type ObjectRef struct {
-	Kind, Namespace, Name string
-}
-
 // An ObjectReferrer is a Plugin whose volumes are made from API objects. After
 // [Manager.ObjectChanged] such a volume is refreshed immediately instead of at the next sync of
 // its pod, and a volume that waits for the object is retried.
 type ObjectReferrer interface {
-	// ObjectRefs returns the objects that the volume is made from.
-	ObjectRefs(pod *v1.Pod, spec *Spec) []ObjectRef
+	// ObjectRefs returns the objects that the volume is made from. Only Kind, Namespace and
+	// Name are set. An empty Name means all objects of the kind; Namespace is empty for
+	// cluster-scoped objects.
+	ObjectRefs(pod *v1.Pod, spec *Spec) []v1.ObjectReference
 }
 
 // An Attacher is a Plugin with volumes that the attach/detach controller must attach to the
@@ -147,16 +140,13 @@ type ObjectReferrer interface {
 type Attacher interface {
 	// NeedsAttach reports whether spec must be attached.
 	NeedsAttach(ctx context.Context, spec *Spec) (bool, error)
-}
 
-// An AttachLimiter is an [Attacher] that reports whether the node can attach no more of its
-// volumes.
-type AttachLimiter interface {
 	// AttachLimitExceeded reports whether the last attempt to attach spec has failed because
-	// the node has reached its limit of attached volumes. It is called for a volume that is
-	// not attached when [Manager.Mount] times out. If it returns true, the error of Mount
-	// wraps a [*runtime.Rejection] with the reason "VolumeAttachmentLimitExceeded", which
-	// fails the pod, so that its controller replaces it. After an error the pod waits.
+	// the node has reached its limit of attached volumes; a plugin without limits returns
+	// false. It is called for a volume that is not attached when [Manager.Mount] times out. If
+	// it returns true, the error of Mount wraps a [*runtime.Rejection] with the reason
+	// "VolumeAttachmentLimitExceeded", which fails the pod, so that its controller replaces
+	// it. After an error the pod waits.
 	AttachLimitExceeded(ctx context.Context, spec *Spec) (bool, error)
 }
 

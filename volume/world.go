@@ -21,7 +21,7 @@ type podVolume struct {
 	pod    *v1.Pod         // nil: an earlier agent mounted it and Mount has not been called
 	names  map[string]bool // its names in the pod, and whether it is read-only by that name
 	device *device         // nil: it is not staged
-	refs   []ObjectRef
+	refs   []v1.ObjectReference
 
 	refreshes    bool // it may change while it is mounted
 	mountOptions bool // its plugin applies mount options
@@ -71,7 +71,7 @@ type world struct {
 	volumes map[Place]*podVolume
 	pods    map[types.UID]map[Place]*podVolume
 	devices map[string]*device
-	refs    map[ObjectRef]map[Place]*podVolume
+	refs    map[v1.ObjectReference]map[Place]*podVolume
 
 	dirty        map[Place]*podVolume
 	dirtyDevices map[string]*device
@@ -81,7 +81,7 @@ type world struct {
 func newWorld() world {
 	return world{
 		volumes: map[Place]*podVolume{}, pods: map[types.UID]map[Place]*podVolume{}, devices: map[string]*device{},
-		refs: map[ObjectRef]map[Place]*podVolume{}, dirty: map[Place]*podVolume{}, dirtyDevices: map[string]*device{},
+		refs: map[v1.ObjectReference]map[Place]*podVolume{}, dirty: map[Place]*podVolume{}, dirtyDevices: map[string]*device{},
 	}
 }
 
@@ -106,7 +106,7 @@ func (w *world) drop(v *podVolume) {
 }
 
 // setRefs sets the objects that the volume is made from.
-func (w *world) setRefs(v *podVolume, refs []ObjectRef) {
+func (w *world) setRefs(v *podVolume, refs []v1.ObjectReference) {
 	for _, r := range v.refs {
 		take(w.refs, r, v.place)
 	}

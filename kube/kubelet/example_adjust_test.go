@@ -140,9 +140,9 @@ func (iscsiPlugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{}}}}, nil
 }
 
-func (iscsiPlugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (iscsiPlugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	usage, err := volume.DiskUsage(ctx, at.Dir())
-	return volume.Stats{FsStats: usage}, err
+	return usage, err
 }
 
 // Adjust.Volumes adds a plugin for a type of volume.

@@ -103,7 +103,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
-	var bundles volume.TrustBundles
+	var bundles projected.TrustBundles
 	drivers := csi.Config{
 		RootDir: b.cfg.RootDir, NodeName: b.cfg.NodeName, Mounter: mounter,
 		Changed: func() { v.PluginChanged(csi.Name) }, Called: b.metrics.remote.CSI, Logger: b.logger,

@@ -35,7 +35,7 @@ func TestVolumeContent(t *testing.T) {
 		return string(data)
 	}
 	assert.Equal(t, "1", read("a"))
-	assert.Equal(t, []volume.ObjectRef{{Kind: "ConfigMap", Namespace: "default", Name: "web"}}, p.ObjectRefs(req.Pod, req.Spec))
+	assert.Equal(t, []v1.ObjectReference{{Kind: "ConfigMap", Namespace: "default", Name: "web"}}, p.ObjectRefs(req.Pod, req.Spec))
 	assert.True(t, p.Refreshes(req.Spec), "vol-11")
 
 	objects.Put(volumetest.ConfigMap("default", "web", map[string]string{"a": "new"}))

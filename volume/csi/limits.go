@@ -83,7 +83,7 @@ func (p *Plugin) exhaust(driver string) {
 	p.wakeUp()
 }
 
-// AttachLimitExceeded implements volume.AttachLimiter: the status of the volume's VolumeAttachment has an
+// AttachLimitExceeded implements volume.Attacher: the status of the volume's VolumeAttachment has an
 // attach error with the code ResourceExhausted. Drivers without an update period in their CSIDriver do
 // not use the code (rule vol-85). If it returns true, Run updates the limit of the driver at once.
 func (p *Plugin) AttachLimitExceeded(ctx context.Context, spec *volume.Spec) (bool, error) {

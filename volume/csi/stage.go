@@ -164,8 +164,8 @@ func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Q
 }
 
 // Stats implements volume.Plugin, from the driver if it has GET_VOLUME_STATS.
-func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
-	var s volume.Stats
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
+	var s statsapi.FsStats
 	target, dataDir := p.publishTarget(at)
 	saved, err := load(dataDir)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (
 		}
 		s.Time = metav1.Now()
 		for _, u := range answer.GetUsage() {
-			usage(&s.FsStats, u)
+			usage(&s, u)
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -210,19 +211,19 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin: the usage of the directory on disk, or of the mounted file system.
-func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	mounted, err := p.cfg.Mounter.IsMountPoint(at.Dir())
 	if err != nil {
-		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)
+		return statsapi.FsStats{}, fmt.Errorf("emptydir: %w", err)
 	}
-	var s volume.Stats
+	var s statsapi.FsStats
 	if mounted {
-		s.FsStats, err = volume.FSUsage(at.Dir())
+		s, err = volume.FSUsage(at.Dir())
 	} else {
-		s.FsStats, err = p.usage(ctx, at.Dir())
+		s, err = p.usage(ctx, at.Dir())
 	}
 	if err != nil {
-		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)
+		return statsapi.FsStats{}, fmt.Errorf("emptydir: %w", err)
 	}
 	return s, nil
 }

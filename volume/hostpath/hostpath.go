@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -148,6 +149,6 @@ func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin. It returns errors.ErrUnsupported.
-func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
-	return volume.Stats{}, fmt.Errorf("hostpath: %w", errors.ErrUnsupported)
+func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (statsapi.FsStats, error) {
+	return statsapi.FsStats{}, fmt.Errorf("hostpath: %w", errors.ErrUnsupported)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -46,6 +47,6 @@ func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin: an image does not count as usage of the pod.
-func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
-	return volume.Stats{}, fmt.Errorf("image: %w", errors.ErrUnsupported)
+func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (statsapi.FsStats, error) {
+	return statsapi.FsStats{}, fmt.Errorf("image: %w", errors.ErrUnsupported)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	mount "k8s.io/mount-utils"
 	"k8s.io/utils/exec"
 
@@ -274,13 +275,13 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin: the usage of the file system of the volume.
-func (*Plugin) Stats(_ context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (*Plugin) Stats(_ context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	if at.Block {
-		return volume.Stats{}, fmt.Errorf("local: %w", errors.ErrUnsupported)
+		return statsapi.FsStats{}, fmt.Errorf("local: %w", errors.ErrUnsupported)
 	}
 	usage, err := volume.FSUsage(at.Dir())
 	if err != nil {
-		return volume.Stats{}, fmt.Errorf("local: %w", err)
+		return statsapi.FsStats{}, fmt.Errorf("local: %w", err)
 	}
-	return volume.Stats{FsStats: usage}, nil
+	return usage, nil
 }

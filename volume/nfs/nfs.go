@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	mount "k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -172,10 +173,10 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin: the usage of the exported file system.
-func (*Plugin) Stats(_ context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (*Plugin) Stats(_ context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	usage, err := volume.FSUsage(at.Dir())
 	if err != nil {
-		return volume.Stats{}, fmt.Errorf("nfs: %w", err)
+		return statsapi.FsStats{}, fmt.Errorf("nfs: %w", err)
 	}
-	return volume.Stats{FsStats: usage}, nil
+	return usage, nil
 }

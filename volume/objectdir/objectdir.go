@@ -116,7 +116,7 @@ func (d *Dir) Secret(ctx context.Context, namespace, name string) (*v1.Secret, e
 // ErrNoTokens is the error of [Dir.Token].
 var ErrNoTokens = errors.New("service account tokens are signed by an API server, and this agent has none: its objects are files")
 
-// Token implements volume.Tokens. It always returns an error that is [ErrNoTokens].
+// Token is a function for token.Config.Get. It always returns an error that is [ErrNoTokens].
 func (*Dir) Token(_ context.Context, namespace, serviceAccount string, _ *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	return nil, fmt.Errorf("service account %s/%s: %w", namespace, serviceAccount, ErrNoTokens)
 }

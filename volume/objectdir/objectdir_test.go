@@ -19,7 +19,6 @@ import (
 
 var (
 	_ volume.Objects = (*objectdir.Dir)(nil)
-	_ volume.Tokens  = (*objectdir.Dir)(nil)
 )
 
 func put(t *testing.T, content string, path ...string) {

@@ -30,7 +30,7 @@ type Config struct {
 	Tokens *token.Cache
 
 	// TrustBundles returns ClusterTrustBundles.
-	TrustBundles volume.TrustBundles
+	TrustBundles TrustBundles
 
 	// Certificates returns the certificates of podCertificate sources.
 	Certificates *certificate.Cache
@@ -41,6 +41,17 @@ type Config struct {
 
 	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
+}
+
+// TrustBundles returns the certificates of ClusterTrustBundles, as PEM, from the version of the API
+// that the server has.
+type TrustBundles interface {
+	// ClusterTrustBundle returns the bundle with the name.
+	ClusterTrustBundle(ctx context.Context, name string) (pem string, err error)
+
+	// ClusterTrustBundles returns the bundles of a signer that match the selector. It is not
+	// an error if there are none.
+	ClusterTrustBundles(ctx context.Context, signer string, selector labels.Selector) (pems []string, err error)
 }
 
 // A Plugin is a volume.Plugin, a volume.Refresher and a volume.ObjectReferrer. Safe for concurrent

@@ -118,7 +118,7 @@ func TestRefsAreAllThatTheVolumeIsMadeFrom(t *testing.T) {
 		v1.VolumeProjection{PodCertificate: new(v1.PodCertificateProjection)},
 	)
 	req := volumetest.Request(t, p, s)
-	assert.Equal(t, []volume.ObjectRef{
+	assert.Equal(t, []v1.ObjectReference{
 		{Kind: "ConfigMap", Namespace: "default", Name: "c"}, {Kind: "Secret", Namespace: "default", Name: "s"},
 		{Kind: "ClusterTrustBundle", Name: "b"}, {Kind: "ClusterTrustBundle"},
 		{Kind: "PodCertificateRequest", Namespace: "default", Name: "web"},

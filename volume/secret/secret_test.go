@@ -37,7 +37,7 @@ func TestSecretsAreInMemory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "k", string(data))
 	assert.True(t, mounted.ReadOnly)
-	assert.Equal(t, []volume.ObjectRef{{Kind: "Secret", Namespace: "default", Name: "tls"}}, p.ObjectRefs(req.Pod, req.Spec))
+	assert.Equal(t, []v1.ObjectReference{{Kind: "Secret", Namespace: "default", Name: "tls"}}, p.ObjectRefs(req.Pod, req.Spec))
 	require.NoError(t, p.TearDown(t.Context(), req.Place))
 	assert.Empty(t, mounter.Below(req.RootDir))
 }

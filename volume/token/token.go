@@ -28,7 +28,8 @@ const (
 
 // A Config configures a [Cache].
 type Config struct {
-	// Get requests a new token at each call, as volume.Tokens does. Required.
+	// Get requests a new token from the API server at each call, and returns the response,
+	// whose Status has the token and its expiration. Required.
 	Get func(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 
 	// Failed is called if a token could not be replaced while the old one is still valid. It

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -45,7 +46,7 @@ type Plugin struct {
 	RefreshIn time.Duration
 
 	// Made returns the objects that a volume is made from. It may be nil.
-	Made func(*v1.Pod, *volume.Spec) []volume.ObjectRef
+	Made func(*v1.Pod, *volume.Spec) []v1.ObjectReference
 
 	// Shared returns the SharedName of a volume. If nil, volumes are not staged.
 	Shared func(*volume.Spec) string
@@ -203,19 +204,19 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin.
-func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	if err := p.begin(ctx, "Stats", at.Name, nil); err != nil {
-		return volume.Stats{}, err
+		return statsapi.FsStats{}, err
 	}
 	stats, err := volume.DiskUsage(ctx, at.Dir())
-	return volume.Stats{FsStats: stats}, err
+	return stats, err
 }
 
 // Refreshes implements volume.Refresher.
 func (p *Plugin) Refreshes(*volume.Spec) bool { return p.Capabilities.Refresh }
 
 // Refs implements volume.ObjectReferrer.
-func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
+func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []v1.ObjectReference {
 	if p.Made == nil {
 		return nil
 	}
@@ -225,6 +226,11 @@ func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 // NeedsAttach implements volume.Attacher.
 func (p *Plugin) NeedsAttach(context.Context, *volume.Spec) (bool, error) {
 	return p.Capabilities.Attach, nil
+}
+
+// AttachLimitExceeded implements volume.Attacher.
+func (p *Plugin) AttachLimitExceeded(context.Context, *volume.Spec) (bool, error) {
+	return false, nil
 }
 
 // SharedName implements volume.Stager.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -61,20 +62,20 @@ func (p Plugin) CanSupport(spec *volume.Spec) bool {
 func (Plugin) Refreshes(*volume.Spec) bool { return true }
 
 // ObjectRefs implements volume.ObjectReferrer.
-func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
-	var refs []volume.ObjectRef
+func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []v1.ObjectReference {
+	var refs []v1.ObjectReference
 	for _, from := range p.cfg.Source(&spec.Volume.VolumeSource).Sources {
 		switch {
 		case from.ConfigMap != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindConfigMap, Namespace: pod.Namespace, Name: from.ConfigMap.Name})
+			refs = append(refs, v1.ObjectReference{Kind: volume.KindConfigMap, Namespace: pod.Namespace, Name: from.ConfigMap.Name})
 		case from.Secret != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
+			refs = append(refs, v1.ObjectReference{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
 		case from.ClusterTrustBundle != nil && from.ClusterTrustBundle.Name != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
+			refs = append(refs, v1.ObjectReference{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
 		case from.PodCertificate != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindPodCertificateRequest, Namespace: pod.Namespace, Name: pod.Name})
+			refs = append(refs, v1.ObjectReference{Kind: volume.KindPodCertificateRequest, Namespace: pod.Namespace, Name: pod.Name})
 		case from.ClusterTrustBundle != nil: // any that its labels select
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle})
+			refs = append(refs, v1.ObjectReference{Kind: volume.KindClusterTrustBundle})
 		}
 	}
 	return refs
@@ -157,7 +158,7 @@ func (p Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 }
 
 // Stats implements volume.Plugin.
-func (Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+func (Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (statsapi.FsStats, error) {
 	usage, err := volume.DiskUsage(ctx, at.Dir())
-	return volume.Stats{FsStats: usage}, err
+	return usage, err
 }
