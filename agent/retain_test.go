@@ -16,7 +16,7 @@ import (
 func TestGarbageEndsTheProbesOfRemovedPods(t *testing.T) {
 	var ended []types.UID
 	probes, err := prober.New(prober.Config{Hooks: prober.Hooks{
-		Removed: func(pod *v1.Pod, _ string, _ prober.ProbeKind) { ended = append(ended, pod.UID) },
+		Removed: func(pod *v1.Pod, _ string, _ prober.Kind) { ended = append(ended, pod.UID) },
 	}})
 	require.NoError(t, err)
 	for _, uid := range []types.UID{"desired", "removed"} {

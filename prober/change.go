@@ -12,7 +12,7 @@ type Change struct {
 	UID         types.UID
 	Container   string
 	ContainerID string
-	Kind        ProbeKind
+	Kind        Kind
 	Result      runtime.ProbeResult
 }
 

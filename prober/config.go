@@ -64,7 +64,7 @@ type Schedule struct {
 	// Timing may adjust the timing of a probe, for example by an annotation and with a
 	// resolution below a second. It is called by Add and returns t, changed or not. It must
 	// not call the Manager. Optional.
-	Timing func(pod *v1.Pod, container string, kind ProbeKind, t Timing) Timing
+	Timing func(pod *v1.Pod, container string, kind Kind, t Timing) Timing
 
 	// Jitter is the fraction of its period by which an attempt is delayed at random, so that
 	// probes that started together do not stay synchronized. At most 0.5. Zero means 0.1; a

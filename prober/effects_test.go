@@ -119,7 +119,7 @@ func TestAProbeWithoutAHandler(t *testing.T) { // prober-28, prober-33
 }
 
 func TestWhichChangesMatter(t *testing.T) { // prober-64, prober-65
-	for kind, want := range map[prober.ProbeKind][3]bool{
+	for kind, want := range map[prober.Kind][3]bool{
 		prober.Liveness: {false, false, true}, prober.Readiness: {true, true, true}, prober.Startup: {true, true, true},
 	} {
 		for i, r := range []runtime.ProbeResult{runtime.ProbeUnknown, runtime.ProbeSuccess, runtime.ProbeFailure} {

@@ -39,9 +39,9 @@ func (f facts) Before() Facts {
 }
 
 // Observe, Judge and Shape export the transitions.
-func (s state) Observe(k ProbeKind, f Facts) (State, Actions) { return s.observe(k, f) }
+func (s state) Observe(k Kind, f Facts) (State, Actions) { return s.observe(k, f) }
 
-func (s state) Judge(k ProbeKind, t Timing, id string, success bool) (State, Actions) {
+func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions) {
 	r := runtime.ProbeFailure
 	if success {
 		r = runtime.ProbeSuccess

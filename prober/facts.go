@@ -91,7 +91,7 @@ func find(statuses []v1.ContainerStatus, name string) *v1.ContainerStatus {
 
 // passedInStatus reports whether the pod status, which this agent wrote before a restart,
 // reports the instance as ready or started.
-func passedInStatus(pod *v1.Pod, container, id string, k ProbeKind) bool {
+func passedInStatus(pod *v1.Pod, container, id string, k Kind) bool {
 	for _, list := range [][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		if s := find(list, container); s != nil && s.ContainerID == id {
 			return k == Readiness && s.Ready || k == Startup && s.Started != nil && *s.Started

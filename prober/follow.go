@@ -63,7 +63,7 @@ type follower struct {
 type key struct {
 	uid       types.UID
 	container string
-	kind      ProbeKind
+	kind      Kind
 }
 
 // add adds the result of w to the pending changes.

@@ -30,7 +30,7 @@ type Handler interface {
 type Target struct {
 	Pod       *v1.Pod       // must not be modified
 	Container *v1.Container // of Pod; its ports and env resolve names
-	Kind      ProbeKind
+	Kind      Kind
 	Probe     *v1.Probe // its periods and thresholds do not concern a Handler
 
 	// ContainerID in the form "<runtime name>://<id>".

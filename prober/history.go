@@ -22,7 +22,7 @@ type Attempt struct {
 
 // History returns the last attempts of a probe, the oldest first, including those on earlier
 // instances of the container.
-func (m *Manager) History(uid types.UID, container string, kind ProbeKind) []Attempt {
+func (m *Manager) History(uid types.UID, container string, kind Kind) []Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.pods[uid]; p != nil {

@@ -18,17 +18,17 @@ type Hooks struct {
 
 	// Deferred is called when an attempt is delayed by Config.Limits
 	// (prober_deferred_total).
-	Deferred func(pod *v1.Pod, container string, kind ProbeKind)
+	Deferred func(pod *v1.Pod, container string, kind Kind)
 
 	// Removed is called when a probe has ended; its metric series should be deleted.
-	Removed func(pod *v1.Pod, container string, kind ProbeKind)
+	Removed func(pod *v1.Pod, container string, kind Kind)
 }
 
 // AttemptInfo describes one attempt of a probe.
 type AttemptInfo struct {
 	Pod       *v1.Pod // must not be modified
 	Container string
-	Kind      ProbeKind
+	Kind      Kind
 	Result    runtime.ProbeResult // ProbeUnknown if there is an error
 	Err       error               // the attempt could not be carried out
 	Duration  time.Duration

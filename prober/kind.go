@@ -2,21 +2,21 @@ package prober
 
 import v1 "k8s.io/api/core/v1"
 
-// A ProbeKind is the purpose of a probe.
-type ProbeKind int
+// A Kind is the purpose of a probe.
+type Kind int
 
 // The kinds of probes, in the order in which those of a container are set up.
 const (
-	Startup   ProbeKind = iota // whether the container has started; the other probes wait for it
-	Readiness                  // whether it can serve requests
-	Liveness                   // whether it need not be restarted
+	Startup   Kind = iota // whether the container has started; the other probes wait for it
+	Readiness             // whether it can serve requests
+	Liveness              // whether it need not be restarted
 )
 
 // kinds are all kinds, in order.
-var kinds = [...]ProbeKind{Startup, Readiness, Liveness}
+var kinds = [...]Kind{Startup, Readiness, Liveness}
 
 // String returns the kind as in the kubelet's events and metrics, such as "Liveness".
-func (k ProbeKind) String() string {
+func (k Kind) String() string {
 	switch k {
 	case Startup:
 		return "Startup"
@@ -30,7 +30,7 @@ func (k ProbeKind) String() string {
 }
 
 // Probe returns the probe of this kind of a container, or nil.
-func (k ProbeKind) Probe(c *v1.Container) *v1.Probe {
+func (k Kind) Probe(c *v1.Container) *v1.Probe {
 	switch k {
 	case Startup:
 		return c.StartupProbe

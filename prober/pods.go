@@ -86,7 +86,7 @@ func probedContainers(pod *v1.Pod) []*v1.Container {
 	return list
 }
 
-func findWorker(workers []*worker, container string, k ProbeKind) *worker {
+func findWorker(workers []*worker, container string, k Kind) *worker {
 	for _, w := range workers {
 		if w.container.Name == container && w.kind == k {
 			return w

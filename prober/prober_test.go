@@ -160,12 +160,12 @@ func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 		defer n.mu.Unlock()
 		n.ran = append(n.ran, i)
 	}
-	cfg.Hooks.Deferred = func(*v1.Pod, string, prober.ProbeKind) {
+	cfg.Hooks.Deferred = func(*v1.Pod, string, prober.Kind) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.deferred++
 	}
-	cfg.Hooks.Removed = func(_ *v1.Pod, container string, k prober.ProbeKind) {
+	cfg.Hooks.Removed = func(_ *v1.Pod, container string, k prober.Kind) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.removed = append(n.removed, container+" "+k.String())

@@ -112,7 +112,7 @@ func (m *Manager) finished(w *worker, t Target, r Attempt, canceled bool) (newEr
 type hookCall struct {
 	pod       *v1.Pod
 	container string
-	kind      ProbeKind
+	kind      Kind
 }
 
 // removeLocked schedules a call of Hooks.Removed.

@@ -173,7 +173,7 @@ func TestPeriodsBelowASecond(t *testing.T) {
 		n := newNode(t)
 		m, stop := n.manager(prober.Config{Schedule: prober.Schedule{
 			Rand: rand.New(rand.NewPCG(1, 2)).Float64,
-			Timing: func(p *v1.Pod, container string, k prober.ProbeKind, in prober.Timing) prober.Timing {
+			Timing: func(p *v1.Pod, container string, k prober.Kind, in prober.Timing) prober.Timing {
 				require.Equal(t, 10*time.Second, in.Period)
 				in.Period, in.Timeout = 100*time.Millisecond, 50*time.Millisecond
 				return in

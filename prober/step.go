@@ -72,7 +72,7 @@ type actions struct {
 }
 
 // initial is the result before the first attempt (rule prober-14).
-func (k ProbeKind) initial() runtime.ProbeResult {
+func (k Kind) initial() runtime.ProbeResult {
 	switch k {
 	case Readiness:
 		return runtime.ProbeFailure
@@ -85,7 +85,7 @@ func (k ProbeKind) initial() runtime.ProbeResult {
 
 // observe is the transition for an observation of the container. The order of the checks is the
 // kubelet's (rule prober-11). A worker may make an attempt only if it is probing afterwards.
-func (s state) observe(k ProbeKind, f facts) (state, actions) {
+func (s state) observe(k Kind, f facts) (state, actions) {
 	var a actions
 	switch {
 	case f.finished:
@@ -133,7 +133,7 @@ func (s state) observe(k ProbeKind, f facts) (state, actions) {
 
 // judge is the transition for the outcome of an attempt on the instance id. Attempts that
 // returned an error have no effect.
-func (s state) judge(k ProbeKind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
+func (s state) judge(k Kind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
 	var a actions
 	if s.phase != probing || id != s.id {
 		return s, a // the instance is not probed any more

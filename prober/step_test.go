@@ -13,7 +13,7 @@ import (
 )
 
 // all are the kinds of probes.
-var all = []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness}
+var all = []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness}
 
 // shape formats the result of a step as one line.
 func shape(s prober.State, a prober.Actions) string {
@@ -80,7 +80,7 @@ func TestFactsOfAWorker(t *testing.T) {
 func TestStepAfterRuns(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		kind   prober.ProbeKind
+		kind   prober.Kind
 		timing prober.Timing
 		runs   string // s and f
 		want   []string
@@ -129,7 +129,7 @@ func TestStepAfterRuns(t *testing.T) {
 // A model is a worker as the rules describe it, independent of the implementation: it
 // records all events of an instance, and searches them.
 type model struct {
-	kind   prober.ProbeKind
+	kind   prober.Kind
 	timing prober.Timing
 	id     string
 	runs   []bool // on this instance, since it last started to run
@@ -144,7 +144,7 @@ func (m *model) see(id string, running, final, deleting, started bool) {
 	}
 	if id != m.id {
 		m.id, m.runs, m.held, m.over = id, nil, false, false
-		m.result = map[prober.ProbeKind]string{prober.Startup: "unknown", prober.Readiness: "failure", prober.Liveness: "success"}[m.kind]
+		m.result = map[prober.Kind]string{prober.Startup: "unknown", prober.Readiness: "failure", prober.Liveness: "success"}[m.kind]
 	}
 	switch {
 	case m.held:

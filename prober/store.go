@@ -44,7 +44,7 @@ type resultRecord struct {
 }
 
 // of returns the field for a kind of probe.
-func (r *resultRecord) of(k ProbeKind) **bool {
+func (r *resultRecord) of(k Kind) **bool {
 	if k == Startup {
 		return &r.Startup
 	}

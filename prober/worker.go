@@ -27,7 +27,7 @@ type probedPod struct {
 type worker struct {
 	pod       *probedPod
 	container *v1.Container // of pod.pod
-	kind      ProbeKind
+	kind      Kind
 	probe     *v1.Probe // of container
 	timing    Timing
 

@@ -171,7 +171,7 @@ func finallyReady(t *truth, p *podTruth) string {
 		if s := p.probes[probeKey{is.ID, prober.Readiness}]; s != nil && t.now.Sub(s.since) < reactionBound {
 			continue
 		}
-		for _, kind := range []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness} {
+		for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
 			due := kind.Probe(spec) != nil && (kind == prober.Startup || p.probeSucceeds(spec, is.ID, prober.Startup))
 			if due && p.probes[probeKey{is.ID, kind}] == nil && t.now.Sub(is.StartedAt) > stopBound {
 				return fmt.Sprintf("%s has not been probed: %s", is.ID, kind)

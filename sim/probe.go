@@ -32,7 +32,7 @@ func (b Behavior) declareProbes(c *v1.Container) {
 
 // passes reports whether a probe of a container with this behavior succeeds at a
 // time after its start.
-func (b Behavior) passes(kind prober.ProbeKind, age time.Duration) bool {
+func (b Behavior) passes(kind prober.Kind, age time.Duration) bool {
 	switch kind {
 	case prober.Startup:
 		return age >= b.UpAfter
@@ -47,7 +47,7 @@ func (b Behavior) passes(kind prober.ProbeKind, age time.Duration) bool {
 type ProbeRun struct {
 	Container   string
 	ContainerID string
-	Kind        prober.ProbeKind
+	Kind        prober.Kind
 	Success     bool
 }
 
@@ -103,7 +103,7 @@ func (r *run) probe(a *Agent, t prober.Target, well bool) bool {
 // A probeKey identifies one probe of one instance of a container.
 type probeKey struct {
 	id   string
-	kind prober.ProbeKind
+	kind prober.Kind
 }
 
 // A probeTruth is the result of a probe after its attempts so far.
@@ -143,7 +143,7 @@ func (p *podTruth) addProbeRun(t *truth, e *Entry) {
 
 // probeSucceeds reports whether the result of the probe of an instance is success, or
 // its container has no such probe.
-func (p *podTruth) probeSucceeds(spec *v1.Container, id string, kind prober.ProbeKind) bool {
+func (p *podTruth) probeSucceeds(spec *v1.Container, id string, kind prober.Kind) bool {
 	s := p.probes[probeKey{id, kind}]
 	return kind.Probe(spec) == nil || s != nil && s.hasResult && s.success
 }

@@ -162,7 +162,7 @@ func (h *Handler) probes(uid types.UID, c *v1.Container) (all []page.Probe) {
 	if m == nil {
 		return nil
 	}
-	for _, kind := range []prober.ProbeKind{prober.Startup, prober.Readiness, prober.Liveness} {
+	for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
 		spec := kind.Probe(c)
 		if spec == nil {
 			continue

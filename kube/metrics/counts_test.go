@@ -135,7 +135,7 @@ func TestTheSeriesOfAProbeAreRemovedWithIt(t *testing.T) {
 	pod, other := web(), web()
 	other.UID = "u2"
 	for _, of := range []*v1.Pod{pod, other} {
-		for _, kind := range []prober.ProbeKind{prober.Liveness, prober.Readiness} {
+		for _, kind := range []prober.Kind{prober.Liveness, prober.Readiness} {
 			w.Prober().Ran(prober.AttemptInfo{Pod: of, Container: "nginx", Kind: kind, Result: runtime.ProbeSuccess, Duration: time.Second})
 		}
 	}

@@ -22,7 +22,7 @@ func (p *probeMetrics) declare(s *family.Set) {
 	p.lag = s.Histogram("prober.Hooks.Ran", "kubeparts_prober_lag_seconds", "Delay of probe attempts.", quick)
 }
 
-var probeTypes = map[prober.ProbeKind]string{prober.Liveness: "Liveness", prober.Readiness: "Readiness", prober.Startup: "Startup"}
+var probeTypes = map[prober.Kind]string{prober.Liveness: "Liveness", prober.Readiness: "Readiness", prober.Startup: "Startup"}
 
 // Prober returns the hooks of a prober.Manager.
 func (m *Metrics) Prober() prober.Hooks {
@@ -38,8 +38,8 @@ func (m *Metrics) Prober() prober.Hooks {
 				p.duration.WithLabelValues(typ, i.Container, i.Pod.Name, i.Pod.Namespace).Observe(i.Duration.Seconds())
 			}
 		},
-		Deferred: func(_ *v1.Pod, _ string, kind prober.ProbeKind) { p.deferred.WithLabelValues(probeTypes[kind]).Inc() },
-		Removed: func(pod *v1.Pod, container string, kind prober.ProbeKind) { // rule prober-9
+		Deferred: func(_ *v1.Pod, _ string, kind prober.Kind) { p.deferred.WithLabelValues(probeTypes[kind]).Inc() },
+		Removed: func(pod *v1.Pod, container string, kind prober.Kind) { // rule prober-9
 			p.total.DeletePartialMatch(prometheus.Labels{"probe_type": probeTypes[kind], "container": container, "pod_uid": string(pod.UID)})
 			p.duration.DeleteLabelValues(probeTypes[kind], container, pod.Name, pod.Namespace)
 		},

@@ -47,7 +47,7 @@ func TestLabelValuesMatchTheKubelets(t *testing.T) {
 	for _, message := range []string{"which may swap", "static CPU manager", "static memory manager", "enough capacity", "else"} {
 		w.Allocation().Decided(allocation.DecisionInfo{After: v1.PodReasonInfeasible, Message: message})
 	}
-	for _, kind := range []prober.ProbeKind{prober.Liveness, prober.Readiness, prober.Startup} {
+	for _, kind := range []prober.Kind{prober.Liveness, prober.Readiness, prober.Startup} {
 		w.Prober().Ran(prober.AttemptInfo{Pod: web(), Kind: kind})
 	}
 	permitted, seen := permitted(t), map[[2]string]bool{}
