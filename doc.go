@@ -26,7 +26,7 @@
 // The init container exits. If the runtime has an event stream, pleg is notified immediately,
 // otherwise it observes the exit in the next relist. It inspects web, caches the result and
 // notifies the Loop, which syncs web again. This Sync starts the server, and the next one
-// observes that it runs. status.Manager passes the status to the status.StatusSink: Running,
+// observes that it runs. status.Manager passes the status to the status.Sink: Running,
 // and Ready when the readiness probe has succeeded; kube/client writes it into the mirror
 // pod. From then on only the probes of web run.
 //
@@ -159,7 +159,7 @@
 // # Extension points
 //
 // Three interfaces connect an agent to its surroundings: podsource.PodSource specifies the
-// desired pods, runtime.Runtime runs them, and status.StatusSink receives their statuses.
+// desired pods, runtime.Runtime runs them, and status.Sink receives their statuses.
 // Package agent assembles the packages between them, package kube/kubelet those of a complete
 // node of a cluster, and examples/tiny uses two packages on their own.
 package kubeparts

@@ -40,7 +40,7 @@ type Config struct {
 	Static []string
 
 	// Sink records the statuses. Required.
-	Sink status.StatusSink
+	Sink status.Sink
 
 	// Subsystems are the optional subsystems. The zero value has none.
 	Subsystems Subsystems

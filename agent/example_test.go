@@ -89,7 +89,7 @@ func newJob(image string) *v1.Pod {
 	})
 }
 
-// A finishes is a status.StatusSink that reports the phases of terminated pods.
+// A finishes is a status.Sink that reports the phases of terminated pods.
 type finishes chan string
 
 func (f finishes) UpdatePodStatus(_ context.Context, pod *v1.Pod, s v1.PodStatus) error {

@@ -46,7 +46,7 @@ type NodeConfig struct {
 	Static []string
 
 	// Sink receives statuses before Status and Wait return them. If nil, only these do.
-	Sink status.StatusSink
+	Sink status.Sink
 
 	// ReadyAfter returns the time after its start at which the declared probes of a
 	// container succeed. If nil, the Runtime's method of that name is used, as
@@ -144,9 +144,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		}
 		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: source}
 	}
-	sinks := []status.StatusSink{n.statuses, n.pods}
+	sinks := []status.Sink{n.statuses, n.pods}
 	if cfg.Sink != nil {
-		sinks = []status.StatusSink{cfg.Sink, n.statuses, n.pods}
+		sinks = []status.Sink{cfg.Sink, n.statuses, n.pods}
 	}
 	sink := status.Tee(sinks...)
 	if seeds != nil {
@@ -161,7 +161,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 
 // newAgent returns the agent of n, with a latency on each connection between its
 // components.
-func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
+func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) {
 	c := agent.Config{
 		Runtime: cfg.Runtime, Sources: cfg.Sources, Static: cfg.Static, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
 		Adjust: agent.Adjust{

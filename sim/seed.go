@@ -122,16 +122,16 @@ func (r pacedRuntime) KillPod(ctx context.Context, req runtime.KillRequest) erro
 
 // A pacedStatusSink has the latency of a step before each call.
 type pacedStatusSink struct {
-	status.StatusSink
+	status.Sink
 	pace pace
 }
 
 func (s pacedStatusSink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, st v1.PodStatus) error {
 	s.pace("UpdatePodStatus", pod.UID)
-	return s.StatusSink.UpdatePodStatus(ctx, pod, st)
+	return s.Sink.UpdatePodStatus(ctx, pod, st)
 }
 
 func (s pacedStatusSink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	s.pace("DeletePod", pod.UID)
-	return s.StatusSink.DeletePod(ctx, pod)
+	return s.Sink.DeletePod(ctx, pod)
 }

@@ -191,7 +191,7 @@ func (s *store) currentLocked(pod *v1.Pod) *v1.Pod {
 	return old
 }
 
-// UpdatePodStatus implements status.StatusSink. The status of a pod that does not exist
+// UpdatePodStatus implements status.Sink. The status of a pod that does not exist
 // is discarded.
 func (s *store) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	s.mu.Lock()
@@ -204,7 +204,7 @@ func (s *store) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodSta
 	return nil
 }
 
-// DeletePod implements status.StatusSink. It removes a pod that has a deletionTimestamp.
+// DeletePod implements status.Sink. It removes a pod that has a deletionTimestamp.
 func (s *store) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@
 // addresses, quality of service class. [Merge] combines the result with what other writers
 // have written to the pod's record; [Describe] and [Summary] format statuses.
 //
-// A [Manager] delivers statuses to a [StatusSink]: immediately if the status differs from the
+// A [Manager] delivers statuses to a [Sink]: immediately if the status differs from the
 // previous one, in order for one pod, in parallel for different pods, again after a failure,
 // and again if another writer has changed it. Changes of readiness and terminal phases are
 // delivered first. [MemorySink], [Snapshot] and [Tee] are sinks.

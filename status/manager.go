@@ -18,7 +18,7 @@ import (
 // Config configures a [Manager].
 type Config struct {
 	// Sink receives the statuses. Required.
-	Sink StatusSink
+	Sink Sink
 
 	// Parallel limits the concurrent calls of Sink, which are for different pods. Zero
 	// means 8. More puts more load on an API server; fewer delay the statuses of all
@@ -54,7 +54,7 @@ type Config struct {
 }
 
 // A Manager caches the status of each pod of the node and delivers the last one to a
-// [StatusSink].
+// [Sink].
 //
 // Report, Finish, Forget and Reconcile do not wait for the sink, which Run calls. For one
 // pod, Report, Finish and Forget must not be called concurrently; all other methods are safe

@@ -25,13 +25,13 @@ type cached struct {
 	deleted bool
 }
 
-// UpdatePodStatus implements StatusSink.
+// UpdatePodStatus implements Sink.
 func (s *MemorySink) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	s.set(pod.UID, func(r *cached) { r.status, r.deleted = status, false })
 	return nil
 }
 
-// DeletePod implements StatusSink.
+// DeletePod implements Sink.
 func (s *MemorySink) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.set(pod.UID, func(r *cached) { r.deleted = true })
 	return nil

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A StatusSink records the statuses of the node's pods, for example in the API server, in files
+// A Sink records the statuses of the node's pods, for example in the API server, in files
 // or in memory.
 //
 // A [Manager] calls it on goroutines of its own: sequentially for one pod, concurrently for
@@ -18,7 +18,7 @@ import (
 // repeated forever.
 //
 // The sink may keep status and pod, and must not change them.
-type StatusSink interface {
+type Sink interface {
 	// UpdatePodStatus records the status of pod. Conditions that this node does not own (see
 	// [Owned]) are in status as they were in pod.Status.
 	UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error

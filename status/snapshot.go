@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// A Snapshot is a [StatusSink] for agents without an API server: a directory with the last status
+// A Snapshot is a [Sink] for agents without an API server: a directory with the last status
 // of each pod. [Config].Restore takes it from there after a restart of the process, so that a
 // terminated pod stays terminated, restart counts continue, the exit codes of removed containers
 // are kept, and readiness lasts until a probe has a new result.

@@ -9,9 +9,9 @@ import (
 
 // Tee returns a sink that calls all sinks, one after the other, and joins their errors. If one
 // fails, all are called again. Without sinks it discards statuses.
-func Tee(sinks ...StatusSink) StatusSink { return tee(sinks) }
+func Tee(sinks ...Sink) Sink { return tee(sinks) }
 
-type tee []StatusSink
+type tee []Sink
 
 func (t tee) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	var errs []error

@@ -11,7 +11,7 @@
 //	Pods             podsource.PodSource: the pods of one node
 //	Feed             the pods of all nodes, for several Pods in one process
 //	Nodes            the nodes of the cluster
-//	Statuses         status.StatusSink: one patch for each change
+//	Statuses         status.Sink: one patch for each change
 //	Mirrors          podworker.Mirrors: mirror pods of static pods
 //	Events           a func(runtime.Event)
 //	Objects          pipeline.Objects, and the Objects of runtime/cri and of volume

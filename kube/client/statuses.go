@@ -58,7 +58,7 @@ type StatusCall struct {
 	Err  error
 }
 
-// Statuses writes the statuses of pods to the API server. It implements status.StatusSink.
+// Statuses writes the statuses of pods to the API server. It implements status.Sink.
 //
 // A status is one request: a patch with the changed fields and the UID of the pod; nothing
 // is read before. Fields of other clients are preserved. A pod that was deleted or replaced
@@ -117,7 +117,7 @@ func NewStatuses(cfg StatusesConfig) (*Statuses, error) {
 	return &Statuses{cfg: cfg, pods: map[types.UID]*podStatus{}, dirty: make(chan struct{}, 1)}, nil
 }
 
-// UpdatePodStatus implements status.StatusSink.
+// UpdatePodStatus implements status.Sink.
 func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, reported v1.PodStatus) error {
 	e, err := s.acquire(ctx, pod)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, reported v1
 	return err
 }
 
-// DeletePod implements status.StatusSink (rule st-70): it deletes a pod whose deletion was
+// DeletePod implements status.Sink (rule st-70): it deletes a pod whose deletion was
 // requested, without grace period, unless it was replaced. Pods that are no longer in the
 // API, and mirror pods, cause no request.
 func (s *Statuses) DeletePod(ctx context.Context, pod *v1.Pod) error {

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-var _ status.StatusSink = (*client.Statuses)(nil)
+var _ status.Sink = (*client.Statuses)(nil)
 
 func TestAChangeIsOnePatch(t *testing.T) { // st-67
 	synctest.Test(t, func(t *testing.T) {

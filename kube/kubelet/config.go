@@ -77,7 +77,7 @@ type Config struct {
 
 	// Sink is notified of every status, in addition to the API server. Nil: statuses are
 	// sent to the API server only.
-	Sink status.StatusSink
+	Sink status.Sink
 
 	// Record is called with every event, in addition to the API server. It must not
 	// block. If nil, events are sent to the API server only.

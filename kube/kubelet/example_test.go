@@ -69,7 +69,7 @@ func runUntil(k *kubelet.Kubelet, done <-chan struct{}) error {
 	}
 }
 
-// A statusFunc is a status.StatusSink that is called with each status.
+// A statusFunc is a status.Sink that is called with each status.
 type statusFunc func(*v1.Pod, v1.PodStatus)
 
 func (f statusFunc) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {

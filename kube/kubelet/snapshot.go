@@ -36,8 +36,8 @@ func (s *snapshot) earlier(uid types.UID) (v1.PodStatus, bool) {
 
 // newSink returns the sink of statuses: the cluster or the snapshot, and that of the
 // Config.
-func newSink(b base, c *cluster, s *snapshot) status.StatusSink {
-	var sink status.StatusSink
+func newSink(b base, c *cluster, s *snapshot) status.Sink {
+	var sink status.Sink
 	if c != nil {
 		sink = c.status
 	} else {

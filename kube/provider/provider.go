@@ -221,7 +221,7 @@ func (p *Provider) adoptingLocked() bool { return p.earlier == nil || len(p.earl
 // A sink passes statuses to virtual-kubelet.
 type sink struct{ p *Provider }
 
-// UpdatePodStatus implements status.StatusSink.
+// UpdatePodStatus implements status.Sink.
 func (s sink) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	s.p.mu.Lock()
 	e := s.p.pods[pod.UID]
@@ -240,7 +240,7 @@ func (s sink) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatu
 	return nil
 }
 
-// DeletePod implements status.StatusSink. The final status has been delivered;
+// DeletePod implements status.Sink. The final status has been delivered;
 // virtual-kubelet deletes the object when the grace period is over.
 func (s sink) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.p.mu.Lock()

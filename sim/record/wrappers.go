@@ -30,10 +30,10 @@ func (r *Recorder) Source(name string, next podsource.PodSource) podsource.PodSo
 }
 
 // Sink returns a sink that records the calls of next.
-func (r *Recorder) Sink(next status.StatusSink) status.StatusSink { return sink{next, r} }
+func (r *Recorder) Sink(next status.Sink) status.Sink { return sink{next, r} }
 
 type sink struct {
-	next status.StatusSink
+	next status.Sink
 	r    *Recorder
 }
 

@@ -195,7 +195,7 @@ func (r observedRuntime) StopContainer(ctx context.Context, id string, timeout i
 }
 
 type observedSink struct {
-	status.StatusSink
+	status.Sink
 	o *observer
 }
 
@@ -203,12 +203,12 @@ func (s observedSink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v
 	s.o.mu.Lock()
 	s.o.statuses = append(s.o.statuses, status)
 	s.o.mu.Unlock()
-	return s.StatusSink.UpdatePodStatus(ctx, pod, status)
+	return s.Sink.UpdatePodStatus(ctx, pod, status)
 }
 
 func (s observedSink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 	s.o.add(nil, "DeletePod")
-	return s.StatusSink.DeletePod(ctx, pod)
+	return s.Sink.DeletePod(ctx, pod)
 }
 
 type observedVolumes struct {

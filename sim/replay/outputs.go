@@ -34,7 +34,7 @@ func statusTree(s *v1.PodStatus) any {
 	return tree(text)
 }
 
-// A sink is a status.StatusSink that returns the recorded results.
+// A sink is a status.Sink that returns the recorded results.
 type sink struct {
 	w    *world
 	next interface {

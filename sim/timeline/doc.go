@@ -11,7 +11,7 @@
 //
 // # Usage
 //
-// A [Recorder] is a status.StatusSink that derives marks from the statuses it receives:
+// A [Recorder] is a status.Sink that derives marks from the statuses it receives:
 //
 //	recorder := new(timeline.Recorder)
 //	statuses, err := status.New(status.Config{Sink: status.Tee(sink, recorder)})

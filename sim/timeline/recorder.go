@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Recorder is a status.StatusSink that derives a [Timeline] from the statuses of a
+// A Recorder is a status.Sink that derives a [Timeline] from the statuses of a
 // simulated or real node; status.Tee combines it with the actual sink. The zero value is
 // ready for use. Its methods are safe for concurrent use and never return an error. It
 // keeps every mark in memory: it is for hours of some pods, not for months of a node.

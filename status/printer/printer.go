@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A Printer is a [status.StatusSink] that prints a line for each change of a pod's status, for
+// A Printer is a [status.Sink] that prints a line for each change of a pod's status, for
 // users of a terminal:
 //
 //	15:04:05.000 web                      container server: running
@@ -31,7 +31,7 @@ type Printer struct {
 	last map[types.UID]v1.PodStatus
 }
 
-// UpdatePodStatus implements status.StatusSink. It prints what differs from the status before.
+// UpdatePodStatus implements status.Sink. It prints what differs from the status before.
 func (p *Printer) UpdatePodStatus(_ context.Context, pod *v1.Pod, s v1.PodStatus) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Printer) UpdatePodStatus(_ context.Context, pod *v1.Pod, s v1.PodStatus
 	return nil
 }
 
-// DeletePod implements status.StatusSink.
+// DeletePod implements status.Sink.
 func (p *Printer) DeletePod(_ context.Context, pod *v1.Pod) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
