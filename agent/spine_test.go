@@ -42,13 +42,13 @@ type spine struct {
 }
 
 // newSpine starts an agent over rt that runs the pods of source.
-func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
+func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.Sink) *spine {
 	t.Helper()
 	return newSpineOf(t, rt, map[string]podsource.PodSource{"memory": source}, hooks, sinks...)
 }
 
 // newSpineOf is newSpine with other sources, whose pods are static except those of the API.
-func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsource.PodSource, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
+func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsource.PodSource, hooks podworker.Hooks, sinks ...status.Sink) *spine {
 	t.Helper()
 	s := &spine{runtime: rt, sink: new(status.MemorySink)}
 	static := slices.DeleteFunc(slices.Sorted(maps.Keys(sources)), func(name string) bool { return name == podsource.APISource })
