@@ -52,8 +52,12 @@ type Config struct {
 	// next pass starts a second after the eviction.
 	Cleaned func(pod *v1.Pod) bool
 
-	// Reclaim frees disk space before pods are evicted.
-	Reclaim Reclaimers
+	// ReclaimContainers and ReclaimImages free disk space before pods are evicted. The first
+	// removes terminated containers: the kubelet applies its ordinary garbage collection
+	// policy and also removes all containers of evicted pods. The second removes the images
+	// that no pod uses. The pass waits for them, so they must bound their duration. A nil
+	// step is omitted.
+	ReclaimContainers, ReclaimImages func(ctx context.Context) error
 
 	// Node is the object of the node's events.
 	Node v1.ObjectReference
@@ -112,17 +116,6 @@ type StatsSource struct {
 	// Notifiers trigger a pass as soon as memory runs low. The keys are MemoryAvailable and
 	// AllocatableMemoryAvailable. Without one, the next periodic pass detects it.
 	Notifiers map[Signal]Notifier
-}
-
-// Reclaimers free disk space without evicting a pod. The pass waits for them, so they must
-// bound their duration. Both are optional.
-type Reclaimers struct {
-	// Containers removes terminated containers. The kubelet applies its ordinary garbage
-	// collection policy and also removes all containers of evicted pods.
-	Containers func(ctx context.Context) error
-
-	// Images removes the images that no pod uses.
-	Images func(ctx context.Context) error
 }
 
 const (

@@ -209,9 +209,9 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *PassResult) (
 func (m *Manager) reclaimer(s string) func(ctx context.Context) error {
 	switch s {
 	case deleteUnusedContainers:
-		return m.cfg.Reclaim.Containers
+		return m.cfg.ReclaimContainers
 	case deleteUnusedImages:
-		return m.cfg.Reclaim.Images
+		return m.cfg.ReclaimImages
 	default:
 		return nil
 	}

@@ -74,7 +74,7 @@ type Plan struct {
 	Chosen *MetThreshold
 
 	// Steps reclaim disk space before pods are evicted: "DeleteAllUnusedContainers"
-	// (Reclaimers.Containers) and "DeleteUnusedImages" (Reclaimers.Images).
+	// (Config.ReclaimContainers) and "DeleteUnusedImages" (Config.ReclaimImages).
 	Steps []string
 
 	// Ranking are all pods, the first to be evicted first. Some may be exempt.

@@ -98,8 +98,8 @@ func (w *world) configured() eviction.Config {
 	cfg.Kill = w.kill
 	cfg.Cleaned = w.cleaned
 	cfg.Stats.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
-	cfg.Reclaim.Containers = func(context.Context) error { return w.step(eviction.DeleteUnusedContainers) }
-	cfg.Reclaim.Images = func(context.Context) error { return w.step(eviction.DeleteUnusedImages) }
+	cfg.ReclaimContainers = func(context.Context) error { return w.step(eviction.DeleteUnusedContainers) }
+	cfg.ReclaimImages = func(context.Context) error { return w.step(eviction.DeleteUnusedImages) }
 	cfg.Stats.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
 	cfg.Policy.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
 	cfg.Node = v1.ObjectReference{Kind: "Node", Name: "node"}

@@ -54,11 +54,9 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 			Summary: summaryOf(d.stats), Layout: diskLayout(b, d.runtime), ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
 		},
 		Pods: b.pods.Running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
-		Reclaim: eviction.Reclaimers{
-			Containers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.pods)) },
-			Images:     d.images.deleteUnused,
-		},
-		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		ReclaimContainers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.pods)) },
+		ReclaimImages:     d.images.deleteUnused,
+		Node:              b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
 	}
 	if b.cfg.Host.MemoryCgroup != "" {
