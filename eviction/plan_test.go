@@ -433,7 +433,7 @@ func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // ev-51
 	pods := []*v1.Pod{podOf("a"), podOf("b"), podOf("c"), podOf("d")}
 	in := lowMemory(pods...)
 	in.KillBackoff = []types.UID{"b-uid"}
-	in.Policy.Spare = sparing(map[types.UID]eviction.Spare{"a-uid": {Reason: "a budget"}, "c-uid": {Reason: "required by its owner", Absolute: true}})
+	in.Policy.Spare = sparing(map[types.UID]spare{"a-uid": {Reason: "a budget"}, "c-uid": {Reason: "required by its owner", Absolute: true}})
 	p := in.Plan()
 	assert.Equal(t, []string{"b", "d", "a", "c"}, order(p))
 	assert.Equal(t, "kill failed recently", p.Ranking[0].Exempt)
@@ -475,11 +475,12 @@ func TestTheOperatorDefinesCriticalPods(t *testing.T) { // ev-31, ev-51
 	assert.NotNil(t, in.Policy.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
 }
 
-func sparing(spares map[types.UID]eviction.Spare) func(*v1.Pod) *eviction.Spare {
-	return func(pod *v1.Pod) *eviction.Spare {
-		if s, ok := spares[pod.UID]; ok {
-			return &s
-		}
-		return nil
-	}
+// A spare is the result of Policy.Spare.
+type spare struct {
+	Reason   string
+	Absolute bool
+}
+
+func sparing(spares map[types.UID]spare) func(*v1.Pod) (string, bool) {
+	return func(pod *v1.Pod) (string, bool) { return spares[pod.UID].Reason, spares[pod.UID].Absolute }
 }

@@ -60,19 +60,12 @@ type Policy struct {
 	// must set it, or no pod would ever be evicted.
 	Critical func(pod *v1.Pod) bool `json:"-"`
 
-	// Spare returns whether and why a pod is spared from evictions for the node's
-	// resources; evictions for limits of the pod's own are not affected. It is called for
-	// each pod when pods are ranked. If it is nil or returns nil, the pod is not spared.
-	Spare func(pod *v1.Pod) *Spare `json:"-"`
-}
-
-// A Spare is a request not to evict a pod.
-type Spare struct {
-	Reason string // must not be empty
-
-	// Absolute exempts the pod from eviction, at the risk that the kernel kills processes
-	// instead. Otherwise the pod is ranked after all others.
-	Absolute bool
+	// Spare returns the reason why a pod is spared from evictions for the node's resources,
+	// or "" if it is not; evictions for limits of the pod's own are not affected. absolute
+	// exempts the pod, at the risk that the kernel kills processes instead; otherwise the pod
+	// is ranked after all others. It is called for each pod when pods are ranked. If nil, no
+	// pod is spared.
+	Spare func(pod *v1.Pod) (reason string, absolute bool) `json:"-"`
 }
 
 func (p Policy) check() error {

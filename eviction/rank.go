@@ -179,10 +179,9 @@ func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf
 	}
 	c.Excess = sub(c.Usage, c.Request)
 	if in.Policy.Spare != nil {
-		if spare := in.Policy.Spare(pod); spare != nil {
-			if c.Spared = spare.Reason; spare.Absolute {
-				c.Exempt = exemptSpared + spare.Reason
-			}
+		reason, absolute := in.Policy.Spare(pod)
+		if c.Spared = reason; reason != "" && absolute {
+			c.Exempt = exemptSpared + reason
 		}
 	}
 	switch measured := in.measured(s, stats); {

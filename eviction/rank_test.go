@@ -43,7 +43,7 @@ func TestRankPrecedesTheDefaultRank(t *testing.T) {
 
 	names, reasons = order(func(in *eviction.Inputs) {
 		in.Rank = byLabel
-		in.Policy.Spare = sparing(map[types.UID]eviction.Spare{c.UID: {Reason: "quorum"}})
+		in.Policy.Spare = sparing(map[types.UID]spare{c.UID: {Reason: "quorum"}})
 	})
 	assert.Equal(t, []string{"a", "b", "c"}, names, "spared pods are last")
 	assert.Equal(t, "spared", reasons[1])

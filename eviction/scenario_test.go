@@ -289,7 +289,7 @@ func (s *story) pod(name string, words []string) error {
 		case "image":
 			p.imageSize = amount(value)
 		case "spare", "never":
-			p.spare = &eviction.Spare{Reason: value, Absolute: key == "never"}
+			p.spare = spare{Reason: value, Absolute: key == "never"}
 		case "unkillable":
 			p.unkilled = value == "yes"
 		default:

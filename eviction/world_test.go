@@ -58,7 +58,7 @@ type worldPod struct {
 	ended     bool
 	endedAt   time.Time
 	imageSize int64
-	spare     *eviction.Spare
+	spare     spare
 }
 
 func newWorld() *world {
@@ -101,7 +101,10 @@ func (w *world) configured() eviction.Config {
 	cfg.ReclaimContainers = func(context.Context) error { return w.step(eviction.DeleteUnusedContainers) }
 	cfg.ReclaimImages = func(context.Context) error { return w.step(eviction.DeleteUnusedImages) }
 	cfg.Stats.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
-	cfg.Policy.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
+	cfg.Policy.Spare = func(pod *v1.Pod) (string, bool) {
+		s := w.find(pod.Name).spare
+		return s.Reason, s.Absolute
+	}
 	cfg.Node = v1.ObjectReference{Kind: "Node", Name: "node"}
 	cfg.Record = func(e runtime.Event) {
 		if e.Object.Kind == "Node" {
