@@ -37,16 +37,32 @@ type Tree interface {
 	// existing.
 	Exists(name cgroups.Name) bool
 
+	// Stats returns the usage of the cgroup; an error that is fs.ErrNotExist if it does not
+	// exist. A memory limit that cannot be set, or is reduced, is compared with it.
+	Stats(name cgroups.Name) (cgroups.Stats, error)
+
+	// CheckWritable returns an error that is fs.ErrPermission or cgroups.ErrReadOnly if
+	// this process may not change the existing cgroup.
+	CheckWritable(name cgroups.Name) error
+
 	// Remove kills the processes in the cgroup and removes it and its descendants. It is
 	// not an error if the cgroup does not exist.
 	Remove(ctx context.Context, name cgroups.Name) error
-}
 
-// A usageReader is a Tree that reports usage. Without it a memory limit of a QoS class
-// that cannot be set is not retried with the current usage, and usage is not checked
-// before the memory limit of a pod is reduced.
-type usageReader interface {
-	Stats(name cgroups.Name) (cgroups.Stats, error)
+	// Processes returns the processes in the cgroup and its descendants. A process of
+	// another PID namespace is 0.
+	Processes(name cgroups.Name) ([]int, error)
+
+	// Inside reports whether the process is in or below the cgroup at a path in the
+	// notation of the driver.
+	Inside(path string, pid int) (bool, error)
+
+	// Strays returns the processes directly in the root cgroup, except process 1 and
+	// kernel threads.
+	Strays() ([]int, error)
+
+	// Move moves processes into the cgroup, which it creates if it does not exist.
+	Move(ctx context.Context, name cgroups.Name, pids ...int) error
 }
 
 // The keys of Enforcement.Keys.

@@ -26,21 +26,6 @@ type Ledger interface {
 // pods that do not belong to this node.
 var ErrForeign = errors.New("processes run in cgroups of pods that this node does not know")
 
-// A processLister is a Tree that can list processes. Without it Setup does not return
-// ErrForeign.
-type processLister interface {
-	// Processes returns the processes in the cgroup and its descendants. A process of
-	// another PID namespace is 0.
-	Processes(name cgroups.Name) ([]int, error)
-}
-
-// A permissionChecker is a Tree that reports whether an existing cgroup can be changed.
-type permissionChecker interface {
-	// CheckWritable returns an error that is fs.ErrPermission or cgroups.ErrReadOnly if
-	// this process may not change the cgroup.
-	CheckWritable(name cgroups.Name) error
-}
-
 // owns reports whether the pod belongs to this node: Ensure was called for it, or the
 // ledger contains it.
 func (m *Manager) owns(uid types.UID) bool {
@@ -55,8 +40,7 @@ func (m *Manager) owns(uid types.UID) bool {
 
 // checkForeign returns ErrForeign if another node manages cgroups below the root.
 func (m *Manager) checkForeign() error {
-	lister, ok := m.cfg.Tree.(processLister)
-	if !ok || m.cfg.Pods.IgnoreForeign {
+	if m.cfg.Pods.IgnoreForeign {
 		return nil
 	}
 	var first string
@@ -66,7 +50,7 @@ func (m *Manager) checkForeign() error {
 		if m.owns(uid) {
 			return
 		}
-		pids, err := lister.Processes(name)
+		pids, err := m.cfg.Tree.Processes(name)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -110,11 +94,7 @@ const maxReported = 10_000
 
 // checkWritable returns an error if an existing cgroup cannot be changed.
 func (m *Manager) checkWritable(name cgroups.Name) error {
-	checker, ok := m.cfg.Tree.(permissionChecker)
-	if !ok {
-		return nil
-	}
-	if err := checker.CheckWritable(name); err != nil {
+	if err := m.cfg.Tree.CheckWritable(name); err != nil {
 		return fmt.Errorf("cm: set up %s: %w", name, err)
 	}
 	return nil

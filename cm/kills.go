@@ -13,13 +13,8 @@ import (
 // be read (rule oom-1). Kills in containers are missing with cgroup v1, which counts each
 // cgroup separately, and with systemd, whose scopes are not included.
 //
-// The error joins the cgroups that cannot be read; the result contains the others. It is
-// errors.ErrUnsupported if the Tree does not provide stats.
+// The error joins the cgroups that cannot be read; the result contains the others.
 func (m *Manager) OOMKills() (map[string]uint64, error) {
-	reader, ok := m.cfg.Tree.(usageReader)
-	if !ok {
-		return nil, fmt.Errorf("cm: count kills: %w", errors.ErrUnsupported)
-	}
 	pods, err := m.Pods()
 	if err != nil {
 		return nil, err
@@ -28,7 +23,7 @@ func (m *Manager) OOMKills() (map[string]uint64, error) {
 	var errs []error
 	for _, names := range pods {
 		for _, name := range names {
-			kills, err := m.killsIn(reader, name)
+			kills, err := m.killsIn(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // it went meanwhile
 			}
@@ -43,8 +38,8 @@ func (m *Manager) OOMKills() (map[string]uint64, error) {
 }
 
 // killsIn counts those of a cgroup with all right below it.
-func (m *Manager) killsIn(reader usageReader, name cgroups.Name) (uint64, error) {
-	s, err := reader.Stats(name)
+func (m *Manager) killsIn(name cgroups.Name) (uint64, error) {
+	s, err := m.cfg.Tree.Stats(name)
 	if err != nil || s.Memory == nil {
 		return 0, err
 	}
@@ -57,7 +52,7 @@ func (m *Manager) killsIn(reader usageReader, name cgroups.Name) (uint64, error)
 		return kills, err
 	}
 	for _, child := range children {
-		if s, err := reader.Stats(child); err == nil && s.Memory != nil {
+		if s, err := m.cfg.Tree.Stats(child); err == nil && s.Memory != nil {
 			kills += s.Memory.OOMKills
 		}
 	}

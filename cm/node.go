@@ -214,11 +214,7 @@ func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Res
 	if err == nil || r.Memory == nil {
 		return err
 	}
-	reader, ok := m.cfg.Tree.(usageReader)
-	if !ok {
-		return err
-	}
-	stats, also := reader.Stats(name)
+	stats, also := m.cfg.Tree.Stats(name)
 	if also != nil || stats.Memory == nil || int64(stats.Memory.Usage) <= *r.Memory {
 		return err
 	}

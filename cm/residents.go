@@ -9,31 +9,11 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// A mover is a Tree that can list and move processes.
-type mover interface {
-	// Inside reports whether the process is in or below the cgroup at a path in the
-	// notation of the driver.
-	Inside(path string, pid int) (bool, error)
-
-	// Strays returns the processes directly in the root cgroup, except process 1 and
-	// kernel threads.
-	Strays() ([]int, error)
-
-	// Move moves processes into the cgroup, which it creates if it does not exist.
-	Move(ctx context.Context, name cgroups.Name, pids ...int) error
-}
-
 // strayPasses is the maximum number of times that strays are moved in one pass of Run:
 // they may start others meanwhile.
 const strayPasses = 10
 
 func checkResidents(cfg Config) error {
-	if cfg.Processes.Agent == "" && cfg.Processes.System == "" {
-		return nil
-	}
-	if _, ok := cfg.Tree.(mover); !ok {
-		return errors.New("cm: Config.Processes.Agent, Config.Processes.System: Config.Tree can't move processes")
-	}
 	if path := cfg.Processes.Agent; path != "" && cfg.Driver != cgroups.Systemd && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
 		return fmt.Errorf("cm: Config.Processes.Agent: %q is the root of all cgroups", path)
 	}
@@ -51,14 +31,10 @@ func checkResidents(cfg Config) error {
 // settle moves the agent, and then the processes in the root cgroup, to their cgroups
 // (rule cm-46).
 func (m *Manager) settle(ctx context.Context) error {
-	tree, ok := m.cfg.Tree.(mover)
-	if !ok {
-		return nil
-	}
-	return errors.Join(m.settleAgent(ctx, tree), m.settleSystem(ctx, tree))
+	return errors.Join(m.settleAgent(ctx), m.settleSystem(ctx))
 }
 
-func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
+func (m *Manager) settleAgent(ctx context.Context) error {
 	path := m.cfg.Processes.Agent
 	if path == "" {
 		return nil
@@ -67,7 +43,7 @@ func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
 	if len(name) > 0 {
 		path = name.Path(m.cfg.Driver) // in full
 	}
-	inside, err := tree.Inside(path, os.Getpid())
+	inside, err := m.cfg.Tree.Inside(path, os.Getpid())
 	switch {
 	case err != nil:
 		return fmt.Errorf("cm: %w", err)
@@ -76,26 +52,26 @@ func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
 	case len(name) == 0:
 		return fmt.Errorf("cm: this process is not in %s, where only systemd could put it; name a slice, or start it there", path)
 	}
-	if err := tree.Move(ctx, name, os.Getpid()); err != nil {
+	if err := m.cfg.Tree.Move(ctx, name, os.Getpid()); err != nil {
 		return fmt.Errorf("cm: this process: %w", err)
 	}
 	return nil
 }
 
-func (m *Manager) settleSystem(ctx context.Context, tree mover) error {
+func (m *Manager) settleSystem(ctx context.Context) error {
 	if m.cfg.Processes.System == "" {
 		return nil
 	}
 	var moved error
 	for range strayPasses {
-		strays, err := tree.Strays()
+		strays, err := m.cfg.Tree.Strays()
 		if err != nil {
 			return fmt.Errorf("cm: %w", err)
 		}
 		if len(strays) == 0 {
 			return nil
 		}
-		if moved = tree.Move(ctx, cgroups.ParsePath(m.cfg.Processes.System, m.cfg.Driver), strays...); ctx.Err() != nil {
+		if moved = m.cfg.Tree.Move(ctx, cgroups.ParsePath(m.cfg.Processes.System, m.cfg.Driver), strays...); ctx.Err() != nil {
 			break
 		}
 	}

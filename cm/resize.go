@@ -66,11 +66,10 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 // roomFor returns an error if memory usage exceeds limit: with cgroup v2 the kernel would
 // kill processes.
 func (m *Manager) roomFor(name cgroups.Name, limit *int64) error {
-	reader, ok := m.cfg.Tree.(usageReader)
-	if !ok || limit == nil || *limit < 0 {
+	if limit == nil || *limit < 0 {
 		return nil
 	}
-	stats, err := reader.Stats(name)
+	stats, err := m.cfg.Tree.Stats(name)
 	if err != nil || stats.Memory == nil || stats.Memory.Usage <= uint64(*limit) {
 		return nil
 	}

@@ -152,6 +152,9 @@ func (t *Tree) Stats(name Name) (Stats, error) {
 	return s, nil
 }
 
+// ContainerStats returns the Stats of the child of the pod that is named after the container's ID.
+func (t *Tree) ContainerStats(pod Name, id string) (Stats, error) { return t.Stats(pod.Child(id)) }
+
 // Use sets the usage of the cgroup, which is created if necessary.
 func (t *Tree) Use(name Name, s Stats) {
 	t.mu.Lock()

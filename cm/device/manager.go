@@ -408,7 +408,7 @@ func (m *Manager) retire() {
 	}
 }
 
-// Holds implements topology.Holder.
+// Holds implements topology.Provider.
 func (m *Manager) Holds(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

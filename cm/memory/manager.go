@@ -382,7 +382,7 @@ func (m *Manager) Retain(keep func(uid types.UID) bool) {
 	}
 }
 
-// Holds implements topology.Holder.
+// Holds implements topology.Provider.
 func (m *Manager) Holds(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,15 +25,12 @@ type Runtime interface {
 	ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error)
 }
 
-// Cgroups reports the usage of cgroups: host.Tree, cgroups.Tree. Stats returns
+// Cgroups reports the usage of cgroups: host.Tree, cgroups.Tree. Its methods return
 // fs.ErrNotExist if there is no such cgroup.
 type Cgroups interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
-}
 
-// containerCgroups is implemented by Cgroups that find the cgroup of a container by its
-// ID, as host.Tree does. Otherwise the name of the cgroup is the ID, as with cgroupfs.
-type containerCgroups interface {
+	// ContainerStats returns the usage of the cgroup of a container, in the cgroup of its pod.
 	ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error)
 }
 

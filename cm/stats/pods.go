@@ -273,10 +273,7 @@ func networkOf(s runtime.PodStats) *statsapi.NetworkStats {
 // containerGroup reads the cgroup of a container, which is below that of its pod.
 func (c *Collector) containerGroup(pod cgroups.Name, id string) (cgroups.Stats, error) {
 	_, bare, _ := strings.Cut(id, "://")
-	if finder, ok := c.cfg.Cgroups.(containerCgroups); ok {
-		return finder.ContainerStats(pod, bare)
-	}
-	return c.cfg.Cgroups.Stats(pod.Child(bare))
+	return c.cfg.Cgroups.ContainerStats(pod, bare)
 }
 
 // fillCPU returns the runtime's values, or those of the cgroup where the runtime has

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Provider allocates a kind of resource to containers: CPUs, memory, devices. The
 // methods of [Manager] call it from their callers' goroutines; calls of Hints and
-// Allocate do not overlap.
+// Allocate do not overlap. A Provider may implement [Waiter] and [Reserver].
 type Provider interface {
 	// Concerns reports whether the pod may be allocated any of these resources.
 	Concerns(pod *v1.Pod) bool
@@ -31,25 +33,25 @@ type Provider interface {
 	// *runtime.Rejection, whose reason is then reported.
 	Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where Hint) error
 
+	// Holds reports whether the pod has allocations. It keeps them if it is rejected by a later
+	// Admit, because it may be running with them.
+	Holds(uid types.UID) bool
+
 	// Free releases all allocations of the pod. It is not an error if there are none.
 	Free(uid types.UID)
 }
 
 // A Waiter is a Provider whose resources may become available later, such as the devices
-// of a plugin that has not registered yet. Wait returns an error that names the missing
-// resource, or nil if the pod need not wait.
+// of a plugin that has not registered yet. Without it, a pod whose resources are missing is rejected
+// by Allocate and does not wait for them.
 type Waiter interface {
+	// Wait returns an error that names the missing resource, or nil if the pod need not wait.
 	Wait(pod *v1.Pod) error
-}
-
-// A Holder is a Provider that reports whether a pod has allocations. Such a pod keeps
-// them if it is rejected by a later Admit: it may be running with them.
-type Holder interface {
-	Holds(uid types.UID) bool
 }
 
 // A Reserver is a Provider that calls another program to allocate. Admit calls Reserve instead of
 // Allocate, and Complete afterwards: other pods are admitted while the program does not answer.
+// Without it, they wait for Allocate.
 type Reserver interface {
 	// Reserve is Allocate without the calls of the program. Calls of Hints and Reserve do not
 	// overlap.
@@ -124,6 +126,11 @@ func NewManager(cfg Config) (*Manager, error) {
 			return nil, err
 		}
 	}
+	for i, p := range cfg.Providers {
+		if err := compose.Check(p, reflect.TypeFor[Waiter](), reflect.TypeFor[Reserver]()); err != nil {
+			return nil, fmt.Errorf("topology: Config.Providers[%d]: %w", i, err)
+		}
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -142,7 +149,7 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	}()
 	concerned := false
 	for _, p := range m.cfg.Providers {
-		if w, ok := p.(Waiter); ok {
+		if w, ok := compose.As[Waiter](p); ok {
 			if why := w.Wait(pod); why != nil {
 				return &runtime.Rejection{Reason: ReasonUnexpected, Message: why.Error(), Deferred: true, Err: why}
 			}
@@ -157,7 +164,7 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 		return err
 	}
 	for _, p := range m.cfg.Providers {
-		r, ok := p.(Reserver)
+		r, ok := compose.As[Reserver](p)
 		if !ok {
 			continue
 		}
@@ -189,7 +196,7 @@ func (m *Manager) reserve(ctx context.Context, pod *v1.Pod) (held bool, err erro
 
 func (m *Manager) holds(uid types.UID) bool {
 	for _, p := range m.cfg.Providers {
-		if h, ok := p.(Holder); ok && h.Holds(uid) {
+		if p.Holds(uid) {
 			return true
 		}
 	}
@@ -220,7 +227,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 		}
 		for _, p := range m.cfg.Providers {
 			allocate := p.Allocate
-			if r, ok := p.(Reserver); ok {
+			if r, ok := compose.As[Reserver](p); ok {
 				allocate = r.Reserve
 			}
 			if err := allocate(ctx, pod, c, where); err != nil {

@@ -63,7 +63,7 @@ var importLimits = map[string]importLimit{
 	"cm/podresources":                   {max: 400, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
 	"cm/state":                          {max: 100, imports: "internal/checkpoint"},
 	"cm/stats":                          {max: 300, imports: "cm/cgroups internal/runonce internal/untrusted runtime"},
-	"cm/topology":                       {max: 330, imports: "internal/podspec runtime"},
+	"cm/topology":                       {max: 330, imports: "compose internal/podspec runtime"},
 	"cm/topology/topologytest":          {max: 330, imports: "cm/topology", allow: "testing"},
 	"compose":                           {max: 70}, // the standard library is sufficient
 	"docs":                              {max: 70},
@@ -109,7 +109,7 @@ var importLimits = map[string]importLimit{
 	"kube/metrics/remote":               {max: 497, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
 	"kube/node":                         {max: 350, imports: "cm/state kube/internal/pause runtime"},                                                                                                                                               // the caller supplies the client of the API server
 	"kube/provider":                     {max: 320, imports: "agent compose kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                 // neither client-go nor virtual-kubelet
-	"kube/provider/jobs":                {max: 290, imports: "runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
+	"kube/provider/jobs":                {max: 290, imports: "compose runtime runtime/cri/plan"},                                                                                                                                                           // neither client-go nor virtual-kubelet
 	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats compose kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                        // the libraries of the API server, by nodeutil: a module of its own
 	"kube/server":                       {max: 400, imports: "compose kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                        // client-go only for the transports of streams
 	"logs":                              {max: 90},
@@ -122,10 +122,10 @@ var importLimits = map[string]importLimit{
 	"prober":                            {max: 300, imports: "compose internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
-	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
+	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
-	"runtime/cri/images":                {max: 400, imports: "internal/checkpoint internal/singleflight logs"},
+	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
 	"runtime/cri/plan":                  {max: 300, imports: "cm/cgroups internal/podspec runtime"},
@@ -150,7 +150,7 @@ var importLimits = map[string]importLimit{
 	"sim/virtualtime":                   {max: 90, allow: "testing"}, // a bubble requires a *testing.T
 	"status":                            {max: 300, imports: "internal/checkpoint internal/podspec internal/runonce runtime"},
 	"status/printer":                    {max: 300, imports: "internal/terminal runtime status"},
-	"volume":                            {max: 300, imports: "internal/checkpoint internal/pause internal/podspec internal/runonce internal/untrusted runtime"}, // k8s.io/mount-utils, and node affinity of k8s.io/component-helpers
+	"volume":                            {max: 300, imports: "compose internal/checkpoint internal/pause internal/podspec internal/runonce internal/untrusted runtime"}, // k8s.io/mount-utils, and node affinity of k8s.io/component-helpers
 	"volume/atomic":                     {max: 80},
 	"volume/certificate":                {max: 300, imports: "volume"},
 	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin"},
@@ -163,7 +163,7 @@ var importLimits = map[string]importLimit{
 	"volume/image":                      {max: 300, imports: "runtime volume"},
 	"volume/internal/fileplugin":        {max: 300, imports: "internal/untrusted runtime volume volume/atomic volume/emptydir volume/payload"},
 	"volume/local":                      {max: 300, imports: "runtime volume"},
-	"volume/nfs":                        {max: 300, imports: "runtime volume"},
+	"volume/nfs":                        {max: 300, imports: "compose runtime volume"},
 	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume"},
 	"volume/payload":                    {max: 300, imports: "podenv volume volume/atomic"},
 	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/token"},
