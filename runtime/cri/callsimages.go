@@ -16,6 +16,9 @@ type imageCalls struct {
 
 var _ internalapi.ImageManagerService = (*imageCalls)(nil)
 
+// Unwrap implements compose.Wrapper.
+func (c *imageCalls) Unwrap() any { return c.service }
+
 // Close closes the decorated service.
 func (c *imageCalls) Close(ctx context.Context) error { return c.service.Close(ctx) }
 
@@ -46,10 +49,3 @@ func (c *imageCalls) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRe
 		return c.service.ImageFsInfo(ctx)
 	})
 }
-
-// imagesByName are the calls of a service that implements images.WithoutImages.
-type imagesByName struct {
-	internalapi.ImageManagerService
-}
-
-func (imagesByName) WithoutImages() {}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -100,8 +102,10 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Node.UnsafeSysctls: %w", err)
 	}
-	local, _ := cfg.Runtime.(LocalStreams)
-	_, withoutImages := cfg.Images.(images.WithoutImages)
+	if err := compose.Check(cfg.Images, reflect.TypeFor[images.WithoutImages]()); err != nil {
+		return nil, fmt.Errorf("cri: Config.Images: %w", err)
+	}
+	local, _ := compose.As[LocalStreams](cfg.Runtime)
 	decorator := calls{timeout: cfg.Calls.Timeout, hook: cfg.Hooks.Called}
 	cfg.Runtime = &runtimeCalls{decorator, cfg.Runtime}
 	cfg.Images = &imageCalls{decorator, cfg.Images}
@@ -111,9 +115,6 @@ func New(cfg Config) (*Runtime, error) {
 		turns: turns{fixed: cfg.Calls.Starts},
 	}
 	cfg.Pulls.Service, cfg.Pulls.Config.Logger = cfg.Images, cfg.Logger
-	if withoutImages {
-		cfg.Pulls.Service = imagesByName{cfg.Images}
-	}
 	if cfg.Pulls.Dir == "" {
 		cfg.Pulls.Dir = filepath.Join(cfg.Dirs.Root, "image_manager")
 	}

@@ -100,6 +100,8 @@ func (m *managers) PreCreate(_ context.Context, _ *v1.Pod, c *v1.Container, conf
 func (m *managers) PreStart(_ context.Context, _ *v1.Pod, c *v1.Container, _ string) error {
 	return m.did("start " + c.Name)
 }
+func (*managers) ExclusiveCPUs(*v1.Pod) []string { return nil }
+
 func (m *managers) PostStop(_ context.Context, id string) error { return m.did("stopped " + id) }
 
 func TestResourceManagersTakePart(t *testing.T) { // rt-71, rt-77, rt-78, rt-132, lq-18

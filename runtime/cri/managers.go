@@ -28,12 +28,8 @@ type Managers interface {
 	// PostStop is called before a container is removed, also if its pod was removed.
 	// It must be idempotent.
 	PostStop(ctx context.Context, containerID string) error
-}
 
-// ExclusiveCPUs is an optional interface of Managers that assign exclusive CPUs to
-// containers. Without it all containers have CPU quotas.
-type ExclusiveCPUs interface {
-	// ExclusiveCPUs returns the names of the pod's containers that have such CPUs.
+	// ExclusiveCPUs returns the names of the pod's containers that have exclusive CPUs.
 	// These containers and the pod have no CPU quota, as in Kubernetes since 1.33
 	// (DisableCPUQuotaWithExclusiveCPUs). It must not block.
 	ExclusiveCPUs(pod *v1.Pod) []string
@@ -41,8 +37,8 @@ type ExclusiveCPUs interface {
 
 // exclusiveCPUs returns the names of the pod's containers with exclusive CPUs.
 func (r *Runtime) exclusiveCPUs(pod *v1.Pod) []string {
-	if m, ok := r.cfg.Providers.Managers.(ExclusiveCPUs); ok {
-		return m.ExclusiveCPUs(pod)
+	if r.cfg.Providers.Managers == nil {
+		return nil
 	}
-	return nil
+	return r.cfg.Providers.Managers.ExclusiveCPUs(pod)
 }

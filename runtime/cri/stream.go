@@ -24,8 +24,8 @@ type Streamer interface {
 }
 
 // LocalStreams is an optional interface of Config.Runtime for a runtime in the same
-// program, which serves streams without a server; process.Runtime implements it. A wrapper
-// of Config.Runtime must implement it too. IDs have no prefix. Unsupported operations
+// program, which serves streams without a server; process.Runtime implements it. Without it,
+// Config.Calls.Streams is used. IDs have no prefix. Unsupported operations
 // return an error that is errors.ErrUnsupported or has the gRPC code Unimplemented.
 type LocalStreams interface {
 	StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (exitCode int32, err error)

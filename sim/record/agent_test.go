@@ -20,6 +20,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -218,8 +219,8 @@ type localRuntime struct {
 func TestLocalStreamsAreKept(t *testing.T) {
 	r, err := record.New(record.Config{Dir: t.TempDir()})
 	require.NoError(t, err)
-	_, ok := r.RuntimeService(localRuntime{}).(cri.LocalStreams)
+	_, ok := compose.As[cri.LocalStreams](r.RuntimeService(localRuntime{}))
 	assert.True(t, ok)
-	_, ok = r.RuntimeService(struct{ internalapi.RuntimeService }{}).(cri.LocalStreams)
+	_, ok = compose.As[cri.LocalStreams](r.RuntimeService(struct{ internalapi.RuntimeService }{}))
 	assert.False(t, ok)
 }

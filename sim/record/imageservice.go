@@ -18,6 +18,9 @@ type imageService struct {
 	r *Recorder
 }
 
+// Unwrap implements compose.Wrapper.
+func (s imageService) Unwrap() any { return s.ImageManagerService }
+
 func (s imageService) ListImages(ctx context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return record(s.r, "ListImages", &runtimeapi.ListImagesRequest{Filter: filter}, func() ([]*runtimeapi.Image, error) {
 		return s.ImageManagerService.ListImages(ctx, filter)

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -10,31 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // RuntimeService returns a service that records the calls of next and its container events. Metrics,
-// which the agent passes on without use, are not recorded. If next implements cri.LocalStreams,
-// the returned service does so, too; the content of streams is not recorded.
+// which the agent passes on without use, and streams are not recorded.
 func (r *Recorder) RuntimeService(next internalapi.RuntimeService) internalapi.RuntimeService {
-	s := runtimeService{next, r}
-	if local, ok := next.(localStreams); ok {
-		return localService{s, local}
-	}
-	return s
-}
-
-// localStreams is cri.LocalStreams.
-type localStreams interface {
-	StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (exitCode int32, err error)
-	StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error
-	StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error
-}
-
-type localService struct {
-	runtimeService
-	localStreams
+	return runtimeService{next, r}
 }
 
 // A runtimeService records each method that it declares.
@@ -42,6 +22,9 @@ type runtimeService struct {
 	internalapi.RuntimeService
 	r *Recorder
 }
+
+// Unwrap implements compose.Wrapper.
+func (s runtimeService) Unwrap() any { return s.RuntimeService }
 
 // asMessage is the answer of an RPC that its client returns unchanged.
 func asMessage[M proto.Message](m M) proto.Message { return m }

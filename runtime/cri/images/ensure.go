@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/logs"
 )
 
@@ -135,7 +136,7 @@ func (a *ensureCall) ensure(ctx context.Context) (Image, *Error) {
 
 // withoutImages reports whether every image is present.
 func (m *Manager) withoutImages() bool {
-	_, without := m.cfg.Service.(WithoutImages)
+	_, without := compose.As[WithoutImages](m.cfg.Service)
 	return without
 }
 

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
@@ -18,7 +20,10 @@ const Unlimited = -1
 // WithoutImages is an optional interface of Config.Service. Of a service that implements it,
 // every name is present, as of package runtime/process; the pull policy Always is then
 // IfNotPresent, since a pull would do nothing.
-type WithoutImages interface{ WithoutImages() }
+type WithoutImages interface {
+	// WithoutImages is not called.
+	WithoutImages()
+}
 
 // Config configures a [Manager].
 type Config struct {
@@ -128,6 +133,9 @@ type Manager struct {
 func New(cfg Config) (*Manager, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("images: Config.Service is nil")
+	}
+	if err := compose.Check(cfg.Service, reflect.TypeFor[WithoutImages]()); err != nil {
+		return nil, fmt.Errorf("images: Config.Service: %w", err)
 	}
 	if cfg.MaxParallel < Unlimited {
 		return nil, fmt.Errorf("images: Config.MaxParallel is %d: must be at least 0, or Unlimited", cfg.MaxParallel)
