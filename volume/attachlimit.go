@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -27,7 +28,7 @@ func (m *Manager) checkAttachLimits(ctx context.Context, pod *v1.Pod, volumes []
 		if i < 0 {
 			continue
 		}
-		p, ok := volumes[i].plugin.(Attacher)
+		p, ok := compose.As[Attacher](volumes[i].plugin)
 		if !ok {
 			continue
 		}

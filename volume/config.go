@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -139,6 +140,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("volume: duplicate plugin name %q", p.Name())
 		}
 		names[p.Name()] = true
+		if err := compose.Check(p, optional()...); err != nil {
+			return fmt.Errorf("volume: Config.Plugins[%d]: %w", i, err)
+		}
 	}
 	c.RootDir = filepath.Clean(c.RootDir)
 	if c.WaitTimeout == 0 {

@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // The limits of the API for the health of one volume.
@@ -39,7 +41,7 @@ func (m *Manager) checkHealth(ctx context.Context, uid types.UID) {
 	var pod *v1.Pod
 	m.mu.Lock()
 	for _, v := range m.world.of(uid) {
-		p, ok := v.plugin.(HealthReporter)
+		p, ok := compose.As[HealthReporter](v.plugin)
 		if !ok || v.state != inPlace || v.pod == nil {
 			continue
 		}

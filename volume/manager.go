@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -289,7 +290,7 @@ func (m *Manager) ObjectChanged(kind, namespace, name string) {
 
 // refreshes reports whether volumes of the plugin with this spec may change while they are mounted.
 func refreshes(p Plugin, spec *Spec) bool {
-	r, ok := p.(Refresher)
+	r, ok := compose.As[Refresher](p)
 	return ok && spec != nil && r.Refreshes(spec)
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -117,10 +118,10 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 	if err := w.place.check(); err != nil {
 		return desiredVolume{}, err
 	}
-	if blocks, ok := w.plugin.(BlockMapper); spec.Block && (!ok || !blocks.SupportsBlock()) {
+	if blocks, ok := compose.As[BlockMapper](w.plugin); spec.Block && (!ok || !blocks.SupportsBlock()) {
 		return desiredVolume{}, fmt.Errorf("volume %q: plugin %s does not support block volumes", u.volume.Name, w.plugin.Name())
 	}
-	if s, ok := w.plugin.(Stager); ok {
+	if s, ok := compose.As[Stager](w.plugin); ok {
 		shared, err := s.SharedName(spec)
 		if err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
@@ -129,20 +130,20 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 			w.shared = uniqueName(w.place, shared, "")
 		}
 	}
-	if a, ok := w.plugin.(Attacher); ok && m.cfg.PersistentVolumes.Attached != nil {
+	if a, ok := compose.As[Attacher](w.plugin); ok && m.cfg.PersistentVolumes.Attached != nil {
 		if w.attach, err = a.NeedsAttach(ctx, spec); err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil && (!m.cfg.PersistentVolumes.SELinuxOnePodOnly || spec.hasAccessMode(v1.ReadWriteOncePod)) {
+	if s, ok := compose.As[SELinuxMounter](w.plugin); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil && (!m.cfg.PersistentVolumes.SELinuxOnePodOnly || spec.hasAccessMode(v1.ReadWriteOncePod)) {
 		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if r, ok := w.plugin.(ObjectReferrer); ok {
+	if r, ok := compose.As[ObjectReferrer](w.plugin); ok {
 		w.refs = r.ObjectRefs(pod, spec)
 	}
-	if o, ok := w.plugin.(MountOptioner); ok {
+	if o, ok := compose.As[MountOptioner](w.plugin); ok {
 		w.mountOptions = o.SupportsMountOptions()
 	}
 	w.refreshes = refreshes(w.plugin, spec)

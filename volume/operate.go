@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -301,7 +302,8 @@ func (m *Manager) event(pod *v1.Pod, eventType, reason, message string) {
 
 // expand expands the file system to the capacity of the persistent volume.
 func (m *Manager) expand(ctx context.Context, p Plugin, v *podVolume, req Request) error {
-	size, err := p.(Expander).Expand(ctx, req, req.Spec.PV.Spec.Capacity[v1.ResourceStorage])
+	expander, _ := compose.As[Expander](p)
+	size, err := expander.Expand(ctx, req, req.Spec.PV.Spec.Capacity[v1.ResourceStorage])
 	if err != nil {
 		return err
 	}
@@ -340,7 +342,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 			err = m.writeDeviceCheckpoint(d.name, p.Name(), req.SELinuxLabel, staging.Spec)
 		}
 		if err == nil {
-			err = p.(Stager).Stage(ctx, staging)
+			err = stager(p).Stage(ctx, staging)
 		} else {
 			err = notBegun{err}
 		}
@@ -382,7 +384,7 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 		d.step, d.stepAt = unstage, time.Now()
 		begun, p, spec := time.Now(), d.plugin, d.spec
 		m.steps.Go(func() {
-			err := p.(Stager).Unstage(ctx, spec)
+			err := stager(p).Unstage(ctx, spec)
 			if err == nil {
 				err = m.removeDeviceCheckpoint(d.name)
 			}

@@ -2,12 +2,14 @@ package volume
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -18,7 +20,8 @@ import (
 // The agent may be killed at any point of SetUp and TearDown. Both must therefore accept any
 // state of the disk: the next SetUp completes, or TearDown removes, what the canceled call left.
 //
-// Optional capabilities are interfaces of one to three methods that a Plugin may implement:
+// Optional capabilities are interfaces of one to three methods that a Plugin may implement, and that
+// are found by compose.As:
 // [Refresher], [ObjectReferrer], [Attacher], [Stager], [Expander], [MountOptioner],
 // [BlockMapper], [SELinuxMounter], [HealthReporter].
 type Plugin interface {
@@ -136,7 +139,7 @@ type ObjectReferrer interface {
 }
 
 // An Attacher is a Plugin with volumes that the attach/detach controller must attach to the
-// node before they can be mounted.
+// node before they can be mounted. Volumes of other plugins are mounted without being attached.
 type Attacher interface {
 	// NeedsAttach reports whether spec must be attached.
 	NeedsAttach(ctx context.Context, spec *Spec) (bool, error)
@@ -151,7 +154,7 @@ type Attacher interface {
 }
 
 // A Stager is a Plugin that stages a volume once per node before it is set up for pods: Stage is
-// called before the first SetUp, Unstage after the last TearDown.
+// called before the first SetUp, Unstage after the last TearDown. Volumes of other plugins are only set up.
 type Stager interface {
 	// SharedName returns the name of the volume on this node, for CSI
 	// "<driver>^<handle>". Empty means that the volume belongs to one pod and is not
@@ -168,7 +171,14 @@ type Stager interface {
 	Unstage(ctx context.Context, spec *Spec) error
 }
 
-// An Expander is a Plugin whose volumes can be expanded while they are mounted.
+// stager returns the Stager of a volume with a SharedName.
+func stager(p Plugin) Stager {
+	s, _ := compose.As[Stager](p)
+	return s
+}
+
+// An Expander is a Plugin whose volumes can be expanded while they are mounted. Volumes of
+// other plugins keep their size.
 type Expander interface {
 	// Expand expands the file system to at least size and returns its new size. After an
 	// error the volume must remain usable.
@@ -190,7 +200,8 @@ type BlockMapper interface {
 	SupportsBlock() bool
 }
 
-// A HealthReporter is a Plugin that reports the health of its volumes.
+// A HealthReporter is a Plugin that reports the health of its volumes. Volumes of other plugins have
+// no conditions.
 type HealthReporter interface {
 	// Health returns the adverse conditions of a volume that is set up, in any order; none
 	// means that the volume is healthy as far as the plugin observes. It returns
@@ -198,4 +209,13 @@ type HealthReporter interface {
 	// the conditions reported before remain. It is called only if Config.HealthChanged is set,
 	// in the period of Config.StatsPeriod.
 	Health(ctx context.Context, at Place) ([]v1.VolumeHealthCondition, error)
+}
+
+// optional are the optional interfaces of a Plugin.
+func optional() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[Refresher](), reflect.TypeFor[ObjectReferrer](), reflect.TypeFor[Attacher](),
+		reflect.TypeFor[Stager](), reflect.TypeFor[Expander](), reflect.TypeFor[MountOptioner](), reflect.TypeFor[BlockMapper](),
+		reflect.TypeFor[SELinuxMounter](), reflect.TypeFor[HealthReporter](),
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // A foundVolume is a volume on disk that an earlier agent mounted.
@@ -56,7 +58,7 @@ func (m *Manager) reconstructDevices() {
 	}
 	for _, r := range records {
 		p := m.cfg.plugin(r.Plugin)
-		if _, ok := p.(Stager); !ok || r.Device == "" || !p.CanSupport(r.Spec) {
+		if _, ok := compose.As[Stager](p); !ok || r.Device == "" || !p.CanSupport(r.Spec) {
 			m.log.Warn("Staged volume has no plugin; it is not unstaged", "volumeName", r.Device, "plugin", r.Plugin)
 			continue
 		}
@@ -134,7 +136,7 @@ func (c *Config) reconstruct(v foundVolume) reconstruction {
 			return r
 		}
 	}
-	if s, ok := r.plugin.(Stager); ok {
+	if s, ok := compose.As[Stager](r.plugin); ok {
 		name := ""
 		if name, r.info.Err = s.SharedName(r.spec); name != "" {
 			r.shared = uniqueName(v.place, name, "")

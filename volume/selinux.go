@@ -13,7 +13,8 @@ import (
 
 // An SELinuxMounter is a Plugin that mounts some of its volumes with an SELinux label,
 // which the kernel then reports for each file. It finds the label in
-// [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions.
+// [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions. The runtime labels the
+// volumes of other plugins.
 type SELinuxMounter interface {
 	// SupportsSELinuxMount reports whether the volume can be mounted with any label,
 	// independently of other volumes. It is called for persistent volumes, at each sync

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // A podVolume is the desired and the actual state of one volume of one pod. Manager.mu guards it.
@@ -206,7 +208,7 @@ func (v *podVolume) smaller() bool {
 	if v.spec == nil || v.spec.PV == nil || v.spec.ReadOnly {
 		return false
 	}
-	if _, ok := v.plugin.(Expander); !ok {
+	if _, ok := compose.As[Expander](v.plugin); !ok {
 		return false
 	}
 	size := v.spec.PV.Spec.Capacity[v1.ResourceStorage]

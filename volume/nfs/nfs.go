@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	mount "k8s.io/mount-utils"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -40,6 +42,9 @@ type Plugin struct{ cfg Config }
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Mounter == nil {
 		return nil, errors.New("nfs: Config.Mounter is nil")
+	}
+	if err := compose.Check(cfg.Mounter, reflect.TypeFor[mount.MounterForceUnmounter]()); err != nil {
+		return nil, fmt.Errorf("nfs: Config.Mounter: %w", err)
 	}
 	return &Plugin{cfg}, nil
 }
@@ -141,7 +146,7 @@ func (p *Plugin) unmount(dir string) error {
 			}
 			return nil
 		}
-		if force, ok := p.cfg.Mounter.(mount.MounterForceUnmounter); ok {
+		if force, ok := compose.As[mount.MounterForceUnmounter](p.cfg.Mounter); ok {
 			err = force.UnmountWithForce(dir, unmountTimeout)
 		} else {
 			err = p.cfg.Mounter.Unmount(dir)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -99,7 +100,7 @@ func (t *trial) request(uid types.UID) volume.Request {
 // setUp calls SetUp and checks the result.
 func (t *trial) setUp(req volume.Request) volume.SetUpResult {
 	t.Helper()
-	if s, ok := t.p.(volume.Stager); ok {
+	if s, ok := compose.As[volume.Stager](t.p); ok {
 		if shared, err := s.SharedName(req.Spec); err != nil {
 			t.Fatalf("SharedName: %v", err)
 		} else if shared != "" {
@@ -135,7 +136,7 @@ func (t *trial) tearDown(req volume.Request) {
 	if err := t.p.TearDown(t.Context(), req.Place); err != nil {
 		t.Fatalf("TearDown: %v", err)
 	}
-	if s, ok := t.p.(volume.Stager); ok {
+	if s, ok := compose.As[volume.Stager](t.p); ok {
 		if shared, _ := s.SharedName(req.Spec); shared != "" {
 			if err := s.Unstage(t.Context(), req.Spec); err != nil {
 				t.Fatalf("Unstage: %v", err)
@@ -337,7 +338,7 @@ func (t *trial) manyPods() {
 	for n := range 20 {
 		wg.Go(func() {
 			req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
-			if s, ok := t.p.(volume.Stager); ok {
+			if s, ok := compose.As[volume.Stager](t.p); ok {
 				if shared, _ := s.SharedName(req.Spec); shared != "" {
 					return // shared by pods; only a manager can detect the last one
 				}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -38,6 +40,9 @@ var _ runtime.Runtime = (*Runtime)(nil)
 func New(cfg Config) (*Runtime, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("jobs: Config.Service is nil")
+	}
+	if err := compose.Check(cfg.Service, reflect.TypeFor[Logger]()); err != nil {
+		return nil, fmt.Errorf("jobs: Config.Service: %w", err)
 	}
 	backoff, err := plan.NewBackoff(cfg.Backoff)
 	if err != nil {
@@ -190,7 +195,7 @@ func graceOf(req runtime.KillRequest, jobs []Status) time.Duration {
 // ContainerLog implements provider.LogStreamer if the service is a Logger, and otherwise
 // returns an error that is runtime.ErrUnsupported.
 func (r *Runtime) ContainerLog(ctx context.Context, containerID string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
-	logger, ok := r.cfg.Service.(Logger)
+	logger, ok := compose.As[Logger](r.cfg.Service)
 	if !ok {
 		return nil, fmt.Errorf("jobs: log: %w", runtime.ErrUnsupported)
 	}
