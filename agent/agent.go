@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -154,6 +156,21 @@ func (cfg *Config) validate() error {
 	return nil
 }
 
+// checkWrappers returns an error that names the part that hides an optional interface of a part that it
+// wraps.
+func (cfg *Config) checkWrappers() error {
+	if err := compose.Check(cfg.Runtime, reflect.TypeFor[runtime.Checker](), reflect.TypeFor[runtime.GarbageCollector](), reflect.TypeFor[runtime.Watcher]()); err != nil {
+		return fmt.Errorf("Config.Runtime: %w", err)
+	}
+	if err := compose.Check(cfg.Subsystems.Volumes, reflect.TypeFor[podworker.Retainer](), reflect.TypeFor[VolumeHolder](), reflect.TypeFor[pipeline.BlockedReporter]()); err != nil {
+		return fmt.Errorf("Config.Subsystems.Volumes: %w", err)
+	}
+	if err := compose.Check(cfg.Subsystems.Cgroups, reflect.TypeFor[podworker.Retainer]()); err != nil {
+		return fmt.Errorf("Config.Subsystems.Cgroups: %w", err)
+	}
+	return nil
+}
+
 // An Agent runs the pods of one node. [New] constructs it.
 type Agent struct {
 	changes  *pleg.Generator
@@ -179,6 +196,9 @@ type Agent struct {
 func New(cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
+	}
+	if err := cfg.checkWrappers(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if cfg.Record == nil && cfg.Logger != nil {
 		cfg.Record = logEvents(cfg.Logger)

@@ -47,7 +47,7 @@ func newSweeper(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 	sub := cfg.Subsystems
 	s := sweeper{pods: cfg.Runtime, ledger: sub.Ledger}
 	s.runtime, _ = compose.As[runtime.GarbageCollector](cfg.Runtime)
-	s.volumes, _ = sub.Volumes.(VolumeHolder)
+	s.volumes, _ = compose.As[VolumeHolder](sub.Volumes)
 	// A nil pointer must not become a non-nil interface.
 	if probes != nil {
 		s.before = append(s.before, probes)
@@ -58,11 +58,11 @@ func newSweeper(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 	if sub.Claims != nil {
 		s.idle = append(s.idle, sub.Claims)
 	}
-	if volumes, ok := sub.Volumes.(podworker.Retainer); ok {
+	if volumes, ok := compose.As[podworker.Retainer](sub.Volumes); ok {
 		s.idle = append(s.idle, volumes)
 	}
 	s.idle = append(s.idle, cfg.Retainers...)
-	if cgroups, ok := sub.Cgroups.(podworker.Retainer); ok {
+	if cgroups, ok := compose.As[podworker.Retainer](sub.Cgroups); ok {
 		s.after = append(s.after, cgroups)
 	}
 	if s.runtime == nil && s.ledger == nil && len(s.before)+len(s.idle)+len(s.after) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,6 +113,9 @@ type Generator struct {
 func New(cfg Config) (*Generator, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("pleg: Config.Runtime is nil")
+	}
+	if err := compose.Check(cfg.Runtime, reflect.TypeFor[runtime.Watcher]()); err != nil {
+		return nil, fmt.Errorf("pleg: Config.Runtime: %w", err)
 	}
 	for _, d := range []struct {
 		name  string
