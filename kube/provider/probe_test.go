@@ -23,6 +23,8 @@ import (
 // A plain runtime has no optional interfaces, and its pods have no addresses.
 type plain struct{ runtime.Runtime }
 
+func (plain) Unwrap() any { return nil }
+
 func (p plain) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	s, err := p.Runtime.PodStatus(ctx, uid)
 	if err == nil {

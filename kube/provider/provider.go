@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,10 @@ type entry struct {
 func New(cfg Config) (*Provider, error) {
 	if cfg.Runtime == nil {
 		return nil, errors.New("provider: Config.Runtime is nil")
+	}
+	if err := compose.Check(cfg.Runtime, reflect.TypeFor[runtime.Execer](), reflect.TypeFor[runtime.StreamExecer](), reflect.TypeFor[runtime.Attacher](), reflect.TypeFor[runtime.PortForwarder](),
+		reflect.TypeFor[runtime.LogReader](), reflect.TypeFor[LogStreamer]()); err != nil {
+		return nil, fmt.Errorf("provider: Config.Runtime: %w", err)
 	}
 	if cfg.AdoptWithin == 0 {
 		cfg.AdoptWithin = time.Minute

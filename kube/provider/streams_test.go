@@ -122,6 +122,8 @@ type simple struct {
 	runtime.Execer
 }
 
+func (simple) Unwrap() any { return nil }
+
 func (s simple) ContainerLog(_ context.Context, id string, opts *v1.PodLogOptions) (io.ReadCloser, error) {
 	if opts.Follow {
 		return nil, errors.New("logs cannot be followed")
@@ -202,7 +204,7 @@ func TestLogsOfAContainer(t *testing.T) {
 }
 
 func TestMissingRuntimeFeaturesAreUnsupported(t *testing.T) {
-	p, err := provider.New(provider.Config{Runtime: struct{ runtime.Runtime }{new(runtimetest.Runtime)}})
+	p, err := provider.New(provider.Config{Runtime: plain{new(runtimetest.Runtime)}})
 	require.NoError(t, err)
 	conn := new(connection)
 	_, logs := p.Logs(t.Context(), "default", "web", "app", nil)

@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/logs"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Server is the kubelet's API as an http.Handler. It does not listen; see Listener.
@@ -29,6 +33,10 @@ type Server struct {
 func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if err := compose.Check(cfg.Runtime, reflect.TypeFor[runtime.Execer](), reflect.TypeFor[runtime.StreamExecer](), reflect.TypeFor[runtime.StreamServer](), reflect.TypeFor[runtime.Attacher](),
+		reflect.TypeFor[runtime.PortForwarder](), reflect.TypeFor[runtime.LogReader](), reflect.TypeFor[runtime.Checkpointer]()); err != nil {
+		return nil, fmt.Errorf("server: Config.Runtime: %w", err)
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, mux: http.NewServeMux()}
 	if s.log == nil {
