@@ -21,7 +21,7 @@
 //
 // Without Unwrap, agent.New returns the error
 //
-//	agent: Config.Subsystems.Volumes: main.logged hides Blocked (pipeline.BlockedReporter) of *volume.Manager; add Unwrap
+//	agent: Config.Subsystems.Volumes: main.logged hides Retain (podworker.Retainer) of *volume.Manager; add Unwrap
 //
 // See [Wrapper] for the wrappers that must not unwrap.
 //

@@ -174,7 +174,7 @@ func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, 
 	return m.noteDevices(pod, c, config)
 }
 
-// ExclusiveCPUs implements cri.ExclusiveCPUs: it returns the names of the pod's
+// ExclusiveCPUs implements cri.Managers: it returns the names of the pod's
 // containers that have CPUs which no other container may use.
 func (m *Managers) ExclusiveCPUs(pod *v1.Pod) []string {
 	if m.cfg.CPU == nil {
