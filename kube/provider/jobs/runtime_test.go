@@ -128,6 +128,11 @@ func TestTheTokenOfTheServiceAccountIsLeftOut(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "u"}))
 }
 
+// A silent service hides the logs.
+type silent struct{ jobs.Service }
+
+func (silent) Unwrap() any { return nil }
+
 func TestLogsAreThoseOfTheService(t *testing.T) {
 	rt := over(t, new(queue))
 	log, err := rt.ContainerLog(t.Context(), "job://u-main-0", &v1.PodLogOptions{})
@@ -135,7 +140,7 @@ func TestLogsAreThoseOfTheService(t *testing.T) {
 	text, err := io.ReadAll(log)
 	require.NoError(t, err)
 	assert.Equal(t, "log of u-main-0", string(text))
-	plain, err := jobs.New(jobs.Config{Service: struct{ jobs.Service }{new(queue)}})
+	plain, err := jobs.New(jobs.Config{Service: silent{new(queue)}})
 	require.NoError(t, err)
 	_, err = plain.ContainerLog(t.Context(), "job://u-main-0", &v1.PodLogOptions{})
 	assert.ErrorIs(t, err, runtime.ErrUnsupported)

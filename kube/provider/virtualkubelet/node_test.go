@@ -289,8 +289,13 @@ func (s *sizes) Next() *remotecommand.TerminalSize {
 	return &size
 }
 
+// An incapable runtime hides its optional interfaces.
+type incapable struct{ runtime.Runtime }
+
+func (incapable) Unwrap() any { return nil }
+
 func TestARuntimeWithoutCapabilitiesIsUnsupported(t *testing.T) {
-	c := start(t, struct{ runtime.Runtime }{new(runtimetest.Runtime)}, nodeutil.NoAuth())
+	c := start(t, incapable{new(runtimetest.Runtime)}, nodeutil.NoAuth())
 	for _, path := range []string{"/containerLogs/default/web/app", "/stats/summary", "/metrics/resource"} {
 		code, body := c.get(path)
 		assert.Equal(t, http.StatusInternalServerError, code, path)
