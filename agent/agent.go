@@ -65,8 +65,9 @@ type Config struct {
 	// block. If nil, events are logged.
 	Record func(runtime.Event)
 
-	// Adjust changes the configuration of single components.
-	Adjust Adjust
+	// Adjust changes the configuration of single components. Append to it: the functions of
+	// each element are called after those of the elements before it.
+	Adjust []Adjust
 
 	// Logger is used by all components. If nil, logs are discarded.
 	Logger *slog.Logger
@@ -130,9 +131,10 @@ type Claims interface {
 
 // Adjust has, for each component, an optional function that [New] calls with the
 // configuration of the component before it constructs the component. The
-// configuration is complete: a function may set periods, limits and hooks, and may
-// wrap a dependency on another component to observe or delay its calls. It must not
-// remove a dependency.
+// configuration is complete, except that its Hooks are empty: those that a function sets
+// are called after the hooks that were set before. A function may set periods and limits,
+// and may wrap a dependency on another component to observe or delay its calls. If it sets
+// a function or an interface to nil, New returns an error.
 type Adjust struct {
 	PLEG     func(*pleg.Config)
 	Prober   func(*prober.Config) // not called without Subsystems.Probes

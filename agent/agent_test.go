@@ -107,8 +107,12 @@ func TestNewNamesTheMissingField(t *testing.T) {
 		"agent: Config.Sources is empty":                              func(c *agent.Config) { c.Sources = nil },
 		"agent: Config.Sink is nil":                                   func(c *agent.Config) { c.Sink = nil },
 		`agent: podsource: MergeConfig.Static: "x" is not in Sources`: func(c *agent.Config) { c.Static = []string{"x"} },
-		"pipeline: Config.Runtime is nil":                             func(c *agent.Config) { c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = nil } },
-		"agent: podworker: negative":                                  func(c *agent.Config) { c.Adjust.Workers = func(w *podworker.Config) { w.Retry = -1 } },
+		"agent: Config.Adjust.Pipeline: sets Runtime to nil": func(c *agent.Config) {
+			c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Runtime = nil }})
+		},
+		"agent: podworker: negative": func(c *agent.Config) {
+			c.Adjust = append(c.Adjust, agent.Adjust{Workers: func(w *podworker.Config) { w.Retry = -1 }})
+		},
 	} {
 		cfg := full()
 		clear(&cfg)
@@ -168,7 +172,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 			}
 		}
 		var worked atomic.Int32
-		adjust := agent.Adjust{
+		adjust := []agent.Adjust{{
 			Pipeline: func(c *pipeline.Config) {
 				has("Pipeline", c.Runtime != nil && c.Status != nil && c.Probes != nil && c.Network != nil && c.Relister != nil)
 				has("nil subsystems", c.Resources == pipeline.Resources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
@@ -187,7 +191,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 			Prober: func(c *prober.Config) {
 				has("Prober", c.Status != nil && c.Handlers.HTTPGet != nil && c.HostIPs != nil)
 			},
-		}
+		}}
 		n := start(t, agent.Config{
 			NodeName: "edge-1", Adjust: adjust, Subsystems: agent.Subsystems{Probes: prober.Handlers{HTTPGet: prober.HTTPGet{}}}, HostIPs: func() []string { return nil },
 		})
@@ -207,10 +211,10 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var synced atomic.Int32
-		n := start(t, agent.Config{Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
+		n := start(t, agent.Config{Adjust: []agent.Adjust{{Workers: func(c *podworker.Config) {
 			c.Resync = 24 * time.Hour
 			c.Hooks.Synced = func(podworker.SyncInfo) { synced.Add(1) }
-		}}})
+		}}}})
 		n.source.Set(newPod("web"))
 		settle()
 		for range 2 { // one dead instance is kept, the other is collected

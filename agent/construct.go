@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/compose"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -59,14 +60,6 @@ func construct(cfg Config) (*Agent, error) {
 	}, nil
 }
 
-// adjust returns cfg after a call of f, which may be nil.
-func adjust[T any](f func(*T), cfg T) T {
-	if f != nil {
-		f(&cfg)
-	}
-	return cfg
-}
-
 func newHealth(cfg Config) *RuntimeHealth {
 	checker, ok := compose.As[runtime.Checker](cfg.Runtime)
 	if !ok {
@@ -76,14 +69,18 @@ func newHealth(cfg Config) *RuntimeHealth {
 }
 
 func newPLEG(cfg Config, table *podworker.Table) (*pleg.Generator, error) {
-	return pleg.New(adjust(cfg.Adjust.PLEG, pleg.Config{
+	c := pleg.Config{
 		Runtime: cfg.Runtime, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
 			if e.Matters() {
 				table.PodChanged(e.UID)
 			}
 		},
-	}))
+	}
+	if err := adjust.Apply(cfg.Adjust, "PLEG", &c); err != nil {
+		return nil, err
+	}
+	return pleg.New(c)
 }
 
 func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
@@ -91,9 +88,11 @@ func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
 	if h.Exec == nil && h.HTTPGet == nil && h.TCPSocket == nil && h.GRPC == nil {
 		return nil, nil
 	}
-	return prober.New(adjust(cfg.Adjust.Prober, prober.Config{
-		Handlers: h, Status: changes.Get, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger,
-	}))
+	c := prober.Config{Handlers: h, Status: changes.Get, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger}
+	if err := adjust.Apply(cfg.Adjust, "Prober", &c); err != nil {
+		return nil, err
+	}
+	return prober.New(c)
 }
 
 func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
@@ -113,9 +112,11 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 			f.MayHaveResources = sub.Claims.MayHaveResources(uid)
 		}
 	}
-	return status.New(adjust(cfg.Adjust.Status, status.Config{
-		Sink: cfg.Sink, Facts: []func(*status.Facts){facts}, Record: cfg.Record, Logger: cfg.Logger,
-	}))
+	c := status.Config{Sink: cfg.Sink, Facts: []func(*status.Facts){facts}, Record: cfg.Record, Logger: cfg.Logger}
+	if err := adjust.Apply(cfg.Adjust, "Status", &c); err != nil {
+		return nil, err
+	}
+	return status.New(c)
 }
 
 func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*pipeline.Pipeline, error) {
@@ -140,13 +141,18 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 	if sub.Claims != nil {
 		c.Resources.Claims = sub.Claims
 	}
-	return pipeline.New(adjust(cfg.Adjust.Pipeline, c))
+	if err := adjust.Apply(cfg.Adjust, "Pipeline", &c); err != nil {
+		return nil, err
+	}
+	return pipeline.New(c)
 }
 
 func newWorkers(cfg Config, table *podworker.Table, changes *pleg.Generator, pipeline *pipeline.Pipeline) (*podworker.Workers, error) {
-	return podworker.New(adjust(cfg.Adjust.Workers, podworker.Config{
-		Table: table, Handler: pipeline, StatusCache: changes, Record: cfg.Record, Logger: cfg.Logger,
-	}))
+	c := podworker.Config{Table: table, Handler: pipeline, StatusCache: changes, Record: cfg.Record, Logger: cfg.Logger}
+	if err := adjust.Apply(cfg.Adjust, "Workers", &c); err != nil {
+		return nil, err
+	}
+	return podworker.New(c)
 }
 
 func newLoop(cfg Config, probes *prober.Manager, workers *podworker.Workers) (*podworker.Loop, error) {
@@ -157,11 +163,16 @@ func newLoop(cfg Config, probes *prober.Manager, workers *podworker.Workers) (*p
 	if cfg.NodeName != "" {
 		c.Node = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: cfg.NodeName, UID: types.UID(cfg.NodeName)}
 	}
-	return podworker.NewLoop(adjust(cfg.Adjust.Loop, c))
+	if err := adjust.Apply(cfg.Adjust, "Loop", &c); err != nil {
+		return nil, err
+	}
+	return podworker.NewLoop(c)
 }
 
 func newMerge(cfg Config, loop *podworker.Loop) (*podsource.Merge, error) {
-	return podsource.NewMerge(adjust(cfg.Adjust.Merge, podsource.MergeConfig{
-		Sources: cfg.Sources, Static: cfg.Static, Sink: loop, Record: cfg.Record, Logger: cfg.Logger,
-	}))
+	c := podsource.MergeConfig{Sources: cfg.Sources, Static: cfg.Static, Sink: loop, Record: cfg.Record, Logger: cfg.Logger}
+	if err := adjust.Apply(cfg.Adjust, "Merge", &c); err != nil {
+		return nil, err
+	}
+	return podsource.NewMerge(c)
 }

@@ -55,10 +55,10 @@ func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsou
 	var err error
 	s.Agent, err = agent.New(agent.Config{
 		Runtime: rt, Sources: sources, Static: static, Sink: status.Tee(append(sinks, s.sink)...),
-		Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
+		Adjust: []agent.Adjust{{Workers: func(c *podworker.Config) {
 			c.Hooks = hooks
 			c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times
-		}},
+		}}},
 	})
 	require.NoError(t, err)
 	s.changes, s.health, s.workers = s.PLEG(), s.Health(), s.Workers()

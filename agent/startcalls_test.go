@@ -132,7 +132,7 @@ func testCallsOfStarts(t *testing.T, writeTime time.Duration) {
 		cfg := agent.Config{
 			Runtime: tallied{engine, tally}, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: sink,
 		}
-		cfg.Adjust.Pipeline = func(c *pipeline.Config) { c.Relister = laterRelister{c.Relister} }
+		cfg.Adjust = append(cfg.Adjust, agent.Adjust{Pipeline: func(c *pipeline.Config) { c.Relister = laterRelister{c.Relister} }})
 		a, err := agent.New(cfg)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -96,6 +97,16 @@ type Hooks struct {
 
 	// Resized is called when a resize has been applied.
 	Resized func(ResizedInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Decided, o.Decided)
+		compose.Add(&h.Undeferred, o.Undeferred)
+		compose.Add(&h.Resized, o.Resized)
+	}
+	return h
 }
 
 // DecisionInfo describes a decision about a resize.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -185,6 +186,15 @@ type Hooks struct {
 	// Repaired is called for each cgroup of a pod whose values another program had
 	// changed, after it was corrected.
 	Repaired func(name cgroups.Name, changes []cgroups.Change)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Operation, o.Operation)
+		compose.Add2(&h.Repaired, o.Repaired)
+	}
+	return h
 }
 
 // An OperationInfo describes one operation on a cgroup.

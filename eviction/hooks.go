@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Hooks are called as a [Manager] works; they must not block. Any may be nil. They are
@@ -29,6 +31,19 @@ type Hooks struct {
 
 	// Conditions is called when the node conditions change, with those that are true.
 	Conditions func([]v1.NodeConditionType)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Passed, o.Passed)
+		compose.Add(&h.Evicted, o.Evicted)
+		compose.Add2(&h.KillFailed, o.KillFailed)
+		compose.Add2(&h.StatsAge, o.StatsAge)
+		compose.Add(&h.Invalid, o.Invalid)
+		compose.Add(&h.Conditions, o.Conditions)
+	}
+	return h
 }
 
 // PassInfo describes a pass.

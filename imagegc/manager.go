@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -50,6 +51,15 @@ type Config struct {
 	// enough. It may be slow. Optional.
 	Consumers func(ctx context.Context) ([]Consumer, error)
 
+	// Forget deletes the data that is stored for images other than present, the IDs of all
+	// images, which were listed after before: cri.Runtime.ForgetImages. It is called after
+	// each list, on the goroutine of the pass. An error is logged. If nil, nothing is deleted.
+	Forget func(present []string, before time.Time) error
+
+	// Trace is called when a pass begins, whose calls of Store and Space get the returned
+	// context. end is called with the error of the pass. If nil, passes are not traced.
+	Trace func(ctx context.Context) (traced context.Context, end func(err error))
+
 	// Node is the object of the node's events.
 	Node v1.ObjectReference
 
@@ -73,16 +83,18 @@ type Hooks struct {
 	// Passed is called after each pass.
 	Passed func(PassInfo)
 
-	// Trace is called when a pass begins, whose calls of Store and Space get the returned
-	// context. end is called with the error of the pass.
-	Trace func(ctx context.Context) (traced context.Context, end func(err error))
-
-	// Detected is called with the IDs of all images, as listed after before. Components that
-	// store data by image should delete that of other images (cri.Runtime.ForgetImages).
-	Detected func(present []string, before time.Time)
-
 	// Failed is called if the checkpoint of Config.Path could not be read or written.
 	Failed func(err error)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Removed, o.Removed)
+		compose.Add(&h.Passed, o.Passed)
+		compose.Add(&h.Failed, o.Failed)
+	}
+	return h
 }
 
 // RemovedInfo describes the removal of an image.

@@ -97,7 +97,11 @@ func TestAPolicyThatRemovesNothingStillRecordsImages(t *testing.T) { // ig-2, ig
 		cfg := w.config()
 		cfg.Space, cfg.Policy = nil, imagegc.Policy{HighPercent: new(int32(100))}
 		var detected atomic.Int32
-		cfg.Hooks.Detected = func(present []string, _ time.Time) { detected.Add(1); assert.Equal(t, []string{"sha256:a:1"}, present) }
+		cfg.Forget = func(present []string, _ time.Time) error {
+			detected.Add(1)
+			assert.Equal(t, []string{"sha256:a:1"}, present)
+			return errors.New("read-only file system") // it is logged
+		}
 		cfg.Hooks.Passed = func(imagegc.PassInfo) { t.Error("a pass") }
 		running(t, cfg)
 		time.Sleep(11 * time.Minute)

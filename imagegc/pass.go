@@ -99,8 +99,8 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 		return report, err
 	}
 	defer m.end()
-	if m.cfg.Hooks.Trace != nil {
-		traced, end := m.cfg.Hooks.Trace(ctx)
+	if m.cfg.Trace != nil {
+		traced, end := m.cfg.Trace(ctx)
 		ctx = traced
 		defer func() { end(err) }()
 	}
@@ -174,14 +174,22 @@ func (m *Manager) detect(ctx context.Context, now time.Time) (synced bool, err e
 	}
 	m.holds.forget(now)
 	m.save()
-	if m.cfg.Hooks.Detected != nil {
-		present := make([]string, len(images))
-		for i := range images {
-			present[i] = images[i].ID
-		}
-		m.cfg.Hooks.Detected(present, now)
-	}
+	m.forget(images, now)
 	return synced, nil
+}
+
+// forget calls Config.Forget with the IDs of images.
+func (m *Manager) forget(images []runtime.Image, before time.Time) {
+	if m.cfg.Forget == nil {
+		return
+	}
+	present := make([]string, len(images))
+	for i := range images {
+		present[i] = images[i].ID
+	}
+	if err := m.cfg.Forget(present, before); err != nil {
+		m.cfg.Logger.Warn("Failed to delete records of removed images", "err", err)
+	}
 }
 
 // usesOf returns the images of pods as uses.

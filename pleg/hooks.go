@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Hooks are called for metrics. Each may be nil. They must not block; they may call the
@@ -23,6 +25,17 @@ type Hooks struct {
 	// Delivered is called after Handle was called with the events of one pod, on the
 	// goroutine of Run or Relist. It is not called for Follow.
 	Delivered func(DeliverInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Relisting, o.Relisting)
+		compose.Add(&h.Relisted, o.Relisted)
+		compose.Add(&h.Inspected, o.Inspected)
+		compose.Add(&h.Delivered, o.Delivered)
+	}
+	return h
 }
 
 // A RelistInfo describes one relist.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
@@ -65,6 +66,15 @@ type ManifestHooks struct {
 
 	// Resolved is called when a path has no problem any more, or was removed.
 	Resolved func(path string)
+}
+
+// Join returns ManifestHooks that call the functions of h and then those of others, in order.
+func (h ManifestHooks) Join(others ...ManifestHooks) ManifestHooks {
+	for _, o := range others {
+		compose.Add(&h.Problem, o.Problem)
+		compose.Add(&h.Resolved, o.Resolved)
+	}
+	return h
 }
 
 const (

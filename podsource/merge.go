@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -74,6 +75,15 @@ type MergeHooks struct {
 	// Failed is called when the Run of a source has returned an error. It is called again after
 	// retryIn.
 	Failed func(source string, err error, retryIn time.Duration)
+}
+
+// Join returns MergeHooks that call the functions of h and then those of others, in order.
+func (h MergeHooks) Join(others ...MergeHooks) MergeHooks {
+	for _, o := range others {
+		compose.Add(&h.Set, o.Set)
+		compose.Add3(&h.Failed, o.Failed)
+	}
+	return h
 }
 
 // SetInfo is the result of a delivered set.

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -22,6 +23,16 @@ type Hooks struct {
 
 	// Removed is called when a probe has ended; its metric series should be deleted.
 	Removed func(pod *v1.Pod, container string, kind Kind)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Ran, o.Ran)
+		compose.Add3(&h.Deferred, o.Deferred)
+		compose.Add3(&h.Removed, o.Removed)
+	}
+	return h
 }
 
 // AttemptInfo describes one attempt of a probe.

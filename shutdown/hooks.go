@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Hooks are called as a [Manager] works; they must not block. Any may be nil. Killed may be
@@ -25,6 +27,18 @@ type Hooks struct {
 
 	// WatchFailed is called when a trigger has returned an error.
 	WatchFailed func(error)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add2(&h.Times, o.Times)
+		compose.Add(&h.Killed, o.Killed)
+		compose.Add(&h.GroupEnded, o.GroupEnded)
+		compose.Add(&h.Ended, o.Ended)
+		compose.Add(&h.WatchFailed, o.WatchFailed)
+	}
+	return h
 }
 
 // KilledInfo describes the kill of a pod. Err is not nil if the pod has not terminated in time.

@@ -164,7 +164,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) {
 	c := agent.Config{
 		Runtime: cfg.Runtime, Sources: cfg.Sources, Static: cfg.Static, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
-		Adjust: agent.Adjust{
+		Adjust: []agent.Adjust{{
 			PLEG: func(c *pleg.Config) {
 				if n.seeded != nil {
 					c.Runtime = n.seeded.lister(c.Runtime)
@@ -204,7 +204,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) 
 				}
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
-		},
+		}},
 	}
 	c.Table = cfg.table
 	if cfg.images != nil {

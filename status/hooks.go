@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Hooks observe a [Manager]. Any may be nil. They are called without locks, on the goroutine
@@ -23,6 +25,17 @@ type Hooks struct {
 
 	// Delivered is called when a call of the sink has returned.
 	Delivered func(DeliveredInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Changed, o.Changed)
+		compose.Add(&h.Terminated, o.Terminated)
+		compose.Add2(&h.IllegalRestart, o.IllegalRestart)
+		compose.Add(&h.Delivered, o.Delivered)
+	}
+	return h
 }
 
 // ChangedInfo is a change of a status; Describe(&Old, &New) formats it. Neither status may

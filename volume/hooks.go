@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Hooks observe a [Manager]. Each may be nil. They are called concurrently and must not block. The
@@ -42,6 +44,19 @@ type Hooks struct {
 	// kubelet_orphan_pod_cleaned_volumes is Orphans, and
 	// kubelet_orphan_pod_cleaned_volumes_errors is Failed.
 	Collected func(CollectInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Operated, o.Operated)
+		compose.Add0(&h.Reconciled, o.Reconciled)
+		compose.Add(&h.Reconstructed, o.Reconstructed)
+		compose.Add(&h.Measured, o.Measured)
+		compose.Add(&h.Orphan, o.Orphan)
+		compose.Add(&h.Collected, o.Collected)
+	}
+	return h
 }
 
 // An OperationInfo describes a completed operation on a volume.

@@ -3,17 +3,17 @@
 //
 // # Behavior
 //
-// The methods of a [Tracer] are the functions that the hooks of other packages call when an
+// The methods of a [Tracer] are the functions that other packages call, as Config.Trace, when an
 // operation begins. Each starts a span and returns a context with it, so that the spans of
 // calls within the operation are its children. Those of CRI calls are created by the
 // connection to the runtime: remote.Config.TracerProvider.
 //
-//	syncPod                     podworker.Hooks.Trace, call of Sync
+//	syncPod                     podworker.Config.Trace, call of Sync
 //	syncTerminatingPod          call of Terminate
 //	syncTerminatedPod           call of Cleanup
 //	Containers/GarbageCollect   runtime.GarbageCollector
-//	Images/GarbageCollect       imagegc.Hooks.Trace
-//	the route of a request      server.Hooks.Trace, such as /exec/{namespace}/{pod}/{container}
+//	Images/GarbageCollect       imagegc.Config.Trace
+//	the route of a request      server.Config.Trace, such as /exec/{namespace}/{pod}/{container}
 //
 // The first five names, and their attributes, are those of the kubelet. docs/tracing.md has
 // the spans of the start of a pod.
@@ -21,10 +21,10 @@
 // # Usage
 //
 //	tracer := tracing.New(provider)
-//	worker.Hooks.Trace = tracer.Pod
-//	images.Hooks.Trace = tracer.ImageGC
+//	worker.Trace = tracer.Pod
+//	images.Trace = tracer.ImageGC
 //	loop.Garbage = tracer.Garbage(loop.Garbage)
-//	api.Hooks.Trace = tracer.Request
+//	api.Trace = tracer.Request
 //
 // The provider, with the exporter and the sampling, is the program's. kube/kubelet makes one
 // from the field tracing of a KubeletConfiguration.

@@ -59,17 +59,17 @@ func (s *span) SetAttributes(all ...attribute.KeyValue) {
 func (s *span) SetStatus(_ codes.Code, description string) { s.status = description }
 func (s *span) End(...trace.SpanEndOption)                 { s.ended(s) }
 
-// The hooks of the pod workers start a span for each sync.
+// The pod workers start a span for each sync.
 func Example() {
 	tracer := tracing.New(provider{ended: func(s *span) {
 		fmt.Println(s.name, s.attributes["k8s.pod"], s.attributes["k8s.pod.update_type"], s.status)
 	}})
-	hooks := podworker.Hooks{Trace: tracer.Pod}
+	workers := podworker.Config{Trace: tracer.Pod}
 
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}
-	_, end := hooks.Trace(context.Background(), podworker.SyncInfo{UID: pod.UID, Pod: pod, State: podworker.Syncing, First: true})
+	_, end := workers.Trace(context.Background(), podworker.SyncInfo{UID: pod.UID, Pod: pod, State: podworker.Syncing, First: true})
 	end(fmt.Errorf("mount volumes: %w", context.DeadlineExceeded))
-	_, end = hooks.Trace(context.Background(), podworker.SyncInfo{UID: pod.UID, Pod: pod, State: podworker.Syncing})
+	_, end = workers.Trace(context.Background(), podworker.SyncInfo{UID: pod.UID, Pod: pod, State: podworker.Syncing})
 	end(nil)
 	// Output:
 	// syncPod default/web create mount volumes: context deadline exceeded

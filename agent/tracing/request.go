@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/logs"
 )
 
-// Request implements server.Hooks.Trace. Clients of a server of type readonly do not
+// Request implements server.Config.Trace. Clients of a server of type readonly do not
 // determine whether the request is sampled.
 func (t *Tracer) Request(r *http.Request, route, serverType string) (traced context.Context, end func(code int)) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -73,6 +74,16 @@ type Hooks struct {
 
 	// Reconciled is called after each Reconcile.
 	Reconciled func(ReconcileInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Pinned, o.Pinned)
+		compose.Add(&h.Pool, o.Pool)
+		compose.Add(&h.Reconciled, o.Reconciled)
+	}
+	return h
 }
 
 // PinInfo is the result of an allocation.

@@ -228,7 +228,7 @@ func TestTheDirectoryOfAnotherKubeletIsNotEmptied(t *testing.T) {
 func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	var changes []string
 	changed := make(chan struct{}, 100)
-	d := newDesk(t, device.Config{Hooks: device.Hooks{Changed: func(name string) { changes = append(changes, name); changed <- struct{}{} }}})
+	d := newDesk(t, device.Config{Changed: func(name string) { changes = append(changes, name); changed <- struct{}{} }})
 	p := d.plugin(&devicetest.Plugin{}, 2)
 	<-changed
 	p.Set(devicetest.Ill("0"), devicetest.Device("1"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
@@ -59,6 +60,12 @@ type Config struct {
 	// without an allocation. If nil, plugins allocate all extended resources.
 	Elsewhere func(resource string) bool
 
+	// Changed is called when the devices of a resource or their health change: the
+	// capacity of the node has changed, and waiting pods may be admitted. It is called from
+	// the goroutines of plugins, with no lock held, and must not block. If nil, waiting pods
+	// are admitted when they are retried.
+	Changed func(resource string)
+
 	// RefuseLate rejects a pod whose plugin has not registered, as a kubelet does, and
 	// ignores resources that no plugin has ever offered. Otherwise these pods wait.
 	RefuseLate bool
@@ -84,18 +91,23 @@ type Adopted struct {
 	Devices   map[string][]string // IDs by resource
 }
 
-// Hooks observe the manager, for metrics and for reactions. Each may be nil. They are
+// Hooks observe the manager, for metrics. Each may be nil. They are
 // called from the goroutines of plugins, with no lock held.
 type Hooks struct {
 	// Registered is called after each registration.
 	Registered func(resource string)
 
-	// Changed is called when the devices of a resource or their health change: the
-	// capacity of the node has changed, and waiting pods may be admitted.
-	Changed func(resource string)
-
 	// Allocated is called after each Allocate call.
 	Allocated func(AllocateInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Registered, o.Registered)
+		compose.Add(&h.Allocated, o.Allocated)
+	}
+	return h
 }
 
 // AllocateInfo is the result of an Allocate call.
@@ -483,8 +495,8 @@ func (m *Manager) All() map[string][]Device {
 }
 
 func (m *Manager) changed(resource string) {
-	if m.cfg.Hooks.Changed != nil {
-		m.cfg.Hooks.Changed(resource)
+	if m.cfg.Changed != nil {
+		m.cfg.Changed(resource)
 	}
 }
 

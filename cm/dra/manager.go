@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
@@ -89,6 +90,15 @@ type Hooks struct {
 	// Skipped is called when a driver is not called for a claim because of
 	// skipNodeOperations in its allocation.
 	Skipped func(SkipInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Operated, o.Operated)
+		compose.Add(&h.Skipped, o.Skipped)
+	}
+	return h
 }
 
 // A SkipInfo is a call of a driver that an allocated claim does not need.

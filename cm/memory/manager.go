@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
@@ -76,6 +77,14 @@ type Config struct {
 type Hooks struct {
 	// Pinned is called after each attempt to allocate memory to a container.
 	Pinned func(PinInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Pinned, o.Pinned)
+	}
+	return h
 }
 
 // PinInfo is the result of an allocation.

@@ -94,6 +94,14 @@ type Hooks struct {
 	Admitted func(AdmitInfo)
 }
 
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Admitted, o.Admitted)
+	}
+	return h
+}
+
 // AdmitInfo is the result of Admit.
 type AdmitInfo struct {
 	Pod   *v1.Pod

@@ -194,8 +194,8 @@ func TestShutdownTriggers(t *testing.T) {
 		}
 		require.NoError(t, err, "%+v", tc)
 		all := shutdown.Config{Triggers: cfg.Host.Shutdown.Triggers}
-		if cfg.Adjust.Shutdown != nil {
-			require.NoError(t, cfg.Adjust.Shutdown(&all))
+		for _, a := range cfg.Adjust {
+			require.NoError(t, a.Shutdown(&all))
 			assert.FileExists(t, filepath.Join(o.RootDir, "shutdown-token"))
 		}
 		assert.Len(t, all.Triggers, tc.triggers)

@@ -30,16 +30,18 @@ func (o *options) record(cfg *kubelet.Config) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--record-dir=%s: %w", o.recordDir, err)
 	}
-	cfg.Adjust.CRI = func(c *cri.Config) error {
-		r.RuntimeState(c.Dirs.Root) // RootDir is locked
-		c.Runtime, c.Images = r.RuntimeService(c.Runtime), r.ImageService(c.Images)
-		return nil
-	}
-	cfg.Adjust.Volumes = func(c *volume.Config) error {
-		c.Hooks.Operated = r.Volumes(c.Hooks.Operated)
-		return nil
-	}
-	cfg.Adjust.Agent = r.Agent
+	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{
+		CRI: func(c *cri.Config) error {
+			r.RuntimeState(c.Dirs.Root) // RootDir is locked
+			c.Runtime, c.Images = r.RuntimeService(c.Runtime), r.ImageService(c.Images)
+			return nil
+		},
+		Volumes: func(c *volume.Config) error {
+			c.Hooks.Operated = r.Volumes
+			return nil
+		},
+		Agent: r.Agent,
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

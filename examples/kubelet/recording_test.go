@@ -18,9 +18,10 @@ func TestARecordingBeginsWithTheConfigurationWithoutSecrets(t *testing.T) {
 	cfg := kubelet.Config{NodeName: "edge-1"}
 	stop, err := o.record(&cfg)
 	require.NoError(t, err)
-	assert.NotNil(t, cfg.Adjust.CRI)
-	assert.NotNil(t, cfg.Adjust.Volumes)
-	assert.NotNil(t, cfg.Adjust.Agent)
+	require.Len(t, cfg.Adjust, 1)
+	assert.NotNil(t, cfg.Adjust[0].CRI)
+	assert.NotNil(t, cfg.Adjust[0].Volumes)
+	assert.NotNil(t, cfg.Adjust[0].Agent)
 	stop()
 	files, err := record.Files(dir)
 	require.NoError(t, err)
@@ -41,5 +42,5 @@ func TestWithoutTheFlagNothingIsRecorded(t *testing.T) {
 	stop, err := new(options).record(&cfg)
 	require.NoError(t, err)
 	stop()
-	assert.Nil(t, cfg.Adjust.CRI)
+	assert.Empty(t, cfg.Adjust)
 }

@@ -16,6 +16,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 const (
@@ -44,6 +46,14 @@ type Hooks struct {
 	// Reviewed is called for each request with a token or to be authorized: whether the
 	// result was cached, the duration, and the error of the API server. May be nil.
 	Reviewed func(cached bool, took time.Duration, err error)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add3(&h.Reviewed, o.Reviewed)
+	}
+	return h
 }
 
 func (h Hooks) reviewed(cached bool, start time.Time, err error) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -51,6 +52,15 @@ type EventsHooks struct {
 
 	// Wrote is called after an event was created, or its count was increased.
 	Wrote func(runtime.Event)
+}
+
+// Join returns EventsHooks that call the functions of h and then those of others, in order.
+func (h EventsHooks) Join(others ...EventsHooks) EventsHooks {
+	for _, o := range others {
+		compose.Add2(&h.Dropped, o.Dropped)
+		compose.Add(&h.Wrote, o.Wrote)
+	}
+	return h
 }
 
 // Events writes events to an API server. Repeated events increase a count, many similar

@@ -25,6 +25,10 @@ type FeedConfig struct {
 	// not block. May be nil.
 	Observed func(pod *v1.Pod, deleted bool)
 
+	// Recovered is called when a watch is established after a failure: other retries need
+	// not wait either; see [status.Manager.Retry]. It must not block. May be nil.
+	Recovered func()
+
 	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -68,7 +72,7 @@ func (f *Feed) Run(ctx context.Context) error {
 		lists:     noWatchList(f.cfg.Client),
 		store:     f,
 		failed:    f.failed,
-		recovered: f.cfg.Hooks.Recovered,
+		recovered: f.cfg.Recovered,
 	})
 	return nil
 }

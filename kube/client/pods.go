@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // A PodsConfig configures a Pods.
@@ -30,6 +32,10 @@ type PodsConfig struct {
 	// pods. Its error is returned by Run. May be nil.
 	Ready func(ctx context.Context) error
 
+	// Recovered is called when a watch is established after a failure: other retries need
+	// not wait either; see [status.Manager.Retry]. It must not block. May be nil.
+	Recovered func()
+
 	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -45,10 +51,15 @@ type PodsHooks struct {
 
 	// Failed is called when a list or watch has failed; it is retried with backoff.
 	Failed func(error)
+}
 
-	// Recovered is called when a watch is established after Failed. Other retries need not
-	// wait either; see [status.Manager.Retry].
-	Recovered func()
+// Join returns PodsHooks that call the functions of h and then those of others, in order.
+func (h PodsHooks) Join(others ...PodsHooks) PodsHooks {
+	for _, o := range others {
+		compose.Add(&h.Set, o.Set)
+		compose.Add(&h.Failed, o.Failed)
+	}
+	return h
 }
 
 // Pods follows the pods that are bound to one node (rule src-33). It implements
@@ -114,7 +125,7 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 			lists:     noWatchList(p.cfg.Client),
 			store:     p,
 			failed:    p.failed,
-			recovered: p.cfg.Hooks.Recovered,
+			recovered: p.cfg.Recovered,
 			retry:     p.retry,
 		})
 	})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -47,6 +48,14 @@ type StatusesConfig struct {
 type StatusesHooks struct {
 	// Called is called after each request.
 	Called func(StatusCall)
+}
+
+// Join returns StatusesHooks that call the functions of h and then those of others, in order.
+func (h StatusesHooks) Join(others ...StatusesHooks) StatusesHooks {
+	for _, o := range others {
+		compose.Add(&h.Called, o.Called)
+	}
+	return h
 }
 
 // A StatusCall is a request of the API server about the status of a pod.

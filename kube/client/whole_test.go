@@ -62,7 +62,7 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	a.static.Set()
 	retry := func() { a.whole.Status().Retry() }
 	var err error
-	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: node, Hooks: client.PodsHooks{Recovered: retry}})
+	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: node, Recovered: retry})
 	require.NoError(t, err)
 	sink, err := client.NewStatuses(client.StatusesConfig{Client: api, Pods: a.pods, Record: a.record})
 	require.NoError(t, err)

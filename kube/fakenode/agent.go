@@ -96,7 +96,7 @@ func (a *agent) newNode() (err error) {
 func (a *agent) newPods() (err error) {
 	cfg, conn, logger := &a.of.cfg, a.of.conn, a.of.cfg.Logger
 	pods := client.PodsConfig{Client: conn.API, NodeName: a.spec.Name, Logger: logger}
-	pods.Hooks.Recovered = func() { a.agent.Status().Retry() }
+	pods.Recovered = func() { a.agent.Status().Retry() }
 	if !cfg.OwnWatches {
 		pods.Feed = a.of.feed
 	}
@@ -119,10 +119,10 @@ func (a *agent) newPods() (err error) {
 		Subsystems: subsystems,
 		HostIPs:    func() []string { return []string{a.address()} },
 		Record:     a.record, Logger: logger,
-		Adjust: core.Adjust{
+		Adjust: []core.Adjust{{
 			Status:  func(c *status.Config) { c.Facts = append(c.Facts, a.addProbes) },
 			Workers: func(c *podworker.Config) { c.Retry, c.Resync = cfg.Retry, resync },
-		},
+		}},
 	})
 	return err
 }

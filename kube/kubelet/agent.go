@@ -10,6 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -48,32 +49,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
 			},
 		},
-		HostIPs: d.hostIPs, Table: b.pods.Table, Retainers: retainers(d), Record: b.record, Logger: b.logger,
-		Adjust: agent.Adjust{
-			PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
-			Prober: func(c *prober.Config) {
-				c.Path, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
-			},
-			Status: func(c *status.Config) {
-				c.Restore, c.Hooks = d.snapshot.earlier, notifyStatuses(b, b.metrics.Status())
-				c.Facts = append(c.Facts, statusFacts(ctx, b, d))
-			},
-			Pipeline: func(c *pipeline.Config) {
-				c.Hooks = b.metrics.Pipeline()
-				if d.cluster != nil {
-					c.Resources.Objects = d.cluster.objects
-				}
-			},
-			Workers: func(c *podworker.Config) {
-				c.Hooks, c.Resync = b.traces.workers(b.metrics.PodWorker()), b.k.SyncFrequency.Duration
-			},
-			Loop: func(c *podworker.LoopConfig) {
-				c.Garbage, c.Hooks = b.traces.garbage(c.Garbage), b.metrics.PodWorker()
-			},
-			Merge: func(c *podsource.MergeConfig) {
-				c.Sink, c.Hooks = d.declared.sink(notifyPods(b, c.Sink), b.record), b.metrics.Sources()
-			},
-		},
+		HostIPs: d.hostIPs, Table: b.pods.Table, Record: b.record, Logger: b.logger,
 	}
 	if d.cluster != nil {
 		cfg.Subsystems.Mirrors = d.cluster.mirrors
@@ -84,12 +60,15 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	if gc := d.images.manager(); gc != nil {
 		cfg.Subsystems.Images = gc
 	}
-	if err := adjust("Agent", b.cfg.Adjust.Agent, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Agent", &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Sources) == 0 {
 		return nil, errors.New("there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	}
+	// The kubelet's own are first, and cannot be replaced.
+	cfg.Retainers = append(retainers(d), cfg.Retainers...)
+	cfg.Adjust = append([]agent.Adjust{adjustComponents(ctx, b, d)}, cfg.Adjust...)
 	return agent.New(cfg)
 }
 
@@ -106,6 +85,36 @@ func retainers(d agentDeps) []podworker.Retainer {
 		all = append(all, d.snapshot)
 	}
 	return all
+}
+
+// adjustComponents connects the components of the agent to the subsystems of the node.
+func adjustComponents(ctx context.Context, b base, d agentDeps) agent.Adjust {
+	return agent.Adjust{
+		PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
+		Prober: func(c *prober.Config) {
+			c.Path, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
+		},
+		Status: func(c *status.Config) {
+			c.Restore, c.Hooks = d.snapshot.earlier, b.metrics.Status().Join(notifyStatuses(b))
+			c.Facts = append(c.Facts, statusFacts(ctx, b, d))
+		},
+		Pipeline: func(c *pipeline.Config) {
+			c.Hooks = b.metrics.Pipeline()
+			if d.cluster != nil {
+				c.Resources.Objects = d.cluster.objects
+			}
+		},
+		Workers: func(c *podworker.Config) {
+			c.Hooks, c.Resync = b.metrics.PodWorker(), b.k.SyncFrequency.Duration
+			b.traces.workers(c)
+		},
+		Loop: func(c *podworker.LoopConfig) {
+			c.Garbage, c.Hooks = b.traces.garbage(c.Garbage), b.metrics.PodWorker()
+		},
+		Merge: func(c *podsource.MergeConfig) {
+			c.Sink, c.Hooks = d.declared.sink(notifyPods(b, c.Sink), b.record), b.metrics.Sources()
+		},
+	}
 }
 
 // admitters returns the admission checks, in order. The resource managers follow the

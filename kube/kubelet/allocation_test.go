@@ -41,10 +41,10 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 		cfg := standalone(t, tc.lines)
 		cfg.Runtime.Processes = tc.processes
 		var got allocation.NodeConstraints
-		cfg.Adjust.Allocation = func(c *allocation.Config) error {
+		cfg.Adjust = append(cfg.Adjust, Adjust{Allocation: func(c *allocation.Config) error {
 			got = c.Node
 			return nil
-		}
+		}})
 		b := newBase(t, cfg)
 		_, err := newAllocation(b, podRuntime{facts: tc.facts}, services{Runtime: b.cfg.Runtime}.noResize(), capacity{}, nil, nil, nil)
 		require.NoError(t, err, name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -70,7 +69,7 @@ func newCluster(b base, d clusterDeps) (*cluster, error) {
 		return nil, err
 	}
 	c.pods, err = client.NewPods(client.PodsConfig{
-		Client: d.conn.API, NodeName: b.cfg.NodeName, Ready: d.object.registered, Hooks: b.metrics.watch(b.queues.statuses.notify), Logger: b.logger,
+		Client: d.conn.API, NodeName: b.cfg.NodeName, Ready: d.object.registered, Recovered: b.queues.statuses.notify, Hooks: b.metrics.api.Pods(), Logger: b.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -117,18 +116,6 @@ func (c *cluster) storageErr() error {
 		return nil
 	}
 	return c.csiNode.Err()
-}
-
-// renewed returns the hook of renewals of the node lease: a renewal that succeeds after a
-// failure shows that the API server is reachable, so retries need not wait.
-func (c *cluster) renewed(b base) func(error) {
-	var failed atomic.Bool
-	return func(err error) {
-		if failed.Swap(err != nil) && err == nil {
-			c.pods.Retry()
-			b.queues.statuses.notify()
-		}
-	}
 }
 
 // components returns what runs for the cluster, without the node.

@@ -87,8 +87,9 @@ type Config struct {
 	// listeners and node pressure. It must not block. If nil, they are discarded.
 	Notify func(message string)
 
-	// Adjust replaces and extends defaults of the subsystems.
-	Adjust Adjust
+	// Adjust replaces and extends defaults of the subsystems. Append to it: the functions of
+	// each element are called after those of the elements before it.
+	Adjust []Adjust
 
 	// Logger is used by all subsystems. If nil, slog.Default() is used.
 	Logger *slog.Logger
@@ -224,11 +225,13 @@ type Shutdown struct {
 	CarryOver bool
 }
 
-// Adjust has, for each subsystem, an optional function that New calls with the complete
-// configuration of the subsystem before it constructs it. A function may replace a default
-// or wrap it: the runtime's image credentials, the plugins of volumes, the order of
-// eviction, the admitters of the agent, routes of the server. It must not remove a
-// connection to another subsystem. An error is returned by New.
+// Adjust has, for each subsystem, an optional function that New calls with the
+// configuration of the subsystem before it constructs it. The configuration is complete,
+// except that its Hooks are empty: those that a function sets are called after the
+// kubelet's. A function may replace a default or wrap it: the runtime's image credentials,
+// the plugins of volumes, the order of eviction, the admitters of the agent, routes of the
+// server. New returns the error of a function, and an error if it sets a function or an
+// interface to nil.
 type Adjust struct {
 	CRI        func(*cri.Config) error
 	Volumes    func(*volume.Config) error
@@ -239,20 +242,9 @@ type Adjust struct {
 	Eviction   func(*eviction.Config) error
 	Shutdown   func(*shutdown.Config) error
 	Logs       func(*logrotate.Config) error
-	Agent      func(*agent.Config) error
+	Agent      func(*agent.Config) error  // the functions of its Adjust are called after the kubelet's
 	Node       func(*node.Config) error   // not called without a cluster
 	Server     func(*server.Config) error // not called without a listener
-}
-
-// adjust calls f, if there is one.
-func adjust[T any](name string, f func(*T) error, cfg *T) error {
-	if f == nil {
-		return nil
-	}
-	if err := f(cfg); err != nil {
-		return fmt.Errorf("Config.Adjust.%s: %w", name, err)
-	}
-	return nil
 }
 
 const defaultEndpoint = "unix:///run/containerd/containerd.sock"

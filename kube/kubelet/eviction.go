@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -57,7 +58,10 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		ReclaimContainers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.pods)) },
 		ReclaimImages:     d.images.deleteUnused,
 		Node:              b.nodeRef, Record: b.record, Logger: b.logger,
-		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
+		Hooks: b.metrics.Eviction().Join(eviction.Hooks{
+			Passed:     d.passed,
+			Conditions: func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) },
+		}),
 	}
 	if b.cfg.Host.MemoryCgroup != "" {
 		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.Host.MemoryCgroup)), 0
@@ -67,7 +71,7 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
 		}
 	}
-	if err := adjust("Eviction", b.cfg.Adjust.Eviction, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Eviction", &cfg); err != nil {
 		return nil, err
 	}
 	return eviction.New(cfg)

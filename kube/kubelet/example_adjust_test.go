@@ -83,7 +83,7 @@ spec:
 		}
 	})
 	var low atomic.Bool
-	cfg.Adjust.Eviction = func(c *eviction.Config) error {
+	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Eviction: func(c *eviction.Config) error {
 		c.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 			last := func(c *eviction.Candidate) int {
 				if c.Pod.Labels["evict"] == "first" {
@@ -104,7 +104,7 @@ spec:
 			return &statsapi.Summary{Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
 		}
 		return nil
-	}
+	}})
 
 	k, err := kubelet.New(context.Background(), cfg)
 	if err != nil {
@@ -163,10 +163,10 @@ spec:
 	defer remove()
 	sink, running := whenRunning(1)
 	cfg.Sink = sink
-	cfg.Adjust.Volumes = func(c *volume.Config) error {
+	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Volumes: func(c *volume.Config) error {
 		c.Plugins = append(c.Plugins, iscsiPlugin{})
 		return nil
-	}
+	}})
 
 	k, err := kubelet.New(context.Background(), cfg)
 	if err != nil {
@@ -204,10 +204,10 @@ func ExampleAdjust_admission() {
 			})
 		}
 	})
-	cfg.Adjust.Agent = func(c *agent.Config) error {
+	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Agent: func(c *agent.Config) error {
 		c.Subsystems.Admitters = append(c.Subsystems.Admitters, tagPolicy{})
 		return nil
-	}
+	}})
 
 	k, err := kubelet.New(context.Background(), cfg)
 	if err != nil {
@@ -228,12 +228,12 @@ func ExampleAdjust_server() {
 	cfg.Configuration.Address, cfg.Configuration.Port = "127.0.0.1", -1
 	cfg.Configuration.Authentication.Anonymous.Enabled = new(true)
 	cfg.Configuration.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
-	cfg.Adjust.Server = func(c *server.Config) error {
+	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Server: func(c *server.Config) error {
 		c.Handlers = map[string]http.Handler{
 			"/version": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "edge 1.0") }),
 		}
 		return nil
-	}
+	}})
 
 	k, err := kubelet.New(context.Background(), cfg)
 	if err != nil {

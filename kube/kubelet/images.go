@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -39,13 +39,10 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 		Pods:      func() ([]*v1.Pod, bool) { return b.pods.active(), b.pods.Synced() },
 		Consumers: diskConsumers(b, rt),
 		Node:      b.nodeRef, Record: b.record, Logger: b.logger,
-		Hooks: b.traces.images(b.metrics.imageGC(func(present []string, before time.Time) {
-			if err := rt.ForgetImages(present, before); err != nil {
-				b.logger.Warn("Failed to delete records of removed images", "err", err)
-			}
-		})),
+		Forget: rt.ForgetImages, Hooks: b.metrics.ImageGC(),
 	}
-	if err := adjust("Images", b.cfg.Adjust.Images, &cfg); err != nil {
+	b.traces.images(&cfg)
+	if err := adjust.Apply(b.cfg.Adjust, "Images", &cfg); err != nil {
 		return nil, err
 	}
 	gc, err := imagegc.New(cfg)

@@ -46,16 +46,24 @@ func TestNewReleasesEverythingIfItFails(t *testing.T) {
 	good := withAPI(t, freePort(t))
 	failed := errors.New("failed")
 	for name, change := range map[string]func(*Config){
-		"volumes": func(c *Config) { c.Adjust.Volumes = func(*volume.Config) error { return failed } },
+		"volumes": func(c *Config) {
+			c.Adjust = append(c.Adjust, Adjust{Volumes: func(*volume.Config) error { return failed }})
+		},
 		"credentials": func(c *Config) {
 			c.Runtime.CredentialProviderConfig, c.Runtime.CredentialProviderBinDir = "/none", "/none"
 		},
-		"runtime":     func(c *Config) { c.Adjust.CRI = func(*cri.Config) error { return failed } },
-		"agent":       func(c *Config) { c.Adjust.Agent = func(*agent.Config) error { return failed } },
-		"logs":        func(c *Config) { c.Adjust.Logs = func(*logrotate.Config) error { return failed } },
+		"runtime": func(c *Config) { c.Adjust = append(c.Adjust, Adjust{CRI: func(*cri.Config) error { return failed }}) },
+		"agent": func(c *Config) {
+			c.Adjust = append(c.Adjust, Adjust{Agent: func(*agent.Config) error { return failed }})
+		},
+		"logs": func(c *Config) {
+			c.Adjust = append(c.Adjust, Adjust{Logs: func(*logrotate.Config) error { return failed }})
+		},
 		"certificate": func(c *Config) { c.Configuration.TLSCertFile, c.Configuration.TLSPrivateKeyFile = "/none", "/none" },
-		"server":      func(c *Config) { c.Adjust.Server = func(*server.Config) error { return failed } },
-		"TLS":         func(c *Config) { c.Configuration.TLSMinVersion = "none" },
+		"server": func(c *Config) {
+			c.Adjust = append(c.Adjust, Adjust{Server: func(*server.Config) error { return failed }})
+		},
+		"TLS": func(c *Config) { c.Configuration.TLSMinVersion = "none" },
 	} {
 		bad := good
 		bad.Configuration = good.Configuration.DeepCopy()
@@ -75,7 +83,7 @@ func TestPlainProcessesAreClosed(t *testing.T) {
 	cfg.Runtime = Runtime{}
 	for range 2 { // the second one could not lock the directory of a runtime that is open
 		bad := cfg
-		bad.Adjust.Logs = func(*logrotate.Config) error { return errors.New("failed") }
+		bad.Adjust = append(bad.Adjust, Adjust{Logs: func(*logrotate.Config) error { return errors.New("failed") }})
 		_, err := New(t.Context(), bad)
 		require.EqualError(t, err, "Config.Adjust.Logs: failed")
 		k, err := New(t.Context(), cfg)
@@ -114,10 +122,10 @@ func TestASourceOfPodsIsRequired(t *testing.T) {
 	cfg := standalone(t, "")
 	_, err := New(t.Context(), cfg)
 	require.EqualError(t, err, "there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
-	cfg.Adjust.Agent = func(c *agent.Config) error {
+	cfg.Adjust = append(cfg.Adjust, Adjust{Agent: func(c *agent.Config) error {
 		c.Sources["own"] = new(podsource.Memory)
 		return nil
-	}
+	}})
 	k, err := New(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, k.Close())

@@ -68,13 +68,14 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	m.device, err = device.Open(device.Config{
 		Dir: b.cfg.Host.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
 		Pods: users, Elsewhere: c.advertises,
-		Hooks: b.metrics.devices(func(resource string) { // pods may wait for it, or report its health
+		Changed: func(resource string) { // pods may wait for it, or report its health
 			for _, pod := range b.pods.Running() {
 				if requests(pod, resource) {
 					b.health.change(pod.UID)
 				}
 			}
-		}),
+		},
+		Hooks: b.metrics.remote.Devices(),
 	})
 	if err != nil {
 		return nil, err

@@ -6,28 +6,21 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/eviction"
-	"github.com/kubeparts/kubeparts/imagegc"
-	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/metrics"
 	clustermetrics "github.com/kubeparts/kubeparts/kube/metrics/cluster"
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/runtime/cri"
-	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// counters are the metrics of the kubelet. Their hooks, combined with others below, are
-// passed to the subsystems.
+// counters are the metrics of the kubelet. Their hooks are passed to the subsystems, joined
+// with other hooks.
 type counters struct {
 	*metrics.Metrics
 	remote *remote.Metrics
@@ -107,49 +100,4 @@ func machineOf(n podCgroups) metrics.Machine {
 		m.Cores, m.Sockets = len(cores), len(sockets)
 	}
 	return m
-}
-
-func (c *counters) runtime(synced func(cri.SyncInfo)) cri.Hooks {
-	h := c.remote.Runtime()
-	h.Synced = synced
-	return h
-}
-
-func (c *counters) evictions(passed func(eviction.PassInfo), conditions func([]v1.NodeConditionType)) eviction.Hooks {
-	h := c.Eviction()
-	count := h.Passed
-	h.Passed = func(i eviction.PassInfo) { count(i); passed(i) }
-	h.Conditions = conditions
-	return h
-}
-
-func (c *counters) shutdownHooks(ended func(shutdown.EndedInfo)) shutdown.Hooks {
-	h := c.Shutdown()
-	h.Ended = ended
-	return h
-}
-
-func (c *counters) devices(changed func(resource string)) device.Hooks {
-	h := c.remote.Devices()
-	h.Changed = changed
-	return h
-}
-
-func (c *counters) imageGC(detected func(present []string, before time.Time)) imagegc.Hooks {
-	h := c.ImageGC()
-	h.Detected = detected
-	return h
-}
-
-func (c *counters) watch(recovered func()) client.PodsHooks {
-	h := c.api.Pods()
-	h.Recovered = recovered
-	return h
-}
-
-func (c *counters) node(renewed func(error)) node.Hooks {
-	h := c.api.Node()
-	count := h.Renewed
-	h.Renewed = func(err error) { count(err); renewed(err) }
-	return h
 }

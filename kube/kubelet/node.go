@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -54,9 +55,13 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 			d.cluster.object.observed(n)
 			d.volumes.AttachChanged()
 		},
-		Hooks: b.metrics.node(d.cluster.renewed(b)),
+		Recovered: func() {
+			d.cluster.pods.Retry()
+			b.queues.statuses.notify()
+		},
+		Hooks: b.metrics.api.Node(),
 	}
-	if err := adjust("Node", b.cfg.Adjust.Node, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Node", &cfg); err != nil {
 		return nil, err
 	}
 	return node.New(cfg)

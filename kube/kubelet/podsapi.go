@@ -39,14 +39,12 @@ type servedPods struct {
 	*status.Manager
 }
 
-// notifyStatuses returns h with a hook that notifies the pods API.
-func notifyStatuses(b base, h status.Hooks) status.Hooks {
+// notifyStatuses returns hooks that notify the pods API.
+func notifyStatuses(b base) status.Hooks {
 	if !servesPods(b) {
-		return h
+		return status.Hooks{}
 	}
-	count := h.Changed
-	h.Changed = func(i status.ChangedInfo) { count(i); b.queues.pods.add(i.Pod.UID) }
-	return h
+	return status.Hooks{Changed: func(i status.ChangedInfo) { b.queues.pods.add(i.Pod.UID) }}
 }
 
 // notifyPods returns next with notifications of the pods API.

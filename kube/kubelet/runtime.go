@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -76,7 +77,7 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 		Dirs:  cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir, ContainerLogs: containerLogs(b.cfg.Host.Manage, d.services.Processes)},
 		Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
 		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Ledger: d.services.ledger, Objects: d.objects, Volumes: d.volumes},
-		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
+		Record: b.record, Hooks: b.metrics.remote.Runtime().Join(cri.Hooks{Synced: d.synced}), Logger: b.logger,
 	}
 	if r.ids != nil {
 		cfg.Providers.UserNamespaces = r.ids
@@ -97,7 +98,7 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 	if d.cluster != nil {
 		cfg.Providers.RuntimeClass = d.cluster.objects.RuntimeClass
 	}
-	if err := adjust("CRI", b.cfg.Adjust.CRI, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "CRI", &cfg); err != nil {
 		return r, err
 	}
 	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
@@ -214,7 +215,7 @@ func newLogRotator(b base, rt podRuntime) (*logrotate.Rotator, error) {
 	if k.ContainerLogMonitorInterval != nil {
 		cfg.Period = k.ContainerLogMonitorInterval.Duration
 	}
-	if err := adjust("Logs", b.cfg.Adjust.Logs, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Logs", &cfg); err != nil {
 		return nil, err
 	}
 	return logrotate.New(cfg)

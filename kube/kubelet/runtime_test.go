@@ -99,10 +99,10 @@ func TestLogRotator(t *testing.T) {
 	for lines, want := range map[string]int64{"": 10 << 20, "containerLogMaxSize: '0'\n": 1, "containerLogMaxSize: '-1'\n": -1, "containerLogMaxSize: 1Ki\n": 1024} {
 		cfg := standalone(t, lines)
 		var size int64
-		cfg.Adjust.Logs = func(c *logrotate.Config) error {
+		cfg.Adjust = append(cfg.Adjust, Adjust{Logs: func(c *logrotate.Config) error {
 			size = c.MaxSize
 			return nil
-		}
+		}})
 		_, err := newLogRotator(newBase(t, cfg), podRuntime{})
 		require.NoError(t, err)
 		assert.Equal(t, want, size, lines)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -48,8 +49,9 @@ func newServer(b base, d serverDeps) ([]component, error) {
 		goruntime.SetBlockProfileRate(1)
 	}
 	cfg := apiConfig(b, d)
+	b.traces.server(&cfg)
 	cfg.Authenticator, cfg.Authorizer = access.authenticator, access.authorizer
-	if err := adjust("Server", b.cfg.Adjust.Server, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Server", &cfg); err != nil {
 		return nil, err
 	}
 	api, err := server.New(cfg)
@@ -109,7 +111,7 @@ func apiConfig(b base, d serverDeps) server.Config {
 			Handlers: deref(b.k.EnableDebuggingHandlers), SystemLogs: deref(b.k.EnableSystemLogHandler), NodeLogQuery: deref(b.k.EnableSystemLogQuery),
 			Profiling: deref(b.k.EnableProfilingHandler), Flags: deref(b.k.EnableDebugFlagsHandler),
 		},
-		Hooks: b.traces.server(b.metrics.api.Server()), Logger: b.logger,
+		Hooks: b.metrics.api.Server(), Logger: b.logger,
 	}
 	if level := b.cfg.Host.LogLevel; level != nil {
 		cfg.Debugging.SetVerbosity = func(v int) { level.Set(LogLevel(v)) }

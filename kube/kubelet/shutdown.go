@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/shutdown/logind"
@@ -37,9 +38,9 @@ func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 		},
 		Path: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
-		Hooks: b.metrics.shutdownHooks(func(i shutdown.EndedInfo) {
+		Hooks: b.metrics.Shutdown().Join(shutdown.Hooks{Ended: func(i shutdown.EndedInfo) {
 			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Duration.Round(time.Millisecond)))
-		}),
+		}}),
 	}
 	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.Host.Manage {
 		t, err := logind.New(logind.Config{Logger: b.logger})
@@ -48,7 +49,7 @@ func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 		}
 		cfg.Triggers = []shutdown.Trigger{t}
 	}
-	if err := adjust("Shutdown", b.cfg.Adjust.Shutdown, &cfg); err != nil {
+	if err := adjust.Apply(b.cfg.Adjust, "Shutdown", &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {

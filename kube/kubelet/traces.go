@@ -27,7 +27,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// traces add spans to the hooks and connections of the subsystems. The zero value adds none.
+// traces add spans to the operations and connections of the subsystems. The zero value adds none.
 type traces struct {
 	provider trace.TracerProvider // nil: nothing is traced
 	tracer   *tracing.Tracer
@@ -82,25 +82,22 @@ func (t traces) close() error {
 	return nil
 }
 
-func (t traces) workers(h podworker.Hooks) podworker.Hooks {
+func (t traces) workers(c *podworker.Config) {
 	if t.tracer != nil {
-		h.Trace = t.tracer.Pod
+		c.Trace = t.tracer.Pod
 	}
-	return h
 }
 
-func (t traces) images(h imagegc.Hooks) imagegc.Hooks {
+func (t traces) images(c *imagegc.Config) {
 	if t.tracer != nil {
-		h.Trace = t.tracer.ImageGC
+		c.Trace = t.tracer.ImageGC
 	}
-	return h
 }
 
-func (t traces) server(h server.Hooks) server.Hooks {
+func (t traces) server(c *server.Config) {
 	if t.tracer != nil {
-		h.Trace = t.tracer.Request
+		c.Trace = t.tracer.Request
 	}
-	return h
 }
 
 func (t traces) garbage(next runtime.GarbageCollector) runtime.GarbageCollector {

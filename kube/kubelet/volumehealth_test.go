@@ -14,7 +14,7 @@ func TestTheHealthOfVolumesIsReadWithItsGate(t *testing.T) {
 		b := newBase(t, standalone(t, ""))
 		b.k.FeatureGates = map[string]bool{"CSIVolumeHealth": enabled}
 		read := false
-		b.cfg.Adjust.Volumes = func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }
+		b.cfg.Adjust = append(b.cfg.Adjust, Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
 		v, err := newVolumes(b, nil, nil, nil, false, nil)
 		require.NoError(t, err)
 		assert.Equal(t, enabled, read)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -72,6 +73,10 @@ type Config struct {
 	// goroutines. May be nil.
 	Unreachable func()
 
+	// Recovered is called when the lease is renewed after a failure: the API server is
+	// reachable again, and other retries need not wait. It must not block. May be nil.
+	Recovered func()
+
 	// Record is called with events about the node. It must not block. May be nil.
 	Record func(runtime.Event)
 
@@ -116,6 +121,17 @@ type Hooks struct {
 	// Ready is called when the status was first sent with the condition Ready: the time
 	// since the start of Run.
 	Ready func(took time.Duration)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add2(&h.Registered, o.Registered)
+		compose.Add2(&h.Updated, o.Updated)
+		compose.Add(&h.Renewed, o.Renewed)
+		compose.Add(&h.Ready, o.Ready)
+	}
+	return h
 }
 
 // A Spec is the desired Node object at registration. Reconcile updates part of it if the

@@ -52,7 +52,7 @@ func (n *Node) tryRenew(ctx context.Context, last *coordinationv1.Lease) *coordi
 		callCtx, cancel := n.call(ctx)
 		now, err := n.cfg.Leases.Update(callCtx, n.renewed(last), metav1.UpdateOptions{})
 		cancel()
-		n.renewedHook(ctx, err)
+		n.noteRenewal(ctx, err)
 		switch {
 		case err == nil:
 			return now
@@ -92,7 +92,7 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, cr
 			}
 			// The node was deleted, or is being deleted, which may wait for finalizers.
 		} else {
-			n.renewedHook(ctx, err)
+			n.noteRenewal(ctx, err)
 			n.cfg.Logger.Warn("Failed to create node lease; will retry", "node", n.cfg.Spec.Name, "err", err)
 		}
 		if pause.For(ctx, wait) != nil {
@@ -152,8 +152,18 @@ func renewedLease(last *coordinationv1.Lease, node string, duration time.Duratio
 	return lease
 }
 
-func (n *Node) renewedHook(ctx context.Context, err error) {
-	if n.cfg.Hooks.Renewed != nil && ctx.Err() == nil {
+// noteRenewal calls the functions of the Config after an attempt to renew the lease. It is
+// called on the goroutine of the lease.
+func (n *Node) noteRenewal(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if n.cfg.Hooks.Renewed != nil {
 		n.cfg.Hooks.Renewed(err)
+	}
+	recovered := n.leaseFailed && err == nil
+	n.leaseFailed = err != nil
+	if recovered && n.cfg.Recovered != nil {
+		n.cfg.Recovered()
 	}
 }

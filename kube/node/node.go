@@ -50,6 +50,8 @@ type Node struct {
 	due        chan struct{} // Update was called
 	registered chan struct{} // closed when the API server has returned the object
 
+	leaseFailed bool // the last attempt to renew the lease failed; of the goroutine of the lease
+
 	reporting sync.Mutex // held during a call of Config.Observed
 
 	mu      sync.Mutex // guards the fields below

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/auth"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -54,6 +55,13 @@ type Config struct {
 
 	// Debugging enables routes that can be disabled. The zero value disables all.
 	Debugging Debugging
+
+	// Trace is called when a request begins that is authorized or needs no authorization,
+	// and that is served with the returned context. route is the pattern that matches its
+	// path, such as /exec/{namespace}/{pod}/{container}; "" if none does. serverType is that
+	// of RequestInfo. end is called with the status code after the request was answered.
+	// If nil, requests are not traced.
+	Trace func(r *http.Request, route, serverType string) (traced context.Context, end func(code int))
 
 	// Hooks are called for each request.
 	Hooks Hooks
@@ -167,12 +175,15 @@ type Hooks struct {
 
 	// Started is called when a request begins. Code and Seconds are zero.
 	Started func(RequestInfo)
+}
 
-	// Trace is called when a request begins that is authorized or needs no authorization,
-	// and that is served with the returned context. route is the pattern that matches its
-	// path, such as /exec/{namespace}/{pod}/{container}; "" if none does. serverType is that
-	// of RequestInfo. end is called with the status code after the request was answered.
-	Trace func(r *http.Request, route, serverType string) (traced context.Context, end func(code int))
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Request, o.Request)
+		compose.Add(&h.Started, o.Started)
+	}
+	return h
 }
 
 // A RequestInfo describes a request with the labels of the kubelet's metrics.

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// trace calls Hooks.Trace for each request that next serves with the routes of mux.
+// trace calls Config.Trace for each request that next serves with the routes of mux.
 func (s *Server) trace(serverType string, mux *http.ServeMux, next http.Handler) http.Handler {
-	if s.cfg.Hooks.Trace == nil {
+	if s.cfg.Trace == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := mux.Handler(r)
-		ctx, end := s.cfg.Hooks.Trace(r, route(pattern), serverType)
+		ctx, end := s.cfg.Trace(r, route(pattern), serverType)
 		recorder := &statusRecorder{ResponseWriter: w}
 		defer func() { end(recorder.result()) }()
 		next.ServeHTTP(recorder.wrapped(), r.WithContext(ctx))

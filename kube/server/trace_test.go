@@ -19,7 +19,7 @@ func TestRequestsAreTracedAfterAuthorization(t *testing.T) {
 		c.Handlers = map[string]http.Handler{"/example": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, r.Context().Value(key{}))
 		})}
-		c.Hooks.Trace = func(r *http.Request, route, serverType string) (context.Context, func(int)) {
+		c.Trace = func(r *http.Request, route, serverType string) (context.Context, func(int)) {
 			return context.WithValue(r.Context(), key{}, "traced"), func(code int) {
 				traced = append(traced, fmt.Sprintf("%s %q %d", serverType, route, code))
 			}

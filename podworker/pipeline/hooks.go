@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -19,6 +20,15 @@ type Hooks struct {
 	// Stepped is called after each step of a call. The steps of a call take all of its
 	// time.
 	Stepped func(StepInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add2(&h.Rejected, o.Rejected)
+		compose.Add(&h.Stepped, o.Stepped)
+	}
+	return h
 }
 
 // A StepInfo describes a step of a call. Step is a constant of this package, such as [MountVolumes],

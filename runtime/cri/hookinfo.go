@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -26,6 +27,18 @@ type Hooks struct {
 
 	// Synced is called at the end of each SyncPod, also if its plan was empty.
 	Synced func(SyncInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Acted, o.Acted)
+		compose.Add(&h.Hooked, o.Hooked)
+		compose.Add(&h.Called, o.Called)
+		compose.Add(&h.Traced, o.Traced)
+		compose.Add(&h.Synced, o.Synced)
+	}
+	return h
 }
 
 // A SyncInfo contains the plan and the result of one SyncPod. The plan has pointers to the

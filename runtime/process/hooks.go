@@ -1,5 +1,7 @@
 package process
 
+import "github.com/kubeparts/kubeparts/compose"
+
 import "time"
 
 // Hooks report events, for metrics and logs. Any of them may be nil. They are
@@ -15,6 +17,16 @@ type Hooks struct {
 	// Corrupt is called for each state file that cannot be decoded. The file is
 	// left unchanged.
 	Corrupt func(CorruptInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Started, o.Started)
+		compose.Add(&h.Exited, o.Exited)
+		compose.Add(&h.Corrupt, o.Corrupt)
+	}
+	return h
 }
 
 // A StartInfo describes an attempt to start a container.

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/imagegc"
 )
@@ -109,6 +110,15 @@ type Hooks struct {
 
 	// Sample is called for each sample of the report, for example to show progress.
 	Sample func(Sample)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Event, o.Event)
+		compose.Add(&h.Sample, o.Sample)
+	}
+	return h
 }
 
 const (

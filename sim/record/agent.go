@@ -33,48 +33,40 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 	if c, ok := cfg.Subsystems.Cgroups.(Cgroups); ok {
 		cfg.Subsystems.Cgroups = r.Cgroups(c)
 	}
-	cfg.Adjust.Status = after(cfg.Adjust.Status, func(c *status.Config) {
-		if c.Restore != nil {
-			c.Restore = r.restored(c.Restore)
-		}
-	})
-	cfg.Adjust.Prober = after(cfg.Adjust.Prober, func(c *prober.Config) {
-		if c.Path != "" {
-			r.checkpoint(c.Path, ProbesFile)
-		}
-		next := c.Schedule.Rand
-		if next == nil {
-			next = rand.Float64
-		}
-		c.Schedule.Rand = func() float64 {
-			v := next()
-			r.Draw("prober", v)
-			return v
-		}
-	})
-	cfg.Adjust.Workers = after(cfg.Adjust.Workers, func(c *podworker.Config) {
-		next := c.Jitter
-		if next == nil {
-			next = podworker.NewJitter()
-		}
-		c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
-			v := next(uid, d)
-			if d > 0 {
-				draw := &Draw{Name: "podworker", Value: float64(v) / float64(d), Of: d, Pod: uid}
-				r.add(drawBytes, func(*encoder) Frame { return Frame{Draw: draw} })
+	cfg.Adjust = append(slices.Clone(cfg.Adjust), agent.Adjust{
+		Status: func(c *status.Config) {
+			if c.Restore != nil {
+				c.Restore = r.restored(c.Restore)
 			}
-			return v
-		}
+		},
+		Prober: func(c *prober.Config) {
+			if c.Path != "" {
+				r.checkpoint(c.Path, ProbesFile)
+			}
+			next := c.Schedule.Rand
+			if next == nil {
+				next = rand.Float64
+			}
+			c.Schedule.Rand = func() float64 {
+				v := next()
+				r.Draw("prober", v)
+				return v
+			}
+		},
+		Workers: func(c *podworker.Config) {
+			next := c.Jitter
+			if next == nil {
+				next = podworker.NewJitter()
+			}
+			c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
+				v := next(uid, d)
+				if d > 0 {
+					draw := &Draw{Name: "podworker", Value: float64(v) / float64(d), Of: d, Pod: uid}
+					r.add(drawBytes, func(*encoder) Frame { return Frame{Draw: draw} })
+				}
+				return v
+			}
+		},
 	})
 	return nil
-}
-
-// after returns a function that calls first, which may be nil, and then second.
-func after[T any](first, second func(*T)) func(*T) {
-	return func(c *T) {
-		if first != nil {
-			first(c)
-		}
-		second(c)
-	}
 }

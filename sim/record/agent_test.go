@@ -112,7 +112,7 @@ func recordAgent(t *testing.T, cfg record.Config, runs time.Duration, pods ...*v
 			Username: marker, Password: marker, Auth: marker, IdentityToken: marker, RegistryToken: marker, ServerAddress: "registry.example",
 		}, nil)
 		require.NoError(t, err)
-		r.Volumes(nil)(volume.OperationInfo{Operation: "volume_mount", Volume: "v", PodUID: "web", Err: errors.New("mount --password=" + marker)})
+		r.Volumes(volume.OperationInfo{Operation: "volume_mount", Volume: "v", PodUID: "web", Err: errors.New("mount --password=" + marker)})
 		_ = r.Cgroups(fakeCgroups{}).Remove(ctx, "web")
 		cancel()
 		require.NoError(t, <-ended)

@@ -21,7 +21,7 @@
 //	rt, err := cri.New(cri.Config{
 //		Runtime: recorder.RuntimeService(client.Runtime), Images: recorder.ImageService(client.Images), …
 //	})
-//	volumes.Hooks.Operated = recorder.Volumes(volumes.Hooks.Operated)
+//	volumes.Hooks.Operated = recorder.Volumes
 //	err = recorder.Agent(&agentConfig) // sources, sink, probes, cgroups
 //	…
 //	go recorder.Run(ctx) // stopped after the agent

@@ -29,7 +29,7 @@ func TestTheStateOnDiskIsRecorded(t *testing.T) {
 	all := read(t, recorded(t, record.Config{Dir: t.TempDir()}, func(r *record.Recorder) {
 		r.RuntimeState(root)
 		r.RuntimeState(filepath.Join(root, "missing"))
-		cfg := agent.Config{Adjust: agent.Adjust{
+		cfg := agent.Config{Adjust: []agent.Adjust{{
 			Prober: func(c *prober.Config) { c.Path = filepath.Join(root, record.ProbesFile) },
 			Status: func(c *status.Config) {
 				c.Restore = func(uid types.UID) (v1.PodStatus, bool) {
@@ -38,11 +38,13 @@ func TestTheStateOnDiskIsRecorded(t *testing.T) {
 					}}}, uid == "a"
 				}
 			},
-		}}
+		}}}
 		require.NoError(t, r.Agent(&cfg))
-		cfg.Adjust.Prober(new(prober.Config))
-		statuses := new(status.Config)
-		cfg.Adjust.Status(statuses)
+		statuses, probes := new(status.Config), new(prober.Config)
+		for _, a := range cfg.Adjust {
+			a.Prober(probes)
+			a.Status(statuses)
+		}
 		restored, ok := statuses.Restore("a")
 		assert.True(t, ok)
 		assert.Equal(t, marker, restored.ContainerStatuses[0].LastTerminationState.Terminated.Message, "only the recording is masked")

@@ -110,15 +110,9 @@ func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, er
 	return outcome, err
 }
 
-// Volumes returns a function for volume.Hooks.Operated that records each operation and calls next,
-// which may be nil.
-func (r *Recorder) Volumes(next func(volume.OperationInfo)) func(volume.OperationInfo) {
-	return func(o volume.OperationInfo) {
-		r.operation(Operation{Component: "volume", Name: o.Operation, Took: o.Duration, Pod: o.PodUID, Plugin: o.Plugin, Volume: o.Volume}, o.Err)
-		if next != nil {
-			next(o)
-		}
-	}
+// Volumes records an operation. It is a volume.Hooks.Operated.
+func (r *Recorder) Volumes(o volume.OperationInfo) {
+	r.operation(Operation{Component: "volume", Name: o.Operation, Took: o.Duration, Pod: o.PodUID, Plugin: o.Plugin, Volume: o.Volume}, o.Err)
 }
 
 func (r *Recorder) operation(o Operation, err error) {

@@ -49,7 +49,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	c := agent.Config{
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
 		HostIPs: func() []string { return w.x.hostIPs }, Table: w.table, Record: func(runtime.Event) {},
-		Adjust: agent.Adjust{
+		Adjust: []agent.Adjust{{
 			PLEG:   func(c *pleg.Config) { c.Runtime = lister{rt, w} },
 			Status: func(c *status.Config) { c.Restore = w.x.restore },
 			Prober: func(c *prober.Config) {
@@ -64,7 +64,7 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 				}
 				c.StatusCache = pacedStatuses{c.StatusCache, w}
 			},
-		},
+		}},
 	}
 	for _, source := range slices.Sorted(maps.Keys(w.x.sources)) {
 		c.Sources[source] = w.source(source, w.x.sources[source])
@@ -87,14 +87,10 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if opts.AdjustAgent != nil {
 		opts.AdjustAgent(&c)
 	}
-	adjusted := c.Adjust.Pipeline
-	c.Adjust.Pipeline = func(p *pipeline.Config) {
-		if adjusted != nil {
-			adjusted(p)
-		}
+	c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) {
 		p.Status = pacedReporter{p.Status, w}
 		p.Runtime = localFailures{p.Runtime}
-	}
+	}})
 	if w.model != nil {
 		w.model.adjust(&c)
 	}

@@ -25,7 +25,7 @@ func TestGarbageIsRemovedWithinAPeriod(t *testing.T) {
 	}))
 	for period, diverges := range map[time.Duration]bool{5 * time.Second: false, 17 * time.Second: false, time.Minute: false, time.Hour: true} {
 		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
-			c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = period }
+			c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = period }})
 		}})
 		require.NoError(t, err)
 		require.Equal(t, diverges, result.Divergence != nil, "each %v: %v", period, result.Divergence)
@@ -44,7 +44,7 @@ func TestAnEventOfALaterRemovalDelaysNoOther(t *testing.T) {
 		time.Sleep(time.Minute)
 	}))
 	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: 2 * time.Second, AdjustAgent: func(c *agent.Config) {
-		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = 100 * time.Second }
+		c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = 100 * time.Second }})
 	}})
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
@@ -68,7 +68,7 @@ func TestRemovalsThatFailAreReplayedAtAnyNumber(t *testing.T) {
 	}))
 	for _, period := range []time.Duration{20 * time.Second, time.Minute, 4 * time.Minute} {
 		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
-			c.Adjust.Loop = func(c *podworker.LoopConfig) { c.GarbagePeriod = period }
+			c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = period }})
 		}})
 		require.NoError(t, err)
 		assert.Nil(t, result.Divergence, "each %v: %v", period, result.Divergence)

@@ -84,7 +84,7 @@ func (m *machine) run(recorded bool, do func()) {
 	empty, err := emptydir.New(emptydir.Config{Mounter: mounter})
 	require.NoError(m, err)
 	volumes, err := volume.New(volume.Config{
-		RootDir: m.state, Plugins: []volume.Plugin{empty}, Mounter: mounter, StatsPeriod: -1, Hooks: volume.Hooks{Operated: r.Volumes(nil)},
+		RootDir: m.state, Plugins: []volume.Plugin{empty}, Mounter: mounter, StatsPeriod: -1, Hooks: volume.Hooks{Operated: r.Volumes},
 	})
 	require.NoError(m, err)
 	m.source = new(podsource.Memory)
@@ -92,7 +92,7 @@ func (m *machine) run(recorded bool, do func()) {
 		NodeName: "node-1", Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: m.source}, Sink: m.sink,
 		HostIPs:    func() []string { return []string{"10.0.0.1"} },
 		Subsystems: agent.Subsystems{Probes: prober.Handlers{Exec: slowProbe{}}, Volumes: volumes},
-		Adjust:     agent.Adjust{Prober: func(c *prober.Config) { c.Path = m.state + "/" + record.ProbesFile }},
+		Adjust:     []agent.Adjust{{Prober: func(c *prober.Config) { c.Path = m.state + "/" + record.ProbesFile }}},
 	}
 	require.NoError(m, r.Agent(&cfg))
 	a, err := agent.New(cfg)

@@ -320,17 +320,10 @@ func (m *model) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 
 // adjust makes an agent report its events and its calls of SyncPod and KillPod.
 func (m *model) adjust(c *agent.Config) {
-	changes, calls := c.Adjust.PLEG, c.Adjust.Pipeline
-	c.Adjust.PLEG = func(p *pleg.Config) {
-		if changes != nil {
-			changes(p)
-		}
-		p.Handle = m.observeEvents(p.Handle)
-	}
-	c.Adjust.Pipeline = func(p *pipeline.Config) {
-		calls(p)
-		p.Runtime = judgedRuntime{p.Runtime, m}
-	}
+	c.Adjust = append(c.Adjust, agent.Adjust{
+		PLEG:     func(p *pleg.Config) { p.Handle = m.observeEvents(p.Handle) },
+		Pipeline: func(p *pipeline.Config) { p.Runtime = judgedRuntime{p.Runtime, m} },
+	})
 }
 
 // observeEvents returns a handler of pleg that reports events.

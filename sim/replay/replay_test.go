@@ -105,13 +105,13 @@ func TestADefectDiverges(t *testing.T) {
 		},
 		"half of the grace period": {
 			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust.Pipeline = func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }
+				c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }})
 			}},
 			replay.Divergence{Pod: "default/stubborn", What: "calls", Recorded: `"timeout":"10"`, Replayed: `"timeout":"5"`, Reason: `timeout: recorded "10", replayed "5"`},
 		},
 		"liveness is ignored": {
 			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust.Pipeline = func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }
+				c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }})
 			}},
 			replay.Divergence{Pod: "default/web"},
 		},
@@ -276,7 +276,7 @@ func (o *operations) Unmount(_ context.Context, pod *v1.Pod) error {
 
 func TestVolumesAndCgroupsAreReplayed(t *testing.T) {
 	ops := &operations{failed: map[string]bool{}}
-	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, volumes: func(r *record.Recorder) { ops.report = r.Volumes(nil) }}
+	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, volumes: func(r *record.Recorder) { ops.report = r.Volumes }}
 	cfg.adjust = func(c *agent.Config) { c.Subsystems.Cgroups, c.Subsystems.Volumes = ops, ops }
 	r := open(t, recordNode(t, cfg, func(n node) {
 		web := pod("web", container("main", "nginx"))
@@ -332,7 +332,7 @@ func (*blockedVolume) Unmount(context.Context, *v1.Pod) error { return nil }
 
 func TestAVolumeThatFailsDoesNotDelayOthers(t *testing.T) {
 	volumes := new(blockedVolume)
-	cfg := nodeConfig{seed: 1, volumes: func(r *record.Recorder) { volumes.report = r.Volumes(nil) }}
+	cfg := nodeConfig{seed: 1, volumes: func(r *record.Recorder) { volumes.report = r.Volumes }}
 	cfg.adjust = func(c *agent.Config) { c.Subsystems.Volumes = volumes }
 	r := open(t, recordNode(t, cfg, func(n node) {
 		web := pod("web", container("main", "nginx"))

@@ -85,7 +85,7 @@ func (r runtimeDefect) KillPod(ctx context.Context, req runtime.KillRequest) err
 }
 
 func adjustPipeline(change func(*pipeline.Config)) func(*agent.Config) {
-	return func(c *agent.Config) { c.Adjust.Pipeline = change }
+	return func(c *agent.Config) { c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: change}) }
 }
 
 func defect(d runtimeDefect) func(*agent.Config) {

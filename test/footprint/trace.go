@@ -93,33 +93,20 @@ func (t *tracer) synced(i podworker.SyncInfo) {
 	t.first[i.UID], t.names[i.UID] = i, strings.TrimSuffix(i.Pod.Name, "-"+nodeName)
 }
 
-// adjust makes a node call the tracer in addition to its own hooks.
-func (t *tracer) adjust(a *kubelet.Adjust) {
-	a.CRI = func(c *cri.Config) error {
-		c.Hooks.Called, c.Hooks.Traced = both(c.Hooks.Called, t.called), both(c.Hooks.Traced, t.traced)
-		return nil
-	}
-	a.Agent = func(c *agent.Config) error {
-		adjust, workers := c.Adjust.Pipeline, c.Adjust.Workers
-		c.Adjust.Pipeline = func(p *pipeline.Config) {
-			adjust(p)
-			p.Hooks.Stepped = both(p.Hooks.Stepped, t.stepped)
-		}
-		c.Adjust.Workers = func(w *podworker.Config) {
-			workers(w)
-			w.Hooks.Synced = both(w.Hooks.Synced, t.synced)
-		}
-		return nil
-	}
-}
-
-// both returns a function that calls both; the first may be nil.
-func both[T any](a, b func(T)) func(T) {
-	return func(x T) {
-		if a != nil {
-			a(x)
-		}
-		b(x)
+// adjust returns the functions that make a node call the tracer.
+func (t *tracer) adjust() kubelet.Adjust {
+	return kubelet.Adjust{
+		CRI: func(c *cri.Config) error {
+			c.Hooks = cri.Hooks{Called: t.called, Traced: t.traced}
+			return nil
+		},
+		Agent: func(c *agent.Config) error {
+			c.Adjust = append(c.Adjust, agent.Adjust{
+				Pipeline: func(p *pipeline.Config) { p.Hooks.Stepped = t.stepped },
+				Workers:  func(w *podworker.Config) { w.Hooks.Synced = t.synced },
+			})
+			return nil
+		},
 	}
 }
 
@@ -153,7 +140,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	defer log.Close()
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	traced := newTracer()
-	traced.adjust(&cfg.Adjust)
+	cfg.Adjust = append(cfg.Adjust, traced.adjust())
 
 	before, err := w.machine()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1"
 	providerv1 "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
@@ -68,6 +69,14 @@ type Hooks struct {
 	// PluginRan is called after each run of a plugin, for the kubelet's metrics
 	// kubelet_credential_provider_plugin_duration and _errors.
 	PluginRan func(PluginRunInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.PluginRan, o.PluginRan)
+	}
+	return h
 }
 
 // A PluginRunInfo describes one run of a plugin.

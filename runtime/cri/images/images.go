@@ -92,6 +92,16 @@ type Hooks struct {
 	Ensured func(EnsureInfo)
 }
 
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Waiting, o.Waiting)
+		compose.Add(&h.Pulled, o.Pulled)
+		compose.Add(&h.Ensured, o.Ensured)
+	}
+	return h
+}
+
 // A WaitInfo describes a pull that waits for others.
 type WaitInfo struct {
 	Image string

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"time"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
 // Config configures a [Reader]. The zero value is valid.
@@ -47,6 +49,14 @@ type Config struct {
 type Hooks struct {
 	// Read is called at the end of each Read.
 	Read func(ReadInfo)
+}
+
+// Join returns Hooks that call the functions of h and then those of others, in order.
+func (h Hooks) Join(others ...Hooks) Hooks {
+	for _, o := range others {
+		compose.Add(&h.Read, o.Read)
+	}
+	return h
 }
 
 // A ReadInfo describes one call of Read.
