@@ -25,6 +25,20 @@
 //
 // See [Wrapper] for the wrappers that must not unwrap.
 //
+// # Observing a part
+//
+// The Hooks of a Config are a struct of functions without results, each of which may be nil:
+// a part behaves the same with and without them. The method Join of each Hooks type returns
+// Hooks that call several, in order; it is written with [Add].
+//
+//	cfg.Hooks = metrics.Volumes().Join(volume.Hooks{Operated: log})
+//
+// # Adjusting a part
+//
+// An assembly such as agent or kube/kubelet has a list of functions that change the
+// configurations of its parts, and calls [Apply]: a function that sets a limit or a hook does
+// not remove what the assembly or an earlier function has set.
+//
 // # Stability
 //
 // Growing: the functions are settled; others may be added.

@@ -9,8 +9,8 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
-	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -60,7 +60,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	if gc := d.images.manager(); gc != nil {
 		cfg.Subsystems.Images = gc
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Agent", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Agent", &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Sources) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/oom"
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -65,7 +65,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 		Processes: cm.ProcessCgroups{Agent: b.k.KubeletCgroups, System: b.k.SystemCgroups},
 		Events:    cm.Events{Node: b.nodeRef, Record: b.record}, Logger: b.logger,
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Cgroups", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Cgroups", &cfg); err != nil {
 		return n, err
 	}
 	groups, err := cm.New(cfg)

@@ -19,8 +19,8 @@
 //	})
 //	err = k.Run(ctx) // blocks; if ctx is done the kubelet stops and the pods keep running
 //
-// [Config].Runtime replaces the connection to containerd, and [Adjust] has a function for
-// each subsystem that receives its complete configuration before it is constructed: to add
+// [Config].Runtime replaces the connection to containerd, and each [Adjust] that is appended
+// to Config.Adjust has a function for each subsystem that receives its configuration before it is constructed: to add
 // a plugin of volumes, an admission check or routes of the API, or to change the order of
 // eviction. The examples show each of them. examples/kubelet is a program with the
 // kubelet's command line.

@@ -16,9 +16,9 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/eviction/notify"
-	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -71,7 +71,7 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
 		}
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Eviction", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Eviction", &cfg); err != nil {
 		return nil, err
 	}
 	return eviction.New(cfg)

@@ -11,8 +11,8 @@ import (
 	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/imagegc"
-	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -42,7 +42,7 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 		Forget: rt.ForgetImages, Hooks: b.metrics.ImageGC(),
 	}
 	b.traces.images(&cfg)
-	if err := adjust.Apply(b.cfg.Adjust, "Images", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Images", &cfg); err != nil {
 		return nil, err
 	}
 	gc, err := imagegc.New(cfg)

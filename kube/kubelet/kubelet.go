@@ -25,7 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/memory"
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -281,7 +281,7 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving, devices), SourcesReady: b.pods.Synced, Changed: b.pods.PodChanged,
 		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Allocation", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Allocation", &cfg); err != nil {
 		return nil, err
 	}
 	return allocation.Open(cfg)

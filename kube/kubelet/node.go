@@ -13,8 +13,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
-	"github.com/kubeparts/kubeparts/internal/adjust"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -61,7 +61,7 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 		},
 		Hooks: b.metrics.api.Node(),
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Node", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Node", &cfg); err != nil {
 		return nil, err
 	}
 	return node.New(cfg)

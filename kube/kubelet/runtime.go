@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -98,7 +98,7 @@ func newRuntime(ctx context.Context, b base, d runtimeDeps) (r podRuntime, err e
 	if d.cluster != nil {
 		cfg.Providers.RuntimeClass = d.cluster.objects.RuntimeClass
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "CRI", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "CRI", &cfg); err != nil {
 		return r, err
 	}
 	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
@@ -215,7 +215,7 @@ func newLogRotator(b base, rt podRuntime) (*logrotate.Rotator, error) {
 	if k.ContainerLogMonitorInterval != nil {
 		cfg.Period = k.ContainerLogMonitorInterval.Duration
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Logs", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Logs", &cfg); err != nil {
 		return nil, err
 	}
 	return logrotate.New(cfg)

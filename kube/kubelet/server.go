@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/cm/stats"
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -51,7 +51,7 @@ func newServer(b base, d serverDeps) ([]component, error) {
 	cfg := apiConfig(b, d)
 	b.traces.server(&cfg)
 	cfg.Authenticator, cfg.Authorizer = access.authenticator, access.authorizer
-	if err := adjust.Apply(b.cfg.Adjust, "Server", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Server", &cfg); err != nil {
 		return nil, err
 	}
 	api, err := server.New(cfg)

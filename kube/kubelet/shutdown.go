@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/shutdown/logind"
@@ -49,7 +49,7 @@ func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 		}
 		cfg.Triggers = []shutdown.Trigger{t}
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Shutdown", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Shutdown", &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/stats"
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -30,7 +30,7 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 			}
 		}
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Stats", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Stats", &cfg); err != nil {
 		return nil, err
 	}
 	return stats.New(cfg)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/exec"
 
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
@@ -160,7 +160,7 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	if err != nil {
 		return nil, err
 	}
-	if err := adjust.Apply(b.cfg.Adjust, "Volumes", &cfg); err != nil {
+	if err := compose.Apply(b.cfg.Adjust, "Volumes", &cfg); err != nil {
 		return nil, err
 	}
 	v.support = volumeSupport{cfg.Plugins, cfg.PersistentVolumes.Translate}

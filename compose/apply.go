@@ -1,6 +1,4 @@
-// Package adjust applies the functions of an assembly's users to the configurations of its
-// parts.
-package adjust
+package compose
 
 import (
 	"fmt"
@@ -8,10 +6,11 @@ import (
 	"strings"
 )
 
-// Apply calls the field name of each of all, in order, with cfg: an optional func(*C) or
-// func(*C) error of the struct A. A function gets cfg with empty hooks, and those that it
-// sets are joined to the earlier ones. Apply returns the error of a function, or one that
-// names the functions and interfaces that a function has set to nil.
+// Apply calls the field name of each of all, in order, with cfg, the configuration of a part:
+// an optional func(*C) or func(*C) error of the struct A, such as agent.Adjust. A function
+// gets cfg with empty Hooks, and those that it sets are joined to the earlier ones. Apply
+// returns the error of a function, or one that names the functions and interfaces that a
+// function has set to nil. It panics if A has no such field.
 func Apply[A, C any](all []A, name string, cfg *C) error {
 	for _, a := range all {
 		f := reflect.ValueOf(a).FieldByName(name)

@@ -1,4 +1,4 @@
-package adjust_test
+package compose_test
 
 import (
 	"errors"
@@ -7,27 +7,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/internal/adjust"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
-type nested struct {
+type adjustedPart struct {
 	Limit int
 	Ask   func() int
 	Hooks podworker.Hooks
 }
 
-type config struct {
+type partConfig struct {
 	Limit  int
 	Err    error
-	Nested nested
+	Nested adjustedPart
 	Hooks  podworker.Hooks
 	inner  int
 }
 
-type adjusts struct {
-	Part   func(*config)
-	Failed func(*config) error
+type partAdjust struct {
+	Part   func(*partConfig)
+	Failed func(*partConfig) error
 }
 
 func TestFunctionsAreCalledInOrderAndHooksAreJoined(t *testing.T) {
@@ -35,14 +35,14 @@ func TestFunctionsAreCalledInOrderAndHooksAreJoined(t *testing.T) {
 	hook := func(name string) podworker.Hooks {
 		return podworker.Hooks{Synced: func(podworker.SyncInfo) { calls = append(calls, name) }}
 	}
-	cfg := config{inner: 1, Hooks: hook("own"), Nested: nested{Ask: func() int { return 1 }, Hooks: hook("nested")}}
-	err := adjust.Apply([]adjusts{
+	cfg := partConfig{inner: 1, Hooks: hook("own"), Nested: adjustedPart{Ask: func() int { return 1 }, Hooks: hook("nested")}}
+	err := compose.Apply([]partAdjust{
 		{},
-		{Part: func(c *config) {
+		{Part: func(c *partConfig) {
 			assert.Nil(t, c.Hooks.Synced)
 			c.Limit, c.Hooks = 1, hook("first")
 		}},
-		{Part: func(c *config) {
+		{Part: func(c *partConfig) {
 			assert.Nil(t, c.Hooks.Synced)
 			assert.Equal(t, 1, c.Limit)
 			c.Nested.Limit, c.Nested.Hooks.Synced = 2, hook("second").Synced
@@ -56,14 +56,14 @@ func TestFunctionsAreCalledInOrderAndHooksAreJoined(t *testing.T) {
 }
 
 func TestARemovedDependencyIsAnError(t *testing.T) {
-	cfg := config{Err: errors.New("an interface"), Nested: nested{Ask: func() int { return 1 }}}
-	err := adjust.Apply([]adjusts{{Part: func(c *config) { *c = config{Limit: 50} }}}, "Part", &cfg)
+	cfg := partConfig{Err: errors.New("an interface"), Nested: adjustedPart{Ask: func() int { return 1 }}}
+	err := compose.Apply([]partAdjust{{Part: func(c *partConfig) { *c = partConfig{Limit: 50} }}}, "Part", &cfg)
 	assert.EqualError(t, err, "Config.Adjust.Part: sets Err, Nested.Ask to nil")
 }
 
 func TestTheErrorOfAFunctionIsReturned(t *testing.T) {
 	failed := errors.New("failed")
-	err := adjust.Apply([]adjusts{{Failed: func(*config) error { return nil }}, {Failed: func(*config) error { return failed }}}, "Failed", new(config))
+	err := compose.Apply([]partAdjust{{Failed: func(*partConfig) error { return nil }}, {Failed: func(*partConfig) error { return failed }}}, "Failed", new(partConfig))
 	require.ErrorIs(t, err, failed)
 	assert.EqualError(t, err, "Config.Adjust.Failed: failed")
 }
