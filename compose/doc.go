@@ -27,7 +27,7 @@
 //
 // # Observing a part
 //
-// The Hooks of a Config are a struct of functions without results, each of which may be nil:
+// The Hooks of a Config are a struct of functions, each of which may be nil:
 // a part behaves the same with and without them. The method Join of each Hooks type returns
 // Hooks that call several, in order; it is written with [Add].
 //

@@ -18,7 +18,7 @@ import (
 // Config configures a [Manager].
 type Config struct {
 	// Store lists and removes the images. Required. Its methods are not called concurrently
-	// by passes, and may block.
+	// by passes, and may block. It may implement [Forgetter].
 	Store runtime.ImageStore
 
 	// Space measures the image file system. It is called after each removal and must not
@@ -51,15 +51,6 @@ type Config struct {
 	// enough. It may be slow. Optional.
 	Consumers func(ctx context.Context) ([]Consumer, error)
 
-	// Forget deletes the data that is stored for images other than present, the IDs of all
-	// images, which were listed after before: cri.Runtime.ForgetImages. It is called after
-	// each list, on the goroutine of the pass. An error is logged. If nil, nothing is deleted.
-	Forget func(present []string, before time.Time) error
-
-	// Trace is called when a pass begins, whose calls of Store and Space get the returned
-	// context. end is called with the error of the pass. If nil, passes are not traced.
-	Trace func(ctx context.Context) (traced context.Context, end func(err error))
-
 	// Node is the object of the node's events.
 	Node v1.ObjectReference
 
@@ -73,6 +64,15 @@ type Config struct {
 	Hooks Hooks
 }
 
+// A Forgetter is an optional interface of Config.Store, which stores data by image. Without
+// it such data is kept. cri.Runtime implements it.
+type Forgetter interface {
+	// ForgetImages deletes the data of images other than present, the IDs of all images,
+	// which were listed after before. It is called after each list, on the goroutine of the
+	// pass. An error is logged.
+	ForgetImages(present []string, before time.Time) error
+}
+
 // Hooks are called as a [Manager] works, on the goroutine of the pass. Any may be nil. They
 // must not call the Manager.
 type Hooks struct {
@@ -83,6 +83,10 @@ type Hooks struct {
 	// Passed is called after each pass.
 	Passed func(PassInfo)
 
+	// Trace is called when a pass begins, whose calls of Store and Space get the returned
+	// context. end is called with the error of the pass.
+	Trace func(ctx context.Context) (traced context.Context, end func(err error))
+
 	// Failed is called if the checkpoint of Config.Path could not be read or written.
 	Failed func(err error)
 }
@@ -92,6 +96,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
 		compose.Add(&h.Removed, o.Removed)
 		compose.Add(&h.Passed, o.Passed)
+		compose.AddTrace(&h.Trace, o.Trace)
 		compose.Add(&h.Failed, o.Failed)
 	}
 	return h

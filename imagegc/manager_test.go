@@ -90,6 +90,17 @@ func TestFailuresAreEventsFromTheSecondOn(t *testing.T) { // ig-3
 	})
 }
 
+// A forgetter fails, which is logged.
+type forgetter struct {
+	runtime.ImageStore
+	called func(present []string)
+}
+
+func (f forgetter) ForgetImages(present []string, _ time.Time) error {
+	f.called(present)
+	return errors.New("read-only file system")
+}
+
 func TestAPolicyThatRemovesNothingStillRecordsImages(t *testing.T) { // ig-2, ig-9
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
@@ -97,11 +108,10 @@ func TestAPolicyThatRemovesNothingStillRecordsImages(t *testing.T) { // ig-2, ig
 		cfg := w.config()
 		cfg.Space, cfg.Policy = nil, imagegc.Policy{HighPercent: new(int32(100))}
 		var detected atomic.Int32
-		cfg.Forget = func(present []string, _ time.Time) error {
+		cfg.Store = forgetter{cfg.Store, func(present []string) {
 			detected.Add(1)
 			assert.Equal(t, []string{"sha256:a:1"}, present)
-			return errors.New("read-only file system") // it is logged
-		}
+		}}
 		cfg.Hooks.Passed = func(imagegc.PassInfo) { t.Error("a pass") }
 		running(t, cfg)
 		time.Sleep(11 * time.Minute)

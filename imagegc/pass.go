@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -99,8 +100,8 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 		return report, err
 	}
 	defer m.end()
-	if m.cfg.Trace != nil {
-		traced, end := m.cfg.Trace(ctx)
+	if m.cfg.Hooks.Trace != nil {
+		traced, end := m.cfg.Hooks.Trace(ctx)
 		ctx = traced
 		defer func() { end(err) }()
 	}
@@ -178,16 +179,17 @@ func (m *Manager) detect(ctx context.Context, now time.Time) (synced bool, err e
 	return synced, nil
 }
 
-// forget calls Config.Forget with the IDs of images.
+// forget deletes what the store has of other images.
 func (m *Manager) forget(images []runtime.Image, before time.Time) {
-	if m.cfg.Forget == nil {
+	store, ok := compose.As[Forgetter](m.cfg.Store)
+	if !ok {
 		return
 	}
 	present := make([]string, len(images))
 	for i := range images {
 		present[i] = images[i].ID
 	}
-	if err := m.cfg.Forget(present, before); err != nil {
+	if err := store.ForgetImages(present, before); err != nil {
 		m.cfg.Logger.Warn("Failed to delete records of removed images", "err", err)
 	}
 }

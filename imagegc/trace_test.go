@@ -16,7 +16,7 @@ func TestTraceWrapsEachPass(t *testing.T) {
 	w := newWorld(100)
 	cfg := w.config()
 	var ended []error
-	cfg.Trace = func(ctx context.Context) (context.Context, func(error)) {
+	cfg.Hooks.Trace = func(ctx context.Context) (context.Context, func(error)) {
 		return context.WithValue(ctx, key{}, "traced"), func(err error) { ended = append(ended, err) }
 	}
 	space := cfg.Space

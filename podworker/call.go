@@ -131,8 +131,8 @@ func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (res SyncRes
 		}
 	}
 	d.met = true
-	if w.cfg.Trace != nil {
-		traced, end := w.cfg.Trace(ctx, SyncInfo{UID: d.req.UID, Pod: d.req.Pod, State: d.state, First: d.req.First})
+	if w.cfg.Hooks.Trace != nil {
+		traced, end := w.cfg.Hooks.Trace(ctx, SyncInfo{UID: d.req.UID, Pod: d.req.Pod, State: d.state, First: d.req.First})
 		ctx = traced
 		defer func() { end(err) }()
 	}

@@ -81,11 +81,6 @@ type Config struct {
 	// Logger is used for failed calls. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Trace is called before each call of the Handler, which gets the returned context, on
-	// the goroutine of the call. end is called with the error of the call. Durations and Err
-	// of call are zero. If nil, calls are not traced.
-	Trace func(ctx context.Context, call SyncInfo) (traced context.Context, end func(err error))
-
 	// Hooks are called for observation: Synced and Preempted.
 	Hooks Hooks
 }

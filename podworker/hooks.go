@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"context"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +28,10 @@ type Hooks struct {
 	// Restarted is called by the Loop for each pod that starts again because a source
 	// added it while it was terminating (kubelet_restarted_pods_total).
 	Restarted func(*v1.Pod)
+
+	// Trace is called by Workers before each call of the Handler, which gets the returned
+	// context. end is called with the error of the call. Durations and Err are zero.
+	Trace func(ctx context.Context, call SyncInfo) (traced context.Context, end func(err error))
 }
 
 // Join returns Hooks that call the functions of h and then those of others, in order.
@@ -36,6 +41,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 		compose.Add(&h.Preempted, o.Preempted)
 		compose.Add(&h.Orphan, o.Orphan)
 		compose.Add(&h.Restarted, o.Restarted)
+		compose.AddTrace2(&h.Trace, o.Trace)
 	}
 	return h
 }

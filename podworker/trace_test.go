@@ -15,7 +15,7 @@ import (
 
 type tracedKey struct{}
 
-// A tracedHandler fails each first Sync, and records for each call what Config.Trace has put
+// A tracedHandler fails each first Sync, and records for each call what Hooks.Trace has put
 // into its context.
 type tracedHandler struct{ calls []any }
 
@@ -41,7 +41,7 @@ func TestTraceWrapsEachCallOfTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h tracedHandler
 		var ended []string
-		w, err := podworker.New(podworker.Config{Handler: &h, StatusCache: observed{},
+		w, err := podworker.New(podworker.Config{Handler: &h, StatusCache: observed{}, Hooks: podworker.Hooks{
 			Trace: func(ctx context.Context, call podworker.SyncInfo) (context.Context, func(error)) {
 				name := call.Pod.Name + " " + call.State.String()
 				return context.WithValue(ctx, tracedKey{}, name), func(err error) {
@@ -51,7 +51,7 @@ func TestTraceWrapsEachCallOfTheHandler(t *testing.T) {
 					ended = append(ended, name)
 				}
 			},
-		})
+		}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)

@@ -3,16 +3,16 @@
 //
 // # Behavior
 //
-// The methods of a [Tracer] are the functions that other packages call, as Config.Trace, when an
+// The methods of a [Tracer] are the functions that other packages call, as Trace, when an
 // operation begins. Each starts a span and returns a context with it, so that the spans of
 // calls within the operation are its children. Those of CRI calls are created by the
 // connection to the runtime: remote.Config.TracerProvider.
 //
-//	syncPod                     podworker.Config.Trace, call of Sync
+//	syncPod                     podworker.Hooks.Trace, call of Sync
 //	syncTerminatingPod          call of Terminate
 //	syncTerminatedPod           call of Cleanup
 //	Containers/GarbageCollect   runtime.GarbageCollector
-//	Images/GarbageCollect       imagegc.Config.Trace
+//	Images/GarbageCollect       imagegc.Hooks.Trace
 //	the route of a request      server.Config.Trace, such as /exec/{namespace}/{pod}/{container}
 //
 // The first five names, and their attributes, are those of the kubelet. docs/tracing.md has
@@ -21,8 +21,8 @@
 // # Usage
 //
 //	tracer := tracing.New(provider)
-//	worker.Trace = tracer.Pod
-//	images.Trace = tracer.ImageGC
+//	worker.Hooks.Trace = tracer.Pod
+//	images.Hooks.Trace = tracer.ImageGC
 //	loop.Garbage = tracer.Garbage(loop.Garbage)
 //	api.Trace = tracer.Request
 //

@@ -64,7 +64,7 @@ func Example() {
 	tracer := tracing.New(provider{ended: func(s *span) {
 		fmt.Println(s.name, s.attributes["k8s.pod"], s.attributes["k8s.pod.update_type"], s.status)
 	}})
-	workers := podworker.Config{Trace: tracer.Pod}
+	workers := podworker.Hooks{Trace: tracer.Pod}
 
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}}
 	_, end := workers.Trace(context.Background(), podworker.SyncInfo{UID: pod.UID, Pod: pod, State: podworker.Syncing, First: true})

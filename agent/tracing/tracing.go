@@ -24,7 +24,7 @@ type Tracer struct{ tracer trace.Tracer }
 // New returns a Tracer whose spans provider creates, and exports or drops.
 func New(provider trace.TracerProvider) *Tracer { return &Tracer{provider.Tracer(scope)} }
 
-// Pod implements podworker.Config.Trace.
+// Pod implements podworker.Hooks.Trace.
 func (t *Tracer) Pod(ctx context.Context, call podworker.SyncInfo) (traced context.Context, end func(error)) {
 	attributes := []attribute.KeyValue{semconv.K8SPodUID(string(call.UID))}
 	if call.Pod != nil {
@@ -46,7 +46,7 @@ func (t *Tracer) Pod(ctx context.Context, call podworker.SyncInfo) (traced conte
 	return t.start(ctx, name, attributes...)
 }
 
-// ImageGC implements imagegc.Config.Trace.
+// ImageGC implements imagegc.Hooks.Trace.
 func (t *Tracer) ImageGC(ctx context.Context) (traced context.Context, end func(error)) {
 	return t.start(ctx, "Images/GarbageCollect")
 }

@@ -98,7 +98,7 @@ func (m *Manager) preference(ctx context.Context, p *plugin) Preference {
 		return nil
 	}
 	return func(available, must []string, size int) []string {
-		calling, cancel := context.WithTimeout(ctx, min(m.cfg.CallTimeout, preferTimeout))
+		calling, cancel := context.WithTimeout(ctx, min(m.cfg.Timing.CallTimeout, preferTimeout))
 		defer cancel()
 		ids, err := p.prefer(calling, available, must, size)
 		if err != nil {
@@ -216,12 +216,12 @@ func (m *Manager) healthyLocked(name string, g grant) bool {
 
 // call calls Allocate of the plugin and returns its marshaled response.
 func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, error) {
-	calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
+	calling, cancel := context.WithTimeout(ctx, m.cfg.Timing.CallTimeout)
 	defer cancel()
 	begun := time.Now()
 	answer, err := p.allocate(calling, ids)
 	if ctx.Err() == nil && (err != nil && calling.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
-		err = fmt.Errorf("device plugin for %s: no response to Allocate within %v", p.resource, m.cfg.CallTimeout)
+		err = fmt.Errorf("device plugin for %s: no response to Allocate within %v", p.resource, m.cfg.Timing.CallTimeout)
 	}
 	if m.cfg.Hooks.Allocated != nil {
 		m.cfg.Hooks.Allocated(AllocateInfo{Resource: p.resource, Devices: ids, Took: time.Since(begun), Error: err})

@@ -395,7 +395,7 @@ func TestAMisbehavingPluginIsContained(t *testing.T) {
 		require.ErrorContains(t, d.allocate(pod("a", 1)), "2 containers")
 	})
 	t.Run("it never answers", func(t *testing.T) {
-		d := newDesk(t, device.Config{CallTimeout: time.Second}) // for others are to answer in it
+		d := newDesk(t, device.Config{Timing: device.Timing{CallTimeout: time.Second}}) // for others are to answer in it
 		d.plugin(&devicetest.Plugin{OnAllocate: func(ctx context.Context, _ []string) (*pluginapi.AllocateResponse, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -70,6 +70,17 @@ type Config struct {
 	// ignores resources that no plugin has ever offered. Otherwise these pods wait.
 	RefuseLate bool
 
+	// Timing has the durations. The zero value has the defaults.
+	Timing Timing
+
+	// Logger. If nil, messages are discarded.
+	Logger *slog.Logger
+
+	Hooks Hooks
+}
+
+// Timing has the durations of a [Manager].
+type Timing struct {
 	// Grace is how long a resource exists after its plugin has disconnected. Zero means 5
 	// minutes.
 	Grace time.Duration
@@ -77,11 +88,6 @@ type Config struct {
 	// CallTimeout is the deadline of Allocate calls. Zero means 30 seconds. A call delays
 	// only the containers that request devices of the same plugin.
 	CallTimeout time.Duration
-
-	// Logger. If nil, messages are discarded.
-	Logger *slog.Logger
-
-	Hooks Hooks
 }
 
 // Adopted is a running container with devices.
@@ -144,11 +150,11 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Store == nil {
 		cfg.Store = state.File(filepath.Join(cfg.Dir, stateFile))
 	}
-	if cfg.Grace == 0 {
-		cfg.Grace = 5 * time.Minute
+	if cfg.Timing.Grace == 0 {
+		cfg.Timing.Grace = 5 * time.Minute
 	}
-	if cfg.CallTimeout == 0 {
-		cfg.CallTimeout = preStartTimeout
+	if cfg.Timing.CallTimeout == 0 {
+		cfg.Timing.CallTimeout = preStartTimeout
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -439,7 +445,7 @@ func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []stri
 	defer m.save() // after mu is released
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if gone = m.ledger.expire(time.Now(), m.cfg.Grace); len(gone) > 0 {
+	if gone = m.ledger.expire(time.Now(), m.cfg.Timing.Grace); len(gone) > 0 {
 		m.touchLocked()
 	}
 	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}

@@ -63,7 +63,7 @@ func TestTwoPluginsOfOneResource(t *testing.T) {
 
 // dev-5
 func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
-	d := newDesk(t, device.Config{Grace: 50 * time.Millisecond})
+	d := newDesk(t, device.Config{Timing: device.Timing{Grace: 50 * time.Millisecond}})
 	p := d.plugin(&devicetest.Plugin{}, 1)
 	p.Stop()
 	d.until("it is dropped", func() bool {

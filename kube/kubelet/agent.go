@@ -105,8 +105,7 @@ func adjustComponents(ctx context.Context, b base, d agentDeps) agent.Adjust {
 			}
 		},
 		Workers: func(c *podworker.Config) {
-			c.Hooks, c.Resync = b.metrics.PodWorker(), b.k.SyncFrequency.Duration
-			b.traces.workers(c)
+			c.Hooks, c.Resync = b.metrics.PodWorker().Join(b.traces.workers()), b.k.SyncFrequency.Duration
 		},
 		Loop: func(c *podworker.LoopConfig) {
 			c.Garbage, c.Hooks = b.traces.garbage(c.Garbage), b.metrics.PodWorker()

@@ -39,9 +39,8 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 		Pods:      func() ([]*v1.Pod, bool) { return b.pods.active(), b.pods.Synced() },
 		Consumers: diskConsumers(b, rt),
 		Node:      b.nodeRef, Record: b.record, Logger: b.logger,
-		Forget: rt.ForgetImages, Hooks: b.metrics.ImageGC(),
+		Hooks: b.metrics.ImageGC().Join(b.traces.images()),
 	}
-	b.traces.images(&cfg)
 	if err := compose.Apply(b.cfg.Adjust, "Images", &cfg); err != nil {
 		return nil, err
 	}

@@ -50,14 +50,17 @@ func newNode(b base, d nodeDeps) (*node.Node, error) {
 			ReportPeriod:  b.k.NodeStatusReportFrequency.Duration,
 			LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
 		},
-		Setters: []node.Setter{node.Report(facts)}, Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
+		Setters: []node.Setter{node.Report(facts)}, Refresh: d.agent.Health().Check, Record: b.record, Logger: b.logger,
 		Observed: func(n *v1.Node) {
 			d.cluster.object.observed(n)
 			d.volumes.AttachChanged()
 		},
-		Recovered: func() {
-			d.cluster.pods.Retry()
-			b.queues.statuses.notify()
+		Connection: node.Connection{
+			Unreachable: d.cluster.conn.closeAll,
+			Recovered: func() {
+				d.cluster.pods.Retry()
+				b.queues.statuses.notify()
+			},
 		},
 		Hooks: b.metrics.api.Node(),
 	}

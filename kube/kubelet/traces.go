@@ -82,16 +82,18 @@ func (t traces) close() error {
 	return nil
 }
 
-func (t traces) workers(c *podworker.Config) {
+func (t traces) workers() (h podworker.Hooks) {
 	if t.tracer != nil {
-		c.Trace = t.tracer.Pod
+		h.Trace = t.tracer.Pod
 	}
+	return h
 }
 
-func (t traces) images(c *imagegc.Config) {
+func (t traces) images() (h imagegc.Hooks) {
 	if t.tracer != nil {
-		c.Trace = t.tracer.ImageGC
+		h.Trace = t.tracer.ImageGC
 	}
+	return h
 }
 
 func (t traces) server(c *server.Config) {

@@ -68,14 +68,8 @@ type Config struct {
 	// not modify the object. Calls are not concurrent. May be nil.
 	Observed func(*v1.Node)
 
-	// Unreachable is called when two consecutive calls of the API server have failed. It
-	// should close all connections, since they may hang. It is called from two
-	// goroutines. May be nil.
-	Unreachable func()
-
-	// Recovered is called when the lease is renewed after a failure: the API server is
-	// reachable again, and other retries need not wait. It must not block. May be nil.
-	Recovered func()
+	// Connection has functions for the connection to the API server.
+	Connection Connection
 
 	// Record is called with events about the node. It must not block. May be nil.
 	Record func(runtime.Event)
@@ -85,6 +79,19 @@ type Config struct {
 
 	// Logger may be nil: nothing is logged.
 	Logger *slog.Logger
+}
+
+// Connection has functions that are called when the API server is not reachable, and when
+// it is again.
+type Connection struct {
+	// Unreachable is called when two consecutive calls of the API server have failed. It
+	// should close all connections, since they may hang. It is called from two
+	// goroutines. May be nil.
+	Unreachable func()
+
+	// Recovered is called when the lease is renewed after a failure: the API server is
+	// reachable again, and other retries need not wait. It must not block. May be nil.
+	Recovered func()
 }
 
 // Timing has the periods of a [Node].

@@ -163,7 +163,7 @@ func (n *Node) noteRenewal(ctx context.Context, err error) {
 	}
 	recovered := n.leaseFailed && err == nil
 	n.leaseFailed = err != nil
-	if recovered && n.cfg.Recovered != nil {
-		n.cfg.Recovered()
+	if recovered && n.cfg.Connection.Recovered != nil {
+		n.cfg.Connection.Recovered()
 	}
 }

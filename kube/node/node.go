@@ -222,8 +222,8 @@ func (n *Node) record(object *v1.Node, events []runtime.Event) {
 }
 
 func (n *Node) unreachable() {
-	if n.cfg.Unreachable != nil {
-		n.cfg.Unreachable()
+	if n.cfg.Connection.Unreachable != nil {
+		n.cfg.Connection.Unreachable()
 	}
 }
 

@@ -67,8 +67,8 @@ func (w *world) config() node.Config {
 		Record: func(e runtime.Event) {
 			w.set(func(w *world) { w.events = append(w.events, e.Type+" "+e.Reason+": "+e.Message) })
 		},
-		Refresh:     func(context.Context) { w.set(func(w *world) { w.refreshed++ }) },
-		Unreachable: func() { w.set(func(w *world) { w.unreachable++ }) },
+		Refresh:    func(context.Context) { w.set(func(w *world) { w.refreshed++ }) },
+		Connection: node.Connection{Unreachable: func() { w.set(func(w *world) { w.unreachable++ }) }},
 		Hooks: node.Hooks{
 			Registered: func(time.Duration, bool) { w.set(func(w *world) { w.registered++ }) },
 			Ready:      func(d time.Duration) { w.set(func(w *world) { w.readyAfter = d }) },
