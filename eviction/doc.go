@@ -38,7 +38,7 @@
 //	// manager.Admit(ctx, pod) before a pod starts
 //
 // For a dry run, call [Inputs.Plan] and do not carry out the result. To replace the
-// ranking of pods, set [Config.Rank], as ExampleInputs_rank does.
+// ranking of pods, set [Policy.Rank], as ExampleInputs_rank does.
 //
 // # Concurrency
 //

@@ -77,12 +77,11 @@ func ExampleInputs_rank() {
 	small.Namespace, large.Namespace = "batch", "batch"
 	small.Spec.Priority = new(int32(100))
 	plan := eviction.Inputs{
-		Policy: eviction.Policy{Thresholds: thresholds},
-		Now:    time.Now(),
-		Rank: func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+		Policy: eviction.Policy{Thresholds: thresholds, Rank: func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 			order := map[string]int{"batch": 0, "default": 1}
 			return cmp.Compare(order[a.Pod.Namespace], order[b.Pod.Namespace]), "namespace"
-		},
+		}},
+		Now:     time.Now(),
 		Summary: exampleSummary(2000, 1900),
 		Pods:    []*v1.Pod{web, small, large},
 	}.Plan()

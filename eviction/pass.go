@@ -100,7 +100,7 @@ func (m *Manager) plan(ctx context.Context) (plan *Plan, missing, err error) {
 // measured.
 func (m *Manager) inputs(ctx context.Context, pods []*v1.Pod, got measurement) (in Inputs, missing error) {
 	in = Inputs{
-		Policy: m.cfg.Policy, Rank: m.cfg.Rank, Now: time.Now(), Pods: pods,
+		Policy: m.cfg.Policy, Now: time.Now(), Pods: pods,
 		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.Stats.MachineMemory,
 	}
 	if err := m.detectLayout(ctx, got); err != nil {

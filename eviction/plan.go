@@ -16,9 +16,6 @@ type Inputs struct {
 	Policy Policy
 	Now    time.Time
 
-	// Rank replaces the ranking of pods, as [Config.Rank]. If nil, the kubelet's order is used.
-	Rank func(s Signal, a, b *Candidate) (order int, reason string) `json:"-"`
-
 	// Summary is the usage of the node and its pods. Signals that it lacks are not
 	// observed; if it is nil, none is.
 	Summary *statsapi.Summary

@@ -66,6 +66,19 @@ type Policy struct {
 	// is ranked after all others. It is called for each pod when pods are ranked. If nil, no
 	// pod is spared.
 	Spare func(pod *v1.Pod) (reason string, absolute bool) `json:"-"`
+
+	// Rank replaces the order in which pods are evicted for a signal: order is negative if
+	// a is evicted before b, and reason explains it in the [Candidate] and the
+	// [Explanation]. Zero leaves the pair to the kubelet's order. The order must be a strict weak
+	// ordering that depends on the arguments only. Spare precedes it; exempt pods
+	// are ranked but not evicted. If nil, the kubelet's order is used:
+	//
+	// Pods without stats are evicted first; then those whose usage exceeds their request,
+	// for process IDs all; then those of lower priority; then those with the larger excess
+	// of usage over request, for process IDs with more processes. For process IDs the
+	// priority precedes all of these. Ties are broken by age, the youngest first, then by
+	// name. Pods that could not be measured come last.
+	Rank func(s Signal, a, b *Candidate) (order int, reason string) `json:"-"`
 }
 
 func (p Policy) check() error {

@@ -54,7 +54,7 @@ const (
 	byName     = "name"
 )
 
-// defaultRank ranks pods as the kubelet does; see Config.Rank.
+// defaultRank ranks pods as the kubelet does; see Policy.Rank.
 func defaultRank(s Signal, a, b *Candidate) (order int, reason string) {
 	comparators := resourceComparators
 	if s.Resource() == resourcePIDs {
@@ -152,8 +152,8 @@ func (in *Inputs) compare(s Signal, a, b *Candidate) (int, string) {
 	if order := falseFirst(a.Spared != "", b.Spared != ""); order != 0 {
 		return order, bySpare
 	}
-	if in.Rank != nil {
-		if order, reason := in.Rank(s, a, b); order != 0 {
+	if in.Policy.Rank != nil {
+		if order, reason := in.Policy.Rank(s, a, b); order != 0 {
 			return order, cmp.Or(reason, byCustom)
 		}
 	}

@@ -31,25 +31,25 @@ func TestRankPrecedesTheDefaultRank(t *testing.T) {
 		signals = append(signals, s)
 		return -cmp.Compare(x.Pod.Labels["evict"], y.Pod.Labels["evict"]), reason
 	}
-	names, reasons := order(func(in *eviction.Inputs) { in.Rank = byLabel })
+	names, reasons := order(func(in *eviction.Inputs) { in.Policy.Rank = byLabel })
 	assert.Equal(t, []string{"c", "a", "b"}, names, "zero leaves a pair to the default rank")
 	assert.Equal(t, []string{"label", "name", ""}, reasons)
 	assert.Contains(t, signals, eviction.MemoryAvailable)
 
 	reason = ""
-	_, reasons = order(func(in *eviction.Inputs) { in.Rank = byLabel })
+	_, reasons = order(func(in *eviction.Inputs) { in.Policy.Rank = byLabel })
 	assert.Equal(t, []string{"custom rank", "name", ""}, reasons)
 	reason = "label"
 
 	names, reasons = order(func(in *eviction.Inputs) {
-		in.Rank = byLabel
+		in.Policy.Rank = byLabel
 		in.Policy.Spare = sparing(map[types.UID]spare{c.UID: {Reason: "quorum"}})
 	})
 	assert.Equal(t, []string{"a", "b", "c"}, names, "spared pods are last")
 	assert.Equal(t, "spared", reasons[1])
 
 	in := lowMemory(a, c)
-	in.Rank = byLabel
+	in.Policy.Rank = byLabel
 	in.Policy.Critical = func(pod *v1.Pod) bool { return pod.Name == "c" }
 	plan := in.Plan()
 	assert.Equal(t, "c", plan.Ranking[0].Pod.Name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -146,6 +147,9 @@ type Manager struct {
 func New(cfg Config) (*Manager, error) {
 	if cfg.Store == nil {
 		return nil, errors.New("imagegc: Config.Store is nil")
+	}
+	if err := compose.Check(cfg.Store, reflect.TypeFor[Forgetter]()); err != nil {
+		return nil, fmt.Errorf("imagegc: Config.Store: %w", err)
 	}
 	policy, err := cfg.Policy.validated()
 	if err != nil {

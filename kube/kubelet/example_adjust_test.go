@@ -84,7 +84,7 @@ spec:
 	})
 	var low atomic.Bool
 	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Eviction: func(c *eviction.Config) error {
-		c.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+		c.Policy.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 			last := func(c *eviction.Candidate) int {
 				if c.Pod.Labels["evict"] == "first" {
 					return 0

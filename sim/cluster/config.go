@@ -74,7 +74,7 @@ type Kubelet struct {
 // its name, effective requests and restart policy. If a function is nil, the decision is
 // Kubernetes'.
 type Policies struct {
-	// Evict ranks pods for eviction, as eviction.Config.Rank.
+	// Evict ranks pods for eviction, as eviction.Policy.Rank.
 	Evict func(s eviction.Signal, a, b *eviction.Candidate) (order int, reason string)
 
 	// Images ranks images for removal, as imagegc.Config.Rank.

@@ -89,9 +89,10 @@ func mulDiv(a, b, c int64) int64 {
 func (n *node) evictionPass() {
 	c := n.cluster
 	in := eviction.Inputs{
-		Policy: c.cfg.Kubelet.Eviction, Rank: c.cfg.Policies.Evict, Now: c.time(), State: n.state,
+		Policy: c.cfg.Kubelet.Eviction, Now: c.time(), State: n.state,
 		Summary: n.summary(),
 	}
+	in.Policy.Rank = c.cfg.Policies.Evict
 	// Pods only matter if they exceed a limit of their own, or if they are ranked.
 	n.addPods(&in, func(p *pod) bool { return p.spec.Limits.Disk > 0 && p.disk > p.spec.Limits.Disk })
 	plan := in.Plan()

@@ -123,10 +123,10 @@ var importLimits = map[string]importLimit{
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
-	"runtime/cri/credentials":           {max: 300, imports: "internal/singleflight"},
+	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
-	"runtime/cri/logread":               {max: 300, imports: "internal/pause internal/untrusted"},
+	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
 	"runtime/cri/plan":                  {max: 300, imports: "cm/cgroups internal/podspec runtime"},
 	"runtime/cri/podconfig":             {max: 400, imports: "cm/cgroups internal/podspec podenv runtime runtime/cri/plan"},
