@@ -46,7 +46,7 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 			return nil
 		}})
 		b := newBase(t, cfg)
-		_, err := newAllocation(b, podRuntime{facts: tc.facts}, services{Runtime: b.cfg.Runtime}.noResize(), capacity{}, nil, nil, nil)
+		_, err := newAllocation(b, allocationDeps{runtime: podRuntime{facts: tc.facts}, noResize: services{Runtime: b.cfg.Runtime}.noResize()})
 		require.NoError(t, err, name)
 		assert.Equal(t, tc.want, got.Feasible(tc.desired, tc.allocated), name)
 	}

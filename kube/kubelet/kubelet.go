@@ -6,28 +6,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path"
-	"path/filepath"
 	"reflect"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/agent/claim"
-	"github.com/kubeparts/kubeparts/agent/statuspage"
-	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/cm/cpu"
-	"github.com/kubeparts/kubeparts/cm/memory"
-	"github.com/kubeparts/kubeparts/compose"
-	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 // stopTimeout bounds the return of the components after the context of Run is done: a
@@ -39,13 +28,11 @@ const flushTimeout = 5 * time.Second
 
 // A Kubelet is one node. New constructs it.
 type Kubelet struct {
-	agent      *agent.Agent
-	page       http.Handler
+	stores     *stores
+	pods       *podPipeline
+	edge       *edge
 	components []component
-	stopping   func() // called when Run begins to stop
-	cleanups   cleanups
 	released   atomic.Bool // Run or Close was called
-	apiAddr    net.Addr
 }
 
 // New constructs a kubelet. It locks RootDir, opens the listeners, connects to the runtime
@@ -61,230 +48,41 @@ func New(ctx context.Context, cfg Config) (*Kubelet, error) {
 		return nil, err
 	}
 	logConfiguration(ctx, cfg)
-	k := new(Kubelet)
-	if err := k.construct(ctx, cfg); err != nil {
-		return nil, errors.Join(err, k.cleanups.run())
-	}
-	return k, nil
+	return open(ctx, cfg)
 }
 
-// construct calls the constructors of the subsystems in the order of their dependencies.
-func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
-	release, err := claim.Take(claim.Config{
-		Root: cfg.RootDir, RuntimeEndpoint: cfg.Configuration.ContainerRuntimeEndpoint, PodLogsDir: cfg.Configuration.PodLogsDir,
-		CgroupRoot: claimedCgroup(cfg), Logger: cfg.Logger,
-	})
+// open opens the wings of the kubelet in the order of their dependencies: each reads those before
+// it, and none a later one.
+func open(ctx context.Context, cfg Config) (k *Kubelet, err error) {
+	s, err := openStores(ctx, cfg)
 	if err != nil {
-		return err
-	}
-	k.cleanups.add(func() error { release(); return nil })
-	history := new(statuspage.History)
-	b := base{
-		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: recordTo(cfg.Record, history.Record),
-		pods: pods{new(podworker.Table)}, queues: new(queues), logger: cfg.Logger, userNamespace: newUserNamespace(cfg.Configuration),
-	}
-	b.shutdown = newShutdownState(cfg, b.queues)
-	b.health = &podPacer{notify: b.pods.PodChanged}
-	if b.metrics, err = newCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
-		return err
-	}
-	if b.traces, err = newTraces(ctx, b); err != nil {
-		return err
-	}
-	k.cleanups.add(b.traces.close)
-	setProcessLimits(b)
-	open, err := openPorts(b, cfg.clustered())
-	if err != nil {
-		return err
-	}
-	k.cleanups.add(open.close)
-	if open.api != nil {
-		k.apiAddr = open.api.Addr()
-	}
-
-	var joined *cluster
-	var object *nodeObject
-	if cfg.clustered() {
-		conn, err := newConnection(ctx, b)
-		if err != nil {
-			return err
-		}
-		k.cleanups.add(conn.close)
-		events, err := newEvents(conn.base(b), conn)
-		if err != nil {
-			return err
-		}
-		b.record = recordTo(b.record, events.Record)
-		object = newNodeObject(b)
-		if joined, err = newCluster(conn.base(b), clusterDeps{conn, events, object, volume.CanMount()}); err != nil {
-			return err
-		}
-		k.components = append(k.components, joined.components(b)...)
-	}
-	fallbackIPs := configuredIPs(cfg.Host.IPs, agent.InterfaceIPs())
-	hostIPs := func() []string { return object.hostIPs(fallbackIPs) }
-
-	total, err := readCapacity(b)
-	if err != nil {
-		return err
-	}
-	files, err := newObjectFiles(b)
-	if err != nil {
-		return err
-	}
-	resourceClaims, err := newClaims(b, joined)
-	if err != nil {
-		return err
-	}
-	vols, err := newVolumes(b, joined, files, total.allocatable, cfg.Runtime.Processes, resourceClaims)
-	if err != nil {
-		return err
-	}
-
-	cri, err := newServices(ctx, b)
-	if err != nil {
-		return err
-	}
-	k.cleanups.add(func() error {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		return cri.close(closing)
-	})
-	if cri.ledger, err = openLedger(ctx, b, cri); err != nil {
-		return err
-	}
-	managers, err := newResourceManagers(ctx, b, cri, total.reserved, resourceClaims, joined)
-	if err != nil {
-		return err
-	}
-	groups, err := newCgroups(ctx, b, cri, total, managers)
-	if err != nil {
-		return err
-	}
-	rt, err := newRuntime(ctx, b, runtimeDeps{cri, groups, managers, vols, objectsOf(joined, files), joined, hostIPs, history.Synced})
-	if err != nil {
-		return err
-	}
-	if err := refuseForeign(ctx, b, rt); err != nil {
-		return err
-	}
-	declared := newDeclaredFeatures(ctx, b, rt, cri.noResize() == "")
-	allocated, err := newAllocation(b, rt, cri.noResize(), total, object, readNode(b, joined), managers.advertises)
-	if err != nil {
-		return err
-	}
-	images, err := newImages(ctx, b, rt, cri.Processes)
-	if err != nil {
-		return err
-	}
-	usage, err := newStats(b, rt, groups, vols)
-	if err != nil {
-		return err
-	}
-	evictions, err := newEviction(b, evictionDeps{rt, groups, images, joined == nil, usage, history.EvictionPass})
-	if err != nil {
-		return err
-	}
-	from, err := newSources(b, joined)
-	if err != nil {
-		return err
-	}
-	statuses, err := newSnapshot(b, joined)
-	if err != nil {
-		return err
-	}
-	k.agent, err = newAgent(ctx, b, agentDeps{
-		cluster: joined, sources: from, runtime: rt, ledger: cri.ledger, declared: declared, cgroups: groups, managers: managers, volumes: vols, allocation: allocated,
-		images: images, evictions: evictions, snapshot: statuses, hostIPs: hostIPs, history: history,
-	})
-	if err != nil {
-		return err
-	}
-	nodePods, err := newPodsAPI(b, k.agent)
-	if err != nil {
-		return err
-	}
-	shutdowns, err := newShutdown(b, k.agent.Status())
-	if err != nil {
-		return err
-	}
-
-	if joined != nil {
-		n, err := newNode(joined.conn.base(b), nodeDeps{
-			cluster: joined, services: cri, runtime: rt, declared: declared, agent: k.agent, cgroups: groups, managers: managers, images: images, volumes: vols,
-			evictions: evictions, port: portOf(open.api),
-		})
-		if err != nil {
-			return err
-		}
-		k.components = append(k.components, n.Run, b.queues.node.deliver(n.Update), b.queues.statuses.deliver(k.agent.Status().Retry))
-	}
-	logs, err := newLogRotator(b, rt)
-	if err != nil {
-		return err
-	}
-	kills, err := newOOMWatcher(b, groups)
-	if err != nil {
-		return err
-	}
-	var certificate serving
-	if open.api != nil {
-		if certificate, err = newServing(b, joined, hostIPs()); err != nil {
-			return err
-		}
-	}
-	scraped := newMetrics(b, metricsDeps{k.agent, allocated, vols, resourceClaims, usage, groups, joined, certificate})
-	api, err := newServer(b, serverDeps{open, joined, k.agent, rt, groups, usage, scraped, certificate})
-	if err != nil {
-		return err
-	}
-	if k.page, err = newStatusPage(b, pageDeps{k.agent, history, cri.display, from, vols, evictions, images, usage, scraped}); err != nil {
-		return err
-	}
-	for _, more := range [][]component{
-		{b.queues.objects.deliver(func(o objectName) { vols.ObjectChanged(o.kind, o.namespace, o.name) })},
-		{k.agent.Run, allocated.Run, usage.Run, evictions.Run, shutdowns.Run, logs.Run, kills},
-		vols.components(), managers.components(), groups.components(), images.components(), nodePods, api,
-	} {
-		k.components = append(k.components, more...)
-	}
-	k.stopping = func() {}
-	if cfg.Host.NotifySystemd {
-		k.components = append(k.components, newSystemdNotifier(b, k.agent.Loop()))
-		k.stopping = func() { notifySystemd(b, daemon.SdNotifyStopping) }
-	}
-	return nil
-}
-
-// claimedCgroup returns the parent of the cgroups that this process will manage; "" if it
-// manages none.
-func claimedCgroup(cfg Config) string {
-	if cfg.Runtime.Processes || !*cfg.Configuration.CgroupsPerQOS || os.Geteuid() != 0 {
-		return ""
-	}
-	return filepath.Join("/", cfg.Configuration.CgroupRoot)
-}
-
-// newAllocation constructs the manager of allocated resources, which also decides whether
-// pods fit the node.
-func newAllocation(b base, rt podRuntime, noResize string, total capacity, object *nodeObject, read func(context.Context) (*v1.Node, error),
-	devices func(v1.ResourceName) bool,
-) (*allocation.Manager, error) {
-	facts := allocation.NodeConstraints{NoResize: noResize}
-	if !b.cfg.Runtime.Processes { // rule al-10
-		facts.StaticCPU = cpu.Policy(b.k.CPUManagerPolicy) == cpu.Static
-		facts.StaticMemory = memory.Policy(b.k.MemoryManagerPolicy) == memory.Static
-		facts.Swaps = rt.facts.MaySwap
-	}
-	cfg := allocation.Config{
-		Dir: filepath.Join(b.cfg.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: admitOn(admissionNode(b, total.allocatable), object, read, b.pods.leaving, devices), SourcesReady: b.pods.Synced, Changed: b.pods.PodChanged,
-		Hooks: b.metrics.Allocation(), Record: b.record, Logger: b.logger,
-	}
-	if err := compose.Apply(b.cfg.Adjust, "Allocation", &cfg); err != nil {
 		return nil, err
 	}
-	return allocation.Open(cfg)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.cleanups.run())
+		}
+	}()
+	m, err := openMachine(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPodPipeline(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	n, err := openMember(s, m, p)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openEdge(s, m, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Kubelet{
+		stores: s, pods: p, edge: e,
+		components: slices.Concat(s.components(), n.components(s, p), m.components(s), p.components(), e.components()),
+	}, nil
 }
 
 // Run runs the kubelet until ctx is done and returns nil when it has stopped; the pods keep
@@ -296,13 +94,13 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	if k.released.Swap(true) {
 		return errors.New("kubelet: Run or Close was called before")
 	}
-	defer func() { err = errors.Join(err, k.cleanups.run()) }()
-	if h := k.agent.Health(); h != nil {
+	defer func() { err = errors.Join(err, k.stores.cleanups.run()) }()
+	if h := k.pods.agent.Health(); h != nil {
 		h.First(ctx) // before the first status of the node
 	}
 	return runComponents(ctx, k.components, func(ctx context.Context) {
-		k.stopping()
-		_ = k.agent.Status().Flush(ctx)
+		k.edge.stopping()
+		_ = k.pods.agent.Status().Flush(ctx)
 	})
 }
 
@@ -354,7 +152,7 @@ func componentName(c component) string {
 // agent.Agent.Drain does. Run must be running. The pods of a cluster are terminated by the
 // API server (kubectl drain); with one, Drain terminates them all the same, and the API
 // server does not replace them while their objects exist.
-func (k *Kubelet) Drain(ctx context.Context) error { return k.agent.Drain(ctx) }
+func (k *Kubelet) Drain(ctx context.Context) error { return k.pods.agent.Drain(ctx) }
 
 // Close releases what New has acquired, if Run is not called. After Run or Close it has no
 // effect, since Run releases it when it returns.
@@ -362,18 +160,18 @@ func (k *Kubelet) Close() error {
 	if k.released.Swap(true) {
 		return nil
 	}
-	return k.cleanups.run()
+	return k.stores.cleanups.run()
 }
 
 // Agent returns the agent, with the parts of the pod pipeline.
-func (k *Kubelet) Agent() *agent.Agent { return k.agent }
+func (k *Kubelet) Agent() *agent.Agent { return k.pods.agent }
 
 // APIAddr returns the address of the kubelet's API, such as the one that was chosen for
 // port: -1. It is nil if the API is not served.
-func (k *Kubelet) APIAddr() net.Addr { return k.apiAddr }
+func (k *Kubelet) APIAddr() net.Addr { return k.edge.apiAddr }
 
 // StatusPage returns the handler of package agent/statuspage for this kubelet: the status
 // page, /healthz, /pods, /explain, /metrics and /stats/summary, without authentication and
 // with hidden values of environments and annotations. It must not be exposed to untrusted
 // networks.
-func (k *Kubelet) StatusPage() http.Handler { return k.page }
+func (k *Kubelet) StatusPage() http.Handler { return k.edge.page }

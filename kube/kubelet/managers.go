@@ -65,7 +65,48 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if m.memory, err = newMemoryManager(b, machine, reserved, running); err != nil {
 		return nil, err
 	}
-	m.device, err = device.Open(device.Config{
+	if m.device, err = newDeviceManager(b, machine, users, adopted, c); err != nil {
+		return nil, err
+	}
+	if err := m.join(machine, users); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// join constructs what the managers share: the decision about NUMA nodes, admission, and the API
+// that reports their allocations.
+func (m *resourceManagers) join(machine *topology.Machine, users managedPods) error {
+	b, k := m.base, m.base.k
+	options, err := topology.ParseOptions(k.TopologyManagerPolicyOptions)
+	if err != nil {
+		return err
+	}
+	joint, err := topology.NewManager(topology.Config{
+		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
+		Providers: managers.Providers(m.device, m.cpu, m.memory), Hooks: b.metrics.Topology(), Logger: b.logger,
+	})
+	if err != nil {
+		return err
+	}
+	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: users.Active}
+	monitored := podresources.Config{
+		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
+		Called: b.metrics.remote.PodResources, Logger: b.logger,
+	}
+	if m.claims != nil {
+		joined.Claims, monitored.Claims = m.claims, m.claims
+	}
+	if m.Managers, err = managers.New(joined); err != nil {
+		return err
+	}
+	m.resources, err = podresources.New(monitored)
+	return err
+}
+
+// newDeviceManager constructs the manager of the devices of plugins.
+func newDeviceManager(b base, machine *topology.Machine, users managedPods, adopted []device.Adopted, c *cluster) (*device.Manager, error) {
+	return device.Open(device.Config{
 		Dir: b.cfg.Host.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
 		Pods: users, Elsewhere: c.advertises,
 		Changed: func(resource string) { // pods may wait for it, or report its health
@@ -77,33 +118,6 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 		},
 		Hooks: b.metrics.remote.Devices(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	options, err := topology.ParseOptions(k.TopologyManagerPolicyOptions)
-	if err != nil {
-		return nil, err
-	}
-	joint, err := topology.NewManager(topology.Config{
-		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
-		Providers: managers.Providers(m.device, m.cpu, m.memory), Hooks: b.metrics.Topology(), Logger: b.logger,
-	})
-	if err != nil {
-		return nil, err
-	}
-	joined := managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: users.Active}
-	monitored := podresources.Config{
-		Socket: filepath.Join(b.cfg.Host.PodResourcesDir, "kubelet.sock"), Pods: b.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
-		Called: b.metrics.remote.PodResources, Logger: b.logger,
-	}
-	if cl != nil {
-		joined.Claims, monitored.Claims = cl, cl
-	}
-	if m.Managers, err = managers.New(joined); err != nil {
-		return nil, err
-	}
-	m.resources, err = podresources.New(monitored)
-	return m, err
 }
 
 // advertises reports whether a resource is one of device plugins.

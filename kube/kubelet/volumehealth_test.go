@@ -15,7 +15,7 @@ func TestTheHealthOfVolumesIsReadWithItsGate(t *testing.T) {
 		b.k.FeatureGates = map[string]bool{"CSIVolumeHealth": enabled}
 		read := false
 		b.cfg.Adjust = append(b.cfg.Adjust, Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
-		v, err := newVolumes(b, nil, nil, nil, false, nil)
+		v, err := newVolumes(b, volumeDeps{})
 		require.NoError(t, err)
 		assert.Equal(t, enabled, read)
 		assert.Equal(t, enabled, v.health != nil)

@@ -11,6 +11,6 @@ func TestEmptyDirsHaveQuotasWithTheirGate(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		b := newBase(t, standalone(t, ""))
 		b.k.FeatureGates = map[string]bool{"LocalStorageCapacityIsolationFSQuotaMonitoring": enabled}
-		assert.Equal(t, enabled, emptyDirConfig(b, nil, nil).Quotas != nil)
+		assert.Equal(t, enabled, (&volumePlugins{b: b}).emptyDir().Quotas != nil)
 	}
 }

@@ -2,36 +2,20 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/compose"
-	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/certificate"
-	"github.com/kubeparts/kubeparts/volume/configmap"
 	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
-	"github.com/kubeparts/kubeparts/volume/downward"
-	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/hostpath"
-	"github.com/kubeparts/kubeparts/volume/image"
-	"github.com/kubeparts/kubeparts/volume/local"
-	"github.com/kubeparts/kubeparts/volume/nfs"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
-	"github.com/kubeparts/kubeparts/volume/projected"
-	"github.com/kubeparts/kubeparts/volume/secret"
-	"github.com/kubeparts/kubeparts/volume/token"
 )
 
 // volumeHealthGate is the feature gate of status.volumeHealth of pods (KEP-1432), which is alpha.
@@ -86,14 +70,20 @@ func objectsOf(c *cluster, files *objectFiles) cri.Objects {
 	return nil
 }
 
+type volumeDeps struct {
+	cluster     *cluster     // nil: there is no API server
+	files       *objectFiles // nil: there are none
+	claims      *claims      // nil: they are not supported
+	allocatable v1.ResourceList
+}
+
 // newVolumes constructs the volume manager with every plugin that works with the
 // permissions of the process.
-func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceList, processes bool, cl *claims) (*volumes, error) {
-	v := &volumes{mounts: volume.CanMount(), files: files}
-	mounter := volume.NewMounter(v.mounts)
-	capacity := func() v1.ResourceList { return allocatable }
+func newVolumes(b base, d volumeDeps) (*volumes, error) {
+	v := &volumes{mounts: volume.CanMount(), files: d.files}
+	p := volumePlugins{b: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: func() v1.ResourceList { return d.allocatable }}
 	cfg := volume.Config{
-		RootDir: b.cfg.RootDir, Mounter: mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
+		RootDir: b.cfg.RootDir, Mounter: p.mounter, StatsPeriod: b.k.VolumeStatsAggPeriod.Duration, Hooks: b.metrics.Volumes(), Record: b.record, Logger: b.logger,
 	}
 	if config.Enabled(b.k, volumeHealthGate) {
 		cfg.HealthChanged = b.health.change
@@ -102,62 +92,17 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {
 		return nil, err
 	}
-	var objects volume.Objects
-	var tokens *token.Cache
-	var bundles projected.TrustBundles
-	drivers := csi.Config{
-		RootDir: b.cfg.RootDir, NodeName: b.cfg.NodeName, Mounter: mounter,
-		Changed: func() { v.PluginChanged(csi.Name) }, Called: b.metrics.remote.CSI, Logger: b.logger,
-	}
 	switch {
-	case c != nil:
-		objects, bundles = c.objects, c.objects
-		cfg.PersistentVolumes = volume.PersistentVolumeConfig{
-			Claims: c.objects, Translate: csimigration.Translate, Node: c.object.object, Attached: c.object.attached, InUseReported: c.object.inUse, Expanded: c.objects.ClaimExpanded,
-		}
-		if tokens, err = token.New(token.Config{Get: c.objects.Token}); err != nil {
+	case d.cluster != nil:
+		cfg.PersistentVolumes = persistentVolumes(d.cluster)
+		if err := p.useCluster(d.cluster); err != nil {
 			return nil, err
 		}
-		if v.certs, err = certificate.New(certificate.Config{Requests: c.certs, Logger: b.logger}); err != nil {
-			return nil, err
-		}
-		registry := driverRegistry{b, c}
-		drivers.Drivers, drivers.Registered, drivers.Deregistered = registry, registry.add, registry.remove
-	case files != nil:
-		objects = files
+	case d.files != nil:
+		p.objects = d.files
 	}
 	cfg.PersistentVolumes.SELinuxOnePodOnly = !config.Enabled(b.k, "SELinuxMount")
-	empty, err := emptydir.New(emptyDirConfig(b, mounter, capacity))
-	if err != nil {
-		return nil, err
-	}
-	cfg.Plugins = []volume.Plugin{empty, new(hostpath.Plugin), new(image.Plugin)}
-	add := func(p volume.Plugin, failed error) {
-		cfg.Plugins, err = append(cfg.Plugins, p), errors.Join(err, failed)
-	}
-	memory := empty.Tmpfs()
-	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
-	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
-	add(downward.New(downward.Config{Allocatable: capacity, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Certificates: v.certs, Allocatable: capacity, Tmpfs: memory}))
-	add(nfs.New(nfs.Config{Mounter: mounter}))
-	add(local.New(local.Config{RootDir: b.cfg.RootDir, Mounter: mounter, Exec: exec.New()}))
-	if v.mounts {
-		drivers.Objects, drivers.Tokens = objects, tokens
-		plugin, failed := csi.New(drivers)
-		add(plugin, failed)
-		v.csi = plugin
-		handlers := map[string]register.Handler{register.CSIPlugin: plugin}
-		if cl != nil {
-			handlers[register.DRAPlugin] = cl.plugins
-		}
-		if v.drivers, failed = register.New(register.Config{
-			Dir: filepath.Join(b.cfg.RootDir, "plugins_registry"), Logger: b.logger, Handlers: handlers,
-		}); failed != nil {
-			return nil, failed
-		}
-	}
-	if err != nil {
+	if cfg.Plugins, err = p.all(d.claims); err != nil {
 		return nil, err
 	}
 	if err := compose.Apply(b.cfg.Adjust, "Volumes", &cfg); err != nil {
@@ -170,18 +115,17 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	if cfg.HealthChanged != nil {
 		v.health = v.VolumeHealth
 	}
-	if v.mounts && !processes {
+	if v.mounts && !b.cfg.Runtime.Processes {
 		v.share = func() { shareRoot(b) }
 	}
 	return v, nil
 }
 
-func emptyDirConfig(b base, mounter volume.Mounter, allocatable func() v1.ResourceList) emptydir.Config {
-	cfg := emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: b.logger}
-	if config.Enabled(b.k, quotaGate) {
-		cfg.Quotas = emptydir.NewProjectQuotas()
+// persistentVolumes returns the access to the claims and the Node object of a cluster.
+func persistentVolumes(c *cluster) volume.PersistentVolumeConfig {
+	return volume.PersistentVolumeConfig{
+		Claims: c.objects, Translate: csimigration.Translate, Node: c.object.object, Attached: c.object.attached, InUseReported: c.object.inUse, Expanded: c.objects.ClaimExpanded,
 	}
-	return cfg
 }
 
 // shareRoot makes mounts below the root directory propagate between the host and
@@ -210,40 +154,4 @@ func (v *volumes) components() []component {
 		all = append(all, v.files.Run)
 	}
 	return all
-}
-
-// A driverRegistry reads and reports CSI drivers.
-type driverRegistry struct {
-	base    base
-	cluster *cluster
-}
-
-// CSIDriver implements csi.Drivers.
-func (d driverRegistry) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
-	return d.cluster.objects.CSIDriver(ctx, name)
-}
-
-// VolumeAttachment implements csi.Drivers.
-func (d driverRegistry) VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error) {
-	return d.cluster.conn.API.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
-}
-
-// add adds a driver to the CSINode (rule vol-64).
-func (d driverRegistry) add(ctx context.Context, driver csi.Driver) error {
-	return d.csiNode().Add(ctx, client.CSIDriver{
-		Name: driver.Name, NodeID: driver.NodeID, MaxVolumes: driver.MaxVolumes, Topology: driver.Topology,
-	})
-}
-
-func (d driverRegistry) remove(ctx context.Context, name string) {
-	if err := d.csiNode().Remove(ctx, name); err != nil {
-		d.base.logger.Warn("Failed to remove a CSI driver from the CSINode", "driver", name, "err", err)
-	}
-}
-
-func (d driverRegistry) csiNode() client.CSINode { return csiNodeOf(d.base, d.cluster.conn) }
-
-// csiNodeOf returns the CSINode of the node.
-func csiNodeOf(b base, conn connection) client.CSINode {
-	return client.CSINode{Client: conn.API, NodeName: b.cfg.NodeName, MigratedPlugins: csimigration.Plugins()}
 }

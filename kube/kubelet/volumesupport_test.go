@@ -27,7 +27,7 @@ func TestVolumeSources(t *testing.T) {
 		"cephfs": rejected, "fc": rejected, "flexVolume": rejected, "flocker": rejected, "gitRepo": rejected, "glusterfs": rejected,
 		"iscsi": rejected, "photonPersistentDisk": rejected, "quobyte": rejected, "rbd": rejected, "scaleIO": rejected, "storageos": rejected,
 	}
-	vols, err := newVolumes(newBase(t, standalone(t, "")), nil, nil, nil, false, nil)
+	vols, err := newVolumes(newBase(t, standalone(t, "")), volumeDeps{})
 	require.NoError(t, err)
 	names, csi := map[string]bool{}, &volumetest.Plugin{Kind: "csi", Supports: func(s *volume.Spec) bool {
 		return s.PV != nil && s.PV.Spec.CSI != nil || s.Volume != nil && s.Volume.CSI != nil
@@ -81,7 +81,7 @@ func TestPersistentVolumeSources(t *testing.T) {
 		"cephfs": waits, "fc": waits, "flexVolume": waits, "flocker": waits, "glusterfs": waits,
 		"iscsi": waits, "photonPersistentDisk": waits, "quobyte": waits, "rbd": waits, "scaleIO": waits, "storageos": waits,
 	}
-	vols, err := newVolumes(newBase(t, standalone(t, "")), nil, nil, nil, false, nil)
+	vols, err := newVolumes(newBase(t, standalone(t, "")), volumeDeps{})
 	require.NoError(t, err)
 	supports := func(s *volume.Spec) bool {
 		return s.PV.Spec.CSI != nil || slices.ContainsFunc(vols.support.plugins, func(p volume.Plugin) bool { return p.CanSupport(s) })
