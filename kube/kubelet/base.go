@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,3 +63,18 @@ func (c *cleanups) run() error {
 	*c = nil
 	return errors.Join(errs...)
 }
+
+// deref returns the value of a pointer; zero if it is nil.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// stopTimeout bounds the return of the components after the context of Run is done: a
+// system call on an unreachable network file system must not keep the process.
+const stopTimeout = 15 * time.Second
+
+// flushTimeout bounds the delivery of the last statuses.
+const flushTimeout = 5 * time.Second

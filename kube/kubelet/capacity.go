@@ -48,11 +48,6 @@ func readCapacity(b base) (c capacity, err error) {
 	return c, cm.CheckReserved(c.total, c.reserved)
 }
 
-// isolatesStorage reports whether ephemeral storage is a resource of the node.
-func isolatesStorage(k *kubeletconfig.KubeletConfiguration) bool {
-	return k.LocalStorageCapacityIsolation == nil || *k.LocalStorageCapacityIsolation
-}
-
 // checkReservedCPUs returns an error if a CPU of the list is not online.
 func checkReservedCPUs(list string, root fs.FS) error {
 	if list == "" {
@@ -116,7 +111,7 @@ func admissionNode(b base, allocatable v1.ResourceList) admission.Node {
 	quantity := func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
 	n.Allocatable = v1.ResourceList{
 		v1.ResourceCPU:    quantity(int64(goruntime.NumCPU())),
-		v1.ResourcePods:   quantity(int64(b.cfg.maxPods())),
+		v1.ResourcePods:   quantity(int64(maxPods(b.cfg))),
 		v1.ResourceMemory: quantity(math.MaxInt64),
 	}
 	if isolatesStorage(b.k) {

@@ -92,7 +92,7 @@ func TestInvalidReservations(t *testing.T) {
 		"systemReserved: {memory: 1000000Gi}\n": `invalid Node Allocatable configuration. Resource "memory" has a reservation of `,
 		"reservedSystemCPUs: \"9999\"\n":        "reserved-cpus: 9999 is not a subset of online-cpus: ",
 	} {
-		cfg, err := standalone(t, lines).complete()
+		cfg, err := complete(standalone(t, lines))
 		if err == nil {
 			_, err = readCapacity(base{cfg: cfg, k: cfg.Configuration})
 		}

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, m *reso
 	if s.Processes || os.Geteuid() != 0 || !*b.k.CgroupsPerQOS {
 		return n, nil
 	}
-	name := or(cri.CgroupDriver(ctx, s.Service, b.logger), or(b.k.CgroupDriver, string(cgroups.Cgroupfs)))
+	name := cmp.Or(cri.CgroupDriver(ctx, s.Service, b.logger), cmp.Or(b.k.CgroupDriver, string(cgroups.Cgroupfs)))
 	driver, err := cgroups.ParseDriver(name)
 	if err != nil {
 		return n, fmt.Errorf("cgroupDriver: %w", err)

@@ -23,7 +23,7 @@ type claims struct {
 // supportsClaims reports whether pods may have resource claims: they are objects of a cluster,
 // the runtime must inject devices, and plugins register as those of CSI drivers do.
 func supportsClaims(b base) bool {
-	return b.cfg.clustered() && !b.cfg.Runtime.Processes && volume.CanMount()
+	return clustered(b.cfg) && !b.cfg.Runtime.Processes && volume.CanMount()
 }
 
 // newClaims constructs the manager of resource claims; nil if they are not supported.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -137,3 +138,8 @@ func (c *cluster) components(b base) []component {
 
 // errNoCluster is the reason why an option that requires an API server is an error.
 var errNoCluster = errors.New("there is no API server: Config.Cluster is empty")
+
+// csiNodeOf returns the CSINode of the node.
+func csiNodeOf(b base, conn connection) client.CSINode {
+	return client.CSINode{Client: conn.API, NodeName: b.cfg.NodeName, MigratedPlugins: csimigration.Plugins()}
+}

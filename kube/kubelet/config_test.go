@@ -58,7 +58,7 @@ func runnable(t *testing.T, lines string) Config {
 // newBase returns the base of constructors for a Config.
 func newBase(t *testing.T, cfg Config) base {
 	t.Helper()
-	cfg, err := cfg.complete()
+	cfg, err := complete(cfg)
 	require.NoError(t, err)
 	b := base{
 		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, pods: pods{Table: new(podworker.Table)}, queues: new(queues), shutdown: new(shutdown.State), health: &podPacer{notify: func(types.UID) {}}, logger: cfg.Logger,
@@ -69,7 +69,7 @@ func newBase(t *testing.T, cfg Config) base {
 }
 
 func TestDefaultsOfConfig(t *testing.T) {
-	cfg, err := Config{}.complete()
+	cfg, err := complete(Config{})
 	require.NoError(t, err)
 	host, err := os.Hostname()
 	require.NoError(t, err)
@@ -82,24 +82,24 @@ func TestDefaultsOfConfig(t *testing.T) {
 	assert.Equal(t, "/var/lib/kubelet/pod-resources", cfg.Host.PodResourcesDir)
 	assert.Equal(t, "/var/lib/kubelet/pki", cfg.Cluster.CertDir)
 	assert.EqualValues(t, 110, cfg.Configuration.MaxPods)
-	assert.False(t, cfg.clustered())
+	assert.False(t, clustered(cfg))
 	cfg.Notify("")
 	cfg.Record(event())
 
 	given := &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}
-	cfg, err = Config{Configuration: given, RootDir: "/root-dir"}.complete()
+	cfg, err = complete(Config{Configuration: given, RootDir: "/root-dir"})
 	require.NoError(t, err)
 	assert.True(t, cfg.Runtime.Processes)
 	assert.Equal(t, "/root-dir/log/pods", cfg.Configuration.PodLogsDir, "not shared with a kubelet")
 	assert.Equal(t, &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}, given, "the caller's is not changed")
 
-	cfg, err = Config{RootDir: "root"}.complete()
+	cfg, err = complete(Config{RootDir: "root"})
 	require.NoError(t, err)
 	assert.True(t, filepath.IsAbs(cfg.RootDir))
 
 	own := fakeRuntime(t)
 	own.Processes = false
-	cfg, err = Config{Runtime: own}.complete()
+	cfg, err = complete(Config{Runtime: own})
 	require.NoError(t, err)
 	assert.Empty(t, cfg.Configuration.ContainerRuntimeEndpoint, "no socket is claimed")
 }
@@ -123,7 +123,7 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 	} {
 		cfg := standalone(t, "")
 		tc.change(&cfg)
-		_, err := cfg.complete()
+		_, err := complete(cfg)
 		require.ErrorContains(t, err, tc.want, name)
 		_, err = New(t.Context(), cfg)
 		require.ErrorContains(t, err, tc.want, name)
@@ -131,9 +131,9 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 }
 
 func TestClustered(t *testing.T) {
-	assert.True(t, Config{Cluster: Cluster{Client: new(client.Connection)}}.clustered())
-	assert.True(t, Config{Cluster: Cluster{Kubeconfig: "x"}}.clustered())
-	assert.True(t, Config{Cluster: Cluster{InCluster: true}}.clustered())
+	assert.True(t, clustered(Config{Cluster: Cluster{Client: new(client.Connection)}}))
+	assert.True(t, clustered(Config{Cluster: Cluster{Kubeconfig: "x"}}))
+	assert.True(t, clustered(Config{Cluster: Cluster{InCluster: true}}))
 }
 
 func TestPodsPerCoreBoundsMaxPods(t *testing.T) { // ns-12
@@ -142,7 +142,7 @@ func TestPodsPerCoreBoundsMaxPods(t *testing.T) { // ns-12
 		{110, 0, 110}, {110, 1000, 110}, {1_000_000, 1, cores}, {1_000_000, 1 << 30, 1_000_000},
 	} {
 		k := &kubeletconfig.KubeletConfiguration{MaxPods: tc.maxPods, PodsPerCore: tc.perCore}
-		assert.Equal(t, tc.want, Config{Configuration: k}.maxPods(), "%+v", tc)
+		assert.Equal(t, tc.want, maxPods(Config{Configuration: k}), "%+v", tc)
 	}
 }
 
@@ -164,9 +164,9 @@ func TestConfiguredIPs(t *testing.T) {
 
 func TestTheEffectiveConfigurationIsLogged(t *testing.T) {
 	var out strings.Builder
-	cfg, err := Config{NodeName: "n", Logger: slog.New(slog.NewTextHandler(&out, nil)), Configuration: &kubeletconfig.KubeletConfiguration{
+	cfg, err := complete(Config{NodeName: "n", Logger: slog.New(slog.NewTextHandler(&out, nil)), Configuration: &kubeletconfig.KubeletConfiguration{
 		EventBurst: 101, StaticPodURLHeader: map[string][]string{"Key": {"secret"}},
-	}}.complete()
+	}})
 	require.NoError(t, err)
 	logConfiguration(t.Context(), cfg)
 	for _, part := range []string{"Effective KubeletConfiguration", "kind: KubeletConfiguration", "eventBurst: 101", "maxPods: 110"} {

@@ -1,7 +1,7 @@
 package kubelet
 
 import (
-	"net"
+	"cmp"
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
@@ -13,21 +13,13 @@ import (
 func configz(b base, d serverDeps) *kubeletconfig.KubeletConfiguration {
 	k := config.Configz(b.k)
 	k.Port, k.ReadOnlyPort, k.HealthzPort = portOf(d.ports.api), portOf(d.ports.readOnly), new(portOf(d.ports.healthz))
-	k.CgroupDriver = or(k.CgroupDriver, "cgroupfs")
+	k.CgroupDriver = cmp.Or(k.CgroupDriver, "cgroupfs")
 	if d.cgroups.tree != nil {
 		k.CgroupDriver = string(d.cgroups.tree.Facts().Driver)
 	}
 	if k.Authentication.Webhook.Enabled == nil {
 		k.Authentication.Webhook.Enabled = new(d.cluster != nil)
 	}
-	k.Authorization.Mode = or(k.Authorization.Mode, kubeletconfig.KubeletAuthorizationModeWebhook)
+	k.Authorization.Mode = cmp.Or(k.Authorization.Mode, kubeletconfig.KubeletAuthorizationModeWebhook)
 	return k
-}
-
-// portOf returns the port of a listener; 0 if it is nil.
-func portOf(l net.Listener) int32 {
-	if l == nil {
-		return 0
-	}
-	return int32(l.Addr().(*net.TCPAddr).Port)
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
 )
@@ -57,8 +56,3 @@ func (d driverRegistry) remove(ctx context.Context, name string) {
 }
 
 func (d driverRegistry) csiNode() client.CSINode { return csiNodeOf(d.base, d.cluster.conn) }
-
-// csiNodeOf returns the CSINode of the node.
-func csiNodeOf(b base, conn connection) client.CSINode {
-	return client.CSINode{Client: conn.API, NodeName: b.cfg.NodeName, MigratedPlugins: csimigration.Plugins()}
-}

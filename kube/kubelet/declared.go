@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,8 +65,4 @@ func (d declaredFeatures) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejecti
 		return rejectFeature("Pod requires node features that are not available: %s", strings.Join(match.UnsatisfiedRequirements, ", "))
 	}
 	return nil
-}
-
-func rejectFeature(format string, arg any) *runtime.Rejection {
-	return &runtime.Rejection{Reason: "PodFeatureUnsupported", Message: fmt.Sprintf(format, arg)}
 }

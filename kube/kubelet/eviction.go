@@ -1,18 +1,17 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/stats"
@@ -87,21 +86,6 @@ func summaryOf(c *stats.Collector) func(context.Context, bool) (*statsapi.Summar
 	}
 }
 
-// evictionPolicy returns the policy of the Configuration, and the signals whose thresholds
-// are ignored.
-func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, ignored []eviction.Signal, err error) {
-	settings := eviction.Settings{
-		Hard: k.EvictionHard, Soft: k.EvictionSoft, SoftGracePeriod: k.EvictionSoftGracePeriod, MinimumReclaim: k.EvictionMinimumReclaim,
-		EnforcePods: slices.Contains(k.EnforceNodeAllocatable, "pods"),
-	}.WithDefaults(goruntime.GOOS, deref(k.MergeDefaultEvictionSettings))
-	thresholds, err := settings.Parse()
-	return eviction.Policy{
-		Thresholds: thresholds, MaxPodGracePeriod: int64(k.EvictionMaxPodGracePeriod),
-		Transition:    k.EvictionPressureTransitionPeriod.Duration,
-		NoLocalLimits: !isolatesStorage(k),
-	}, settings.Ignored(), err
-}
-
 // evict returns the function that evicts a pod.
 func evict(b base) func(context.Context, eviction.Eviction) error {
 	return func(ctx context.Context, e eviction.Eviction) error {
@@ -130,7 +114,7 @@ func evictionGCPolicy(p pods) runtime.GCPolicy {
 func newNotifiers(b base, groups podCgroups, thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
 	all := map[eviction.Signal]eviction.Notifier{}
 	for signal, dir := range map[eviction.Signal]string{
-		eviction.MemoryAvailable: or(b.cfg.Host.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
+		eviction.MemoryAvailable: cmp.Or(b.cfg.Host.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
 	} {
 		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
 			continue

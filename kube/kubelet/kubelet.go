@@ -19,13 +19,6 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 )
 
-// stopTimeout bounds the return of the components after the context of Run is done: a
-// system call on an unreachable network file system must not keep the process.
-const stopTimeout = 15 * time.Second
-
-// flushTimeout bounds the delivery of the last statuses.
-const flushTimeout = 5 * time.Second
-
 // A Kubelet is one node. New constructs it.
 type Kubelet struct {
 	stores     *stores
@@ -43,7 +36,7 @@ type Kubelet struct {
 // runtime or below the cgroup root that belong to another node: those that neither RootDir
 // nor an earlier kubelet with this RootDir knows. Run or Close must be called.
 func New(ctx context.Context, cfg Config) (*Kubelet, error) {
-	cfg, err := cfg.complete()
+	cfg, err := complete(cfg)
 	if err != nil {
 		return nil, err
 	}

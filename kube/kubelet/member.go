@@ -1,6 +1,10 @@
 package kubelet
 
-import "github.com/kubeparts/kubeparts/kube/node"
+import (
+	"net"
+
+	"github.com/kubeparts/kubeparts/kube/node"
+)
 
 // A member is the fourth wing of a kubelet: its Node object and lease in the cluster. A nil
 // *member is that of a standalone kubelet.
@@ -23,4 +27,12 @@ func (w *member) components(s *stores, p *podPipeline) []component {
 		return nil
 	}
 	return []component{w.node.Run, s.queues.node.deliver(w.node.Update), s.queues.statuses.deliver(p.agent.Status().Retry)}
+}
+
+// portOf returns the port of a listener; 0 if it is nil.
+func portOf(l net.Listener) int32 {
+	if l == nil {
+		return 0
+	}
+	return int32(l.Addr().(*net.TCPAddr).Port)
 }

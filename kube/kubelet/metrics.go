@@ -3,10 +3,7 @@ package kubelet
 import (
 	"net/http"
 	"os"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
@@ -14,35 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/metrics"
-	clustermetrics "github.com/kubeparts/kubeparts/kube/metrics/cluster"
-	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
-
-// counters are the metrics of the kubelet. Their hooks are passed to the subsystems, joined
-// with other hooks.
-type counters struct {
-	*metrics.Metrics
-	remote *remote.Metrics
-	api    *clustermetrics.Metrics
-}
-
-func newCounters(nodeName, reported string) (*counters, error) {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(reported, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	m, err := metrics.New(metrics.Config{
-		NodeName: nodeName, Version: version.Info{GitVersion: reported, Major: major, Minor: minor},
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := &counters{Metrics: m}
-	if c.remote, err = remote.New(m); err != nil {
-		return nil, err
-	}
-	c.api, err = clustermetrics.New(m)
-	return c, err
-}
 
 type metricsDeps struct {
 	agent      *agent.Agent

@@ -127,7 +127,7 @@ func machineFacts(b base, d nodeDeps) func() *node.Machine {
 	capacity := maps.Clone(d.cgroups.total)
 	delete(capacity, cm.ResourcePID)
 	return func() *node.Machine {
-		m := &node.Machine{Capacity: capacity, Allocatable: d.cgroups.allocatable, MaxPods: int64(b.cfg.maxPods())}
+		m := &node.Machine{Capacity: capacity, Allocatable: d.cgroups.allocatable, MaxPods: int64(maxPods(b.cfg))}
 		if d.managers != nil {
 			m.Devices, m.HealthyDevices, m.RemovedDevices = d.managers.device.Capacity()
 		}

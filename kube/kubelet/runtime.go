@@ -169,7 +169,7 @@ func newUserNamespaces(ctx context.Context, b base, processes bool, source subID
 	if err != nil {
 		return nil, fmt.Errorf("user namespaces: %w", err)
 	}
-	ids, err := userns.New(userns.Config{RootDir: b.cfg.RootDir, Range: hostIDs, PerPod: uint32(perPod), MaxPods: int(b.cfg.maxPods())})
+	ids, err := userns.New(userns.Config{RootDir: b.cfg.RootDir, Range: hostIDs, PerPod: uint32(perPod), MaxPods: int(maxPods(b.cfg))})
 	if err != nil {
 		return nil, fmt.Errorf("userNamespaces: %w", err)
 	}

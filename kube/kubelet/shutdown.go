@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 	}
 	own := b.cfg.Host.Shutdown
 	cfg := shutdown.Config{
-		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: or(own.Flush, 5*time.Second)},
+		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: cmp.Or(own.Flush, 5*time.Second)},
 		Pods:   b.pods.Running, Kill: killForShutdown(b), Triggers: own.Triggers, State: b.shutdown,
 		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
 			return until(ctx, func() bool { return b.pods.cleaned(pod.UID) })
@@ -56,20 +57,6 @@ func newShutdown(b base, statuses *status.Manager) (*shutdown.Manager, error) {
 		return nil, errors.New("Config.Host.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
 	return shutdown.New(cfg)
-}
-
-// newShutdownState returns the state that the other subsystems read.
-func newShutdownState(cfg Config, q *queues) *shutdown.State {
-	s := new(shutdown.State)
-	s.Changed = func() {
-		if s.Err() != nil {
-			cfg.Notify("the machine shuts down; pods are being terminated")
-		} else {
-			cfg.Notify("the shutdown of the machine was canceled")
-		}
-		q.node.notify()
-	}
-	return s
 }
 
 // shutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,

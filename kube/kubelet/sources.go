@@ -9,16 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
 )
-
-// sourceTimeout is the time after which a source that has not synced counts as
-// unreachable, so that its checkpoint is used.
-const sourceTimeout = 10 * time.Second
 
 // sources are the sources of pods.
 type sources struct {
@@ -107,16 +102,6 @@ func (b base) earlierPods() (func(types.UID) bool, error) {
 func (b base) podExists(uid types.UID) bool {
 	_, err := os.Lstat(filepath.Join(b.cfg.RootDir, "pods", string(uid)))
 	return err == nil
-}
-
-// checkpointed returns a source that uses its pods of an earlier process if it has not
-// synced within patience.
-func checkpointed(b base, name string, source podsource.PodSource, patience time.Duration) (podsource.PodSource, error) {
-	dir := filepath.Join(b.cfg.RootDir, "sources")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return podsource.NewCheckpoint(podsource.CheckpointConfig{Source: source, Path: filepath.Join(dir, name+".json"), Patience: patience, Logger: b.logger})
 }
 
 // err returns the problems of manifests that are not used.

@@ -52,7 +52,7 @@ func openStores(ctx context.Context, cfg Config) (_ *stores, err error) {
 	}
 	s.cleanups.add(s.traces.close)
 	setProcessLimits(s.base)
-	if s.ports, err = openPorts(s.base, cfg.clustered()); err != nil {
+	if s.ports, err = openPorts(s.base, clustered(cfg)); err != nil {
 		return nil, err
 	}
 	s.cleanups.add(s.ports.close)
@@ -85,7 +85,7 @@ func openBase(ctx context.Context, cfg Config, history *statuspage.History) (b b
 
 // join connects to the API server, if there is one.
 func (s *stores) join(ctx context.Context) error {
-	if !s.cfg.clustered() {
+	if !clustered(s.cfg) {
 		return nil
 	}
 	conn, err := newConnection(ctx, s.base)

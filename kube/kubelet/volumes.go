@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,12 +9,10 @@ import (
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/csimigration"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
-	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/certificate"
 	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
-	"github.com/kubeparts/kubeparts/volume/objectdir"
 )
 
 // volumeHealthGate is the feature gate of status.volumeHealth of pods (KEP-1432), which is alpha.
@@ -36,38 +33,6 @@ type volumes struct {
 	csi     *csi.Plugin                        // nil: as drivers
 	health  func(*v1.Pod) []v1.PodVolumeHealth // nil: it is not read
 	share   func()                             // called before anything is mounted; nil: nothing
-}
-
-// objectFiles are the ConfigMaps and Secrets of Config.ObjectsDir.
-type objectFiles struct{ *objectdir.Dir }
-
-// Services implements cri.Objects; files have none.
-func (objectFiles) Services(context.Context, string) ([]*v1.Service, bool) { return nil, true }
-
-func newObjectFiles(b base) (*objectFiles, error) {
-	if b.cfg.ObjectsDir == "" || b.cfg.clustered() {
-		return nil, nil
-	}
-	dir, err := objectdir.New(objectdir.Config{
-		Dir: b.cfg.ObjectsDir, Logger: b.logger,
-		Changed: func(kind, namespace, name string) { b.queues.objects.add(objectName{kind, namespace, name}) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("Config.ObjectsDir: %w", err)
-	}
-	return &objectFiles{dir}, nil
-}
-
-// objectsOf returns the objects that environment variables refer to: those of the
-// cluster, else the files; nil if there are neither.
-func objectsOf(c *cluster, files *objectFiles) cri.Objects {
-	switch {
-	case c != nil:
-		return c.objects
-	case files != nil:
-		return files
-	}
-	return nil
 }
 
 type volumeDeps struct {

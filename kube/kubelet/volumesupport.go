@@ -59,3 +59,7 @@ func kindOfVolume(v *v1.Volume) string {
 	}
 	return "no source"
 }
+
+func rejectFeature(format string, arg any) *runtime.Rejection {
+	return &runtime.Rejection{Reason: "PodFeatureUnsupported", Message: fmt.Sprintf(format, arg)}
+}
