@@ -67,7 +67,7 @@ func (c *claims) health(uid types.UID) map[string][]v1.ResourceStatus {
 	if c == nil || !c.MayHaveResources(uid) {
 		return nil
 	}
-	pod := c.pods.pod(uid)
+	pod := c.pods.desiredPod(uid)
 	if pod == nil {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 // pods are the pods of the node, as subsystems need them.
 type pods struct{ *podworker.Table }
 
-// pod returns a desired pod; nil if there is none.
-func (p pods) pod(uid types.UID) *v1.Pod {
+// desiredPod returns a desired pod; nil if there is none.
+func (p pods) desiredPod(uid types.UID) *v1.Pod {
 	pod, _ := p.Pod(uid)
 	return pod
 }
@@ -26,7 +26,7 @@ func (p pods) active() []*v1.Pod {
 // leaving reports whether a pod is no longer desired and has not terminated.
 func (p pods) leaving(uid types.UID) bool {
 	s, known := p.State(uid)
-	return known && s >= podworker.Stopping && s < podworker.Finished && p.pod(uid) == nil
+	return known && s >= podworker.Stopping && s < podworker.Finished && p.desiredPod(uid) == nil
 }
 
 // terminated reports whether no container of a pod runs or will run.

@@ -68,7 +68,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		assert.True(t, p.terminated("stuck"))
 		assert.False(t, p.cleaned("stuck"), "its volumes are still mounted")
 		assert.True(t, p.cleaned("unknown"))
-		assert.Nil(t, p.pod("unknown"))
+		assert.Nil(t, p.desiredPod("unknown"))
 		cancel()
 		require.NoError(t, <-ran)
 	})

@@ -48,14 +48,14 @@ func (p podFacts) Cgroup(uid types.UID) (cgroups.Name, bool) {
 	if p.groups.groups == nil {
 		return nil, false
 	}
-	if pod := p.b.pods.pod(uid); pod != nil {
+	if pod := p.b.pods.desiredPod(uid); pod != nil {
 		return p.groups.groups.PodName(pod), true
 	}
 	return nil, false
 }
 
 func (p podFacts) HostNetwork(uid types.UID) bool {
-	pod := p.b.pods.pod(uid)
+	pod := p.b.pods.desiredPod(uid)
 	return pod != nil && pod.Spec.HostNetwork
 }
 
