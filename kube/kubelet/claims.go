@@ -62,8 +62,8 @@ func newClaims(b base, c *cluster) (*claims, error) {
 	return cl, nil
 }
 
-// health returns the health of the devices that a pod has through claims, by container.
-func (c *claims) health(uid types.UID) map[string][]v1.ResourceStatus {
+// deviceHealth returns the health of the devices that a pod has through claims, by container.
+func (c *claims) deviceHealth(uid types.UID) map[string][]v1.ResourceStatus {
 	if c == nil || !c.MayHaveResources(uid) {
 		return nil
 	}

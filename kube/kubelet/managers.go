@@ -218,7 +218,7 @@ func (m *resourceManagers) health(uid types.UID) map[string][]v1.ResourceStatus 
 		return nil
 	}
 	all := m.device.Health(uid)
-	for name, more := range m.claims.health(uid) {
+	for name, more := range m.claims.deviceHealth(uid) {
 		if all == nil {
 			all = map[string][]v1.ResourceStatus{}
 		}
