@@ -81,7 +81,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		require.NoError(t, err)
 		p := pods{a.Table()}
 		usage, err := stats.New(stats.Config{
-			NodeName: "node", Runtime: listed{rt, p}, Root: fstest.MapFS{}, NodeDir: "/var",
+			NodeName: "node", Runtime: listed{rt, p.Table}, Root: fstest.MapFS{}, NodeDir: "/var",
 			Disk: func(string) (stats.Disk, error) { return stats.Disk{Capacity: 1000, Available: 900}, nil },
 		})
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		t.Logf("the next hour: %.1f calls a minute", float64(sum)/60)
 		assert.Less(t, float64(sum)/60, 9.0)
 		clear(counter.calls)
-		got, err := listed{rt, p}.Pods(ctx)
+		got, err := listed{rt, p.Table}.Pods(ctx)
 		require.NoError(t, err)
 		assert.Len(t, got, podCount)
 		assert.Empty(t, counter.calls)

@@ -18,7 +18,7 @@ import (
 
 // nodeImages manages the images of the node. A nil *nodeImages is that of plain processes,
 // which have no images.
-type nodeImages struct{ *imagegc.Manager }
+type nodeImages struct{ collector *imagegc.Manager }
 
 // newImages constructs the image garbage collector.
 func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nodeImages, error) {
@@ -89,7 +89,7 @@ func (i *nodeImages) manager() *imagegc.Manager {
 	if i == nil {
 		return nil
 	}
-	return i.Manager
+	return i.collector
 }
 
 // forNode returns the images of the node status (rule ns-15): those of the runtime where
@@ -110,7 +110,7 @@ func (i *nodeImages) forNode(s services, most int) func(context.Context) ([]node
 	}
 	return func(ctx context.Context) ([]node.Image, error) {
 		var out []node.Image
-		for _, image := range i.NodeImages(ctx, most) {
+		for _, image := range i.collector.NodeImages(ctx, most) {
 			out = append(out, node.Image{Digests: image.Names, Size: image.SizeBytes})
 		}
 		return out, nil
@@ -122,7 +122,7 @@ func (i *nodeImages) deleteUnused(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	_, err := i.DeleteUnused(ctx)
+	_, err := i.collector.DeleteUnused(ctx)
 	return err
 }
 
@@ -131,12 +131,12 @@ func (i *nodeImages) podBytes(ctx context.Context, pod *v1.Pod) int64 {
 	if i == nil {
 		return 0
 	}
-	return i.PodBytes(ctx, pod)
+	return i.collector.PodBytes(ctx, pod)
 }
 
 func (i *nodeImages) components() []component {
 	if i == nil {
 		return nil
 	}
-	return []component{i.Run}
+	return []component{i.collector.Run}
 }

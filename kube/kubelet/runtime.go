@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -36,11 +37,11 @@ type podRuntime struct {
 // of their own, and get the same pods as the agent.
 type listed struct {
 	podRuntime
-	pods pods
+	table *podworker.Table
 }
 
 func (r listed) Pods(ctx context.Context) ([]*runtime.Pod, error) {
-	if pods, ok := r.pods.Listed(); ok {
+	if pods, ok := r.table.Listed(); ok {
 		return pods, nil
 	}
 	return r.podRuntime.Pods(ctx)
@@ -195,7 +196,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 
 // newLogRotator constructs the rotator of container logs.
 func newLogRotator(b base, rt podRuntime) (*logrotate.Rotator, error) {
-	k, cfg := b.k, logrotate.Config{Runtime: listed{rt, b.pods}, Logger: b.logger}
+	k, cfg := b.k, logrotate.Config{Runtime: listed{rt, b.pods.Table}, Logger: b.logger}
 	if k.ContainerLogMaxSize != "" {
 		size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
 		if err != nil {

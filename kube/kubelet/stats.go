@@ -16,7 +16,7 @@ import (
 // newStats constructs the collector of the usage of the node and its pods.
 func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: b.cfg.NodeName, Runtime: listed{rt, b.pods}, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
+		NodeName: b.cfg.NodeName, Runtime: listed{rt, b.pods.Table}, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
 		Pods: podFacts{vols.Manager, b, groups},
 	}
 	if groups.groups != nil {
