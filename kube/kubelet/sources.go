@@ -35,7 +35,7 @@ func newSources(b base, c *cluster) (sources, error) {
 		},
 		Resolved: func(path string) { b.cfg.Notify("manifests: " + path + " is valid again") },
 	}
-	earlier, err := b.earlierPods()
+	earlier, err := earlierPods(b)
 	if err != nil {
 		return s, err
 	}
@@ -72,7 +72,7 @@ func newSources(b base, c *cluster) (sources, error) {
 	s.static = slices.Sorted(maps.Keys(s.byName))
 	if c != nil {
 		for name, static := range s.byName {
-			s.byName[name] = mirrored{static, c.pods, b.podExists}
+			s.byName[name] = mirrored{static, c.pods, podExists(b)}
 		}
 		s.byName[podsource.APISource] = c.source
 	}
@@ -82,7 +82,7 @@ func newSources(b base, c *cluster) (sources, error) {
 // earlierPods returns a function that reports whether a pod of this UID was on the node when this
 // process started, and still is. It is nil if there was none, as then no kubelet of an earlier
 // version has given a pod its UID.
-func (b base) earlierPods() (func(types.UID) bool, error) {
+func earlierPods(b base) (func(types.UID) bool, error) {
 	dirs, err := os.ReadDir(filepath.Join(b.cfg.RootDir, "pods"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -94,14 +94,16 @@ func (b base) earlierPods() (func(types.UID) bool, error) {
 	for _, dir := range dirs {
 		uids[types.UID(dir.Name())] = true
 	}
-	return func(uid types.UID) bool { return uids[uid] && b.podExists(uid) }, nil
+	return func(uid types.UID) bool { return uids[uid] && podExists(b)(uid) }, nil
 }
 
-// podExists reports whether the node has a pod of this UID: it has a directory, also if a
-// kubelet started it.
-func (b base) podExists(uid types.UID) bool {
-	_, err := os.Lstat(filepath.Join(b.cfg.RootDir, "pods", string(uid)))
-	return err == nil
+// podExists returns a function that reports whether the node has a pod of this UID: it has a
+// directory, also if a kubelet started it.
+func podExists(b base) func(types.UID) bool {
+	return func(uid types.UID) bool {
+		_, err := os.Lstat(filepath.Join(b.cfg.RootDir, "pods", string(uid)))
+		return err == nil
+	}
 }
 
 // err returns the problems of manifests that are not used.
