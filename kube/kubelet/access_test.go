@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/auth"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/edge"
 )
 
 // Without an API server, options that require one are errors: the API must not be open
@@ -24,18 +25,18 @@ func TestAccessOfAStandaloneKubelet(t *testing.T) {
 		"authentication: {x509: {clientCAFile: /none/such}}\n":                                   "authentication.x509.clientCAFile: ",
 		"authentication: {x509: {clientCAFile: " + ca + "}}\nauthorization: {mode: AlwaysAllow}": "authentication.x509.clientCAFile: ",
 	} {
-		_, err := newAccess(newBase(t, standalone(t, lines)), nil, false)
+		_, err := edge.NewAccess(newBase(t, standalone(t, lines)), nil, false)
 		assert.ErrorContains(t, err, want, lines)
 	}
-	a, err := newAccess(newBase(t, standalone(t, "authorization: {mode: AlwaysAllow}\n")), nil, false)
+	a, err := edge.NewAccess(newBase(t, standalone(t, "authorization: {mode: AlwaysAllow}\n")), nil, false)
 	require.NoError(t, err)
-	assert.Empty(t, a.authenticator, "every request is unauthenticated: 401")
-	a, err = newAccess(newBase(t, standalone(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")), nil, false)
+	assert.Empty(t, a.Authenticator, "every request is unauthenticated: 401")
+	a, err = edge.NewAccess(newBase(t, standalone(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")), nil, false)
 	require.NoError(t, err)
-	assert.Equal(t, auth.Chain{auth.Anonymous{}}, a.authenticator)
-	assert.Equal(t, auth.AlwaysAllow{}, a.authorizer)
-	assert.Nil(t, a.clientCAs, "no client certificate is requested")
-	a, err = newAccess(newBase(t, standalone(t, "")), nil, true)
+	assert.Equal(t, auth.Chain{auth.Anonymous{}}, a.Authenticator)
+	assert.Equal(t, auth.AlwaysAllow{}, a.Authorizer)
+	assert.Nil(t, a.ClientCAs, "no client certificate is requested")
+	a, err = edge.NewAccess(newBase(t, standalone(t, "")), nil, true)
 	require.NoError(t, err, "listeners that do not authenticate need no API server")
-	assert.Equal(t, auth.AlwaysAllow{}, a.authorizer)
+	assert.Equal(t, auth.AlwaysAllow{}, a.Authorizer)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // adm-5: labels and taints are those of the latest object, which a scheduler may have seen before.
@@ -60,12 +62,12 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 		"the label is gone, too":                 {node("1", nil), node("2", map[string]string{"rack": "8"}), nil, selecting, "NodeAffinity", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := newNodeObject(newBase(t, standalone(t, "")))
+			object := stores.NewNodeObject(newBase(t, standalone(t, "")))
 			if tc.known != nil {
-				object.observed(tc.known)
+				object.Observed(tc.known)
 			}
 			reads := 0
-			admit := admitOn(admission.Node{Name: "n", OS: "linux", Allocatable: room}, object, func(ctx context.Context) (*v1.Node, error) {
+			admit := machine.AdmitOn(admission.Node{Name: "n", OS: "linux", Allocatable: room}, object, func(ctx context.Context) (*v1.Node, error) {
 				_, bounded := ctx.Deadline()
 				assert.True(t, bounded)
 				reads++
@@ -81,6 +83,6 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			assert.Equal(t, tc.want, rejection.Reason)
 		})
 	}
-	standaloneNode := admitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false }, plugged)
+	standaloneNode := machine.AdmitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false }, plugged)
 	assert.Equal(t, "NodeAffinity", standaloneNode(t.Context(), allocation.Request{Pod: selecting}).Reason)
 }

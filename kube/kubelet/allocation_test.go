@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -46,7 +47,7 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 			return nil
 		}})
 		b := newBase(t, cfg)
-		_, err := newAllocation(b, allocationDeps{runtime: podRuntime{facts: tc.facts}, noResize: services{Runtime: b.cfg.Runtime}.noResize()})
+		_, err := machine.NewAllocation(b, machine.AllocationDeps{Runtime: machine.PodRuntime{Facts: tc.facts}, NoResize: machine.Services{Runtime: b.Config.Runtime}.NoResize()})
 		require.NoError(t, err, name)
 		assert.Equal(t, tc.want, got.Feasible(tc.desired, tc.allocated), name)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -16,10 +17,10 @@ func event() runtime.Event {
 
 func TestCleanupsRunInReverseOrderOnce(t *testing.T) {
 	var calls []int
-	var c cleanups
+	var c stores.Cleanups
 	failed := errors.New("failed")
 	for i := range 3 {
-		c.add(func() error {
+		c.Add(func() error {
 			calls = append(calls, i)
 			if i == 1 {
 				return failed
@@ -27,9 +28,9 @@ func TestCleanupsRunInReverseOrderOnce(t *testing.T) {
 			return nil
 		})
 	}
-	assert.ErrorIs(t, c.run(), failed, "the others run nevertheless")
+	assert.ErrorIs(t, c.Run(), failed, "the others run nevertheless")
 	assert.Equal(t, []int{2, 1, 0}, calls)
-	assert.NoError(t, c.run())
+	assert.NoError(t, c.Run())
 	assert.Len(t, calls, 3)
 }
 
@@ -38,6 +39,6 @@ func TestRecordTo(t *testing.T) {
 	record := func(name string) func(runtime.Event) {
 		return func(e runtime.Event) { calls = append(calls, name+" "+e.Reason) }
 	}
-	recordTo(record("a"), record("b"))(event())
+	stores.RecordTo(record("a"), record("b"))(event())
 	assert.Equal(t, []string{"a Tested", "b Tested"}, calls)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/shutdown"
@@ -56,20 +57,20 @@ func runnable(t *testing.T, lines string) Config {
 }
 
 // newBase returns the base of constructors for a Config.
-func newBase(t *testing.T, cfg Config) base {
+func newBase(t *testing.T, cfg Config) stores.Base {
 	t.Helper()
-	cfg, err := complete(cfg)
+	cfg, err := stores.Complete(cfg)
 	require.NoError(t, err)
-	b := base{
-		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, pods: pods{Table: new(podworker.Table)}, queues: new(queues), shutdown: new(shutdown.State), health: &podPacer{notify: func(types.UID) {}}, logger: cfg.Logger,
+	b := stores.Base{
+		Config: cfg, Configuration: cfg.Configuration, NodeRef: stores.NodeRef(cfg.NodeName), Record: cfg.Record, Pods: stores.Pods{Table: new(podworker.Table)}, Queues: new(stores.Queues), Shutdown: new(shutdown.State), Health: &stores.PodPacer{Notify: func(types.UID) {}}, Logger: cfg.Logger,
 	}
-	b.metrics, err = newCounters(cfg.NodeName, Version)
+	b.Metrics, err = stores.NewCounters(cfg.NodeName, Version)
 	require.NoError(t, err)
 	return b
 }
 
 func TestDefaultsOfConfig(t *testing.T) {
-	cfg, err := complete(Config{})
+	cfg, err := stores.Complete(Config{})
 	require.NoError(t, err)
 	host, err := os.Hostname()
 	require.NoError(t, err)
@@ -82,24 +83,24 @@ func TestDefaultsOfConfig(t *testing.T) {
 	assert.Equal(t, "/var/lib/kubelet/pod-resources", cfg.Host.PodResourcesDir)
 	assert.Equal(t, "/var/lib/kubelet/pki", cfg.Cluster.CertDir)
 	assert.EqualValues(t, 110, cfg.Configuration.MaxPods)
-	assert.False(t, clustered(cfg))
+	assert.False(t, stores.Clustered(cfg))
 	cfg.Notify("")
 	cfg.Record(event())
 
 	given := &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}
-	cfg, err = complete(Config{Configuration: given, RootDir: "/root-dir"})
+	cfg, err = stores.Complete(Config{Configuration: given, RootDir: "/root-dir"})
 	require.NoError(t, err)
 	assert.True(t, cfg.Runtime.Processes)
 	assert.Equal(t, "/root-dir/log/pods", cfg.Configuration.PodLogsDir, "not shared with a kubelet")
 	assert.Equal(t, &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}, given, "the caller's is not changed")
 
-	cfg, err = complete(Config{RootDir: "root"})
+	cfg, err = stores.Complete(Config{RootDir: "root"})
 	require.NoError(t, err)
 	assert.True(t, filepath.IsAbs(cfg.RootDir))
 
 	own := fakeRuntime(t)
 	own.Processes = false
-	cfg, err = complete(Config{Runtime: own})
+	cfg, err = stores.Complete(Config{Runtime: own})
 	require.NoError(t, err)
 	assert.Empty(t, cfg.Configuration.ContainerRuntimeEndpoint, "no socket is claimed")
 }
@@ -123,7 +124,7 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 	} {
 		cfg := standalone(t, "")
 		tc.change(&cfg)
-		_, err := complete(cfg)
+		_, err := stores.Complete(cfg)
 		require.ErrorContains(t, err, tc.want, name)
 		_, err = New(t.Context(), cfg)
 		require.ErrorContains(t, err, tc.want, name)
@@ -131,9 +132,9 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 }
 
 func TestClustered(t *testing.T) {
-	assert.True(t, clustered(Config{Cluster: Cluster{Client: new(client.Connection)}}))
-	assert.True(t, clustered(Config{Cluster: Cluster{Kubeconfig: "x"}}))
-	assert.True(t, clustered(Config{Cluster: Cluster{InCluster: true}}))
+	assert.True(t, stores.Clustered(Config{Cluster: Cluster{Client: new(client.Connection)}}))
+	assert.True(t, stores.Clustered(Config{Cluster: Cluster{Kubeconfig: "x"}}))
+	assert.True(t, stores.Clustered(Config{Cluster: Cluster{InCluster: true}}))
 }
 
 func TestPodsPerCoreBoundsMaxPods(t *testing.T) { // ns-12
@@ -142,7 +143,7 @@ func TestPodsPerCoreBoundsMaxPods(t *testing.T) { // ns-12
 		{110, 0, 110}, {110, 1000, 110}, {1_000_000, 1, cores}, {1_000_000, 1 << 30, 1_000_000},
 	} {
 		k := &kubeletconfig.KubeletConfiguration{MaxPods: tc.maxPods, PodsPerCore: tc.perCore}
-		assert.Equal(t, tc.want, maxPods(Config{Configuration: k}), "%+v", tc)
+		assert.Equal(t, tc.want, stores.MaxPods(Config{Configuration: k}), "%+v", tc)
 	}
 }
 
@@ -158,17 +159,17 @@ func TestConfiguredIPs(t *testing.T) {
 		"both":        {[]net.IP{net.ParseIP("10.0.0.9"), net.ParseIP("fd00::9")}, []string{"10.0.0.9", "fd00::9"}},
 		"one, family": {[]net.IP{net.ParseIP("10.0.0.9"), net.IPv6zero}, []string{"10.0.0.9"}},
 	} {
-		assert.Equal(t, tc.want, configuredIPs(tc.given, found), name)
+		assert.Equal(t, tc.want, stores.ConfiguredIPs(tc.given, found), name)
 	}
 }
 
 func TestTheEffectiveConfigurationIsLogged(t *testing.T) {
 	var out strings.Builder
-	cfg, err := complete(Config{NodeName: "n", Logger: slog.New(slog.NewTextHandler(&out, nil)), Configuration: &kubeletconfig.KubeletConfiguration{
+	cfg, err := stores.Complete(Config{NodeName: "n", Logger: slog.New(slog.NewTextHandler(&out, nil)), Configuration: &kubeletconfig.KubeletConfiguration{
 		EventBurst: 101, StaticPodURLHeader: map[string][]string{"Key": {"secret"}},
 	}})
 	require.NoError(t, err)
-	logConfiguration(t.Context(), cfg)
+	stores.LogConfiguration(t.Context(), cfg)
 	for _, part := range []string{"Effective KubeletConfiguration", "kind: KubeletConfiguration", "eventBurst: 101", "maxPods: 110"} {
 		assert.Contains(t, out.String(), part)
 	}

@@ -13,6 +13,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/edge"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // kubeletConfigz is what /configz of a kubelet 1.37.2 returned for [configzLines].
@@ -55,7 +57,7 @@ func TestConfigzIsThatOfTheKubelet(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &all))
 		return all.Kubeletconfig
 	}
-	ours, err := json.Marshal(map[string]any{"kubeletconfig": configz(b, serverDeps{})})
+	ours, err := json.Marshal(map[string]any{"kubeletconfig": edge.Configz(b, edge.ServerDeps{})})
 	require.NoError(t, err)
 	want, got := of(kubeletConfigz), of(ours)
 	for name, why := range map[string]string{
@@ -77,14 +79,14 @@ func TestConfigzHasTheDetectedValues(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	b := newBase(t, standalone(t, ""))
-	k := configz(b, serverDeps{cluster: new(cluster), ports: ports{api: l}})
+	k := edge.Configz(b, edge.ServerDeps{Cluster: new(stores.Cluster), Ports: stores.Ports{API: l}})
 	assert.EqualValues(t, l.Addr().(*net.TCPAddr).Port, k.Port)
 	assert.Zero(t, *k.HealthzPort)
 	assert.Equal(t, "cgroupfs", k.CgroupDriver)
 	assert.Equal(t, kubeletconfig.KubeletAuthorizationModeWebhook, k.Authorization.Mode)
 	assert.True(t, *k.Authentication.Webhook.Enabled)
-	assert.False(t, *configz(b, serverDeps{}).Authentication.Webhook.Enabled, "standalone")
-	assert.Zero(t, b.k.Port, "the original is not changed")
+	assert.False(t, *edge.Configz(b, edge.ServerDeps{}).Authentication.Webhook.Enabled, "standalone")
+	assert.Zero(t, b.Configuration.Port, "the original is not changed")
 	_, warnings, err := config.Decode(mustJSON(t, k))
 	require.NoError(t, err, "it can be used as a configuration")
 	assert.NotEmpty(t, warnings)
@@ -100,14 +102,14 @@ func mustJSON(t *testing.T, v any) []byte {
 func TestCredentialsAreMaskedInConfigzAndInTheLog(t *testing.T) {
 	cfg := standalone(t, "staticPodURL: http://user:secret@a:1/pods?token=secret#secret\nstaticPodURLHeader: {Authorization: [Bearer secret]}\n")
 	b := newBase(t, cfg)
-	k := configz(b, serverDeps{})
+	k := edge.Configz(b, edge.ServerDeps{})
 	assert.Equal(t, map[string][]string{"Authorization": {"<masked>"}}, k.StaticPodURLHeader)
 	assert.Equal(t, "http://a:1/pods", k.StaticPodURL)
-	assert.Equal(t, []string{"Bearer secret"}, b.k.StaticPodURLHeader["Authorization"], "the original is not changed")
+	assert.Equal(t, []string{"Bearer secret"}, b.Configuration.StaticPodURLHeader["Authorization"], "the original is not changed")
 
 	var text strings.Builder
-	b.cfg.Logger = slog.New(slog.NewTextHandler(&text, nil))
-	logConfiguration(t.Context(), b.cfg)
+	b.Config.Logger = slog.New(slog.NewTextHandler(&text, nil))
+	stores.LogConfiguration(t.Context(), b.Config)
 	assert.Contains(t, text.String(), "<masked>")
 	assert.NotContains(t, text.String(), "secret")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
@@ -27,22 +28,22 @@ func TestConnection(t *testing.T) {
 		"bootstrap kubeconfig": {Kubeconfig: file + ".none", BootstrapKubeconfig: file + ".none"},
 	} {
 		cfg.Cluster = c
-		_, err := newConnection(t.Context(), newBase(t, cfg))
+		_, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 		assert.ErrorContains(t, err, want)
 	}
 	cfg.Cluster = Cluster{Kubeconfig: file}
-	conn, err := newConnection(t.Context(), newBase(t, cfg))
+	conn, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 	require.NoError(t, err)
 	assert.Equal(t, "https://127.0.0.1:1", conn.Config.Host)
-	assert.NotNil(t, conn.closeAll)
-	assert.Nil(t, conn.expires, "the certificate of the file is not rotated")
-	require.NoError(t, conn.close())
+	assert.NotNil(t, conn.CloseAll)
+	assert.Nil(t, conn.Expires, "the certificate of the file is not rotated")
+	require.NoError(t, conn.Close())
 
 	cfg.Cluster.Client = new(client.Connection)
-	conn, err = newConnection(t.Context(), newBase(t, cfg))
+	conn, err = stores.NewConnection(t.Context(), newBase(t, cfg))
 	require.NoError(t, err)
 	assert.Same(t, cfg.Cluster.Client, conn.Connection, "Cluster.Client precedes Cluster.Kubeconfig")
-	assert.NoError(t, conn.close(), "the connections are the caller's")
+	assert.NoError(t, conn.Close(), "the connections are the caller's")
 }
 
 // Pods are cached from the second start on: without the labels of its node a kubelet
@@ -51,23 +52,23 @@ func TestRememberedPods(t *testing.T) {
 	file := writeKubeconfig(t)
 	cfg := standalone(t, "")
 	cfg.Cluster = Cluster{Kubeconfig: file}
-	join := func(mounts bool) (*cluster, error) {
+	join := func(mounts bool) (*stores.Cluster, error) {
 		b := newBase(t, cfg)
-		conn, err := newConnection(t.Context(), b)
+		conn, err := stores.NewConnection(t.Context(), b)
 		require.NoError(t, err)
-		events, err := newEvents(b, conn)
+		events, err := stores.NewEvents(b, conn)
 		require.NoError(t, err)
-		return newCluster(b, clusterDeps{conn, events, newNodeObject(b), mounts})
+		return stores.NewCluster(b, stores.ClusterDeps{Conn: conn, Events: events, Object: stores.NewNodeObject(b), Mounts: mounts})
 	}
 	c, err := join(false)
 	require.NoError(t, err)
-	assert.Same(t, c.pods, c.source, "not cached")
-	assert.NoError(t, c.storageErr())
+	assert.Same(t, c.Pods, c.Source, "not cached")
+	assert.NoError(t, c.StorageErr())
 
 	cfg.Cluster.CheckpointPods = true
 	c, err = join(true)
 	require.NoError(t, err)
-	assert.IsType(t, new(podsource.Checkpoint), c.source)
-	assert.ErrorIs(t, c.storageErr(), client.ErrNoCSINode, "the node is not ready before its CSINode exists")
+	assert.IsType(t, new(podsource.Checkpoint), c.Source)
+	assert.ErrorIs(t, c.StorageErr(), client.ErrNoCSINode, "the node is not ready before its CSINode exists")
 
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // nodeCertificate returns a client certificate of the node n1, and its key.
@@ -55,14 +57,14 @@ func TestANodeOfKubeadmStartsWithoutItsBootstrapKubeconfig(t *testing.T) {
 	t.Run("control plane", func(t *testing.T) {
 		cfg := standalone(t, "rotateCertificates: true\n")
 		cfg.Cluster = kubeadmCluster(t, clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key})
-		conn, err := newConnection(t.Context(), newBase(t, cfg))
+		conn, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 		require.NoError(t, err)
-		assert.NotNil(t, conn.expires, "the certificate is renewed")
-		assert.NotEmpty(t, conn.run)
+		assert.NotNil(t, conn.Expires, "the certificate is renewed")
+		assert.NotEmpty(t, conn.Run)
 		data, err := os.ReadFile(filepath.Join(cfg.Cluster.CertDir, "kubelet-client-current.pem"))
 		require.NoError(t, err, "kubeadm refers to this file if it exists")
 		assert.Equal(t, string(cert)+string(key), string(data))
-		require.NoError(t, conn.close())
+		require.NoError(t, conn.Close())
 	})
 	t.Run("worker", func(t *testing.T) {
 		cfg := standalone(t, "rotateCertificates: true\n")
@@ -71,19 +73,19 @@ func TestANodeOfKubeadmStartsWithoutItsBootstrapKubeconfig(t *testing.T) {
 		cfg.Cluster.Kubeconfig = kubeadmCluster(t, clientcmdapi.AuthInfo{ClientCertificate: current, ClientKey: current}).Kubeconfig
 		require.NoError(t, os.MkdirAll(cfg.Cluster.CertDir, 0o700))
 		require.NoError(t, os.WriteFile(current, append(cert, key...), 0o600))
-		conn, err := newConnection(t.Context(), newBase(t, cfg))
+		conn, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 		require.NoError(t, err)
-		assert.NotNil(t, conn.expires)
-		require.NoError(t, conn.close())
+		assert.NotNil(t, conn.Expires)
+		require.NoError(t, conn.Close())
 	})
 	t.Run("without rotation", func(t *testing.T) {
 		cfg := standalone(t, "")
 		cfg.Cluster = kubeadmCluster(t, clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key})
-		conn, err := newConnection(t.Context(), newBase(t, cfg))
+		conn, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 		require.NoError(t, err)
-		assert.Nil(t, conn.expires)
+		assert.Nil(t, conn.Expires)
 		assert.NoFileExists(t, filepath.Join(cfg.Cluster.CertDir, "kubelet-client-current.pem"))
-		require.NoError(t, conn.close())
+		require.NoError(t, conn.Close())
 	})
 }
 
@@ -96,7 +98,7 @@ func TestAnExpiredEmbeddedCertificateEndsTheStart(t *testing.T) {
 			if !bootstrap {
 				cfg.Cluster.BootstrapKubeconfig = ""
 			}
-			_, err := newConnection(t.Context(), newBase(t, cfg))
+			_, err := stores.NewConnection(t.Context(), newBase(t, cfg))
 			assert.ErrorContains(t, err, "client certificate of system:node:n1 expired at ", "%q, bootstrap kubeconfig: %v", lines, bootstrap)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // A node of a control plane starts before the API server, which is one of its pods.
@@ -34,13 +35,13 @@ func TestRetriesAreQuietUntilTheAPIServerAnswers(t *testing.T) {
 	cfg.Cluster = Cluster{Kubeconfig: file}
 	b := newBase(t, cfg)
 	var out bytes.Buffer
-	b.logger = slog.New(slog.NewTextHandler(&out, nil))
-	conn, err := newConnection(t.Context(), b)
+	b.Logger = slog.New(slog.NewTextHandler(&out, nil))
+	conn, err := stores.NewConnection(t.Context(), b)
 	require.NoError(t, err)
 	lines := func() int {
 		out.Reset()
 		for range 3 {
-			conn.base(b).logger.Warn("Failed to register node; will retry")
+			conn.Base(b).Logger.Warn("Failed to register node; will retry")
 			_, _ = conn.API.Discovery().ServerVersion()
 		}
 		return strings.Count(out.String(), "Failed to register")
@@ -50,10 +51,10 @@ func TestRetriesAreQuietUntilTheAPIServerAnswers(t *testing.T) {
 	ready.Store(true)
 	_ = lines()
 	assert.Equal(t, 3, lines(), "once it has answered, each failure is reported")
-	require.NoError(t, conn.close())
+	require.NoError(t, conn.Close())
 
 	cfg.Cluster.Client = new(client.Connection)
-	conn, err = newConnection(t.Context(), newBase(t, cfg))
+	conn, err = stores.NewConnection(t.Context(), newBase(t, cfg))
 	require.NoError(t, err)
-	assert.NotNil(t, conn.base(b).logger)
+	assert.NotNil(t, conn.Base(b).Logger)
 }

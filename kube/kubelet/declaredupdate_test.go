@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -49,7 +50,7 @@ func TestAnUpdateThatRequiresAnotherFeature(t *testing.T) { // sl-22
 		t.Run(name, func(t *testing.T) {
 			var events []string
 			next := new(recordedSink)
-			s := declareFeatures(enabledIn(nil), c.resize, runtime.Features{}).sink(next, func(e runtime.Event) {
+			s := machine.DeclareFeatures(enabledIn(nil), c.resize, runtime.Features{}).Sink(next, func(e runtime.Event) {
 				events = append(events, e.Object.Namespace+"/"+e.Object.Name+" "+e.Type+" "+e.Reason+" "+e.Message)
 			})
 			s.UpdatePods([]*v1.Pod{c.to}) // of an unknown pod
@@ -64,7 +65,7 @@ func TestAnUpdateThatRequiresAnotherFeature(t *testing.T) { // sl-22
 			assert.Equal(t, want, events)
 			assert.Equal(t, []string{"update web", "remove web", "add web", "update web", "update web"}, next.calls)
 			s.RemovePods([]*v1.Pod{c.to})
-			assert.Empty(t, s.(*declaredSink).pods)
+			assert.Empty(t, s.(*machine.DeclaredSink).Pods)
 		})
 	}
 }

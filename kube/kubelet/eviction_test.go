@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestEvictionPolicy(t *testing.T) {
@@ -18,14 +20,14 @@ func TestEvictionPolicy(t *testing.T) {
 		}
 		return all
 	}
-	p, ignored, err := evictionPolicy(decode(t, "evictionHard: {memory.available: 1Gi}\n"))
+	p, ignored, err := stores.EvictionPolicy(decode(t, "evictionHard: {memory.available: 1Gi}\n"))
 	require.NoError(t, err)
 	assert.Empty(t, ignored)
 	assert.ElementsMatch(t, []eviction.Signal{eviction.MemoryAvailable, eviction.AllocatableMemoryAvailable}, signals(p), "pods are limited to the allocatable memory")
 	assert.Equal(t, 5*time.Minute, p.Transition)
 	assert.False(t, p.NoLocalLimits)
 
-	p, ignored, err = evictionPolicy(decode(t, `evictionHard: {containerfs.available: 10%, nodefs.available: 10%}
+	p, ignored, err = stores.EvictionPolicy(decode(t, `evictionHard: {containerfs.available: 10%, nodefs.available: 10%}
 evictionSoft: {memory.available: 2Gi}
 evictionSoftGracePeriod: {memory.available: 1m}
 evictionMaxPodGracePeriod: 7
@@ -41,7 +43,7 @@ localStorageCapacityIsolation: false
 	assert.Equal(t, time.Minute, p.Transition)
 	assert.True(t, p.NoLocalLimits)
 
-	_, _, err = evictionPolicy(decode(t, "evictionHard: {memory.used: 1Gi}\n"))
+	_, _, err = stores.EvictionPolicy(decode(t, "evictionHard: {memory.used: 1Gi}\n"))
 	assert.ErrorContains(t, err, "memory.used")
 }
 
@@ -52,7 +54,7 @@ func TestRequests(t *testing.T) {
 		"limit": {Containers: []v1.Container{{}, {Resources: v1.ResourceRequirements{Limits: list}}}},
 		"both":  {Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: list}}}},
 	} {
-		assert.True(t, requests(&v1.Pod{Spec: spec}, "example.com/gpu"), name)
-		assert.False(t, requests(&v1.Pod{Spec: spec}, "example.com/fpga"), name)
+		assert.True(t, machine.Requests(&v1.Pod{Spec: spec}, "example.com/gpu"), name)
+		assert.False(t, machine.Requests(&v1.Pod{Spec: spec}, "example.com/fpga"), name)
 	}
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
@@ -66,7 +69,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		require.NoError(t, err)
 		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{PodLogs: dir + "/logs", Root: dir}})
 		require.NoError(t, err)
-		rt := podRuntime{Runtime: engine}
+		rt := machine.PodRuntime{Runtime: engine}
 		var specs []*v1.Pod
 		for i := range podCount {
 			name := fmt.Sprint("pod-", i)
@@ -79,16 +82,16 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		source.Set(specs...)
 		a, err := agent.New(agent.Config{Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: new(status.MemorySink)})
 		require.NoError(t, err)
-		p := pods{a.Table()}
+		p := stores.Pods{Table: a.Table()}
 		usage, err := stats.New(stats.Config{
-			NodeName: "node", Runtime: listed{rt, p.Table}, Root: fstest.MapFS{}, NodeDir: "/var",
+			NodeName: "node", Runtime: machine.Listed{PodRuntime: rt, Table: p.Table}, Root: fstest.MapFS{}, NodeDir: "/var",
 			Disk: func(string) (stats.Disk, error) { return stats.Disk{Capacity: 1000, Available: 900}, nil },
 		})
 		require.NoError(t, err)
-		policy, _, err := evictionPolicy(decode(t, ""))
+		policy, _, err := stores.EvictionPolicy(decode(t, ""))
 		require.NoError(t, err)
 		evictions, err := eviction.New(eviction.Config{
-			Policy: policy, Stats: eviction.StatsSource{Summary: summaryOf(usage)}, Pods: p.Running,
+			Policy: policy, Stats: eviction.StatsSource{Summary: podwing.SummaryOf(usage)}, Pods: p.Running,
 			Kill: func(context.Context, eviction.Eviction) error { return nil },
 		})
 		require.NoError(t, err)
@@ -116,7 +119,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		t.Logf("the next hour: %.1f calls a minute", float64(sum)/60)
 		assert.Less(t, float64(sum)/60, 9.0)
 		clear(counter.calls)
-		got, err := listed{rt, p.Table}.Pods(ctx)
+		got, err := machine.Listed{PodRuntime: rt, Table: p.Table}.Pods(ctx)
 		require.NoError(t, err)
 		assert.Len(t, got, podCount)
 		assert.Empty(t, counter.calls)

@@ -17,14 +17,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/edge"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // A Kubelet is one node. New constructs it.
 type Kubelet struct {
-	stores     *stores
-	pods       *podPipeline
-	edge       *edge
-	components []component
+	stores     *stores.Stores
+	pods       *podwing.PodPipeline
+	edge       *edge.Edge
+	components []stores.Component
 	released   atomic.Bool // Run or Close was called
 }
 
@@ -36,45 +41,45 @@ type Kubelet struct {
 // runtime or below the cgroup root that belong to another node: those that neither RootDir
 // nor an earlier kubelet with this RootDir knows. Run or Close must be called.
 func New(ctx context.Context, cfg Config) (*Kubelet, error) {
-	cfg, err := complete(cfg)
+	cfg, err := stores.Complete(cfg)
 	if err != nil {
 		return nil, err
 	}
-	logConfiguration(ctx, cfg)
+	stores.LogConfiguration(ctx, cfg)
 	return open(ctx, cfg)
 }
 
 // open opens the wings of the kubelet in the order of their dependencies: each reads those before
 // it, and none a later one.
 func open(ctx context.Context, cfg Config) (k *Kubelet, err error) {
-	s, err := openStores(ctx, cfg)
+	s, err := stores.OpenStores(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.cleanups.run())
+			err = errors.Join(err, s.Cleanups.Run())
 		}
 	}()
-	m, err := openMachine(ctx, s)
+	m, err := machine.OpenMachine(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := openPodPipeline(ctx, s, m)
+	p, err := podwing.OpenPodPipeline(ctx, s, m)
 	if err != nil {
 		return nil, err
 	}
-	n, err := openMember(s, m, p)
+	n, err := member.OpenMember(s, m, p)
 	if err != nil {
 		return nil, err
 	}
-	e, err := openEdge(s, m, p)
+	e, err := edge.OpenEdge(s, m, p)
 	if err != nil {
 		return nil, err
 	}
 	return &Kubelet{
 		stores: s, pods: p, edge: e,
-		components: slices.Concat(s.components(), n.components(s, p), m.components(s), p.components(), e.components()),
+		components: slices.Concat(s.Components(), n.Components(s, p), m.Components(s), p.Components(), e.Components()),
 	}, nil
 }
 
@@ -87,19 +92,19 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	if k.released.Swap(true) {
 		return errors.New("kubelet: Run or Close was called before")
 	}
-	defer func() { err = errors.Join(err, k.stores.cleanups.run()) }()
-	if h := k.pods.agent.Health(); h != nil {
+	defer func() { err = errors.Join(err, k.stores.Cleanups.Run()) }()
+	if h := k.pods.Agent.Health(); h != nil {
 		h.First(ctx) // before the first status of the node
 	}
 	return runComponents(ctx, k.components, func(ctx context.Context) {
-		k.edge.stopping()
-		_ = k.pods.agent.Status().Flush(ctx)
+		k.edge.Stopping()
+		_ = k.pods.Agent.Status().Flush(ctx)
 	})
 }
 
 // runComponents runs the components until ctx is done or one fails. They run during flush,
 // which is called if ctx is done.
-func runComponents(ctx context.Context, components []component, flush func(context.Context)) error {
+func runComponents(ctx context.Context, components []stores.Component, flush func(context.Context)) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, running := errgroup.WithContext(running)
@@ -116,7 +121,7 @@ func runComponents(ctx context.Context, components []component, flush func(conte
 	case err := <-stopped:
 		return err
 	case <-ctx.Done():
-		flushing, cancel := context.WithTimeout(running, flushTimeout)
+		flushing, cancel := context.WithTimeout(running, stores.FlushTimeout)
 		flush(flushing)
 		cancel()
 	case <-running.Done():
@@ -125,19 +130,19 @@ func runComponents(ctx context.Context, components []component, flush func(conte
 	select {
 	case err := <-stopped:
 		return err
-	case <-time.After(stopTimeout):
+	case <-time.After(stores.StopTimeout):
 		var left []string
 		for i, c := range components {
 			if !returned[i].Load() {
 				left = append(left, componentName(c))
 			}
 		}
-		return fmt.Errorf("components have not returned within %v: %s", stopTimeout, strings.Join(left, ", "))
+		return fmt.Errorf("components have not returned within %v: %s", stores.StopTimeout, strings.Join(left, ", "))
 	}
 }
 
 // componentName returns the name of the function or method, such as agent.(*Agent).Run.
-func componentName(c component) string {
+func componentName(c stores.Component) string {
 	return strings.TrimSuffix(path.Base(goruntime.FuncForPC(reflect.ValueOf(c).Pointer()).Name()), "-fm")
 }
 
@@ -145,7 +150,7 @@ func componentName(c component) string {
 // agent.Agent.Drain does. Run must be running. The pods of a cluster are terminated by the
 // API server (kubectl drain); with one, Drain terminates them all the same, and the API
 // server does not replace them while their objects exist.
-func (k *Kubelet) Drain(ctx context.Context) error { return k.pods.agent.Drain(ctx) }
+func (k *Kubelet) Drain(ctx context.Context) error { return k.pods.Agent.Drain(ctx) }
 
 // Close releases what New has acquired, if Run is not called. After Run or Close it has no
 // effect, since Run releases it when it returns.
@@ -153,18 +158,18 @@ func (k *Kubelet) Close() error {
 	if k.released.Swap(true) {
 		return nil
 	}
-	return k.stores.cleanups.run()
+	return k.stores.Cleanups.Run()
 }
 
 // Agent returns the agent, with the parts of the pod pipeline.
-func (k *Kubelet) Agent() *agent.Agent { return k.pods.agent }
+func (k *Kubelet) Agent() *agent.Agent { return k.pods.Agent }
 
 // APIAddr returns the address of the kubelet's API, such as the one that was chosen for
 // port: -1. It is nil if the API is not served.
-func (k *Kubelet) APIAddr() net.Addr { return k.edge.apiAddr }
+func (k *Kubelet) APIAddr() net.Addr { return k.edge.ApiAddr }
 
 // StatusPage returns the handler of package agent/statuspage for this kubelet: the status
 // page, /healthz, /pods, /explain, /metrics and /stats/summary, without authentication and
 // with hidden values of environments and annotations. It must not be exposed to untrusted
 // networks.
-func (k *Kubelet) StatusPage() http.Handler { return k.edge.page }
+func (k *Kubelet) StatusPage() http.Handler { return k.edge.Page }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 )
 
 // A runtime whose containers are not plain processes has resource managers and images.
@@ -27,7 +29,7 @@ func TestResourceManagersAndImages(t *testing.T) {
 	go func() { ran <- k.Run(ctx) }()
 	require.Eventually(t, func() bool { return len(k.Agent().Table().Running()) == 1 }, 90*time.Second, 10*time.Millisecond)
 	for _, socket := range []string{"device-plugins/kubelet.sock", "pod-resources/kubelet.sock"} {
-		assert.Eventually(t, func() bool { return exists(filepath.Join(cfg.RootDir, socket)) }, 90*time.Second, 10*time.Millisecond, socket)
+		assert.Eventually(t, func() bool { return podwing.Exists(filepath.Join(cfg.RootDir, socket)) }, 90*time.Second, 10*time.Millisecond, socket)
 	}
 	assert.FileExists(t, filepath.Join(cfg.RootDir, "cpu_manager_state"))
 	assert.FileExists(t, filepath.Join(cfg.RootDir, "memory_manager_state"))

@@ -8,30 +8,32 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestAPodPacerCallsOncePerPeriodAndForTheLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
-		p := podPacer{notify: func(uid types.UID) { calls = append(calls, string(uid)) }}
+		p := stores.PodPacer{Notify: func(uid types.UID) { calls = append(calls, string(uid)) }}
 		called := func() []string { // notify is called with the lock
-			p.mu.Lock()
-			defer p.mu.Unlock()
+			p.Mu.Lock()
+			defer p.Mu.Unlock()
 			return slices.Clone(calls)
 		}
-		p.change("a")
+		p.Change("a")
 		assert.Equal(t, []string{"a"}, called(), "at once")
 		for range 250 { // 2.5 s
-			p.change("a")
+			p.Change("a")
 			time.Sleep(10 * time.Millisecond)
 		}
-		p.change("b")
+		p.Change("b")
 		synctest.Wait()
 		assert.Equal(t, []string{"a", "a", "a", "b"}, called())
 		time.Sleep(time.Hour)
 		assert.Equal(t, []string{"a", "a", "a", "b", "a"}, called(), "the last change is notified")
-		p.mu.Lock()
-		assert.Empty(t, p.changed)
-		p.mu.Unlock()
+		p.Mu.Lock()
+		assert.Empty(t, p.Changed)
+		p.Mu.Unlock()
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -49,15 +50,15 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 			Subsystems: agent.Subsystems{Volumes: stuckVolumes{}},
 		})
 		require.NoError(t, err)
-		p := pods{a.Table()}
+		p := stores.Pods{Table: a.Table()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- a.Run(ctx) }()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Len(t, p.Running(), 2)
-		assert.Len(t, p.active(), 2)
-		assert.False(t, p.terminated("stuck") || p.cleaned("stuck") || p.leaving("stuck"))
+		assert.Len(t, p.Active(), 2)
+		assert.False(t, p.Terminated("stuck") || p.Cleaned("stuck") || p.Leaving("stuck"))
 		<-a.Workers().Kill("stuck", podworker.KillOptions{Evict: true})
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -65,10 +66,10 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		require.Equal(t, podworker.Cleaning, state)
 		require.Len(t, p.Running(), 1)
 		assert.Equal(t, "other", p.Running()[0].Name)
-		assert.True(t, p.terminated("stuck"))
-		assert.False(t, p.cleaned("stuck"), "its volumes are still mounted")
-		assert.True(t, p.cleaned("unknown"))
-		assert.Nil(t, p.desiredPod("unknown"))
+		assert.True(t, p.Terminated("stuck"))
+		assert.False(t, p.Cleaned("stuck"), "its volumes are still mounted")
+		assert.True(t, p.Cleaned("unknown"))
+		assert.Nil(t, p.DesiredPod("unknown"))
 		cancel()
 		require.NoError(t, <-ran)
 	})

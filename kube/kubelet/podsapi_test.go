@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	podspb "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 )
 
 func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
@@ -71,8 +73,8 @@ func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
 
 func TestThePodsAPICanBeDisabled(t *testing.T) {
 	b := newBase(t, runnable(t, "featureGates: {PodsAPI: false}\n"))
-	components, err := newPodsAPI(b, nil)
+	components, err := podwing.NewPodsAPI(b, nil)
 	require.NoError(t, err)
 	assert.Empty(t, components)
-	assert.Nil(t, notifyPods(b, nil))
+	assert.Nil(t, podwing.NotifyPods(b, nil))
 }

@@ -7,29 +7,32 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestPorts(t *testing.T) {
-	open := func(lines string, clustered bool) (ports, error) {
-		return openPorts(newBase(t, standalone(t, lines)), clustered)
+	open := func(lines string, clustered bool) (stores.Ports, error) {
+		return stores.OpenPorts(newBase(t, standalone(t, lines)), clustered)
 	}
 	p, err := open("", false)
 	require.NoError(t, err)
-	assert.Equal(t, ports{}, p, "a standalone kubelet opens configured ports only")
-	assert.Zero(t, portOf(p.api))
-	require.NoError(t, p.close())
+	assert.Equal(t, stores.Ports{}, p, "a standalone kubelet opens configured ports only")
+	assert.Zero(t, member.PortOf(p.API))
+	require.NoError(t, p.Close())
 
 	p, err = open("port: -1\nreadOnlyPort: -1\nhealthzPort: -1\naddress: 127.0.0.1\n", false)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.close() })
-	for _, l := range []net.Listener{p.api, p.readOnly, p.healthz} {
+	t.Cleanup(func() { _ = p.Close() })
+	for _, l := range []net.Listener{p.API, p.ReadOnly, p.Healthz} {
 		require.NotNil(t, l)
 		assert.Equal(t, "127.0.0.1", l.Addr().(*net.TCPAddr).IP.String())
 	}
-	assert.EqualValues(t, p.api.Addr().(*net.TCPAddr).Port, portOf(p.api))
+	assert.EqualValues(t, p.API.Addr().(*net.TCPAddr).Port, member.PortOf(p.API))
 
 	// Ports that were opened before the failure are closed.
-	taken := strconv.Itoa(int(portOf(p.api)))
+	taken := strconv.Itoa(int(member.PortOf(p.API)))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(free.Addr().String())
@@ -44,5 +47,5 @@ func TestPorts(t *testing.T) {
 
 	off, err := open("enableServer: false\nport: -1\nreadOnlyPort: -1\nhealthzPort: 0\n", true)
 	require.NoError(t, err)
-	assert.Equal(t, ports{}, off)
+	assert.Equal(t, stores.Ports{}, off)
 }

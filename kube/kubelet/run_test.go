@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestRunComponents(t *testing.T) {
@@ -15,7 +17,7 @@ func TestRunComponents(t *testing.T) {
 	waits := func(ctx context.Context) error { <-ctx.Done(); return nil }
 	hang := make(chan struct{})
 	for name, tc := range map[string]struct {
-		component component
+		component stores.Component
 		flush     time.Duration
 		want      string
 		took      time.Duration
@@ -34,7 +36,7 @@ func TestRunComponents(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				start := time.Now()
-				err := runComponents(ctx, []component{waits, tc.component}, func(ctx context.Context) {
+				err := runComponents(ctx, []stores.Component{waits, tc.component}, func(ctx context.Context) {
 					select {
 					case <-ctx.Done():
 					case <-time.After(tc.flush):

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -32,55 +33,55 @@ func TestPullsOf(t *testing.T) { // img-13
 		"serial":                      {"serializeImagePulls: true\nmaxParallelImagePulls: 1\nregistryPullQPS: 0\n", 1, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := pullsOf(decode(t, tc.lines), images.Hooks{})
+			cfg := machine.PullsOf(decode(t, tc.lines), images.Hooks{})
 			assert.Equal(t, tc.parallel, cfg.MaxParallel)
 			assert.InDelta(t, tc.qps, cfg.QPS, 0)
 			assert.Equal(t, 10, cfg.Burst)
 			assert.Equal(t, images.NeverVerifyPreloadedImages, cfg.Verify)
 		})
 	}
-	cfg := pullsOf(decode(t, "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [registry.example/a]\n"), images.Hooks{})
+	cfg := machine.PullsOf(decode(t, "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [registry.example/a]\n"), images.Hooks{})
 	assert.Equal(t, images.NeverVerifyAllowlistedImages, cfg.Verify)
 	assert.Equal(t, []string{"registry.example/a"}, cfg.VerifyAllowlist)
 }
 
 func TestDNSOf(t *testing.T) { // dn-4
-	assert.Equal(t, cri.DNS{ResolvConf: "/etc/resolv.conf"}, dnsOf(decode(t, "")))
-	assert.Equal(t, cri.DNS{NoResolvConf: true}, dnsOf(decode(t, "resolvConf: \"\"\n")))
+	assert.Equal(t, cri.DNS{ResolvConf: "/etc/resolv.conf"}, machine.DnsOf(decode(t, "")))
+	assert.Equal(t, cri.DNS{NoResolvConf: true}, machine.DnsOf(decode(t, "resolvConf: \"\"\n")))
 	assert.Equal(t, cri.DNS{ResolvConf: "/x", ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local"},
-		dnsOf(decode(t, "resolvConf: /x\nclusterDNS: [10.0.0.10]\nclusterDomain: cluster.local\n")))
+		machine.DnsOf(decode(t, "resolvConf: /x\nclusterDNS: [10.0.0.10]\nclusterDomain: cluster.local\n")))
 }
 
 func TestBackoffOf(t *testing.T) {
-	assert.Zero(t, backoffOf(decode(t, "").CrashLoopBackOff))
-	assert.Equal(t, 20*time.Second, backoffOf(decode(t, "crashLoopBackOff: {maxContainerRestartPeriod: 20s}\n").CrashLoopBackOff).Max)
+	assert.Zero(t, machine.BackoffOf(decode(t, "").CrashLoopBackOff))
+	assert.Equal(t, 20*time.Second, machine.BackoffOf(decode(t, "crashLoopBackOff: {maxContainerRestartPeriod: 20s}\n").CrashLoopBackOff).Max)
 }
 
 func TestLogsAreLinkedOnlyOnAManagedMachine(t *testing.T) {
-	assert.Equal(t, "/var/log/containers", containerLogs(true, false))
-	assert.Empty(t, containerLogs(false, false))
-	assert.Empty(t, containerLogs(true, true))
+	assert.Equal(t, "/var/log/containers", machine.ContainerLogs(true, false))
+	assert.Empty(t, machine.ContainerLogs(false, false))
+	assert.Empty(t, machine.ContainerLogs(true, true))
 }
 
 func TestUserNamespaces(t *testing.T) {
-	ids, err := newUserNamespaces(t.Context(), newBase(t, standalone(t, "")), true, noSubIDs)
+	ids, err := machine.NewUserNamespaces(t.Context(), newBase(t, standalone(t, "")), true, noSubIDs)
 	require.NoError(t, err)
 	assert.Nil(t, ids, "plain processes have no user namespaces")
-	ids, err = newUserNamespaces(t.Context(), newBase(t, standalone(t, "")), false, noSubIDs)
+	ids, err = machine.NewUserNamespaces(t.Context(), newBase(t, standalone(t, "")), false, noSubIDs)
 	require.NoError(t, err)
 	assert.Equal(t, goruntime.GOOS == "linux", ids != nil)
 }
 
 func TestConfiguredFacts(t *testing.T) { // cm-32 … cm-42
-	facts := configuredFacts(podconfig.Node{CgroupVersion: 2}, decode(t, ""), v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")})
+	facts := machine.ConfiguredFacts(podconfig.Node{CgroupVersion: 2}, decode(t, ""), v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")})
 	assert.Equal(t, 2, facts.CgroupVersion)
 	assert.EqualValues(t, 1<<30, facts.AllocatableMemory)
 	assert.Equal(t, 100*time.Millisecond, facts.CPUPeriod)
 	assert.False(t, facts.NoCPUQuota || facts.Swap.Limited || facts.Security.SeccompDefault || facts.SingleProcessOOMKill)
 	assert.Equal(t, podconfig.MemoryQoS{Enabled: true}, facts.MemoryQoS, "memory.high, memory.min and memory.low are not set (cm-38, cm-39)")
-	assert.False(t, configuredFacts(podconfig.Node{}, decode(t, "featureGates: {MemoryQoS: false}"), nil).MemoryQoS.Enabled)
+	assert.False(t, machine.ConfiguredFacts(podconfig.Node{}, decode(t, "featureGates: {MemoryQoS: false}"), nil).MemoryQoS.Enabled)
 
-	facts = configuredFacts(podconfig.Node{}, decode(t, `cpuCFSQuota: false
+	facts = machine.ConfiguredFacts(podconfig.Node{}, decode(t, `cpuCFSQuota: false
 cpuCFSQuotaPeriod: 20ms
 memorySwap: {swapBehavior: LimitedSwap}
 seccompDefault: true
@@ -103,7 +104,7 @@ func TestLogRotator(t *testing.T) {
 			size = c.MaxSize
 			return nil
 		}})
-		_, err := newLogRotator(newBase(t, cfg), podRuntime{})
+		_, err := machine.NewLogRotator(newBase(t, cfg), machine.PodRuntime{})
 		require.NoError(t, err)
 		assert.Equal(t, want, size, lines)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -23,30 +24,30 @@ func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 			{Priority: 0, Period: 5 * time.Second}, {Priority: 100, Period: 7 * time.Second},
 		},
 	} {
-		got, err := shutdownGroups(decode(t, lines))
+		got, err := podwing.ShutdownGroups(decode(t, lines))
 		require.NoError(t, err, lines)
 		assert.Equal(t, want, got, lines)
 	}
-	_, err := shutdownGroups(decode(t, "shutdownGracePeriodCriticalPods: 10s\n"))
+	_, err := podwing.ShutdownGroups(decode(t, "shutdownGracePeriodCriticalPods: 10s\n"))
 	assert.ErrorContains(t, err, "shutdownGracePeriod, shutdownGracePeriodCriticalPods: ")
 }
 
 func TestTriggersRequireAGracePeriod(t *testing.T) {
 	cfg := standalone(t, "")
 	cfg.Host.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
-	_, err := newShutdown(newBase(t, cfg), nil)
+	_, err := podwing.NewShutdown(newBase(t, cfg), nil)
 	require.ErrorContains(t, err, "pods have no time to terminate")
 	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")
-	_, err = newShutdown(newBase(t, cfg), nil)
+	_, err = podwing.NewShutdown(newBase(t, cfg), nil)
 	require.NoError(t, err)
 }
 
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		require.NoError(t, until(t.Context(), func() bool { return time.Since(start) > time.Minute }))
+		require.NoError(t, podwing.Until(t.Context(), func() bool { return time.Since(start) > time.Minute }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		assert.ErrorIs(t, until(ctx, func() bool { return false }), context.DeadlineExceeded)
+		assert.ErrorIs(t, podwing.Until(ctx, func() bool { return false }), context.DeadlineExceeded)
 	})
 }

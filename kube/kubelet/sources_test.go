@@ -11,34 +11,36 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 func TestSources(t *testing.T) {
-	none, err := newSources(newBase(t, standalone(t, "")), nil)
+	none, err := podwing.NewSources(newBase(t, standalone(t, "")), nil)
 	require.NoError(t, err)
-	assert.Empty(t, none.byName)
-	assert.NoError(t, none.err())
+	assert.Empty(t, none.ByName)
+	assert.NoError(t, none.Err())
 
 	b := newBase(t, standalone(t, "staticPodPath: /none\nstaticPodURL: http://user:secret@b/\nstaticPodURLHeader: {X-Key: [one, two]}\nhttpCheckFrequency: 5s\n"))
-	both, err := newSources(b, nil)
+	both, err := podwing.NewSources(b, nil)
 	require.NoError(t, err)
-	assert.Len(t, both.byName, 2)
-	assert.Contains(t, both.byName, podsource.FileSource)
-	assert.Contains(t, both.byName, podsource.HTTPSource)
-	assert.Equal(t, []string{podsource.FileSource, podsource.HTTPSource}, both.static)
-	info, err := os.Stat(filepath.Join(b.cfg.RootDir, "sources"))
+	assert.Len(t, both.ByName, 2)
+	assert.Contains(t, both.ByName, podsource.FileSource)
+	assert.Contains(t, both.ByName, podsource.HTTPSource)
+	assert.Equal(t, []string{podsource.FileSource, podsource.HTTPSource}, both.Static)
+	info, err := os.Stat(filepath.Join(b.Config.RootDir, "sources"))
 	require.NoError(t, err)
 	assert.EqualValues(t, 0o700, info.Mode().Perm(), "checkpoints contain the manifests' content")
 
-	_, err = newSources(newBase(t, standalone(t, "staticPodURL: b\n")), nil)
+	_, err = podwing.NewSources(newBase(t, standalone(t, "staticPodURL: b\n")), nil)
 	assert.ErrorContains(t, err, "staticPodURL: ")
 
-	joined := &cluster{source: new(podsource.Memory)}
-	withCluster, err := newSources(newBase(t, standalone(t, "")), joined)
+	joined := &stores.Cluster{Source: new(podsource.Memory)}
+	withCluster, err := podwing.NewSources(newBase(t, standalone(t, "")), joined)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]podsource.PodSource{podsource.APISource: joined.source}, withCluster.byName)
+	assert.Equal(t, map[string]podsource.PodSource{podsource.APISource: joined.Source}, withCluster.ByName)
 }
 
 // The pod of an older kubelet keeps its UID: the node has its directory.
@@ -48,9 +50,9 @@ func TestStaticPodsOfAnOlderKubeletKeepTheirUIDs(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i:1}]}\n"), 0o600))
 	b := newBase(t, standalone(t, "staticPodPath: "+dir+"\n"))
 	uid := func() types.UID {
-		s, err := newSources(b, nil)
+		s, err := podwing.NewSources(b, nil)
 		require.NoError(t, err)
-		files, ok := s.byName[podsource.FileSource].(*podsource.File)
+		files, ok := s.ByName[podsource.FileSource].(*podsource.File)
 		require.True(t, ok)
 		var pods []*v1.Pod
 		require.Eventually(t, func() bool {
@@ -64,13 +66,13 @@ func TestStaticPodsOfAnOlderKubeletKeepTheirUIDs(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var asked []types.UID
-	_, err = manifest.Static(text, b.cfg.NodeName, "file:"+path, manifest.StaticOptions{Exists: func(uid types.UID) bool {
+	_, err = manifest.Static(text, b.Config.NodeName, "file:"+path, manifest.StaticOptions{Exists: func(uid types.UID) bool {
 		asked = append(asked, uid)
 		return false
 	}})
 	require.NoError(t, err)
 	require.Greater(t, len(asked), 1)
 	assert.Equal(t, newest, asked[0])
-	require.NoError(t, os.MkdirAll(filepath.Join(b.cfg.RootDir, "pods", string(asked[1])), 0o750))
+	require.NoError(t, os.MkdirAll(filepath.Join(b.Config.RootDir, "pods", string(asked[1])), 0o750))
 	assert.Equal(t, asked[1], uid())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
@@ -40,24 +41,24 @@ func TestPodsHaveTheSubordinateIDsOfTheUserKubelet(t *testing.T) { // se-18
 	some := userns.Range{First: 131072, Length: 7208960}
 	const line = "0: kubelet 131072 7208960\n"
 	for name, tc := range map[string]struct {
-		source subIDSource
+		source machine.SubIDSource
 		want   userns.Range
 		err    string
 	}{
-		"no user":               {subIDSource{unknown, files("kubelet:131072:7208960", ""), prints(line, line)}, userns.Range{}, ""},
-		"no /etc/passwd":        {subIDSource{func(string) (*user.User, error) { return nil, fs.ErrNotExist }, files("", ""), absent}, userns.Range{}, ""},
-		"a failed lookup":       {subIDSource{func(string) (*user.User, error) { return nil, errors.New("timeout") }, files("", ""), absent}, userns.Range{}, "user kubelet: timeout"},
-		"getsubids":             {subIDSource{known, files("", ""), prints(line, line)}, some, ""},
-		"other groups":          {subIDSource{known, files("", ""), prints(line, "0: kubelet 262144 7208960\n")}, userns.Range{}, "differ"},
-		"two ranges":            {subIDSource{known, files("", ""), prints(line+line, line+line)}, userns.Range{}, "expected one line"},
-		"a failure":             {subIDSource{known, files("", ""), func(context.Context, ...string) (string, error) { return "", errors.New("exit status 1") }}, userns.Range{}, "getsubids kubelet: exit status 1"},
-		"files":                 {subIDSource{known, files("x:1:2\nkubelet:131072:7208960\n", "998:131072:7208960"), absent}, some, ""},
-		"files without it":      {subIDSource{known, files("x:1:2\n# kubelet\n", ""), absent}, userns.Range{}, ""},
-		"no files":              {subIDSource{known, fstest.MapFS{}, absent}, userns.Range{}, ""},
-		"files with users only": {subIDSource{known, files("kubelet:131072:7208960", ""), absent}, userns.Range{}, "subordinate group IDs"},
+		"no user":               {machine.SubIDSource{Lookup: unknown, Files: files("kubelet:131072:7208960", ""), Getsubids: prints(line, line)}, userns.Range{}, ""},
+		"no /etc/passwd":        {machine.SubIDSource{Lookup: func(string) (*user.User, error) { return nil, fs.ErrNotExist }, Files: files("", ""), Getsubids: absent}, userns.Range{}, ""},
+		"a failed lookup":       {machine.SubIDSource{Lookup: func(string) (*user.User, error) { return nil, errors.New("timeout") }, Files: files("", ""), Getsubids: absent}, userns.Range{}, "user kubelet: timeout"},
+		"getsubids":             {machine.SubIDSource{Lookup: known, Files: files("", ""), Getsubids: prints(line, line)}, some, ""},
+		"other groups":          {machine.SubIDSource{Lookup: known, Files: files("", ""), Getsubids: prints(line, "0: kubelet 262144 7208960\n")}, userns.Range{}, "differ"},
+		"two ranges":            {machine.SubIDSource{Lookup: known, Files: files("", ""), Getsubids: prints(line+line, line+line)}, userns.Range{}, "expected one line"},
+		"a failure":             {machine.SubIDSource{Lookup: known, Files: files("", ""), Getsubids: func(context.Context, ...string) (string, error) { return "", errors.New("exit status 1") }}, userns.Range{}, "getsubids kubelet: exit status 1"},
+		"files":                 {machine.SubIDSource{Lookup: known, Files: files("x:1:2\nkubelet:131072:7208960\n", "998:131072:7208960"), Getsubids: absent}, some, ""},
+		"files without it":      {machine.SubIDSource{Lookup: known, Files: files("x:1:2\n# kubelet\n", ""), Getsubids: absent}, userns.Range{}, ""},
+		"no files":              {machine.SubIDSource{Lookup: known, Files: fstest.MapFS{}, Getsubids: absent}, userns.Range{}, ""},
+		"files with users only": {machine.SubIDSource{Lookup: known, Files: files("kubelet:131072:7208960", ""), Getsubids: absent}, userns.Range{}, "subordinate group IDs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tc.source.podIDs(t.Context())
+			got, err := tc.source.PodIDs(t.Context())
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				return
@@ -71,12 +72,12 @@ func TestPodsHaveTheSubordinateIDsOfTheUserKubelet(t *testing.T) { // se-18
 // The range of the source is that of the allocator.
 func TestUserNamespacesAreInTheConfiguredRange(t *testing.T) {
 	b := newBase(t, standalone(t, ""))
-	b.cfg.RootDir = t.TempDir()
-	known := subIDSource{
-		lookup:    func(string) (*user.User, error) { return &user.User{Uid: "998"}, nil },
-		getsubids: func(context.Context, ...string) (string, error) { return "0: kubelet 131072 7208960\n", nil },
+	b.Config.RootDir = t.TempDir()
+	known := machine.SubIDSource{
+		Lookup:    func(string) (*user.User, error) { return &user.User{Uid: "998"}, nil },
+		Getsubids: func(context.Context, ...string) (string, error) { return "0: kubelet 131072 7208960\n", nil },
 	}
-	ids, err := newUserNamespaces(t.Context(), b, false, known)
+	ids, err := machine.NewUserNamespaces(t.Context(), b, false, known)
 	require.NoError(t, err)
 	if ids == nil {
 		t.Skip("this system has no user namespaces")
@@ -87,4 +88,4 @@ func TestUserNamespacesAreInTheConfiguredRange(t *testing.T) {
 }
 
 // noSubIDs is that of a machine without a user kubelet.
-var noSubIDs = subIDSource{lookup: func(name string) (*user.User, error) { return nil, user.UnknownUserError(name) }}
+var noSubIDs = machine.SubIDSource{Lookup: func(name string) (*user.User, error) { return nil, user.UnknownUserError(name) }}

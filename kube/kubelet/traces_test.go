@@ -21,6 +21,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 // A traceCollector is an OTLP collector. It records the names of spans by trace, and the
@@ -111,7 +113,7 @@ func TestTheSamplerHonorsTheRate(t *testing.T) {
 		250_000:   "TraceIDRatioBased{0.25}",
 		1_000_000: "TraceIDRatioBased{1}",
 	} {
-		assert.Contains(t, sampler(perMillion).Description(), "ParentBased{root:"+want)
+		assert.Contains(t, stores.Sampler(perMillion).Description(), "ParentBased{root:"+want)
 	}
 }
 
@@ -124,7 +126,7 @@ func (e *failingExporter) Shutdown(context.Context) error                       
 func TestFailedExportsAreLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	f := new(failingExporter)
-	e := &loggedExporter{SpanExporter: f, logger: slog.New(slog.NewTextHandler(&log, nil))}
+	e := &stores.LoggedExporter{SpanExporter: f, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	lines := func() string {
 		defer log.Reset()
 		return log.String()
@@ -162,7 +164,7 @@ func (e *exported) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan)
 
 func TestTheTextsOfSpansAreBoundedAndValid(t *testing.T) {
 	out := new(exported)
-	p := sdktrace.NewTracerProvider(sdktrace.WithSyncer(boundedExporter{out}))
+	p := sdktrace.NewTracerProvider(sdktrace.WithSyncer(stores.BoundedExporter{SpanExporter: out}))
 	long := "begin \xff" + strings.Repeat("x", 1<<20)
 	_, span := p.Tracer("test").Start(t.Context(), long)
 	span.SetAttributes(attribute.String("path", long))

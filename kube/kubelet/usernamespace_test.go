@@ -15,23 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestErrorsAreLoggedInAUserNamespaceOnly(t *testing.T) {
-	for u, want := range map[userNamespace]bool{{}: false, {gate: true}: false, {inside: true}: false, {inside: true, gate: true}: true} {
-		assert.Equal(t, want, u.lenient(), "%+v", u)
+	for u, want := range map[stores.UserNamespace]bool{{}: false, {Gate: true}: false, {Inside: true}: false, {Inside: true, Gate: true}: true} {
+		assert.Equal(t, want, u.Lenient(), "%+v", u)
 	}
-	assert.True(t, newUserNamespace(decode(t, "")).gate, "enabled by default, as in Kubernetes 1.37")
-	assert.False(t, newUserNamespace(decode(t, "featureGates: {KubeletInUserNamespace: false}")).gate)
+	assert.True(t, stores.NewUserNamespace(decode(t, "")).Gate, "enabled by default, as in Kubernetes 1.37")
+	assert.False(t, stores.NewUserNamespace(decode(t, "featureGates: {KubeletInUserNamespace: false}")).Gate)
 
 	failed := errors.New("failed")
-	assert.Equal(t, failed, userNamespace{}.explain(failed))
-	err := userNamespace{inside: true}.explain(failed)
+	assert.Equal(t, failed, stores.UserNamespace{}.Explain(failed))
+	err := stores.UserNamespace{Inside: true}.Explain(failed)
 	require.ErrorIs(t, err, failed)
 	assert.EqualError(t, err, "failed: the process is in a user namespace; the feature gate KubeletInUserNamespace ignores this error")
 
-	assert.True(t, isDenied(fmt.Errorf("x: %w", syscall.EPERM)) && isDenied(fs.ErrPermission) && isDenied(cgroups.ErrReadOnly))
-	assert.False(t, isDenied(nil) || isDenied(fs.ErrNotExist) || isDenied(syscall.EBUSY))
+	assert.True(t, stores.IsDenied(fmt.Errorf("x: %w", syscall.EPERM)) && stores.IsDenied(fs.ErrPermission) && stores.IsDenied(cgroups.ErrReadOnly))
+	assert.False(t, stores.IsDenied(nil) || stores.IsDenied(fs.ErrNotExist) || stores.IsDenied(syscall.EBUSY))
 }
 
 func TestTheKernelLogOfAUserNamespace(t *testing.T) { // oom-1
@@ -40,19 +41,19 @@ func TestTheKernelLogOfAUserNamespace(t *testing.T) { // oom-1
 	opens := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }
 	denied := func() (io.ReadCloser, error) { return nil, syscall.EPERM }
 	for name, tc := range map[string]struct {
-		in    userNamespace
+		in    stores.UserNamespace
 		open  func() (io.ReadCloser, error)
 		reads bool
 		log   string
 		err   string
 	}{
-		"outside":         {userNamespace{gate: true}, denied, true, "", ""}, // the watcher reports it
-		"readable":        {userNamespace{inside: true}, opens, true, "", ""},
-		"denied":          {userNamespace{inside: true, gate: true}, denied, false, "Kernel log not read", ""},
-		"denied, no gate": {userNamespace{inside: true}, denied, false, "", "watch for out-of-memory kills: operation not permitted: the process is in a user namespace; the feature gate KubeletInUserNamespace ignores this error"},
+		"outside":         {stores.UserNamespace{Gate: true}, denied, true, "", ""}, // the watcher reports it
+		"readable":        {stores.UserNamespace{Inside: true}, opens, true, "", ""},
+		"denied":          {stores.UserNamespace{Inside: true, Gate: true}, denied, false, "Kernel log not read", ""},
+		"denied, no gate": {stores.UserNamespace{Inside: true}, denied, false, "", "watch for out-of-memory kills: operation not permitted: the process is in a user namespace; the feature gate KubeletInUserNamespace ignores this error"},
 	} {
 		out.Reset()
-		open, err := tc.in.kernelLog(tc.open, logger)
+		open, err := tc.in.KernelLog(tc.open, logger)
 		if tc.err != "" {
 			assert.EqualError(t, err, tc.err, name)
 			continue

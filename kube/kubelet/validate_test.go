@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 var writeChecks = flag.Bool("checks", false, "rewrite docs/configuration-checks.md")
@@ -69,9 +70,9 @@ func TestTheVerdictsAreThoseOfTheKubelet(t *testing.T) {
 }
 
 func TestWhatRequiresCgroupV2(t *testing.T) {
-	assert.NoError(t, checkCgroupV1(decode(t, "singleProcessOOMKill: true\nmemorySwap: {swapBehavior: NoSwap}\n")))
-	assert.EqualError(t, checkCgroupV1(decode(t, "singleProcessOOMKill: false\n")), "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1")
-	assert.EqualError(t, checkCgroupV1(decode(t, "memorySwap: {swapBehavior: LimitedSwap}\n")), "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
+	assert.NoError(t, stores.CheckCgroupV1(decode(t, "singleProcessOOMKill: true\nmemorySwap: {swapBehavior: NoSwap}\n")))
+	assert.EqualError(t, stores.CheckCgroupV1(decode(t, "singleProcessOOMKill: false\n")), "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1")
+	assert.EqualError(t, stores.CheckCgroupV1(decode(t, "memorySwap: {swapBehavior: LimitedSwap}\n")), "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
 }
 
 func readYAML(t *testing.T, file string, into any) {
@@ -95,7 +96,7 @@ func judge(fields string) (v verdict) {
 		}
 	}
 	if err == nil {
-		err = validate(k)
+		err = stores.Validate(k)
 	}
 	if err != nil {
 		v.Errors = strings.Split(err.Error(), "\n")

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/csimigration"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -27,20 +28,20 @@ func TestVolumeSources(t *testing.T) {
 		"cephfs": rejected, "fc": rejected, "flexVolume": rejected, "flocker": rejected, "gitRepo": rejected, "glusterfs": rejected,
 		"iscsi": rejected, "photonPersistentDisk": rejected, "quobyte": rejected, "rbd": rejected, "scaleIO": rejected, "storageos": rejected,
 	}
-	vols, err := newVolumes(newBase(t, standalone(t, "")), volumeDeps{})
+	vols, err := volumes.NewVolumes(newBase(t, standalone(t, "")), volumes.VolumeDeps{})
 	require.NoError(t, err)
 	names, csi := map[string]bool{}, &volumetest.Plugin{Kind: "csi", Supports: func(s *volume.Spec) bool {
 		return s.PV != nil && s.PV.Spec.CSI != nil || s.Volume != nil && s.Volume.CSI != nil
 	}}
-	for _, p := range vols.support.plugins {
+	for _, p := range vols.Support.Plugins {
 		names[p.Name()] = true
 	}
-	plugins := vols.support.plugins
+	plugins := vols.Support.Plugins
 	if !names["kubernetes.io/csi"] { // without the permission to mount
 		plugins = append(plugins, csi)
 	}
-	standalone := volumeSupport{plugins: plugins}
-	cluster := volumeSupport{plugins: plugins, translate: csimigration.Translate}
+	standalone := volumes.VolumeSupport{Plugins: plugins}
+	cluster := volumes.VolumeSupport{Plugins: plugins, Translate: csimigration.Translate}
 	kinds := reflect.TypeFor[v1.VolumeSource]()
 	got := map[string]string{}
 	for i := range kinds.NumField() {
@@ -65,7 +66,7 @@ func TestVolumeSources(t *testing.T) {
 	assert.Equal(t, want, got)
 
 	iscsi := &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{}}}}}}
-	own := volumeSupport{plugins: []volume.Plugin{&volumetest.Plugin{Kind: "iscsi", Supports: func(s *volume.Spec) bool { return s.Volume.ISCSI != nil }}}}
+	own := volumes.VolumeSupport{Plugins: []volume.Plugin{&volumetest.Plugin{Kind: "iscsi", Supports: func(s *volume.Spec) bool { return s.Volume.ISCSI != nil }}}}
 	assert.Nil(t, own.Admit(t.Context(), iscsi), "a plugin of Adjust.Volumes")
 	assert.NotNil(t, own.Admit(t.Context(), &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "x"}}}}), "no source")
 }
@@ -81,10 +82,10 @@ func TestPersistentVolumeSources(t *testing.T) {
 		"cephfs": waits, "fc": waits, "flexVolume": waits, "flocker": waits, "glusterfs": waits,
 		"iscsi": waits, "photonPersistentDisk": waits, "quobyte": waits, "rbd": waits, "scaleIO": waits, "storageos": waits,
 	}
-	vols, err := newVolumes(newBase(t, standalone(t, "")), volumeDeps{})
+	vols, err := volumes.NewVolumes(newBase(t, standalone(t, "")), volumes.VolumeDeps{})
 	require.NoError(t, err)
 	supports := func(s *volume.Spec) bool {
-		return s.PV.Spec.CSI != nil || slices.ContainsFunc(vols.support.plugins, func(p volume.Plugin) bool { return p.CanSupport(s) })
+		return s.PV.Spec.CSI != nil || slices.ContainsFunc(vols.Support.Plugins, func(p volume.Plugin) bool { return p.CanSupport(s) })
 	}
 	kinds := reflect.TypeFor[v1.PersistentVolumeSource]()
 	got := map[string]string{}

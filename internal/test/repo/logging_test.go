@@ -367,7 +367,7 @@ func readLogTable(t *testing.T, text string) (head string, rows []*logMessage) {
 }
 
 // pairLogTexts gives messages the texts of the rows, and returns the rows without a
-// message. The row of a message that was reworded is paired with the most similar new
+// message. A row whose message moved to another package keeps its texts. The row of a message that was reworded is paired with the most similar new
 // message of its package: check the texts after that.
 func pairLogTexts(messages, rows []*logMessage) (stale []*logMessage) {
 	take := func(m, row *logMessage) { m.meaning, m.action = row.meaning, row.action }
@@ -379,6 +379,13 @@ func pairLogTexts(messages, rows []*logMessage) (stale []*logMessage) {
 		}
 		take(messages[i], row)
 	}
+	stale = slices.DeleteFunc(stale, func(row *logMessage) bool { // its code moved to another package
+		i := slices.IndexFunc(messages, func(m *logMessage) bool { return m.text == row.text && m.meaning+m.action == "" })
+		if i >= 0 {
+			take(messages[i], row)
+		}
+		return i >= 0
+	})
 	for {
 		var to *logMessage
 		from, most := -1, 0.1

@@ -59,7 +59,7 @@ func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 // Each honored field is read by package kubelet or its command; defaults and accepted
 // values are values of the field.
 func TestTheDescriptionsAreTrue(t *testing.T) {
-	source := sourceOf(t, "gates.go", filepath.Join("..", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
+	source := sourceOf(t, "gates.go", filepath.Join("..", "*.go"), filepath.Join("..", "internal", "*", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
 	for f := range fields {
 		var cfg kubeletconfig.KubeletConfiguration
 		value, ok := f.value(&cfg, true)

@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"context"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/cpu"
+	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/compose"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+)
+
+type AllocationDeps struct {
+	Runtime  PodRuntime
+	NoResize string // why containers cannot be resized in place; "" if they can
+	total    capacity
+	object   *stores.NodeObject
+	read     func(context.Context) (*v1.Node, error)
+	devices  func(v1.ResourceName) bool
+}
+
+// NewAllocation constructs the manager of allocated resources, which also decides whether
+// pods fit the node.
+func NewAllocation(b stores.Base, d AllocationDeps) (*allocation.Manager, error) {
+	facts := allocation.NodeConstraints{NoResize: d.NoResize}
+	if !b.Config.Runtime.Processes { // rule al-10
+		facts.StaticCPU = cpu.Policy(b.Configuration.CPUManagerPolicy) == cpu.Static
+		facts.StaticMemory = memory.Policy(b.Configuration.MemoryManagerPolicy) == memory.Static
+		facts.Swaps = d.Runtime.Facts.MaySwap
+	}
+	cfg := allocation.Config{
+		Dir: filepath.Join(b.Config.RootDir, "allocation"), Node: facts, InitContainers: true,
+		Admit: AdmitOn(AdmissionNode(b, d.total.Allocatable), d.object, d.read, b.Pods.Leaving, d.devices), SourcesReady: b.Pods.Synced, Changed: b.Pods.PodChanged,
+		Hooks: b.Metrics.Allocation(), Record: b.Record, Logger: b.Logger,
+	}
+	if err := compose.Apply(b.Config.Adjust, "Allocation", &cfg); err != nil {
+		return nil, err
+	}
+	return allocation.Open(cfg)
+}

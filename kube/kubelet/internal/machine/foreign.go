@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// openLedger opens the record of the pods that belong to this node.
+func openLedger(ctx context.Context, b stores.Base, s Services) (*cri.Ledger, error) {
+	return cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: b.Config.RootDir, Runtime: s.Service, Exclusive: s.Processes, Logger: b.Logger})
+}
+
+// errOtherNode names what an operator can do about pods of another node.
+const errOtherNode = "another kubelet or node manages them and is not stopped by this one: stop it and start this node with its --root-dir, " +
+	"or %s; with Config.Host.IgnoreForeignPods (--ignore-foreign-pods) the node starts, and leaves them unchanged"
+
+// explainForeign adds what an operator can do to an error that is cm.ErrForeign.
+func explainForeign(err error) error {
+	if !errors.Is(err, cm.ErrForeign) {
+		return err
+	}
+	return fmt.Errorf("%w: "+errOtherNode, err, "give this node cgroups of its own (cgroupRoot, --cgroup-root)")
+}
+
+// refuseForeign returns an error if the runtime runs pods of another node.
+func refuseForeign(ctx context.Context, b stores.Base, rt PodRuntime) error {
+	if b.Config.Host.IgnoreForeignPods {
+		return nil
+	}
+	foreign, err := rt.Foreign(ctx)
+	if err != nil {
+		return fmt.Errorf("look for pods of other nodes: %w", err)
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	first := foreign[0]
+	return fmt.Errorf("the runtime runs %d pods that this node does not know, such as %s/%s (UID %s), which has no directory in %s: "+errOtherNode, len(foreign),
+		first.Namespace, first.Name, first.UID, b.Config.RootDir, "give this node a runtime of its own (containerRuntimeEndpoint)")
+}

@@ -1,0 +1,42 @@
+// Package member is the fourth wing of a kubelet: its Node object and lease in the cluster.
+package member
+
+import (
+	"net"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/node"
+)
+
+// A member is the fourth wing of a kubelet: its Node object and lease in the cluster. A nil
+// *member is that of a standalone kubelet.
+type member struct{ node *node.Node }
+
+func OpenMember(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (*member, error) {
+	if s.Cluster == nil {
+		return nil, nil
+	}
+	n, err := newNode(s.Cluster.Conn.Base(s.Base), nodeDeps{
+		cluster: s.Cluster, port: PortOf(s.Ports.API),
+		services: m.Services, runtime: m.Runtime, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, images: m.Images, volumes: m.Volumes,
+		agent: p.Agent, evictions: p.Evictions,
+	})
+	return &member{n}, err
+}
+
+func (w *member) Components(s *stores.Stores, p *podwing.PodPipeline) []stores.Component {
+	if w == nil {
+		return nil
+	}
+	return []stores.Component{w.node.Run, s.Queues.Node.Deliver(w.node.Update), s.Queues.Statuses.Deliver(p.Agent.Status().Retry)}
+}
+
+// PortOf returns the port of a listener; 0 if it is nil.
+func PortOf(l net.Listener) int32 {
+	if l == nil {
+		return 0
+	}
+	return int32(l.Addr().(*net.TCPAddr).Port)
+}

@@ -1,0 +1,186 @@
+package podwing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/compose"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+type evictionDeps struct {
+	runtime    machine.PodRuntime
+	cgroups    machine.PodCgroups
+	images     *machine.NodeImages
+	standalone bool
+	stats      *stats.Collector
+	passed     func(eviction.PassInfo)
+}
+
+// newEviction constructs the eviction manager.
+func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
+	policy, ignored, err := stores.EvictionPolicy(b.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	for _, signal := range ignored {
+		b.Logger.Warn("Ignored an eviction threshold: it follows from those of nodefs or imagefs", "signal", signal)
+	}
+	if d.standalone {
+		// All pods are static, hence critical, and none could be evicted: only their
+		// priority counts.
+		policy.Critical = func(pod *v1.Pod) bool {
+			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
+		}
+	}
+	cfg := eviction.Config{
+		Policy: policy,
+		Stats: eviction.StatsSource{
+			Summary: SummaryOf(d.stats), Layout: diskLayout(b, d.runtime), ImageBytes: d.images.PodBytes, MachineMemory: d.runtime.Facts.MemoryBytes,
+		},
+		Pods: b.Pods.Running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.Pods.Cleaned(pod.UID) },
+		ReclaimContainers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.Pods)) },
+		ReclaimImages:     d.images.DeleteUnused,
+		Node:              b.NodeRef, Record: b.Record, Logger: b.Logger,
+		Hooks: b.Metrics.Eviction().Join(eviction.Hooks{
+			Passed:     d.passed,
+			Conditions: func(c []v1.NodeConditionType) { b.Config.Notify(fmt.Sprintf("node pressure: %v", c)) },
+		}),
+	}
+	if b.Config.Host.MemoryCgroup != "" {
+		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.Config.Host.MemoryCgroup)), 0
+	}
+	if b.Configuration.KernelMemcgNotification {
+		if cfg.Stats.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
+			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
+		}
+	}
+	if err := compose.Apply(b.Config.Adjust, "Eviction", &cfg); err != nil {
+		return nil, err
+	}
+	return eviction.New(cfg)
+}
+
+// SummaryOf returns the function that measures the node, with its pods only if they are needed.
+func SummaryOf(c *stats.Collector) func(context.Context, bool) (*statsapi.Summary, error) {
+	return func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
+		if pods {
+			return c.Summary(ctx, true)
+		}
+		return c.Node(ctx)
+	}
+}
+
+// evict returns the function that evicts a pod.
+func evict(b stores.Base) func(context.Context, eviction.Eviction) error {
+	return func(ctx context.Context, e eviction.Eviction) error {
+		_, err := b.Pods.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
+			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
+		})
+		return err
+	}
+}
+
+// evictionGCPolicy is the policy of the sync loop, and includes the containers of all
+// terminated pods (rule cg-11).
+func evictionGCPolicy(p stores.Pods) runtime.GCPolicy {
+	return runtime.GCPolicy{
+		MaxPerContainer: 1,
+		Keep:            p.Keep,
+		Terminated: func(uid types.UID) bool {
+			state, _ := p.State(uid)
+			return state >= podworker.Cleaning
+		},
+	}
+}
+
+// newNotifiers returns the notifiers of the memory of the node and of all pods (rule
+// ev-59).
+func newNotifiers(b stores.Base, groups machine.PodCgroups, thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
+	all := map[eviction.Signal]eviction.Notifier{}
+	for signal, dir := range map[eviction.Signal]string{
+		eviction.MemoryAvailable: cmp.Or(b.Config.Host.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.MemoryDir(),
+	} {
+		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
+			continue
+		}
+		n, err := notify.New(notify.Config{Dir: dir, Logger: b.Logger})
+		if err != nil {
+			return nil, err
+		}
+		all[signal] = n
+	}
+	return all, nil
+}
+
+// rootMemoryDir returns the directory of the root memory cgroup.
+func rootMemoryDir() string {
+	const root = "/sys/fs/cgroup"
+	if v1 := filepath.Join(root, "memory"); Exists(v1) {
+		return v1
+	}
+	return root
+}
+
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// diskLayout returns which file systems the root directory, images and container layers
+// are on. A runtime that does not report a file system has it on that of the root.
+func diskLayout(b stores.Base, rt machine.PodRuntime) func(context.Context) (eviction.Layout, error) {
+	return func(ctx context.Context) (eviction.Layout, error) {
+		images, containers, err := rt.ImageFS(ctx)
+		if err != nil {
+			return 0, err
+		}
+		root, err := machine.DeviceOf(b.Config.RootDir)
+		if err != nil {
+			return 0, err
+		}
+		of := func(all []runtime.FSUsage) (string, error) {
+			if len(all) == 0 || all[0].Mountpoint == "" {
+				return root, nil
+			}
+			dev, err := machine.DeviceOf(all[0].Mountpoint)
+			if errors.Is(err, fs.ErrNotExist) {
+				return root, nil // nothing was pulled yet
+			}
+			return dev, err
+		}
+		imageDevice, err := of(images)
+		if err != nil {
+			return 0, err
+		}
+		containerDevice := imageDevice
+		if len(containers) > 0 {
+			if containerDevice, err = of(containers); err != nil {
+				return 0, err
+			}
+		}
+		return eviction.LayoutByDevice(root, imageDevice, containerDevice, false), nil
+	}
+}
+
+// Pressure returns the pressure conditions of the node status.
+func Pressure(m *eviction.Manager) *node.Pressure {
+	return &node.Pressure{Memory: m.Under(v1.NodeMemoryPressure), Disk: m.Under(v1.NodeDiskPressure), PID: m.Under(v1.NodePIDPressure)}
+}

@@ -1,0 +1,42 @@
+package stores
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+// Pods are the pods of the node, as subsystems need them.
+type Pods struct{ *podworker.Table }
+
+// DesiredPod returns a desired pod; nil if there is none.
+func (p Pods) DesiredPod(uid types.UID) *v1.Pod {
+	pod, _ := p.Pod(uid)
+	return pod
+}
+
+// Active returns the desired pods that have not terminated.
+func (p Pods) Active() []*v1.Pod {
+	return slices.DeleteFunc(p.Desired(), func(pod *v1.Pod) bool { return p.Terminated(pod.UID) })
+}
+
+// Leaving reports whether a pod is no longer desired and has not terminated.
+func (p Pods) Leaving(uid types.UID) bool {
+	s, known := p.State(uid)
+	return known && s >= podworker.Stopping && s < podworker.Finished && p.DesiredPod(uid) == nil
+}
+
+// Terminated reports whether no container of a pod runs or will run.
+func (p Pods) Terminated(uid types.UID) bool {
+	s, known := p.State(uid)
+	return known && s >= podworker.Cleaning
+}
+
+// Cleaned reports whether nothing of a pod is left, including its volumes.
+func (p Pods) Cleaned(uid types.UID) bool {
+	s, known := p.State(uid)
+	return !known || s == podworker.Finished
+}
