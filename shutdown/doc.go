@@ -36,7 +36,7 @@
 //	go m.Run(ctx)
 //
 // Call [State.Admit] before a pod starts, and [State.Unready] when a status is computed
-// (status.Facts.Unready). kube/kubelet/shutdown.go connects all of them.
+// (status.Facts.Unready). kube/kubelet connects all of them.
 //
 // # Concurrency
 //

@@ -85,7 +85,7 @@ func run(o *options, out *printer.Printer) error {
 		return err
 	}
 	defer stopRecording()
-	k, err := kubelet.New(interrupted, cfg)
+	k, err := kubelet.Open(interrupted, cfg)
 	if err != nil {
 		return err
 	}

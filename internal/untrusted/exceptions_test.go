@@ -18,12 +18,12 @@ var exceptions = map[string]string{
 	"eviction/notify/v1_linux.go register os.Open":       kernel,
 	"eviction/notify/v1_linux.go register os.WriteFile":  kernel,
 
-	"kube/kubelet/cgroups.go checkHost os.ReadFile":           kernel,
-	"kube/kubelet/cgroups.go checkHost os.WriteFile":          kernel,
-	"kube/kubelet/config/config.go mergeDir filepath.WalkDir": admin,
-	"kube/kubelet/config/config.go readObject os.Open":        admin + "; a regular file, bounded where it is read",
-	"kube/kubelet/host.go setOOMScore os.OpenFile":            kernel,
-	"kube/kubelet/sources.go earlierPods os.ReadDir":          ownRoot,
+	"kube/kubelet/internal/machine/cgroups.go checkHost os.ReadFile":  kernel,
+	"kube/kubelet/internal/machine/cgroups.go checkHost os.WriteFile": kernel,
+	"kube/kubelet/config/config.go mergeDir filepath.WalkDir":         admin,
+	"kube/kubelet/config/config.go readObject os.Open":                admin + "; a regular file, bounded where it is read",
+	"kube/kubelet/internal/stores/host.go setOOMScore os.OpenFile":    kernel,
+	"kube/kubelet/internal/podwing/sources.go earlierPods os.ReadDir": ownRoot,
 
 	"kube/server/streamproxy.go newStreamProxy http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
 	"kube/server/reload.go readLocked os.ReadFile":             admin,

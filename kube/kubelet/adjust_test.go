@@ -17,7 +17,7 @@ func constructed(t *testing.T, adjust ...Adjust) {
 	t.Helper()
 	cfg := runnable(t, "")
 	cfg.Adjust = adjust
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, k.Close())
 }

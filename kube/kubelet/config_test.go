@@ -126,7 +126,7 @@ func TestInvalidFieldsOfConfig(t *testing.T) {
 		tc.change(&cfg)
 		_, err := stores.Complete(cfg)
 		require.ErrorContains(t, err, tc.want, name)
-		_, err = New(t.Context(), cfg)
+		_, err = Open(t.Context(), cfg)
 		require.ErrorContains(t, err, tc.want, name)
 	}
 }

@@ -1,4 +1,4 @@
-// Package kubelet is a complete Kubernetes node as a library: New constructs it from a
+// Package kubelet is a complete Kubernetes node as a library: Open constructs it from a
 // KubeletConfiguration, and Run runs it until its context is done.
 //
 // # Behavior
@@ -12,7 +12,7 @@
 // # Usage
 //
 //	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "") // package kube/kubelet/config
-//	k, err := kubelet.New(ctx, kubelet.Config{
+//	k, err := kubelet.Open(ctx, kubelet.Config{
 //		Configuration: cfg,
 //		Cluster:       kubelet.Cluster{Kubeconfig: "/etc/kubernetes/kubelet.conf"}, // empty: standalone
 //		Host:          kubelet.Host{Manage: true},                                 // as the kubelet does
@@ -38,10 +38,10 @@
 //
 // # Guarantees and limits
 //
-//   - New locks RootDir, opens the configured ports, connects to the runtime, reads the
+//   - Open locks RootDir, opens the configured ports, connects to the runtime, reads the
 //     state in RootDir, and prepares cgroups as root. If it fails it releases all of it;
 //     cgroups, files in RootDir and limits of the process remain.
-//   - Run and Close release what New has acquired. One of them must be called.
+//   - Run and Close release what Open has acquired. One of them must be called.
 //   - A kubelet that stops or is killed leaves the pods running. The next one with the same
 //     RootDir takes them over.
 //   - A component that fails stops the kubelet: Run returns its error after the others have

@@ -47,7 +47,7 @@ func ExampleRuntime() {
 	cfg.Sink = sink
 	cfg.Runtime.Service = sandboxLog{cfg.Runtime.Service}
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -106,7 +106,7 @@ spec:
 		return nil
 	}})
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -168,7 +168,7 @@ spec:
 		return nil
 	}})
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func ExampleAdjust_admission() {
 		return nil
 	}})
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func ExampleAdjust_server() {
 		return nil
 	}})
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func ExampleConfig_cluster() {
 	cfg.Configuration.Address, cfg.Configuration.Port = "127.0.0.1", -1
 	cfg.Configuration.HealthzPort = new(int32(0))
 
-	k, err := kubelet.New(context.Background(), cfg)
+	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
 		log.Fatal(err)
 	}

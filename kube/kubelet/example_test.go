@@ -116,7 +116,7 @@ spec:
 	}
 	running := make(chan struct{})
 	once := sync.OnceFunc(func() { close(running) })
-	k, err := kubelet.New(context.Background(), kubelet.Config{
+	k, err := kubelet.Open(context.Background(), kubelet.Config{
 		Configuration: &kubeletconfig.KubeletConfiguration{
 			StaticPodPath: manifest,
 			EvictionHard:  map[string]string{}, // the disk of this machine may be full

@@ -63,7 +63,7 @@ func TestANodeKillsNoPodOfAnotherKubeletBelowItsCgroupRoot(t *testing.T) {
 	}
 	api := new(apitest.Server)
 	m := sharing(t, api, "n", root)
-	_, err = kubelet.New(t.Context(), m.cfg)
+	_, err = kubelet.Open(t.Context(), m.cfg)
 	require.ErrorIs(t, err, cm.ErrForeign)
 	for _, remedy := range []string{"3 pods below " + root.Child("kubepods").String(), "stop it", "--root-dir", "--cgroup-root", "--ignore-foreign-pods"} {
 		assert.ErrorContains(t, err, remedy)
@@ -108,7 +108,7 @@ func TestANodeTerminatesNoPodOfAnotherNodeOnItsRuntime(t *testing.T) {
 	second := sharing(t, api, "second", nil)
 	second.cfg.Configuration.CgroupsPerQOS, second.cfg.Configuration.EnforceNodeAllocatable = new(false), []string{"none"}
 	second.cfg.Runtime, second.runtime = first.cfg.Runtime, first.runtime
-	_, err := kubelet.New(t.Context(), second.cfg)
+	_, err := kubelet.Open(t.Context(), second.cfg)
 	for _, remedy := range []string{"the runtime runs 1 pods that this node does not know, such as default/web", "stop it", "--root-dir", "containerRuntimeEndpoint", "--ignore-foreign-pods"} {
 		require.ErrorContains(t, err, remedy)
 	}

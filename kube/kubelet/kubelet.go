@@ -24,7 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
-// A Kubelet is one node. New constructs it.
+// A Kubelet is one node. Open constructs it.
 type Kubelet struct {
 	stores     *stores.Stores
 	pods       *podwing.PodPipeline
@@ -33,25 +33,25 @@ type Kubelet struct {
 	released   atomic.Bool // Run or Close was called
 }
 
-// New constructs a kubelet. It locks RootDir, opens the listeners, connects to the runtime
+// Open constructs a kubelet. It locks RootDir, opens the listeners, connects to the runtime
 // and reads the state in RootDir, but runs nothing. ctx bounds its calls, not the kubelet.
 //
 // It returns an error that names the field of cfg or of its Configuration that is invalid,
 // or the subsystem that could not be constructed. It returns an error if pods run in the
 // runtime or below the cgroup root that belong to another node: those that neither RootDir
 // nor an earlier kubelet with this RootDir knows. Run or Close must be called.
-func New(ctx context.Context, cfg Config) (*Kubelet, error) {
+func Open(ctx context.Context, cfg Config) (*Kubelet, error) {
 	cfg, err := stores.Complete(cfg)
 	if err != nil {
 		return nil, err
 	}
 	stores.LogConfiguration(ctx, cfg)
-	return open(ctx, cfg)
+	return openWings(ctx, cfg)
 }
 
-// open opens the wings of the kubelet in the order of their dependencies: each reads those before
+// openWings opens the wings of the kubelet in the order of their dependencies: each reads those before
 // it, and none a later one.
-func open(ctx context.Context, cfg Config) (k *Kubelet, err error) {
+func openWings(ctx context.Context, cfg Config) (k *Kubelet, err error) {
 	s, err := stores.OpenStores(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func componentName(c stores.Component) string {
 // server does not replace them while their objects exist.
 func (k *Kubelet) Drain(ctx context.Context) error { return k.pods.Agent.Drain(ctx) }
 
-// Close releases what New has acquired, if Run is not called. After Run or Close it has no
+// Close releases what Open has acquired, if Run is not called. After Run or Close it has no
 // effect, since Run releases it when it returns.
 func (k *Kubelet) Close() error {
 	if k.released.Swap(true) {

@@ -68,10 +68,10 @@ func TestNewReleasesEverythingIfItFails(t *testing.T) {
 		bad := good
 		bad.Configuration = good.Configuration.DeepCopy()
 		change(&bad)
-		_, err := New(t.Context(), bad)
+		_, err := Open(t.Context(), bad)
 		require.Error(t, err, name)
 		assert.NotErrorIs(t, err, claim.ErrInUse, name)
-		k, err := New(t.Context(), good)
+		k, err := Open(t.Context(), good)
 		require.NoError(t, err, "after a failure of "+name)
 		require.NoError(t, k.Close())
 	}
@@ -84,16 +84,16 @@ func TestPlainProcessesAreClosed(t *testing.T) {
 	for range 2 { // the second one could not lock the directory of a runtime that is open
 		bad := cfg
 		bad.Adjust = append(bad.Adjust, Adjust{Logs: func(*logrotate.Config) error { return errors.New("failed") }})
-		_, err := New(t.Context(), bad)
+		_, err := Open(t.Context(), bad)
 		require.EqualError(t, err, "Config.Adjust.Logs: failed")
-		k, err := New(t.Context(), cfg)
+		k, err := Open(t.Context(), cfg)
 		require.NoError(t, err)
 		require.NoError(t, k.Close())
 	}
 }
 
 func TestRunIsCalledOnce(t *testing.T) {
-	k, err := New(t.Context(), runnable(t, ""))
+	k, err := Open(t.Context(), runnable(t, ""))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -104,7 +104,7 @@ func TestRunIsCalledOnce(t *testing.T) {
 
 func TestCloseWithoutRun(t *testing.T) {
 	cfg := withAPI(t, -1)
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	addr := k.APIAddr().String()
 	require.NoError(t, k.Close())
@@ -113,29 +113,29 @@ func TestCloseWithoutRun(t *testing.T) {
 	l, err := net.Listen("tcp", addr)
 	require.NoError(t, err, "the port is free")
 	require.NoError(t, l.Close())
-	k, err = New(t.Context(), cfg)
+	k, err = Open(t.Context(), cfg)
 	require.NoError(t, err, "the root directory is free")
 	require.NoError(t, k.Close())
 }
 
 func TestASourceOfPodsIsRequired(t *testing.T) {
 	cfg := standalone(t, "")
-	_, err := New(t.Context(), cfg)
+	_, err := Open(t.Context(), cfg)
 	require.EqualError(t, err, "there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	cfg.Adjust = append(cfg.Adjust, Adjust{Agent: func(c *agent.Config) error {
 		c.Sources["own"] = new(podsource.Memory)
 		return nil
 	}})
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, k.Close())
 }
 
 func TestTwoKubeletsMustNotShareARootDirectory(t *testing.T) {
 	cfg := runnable(t, "")
-	first, err := New(t.Context(), cfg)
+	first, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
-	_, err = New(t.Context(), cfg)
+	_, err = Open(t.Context(), cfg)
 	require.ErrorIs(t, err, claim.ErrInUse)
 	assert.ErrorContains(t, err, cfg.RootDir)
 	require.NoError(t, first.Close())
@@ -144,7 +144,7 @@ func TestTwoKubeletsMustNotShareARootDirectory(t *testing.T) {
 
 func TestNewCreatesTheDirectoryOfPullRecords(t *testing.T) { // Kubernetes' node tests wait for it
 	cfg := runnable(t, "")
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	assert.DirExists(t, filepath.Join(cfg.RootDir, "image_manager", "pulled"))
 	assert.DirExists(t, filepath.Join(cfg.RootDir, "image_manager", "pulling"))
@@ -153,7 +153,7 @@ func TestNewCreatesTheDirectoryOfPullRecords(t *testing.T) { // Kubernetes' node
 
 // A component that fails stops the others, and Run returns its error.
 func TestRunReturnsTheErrorOfAComponent(t *testing.T) {
-	k, err := New(t.Context(), withAPI(t, -1))
+	k, err := Open(t.Context(), withAPI(t, -1))
 	require.NoError(t, err)
 	failed := errors.New("failed")
 	k.components = append(k.components, func(context.Context) error { return failed })
@@ -164,7 +164,7 @@ func TestDrainTerminatesStaticPods(t *testing.T) {
 	cfg := runnable(t, "")
 	cfg.Configuration.StaticPodPath = filepath.Join(t.TempDir(), "web.yaml")
 	require.NoError(t, os.WriteFile(cfg.Configuration.StaticPodPath, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}`), 0o600))
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -183,7 +183,7 @@ func TestDrainTerminatesStaticPods(t *testing.T) {
 }
 
 func TestAPIAndStatusPage(t *testing.T) {
-	k, err := New(t.Context(), withAPI(t, -1))
+	k, err := Open(t.Context(), withAPI(t, -1))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

@@ -22,7 +22,7 @@ func TestResourceManagersAndImages(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(cfg.RootDir, syscall.MNT_DETACH) }) // the mount of volume.Share
 	manifest := `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}`
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.Configuration.StaticPodPath, "web.yaml"), []byte(manifest), 0o600))
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -38,6 +38,6 @@ func TestResourceManagersAndImages(t *testing.T) {
 
 	cfg.Runtime.Processes = true
 	cfg.Configuration.CPUManagerPolicy = "static"
-	_, err = New(t.Context(), cfg)
+	_, err = Open(t.Context(), cfg)
 	assert.EqualError(t, err, "cpuManagerPolicy, memoryManagerPolicy: plain processes cannot have exclusive CPUs or memory")
 }

@@ -21,7 +21,7 @@ import (
 
 func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
 	cfg := runnable(t, "")
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

@@ -144,7 +144,7 @@ func serveCRI(t *testing.T, wrap func(internalapi.RuntimeService) internalapi.Ru
 func runTraced(t *testing.T, dir string, provider trace.TracerProvider, k kubeletconfig.KubeletConfiguration) (stop func()) {
 	t.Helper()
 	k.EvictionHard, k.PodLogsDir, k.CgroupsPerQOS, k.EnforceNodeAllocatable = map[string]string{}, filepath.Join(dir, "logs"), new(false), []string{"none"}
-	node, err := kubelet.New(t.Context(), kubelet.Config{
+	node, err := kubelet.Open(t.Context(), kubelet.Config{
 		Configuration: &k, NodeName: "edge-1", RootDir: filepath.Join(dir, "root"), Host: kubelet.Host{TracerProvider: provider}, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)

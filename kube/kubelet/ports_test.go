@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
@@ -19,7 +18,7 @@ func TestPorts(t *testing.T) {
 	p, err := open("", false)
 	require.NoError(t, err)
 	assert.Equal(t, stores.Ports{}, p, "a standalone kubelet opens configured ports only")
-	assert.Zero(t, member.PortOf(p.API))
+	assert.Zero(t, stores.PortOf(p.API))
 	require.NoError(t, p.Close())
 
 	p, err = open("port: -1\nreadOnlyPort: -1\nhealthzPort: -1\naddress: 127.0.0.1\n", false)
@@ -29,10 +28,10 @@ func TestPorts(t *testing.T) {
 		require.NotNil(t, l)
 		assert.Equal(t, "127.0.0.1", l.Addr().(*net.TCPAddr).IP.String())
 	}
-	assert.EqualValues(t, p.API.Addr().(*net.TCPAddr).Port, member.PortOf(p.API))
+	assert.EqualValues(t, p.API.Addr().(*net.TCPAddr).Port, stores.PortOf(p.API))
 
 	// Ports that were opened before the failure are closed.
-	taken := strconv.Itoa(int(member.PortOf(p.API)))
+	taken := strconv.Itoa(int(stores.PortOf(p.API)))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(free.Addr().String())

@@ -114,7 +114,7 @@ func TestAResolvConfThatPodsCannotHaveIsAnEventOfTheNode(t *testing.T) { // dn-9
 	cfg := runnable(t, "resolvConf: "+filepath.Join(t.TempDir(), "none")+"\n")
 	var events []runtime.Event
 	cfg.Record = func(e runtime.Event) { events = append(events, e) }
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, k.Close())
 	i := slices.IndexFunc(events, func(e runtime.Event) bool { return e.Reason == "CheckLimitsForResolvConf" })

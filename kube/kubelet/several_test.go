@@ -51,7 +51,7 @@ func newMember(t *testing.T, api *apitest.Server, name string) *member {
 func (m *member) start(t *testing.T) {
 	t.Helper()
 	var err error
-	m.kubelet, err = kubelet.New(t.Context(), m.cfg)
+	m.kubelet, err = kubelet.Open(t.Context(), m.cfg)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	m.stop, m.stopped = stop, make(chan error, 1)
@@ -95,7 +95,7 @@ func TestThreeKubeletsInOneProcess(t *testing.T) {
 	assert.NotContains(t, ports, int32(0))
 
 	// A second kubelet with the root directory of one of them.
-	_, err := kubelet.New(t.Context(), members["n1"].cfg)
+	_, err := kubelet.Open(t.Context(), members["n1"].cfg)
 	require.ErrorIs(t, err, claim.ErrInUse)
 	require.ErrorContains(t, err, members["n1"].cfg.RootDir)
 

@@ -70,7 +70,7 @@ func TestTracesAreExportedToTheCollectorOfTheConfiguration(t *testing.T) {
 	got, addr := collect(t)
 	cfg := withAPI(t, -1)
 	cfg.Configuration.Tracing = decode(t, "tracing: {endpoint: '"+addr+"', samplingRatePerMillion: 0}\n").Tracing
-	k, err := New(t.Context(), cfg)
+	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -102,7 +102,7 @@ func TestInvalidTracingIsAnError(t *testing.T) {
 		"tracing: {samplingRatePerMillion: 1000001}": "tracing.samplingRatePerMillion: Invalid value: 1000001",
 		"tracing: {endpoint: 'http://collector'}":    "tracing.endpoint: Invalid value",
 	} {
-		_, err := New(t.Context(), runnable(t, lines+"\n"))
+		_, err := Open(t.Context(), runnable(t, lines+"\n"))
 		assert.ErrorContains(t, err, want)
 	}
 }

@@ -95,7 +95,7 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	strict := m.cfg
 	strict.Configuration = strict.Configuration.DeepCopy()
 	strict.Configuration.FeatureGates = map[string]bool{"KubeletInUserNamespace": false}
-	_, err := kubelet.New(t.Context(), strict)
+	_, err := kubelet.Open(t.Context(), strict)
 	require.ErrorContains(t, err, "the process is in a user namespace; the feature gate KubeletInUserNamespace ignores this error")
 
 	protecting := m.cfg
@@ -103,7 +103,7 @@ func TestAKubeletInAUserNamespace(t *testing.T) { // cm-29, oom-1
 	protecting.Configuration.ProtectKernelDefaults = true
 	differ := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), true, nil) != nil
 	if differ {
-		_, err = kubelet.New(t.Context(), protecting)
+		_, err = kubelet.Open(t.Context(), protecting)
 		require.ErrorContains(t, err, "invalid kernel flag", "the gate does not concern it")
 		assert.Contains(t, out.String(), "OOM score not set")
 	}

@@ -151,7 +151,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 		return err
 	}
 	began := time.Now()
-	k, err := kubelet.New(ctx, cfg)
+	k, err := kubelet.Open(ctx, cfg)
 	if err != nil {
 		return err
 	}

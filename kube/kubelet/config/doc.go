@@ -11,7 +11,7 @@
 // # Usage
 //
 //	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "")
-//	k, err := kubelet.New(ctx, kubelet.Config{Configuration: cfg})
+//	k, err := kubelet.Open(ctx, kubelet.Config{Configuration: cfg})
 //
 // A command that accepts the kubelet's flags declares them with [AddFlags], as
 // examples/kubelet does: each flag of the kubelet is honored, ignored with a warning, or

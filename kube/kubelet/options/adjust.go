@@ -15,12 +15,12 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Adjust has, for each subsystem, an optional function that New calls with the
+// Adjust has, for each subsystem, an optional function that kubelet.Open calls with the
 // configuration of the subsystem before it constructs it. The configuration is complete,
 // except that its Hooks are empty: those that a function sets are called after the
 // kubelet's. A function may replace a default or wrap it: the runtime's image credentials,
 // the plugins of volumes, the order of eviction, the admitters of the agent, routes of the
-// server. New returns the error of a function, and an error if it sets a function or an
+// server. kubelet.Open returns the error of a function, and an error if it sets a function or an
 // interface to nil.
 type Adjust struct {
 	CRI        func(*cri.Config) error

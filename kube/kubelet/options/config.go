@@ -23,7 +23,7 @@ const ProcessRuntime = "process"
 // of a KubeletConfiguration on containerd. A source of pods is required: a cluster, or
 // staticPodPath or staticPodURL of the Configuration, or one that Adjust.Agent adds.
 type Config struct {
-	// Configuration is read and completed by package kube/kubelet/config. New sets the
+	// Configuration is read and completed by package kube/kubelet/config. kubelet.Open sets the
 	// defaults of fields that have their zero value in a copy. Nil: the defaults.
 	Configuration *kubeletconfig.KubeletConfiguration
 

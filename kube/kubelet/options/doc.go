@@ -3,18 +3,18 @@
 //
 // # Behavior
 //
-// The types have no methods and construct nothing. kubelet.New completes and validates a Config,
+// The types have no methods and construct nothing. kubelet.Open completes and validates a Config,
 // and its error names the invalid field. The types are a package of their own because each
 // internal package of kube/kubelet reads them.
 //
 // # Usage
 //
 //	cfg := kubelet.Config{NodeName: "edge-1", Cluster: kubelet.Cluster{Kubeconfig: "/etc/kubeconfig"}}
-//	k, err := kubelet.New(ctx, cfg)
+//	k, err := kubelet.Open(ctx, cfg)
 //
 // # Concurrency
 //
-// A Config is a value. kubelet.New does not change the one that it is passed.
+// A Config is a value. kubelet.Open does not change the one that it is passed.
 //
 // # Stability
 //

@@ -21,7 +21,7 @@ type Host struct {
 
 	// IgnoreForeignPods permits that pods of another node run in the runtime or below the
 	// cgroup root. They are never changed or removed, but both nodes set the limits of the
-	// QoS classes, and assign the same resources. False: New returns an error.
+	// QoS classes, and assign the same resources. False: kubelet.Open returns an error.
 	IgnoreForeignPods bool
 
 	// NotifySystemd reports readiness, stopping, and liveness to systemd, if it started

@@ -6,7 +6,6 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
@@ -14,7 +13,7 @@ import (
 // the values that were detected. Values that may be credentials are masked.
 func Configz(b stores.Base, d ServerDeps) *kubeletconfig.KubeletConfiguration {
 	k := config.Configz(b.Configuration)
-	k.Port, k.ReadOnlyPort, k.HealthzPort = member.PortOf(d.Ports.API), member.PortOf(d.Ports.ReadOnly), new(member.PortOf(d.Ports.Healthz))
+	k.Port, k.ReadOnlyPort, k.HealthzPort = stores.PortOf(d.Ports.API), stores.PortOf(d.Ports.ReadOnly), new(stores.PortOf(d.Ports.Healthz))
 	k.CgroupDriver = cmp.Or(k.CgroupDriver, "cgroupfs")
 	if d.cgroups.Tree != nil {
 		k.CgroupDriver = string(d.cgroups.Tree.Facts().Driver)

@@ -2,8 +2,6 @@
 package member
 
 import (
-	"net"
-
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
@@ -19,7 +17,7 @@ func OpenMember(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (*
 		return nil, nil
 	}
 	n, err := newNode(s.Cluster.Conn.Base(s.Base), nodeDeps{
-		cluster: s.Cluster, port: PortOf(s.Ports.API),
+		cluster: s.Cluster, port: stores.PortOf(s.Ports.API),
 		services: m.Services, runtime: m.Runtime, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, images: m.Images, volumes: m.Volumes,
 		agent: p.Agent, evictions: p.Evictions,
 	})
@@ -31,12 +29,4 @@ func (w *member) Components(s *stores.Stores, p *podwing.PodPipeline) []stores.C
 		return nil
 	}
 	return []stores.Component{w.node.Run, s.Queues.Node.Deliver(w.node.Update), s.Queues.Statuses.Deliver(p.Agent.Status().Retry)}
-}
-
-// PortOf returns the port of a listener; 0 if it is nil.
-func PortOf(l net.Listener) int32 {
-	if l == nil {
-		return 0
-	}
-	return int32(l.Addr().(*net.TCPAddr).Port)
 }

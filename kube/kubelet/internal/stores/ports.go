@@ -61,3 +61,11 @@ func (p Ports) Close() error {
 	}
 	return nil
 }
+
+// PortOf returns the port of a listener; 0 if it is nil.
+func PortOf(l net.Listener) int32 {
+	if l == nil {
+		return 0
+	}
+	return int32(l.Addr().(*net.TCPAddr).Port)
+}
