@@ -22,7 +22,7 @@ var exceptions = map[string]string{
 	"kube/kubelet/internal/machine/cgroups.go checkHost os.WriteFile": kernel,
 	"kube/kubelet/config/config.go mergeDir filepath.WalkDir":         admin,
 	"kube/kubelet/config/config.go readObject os.Open":                admin + "; a regular file, bounded where it is read",
-	"kube/kubelet/internal/stores/host.go setOOMScore os.OpenFile":    kernel,
+	"kube/kubelet/internal/stores/host.go SetOOMScore os.OpenFile":    kernel,
 	"kube/kubelet/internal/podwing/sources.go earlierPods os.ReadDir": ownRoot,
 
 	"kube/server/streamproxy.go newStreamProxy http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
