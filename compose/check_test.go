@@ -23,7 +23,7 @@ type pointing struct {
 	next  *complete
 }
 
-func (*pointing) Do() {}
+func (p *pointing) Do() { _, _ = p.began, p.next }
 
 type nested struct {
 	state struct{ next part }
@@ -33,7 +33,7 @@ func (*nested) Do() {}
 
 type containing struct{ next complete }
 
-func (*containing) Do() {}
+func (c *containing) Do() { _ = c.next }
 
 // mistyped has an Unwrap that As does not call.
 type mistyped struct{ part }

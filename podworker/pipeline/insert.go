@@ -50,9 +50,9 @@ func insert(steps []Step, lists ...*[]step) error {
 func (s Step) insert(lists []*[]step) error {
 	switch {
 	case s.Name == "":
-		return errors.New("Name is empty")
+		return errors.New("no Name")
 	case s.Run == nil:
-		return errors.New("Run is nil")
+		return errors.New("no Run")
 	case (s.Before == "") == (s.After == ""):
 		return errors.New("exactly one of Before and After must be set")
 	}
@@ -61,7 +61,7 @@ func (s Step) insert(lists []*[]step) error {
 	var at int
 	for _, list := range lists {
 		if slices.ContainsFunc(*list, func(other step) bool { return other.name == s.Name }) {
-			return errors.New("Name is the name of another step")
+			return errors.New("another step has this Name")
 		}
 		if i := slices.IndexFunc(*list, func(other step) bool { return other.name == position }); i >= 0 {
 			target, at = list, i
@@ -69,9 +69,9 @@ func (s Step) insert(lists []*[]step) error {
 	}
 	switch {
 	case target == nil && s.After != "":
-		return fmt.Errorf("After: there is no step %q", position)
+		return fmt.Errorf("no step %q to follow", position)
 	case target == nil:
-		return fmt.Errorf("Before: there is no step %q", position)
+		return fmt.Errorf("no step %q to precede", position)
 	case s.After != "":
 		at++
 	}

@@ -71,15 +71,15 @@ func TestNewNamesTheStepThatCannotBeInserted(t *testing.T) {
 		step pipeline.Step
 		err  string
 	}{
-		{pipeline.Step{Before: pipeline.MountVolumes, Run: run}, `"": Name is empty`},
-		{pipeline.Step{Name: "wait", Before: pipeline.MountVolumes}, `"wait": Run is nil`},
+		{pipeline.Step{Before: pipeline.MountVolumes, Run: run}, `"": no Name`},
+		{pipeline.Step{Name: "wait", Before: pipeline.MountVolumes}, `"wait": no Run`},
 		{pipeline.Step{Name: "wait", Run: run}, `"wait": exactly one of Before and After must be set`},
 		{pipeline.Step{Name: "wait", Before: pipeline.MountVolumes, After: pipeline.AdmitPod, Run: run}, `"wait": exactly one of Before and After must be set`},
-		{pipeline.Step{Name: "wait", Before: "mount", Run: run}, `"wait": Before: there is no step "mount"`},
-		{pipeline.Step{Name: "wait", After: "mount", Run: run}, `"wait": After: there is no step "mount"`},
-		{pipeline.Step{Name: "wait", After: "wait", Run: run}, `"wait": After: there is no step "wait"`},
-		{pipeline.Step{Name: "first", After: pipeline.AdmitPod, Run: run}, `"first": Name is the name of another step`},
-		{pipeline.Step{Name: pipeline.UnmountVolumes, After: pipeline.AdmitPod, Run: run}, `"unmount volumes": Name is the name of another step`},
+		{pipeline.Step{Name: "wait", Before: "mount", Run: run}, `"wait": no step "mount" to precede`},
+		{pipeline.Step{Name: "wait", After: "mount", Run: run}, `"wait": no step "mount" to follow`},
+		{pipeline.Step{Name: "wait", After: "wait", Run: run}, `"wait": no step "wait" to follow`},
+		{pipeline.Step{Name: "first", After: pipeline.AdmitPod, Run: run}, `"first": another step has this Name`},
+		{pipeline.Step{Name: pipeline.UnmountVolumes, After: pipeline.AdmitPod, Run: run}, `"unmount volumes": another step has this Name`},
 	} {
 		_, err := pipeline.New(pipeline.Config{Runtime: new(node), Steps: []pipeline.Step{{Name: "first", Before: pipeline.AdmitPod, Run: run}, tt.step}})
 		assert.EqualError(t, err, "pipeline: Config.Steps[1] "+tt.err)
