@@ -15,7 +15,7 @@ import (
 // stored continues the deletion of an object that waits for its dependents or contents.
 func (s *Server) stored(k *kind, o object) {
 	s.defined(k, o)
-	if o.GetDeletionTimestamp() == nil {
+	if o.GetDeletionTimestamp() == nil || s.NoCollection {
 		return
 	}
 	at := ref{k, keyOf(o)}
@@ -46,6 +46,9 @@ func (s *Server) stored(k *kind, o object) {
 // waited for it.
 func (s *Server) removed(k *kind, o object) {
 	s.undefined(k, o)
+	if s.NoCollection {
+		return
+	}
 	uid := o.GetUID()
 	for _, d := range s.dependentsOf(uid) {
 		s.collect(d, uid)

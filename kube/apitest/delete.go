@@ -84,6 +84,12 @@ func (s *Server) deleteNamed(r *request, opts *metav1.DeleteOptions) (answer, er
 		if err := s.admit(r, o, nil); err != nil {
 			return answer{}, err
 		}
+		if err := s.mutate(r, o, nil); err != nil {
+			return answer{}, err
+		}
+		if err := s.validated(r, o, nil); err != nil {
+			return answer{}, err
+		}
 		next, grace := deletion(r.kind, o, opts)
 		gone := grace == 0 && len(next.GetFinalizers()) == 0 && !finalizing(next)
 		if r.dryRun() {

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -17,23 +18,26 @@ import (
 // A request is a parsed Call.
 type request struct {
 	Call
-	kind     *kind
-	gvk      schema.GroupVersionKind // of the path
-	rest     []string                // of the path, below the subresource
-	query    url.Values
-	body     []byte
-	mime     string // of the body
-	format   format // of the response
-	warnings []string
-	applied  bool   // a server-side apply, which has set the managed fields
-	internal bool   // of the garbage collector, without admission
-	tracking string // the subresource in the managed fields; "": Subresource
+	kind      *kind
+	gvk       schema.GroupVersionKind // of the path
+	rest      []string                // of the path, below the subresource
+	ctx       context.Context
+	user      User
+	query     url.Values
+	body      []byte
+	mime      string // of the body
+	format    format // of the response
+	warnings  []string
+	unchecked bool   // the schema of a custom resource only defaults and prunes: Server.Admission validates
+	applied   bool   // a server-side apply, which has set the managed fields
+	internal  bool   // of the garbage collector, without admission
+	tracking  string // the subresource in the managed fields; "": Subresource
 }
 
 // parse parses the path, the query and the headers of a request.
 func (s *Server) parse(r *http.Request) (*request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	req := &request{query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
+	req := &request{ctx: r.Context(), user: userOf(r), unchecked: s.Admission != nil, query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
 	var gv schema.GroupVersion
 	switch {
 	case len(parts) > 2 && parts[0] == "api":

@@ -42,6 +42,21 @@ type Server struct {
 	// conflicts with another. May be nil.
 	Admit func(c Call, old, next runtime.Object) error
 
+	// Admission decides on each write, after Admit, and validates custom resources by their
+	// schemas in place of the server. Package kube/controllers/apiserver has that of
+	// kube-apiserver. May be nil.
+	Admission Admission
+
+	// NoRecord does not record requests, for servers that run for a long time: Calls
+	// returns none.
+	NoRecord bool
+
+	// NoCollection disables garbage collection and the deletion of the contents of
+	// namespaces, which in a cluster is the work of controllers: objects whose owner is
+	// deleted remain, and finalizers of a propagation policy and namespaces that terminate
+	// wait for a controller.
+	NoCollection bool
+
 	// Connect serves the subresources log, exec, attach, portforward and proxy of existing
 	// objects. If nil, they result in 501.
 	Connect func(w http.ResponseWriter, r *http.Request, c Call)
@@ -137,13 +152,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	req.At = time.Now()
-	s.mu.Lock()
-	if len(s.calls) == cap(s.calls) { // there are many: append would copy them more often
-		s.calls = slices.Grow(s.calls, len(s.calls)+16)
-	}
-	s.calls = append(s.calls, req.Call)
-	s.mu.Unlock()
-
+	s.record(req.Call)
 	fault, ok := s.fail(w, r, req)
 	switch {
 	case !ok:
@@ -160,6 +169,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.respond(w, req, a, err)
 	}
+}
+
+// record records a request.
+func (s *Server) record(c Call) {
+	if s.NoRecord {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) == cap(s.calls) { // there are many: append would copy them more often
+		s.calls = slices.Grow(s.calls, len(s.calls)+16)
+	}
+	s.calls = append(s.calls, c)
 }
 
 // fail carries out the fault of a request, and reports whether the request is processed.

@@ -60,7 +60,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 // immediate reports whether a request cannot block, so that it needs no goroutine: it is
 // neither a watch nor a stream, its body is in memory, and no function of the test is called.
 func (s *Server) immediate(req *http.Request) bool {
-	if s.Fault != nil || s.Admit != nil || req.Body != nil && req.GetBody == nil {
+	if s.Fault != nil || s.Admit != nil || s.Admission != nil || req.Body != nil && req.GetBody == nil {
 		return false
 	}
 	if strings.Contains(req.URL.RawQuery, "watch") {

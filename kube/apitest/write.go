@@ -130,6 +130,9 @@ func (s *Server) createObject(r *request, one object) (answer, error) {
 	if err := s.admit(r, nil, one); err != nil {
 		return answer{}, err
 	}
+	if err := s.mutateNew(r, one, generated); err != nil {
+		return answer{}, err
+	}
 	next, err := r.kind.convert(one, r.kind.stored())
 	if err != nil {
 		return answer{}, err
@@ -141,6 +144,9 @@ func (s *Server) createObject(r *request, one object) (answer, error) {
 		if next, err = s.track(r, nil, next); err != nil {
 			return answer{}, err
 		}
+	}
+	if err := s.validated(r, nil, next); err != nil {
+		return answer{}, err
 	}
 	s.mu.Lock()
 	if err := s.admitNamespaceLocked(r, next); err != nil {
@@ -253,7 +259,11 @@ func (s *Server) admit(r *request, old, one object) error {
 	if one != nil {
 		after = one
 	}
-	err := s.Admit(r.Call, before, after)
+	return r.rejection(s.Admit(r.Call, before, after))
+}
+
+// rejection returns the response to a write that admission rejects with err, which may be nil.
+func (r *request) rejection(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -376,13 +386,16 @@ func (s *Server) replace(r *request, was, current, edited object) (object, error
 	edited.SetDeletionTimestamp(was.GetDeletionTimestamp())
 	edited.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	edited.SetSelfLink("")
-	if s.Admit != nil {
+	if s.Admit != nil || s.Admission != nil {
 		edited = edited.DeepCopyObject().(object) // it may share parts with the stored object
 	}
 	if !s.Raw && r.Subresource == "" {
 		setDefaults(edited)
 	}
 	if err := s.admit(r, was, edited); err != nil {
+		return nil, err
+	}
+	if err := s.mutate(r, was, edited); err != nil {
 		return nil, err
 	}
 	next, err := r.kind.convert(edited, r.kind.stored())
@@ -399,10 +412,12 @@ func (s *Server) replace(r *request, was, current, edited object) (object, error
 	if r.kind.generation && r.Subresource != "status" && !sameContent(was, next) {
 		next.SetGeneration(was.GetGeneration() + 1)
 	}
-	if r.applied {
-		return next, nil
+	if !r.applied {
+		if next, err = s.track(r, was, next); err != nil {
+			return nil, err
+		}
 	}
-	return s.track(r, was, next)
+	return next, s.validated(r, was, next)
 }
 
 // unconditional reports whether updates without a resourceVersion are permitted. Those of
