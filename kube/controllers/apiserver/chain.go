@@ -1,0 +1,227 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	policymutating "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	policyvalidating "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kubeparts/kubeparts/kube/apitest"
+)
+
+// syncTimeout limits the start of the informers.
+const syncTimeout = 30 * time.Second
+
+// Start gives api the admission and the custom resources of kube-apiserver, until stop is
+// called or ctx is done. It must be called before the first request, and sets api.Admission;
+// further fields of api can be set before. It stores the namespaces default, kube-node-lease,
+// kube-public and kube-system and the Service kubernetes, and returns when the configurations
+// of admission that exist are in effect. In a synctest bubble, stop must be called before the bubble ends.
+func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), err error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if api.Admission != nil {
+		return nil, errors.New("apiserver: Server.Admission is set")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := &chain{schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR}}
+	api.Admission = c
+	putInitial(api, cfg.ServiceCIDR)
+	factory, err := c.build(ctx, api)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	factory.Start(ctx.Done())
+	wait, done := context.WithTimeout(ctx, syncTimeout)
+	defer done()
+	for kind, synced := range factory.WaitForCacheSync(wait.Done()) {
+		if !synced {
+			stop()
+			return nil, fmt.Errorf("apiserver: the informer of %v has not synchronized within %v", kind, syncTimeout)
+		}
+	}
+	return stop, nil
+}
+
+// A chain is the admission of kube-apiserver.
+type chain struct {
+	schemas    *schemas
+	ips        *addresses
+	mutating   []admission.MutationInterface   // in the order of kube-apiserver
+	validating []admission.ValidationInterface // likewise
+}
+
+// A plugin is what the four plugins need.
+type plugin interface {
+	admission.Interface
+	SetExternalKubeClientSet(kubernetes.Interface)
+	SetExternalKubeInformerFactory(informers.SharedInformerFactory)
+	SetDrainedNotification(<-chan struct{})
+	SetUnconditionalAuthorizer(authorizer.UnconditionalAuthorizer)
+	SetExcludedAdmissionResources([]schema.GroupResource)
+	ValidateInitialization() error
+}
+
+// build constructs the plugins with clients of api.
+func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.SharedInformerFactory, error) {
+	config := api.RESTConfig()
+	config.QPS, config.UserAgent = -1, "kube-apiserver"
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	dynamics, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(clients, 0)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.Discovery()))
+	policyM, err := policymutating.NewPlugin(nil)
+	if err != nil {
+		return nil, err
+	}
+	hookM, err := mutating.NewMutatingWebhook(nil)
+	if err != nil {
+		return nil, err
+	}
+	policyV, err := policyvalidating.NewPlugin(nil)
+	if err != nil {
+		return nil, err
+	}
+	hookV, err := validating.NewValidatingAdmissionWebhook(nil)
+	if err != nil {
+		return nil, err
+	}
+	policyM.SetRESTMapper(mapper)
+	policyV.SetRESTMapper(mapper)
+	policyM.SetDynamicClient(dynamics)
+	policyV.SetDynamicClient(dynamics)
+	policyM.InspectFeatureGates(feature.DefaultFeatureGate)
+	hookM.InspectFeatureGates(feature.DefaultFeatureGate)
+	hookV.InspectFeatureGates(feature.DefaultFeatureGate)
+	services := newServices(factory)
+	hookM.SetServiceResolver(services)
+	hookV.SetServiceResolver(services)
+	for _, p := range []plugin{policyM, hookM, policyV, hookV} {
+		p.SetExternalKubeClientSet(clients)
+		p.SetExternalKubeInformerFactory(factory)
+		p.SetDrainedNotification(ctx.Done())
+		p.SetUnconditionalAuthorizer(allowed{})
+		p.SetExcludedAdmissionResources(reviews)
+		if err := p.ValidateInitialization(); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
+	c.mutating = []admission.MutationInterface{policyM, hookM}
+	c.validating = []admission.ValidationInterface{policyV, hookV}
+	return factory, nil
+}
+
+// reviews are the resources without admission: their objects are not stored.
+var reviews = []schema.GroupResource{
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+}
+
+// allowed is the authorizer of the server: it permits everything.
+type allowed struct{}
+
+func (allowed) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionAllow, "", nil
+}
+
+// warnings passes warnings of plugins to the response.
+type warnings func(text string)
+
+func (w warnings) AddWarning(_, text string) { w(text) }
+
+// Mutate implements [apitest.Admission].
+func (c *chain) Mutate(ctx context.Context, a *apitest.Attempt) error {
+	if err := c.schemas.defaults(a); err != nil {
+		return err
+	}
+	if err := c.ips.assign(a); err != nil {
+		return err
+	}
+	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))
+	attributes, o := record(a), newObjects(a)
+	again := attributes.GetReinvocationContext()
+	for {
+		for _, p := range c.mutating {
+			if !p.Handles(attributes.GetOperation()) {
+				continue
+			}
+			if err := p.Admit(ctx, attributes, o); err != nil {
+				return err
+			}
+		}
+		if again.IsReinvoke() || !again.ShouldReinvoke() {
+			return nil
+		}
+		again.SetIsReinvoke()
+	}
+}
+
+// Validate implements [apitest.Admission].
+func (c *chain) Validate(ctx context.Context, a *apitest.Attempt) error {
+	if err := c.schemas.validate(ctx, a); err != nil {
+		return err
+	}
+	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))
+	attributes, o := record(a), newObjects(a)
+	for _, p := range c.validating {
+		if !p.Handles(attributes.GetOperation()) {
+			continue
+		}
+		if err := p.Validate(ctx, attributes, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record returns the attributes of a write.
+func record(a *apitest.Attempt) admission.Attributes {
+	operation := admission.Update
+	switch {
+	case a.Next == nil:
+		operation = admission.Delete
+	case a.Old == nil:
+		operation = admission.Create
+	}
+	name := a.Name
+	if name == "" && a.Next != nil {
+		name = a.Next.(metav1.Object).GetName()
+	}
+	return admission.NewAttributesRecord(a.Next, a.Old, a.Kind, a.Namespace, name,
+		a.Kind.GroupVersion().WithResource(a.Resource), a.Subresource, operation, a.Options, a.DryRun,
+		&user.DefaultInfo{Name: a.User.Name, Groups: a.User.Groups})
+}
