@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kubeparts/kubeparts/kube/apitest"
+	"github.com/kubeparts/kubeparts/kube/controllers/apiserver"
+)
+
+// apiFlags are the flags of kube-apiserver that have an effect.
+var apiFlags = []string{
+	"bind-address", "secure-port", "cert-dir", "tls-cert-file", "tls-private-key-file", "client-ca-file", "service-cluster-ip-range",
+}
+
+const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
+  --secure-port=PORT                default 6443
+  --cert-dir=DIRECTORY              of apiserver.crt and apiserver.key
+  --tls-cert-file=FILE              in place of these
+  --tls-private-key-file=FILE       likewise
+  --client-ca-file=FILE             certificate authority of client certificates
+  --service-cluster-ip-range=CIDR   of the cluster IPs of Services; default 10.0.0.0/24
+Other flags of kube-apiserver are accepted and have no effect. Requests are not authorized.
+`
+
+// history is the number of changes of each resource that a server keeps.
+const history = 1000
+
+// newServer returns a server with the objects that kube-apiserver creates, and what stops it.
+// collect is whether it does the work of the garbage collector and the namespace controller.
+func newServer(ctx context.Context, cidr netip.Prefix, collect bool) (*apitest.Server, func(), error) {
+	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history}
+	stop, err := apiserver.Start(ctx, api, apiserver.Config{ServiceCIDR: cidr})
+	if err != nil {
+		return nil, nil, err
+	}
+	return api, stop, nil
+}
+
+// serveAPI serves an API server with the flags that an envtest passes to kube-apiserver.
+func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
+	values, ignored, err := parseGiven("kube-apiserver", args, apiFlags, apiHelp, out)
+	if err != nil {
+		return err
+	}
+	if len(ignored) > 0 {
+		_, _ = fmt.Fprintf(log, "kube-apiserver of testcluster: no effect: %s\n", strings.Join(ignored, ", "))
+	}
+	cidr := netip.Prefix{}
+	if first, _, _ := strings.Cut(values["service-cluster-ip-range"], ","); first != "" {
+		if cidr, err = netip.ParsePrefix(first); err != nil {
+			return fmt.Errorf("--service-cluster-ip-range: %w", err)
+		}
+	}
+	config, err := tlsConfig(values)
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(cmp.Or(values["bind-address"], "127.0.0.1"), cmp.Or(values["secure-port"], "6443"))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%w: choose another port with --secure-port", err)
+	}
+	api, stop, err := newServer(ctx, cidr, false)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return serve(ctx, listener, api, config)
+}
+
+// tlsConfig returns the certificate of the server and the authority of its clients.
+func tlsConfig(values given) (*tls.Config, error) {
+	cert, key := values["tls-cert-file"], values["tls-private-key-file"]
+	if cert == "" {
+		cert, key = filepath.Join(values["cert-dir"], "apiserver.crt"), filepath.Join(values["cert-dir"], "apiserver.key")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: set --cert-dir to a directory with apiserver.crt and apiserver.key, as an envtest does, or use \"testcluster up\"", err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if file := values["client-ca-file"]; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("--client-ca-file: %s has no certificate in PEM", file)
+		}
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return config, nil
+}
