@@ -13,7 +13,9 @@
 //
 // Tests can inject failures: [Server].Fault determines the latency and failure of each
 // request, watches can be interrupted, and history can be compacted. Requests are recorded,
-// so that tests can count them. [Server].Admit is the admission of the test.
+// so that tests can count them. [Server].Admit is the admission of the test, and
+// [Server].Admission that of a package: kube/controllers/apiserver has webhooks, admission
+// policies, complete schemas of custom resources, and cluster IPs.
 //
 // # Usage
 //
@@ -33,7 +35,7 @@
 // All methods are safe for concurrent use. There is no network and no goroutine without a
 // request, so that it can be used in a synctest bubble; httptest.NewServer adds a network.
 // Garbage collection and the deletion of namespaces are part of the request that causes
-// them: when it is answered, they are done, except for pods that their node must terminate.
+// them, unless [Server].NoCollection leaves them to controllers: when it is answered, they are done, except for pods that their node must terminate.
 //
 // # Guarantees and limits
 //
@@ -46,8 +48,8 @@
 // built-in kinds; with deduced types, whose lists are atomic, for custom resources. Objects
 // of Put have none until they are applied.
 //
-// There is no authentication and no authorization: access reviews permit everything. There
-// are no webhooks, no quotas, no service accounts or tokens that another server accepts, no
+// There is no authentication and no authorization: access reviews permit everything. Without
+// [Server].Admission there are no webhooks, no quotas, no service accounts or tokens that another server accepts, no
 // allocation of cluster IPs and node ports. The subresources log, exec, attach, portforward
 // and proxy result in 501 without [Server].Connect. The subresource scale cannot be applied.
 // The schemas of custom resources are checked except for CEL rules, patterns, formats and

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/apitest"
 )
 
-// objects are the [admission.ObjectInterfaces] of a write: the types of client-go, and
+// objects implement what plugins need of the types of a write: the types of client-go, and
 // unstructured custom resources. The versions of a custom resource are equivalent, and are
 // converted by the names of their fields, as the server does.
 type objects struct {
@@ -81,7 +81,7 @@ func (o *objects) GetObjectDefaulter() runtime.ObjectDefaulter                  
 func (o *objects) GetObjectConvertor() runtime.ObjectConvertor                   { return o }
 func (o *objects) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return o }
 
-// New implements runtime.ObjectCreater.
+// New returns an empty object.
 func (o *objects) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if scheme.Scheme.Recognizes(gvk) {
 		return scheme.Scheme.New(gvk)
@@ -91,7 +91,7 @@ func (o *objects) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// Default implements runtime.ObjectDefaulter: the server sets defaults after the chain.
+// Default does nothing: the server sets defaults after the chain.
 func (o *objects) Default(runtime.Object) {}
 
 // Convert copies in to out, which are of one type.
@@ -119,12 +119,12 @@ func (o *objects) Convert(in, out, _ any) error {
 	return nil
 }
 
-// ConvertToVersion implements runtime.ObjectConvertor.
+// ConvertToVersion returns in, which has the version.
 func (o *objects) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	return in, nil
 }
 
-// ConvertFieldLabel implements runtime.ObjectConvertor.
+// ConvertFieldLabel returns its arguments.
 func (o *objects) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
