@@ -1,0 +1,2 @@
+// Package containerstest wip
+package containerstest
