@@ -13,8 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// CreateContainer prepares an instance in memory: a backend creates and starts in one call. An agent
-// that is killed in between creates it again.
+// CreateContainer prepares an instance: a backend creates and starts in one call.
 func (s *service) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
 	v, err := s.read(ctx)
 	if err != nil {
@@ -54,7 +53,9 @@ func (s *service) CreateContainer(ctx context.Context, sandboxID string, config 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.created[c.Key] = &created{container: c, record: rec}
+	if err := s.created.add(&created{c, rec}); err != nil {
+		return "", fmt.Errorf("containers: %w", err)
+	}
 	return c.Key, nil
 }
 
@@ -67,7 +68,7 @@ func (s *service) cancelQueued(ctx context.Context, v *view, sandboxID, name str
 		}
 		if c.state == nil {
 			s.mu.Lock()
-			delete(s.created, key)
+			s.created.remove(key)
 			s.mu.Unlock()
 		} else if c.state.Phase == Queued {
 			if err := s.backend.Stop(ctx, c.state.ID, 0); err != nil {
@@ -105,10 +106,10 @@ func containerOf(config *runtimeapi.ContainerConfig, support Support) Container 
 // instance has started. A queued one is waited for until ctx is done; the next call continues.
 func (s *service) StartContainer(ctx context.Context, id string) error {
 	s.mu.Lock()
-	c := s.created[id]
+	c := s.created.read()[id]
 	s.mu.Unlock()
 	if c != nil {
-		backendID, err := s.backend.Run(ctx, c.container)
+		backendID, err := s.backend.Run(ctx, c.Container)
 		if err != nil {
 			return backendError(ctx, "run instance", err)
 		}
@@ -140,7 +141,7 @@ func (s *service) StartContainer(ctx context.Context, id string) error {
 // backendID returns the backend's ID of an instance, "" if it was not run.
 func (s *service) backendID(ctx context.Context, id string) (string, error) {
 	s.mu.Lock()
-	found, c := s.ids[id], s.created[id]
+	found, c := s.ids[id], s.created.read()[id]
 	s.mu.Unlock()
 	if found != "" {
 		return found, nil
@@ -172,7 +173,7 @@ func (s *service) StopContainer(ctx context.Context, id string, grace int64) err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.created, id)
+	s.created.remove(id)
 	return nil
 }
 
@@ -198,7 +199,7 @@ func (s *service) RemoveContainer(ctx context.Context, id string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.created, id)
+	s.created.remove(id)
 	delete(s.ids, id)
 	return nil
 }

@@ -1,8 +1,11 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -29,16 +32,10 @@ type service struct {
 	support  Support
 
 	mu        sync.Mutex
-	created   map[string]*created      // by Key: created, and not listed by the backend yet
+	created   createdInstances         // not listed by the backend yet
 	sandboxes map[string]sandboxRecord // by ID, without a Grouper: those of this agent
 	stopped   map[string]bool          // IDs of stopped sandboxes
 	ids       map[string]string        // the backend's IDs by Key, as last listed
-}
-
-// A created instance was not observed to run.
-type created struct {
-	container Container
-	record    record
 }
 
 var _ internalapi.RuntimeService = (*service)(nil)
@@ -46,7 +43,11 @@ var _ internalapi.RuntimeService = (*service)(nil)
 func newService(cfg Config) *service {
 	s := &service{
 		backend: cfg.Backend, node: cfg.Node, support: cfg.Support,
-		created: map[string]*created{}, sandboxes: map[string]sandboxRecord{}, stopped: map[string]bool{}, ids: map[string]string{},
+		created:   createdInstances{dir: filepath.Join(cmp.Or(cfg.Engine.Dirs.Root, "/var/lib/kubelet"), "created"), log: cfg.Engine.Logger},
+		sandboxes: map[string]sandboxRecord{}, stopped: map[string]bool{}, ids: map[string]string{},
+	}
+	if s.created.log == nil {
+		s.created.log = slog.New(slog.DiscardHandler)
 	}
 	s.grouper, _ = compose.As[Grouper](cfg.Backend)
 	s.execer, _ = compose.As[Execer](cfg.Backend)
@@ -102,9 +103,9 @@ func (s *service) StopPodSandbox(ctx context.Context, id string) error {
 		return err
 	}
 	s.mu.Lock()
-	for key, c := range s.created {
-		if c.record.Sandbox.ID == id {
-			delete(s.created, key)
+	for key, c := range s.created.read() {
+		if c.Record.Sandbox.ID == id {
+			s.created.remove(key)
 		}
 	}
 	s.mu.Unlock()

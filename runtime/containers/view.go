@@ -48,14 +48,18 @@ func (s *service) observe(ctx context.Context) (*view, error) {
 	return shared.view, shared.err
 }
 
-// read lists the instances and groups. Memory has only what the backend does not have yet: created
+// read lists the instances and groups. The rest is what the backend does not have yet: created
 // instances, and without a Grouper sandboxes without instances.
 func (s *service) read(ctx context.Context) (*view, error) {
 	// Memory is read first: an instance that starts meanwhile is in one of both.
 	s.mu.Lock()
 	v := &view{sandboxes: map[string]*sandbox{}, instances: map[string]*instance{}}
-	for id, c := range s.created {
-		v.instances[id] = &instance{containerRecord: *c.record.Container, key: id, sandbox: c.record.Sandbox.ID}
+	for id, c := range s.created.read() {
+		box := c.Record.Sandbox
+		v.instances[id] = &instance{containerRecord: *c.Record.Container, key: id, sandbox: box.ID}
+		if s.grouper == nil {
+			v.sandboxes[box.ID] = &sandbox{sandboxRecord: box, ready: true}
+		}
 	}
 	for id, box := range s.sandboxes {
 		v.sandboxes[id] = &sandbox{sandboxRecord: box, ready: true}
@@ -105,7 +109,7 @@ func (s *service) read(ctx context.Context) (*view, error) {
 	for key, c := range v.instances {
 		if c.state != nil {
 			s.ids[key] = c.state.ID
-			delete(s.created, key)
+			s.created.remove(key)
 		}
 	}
 	return v, nil
