@@ -209,6 +209,9 @@ func (b *sandbox) status() *runtimeapi.PodSandboxStatus {
 			}
 		}
 	}
+	if b.group == "" && st.Network.Ip == "" {
+		st.Network = nil // unknown: an address of "" would be a reason to replace the sandbox
+	}
 	if b.HostNetwork {
 		st.Linux = &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE}}}
 	}

@@ -109,7 +109,9 @@ func (s *service) read(ctx context.Context) (*view, error) {
 	for key, c := range v.instances {
 		if c.state != nil {
 			s.ids[key] = c.state.ID
-			s.created.remove(key)
+			if c.state.Phase != Queued { // otherwise it is run again with the same Key, if it was not started
+				s.created.remove(key)
+			}
 		}
 	}
 	return v, nil

@@ -26,13 +26,13 @@ var packageGroups = []struct {
 	prefixes []string
 }{
 	{"Pods", []string{"agent", "compose", "runtime", "podsource", "podworker", "pleg", "status", "prober", "admission", "allocation", "podenv"}},
-	{"Container runtimes", []string{"runtime/cri", "runtime/process"}},
+	{"Container runtimes", []string{"runtime/containers", "runtime/cri", "runtime/process"}},
 	{"Volumes", []string{"volume"}},
 	{"Resources of the node", []string{"cm", "eviction", "imagegc", "shutdown"}},
 	{"Clusters: the module github.com/kubeparts/kubeparts/kube", []string{"kube"}},
 	{"Virtual nodes: the module github.com/kubeparts/kubeparts/" + virtualkubelet, []string{virtualkubelet}},
 	{"Tests and simulation", []string{
-		"runtime/runtimetest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
+		"runtime/runtimetest", "runtime/containers/containerstest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
 		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers", "scheduler",
 	}},
 }
