@@ -96,13 +96,13 @@ func (h *fakeHypervisor) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (h *fakeHypervisor) List(context.Context) (ids []string, err error) {
+func (h *fakeHypervisor) List(ctx context.Context) (ids []string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.specs {
 		ids = append(ids, "vm-"+s.Name)
 	}
-	return ids, nil
+	return ids, ctx.Err()
 }
 
 func (h *fakeHypervisor) Inspect(ctx context.Context, id string) (Machine, error) {

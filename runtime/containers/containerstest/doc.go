@@ -1,5 +1,5 @@
 // Package containerstest provides a backend in memory for tests of package
-// runtime/containers.
+// runtime/containers, and a suite that checks a backend.
 //
 // # Usage
 //
@@ -12,6 +12,9 @@
 // Backend.Fault returns the fault of each call: an error, a delay, or an effect
 // whose response is lost. [Backend.Violations] reports whether two instances of a
 // container have run at the same time.
+//
+// [TestBackend] checks a backend in named steps, such as RunIsIdempotentByKey and
+// AnExitHasACodeAndFixedTimes.
 //
 // # Concurrency
 //
@@ -29,7 +32,8 @@
 //
 // # Testing
 //
-// The conformance suite of package runtimetest runs over it.
+// The conformance suite of package runtimetest runs over it. The suite runs over it
+// and over an adapted machine manager.
 //
 // # Stability
 //
