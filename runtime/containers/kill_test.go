@@ -71,7 +71,7 @@ func TestAKillAtEachCall(t *testing.T) {
 	for name, mode := range modes {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ",after=", after), func(t *testing.T) {
-				for at := 1; ; at++ {
+				for at := 1; ; at += every() {
 					calls := 0
 					synctest.Test(t, func(t *testing.T) { calls = killed(t, mode, at, after, false) })
 					if t.Failed() {
@@ -89,7 +89,7 @@ func TestAKillAtEachCall(t *testing.T) {
 
 // The directory of the agent is lost as well, as that of an agent in a pod.
 func TestAKillAtEachCallWithItsDirectory(t *testing.T) {
-	for at := 1; ; at++ {
+	for at := 1; ; at += every() {
 		calls := 0
 		synctest.Test(t, func(t *testing.T) { calls = killed(t, nil, at, true, true) })
 		if t.Failed() {
@@ -99,6 +99,14 @@ func TestAKillAtEachCallWithItsDirectory(t *testing.T) {
 			return
 		}
 	}
+}
+
+// every is the distance of the calls at which the agent is killed.
+func every() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
 }
 
 var errKilled = errors.New("killed")
