@@ -22,10 +22,10 @@ var stability = regexp.MustCompile(`(?m)^// # Stability\n//\n// (Settled|Growing
 
 // noExample has the packages without an Example, with the reason.
 var noExample = map[string]string{
-	"cm/cgroups/host": "it needs a Linux with cgroups that may be written",
+	"cm/cgroups/host":              "it needs a Linux with cgroups that may be written",
 	"kube/controllers/testcluster": "it is a program",
-	"shutdown/logind": "it needs a system bus",
-	"sim/simcri":      "outside of a bubble it would run in real time",
+	"shutdown/logind":              "it needs a system bus",
+	"sim/simcri":                   "outside of a bubble it would run in real time",
 }
 
 func TestEachPackageHasDocumentationAndAnExample(t *testing.T) {

@@ -150,7 +150,7 @@ func (b *Backend) Crash(id string) error {
 }
 
 // call counts a call, applies its fault and runs effect.
-func (b *Backend) call(ctx context.Context, method, key string, effect func() error) error {
+func (b *Backend) call(ctx context.Context, method, key string, effect func(ctx context.Context) error) error {
 	b.mu.Lock()
 	b.calls++
 	c := Call{method, key, b.calls}
@@ -171,7 +171,7 @@ func (b *Backend) call(ctx context.Context, method, key string, effect func() er
 	if f.Lost {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := effect(); err != nil {
+	if err := effect(ctx); err != nil {
 		return err
 	}
 	return f.Err
@@ -191,7 +191,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Run implements containers.Backend.
 func (b *Backend) Run(ctx context.Context, c containers.Container) (id string, err error) {
-	err = b.call(ctx, "Run", c.Key, func() error {
+	err = b.call(ctx, "Run", c.Key, func(ctx context.Context) error {
 		b.mu.Lock()
 		behavior := b.behaviors[c.Image]
 		b.mu.Unlock()
@@ -279,9 +279,9 @@ func (b *Backend) Stop(ctx context.Context, id string, grace time.Duration) erro
 	i := b.instances[id]
 	b.mu.Unlock()
 	if i == nil {
-		return b.call(ctx, "Stop", "", func() error { return nil })
+		return b.call(ctx, "Stop", "", func(context.Context) error { return nil })
 	}
-	return b.call(ctx, "Stop", i.Key, func() error {
+	return b.call(ctx, "Stop", i.Key, func(ctx context.Context) error {
 		b.mu.Lock()
 		queued := i.Phase == containers.Queued
 		b.mu.Unlock()
@@ -310,9 +310,9 @@ func (b *Backend) Remove(ctx context.Context, id string) error {
 	i := b.instances[id]
 	b.mu.Unlock()
 	if i == nil {
-		return b.call(ctx, "Remove", "", func() error { return nil })
+		return b.call(ctx, "Remove", "", func(context.Context) error { return nil })
 	}
-	return b.call(ctx, "Remove", i.Key, func() error {
+	return b.call(ctx, "Remove", i.Key, func(ctx context.Context) error {
 		b.mu.Lock()
 		if i.Phase != containers.Exited {
 			b.mu.Unlock()
@@ -327,7 +327,7 @@ func (b *Backend) Remove(ctx context.Context, id string) error {
 
 // List implements containers.Backend.
 func (b *Backend) List(ctx context.Context) (list []containers.State, err error) {
-	err = b.call(ctx, "List", "", func() error {
+	err = b.call(ctx, "List", "", func(ctx context.Context) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, i := range b.instances {
@@ -343,7 +343,7 @@ func (b *Backend) List(ctx context.Context) (list []containers.State, err error)
 
 // RunGroup implements containers.Grouper.
 func (b *Backend) RunGroup(ctx context.Context, g containers.Group) (id string, err error) {
-	err = b.call(ctx, "RunGroup", g.Key, func() error {
+	err = b.call(ctx, "RunGroup", g.Key, func(ctx context.Context) error {
 		b.mu.Lock()
 		for other, have := range b.groups {
 			if have.key == g.Key {
@@ -382,7 +382,7 @@ func (b *Backend) inside(id string) (list []*instance) {
 
 // StopGroup implements containers.Grouper.
 func (b *Backend) StopGroup(ctx context.Context, id string) error {
-	return b.call(ctx, "StopGroup", id, func() error {
+	return b.call(ctx, "StopGroup", id, func(ctx context.Context) error {
 		if err := b.Crash(id); !errors.Is(err, runtime.ErrNotFound) {
 			return err
 		}
@@ -392,7 +392,7 @@ func (b *Backend) StopGroup(ctx context.Context, id string) error {
 
 // RemoveGroup implements containers.Grouper.
 func (b *Backend) RemoveGroup(ctx context.Context, id string) error {
-	return b.call(ctx, "RemoveGroup", id, func() error {
+	return b.call(ctx, "RemoveGroup", id, func(ctx context.Context) error {
 		b.mu.Lock()
 		g := b.groups[id]
 		delete(b.groups, id)
@@ -406,7 +406,7 @@ func (b *Backend) RemoveGroup(ctx context.Context, id string) error {
 
 // Groups implements containers.Grouper.
 func (b *Backend) Groups(ctx context.Context) (list []containers.GroupState, err error) {
-	err = b.call(ctx, "Groups", "", func() error {
+	err = b.call(ctx, "Groups", "", func(ctx context.Context) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, g := range b.groups {

@@ -48,7 +48,7 @@ func inInstance(ctx context.Context, i *instance, f func(context.Context) (int32
 
 // Exec implements containers.Execer.
 func (b *Backend) Exec(ctx context.Context, id string, cmd []string, s runtime.Streams) (code int32, err error) {
-	err = b.call(ctx, "Exec", id, func() error {
+	err = b.call(ctx, "Exec", id, func(ctx context.Context) error {
 		i, err := b.of(id)
 		if err != nil || i.behavior.Exec == nil {
 			return err
@@ -61,7 +61,7 @@ func (b *Backend) Exec(ctx context.Context, id string, cmd []string, s runtime.S
 
 // Attach implements containers.Attacher.
 func (b *Backend) Attach(ctx context.Context, id string, s runtime.Streams) error {
-	return b.call(ctx, "Attach", id, func() error {
+	return b.call(ctx, "Attach", id, func(ctx context.Context) error {
 		i, err := b.of(id)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func (b *Backend) Attach(ctx context.Context, id string, s runtime.Streams) erro
 
 // Stats implements containers.StatsProvider: each instance uses a tenth of a CPU and 1 MiB.
 func (b *Backend) Stats(ctx context.Context) (all map[string]containers.Stats, err error) {
-	err = b.call(ctx, "Stats", "", func() error {
+	err = b.call(ctx, "Stats", "", func(ctx context.Context) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		all = map[string]containers.Stats{}
