@@ -59,6 +59,10 @@ type imageStore struct {
 	agent *Agent
 }
 
+// Unwrap hides the other methods of the store: a call that is not gated would have effects after
+// the agent was killed.
+func (imageStore) Unwrap() any { return nil }
+
 // Images implements runtime.ImageStore.
 func (s imageStore) Images(ctx context.Context) (out []runtime.Image, err error) {
 	err = s.agent.Call(ctx, Call{Method: "Images"}, func() error {
