@@ -29,6 +29,9 @@ func NewMounter(mounts bool) Mounter {
 // A directoryMounter implements [Mounter] without mounts.
 type directoryMounter struct{ mount.Interface }
 
+// Unwrap hides the optional interfaces of the mounter, since there is nothing to unmount.
+func (directoryMounter) Unwrap() any { return nil }
+
 func (directoryMounter) Mount(_, target, fstype string, _ []string) error {
 	if fstype == "tmpfs" {
 		return nil

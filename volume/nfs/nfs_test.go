@@ -129,3 +129,11 @@ func TestNewChecksItsConfig(t *testing.T) {
 	_, err := nfs.New(nfs.Config{})
 	require.EqualError(t, err, "nfs: Config.Mounter is nil")
 }
+
+// The mounters of processes that may and that may not mount.
+func TestTheMountersOfAnAgentAreAccepted(t *testing.T) {
+	for _, mounts := range []bool{true, false} {
+		_, err := nfs.New(nfs.Config{Mounter: volume.NewMounter(mounts)})
+		require.NoError(t, err, "mounts %v", mounts)
+	}
+}
