@@ -11,7 +11,7 @@ import (
 
 // sv-4: an idle loop is healthy; one that is blocked is unhealthy after five minutes.
 func TestALoopThatIsStuckIsNotHealthy(t *testing.T) {
-	l := &Loop{cfg: LoopConfig{Workers: &Workers{pods: nil}}}
+	l := &Loop{cfg: LoopConfig{Workers: &Workers{pods: nil}}, table: new(Table)}
 	assert.NoError(t, l.Healthy(), "before it runs")
 	synctest.Test(t, func(t *testing.T) {
 		l.recordActive()

@@ -165,9 +165,10 @@ func (l *Loop) takeChanges(ctx context.Context) {
 // recordActive begins an iteration. It acquires the locks of the Loop, the Workers and the
 // Table, so that Healthy detects one that is never released.
 func (l *Loop) recordActive() {
-	now := time.Now()
-	l.active.Store(&now)
-	l.takeAllSynced(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active.Store(new(time.Now()))
+	l.table.Synced()
 	l.cfg.Workers.Sync("")
 }
 

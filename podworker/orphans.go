@@ -101,7 +101,7 @@ func (l *Loop) terminateOrphans() {
 			l.cfg.Hooks.Orphan(pod)
 		}
 	}
-	if l.takeAllSynced(true) {
+	if l.takeAllSynced() {
 		signal(l.garbage)
 	}
 	if l.cfg.Mirrors != nil && len(l.orphanMirrors()) > 0 {
@@ -126,13 +126,13 @@ func runningParts(pod *runtime.Pod) []string {
 	return names
 }
 
-// takeAllSynced reports whether all sources have synced since the last call with take: from
-// then on the garbage of removed pods can be identified.
-func (l *Loop) takeAllSynced(take bool) bool {
+// takeAllSynced reports whether all sources have synced since the last call: from then on the
+// garbage of removed pods can be identified.
+func (l *Loop) takeAllSynced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.allSynced
-	l.allSynced = all && !take
+	l.allSynced = false
 	return all
 }
 

@@ -272,10 +272,6 @@ func (m *Manager) canceled(ctx context.Context) {
 	}
 }
 
-func (m *Manager) setStopping(stopping bool) {
-	m.State.setStopping(stopping)
-}
-
 func (m *Manager) event(message string) {
 	if m.cfg.Record != nil {
 		m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: v1.EventTypeNormal, Reason: eventReason, Message: message})
