@@ -134,17 +134,15 @@ func (n *Node) Object() *v1.Node {
 	return n.object
 }
 
-// Owner returns an owner reference to the Node object, for mirror pods and the lease. It
-// reports false if the object is unknown, is being deleted, or was deleted: what it would own
-// would be garbage collected at once.
+// Owner returns the [OwnerReference] to the Node object, for mirror pods and the lease. It
+// reports false also if the object is unknown or was deleted.
 func (n *Node) Owner() (metav1.OwnerReference, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	o := n.object
-	if o == nil || n.missing || o.UID == "" || o.DeletionTimestamp != nil {
+	if n.missing {
 		return metav1.OwnerReference{}, false
 	}
-	return ownedBy(o), true
+	return OwnerReference(n.object)
 }
 
 // observed stores an object that the API server has returned.
@@ -199,14 +197,19 @@ func (n *Node) ensureOwner(ctx context.Context) (metav1.OwnerReference, bool, er
 		return metav1.OwnerReference{}, false, nil
 	case err != nil:
 		return metav1.OwnerReference{}, false, fmt.Errorf("node: get: %w", err)
-	case is.DeletionTimestamp != nil:
-		return metav1.OwnerReference{}, false, nil
 	}
-	return ownedBy(is), true, nil
+	owner, ok := OwnerReference(is)
+	return owner, ok, nil
 }
 
-func ownedBy(n *v1.Node) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}
+// OwnerReference returns an owner reference to a Node object. It reports false if the object
+// is nil, has no UID, or is being deleted: what it would own would be garbage collected at
+// once.
+func OwnerReference(n *v1.Node) (metav1.OwnerReference, bool) {
+	if n == nil || n.UID == "" || n.DeletionTimestamp != nil {
+		return metav1.OwnerReference{}, false
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}, true
 }
 
 // record records events about the node. Their UID is that of the object, as with the kubelet

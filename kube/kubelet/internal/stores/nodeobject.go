@@ -71,11 +71,7 @@ func (o *NodeObject) Object() *v1.Node {
 // owner returns an owner reference to the object; false if there is none, or if it is being
 // deleted: what it would own would be garbage collected at once.
 func (o *NodeObject) owner() (metav1.OwnerReference, bool) {
-	n := o.Object()
-	if n == nil || n.UID == "" || n.DeletionTimestamp != nil {
-		return metav1.OwnerReference{}, false
-	}
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}, true
+	return node.OwnerReference(o.Object())
 }
 
 // Best returns the last object of the API server, also if it was deleted, or else that of
