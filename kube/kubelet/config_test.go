@@ -62,7 +62,7 @@ func newBase(t *testing.T, cfg Config) stores.Base {
 	cfg, err := stores.Complete(cfg)
 	require.NoError(t, err)
 	b := stores.Base{
-		Config: cfg, Configuration: cfg.Configuration, NodeRef: stores.NodeRef(cfg.NodeName), Record: cfg.Record, Pods: stores.Pods{Table: new(podworker.Table)}, Queues: new(stores.Queues), Shutdown: new(shutdown.State), Health: &stores.PodPacer{Notify: func(types.UID) {}}, Logger: cfg.Logger,
+		Config: cfg, Configuration: cfg.Configuration, NodeRef: stores.NodeRef(cfg.NodeName), Record: cfg.Record, Pods: stores.Pods{Table: new(podworker.Table)}, Queues: new(stores.Queues), Shutdown: new(shutdown.State), Health: stores.NewPodPacer(func(types.UID) {}), Logger: cfg.Logger,
 	}
 	b.Metrics, err = stores.NewCounters(cfg.NodeName, Version)
 	require.NoError(t, err)

@@ -14,33 +14,36 @@ const healthPeriod = time.Second
 // A PodPacer calls notify for a pod that has changed: at once, and then once per healthPeriod while it
 // changes. The last change is always followed by a call. notify must not block.
 type PodPacer struct {
-	Notify func(uid types.UID)
+	notify func(uid types.UID)
 
-	Mu      sync.Mutex         // guards changed
-	Changed map[types.UID]bool // by UID notified less than healthPeriod ago: whether it has changed since
+	mu      sync.Mutex         // guards changed
+	changed map[types.UID]bool // by UID notified less than healthPeriod ago: whether it has changed since
 }
 
+// NewPodPacer returns a PodPacer that calls notify.
+func NewPodPacer(notify func(uid types.UID)) *PodPacer {
+	return &PodPacer{notify: notify, changed: map[types.UID]bool{}}
+}
+
+// Change reports that a pod has changed.
 func (p *PodPacer) Change(uid types.UID) {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
-	if _, recent := p.Changed[uid]; recent {
-		p.Changed[uid] = true
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, recent := p.changed[uid]; recent {
+		p.changed[uid] = true
 		return
 	}
 	p.notifyLocked(uid)
 }
 
 func (p *PodPacer) notifyLocked(uid types.UID) {
-	if p.Changed == nil {
-		p.Changed = map[types.UID]bool{}
-	}
-	p.Changed[uid] = false
-	p.Notify(uid)
+	p.changed[uid] = false
+	p.notify(uid)
 	time.AfterFunc(healthPeriod, func() {
-		p.Mu.Lock()
-		defer p.Mu.Unlock()
-		again := p.Changed[uid]
-		delete(p.Changed, uid)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		again := p.changed[uid]
+		delete(p.changed, uid)
 		if again {
 			p.notifyLocked(uid)
 		}

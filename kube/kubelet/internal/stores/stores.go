@@ -77,7 +77,7 @@ func openBase(ctx context.Context, cfg options.Config, history *statuspage.Histo
 		Pods: Pods{new(podworker.Table)}, Queues: new(Queues), Logger: cfg.Logger, UserNamespace: NewUserNamespace(cfg.Configuration),
 	}
 	b.Shutdown = newShutdownState(cfg, b.Queues)
-	b.Health = &PodPacer{Notify: b.Pods.PodChanged}
+	b.Health = NewPodPacer(b.Pods.PodChanged)
 	if b.Metrics, err = NewCounters(cfg.NodeName, cfg.Cluster.Version); err != nil {
 		return b, err
 	}

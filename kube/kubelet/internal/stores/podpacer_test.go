@@ -1,4 +1,4 @@
-package kubelet
+package stores
 
 import (
 	"slices"
@@ -8,17 +8,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
 func TestAPodPacerCallsOncePerPeriodAndForTheLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
-		p := stores.PodPacer{Notify: func(uid types.UID) { calls = append(calls, string(uid)) }}
+		p := NewPodPacer(func(uid types.UID) { calls = append(calls, string(uid)) })
 		called := func() []string { // notify is called with the lock
-			p.Mu.Lock()
-			defer p.Mu.Unlock()
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			return slices.Clone(calls)
 		}
 		p.Change("a")
@@ -32,8 +30,8 @@ func TestAPodPacerCallsOncePerPeriodAndForTheLastChange(t *testing.T) {
 		assert.Equal(t, []string{"a", "a", "a", "b"}, called())
 		time.Sleep(time.Hour)
 		assert.Equal(t, []string{"a", "a", "a", "b", "a"}, called(), "the last change is notified")
-		p.Mu.Lock()
-		assert.Empty(t, p.Changed)
-		p.Mu.Unlock()
+		p.mu.Lock()
+		assert.Empty(t, p.changed)
+		p.mu.Unlock()
 	})
 }
