@@ -217,6 +217,10 @@ type UserNamespaces interface {
 	// Allocate returns the mappings of the pod, the same ones for each call until
 	// the pod is removed. SyncPod calls it for each sandbox and each container.
 	Allocate(pod types.UID) (userns.Mappings, error)
+
+	// Adopt keeps the mappings that a sandbox of the pod has from other pods. Each
+	// inspection of the pod calls it. An error is logged.
+	Adopt(pod types.UID, m userns.Mappings) error
 }
 
 // ContainerConfig configures how containers are restarted.

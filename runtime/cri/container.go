@@ -55,6 +55,14 @@ func idMappings(list []userns.Mapping) []*runtimeapi.IDMapping {
 	return out
 }
 
+func mappings(list []*runtimeapi.IDMapping) []userns.Mapping {
+	var out []userns.Mapping
+	for _, m := range list {
+		out = append(out, userns.Mapping{HostID: m.GetHostId(), ContainerID: m.GetContainerId(), Length: m.GetLength()})
+	}
+	return out
+}
+
 // handlerName returns the runtime handler of the pod's class; "" is the runtime's
 // default.
 func (s *podSync) handlerName() (string, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/logs"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
 // PodStatus implements [runtime.Lister] with two list calls and a status call for each
@@ -34,7 +35,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		return newest(nanos(a.CreatedAt), nanos(b.CreatedAt), a.Id, b.Id)
 	})
 	for _, s := range sandboxes {
-		one, err := r.sandboxStatus(ctx, s.Id)
+		one, err := r.sandboxStatus(ctx, uid, s.Id)
 		if isNotFound(err) {
 			continue // removed since it was listed
 		}
@@ -87,7 +88,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return st, nil
 }
 
-func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.SandboxStatus, error) {
+func (r *Runtime) sandboxStatus(ctx context.Context, uid types.UID, id string) (runtime.SandboxStatus, error) {
 	answer, err := r.cfg.Runtime.PodSandboxStatus(r.quiet(ctx), id, false)
 	if err != nil {
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, err)
@@ -96,13 +97,25 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 	if s.Id != id { // later calls use the ID of the response
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: runtime returned the status of %q", id, s.Id)
 	}
-	network := s.GetLinux().GetNamespaces().GetOptions().GetNetwork()
+	namespaces := s.GetLinux().GetNamespaces().GetOptions()
+	r.adoptUserNamespace(uid, namespaces.GetUsernsOptions())
 	return runtime.SandboxStatus{
 		ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
-		HostNetwork:     network == runtimeapi.NamespaceMode_NODE,
+		HostNetwork:     namespaces.GetNetwork() == runtimeapi.NamespaceMode_NODE,
 		NetworkReported: s.Network != nil,
 		IPs:             addresses(s.Network), RuntimeHandler: s.RuntimeHandler,
 	}, nil
+}
+
+// adoptUserNamespace keeps the IDs of a sandbox's user namespace from other pods.
+func (r *Runtime) adoptUserNamespace(pod types.UID, used *runtimeapi.UserNamespace) {
+	if r.cfg.Providers.UserNamespaces == nil || used.GetMode() != runtimeapi.NamespaceMode_POD || len(used.GetUids()) == 0 {
+		return
+	}
+	m := userns.Mappings{UIDs: mappings(used.Uids), GIDs: mappings(used.Gids)}
+	if err := r.cfg.Providers.UserNamespaces.Adopt(pod, m); err != nil {
+		r.cfg.Logger.Error("Could not record the user namespace of a sandbox", "podUID", pod, "err", err)
+	}
 }
 
 // addresses returns the sandbox's addresses, the primary one first; nil if one of them is

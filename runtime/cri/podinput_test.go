@@ -118,6 +118,22 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 			assert.Equal(t, want, shown(m.UidMappings), m.ContainerPath)
 		}
 	})
+	t.Run("adopted from a sandbox whose record was lost", func(t *testing.T) {
+		f := &handlersCRI{fakeCRI: newFake()}
+		f.has("img:1")
+		syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes, UserNamespaces: ids}}), own("sandboxed"))
+
+		fresh, err := userns.New(userns.Config{RootDir: t.TempDir(), Range: userns.Range{First: 131072, Length: 1 << 30}})
+		require.NoError(t, err)
+		_, err = f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes, UserNamespaces: fresh}}).PodStatus(t.Context(), own("").UID)
+		require.NoError(t, err)
+		other, err := fresh.Allocate("other")
+		require.NoError(t, err)
+		assert.NotContains(t, want, fmt.Sprint(other.UIDs[0].HostID))
+		same, err := fresh.Allocate(own("").UID)
+		require.NoError(t, err)
+		assert.Contains(t, want, fmt.Sprint(same.UIDs[0].HostID))
+	})
 	for name, tc := range map[string]struct {
 		class string
 		cfg   cri.Config

@@ -209,7 +209,7 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 		return false
 	}
 	s.trace.begin("InspectSandbox", "")
-	made, err := s.r.sandboxStatus(ctx, id)
+	made, err := s.r.sandboxStatus(ctx, s.pod.UID, id)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+errorMessage(err))

@@ -27,6 +27,8 @@
 //     before Allocate returns, and Load reads all of them (rule se-19).
 //   - A record that cannot be read or conflicts with another is an error of Load,
 //     because its IDs could be allocated twice.
+//   - A record that was removed while the pod's sandbox ran frees nothing: Adopt keeps
+//     the IDs that the runtime reports, and writes the record again.
 //   - The user IDs and group IDs of a pod are the same numbers.
 //
 // # Differences from the kubelet
@@ -37,6 +39,7 @@
 //     the kernel refuses the pod's user namespace.
 //   - Release removes the record; in the kubelet it is removed with the pod's
 //     directory.
+//   - The kubelet allocates the IDs of a sandbox whose record is missing to other pods.
 //
 // # Testing
 //

@@ -55,10 +55,11 @@ type Allocator struct {
 	cfg    Config
 	blocks uint32 // number of blocks in the range
 
-	mu   sync.Mutex // guards the fields below
-	of   map[types.UID]uint32
-	used map[uint32]types.UID
-	next uint32 // where the search for a free block starts
+	mu      sync.Mutex // guards the fields below
+	adopted map[types.UID]Mappings
+	of      map[types.UID]uint32 // the block that Allocate returns
+	used    map[uint32]types.UID // also blocks that a sandbox uses without a record
+	next    uint32               // where the search for a free block starts
 }
 
 // New returns an Allocator for cfg. It returns an error if the range is invalid or too
@@ -84,7 +85,7 @@ func New(cfg Config) (*Allocator, error) {
 	}
 	return &Allocator{
 		cfg: cfg, blocks: uint32(cfg.Range.blocks(int64(cfg.PerPod))),
-		of: map[types.UID]uint32{}, used: map[uint32]types.UID{},
+		adopted: map[types.UID]Mappings{}, of: map[types.UID]uint32{}, used: map[uint32]types.UID{},
 	}, nil
 }
 
@@ -138,6 +139,56 @@ func (a *Allocator) Allocate(pod types.UID) (Mappings, error) {
 	return a.mappings(b), nil
 }
 
+// Adopt keeps the IDs that a sandbox of the pod uses from other pods, and allocates them to the
+// pod if it has none: its record may have been lost while the sandbox ran. Call it for each
+// sandbox that the runtime reports. It returns an error if the IDs are allocated to another pod
+// or the record can't be written; the next call with the same mappings returns nil.
+func (a *Allocator) Adopt(pod types.UID, m Mappings) error {
+	if !plainName(pod) || len(m.UIDs) == 0 {
+		return fmt.Errorf("userns: pod %q: invalid UID, or no mapping of user IDs", pod)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b, ok := a.of[pod]; ok && m.equal(a.mappings(b)) || m.equal(a.adopted[pod]) {
+		return nil
+	}
+	a.adopted[pod] = m
+	var conflict error
+	for _, ids := range slices.Concat(m.UIDs, m.GIDs) {
+		first, end := a.overlapping(ids)
+		for b := first; b < end; b++ {
+			if other, taken := a.used[b]; taken && other != pod {
+				conflict = fmt.Errorf("userns: pod %s uses %d IDs from %d, of which some are allocated to pod %s", pod, ids.Length, ids.HostID, other)
+				continue
+			}
+			a.used[b] = pod
+		}
+	}
+	first, end := a.overlapping(m.UIDs[0])
+	if _, has := a.of[pod]; has || first == end || a.used[first] != pod || !m.equal(a.mappings(first)) {
+		return conflict
+	}
+	a.of[pod] = first
+	if err := a.write(pod, m); err != nil {
+		return fmt.Errorf("userns: record of pod %s: %w", pod, err)
+	}
+	return conflict
+}
+
+// overlapping returns the blocks from first to before end, which have IDs of m.
+func (a *Allocator) overlapping(m Mapping) (first, end uint32) {
+	perPod := int64(a.cfg.PerPod)
+	from, to := int64(m.HostID)-a.cfg.Range.First, int64(m.HostID)+int64(m.Length)-a.cfg.Range.First
+	if to <= 0 || m.Length == 0 {
+		return 0, 0
+	}
+	return uint32(min(max(from, 0)/perPod, int64(a.blocks))), uint32(min((to+perPod-1)/perPod, int64(a.blocks)))
+}
+
+func (m Mappings) equal(other Mappings) bool {
+	return slices.Equal(m.UIDs, other.UIDs) && slices.Equal(m.GIDs, other.GIDs)
+}
+
 // Release frees the pod's IDs. No container of the pod may be running. A pod without
 // IDs is not an error.
 func (a *Allocator) Release(pod types.UID) error {
@@ -150,10 +201,9 @@ func (a *Allocator) Release(pod types.UID) error {
 		return fmt.Errorf("userns: %w", err) // the pod keeps its IDs, because Load would read the record
 	}
 	_ = os.Remove(a.path(pod) + checkpoint.Temporary) // from an interrupted Allocate
-	if b, ok := a.of[pod]; ok {
-		delete(a.of, pod)
-		delete(a.used, b)
-	}
+	delete(a.adopted, pod)
+	delete(a.of, pod)
+	maps.DeleteFunc(a.used, func(_ uint32, owner types.UID) bool { return owner == pod })
 	return nil
 }
 
@@ -161,10 +211,10 @@ func (a *Allocator) Release(pod types.UID) error {
 // It implements podworker.Retainer.
 func (a *Allocator) Retain(_ context.Context, keep func(types.UID) bool) error {
 	a.mu.Lock()
-	gone := slices.Collect(maps.Keys(a.of))
+	owners := slices.Sorted(maps.Values(a.used))
 	a.mu.Unlock()
 	var errs []error
-	for _, pod := range slices.DeleteFunc(gone, keep) {
+	for _, pod := range slices.DeleteFunc(slices.Compact(owners), keep) {
 		errs = append(errs, a.Release(pod))
 	}
 	return errors.Join(errs...)
