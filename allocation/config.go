@@ -57,6 +57,12 @@ type Config struct {
 	// If nil, every request fits.
 	Admit func(ctx context.Context, req Request) *runtime.Rejection
 
+	// Refresh reads again what Admit decided by, such as the Node object, after Manager.Admit
+	// got the rejection, and reports whether it has changed; Admit is then called once more.
+	// Calls may take long and overlap each other and those of Admit. If nil, every rejection
+	// is final.
+	Refresh func(ctx context.Context, rejection *runtime.Rejection) bool
+
 	// Node has the properties of the node that make resizes infeasible.
 	Node NodeConstraints
 

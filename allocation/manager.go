@@ -127,6 +127,14 @@ func Open(cfg Config) (*Manager, error) {
 // allocated to the pod if it may run. A pod that an earlier agent admitted is checked with its
 // allocated resources instead of those of its spec (rule al-3).
 func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
+	rejection := m.admit(ctx, pod)
+	if rejection != nil && m.cfg.Refresh != nil && m.cfg.Refresh(ctx, rejection) {
+		return m.admit(ctx, pod)
+	}
+	return rejection
+}
+
+func (m *Manager) admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	subject := m.Allocated(pod)

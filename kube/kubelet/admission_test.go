@@ -67,13 +67,19 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 				object.Observed(tc.known)
 			}
 			reads := 0
-			admit := machine.AdmitOn(admission.Node{Name: "n", OS: "linux", Allocatable: room}, object, func(ctx context.Context) (*v1.Node, error) {
-				_, bounded := ctx.Deadline()
-				assert.True(t, bounded)
-				reads++
-				return tc.now, tc.fails
-			}, func(types.UID) bool { return false }, plugged)
-			rejection := admit(t.Context(), allocation.Request{Pod: tc.pod})
+			node := machine.NodeAdmission{
+				Machine: admission.Node{Name: "n", OS: "linux", Allocatable: room}, Object: object,
+				Read: func(ctx context.Context) (*v1.Node, error) {
+					_, bounded := ctx.Deadline()
+					assert.True(t, bounded)
+					reads++
+					return tc.now, tc.fails
+				},
+				Leaving: func(types.UID) bool { return false }, Devices: plugged,
+			}
+			manager, err := allocation.Open(allocation.Config{Admit: node.Admit, Refresh: node.Refresh})
+			require.NoError(t, err)
+			rejection := manager.Admit(t.Context(), tc.pod)
 			assert.Equal(t, tc.reads, reads)
 			if tc.want == "" {
 				assert.Nil(t, rejection)
@@ -83,6 +89,33 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			assert.Equal(t, tc.want, rejection.Reason)
 		})
 	}
-	standaloneNode := machine.AdmitOn(admission.Node{Name: "n", Allocatable: room}, nil, nil, func(types.UID) bool { return false }, plugged)
-	assert.Equal(t, "NodeAffinity", standaloneNode(t.Context(), allocation.Request{Pod: selecting}).Reason)
+	standaloneNode := machine.NodeAdmission{Machine: admission.Node{Name: "n", Allocatable: room}, Leaving: func(types.UID) bool { return false }, Devices: plugged}
+	rejection := standaloneNode.Admit(t.Context(), allocation.Request{Pod: selecting})
+	assert.Equal(t, "NodeAffinity", rejection.Reason)
+	assert.False(t, standaloneNode.Refresh(t.Context(), rejection))
+}
+
+// A Node object that was read for one pod decides about the next ones until a newer one is known.
+func TestANodeThatWasReadAgainIsUsedUntilANewerOneIsKnown(t *testing.T) {
+	node := func(version, rack string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: version, Labels: map[string]string{"rack": rack}}}
+	}
+	object, reads := stores.NewNodeObject(newBase(t, standalone(t, ""))), 0
+	object.Observed(node("1", "6"))
+	n := machine.NodeAdmission{
+		Machine: admission.Node{Name: "n", OS: "linux", Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}}, Object: object,
+		Read:    func(context.Context) (*v1.Node, error) { reads++; return node("2", "7"), nil },
+		Leaving: func(types.UID) bool { return false },
+	}
+	manager, err := allocation.Open(allocation.Config{Admit: n.Admit, Refresh: n.Refresh})
+	require.NoError(t, err)
+	on := func(uid types.UID, rack string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"rack": rack}}}
+	}
+	assert.Nil(t, manager.Admit(t.Context(), on("a", "7")))
+	assert.Nil(t, manager.Admit(t.Context(), on("b", "7")))
+	assert.Equal(t, 1, reads)
+	object.Observed(node("3", "8"))
+	assert.Nil(t, manager.Admit(t.Context(), on("c", "8")))
+	assert.Equal(t, 1, reads)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,36 +27,57 @@ func dependsOnObject(reason string) bool {
 	return reason == "NodeAffinity" || reason == "TaintToleration" || insufficient && strings.Contains(resource, "/")
 }
 
-// AdmitOn returns the function that decides whether a pod may run on the node. The Node object is
-// read every 10 seconds, and a scheduler may already have seen labels, taints and extended
-// resources that are newer: before a pod is rejected for them, the object is read again. read may
-// be nil. devices reports whether a resource is one of device plugins, which the device manager
-// checks.
-func AdmitOn(machine admission.Node, object *stores.NodeObject, read func(context.Context) (*v1.Node, error),
-	leaving func(types.UID) bool, devices func(v1.ResourceName) bool,
-) func(context.Context, allocation.Request) *runtime.Rejection {
-	decide := func(ctx context.Context, req allocation.Request, on *v1.Node) *runtime.Rejection {
-		n := machine
-		if on != nil {
-			n.Labels, n.Taints = on.Labels, on.Spec.Taints
-			n.Allocatable = withExtended(n.Allocatable, on.Status.Allocatable, devices)
-		}
-		return admission.ForNode(func() admission.Node { return n }, leaving)(ctx, req)
+// A NodeAdmission decides whether pods may run on the node. The Node object is read every 10
+// seconds, and a scheduler may already have seen labels, taints and extended resources that are
+// newer: before a pod is rejected for them, the object is read again.
+type NodeAdmission struct {
+	Machine admission.Node
+	Object  *stores.NodeObject                      // may be nil
+	Read    func(context.Context) (*v1.Node, error) // reads the object; may be nil
+	Leaving func(types.UID) bool                    // whether a pod's resources are being released
+	Devices func(v1.ResourceName) bool              // whether a resource is one of device plugins, which the device manager checks
+	read    atomic.Pointer[reading]
+}
+
+// A reading is a Node object that Refresh has read.
+type reading struct {
+	after *v1.Node // the object that was known then: a newer one replaces the reading
+	node  *v1.Node
+}
+
+// newest returns the newest Node object that is known; nil if there is none.
+func (n *NodeAdmission) newest() *v1.Node {
+	known := n.Object.Best()
+	if r := n.read.Load(); r != nil && r.after == known {
+		return r.node
 	}
-	return func(ctx context.Context, req allocation.Request) *runtime.Rejection {
-		known := object.Best()
-		rejection := decide(ctx, req, known)
-		if rejection == nil || read == nil || !dependsOnObject(rejection.Reason) {
-			return rejection
-		}
-		reading, cancel := context.WithTimeout(ctx, readTimeout)
-		defer cancel()
-		now, err := read(reading)
-		if err != nil || known != nil && now.ResourceVersion == known.ResourceVersion {
-			return rejection
-		}
-		return decide(ctx, req, now)
+	return known
+}
+
+// Admit implements allocation.Config.Admit.
+func (n *NodeAdmission) Admit(ctx context.Context, req allocation.Request) *runtime.Rejection {
+	machine := n.Machine
+	if on := n.newest(); on != nil {
+		machine.Labels, machine.Taints = on.Labels, on.Spec.Taints
+		machine.Allocatable = withExtended(machine.Allocatable, on.Status.Allocatable, n.Devices)
 	}
+	return admission.ForNode(func() admission.Node { return machine }, n.Leaving)(ctx, req)
+}
+
+// Refresh implements allocation.Config.Refresh.
+func (n *NodeAdmission) Refresh(ctx context.Context, rejection *runtime.Rejection) bool {
+	if n.Read == nil || !dependsOnObject(rejection.Reason) {
+		return false
+	}
+	after, known := n.Object.Best(), n.newest()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	now, err := n.Read(ctx)
+	if err != nil || known != nil && now.ResourceVersion == known.ResourceVersion {
+		return false
+	}
+	n.read.Store(&reading{after, now})
+	return true
 }
 
 // withExtended returns the resources of the machine and the extended ones of the Node object,

@@ -31,9 +31,10 @@ func NewAllocation(b stores.Base, d AllocationDeps) (*allocation.Manager, error)
 		facts.StaticMemory = memory.Policy(b.Configuration.MemoryManagerPolicy) == memory.Static
 		facts.Swaps = d.Runtime.Facts.MaySwap
 	}
+	node := NodeAdmission{Machine: AdmissionNode(b, d.total.Allocatable), Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.Config.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: AdmitOn(AdmissionNode(b, d.total.Allocatable), d.object, d.read, b.Pods.Leaving, d.devices), SourcesReady: b.Pods.Synced, Changed: b.Pods.PodChanged,
+		Admit: node.Admit, Refresh: node.Refresh, SourcesReady: b.Pods.Synced, Changed: b.Pods.PodChanged,
 		Hooks: b.Metrics.Allocation(), Record: b.Record, Logger: b.Logger,
 	}
 	if err := compose.Apply(b.Config.Adjust, "Allocation", &cfg); err != nil {
