@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
+// lookupTimeout bounds a DNS query: a server that does not answer must not prevent that the node is
+// registered.
+const lookupTimeout = 2 * time.Second
+
 // An AddressConfig determines the addresses of a node (rule ns-18). Only NodeName is
 // required.
 type AddressConfig struct {
-	// NodeName is resolved by DNS.
+	// NodeName is resolved by DNS, which may take 2 seconds.
 	NodeName string
 
 	// Hostname is reported as the host name, and is the address if it is an IP address.
@@ -122,6 +127,8 @@ func (c AddressConfig) ips(ctx context.Context) ([]net.IP, error) {
 // resolve returns the first address of the node in DNS that is one of this machine,
 // preferably of the preferred family; nil if there is none.
 func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
 	found, err := c.Network.Lookup(ctx, c.NodeName)
 	if err != nil {
 		return nil // the node need not be in DNS
