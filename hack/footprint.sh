@@ -44,7 +44,7 @@ say() { echo "$*" >&2; }
 if [ "${1:-}" = --compare ]; then
 	shift
 	cd "$(dirname "${BASH_SOURCE[0]}")/.."
-	exec go run ./test/footprint "$@"
+	exec go run ./test footprint "$@"
 fi
 
 pods="0 50 110" runtime="" image=registry.k8s.io/pause:3.10 window=60 settle=30 pids=() probes=""

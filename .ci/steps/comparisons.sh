@@ -5,8 +5,8 @@
 # configurations) with the source of that version.
 facts() { (cd tools/kubernetes && GOWORK=off go test -count=1 ./facts); }
 
-# with_kubelet runs a program of test/ with the containerd of the other steps.
-with_kubelet() { KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} go run "$@"; }
+# run_test runs a command of test/ with the containerd of the other steps.
+run_test() { KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} go run ./test "$@"; }
 
 # conformance runs Kubernetes' tests of nodes in clusters: all but those that
 # test/conformance/excluded.txt names. One that fails fails the step.
@@ -14,7 +14,7 @@ conformance() {
 	programs
 	conformance_tools
 	# shellcheck disable=SC2086
-	with_kubelet ./test/conformance ${KUBEPARTS_CONFORMANCE:-}
+	run_test conformance ${KUBEPARTS_CONFORMANCE:-}
 }
 
 # dra does the same for dynamic resource allocation.
@@ -22,7 +22,7 @@ dra() {
 	programs
 	dra_tools
 	# shellcheck disable=SC2086
-	with_kubelet ./test/conformance --suite dra ${KUBEPARTS_DRA:-}
+	run_test conformance --suite dra ${KUBEPARTS_DRA:-}
 }
 
 # e2e_node runs Kubernetes' suite of tests of kubelets against a kubelet and against the node: those
@@ -32,7 +32,7 @@ e2e_node() {
 	programs
 	conformance_images
 	bash hack/kubelet.sh "$kubernetes_version" kubelet e2e_node
-	with_kubelet ./test/e2enode --focus "${KUBEPARTS_E2E_NODE:-\[NodeConformance\]}"
+	run_test e2enode --focus "${KUBEPARTS_E2E_NODE:-\[NodeConformance\]}"
 }
 
 # compare runs the same pods on a kubelet and on the node, and compares what they request from
@@ -42,7 +42,7 @@ compare() {
 	programs
 	bash hack/kubelet.sh "$kubernetes_version"
 	# shellcheck disable=SC2086
-	with_kubelet ./test/compare ${KUBEPARTS_COMPARE:---report docs/differences.md}
+	run_test compare ${KUBEPARTS_COMPARE:---report docs/differences.md}
 }
 
 # adopt changes nodes over from real kubelets, which it builds, and back. KUBEPARTS_KUBELETS=v1.37.2

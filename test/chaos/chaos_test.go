@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"bufio"
@@ -54,7 +54,7 @@ func TestInvalidFlagsAreErrors(t *testing.T) {
 	var help bytes.Buffer
 	_, err := parseFlags([]string{"--help"}, &help)
 	assert.ErrorIs(t, err, flag.ErrHelp)
-	assert.Contains(t, help.String(), "go run ./test/chaos")
+	assert.Contains(t, help.String(), "go run ./test chaos")
 	assert.Contains(t, help.String(), "-faults kinds")
 }
 

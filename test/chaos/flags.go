@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"errors"
@@ -33,11 +33,11 @@ type options struct {
 const usage = `chaos runs the complete node (examples/kubelet) in a real cluster and on a real
 containerd, injects faults, and checks the invariants of the simulation.
 
-  go run ./test/chaos                        50 pods, 10 minutes, a random seed
-  go run ./test/chaos --seed 7               the rounds of a seed
-  go run ./test/chaos --once --pods 10       each fault once
-  go run ./test/chaos --faults shim-killed,agent-killed --duration 2m
-  go run ./test/chaos --draw 20 --seed 7     print rounds, and do nothing
+  go run ./test chaos                        50 pods, 10 minutes, a random seed
+  go run ./test chaos --seed 7               the rounds of a seed
+  go run ./test chaos --once --pods 10       each fault once
+  go run ./test chaos --faults shim-killed,agent-killed --duration 2m
+  go run ./test chaos --draw 20 --seed 7     print rounds, and do nothing
 
 It requires Linux, root, a containerd with its shim and ctr in the same directory, runc,
 CNI plugins, busybox, etcd and Kubernetes' programs; docs/integration.md describes how to
@@ -45,8 +45,6 @@ get them. Containerd, cluster, network, cgroups and file systems are created for
 and removed afterwards, also after an interrupt.
 
 The exit code is 1 if an invariant was violated, and 2 if the run failed.
-
-Flags:
 `
 
 func parseFlags(args []string, stdout io.Writer) (options, error) {

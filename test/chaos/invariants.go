@@ -1,4 +1,4 @@
-package main
+package chaos
 
 // An invariant must hold in every run. Invariants of package sim that can be observed from
 // outside have the same names here.

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 // Environment variables that identify the processes of containers.
 const (

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"context"
@@ -101,9 +101,9 @@ func (r result) markdown() string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	o := r.options
 	p("# Reliability: a run of chaos\n")
-	p("Made by `go run ./test/chaos` on %s. The complete node (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes run on it, pods are deleted and created continuously, and faults are injected, one at a time or two at once. The invariants of the simulation (package sim) that can be observed from outside are checked on observations that do not pass through the agent.\n",
+	p("Made by `go run ./test chaos` on %s. The complete node (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes run on it, pods are deleted and created continuously, and faults are injected, one at a time or two at once. The invariants of the simulation (package sim) that can be observed from outside are checked on observations that do not pass through the agent.\n",
 		r.began.Format(time.DateOnly), o.pods, len(shapes))
-	p("    go run ./test/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
+	p("    go run ./test chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
 	p("| | |\n|---|---|")
 	p("| with | %s |", strings.Join(r.versions, ", "))
 	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.judge.pods))

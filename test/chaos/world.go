@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/logs"
-	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // Sizes of the file systems that can be filled, in MiB.
@@ -84,7 +84,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	binary := filepath.Join(w.dir, "agent")
 	var building sync.WaitGroup
 	var failed error
-	building.Go(func() { failed = cli.BuildAgent(w.ctx, binary) })
+	building.Go(func() { failed = labenv.Build(w.ctx, binary) })
 	t.Cleanup(building.Wait)
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{})

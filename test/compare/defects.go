@@ -1,12 +1,14 @@
 //go:build unix
 
-package main
+package compare
 
 import (
 	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
 // defectsText lists the defects of the kubelet that are not copied, in blocks of three lines: the
@@ -77,7 +79,7 @@ Known defects of the kubelet that are not copied, with the issues of kubernetes/
 		for i, n := range d.issues {
 			links[i] = fmt.Sprintf("[#%d](https://github.com/kubernetes/kubernetes/issues/%d)", n, n)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(links, ", "), cell(d.kubelet), cell(d.kubeparts))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(links, ", "), markdown.Cell(d.kubelet), markdown.Cell(d.kubeparts))
 	}
 	return b.String()
 }

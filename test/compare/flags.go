@@ -1,17 +1,16 @@
 //go:build unix
 
-package main
+package compare
 
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // options are the flags.
@@ -29,10 +28,10 @@ const usage = `compare runs the pods of test/compare/corpus on a real kubelet an
 (examples/kubelet), one after the other, each on a containerd and with an API server of its
 own, and compares the requests to containerd, pod statuses, events, cgroups, files and logs.
 
-  go run ./test/compare                                all pods
-  go run ./test/compare --focus 'probes|volumes'       those of some files of the corpus
-  go run ./test/compare --save /tmp/runs               keep what was observed
-  go run ./test/compare --from /tmp/runs --all         compare it again, without running
+  go run ./test compare                                all pods
+  go run ./test compare --focus 'probes|volumes'       those of some files of the corpus
+  go run ./test compare --save /tmp/runs               keep what was observed
+  go run ./test compare --from /tmp/runs --all         compare it again, without running
 
 It requires Linux, root, and the results of 'bash .ci/run packages containerd kubernetes'
 and 'bash hack/kubelet.sh ` + lab.KubernetesVersion + `'. KUBEPARTS_CONTAINERD names the containerd.
@@ -40,8 +39,6 @@ test/compare/reasons.txt lists the known differences with the reasons.
 
 The exit code is 1 if a difference has no reason or a reason no difference, and 2 if the nodes
 could not be observed.
-
-Flags:
 `
 
 func parseFlags(args []string, stdout io.Writer) (options, error) {
@@ -68,16 +65,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 			return o, err
 		}
 	}
-	if o.kubelet == "" {
-		cache, err := lab.CacheDir()
-		if err != nil {
-			return o, fmt.Errorf("find the directory of the kubelet (see --kubelet): %w", err)
-		}
-		o.kubelet = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion, "kubelet")
+	var err error
+	if o.kubelet, err = labenv.FindKubelet(o.kubelet); err != nil {
+		return o, err
 	}
-	if _, err := os.Stat(o.kubelet); err != nil {
-		return o, fmt.Errorf("%w; bash hack/kubelet.sh %s builds it", err, lab.KubernetesVersion)
-	}
-	_, err := corpus(o.focus)
+	_, err = corpus(o.focus)
 	return o, err
 }

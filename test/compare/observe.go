@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package compare
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func observe(ctx context.Context, t testing.TB, kind string, o options, say func
 	}
 	say("%s: starting containerd, an API server and the node", kind)
 	w := newWorld(t, kind, o)
-	if err := w.nodeReady(ctx); err != nil {
+	if err := w.node.UntilReady(ctx, w.api, nodeName); err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(ctx)
@@ -76,8 +76,8 @@ func observe(ctx context.Context, t testing.TB, kind string, o options, say func
 func (w *world) paths() map[string]string {
 	host := strings.TrimPrefix(w.daemon.Dir(), "/")
 	return map[string]string{
-		w.path("root"): "<root>", w.path("logs"): "<logs>", w.path("manifests"): "<manifests>", w.path("host"): "<host>",
-		w.dir: "<dir>", w.daemon.Dir(): "<containerd>", w.group: "<cgroup>", host: "<containerd>",
+		w.Path("root"): "<root>", w.Path("logs"): "<logs>", w.Path("manifests"): "<manifests>", w.Path("host"): "<host>",
+		w.Dir: "<dir>", w.daemon.Dir(): "<containerd>", w.group(): "<cgroup>", host: "<containerd>",
 	}
 }
 
@@ -99,7 +99,7 @@ func (w *world) run(ctx context.Context, b batch, seen *watcher, s *snapshot, sa
 		}
 	}
 	waiting, began := maps.Clone(names), time.Now()
-	err := w.until(ctx, "pods do not settle", settlingTime, func() error {
+	err := w.node.Until(ctx, "pods do not settle", settlingTime, func() error {
 		for name, pod := range waiting {
 			versions, ok := seen.settled(name, time.Now())
 			if ok || versions == 0 && time.Since(began) > patientTime { // rejected by the API server
@@ -131,7 +131,7 @@ func (w *world) run(ctx context.Context, b batch, seen *watcher, s *snapshot, sa
 			return fmt.Errorf("delete %s: %w", o.GetName(), err)
 		}
 	}
-	err = w.until(ctx, "pods are not deleted", time.Minute, func() error {
+	err = w.node.Until(ctx, "pods are not deleted", time.Minute, func() error {
 		for name, pod := range names {
 			history, deleted := seen.history(name)
 			s.Pods[pod].History = history
@@ -158,8 +158,8 @@ func (w *world) create(ctx context.Context, b batch, o *unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		text := strings.ReplaceAll(string(data), hostDir, w.path("host"))
-		temporary := w.path(o.GetName() + ".yaml")
+		text := strings.ReplaceAll(string(data), hostDir, w.Path("host"))
+		temporary := w.Path(o.GetName() + ".yaml")
 		if err := os.WriteFile(temporary, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (w *world) create(ctx context.Context, b batch, o *unstructured.Unstructure
 }
 
 func (w *world) manifest(pod string) string {
-	return filepath.Join(w.path("manifests"), pod+".yaml")
+	return filepath.Join(w.Path("manifests"), pod+".yaml")
 }
 
 func (w *world) remove(ctx context.Context, b batch, o *unstructured.Unstructured) error {
@@ -199,7 +199,7 @@ func resourceOf(o runtime.Object) schema.GroupVersionResource {
 
 // record records cgroups, files and logs of the batch's settled pods.
 func (w *world) record(ctx context.Context, b batch, s *snapshot) error {
-	groups, err := readCgroups(w.group)
+	groups, err := readCgroups(w.group())
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (w *world) record(ctx context.Context, b batch, s *snapshot) error {
 	if err != nil {
 		return err
 	}
-	links := linksTo(containerLinks, w.path("logs"))
+	links := linksTo(containerLinks, w.Path("logs"))
 	for _, o := range b.pods() {
 		pod := s.Pods[o.GetName()]
 		uid := uidOf(pod.History)
@@ -215,10 +215,10 @@ func (w *world) record(ctx context.Context, b batch, s *snapshot) error {
 			continue
 		}
 		pod.Cgroups = containing(groups, "pod"+uid)
-		pod.Files = describeTree(filepath.Join(w.path("root"), "pods", uid), func(path string) bool {
+		pod.Files = describeTree(filepath.Join(w.Path("root"), "pods", uid), func(path string) bool {
 			return strings.HasPrefix(path, "etc-hosts") || strings.HasPrefix(path, "volumes/") && !strings.HasSuffix(path, "token")
 		})
-		pod.Logs = containing(describeTree(w.path("logs"), func(string) bool { return false }), uid)
+		pod.Logs = containing(describeTree(w.Path("logs"), func(string) bool { return false }), uid)
 		for name, target := range links {
 			if strings.Contains(target, uid) {
 				pod.Logs[filepath.Join(containerLinks, name)] = target
@@ -261,7 +261,7 @@ func containing(all map[string]string, text string) map[string]string {
 // untilRemoved waits until the node agent has removed all sandboxes, which the kubelet does
 // once per minute.
 func (w *world) untilRemoved(ctx context.Context) error {
-	return w.until(ctx, "sandboxes are not removed", 150*time.Second, func() error {
+	return w.node.Until(ctx, "sandboxes are not removed", 150*time.Second, func() error {
 		l, err := lab.List(ctx, w.daemon.Endpoint)
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package compare
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/docs"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
 func TestDifferencesAreExplained(t *testing.T) {
@@ -44,7 +45,7 @@ func TestTheReportHasTheReasons(t *testing.T) {
 	text, err := docs.Files.ReadFile("differences.md")
 	require.NoError(t, err)
 	for _, r := range reasons {
-		assert.Contains(t, string(text), cell(r.why), "run bash .ci/run compare")
+		assert.Contains(t, string(text), markdown.Cell(r.why), "run bash .ci/run compare")
 	}
 	assert.NotContains(t, string(text), withoutReason, "mend the difference, or give its reason")
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package compare
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
 // A report is the result of a run, as in docs/differences.md.
@@ -51,8 +53,8 @@ IDs, UIDs, times, ports, addresses of pods and temporary directories are replace
 [reasons.txt](../test/compare/reasons.txt) has the reasons with the patterns of their differences. A difference without a reason, or a reason without a difference, fails the step.
 
     bash .ci/run compare
-    go run ./test/compare --focus 'probes|volumes' --save /tmp/runs
-    go run ./test/compare --from /tmp/runs --all
+    go run ./test compare --focus 'probes|volumes' --save /tmp/runs
+    go run ./test compare --from /tmp/runs --all
 
 ## Reasons
 
@@ -78,14 +80,14 @@ func (r report) markdown() string {
 	for _, g := range groups {
 		example := "in other runs"
 		if len(g.found) > 0 {
-			example = cell(shorten(g.found[0]))
+			example = markdown.Cell(shorten(g.found[0]))
 		}
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", len(g.found), cell(g.why), example)
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", len(g.found), markdown.Cell(g.why), example)
 	}
 	if len(r.result.unexplained) > 0 {
 		b.WriteString("\n" + withoutReason + "\n\n")
 		for _, d := range r.result.unexplained {
-			fmt.Fprintf(&b, "- %s\n", cell(shorten(d)))
+			fmt.Fprintf(&b, "- %s\n", markdown.Cell(shorten(d)))
 		}
 	}
 	b.WriteString("\n" + defectsSection(r.defects))
@@ -121,9 +123,4 @@ func shorten(d difference) string {
 	}
 	d.kubelet, d.agent = cut(d.kubelet), cut(d.agent)
 	return d.String()
-}
-
-// cell escapes text for a cell of a table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", "_", `\_`).Replace(text)
 }

@@ -1,4 +1,4 @@
-package main
+package conformance
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/images"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // options are the flags.
@@ -33,10 +34,10 @@ allocation, against the complete node (examples/kubelet), as the only node of a 
 it starts: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and containerd are
 real.
 
-  go run ./test/conformance                            all tests without the excluded ones
-  go run ./test/conformance --focus 'Probing container'
-  go run ./test/conformance --skip '\[Slow\]' --procs 2
-  go run ./test/conformance --suite dra
+  go run ./test conformance                            all tests without the excluded ones
+  go run ./test conformance --focus 'Probing container'
+  go run ./test conformance --skip '\[Slow\]' --procs 2
+  go run ./test conformance --suite dra
 
 It requires Linux, root, and the results of 'bash .ci/run packages containerd kubernetes'
 and 'bash .ci/run conformance-tools' or 'bash .ci/run dra-tools', which build the suites from
@@ -44,8 +45,6 @@ Kubernetes' source. test/conformance/excluded.txt and excluded-dra.txt list the 
 with reasons.
 
 The exit code is 1 if a test failed, and 2 if the tests could not be run.
-
-Flags:
 `
 
 func parseFlags(args []string, stdout io.Writer) (options, error) {
@@ -74,11 +73,9 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	if o.tools == "" {
-		dir, err := toolsDir()
-		if err != nil {
+		if o.tools, err = labenv.Cached("conformance-" + lab.KubernetesVersion); err != nil {
 			return o, fmt.Errorf("find the directory of the suite (see --tools): %w", err)
 		}
-		o.tools = dir
 	}
 	for _, name := range []string{o.kind.binary, ginkgoName, images.Agnhost} {
 		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
@@ -90,8 +87,3 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 
 // ginkgoName is a program that .ci/run builds with the suites.
 const ginkgoName = "ginkgo"
-
-func toolsDir() (string, error) {
-	cache, err := lab.CacheDir()
-	return filepath.Join(cache, "conformance-"+lab.KubernetesVersion), err
-}

@@ -1,12 +1,12 @@
-package main
+package conformance
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
 // A report is the result of a run, as in docs/node-conformance.md and docs/dra.md.
@@ -26,7 +26,7 @@ Made by ` + "`bash .ci/run conformance`" + ` on %s. Every node must pass Kuberne
 | | |
 |---|---|
 | tests | those of test/e2e/common and test/e2e/node of Kubernetes %s whose names match ` + "`%s`" + ` |
-| with | containerd %s, Kubernetes %s, %s on %s/%s with %d processors |
+| with | containerd %s, Kubernetes %s, %s |
 | took | %s |
 | passed | %d |
 | **failed** | **%d** |
@@ -34,7 +34,7 @@ Made by ` + "`bash .ci/run conformance`" + ` on %s. Every node must pass Kuberne
 | excluded | %d |
 
     bash .ci/run conformance                       # all of it, on Debian as root; builds what it needs
-    go run ./test/conformance --focus 'Probing container' --logs /tmp/logs
+    go run ./test conformance --focus 'Probing container' --logs /tmp/logs
 
 [excluded.txt](../test/conformance/excluded.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well.
 
@@ -51,7 +51,7 @@ Made by ` + "`bash .ci/run dra`" + ` on %s. test/e2e/dra contains Kubernetes' en
 | | |
 |---|---|
 | tests | those of test/e2e/dra of Kubernetes %s whose names match ` + "`%s`" + ` |
-| with | containerd %s, Kubernetes %s, %s on %s/%s with %d processors |
+| with | containerd %s, Kubernetes %s, %s |
 | took | %s |
 | passed | %d |
 | **failed** | **%d** |
@@ -59,7 +59,7 @@ Made by ` + "`bash .ci/run dra`" + ` on %s. test/e2e/dra contains Kubernetes' en
 | excluded | %d |
 
     bash .ci/run dra                               # all of it, on Debian as root; builds what it needs
-    go run ./test/conformance --suite dra --focus 'rolling update' --logs /tmp/logs
+    go run ./test conformance --suite dra --focus 'rolling update' --logs /tmp/logs
 
 [excluded-dra.txt](../test/conformance/excluded-dra.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well. Tests that skip themselves require two or three nodes.
 
@@ -78,19 +78,14 @@ func (r report) markdown() string {
 	var b strings.Builder
 	n := count(r.results)
 	fmt.Fprintf(&b, r.kind.introduction, r.on.Format(time.DateOnly), lab.KubernetesVersion, r.focus, r.containerd, strings.TrimPrefix(lab.KubernetesVersion, "v"),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[excludedState])
+		markdown.Machine(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[excludedState])
 	b.WriteString("| | took | test |\n|---|---|---|\n")
 	for _, one := range sorted(r.results) {
-		name := cell(one.name)
+		name := markdown.Cell(one.name)
 		if one.why != "" {
-			name += "<br>" + cell(one.why)
+			name += "<br>" + markdown.Cell(one.why)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", one.is, one.took.Round(time.Second), name)
 	}
 	return b.String()
-}
-
-// cell escapes text for a cell of a table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(text)
 }

@@ -1,4 +1,4 @@
-package main
+package conformance
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 	suite := ginkgo.Suite{
 		Program: filepath.Join(o.tools, ginkgoName), Binary: filepath.Join(o.tools, o.kind.binary),
 		Args: []string{"--kubeconfig=" + w.control.Kubeconfig, "--provider=skeleton", "--num-nodes=1", "--kubelet-root-dir=" + w.root},
-		Logs: cmp.Or(o.logs, w.dir), Timeout: 3 * time.Hour, Printf: say,
+		Logs: cmp.Or(o.logs, w.Dir), Timeout: 3 * time.Hour, Printf: say,
 	}
 	specs, err := suite.Run(ctx, ginkgo.Selection{Name: "suite", Focus: o.focus, Skip: skip, Procs: o.procs})
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package e2enode
 
 import (
 	"errors"
@@ -42,9 +42,9 @@ type options struct {
 const usage = `e2enode runs Kubernetes' tests of the kubelet, test/e2e_node, against a real kubelet and
 against the complete node, examples/kubelet, one after the other, and compares the results.
 
-  go run ./test/e2enode                            the tests of node conformance
-  go run ./test/e2enode --focus 'MirrorPod'
-  go run ./test/e2enode --subjects agent --focus 'Container Lifecycle'
+  go run ./test e2enode                            the tests of node conformance
+  go run ./test e2enode --focus 'MirrorPod'
+  go run ./test e2enode --subjects agent --focus 'Container Lifecycle'
 
 It requires Linux, root, the ports 6443, 10248, 10250 and 10255, no other kubelet in
 /var/lib/kubelet, and the results of 'bash .ci/run containerd conformance-images' and
@@ -55,8 +55,6 @@ It requires Linux, root, the ports 6443, 10248, 10250 and 10255, no other kubele
 
 Results of earlier runs are kept in e2enode/results.tsv of the cache of .ci/run. The exit code is 1 if
 a difference has no reason, or a reason in the files applies to nothing, and 2 if the tests could not be run.
-
-Flags:
 `
 
 func parseFlags(args []string, stdout io.Writer) (o options, err error) {

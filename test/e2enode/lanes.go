@@ -1,4 +1,4 @@
-package main
+package e2enode
 
 import (
 	"context"
@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/isolate"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
-// A job is a part of the selected tests with one program. A lane runs one job at a time.
+// A job is a part of the selected tests with one program. A lane, a process in namespaces of its own, runs one job at
+// a time.
 type job struct {
 	subject subject
 	tests   []string
@@ -137,7 +140,7 @@ func runJobs(ctx context.Context, jobs []job, lanes int, o options, out io.Write
 	defer os.RemoveAll(dir)
 	if o.agent == "" && slices.ContainsFunc(jobs, func(j job) bool { return j.subject == agent }) {
 		o.agent = filepath.Join(dir, "agent")
-		if err := cli.BuildAgent(ctx, o.agent); err != nil {
+		if err := labenv.Build(ctx, o.agent); err != nil {
 			return err
 		}
 	}
@@ -191,11 +194,13 @@ func runJob(ctx context.Context, dir string, j job, o options, out io.Writer) (*
 		return nil, err
 	}
 	logs := filepath.Join(o.logs, filepath.Base(dir))
-	code, err := isolate(ctx, dir, []string{
+	args := []string{
+		"e2enode",
 		"--subjects=" + string(j.subject), "--focus=" + focus, "--skip=" + o.skip, "--labels=" + o.labels,
 		"--procs=" + fmt.Sprint(o.procs), "--timeout=" + o.timeout.String(), "--tools=" + o.tools, "--agent=" + o.agent, "--kubernetes=" + o.kubernetes,
 		"--logs=" + logs, "--results=" + file, "--report=" + filepath.Join(dir, "report.md"),
-	}, out)
+	}
+	code, err := isolate.Run(ctx, isolate.Config{Args: args, Out: out, Dir: dir})
 	if err == nil && code > 1 {
 		err = fmt.Errorf("exit code %d", code)
 	}

@@ -1,4 +1,4 @@
-package main
+package e2enode
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
@@ -175,7 +176,7 @@ Made by ` + "`bash .ci/run e2e-node`" + `, most recently on %s. Kubernetes tests
     bash .ci/run e2e-node                          # node conformance, on Debian as root; builds what it needs
     KUBEPARTS_E2E_NODE='MirrorPod' bash .ci/run e2e-node
     KUBEPARTS_E2E_NODE='.' bash .ci/run e2e-node   # all tests that are measurable: several hours
-    go run ./test/e2enode --help
+    go run ./test e2enode --help
 
 Several parts of the tests run at the same time, each in a lane: a kubelet or an agent, a containerd, an etcd and an API server in namespaces of their own for mounts, processes, the network and cgroups. Results of several runs are merged: the latest result of each test with each program counts. A test that fails is run again, alone; the second result counts, and is marked with an asterisk. Tests that neither program has run, and tests that skip themselves with the kubelet, are not counted as run.
 
@@ -208,7 +209,7 @@ func (r report) markdown() string {
 	section(&b, "Passed by neither", "Kubelet and agent fail on this machine, or the agent is not compared because the test fails with the kubelet.", r.neither)
 	b.WriteString("\n## Not measurable here\n\n[not-measurable.txt](../test/e2enode/not-measurable.txt) selects these tests by label or name.\n\n| tests | reason |\n|---|---|\n")
 	for _, e := range r.unexplored {
-		fmt.Fprintf(&b, "| %d | %s |\n", e.tests, cell(e.why))
+		fmt.Fprintf(&b, "| %d | %s |\n", e.tests, markdown.Cell(e.why))
 	}
 	return b.String()
 }
@@ -225,7 +226,7 @@ func section(b *strings.Builder, title, text string, all []difference) {
 	b.WriteString("| kubelet | agent | test |\n|---|---|---|\n")
 	for _, d := range all {
 		fmt.Fprintf(b, "| %s | %s | %s |\n", d.kubelet.mark(), d.agent.mark(), strings.Join(slices.DeleteFunc(
-			[]string{cell(d.name), cell(d.why), message("kubelet", d.kubelet), message("agent", d.agent)}, func(s string) bool { return s == "" }), "<br>"))
+			[]string{markdown.Cell(d.name), markdown.Cell(d.why), message("kubelet", d.kubelet), message("agent", d.agent)}, func(s string) bool { return s == "" }), "<br>"))
 	}
 }
 
@@ -241,10 +242,5 @@ func message(of string, r result) string {
 	if r.why == "" {
 		return ""
 	}
-	return of + ": " + cell(oneLine(r.why))
-}
-
-// cell escapes text for a cell of a table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(text)
+	return of + ": " + markdown.Cell(oneLine(r.why))
 }

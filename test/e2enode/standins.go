@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package e2enode
 
 import (
 	"cmp"
@@ -243,8 +243,3 @@ func stopUnits(units string) error {
 	}
 	return err
 }
-
-// ownGroup makes a process the first one of a process group, which endGroup ends.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
-func endGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGTERM) }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package e2enode
 
 import (
 	"fmt"
@@ -20,7 +20,3 @@ func exitCode(error) int { return 2 }
 func stopUnits(units string) error {
 	return fmt.Errorf("stop the units of %s: not on this system", units)
 }
-
-func ownGroup() *syscall.SysProcAttr { return nil }
-
-func endGroup(pid int) error { return fmt.Errorf("end process group %d: not on this system", pid) }

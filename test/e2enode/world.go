@@ -1,4 +1,4 @@
-package main
+package e2enode
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/ginkgo"
 	"github.com/kubeparts/kubeparts/test/internal/images"
+	"github.com/kubeparts/kubeparts/test/internal/isolate"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
@@ -26,17 +28,9 @@ import (
 // in this process, and a directory with the subject and the stand-ins. The suite starts etcd, an
 // API server and the subject.
 type world struct {
-	testing.TB // for package lab; see lab.Program
+	*labenv.Env
 
-	dir    string
 	daemon *lab.Daemon
-}
-
-// must aborts the run if err is not nil.
-func (w *world) must(what string, err error) {
-	if err != nil {
-		w.Fatalf("%s: %v", what, err)
-	}
 }
 
 // ports are those of the suite and of kubelets that it starts.
@@ -86,21 +80,19 @@ func runSubject(ctx context.Context, s subject, m mode, o options, out io.Writer
 }
 
 func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *world {
-	w := &world{TB: t}
-	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", lab.FindContainerd()))
-	lab.Need(t, "containerd")
-	w.must("start", portsFree())
-	w.dir = lab.Directory(t)
+	w := &world{Env: labenv.New(t, "", "containerd")}
+	w.Must("start", portsFree())
 	// Registered before containerd is started, so that it runs after the pods were removed.
+	remove, err := isolate.Directories(w.Dir, "/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/run")
 	t.Cleanup(func() {
-		if err := removeMachineDirs(); err != nil {
+		if err := remove(); err != nil {
 			w.Errorf("clean up: %v", err)
 		}
 	})
-	w.must("prepare directories", ownMachineDirs(w.dir))
+	w.Must("prepare directories", errors.Join(err, os.MkdirAll("/run/containerd", 0o755)))
 	say("%s: starting containerd (%s), building images", s, os.Getenv("KUBEPARTS_CONTAINERD"))
 	registry := lab.NewRegistry(t)
-	w.must("build images", images.Maker{Tools: o.tools, Dir: w.dir}.Serve(registry, filepath.Join(o.kubernetes, suiteName)))
+	w.Must("build images", images.Maker{Tools: o.tools, Dir: w.Dir}.Serve(registry, filepath.Join(o.kubernetes, suiteName)))
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
 	t.Cleanup(func() {
 		err := errors.Join(stopUnits(w.units()), os.WriteFile(filepath.Join(w.logs(o, s), "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644))
@@ -109,19 +101,19 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 		}
 	})
 	// Where cAdvisor looks for containerd.
-	w.must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), "/run/containerd/containerd.sock"))
-	w.must("prepare the suite", w.prepare(s, o))
+	w.Must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), "/run/containerd/containerd.sock"))
+	w.Must("prepare the suite", w.prepare(s, o))
 	return w
 }
 
-func (w *world) bin() string   { return filepath.Join(w.dir, "bin") }
-func (w *world) units() string { return filepath.Join(w.dir, "units") }
+func (w *world) bin() string   { return filepath.Join(w.Dir, "bin") }
+func (w *world) units() string { return filepath.Join(w.Dir, "units") }
 
 func (w *world) logs(o options, s subject) string { return filepath.Join(o.logs, string(s)) }
 
 // prepare fills the directory of the suite.
 func (w *world) prepare(s subject, o options) error {
-	program := filepath.Join(w.dir, string(kubelet)) // where the suite looks for it
+	program := filepath.Join(w.Dir, string(kubelet)) // where the suite looks for it
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -139,9 +131,9 @@ func (w *world) prepare(s subject, o options) error {
 	return errors.Join(err, os.Symlink(o.agent, program))
 }
 
-func (w *world) config() string  { return filepath.Join(w.dir, "kubelet.yaml") }
-func (w *world) pidFile() string { return filepath.Join(w.dir, "containerd.pid") }
-func (w *world) binary() string  { return filepath.Join(w.dir, suiteName) }
+func (w *world) config() string  { return filepath.Join(w.Dir, "kubelet.yaml") }
+func (w *world) pidFile() string { return filepath.Join(w.Dir, "containerd.pid") }
+func (w *world) binary() string  { return filepath.Join(w.Dir, suiteName) }
 
 // suite returns the suite for a subject in a mode.
 func (w *world) suite(o options, s subject, m mode, say func(string, ...any)) ginkgo.Suite {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"context"
@@ -82,9 +82,9 @@ func (b *bareClient) sandbox(i int) *runtimeapi.PodSandboxConfig {
 	name := podName(i)
 	return &runtimeapi.PodSandboxConfig{
 		Metadata:     &runtimeapi.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
-		LogDirectory: b.world.path("logs", name),
+		LogDirectory: b.world.Path("logs", name),
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
-			CgroupParent:    filepath.Join(b.world.cgroup(), name),
+			CgroupParent:    filepath.Join(b.world.Cgroup(), name),
 			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: namespaces()},
 		},
 	}
@@ -110,7 +110,7 @@ func namespaces() *runtimeapi.NamespaceOption {
 }
 
 func (b *bareClient) createPod(ctx context.Context, i int) (err error) {
-	if err := os.MkdirAll(b.world.path("logs", podName(i), "main"), 0o755); err != nil {
+	if err := os.MkdirAll(b.world.Path("logs", podName(i), "main"), 0o755); err != nil {
 		return err
 	}
 	if b.sandboxes[i], err = b.runtime.RunPodSandbox(ctx, b.sandbox(i), ""); err != nil {
@@ -145,7 +145,7 @@ func (b *bareClient) restart(ctx context.Context, n int) (all, alone []time.Dura
 		return nil, nil, context.Cause(ctx)
 	}
 	for i := range n {
-		file := b.world.path("started", podName(i))
+		file := b.world.Path("started", podName(i))
 		pid := findProcess(markVar + "=" + file)
 		if pid == 0 {
 			return nil, nil, fmt.Errorf("no process of %s", podName(i))

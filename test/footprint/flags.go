@@ -1,14 +1,12 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // options are the flags.
@@ -51,8 +50,6 @@ of the CPU time of a client.
 Each row is measured with a new containerd. Pods exist before the program starts; times
 count from its start. It requires Linux, root, and the results of
 'bash .ci/run packages containerd', with --cluster those of 'bash .ci/run kubernetes' too.
-
-Flags:
 `
 
 const (
@@ -106,15 +103,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	case o.kills < 0:
 		return o, errors.New("--kills must not be negative")
 	}
-	if o.kubelet == "" && slices.Contains(o.only, kubeletName) && !o.trace {
-		cache, err := lab.CacheDir()
-		if err != nil {
-			return o, err
-		}
-		o.kubelet = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion, "kubelet")
-		if _, err := os.Stat(o.kubelet); err != nil {
-			return o, fmt.Errorf("%w; run: bash hack/kubelet.sh %s", err, lab.KubernetesVersion)
-		}
+	if slices.Contains(o.only, kubeletName) && !o.trace {
+		var err error
+		o.kubelet, err = labenv.FindKubelet(o.kubelet)
+		return o, err
 	}
 	return o, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func TestFlags(t *testing.T) {
 	}
 	t.Setenv("KUBEPARTS_CACHE", t.TempDir())
 	_, err = parseFlags(nil, io.Discard)
-	assert.ErrorContains(t, err, "run: bash hack/kubelet.sh v")
+	assert.ErrorContains(t, err, "bash hack/kubelet.sh v")
 	_, err = parseFlags([]string{"--only", "kubeparts,bare client"}, io.Discard)
 	assert.NoError(t, err)
 }

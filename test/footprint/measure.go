@@ -1,9 +1,10 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -93,12 +94,12 @@ func (f figures) addMemory(m memory) {
 }
 
 // measureNode measures a kubelet or agent with n pods.
-func measureNode(ctx context.Context, t testing.TB, o options, name, binary string, n int) (figures, error) {
+func measureNode(ctx context.Context, t testing.TB, o options, name, binary string, n int) (f figures, err error) {
 	w := newWorld(t, o.cluster)
 	if err := w.putPods(ctx, n); err != nil {
 		return nil, err
 	}
-	f := figures{}
+	f = figures{}
 	before, err := w.sample(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func measureNode(ctx context.Context, t testing.TB, o options, name, binary stri
 	if err != nil {
 		return nil, err
 	}
-	defer node.stop()
+	defer func() { err = errors.Join(err, node.Stop(90*time.Second)) }()
 	ctx, cancel := node.alive(ctx, patience)
 	defer cancel()
 	last, err := awaitStarts(ctx, w.started, n)
@@ -115,7 +116,7 @@ func measureNode(ctx context.Context, t testing.TB, o options, name, binary stri
 		return nil, err
 	}
 	if n > 0 {
-		now, err := w.sample(ctx, node.pid())
+		now, err := w.sample(ctx, node.PID())
 		if err != nil {
 			return nil, err
 		}
@@ -158,19 +159,19 @@ func (w *world) measureIdle(ctx context.Context, o options, node *node, f figure
 	if err := pause(ctx, o.settle); err != nil {
 		return err
 	}
-	before, err := w.sample(ctx, node.pid())
+	before, err := w.sample(ctx, node.PID())
 	if err != nil {
 		return err
 	}
 	if err := pause(ctx, o.window); err != nil {
 		return err
 	}
-	after, err := w.sample(ctx, node.pid())
+	after, err := w.sample(ctx, node.PID())
 	if err != nil {
 		return err
 	}
 	f.addIdle(before, after, o.cluster)
-	m, err := memoryOf(node.pid())
+	m, err := memoryOf(node.PID())
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (w *world) kill(ctx context.Context, n int) (restarts, shown []time.Duratio
 		defer statuses.stop()
 	}
 	for i := range n {
-		file := w.path("started", podName(i))
+		file := w.Path("started", podName(i))
 		pid := findProcess(markVar + "=" + file)
 		if pid == 0 {
 			return nil, nil, fmt.Errorf("no process of %s", podName(i))

@@ -1,53 +1,52 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A node is a running kubelet or agent. Both have the same flags and the same configuration.
 type node struct {
-	world   *world
-	name    string
-	cmd     *exec.Cmd
+	world *world
+	name  string
+	*labenv.Process
 	began   time.Time
-	exited  chan struct{}
 	metrics string // URL
 }
 
 // config returns the KubeletConfiguration: the defaults, but for the directories, ports and limits
 // that a private node on a full disk needs.
-func (w *world) config(ports [3]int) ([]byte, error) {
+func (w *world) config(ports []int) ([]byte, error) {
 	c := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"containerRuntimeEndpoint": w.daemon.Endpoint, "podLogsDir": w.path("logs"), "volumePluginDir": w.path("plugins"),
+		"containerRuntimeEndpoint": w.daemon.Endpoint, "podLogsDir": w.Path("logs"), "volumePluginDir": w.Path("plugins"),
 		"address": "127.0.0.1", "port": ports[0], "readOnlyPort": ports[1], "healthzPort": ports[2],
 		"authentication": map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
 		"authorization":  map[string]any{"mode": "AlwaysAllow"},
-		"cgroupDriver":   "cgroupfs", "cgroupRoot": w.cgroup(), "failCgroupV1": false, "failSwapOn": false,
+		"cgroupDriver":   "cgroupfs", "cgroupRoot": w.Cgroup(), "failCgroupV1": false, "failSwapOn": false,
 		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
 		"maxPods": 300, "makeIPTablesUtilChains": false, "oomScoreAdj": 0,
 	}
 	if w.control == nil {
-		c["staticPodPath"] = w.path("manifests")
+		c["staticPodPath"] = w.Path("manifests")
 	}
 	return json.Marshal(c)
 }
 
 // start starts a kubelet or agent.
 func (w *world) start(name, binary, logs string) (*node, error) {
-	ports, err := freePorts()
+	ports, err := labenv.FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -55,36 +54,25 @@ func (w *world) start(name, binary, logs string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := w.path("config.json")
+	file := w.Path("config.json")
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, err
 	}
-	args := []string{"--config=" + file, "--root-dir=" + w.path("root"), "--cert-dir=" + w.path("pki"), "--hostname-override=" + nodeName}
+	args := []string{"--config=" + file, "--root-dir=" + w.Path("root"), "--cert-dir=" + w.Path("pki"), "--hostname-override=" + nodeName}
 	if w.control != nil {
 		args = append(args, "--kubeconfig="+w.control.NodeKubeconfig(nodeName))
 	}
 	if logs == "" {
-		logs = w.dir
+		logs = w.Dir
 	}
-	log, err := os.Create(filepath.Join(logs, name+".log"))
-	if err != nil {
+	log := filepath.Join(logs, name+".log")
+	if err := os.Remove(log); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an earlier run
 		return nil, err
 	}
-	defer log.Close()
-	n := &node{world: w, name: name, cmd: exec.Command(binary, args...), exited: make(chan struct{}), metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1])}
-	n.cmd.Stdout, n.cmd.Stderr = log, log
-	n.began = time.Now()
-	if err := n.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(n.exited)
-		_ = n.cmd.Wait() // its log has the error
-	}()
-	return n, nil
+	n := &node{world: w, name: name, metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]), began: time.Now()}
+	n.Process, err = labenv.Start(binary, args, log)
+	return n, err
 }
-
-func (n *node) pid() int { return n.cmd.Process.Pid }
 
 // alive returns a context that is also done when the program exits, with the end of its log as
 // the cause.
@@ -93,23 +81,12 @@ func (n *node) alive(ctx context.Context, limit time.Duration) (context.Context,
 	ctx, exited := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-n.exited:
+		case <-n.Exited:
 			exited(fmt.Errorf("%s has exited; see its log (--logs)", n.name))
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
-}
-
-// stop stops the program. Its pods keep running.
-func (n *node) stop() {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have exited
-	select {
-	case <-n.exited:
-	case <-time.After(90 * time.Second):
-		_ = n.cmd.Process.Kill()
-		<-n.exited
-	}
 }
 
 // serves waits until the program serves its metrics.
@@ -138,17 +115,4 @@ func (n *node) goroutines(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("%s: no go_goroutines", n.metrics)
 	}
 	return int(m[0].GetGauge().GetValue()), nil
-}
-
-// freePorts returns three unused ports of the loopback address.
-func freePorts() (ports [3]int, err error) {
-	for i := range ports {
-		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			return ports, err
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"cmp"
@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // An interval is a part of a start.
@@ -117,7 +118,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	if err := w.putPods(ctx, n); err != nil {
 		return err
 	}
-	ports, err := freePorts()
+	ports, err := labenv.FreePorts(3)
 	if err != nil {
 		return err
 	}
@@ -125,15 +126,15 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	if err != nil {
 		return err
 	}
-	file := w.path("config.json")
+	file := w.Path("config.json")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return err
 	}
-	cfg := kubelet.Config{NodeName: nodeName, RootDir: w.path("root"), Host: kubelet.Host{Manage: true}}
+	cfg := kubelet.Config{NodeName: nodeName, RootDir: w.Path("root"), Host: kubelet.Host{Manage: true}}
 	if cfg.Configuration, _, err = config.Read(file, ""); err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(cmp.Or(o.logs, w.dir), "trace.log"))
+	log, err := os.Create(filepath.Join(cmp.Or(o.logs, w.Dir), "trace.log"))
 	if err != nil {
 		return err
 	}

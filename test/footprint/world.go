@@ -1,24 +1,23 @@
 //go:build unix
 
-package main
+package footprint
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	cri "k8s.io/cri-client/pkg"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 const nodeName = "footprint"
@@ -29,9 +28,8 @@ const patience = 10 * time.Minute
 // A world is what one measurement runs on: an empty containerd and, with --cluster, an empty API
 // server.
 type world struct {
-	testing.TB // for package lab; see lab.Program
+	*labenv.Env
 
-	dir     string // of the node
 	started string // see startedDir
 	daemon  *lab.Daemon
 	control *lab.ControlPlane    // nil without a cluster
@@ -39,20 +37,15 @@ type world struct {
 	audit   string               // the audit log
 }
 
-// must ends the measurement if err is not nil.
-func (w *world) must(what string, err error) {
-	if err != nil {
-		w.Fatalf("%s: %v", what, err)
-	}
-}
-
 func newWorld(t testing.TB, cluster bool) *world {
-	w := &world{TB: t}
-	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", lab.FindContainerd()))
-	w.dir = lab.Directory(t)
-	w.started = w.path("started")
+	needs := []string{"containerd"}
+	if cluster {
+		needs = append(needs, "kubernetes")
+	}
+	w := &world{Env: labenv.New(t, "", needs...)}
+	w.started = w.Path("started")
 	for _, dir := range []string{"started", "manifests", "logs", "root", "plugins", "audit"} {
-		w.must("make a directory", os.Mkdir(w.path(dir), 0o755))
+		w.Must("make a directory", os.Mkdir(w.Path(dir), 0o755))
 	}
 	w.makeCgroup()
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Metrics: true})
@@ -60,32 +53,22 @@ func newWorld(t testing.TB, cluster bool) *world {
 	if !cluster {
 		return w
 	}
-	policy := w.path("policy.yaml")
-	w.must("write a policy", os.WriteFile(policy, []byte(auditPolicy), 0o600))
-	w.audit = w.path("audit", "log")
+	policy := w.Path("policy.yaml")
+	w.Must("write a policy", os.WriteFile(policy, []byte(auditPolicy), 0o600))
+	w.audit = w.Path("audit", "log")
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true, APIServer: []string{
 		"--audit-policy-file=" + policy, "--audit-log-path=" + w.audit,
 	}})
-	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
-	w.must("read a kubeconfig", err)
-	config.QPS = -1
-	w.api, err = kubernetes.NewForConfig(config)
-	w.must("create a client", err)
+	w.api, _ = w.Client(w.control.Kubeconfig)
 	return w
 }
 
-func (w *world) path(name ...string) string {
-	return filepath.Join(append([]string{w.dir}, name...)...)
-}
-
-// cgroup is the parent of the pods' cgroups. A kubelet requires that it exists.
-func (w *world) cgroup() string { return "/" + filepath.Base(w.dir) }
-
+// makeCgroup makes the parent of the pods' cgroups. A kubelet requires that it exists.
 func (w *world) makeCgroup() {
 	tree, err := host.New(host.Config{})
-	w.must("find cgroups", err)
-	root, err := cgroups.ParseRoot(w.cgroup())
-	w.must("name a cgroup", err)
+	w.Must("find cgroups", err)
+	root, err := cgroups.ParseRoot(w.Cgroup())
+	w.Must("name a cgroup", err)
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), time.Minute)
 		defer cancel()
@@ -93,7 +76,7 @@ func (w *world) makeCgroup() {
 			w.Errorf("remove cgroups: %v", err)
 		}
 	})
-	w.must("make a cgroup", tree.Apply(w.Context(), root, cgroups.Resources{}))
+	w.Must("make a cgroup", tree.Apply(w.Context(), root, cgroups.Resources{}))
 }
 
 // removePods removes all pods from the runtime, several at a time: the lab's own cleanup, which has
@@ -125,7 +108,7 @@ func (w *world) removePods() {
 // putPods gives the node its pods, before it starts.
 func (w *world) putPods(ctx context.Context, n int) error {
 	if w.control == nil {
-		return writeManifests(w.path("manifests"), w.started, n)
+		return writeManifests(w.Path("manifests"), w.started, n)
 	}
 	return createPods(ctx, w.api, nodeName, w.started, n)
 }

@@ -1,4 +1,4 @@
-package main
+package hollow
 
 import (
 	"errors"
@@ -25,9 +25,9 @@ type options struct {
 
 const usageText = `hollow runs simulated nodes with pods against a real API server and measures them.
 
-  hollow --lab                                      starts etcd, an API server, the controllers
+  go run ./test hollow --lab                                 starts etcd, an API server, the controllers
                                                     and the scheduler, and stops them afterwards
-  hollow --kubeconfig=FILE --nodes=20 --pods=200    uses an existing cluster
+  go run ./test hollow --kubeconfig=FILE --nodes=20 --pods=200    uses an existing cluster
 
 The nodes and the namespace of the pods are named after --name, and are removed at the
 end and on interrupt. Of every 20 pods one crashes 30 s after each start, one exits with
@@ -36,8 +36,6 @@ not ready for 20 s; the others run.
 
 --lab needs the programs in the directory KUBEBUILDER_ASSETS, as envtest does (and a
 kube-controller-manager and a kube-scheduler), or built by "bash .ci/run kubernetes".
-
-Flags:
 `
 
 func parseFlags(args []string, stdout io.Writer) (options, error) {

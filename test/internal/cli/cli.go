@@ -1,5 +1,4 @@
-// Package cli contains the shared code of the programs of this module: parsing of flags, progress
-// messages, and the build of the complete node.
+// Package cli contains the subcommands of the program of this module, their flags and progress messages.
 package cli
 
 import (
@@ -9,7 +8,7 @@ import (
 	"io"
 )
 
-// Parse reads flags. With --help it writes usage and the flags to out and returns
+// Parse reads flags. With --help it writes usage, which ends with a newline, and the flags to out and returns
 // flag.ErrHelp. It returns an error for unknown flags and for arguments, and prints nothing.
 func Parse(fs *flag.FlagSet, args []string, usage string, out io.Writer) error {
 	fs.Usage = func() {}
@@ -17,7 +16,7 @@ func Parse(fs *flag.FlagSet, args []string, usage string, out io.Writer) error {
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fs.SetOutput(out)
-		fmt.Fprint(out, usage)
+		fmt.Fprint(out, usage, "\nFlags:\n")
 		fs.PrintDefaults()
 		return err
 	case err != nil:

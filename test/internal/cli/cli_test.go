@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	assert.Empty(t, out)
 	_, out, err = parse("--help")
 	assert.ErrorIs(t, err, flag.ErrHelp)
-	assert.Contains(t, out, "x does it.\n  -n many")
+	assert.Contains(t, out, "x does it.\n\nFlags:\n  -n many")
 	_, out, err = parse("--m")
 	assert.ErrorContains(t, err, "-m; see --help")
 	assert.Empty(t, out)

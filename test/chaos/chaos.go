@@ -1,23 +1,26 @@
 // Chaos runs the complete node, examples/kubelet, in a real cluster and on a real containerd,
 // injects real faults, and checks the invariants of the simulation:
 //
-//	go run ./test/chaos
-//	go run ./test/chaos --once --pods 10
+//	go run ./test chaos
+//	go run ./test chaos --once --pods 10
 //
 // docs/reliability.md is the report of such a run.
-package main
+package chaos
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
-func main() { os.Exit(cli.Run("chaos", parseFlags, chaos)) }
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("chaos", "the node with real components that are killed, stopped and filled", parseFlags, chaos)
+}
 
 // chaos runs o and returns the exit code.
 func chaos(ctx context.Context, o options, out io.Writer) int {
@@ -39,11 +42,9 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 	if o.logs != "" {
 		say("the logs of the node and containerd are in %s", o.logs)
 	}
-	if o.report != "" && len(res.outcomes) > 0 {
-		if err := os.WriteFile(o.report, []byte(res.markdown()), 0o644); err != nil {
-			say("failed to write the report: %v", err)
-		} else {
-			say("the report is in %s", o.report)
+	if len(res.outcomes) > 0 {
+		if err := markdown.Write(o.report, res.markdown(), say); err != nil {
+			say("%v", err)
 		}
 	}
 	res.summary(out)

@@ -3,32 +3,40 @@
 // machine:
 //
 //	bash .ci/run e2e-node
-//	go run ./test/e2enode --focus 'MirrorPod'
+//	go run ./test e2enode --focus 'MirrorPod'
 //
 // Results accumulate in a file in the cache of .ci/run; docs/e2e-node.md is the report of all of them. A test that
 // passes with the kubelet and not with the agent needs an entry in differences.txt.
-package main
+package e2enode
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/isolate"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
-func main() {
-	if run, ok := standIns[filepath.Base(os.Args[0])]; ok { // called by the suite
-		os.Exit(exitCode(run(os.Args[1:])))
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("e2enode", "Kubernetes' tests of kubelets, on a kubelet and on the node", parseFlags, e2enode)
+}
+
+// StandIn runs this program under another name: that of a program that the suite calls. It returns the exit code,
+// and whether name is one of these names.
+func StandIn(name string, args []string) (code int, ok bool) {
+	run, ok := standIns[name]
+	if !ok {
+		return 0, false
 	}
-	os.Exit(cli.Run("e2enode", parseFlags, e2enode))
+	return exitCode(run(args)), true
 }
 
 // e2enode runs the tests and returns the exit code.
 func e2enode(ctx context.Context, o options, out io.Writer) int {
-	if isolated() {
+	if isolate.Isolated() {
 		return runLane(ctx, o, out)
 	}
 	say := cli.NewPrinter(out)
@@ -53,8 +61,8 @@ func e2enode(ctx context.Context, o options, out io.Writer) int {
 		return 2
 	}
 	r := newReport(h, notMeasurable(), differences())
-	if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
-		say("failed to write the report: %v", err)
+	if err := markdown.Write(o.report, r.markdown(), say); err != nil {
+		say("%v", err)
 		return 2
 	}
 	fmt.Fprint(out, r.summary())

@@ -3,11 +3,11 @@
 // real cluster on a real containerd:
 //
 //	bash .ci/run conformance
-//	go run ./test/conformance --focus 'Probing container'
+//	go run ./test conformance --focus 'Probing container'
 //	bash .ci/run dra
 //
 // docs/node-conformance.md and docs/dra.md are reports of such runs.
-package main
+package conformance
 
 import (
 	"context"
@@ -19,15 +19,20 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/isolate"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
-func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("conformance", "Kubernetes' tests of nodes in clusters, and of dynamic resource allocation", parseFlags, conformance)
+}
 
 // conformance runs the tests and returns the exit code.
 func conformance(ctx context.Context, o options, out io.Writer) int {
 	say := cli.NewPrinter(out)
-	if o.kind.machineRoot && !isolated() {
-		code, err := isolate(ctx, out)
+	if o.kind.machineRoot && !isolate.Isolated() {
+		code, err := isolate.Run(ctx, isolate.Config{Args: os.Args[1:], Out: out})
 		if err != nil {
 			say("failed to run the tests with mounts of their own: %v", err)
 			return 2
@@ -37,7 +42,7 @@ func conformance(ctx context.Context, o options, out io.Writer) int {
 	r := report{kind: o.kind, on: time.Now(), focus: o.focus}
 	err := lab.Program(ctx, out, func(t testing.TB) error {
 		w := newWorld(t, o, say)
-		if err := w.nodeReady(ctx); err != nil {
+		if err := w.node.UntilReady(ctx, w.api, nodeName); err != nil {
 			return err
 		}
 		r.containerd = w.daemon.Version
@@ -51,10 +56,8 @@ func conformance(ctx context.Context, o options, out io.Writer) int {
 		return 2
 	}
 	table(out, r.results)
-	if o.report != "" {
-		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
-			say("failed to write the report: %v", err)
-		}
+	if err := markdown.Write(o.report, r.markdown(), say); err != nil {
+		say("%v", err)
 	}
 	n := count(r.results)
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", n[passed], n[failed], n[skipped])

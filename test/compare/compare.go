@@ -5,26 +5,29 @@
 // them: the requests to the container runtime, pod statuses, events, cgroups, files and logs.
 //
 //	bash .ci/run compare
-//	go run ./test/compare --focus probes --report docs/differences.md
+//	go run ./test compare --focus probes --report docs/differences.md
 //
 // Each difference must have a reason in reasons.txt; docs/differences.md lists them, and the defects of
 // the kubelet in defects.txt.
-package main
+package compare
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
-func main() { os.Exit(cli.Run("compare", parseFlags, compare)) }
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("compare", "the same pods on a kubelet and on the node: no difference without a reason", parseFlags, compare)
+}
 
 // compare observes both nodes and returns the exit code.
 func compare(ctx context.Context, o options, out io.Writer) int {
@@ -48,12 +51,10 @@ func compare(ctx context.Context, o options, out io.Writer) int {
 	before, after := newDocument(kubelet), newDocument(agent)
 	result := explain(diff(before, after), reasons)
 	result.print(out, o.all)
-	if o.report != "" {
-		r := report{result: result, on: began, kubelet: kubelet, agent: agent, subjects: len(before), defects: defects}
-		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
-			say("failed to write the report: %v", err)
-			return 2
-		}
+	r := report{result: result, on: began, kubelet: kubelet, agent: agent, subjects: len(before), defects: defects}
+	if err := markdown.Write(o.report, r.markdown(), say); err != nil {
+		say("%v", err)
+		return 2
 	}
 	complete := o.focus == ""
 	fmt.Fprintf(out, "%d pods, %d subjects: %d differences, %d unexplained\n", len(kubelet.Pods), len(before), result.count(), len(result.unexplained))

@@ -7,7 +7,7 @@
 //	hack/footprint.sh --compare --cluster --repeat 3
 //
 // docs/benchmarks.md has the table that it prints.
-package main
+package footprint
 
 import (
 	"bytes"
@@ -24,9 +24,14 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
-func main() { os.Exit(cli.Run("footprint", parseFlags, footprint)) }
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("footprint", "memory, CPU and calls of the node and of a kubelet", parseFlags, footprint)
+}
 
 // maxLoad is the load average above which times of this machine are worthless.
 const maxLoad = 3
@@ -66,11 +71,9 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 			break
 		}
 	}
-	if o.report != "" {
-		if err := os.WriteFile(o.report, []byte(text), 0o644); err != nil {
-			say("failed to write the report: %v", err)
-			return 1
-		}
+	if err := markdown.Write(o.report, text, say); err != nil {
+		say("%v", err)
+		return 1
 	}
 	return 0
 }
@@ -107,16 +110,15 @@ func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ..
 		if o.agent != "" || o.trace {
 			return nil
 		}
-		cache, err := lab.CacheDir()
-		if err != nil {
+		var err error
+		if o.agent, err = labenv.Cached("footprint", "kubelet"); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Join(cache, "footprint"), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(o.agent), 0o755); err != nil {
 			return err
 		}
-		o.agent = filepath.Join(cache, "footprint", "kubelet")
 		say("building the agent")
-		return cli.BuildAgent(ctx, o.agent)
+		return labenv.Build(ctx, o.agent)
 	})
 }
 
