@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A member is a node that belongs to a cluster. Its pods have the names of their API
@@ -51,31 +50,18 @@ func newMember(t *testing.T) *member {
 	registry.Push(image, "tool:1")
 	m.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry.Host, MirrorHosts: []string{"images.test"}})
 	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true})
-	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
+	api, config, err := labenv.NewClient(control.Kubeconfig)
 	require.NoError(t, err)
-	config.QPS = -1
-	m.api, err = kubernetes.NewForConfig(config)
-	require.NoError(t, err)
+	m.api = api
 	m.objects, err = dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	m.configure(m.daemon.Endpoint, "maxPods: 250", "makeIPTablesUtilChains: false", "nodeStatusUpdateFrequency: 10s", "nodeStatusReportFrequency: 10s")
-	m.flags = []string{"--kubeconfig=" + control.NodeKubeconfig("node"), "--node-ip=" + ownAddress(t)}
+	address, err := labenv.OwnAddress()
+	require.NoError(t, err)
+	m.flags = []string{"--kubeconfig=" + control.NodeKubeconfig("node"), "--node-ip=" + address}
 	m.observed = observe(t, m.api)
 	m.createAll(object("v1", "ServiceAccount", "default"))
 	return m
-}
-
-// ownAddress is an address of the machine: a kubelet does not accept one of loopback.
-func ownAddress(t *testing.T) string {
-	addresses, err := net.InterfaceAddrs()
-	require.NoError(t, err)
-	for _, a := range addresses {
-		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() && !strings.HasPrefix(ip.IP.String(), "10.231.") {
-			return ip.IP.String()
-		}
-	}
-	t.Skip("this machine has no address other than loopback")
-	return ""
 }
 
 func object(version, kind, name string) *unstructured.Unstructured {

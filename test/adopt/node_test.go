@@ -5,16 +5,17 @@ package adopt
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +27,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A node is a runtime with everything that a kubelet and this repository's take over from
@@ -70,8 +72,9 @@ func bareNode(t *testing.T) *node {
 func (n *node) configure(endpoint string, lines ...string) {
 	n.t.Helper()
 	n.t.Cleanup(n.stop)
-	ports := freePorts(n.t, 3)
-	n.port = ports[0]
+	ports, err := labenv.FreePorts(3)
+	require.NoError(n.t, err)
+	n.port = strconv.Itoa(ports[0])
 	n.config = filepath.Join(n.dir, "config.yaml")
 	text := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -88,10 +91,10 @@ imageGCHighThresholdPercent: 100
 imageMinimumGCAge: 24h
 oomScoreAdj: 0
 address: 127.0.0.1
-port: %[5]s
-readOnlyPort: %[4]s
+port: %[5]d
+readOnlyPort: %[4]d
 healthzBindAddress: 127.0.0.1
-healthzPort: %[6]s
+healthzPort: %[6]d
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 fileCheckFrequency: 2s
@@ -161,18 +164,6 @@ func removeCgroups(dir string) {
 	_ = os.Remove(dir)
 }
 
-func freePorts(t *testing.T, n int) (ports []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		require.NoError(t, err)
-		ports = append(ports, port)
-	}
-	return ports
-}
-
 // A program is a kubelet: a real one of some version, or this repository's.
 type program struct{ name, path string }
 
@@ -208,10 +199,7 @@ var ours = sync.OnceValues(func() (program, error) {
 	dir, err := os.MkdirTemp("", "adopt-build")
 	path := filepath.Join(dir, "kubelet")
 	if err == nil {
-		var out []byte
-		if out, err = exec.Command("go", "build", "-o", path, "github.com/kubeparts/kubeparts/examples/kubelet").CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w\n%s", err, out)
-		}
+		err = labenv.Build(context.Background(), path)
 	}
 	return program{"kubeparts", path}, err
 })

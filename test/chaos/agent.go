@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // An agent is a process of examples/kubelet.
@@ -24,29 +24,17 @@ type agent struct {
 	record string // directory; empty: nothing is recorded
 
 	launches int // processes that were started
-	cmd      *exec.Cmd
-	exited   chan struct{}
+	process  *labenv.Process
 }
 
 // launch starts the agent.
 func (a *agent) launch() error {
-	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	a.launches++
+	process, err := labenv.Start(a.binary, a.arguments(), a.log)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	a.launches++
-	cmd := exec.Command(a.binary, a.arguments()...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	exited := make(chan struct{})
-	a.cmd, a.exited = cmd, exited
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // its log has the error
-	}()
+	a.process = process
 	return nil
 }
 
@@ -65,8 +53,8 @@ func (a *agent) await(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-a.exited:
-			return fmt.Errorf("the agent ended: %s", a.tail(3))
+		case <-a.process.Exited:
+			return fmt.Errorf("the agent has exited: %s", labenv.Tail(a.log, 3))
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(50 * time.Millisecond):
@@ -78,44 +66,6 @@ func (a *agent) await(ctx context.Context) error {
 type unwell string
 
 func (u unwell) Error() string { return "the agent is not well: " + string(u) }
-
-func (a *agent) running() bool {
-	if a.exited == nil {
-		return false
-	}
-	select {
-	case <-a.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// kill sends SIGKILL.
-func (a *agent) kill() error {
-	if !a.running() {
-		return nil
-	}
-	err := a.cmd.Process.Kill()
-	<-a.exited
-	return err
-}
-
-// interrupt sends SIGINT, and SIGKILL after a minute.
-func (a *agent) interrupt() error {
-	if !a.running() {
-		return nil
-	}
-	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
-		return err
-	}
-	select {
-	case <-a.exited:
-		return nil
-	case <-time.After(time.Minute):
-		return errors.Join(errors.New("the agent does not end within a minute of Ctrl-C"), a.kill())
-	}
-}
 
 // get requests a page of the agent.
 func (a *agent) get(ctx context.Context, path string) (string, error) {
@@ -136,28 +86,8 @@ func (a *agent) get(ctx context.Context, path string) (string, error) {
 	return string(body), err
 }
 
-// tail returns the last lines of the log of all agents.
-func (a *agent) tail(lines int) string {
-	data, err := os.ReadFile(a.log)
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
 // logContains reports whether the log of the agents contains text.
 func (a *agent) logContains(text string) bool {
 	data, _ := os.ReadFile(a.log)
 	return strings.Contains(string(data), text)
-}
-
-// freeAddr returns an unused loopback address.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

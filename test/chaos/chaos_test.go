@@ -3,8 +3,6 @@ package chaos
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -194,12 +192,4 @@ func TestQuantilesAreTimesThatWereTaken(t *testing.T) {
 	assert.EqualValues(t, 100, quantile(times, 50))
 	assert.EqualValues(t, 198, quantile(times, 99))
 	assert.EqualValues(t, 1, quantile(times[:1], 99))
-}
-
-func TestWaitingEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	assert.NoError(t, until(ctx, time.Hour, func() error { return nil }))
-	assert.ErrorContains(t, until(ctx, 0, func() error { return errors.New("no") }), "not within 0s: no")
-	cancel()
-	assert.ErrorIs(t, until(ctx, time.Hour, func() error { return errors.New("no") }), context.Canceled)
 }

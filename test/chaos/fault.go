@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A kind is a kind of fault.
@@ -273,7 +275,7 @@ func removeCgroup(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := groupsNamed(w.groups(), func(name string) bool { return name == "pod"+b.uid })
+	groups := groupsNamed(w.Cgroup(), func(name string) bool { return name == "pod"+b.uid })
 	if len(groups) == 0 {
 		return nil, fmt.Errorf("pod %s has no cgroup", s.target)
 	}
@@ -293,11 +295,11 @@ func (w *world) regroup(s step, uid string) {
 	defer w.judge.heals(uid, -1)
 	began := time.Now()
 	bound := 3 * time.Minute
-	err := until(w.ctx, bound, func() error {
+	err := labenv.Until(w.ctx, "wait for the cgroup", bound, func() error {
 		switch pod := w.judge.podNamed(s.target); {
 		case pod == nil || pod.DeletionTimestamp != nil:
 			return nil
-		case len(groupsNamed(w.groups(), func(name string) bool { return name == "pod"+uid })) == 0:
+		case len(groupsNamed(w.Cgroup(), func(name string) bool { return name == "pod"+uid })) == 0:
 			return errors.New("no cgroup")
 		case !ready(pod):
 			return errors.New("not Ready")
@@ -316,7 +318,7 @@ func killContainer(w *world, s step) (func() error, error) {
 		return nil, err
 	}
 	w.doomed = append(w.doomed, is.id)
-	for _, p := range processes(w.dir) {
+	for _, p := range processes(w.Dir) {
 		if p.uid == is.uid && p.container == is.container {
 			err = errors.Join(err, ignoreGone(killed(p.pid)))
 		}

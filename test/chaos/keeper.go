@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // An agentKeeper restarts the agent when it terminates, as systemd does, unless it was killed.
@@ -12,8 +14,8 @@ type agentKeeper struct {
 	judge *judge
 
 	mu    sync.Mutex
-	dead  bool          // killed, and not to be restarted
-	ended chan struct{} // agent.exited of the last one that was killed or interrupted here
+	dead  bool            // killed, and not to be restarted
+	ended *labenv.Process // the last one that was killed or stopped here
 	stop  context.CancelFunc
 	done  chan struct{}
 }
@@ -46,7 +48,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 		k.judge.tolerate("the agent could not be started: " + err.Error())
 		return
 	}
-	exited := k.exited
+	process := k.process
 	k.mu.Unlock()
 	err := k.await(ctx)
 	served := err == nil
@@ -55,15 +57,15 @@ func (k *agentKeeper) once(ctx context.Context) {
 		k.judge.tolerate("an agent that was started ended before it served, and was started again")
 	}
 	select {
-	case <-exited:
+	case <-process.Exited:
 	case <-ctx.Done():
 		return
 	}
 	k.mu.Lock()
-	ended := k.ended == exited
+	ended := k.ended == process
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentKeepsRunning, ended, "", "the agent terminated by itself: %s", k.tail(3))
+		k.judge.check(agentKeepsRunning, ended, "", "the agent terminated by itself: %s", process.Tail(3))
 	}
 }
 
@@ -71,8 +73,8 @@ func (k *agentKeeper) once(ctx context.Context) {
 func (k *agentKeeper) kill() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dead, k.ended = true, k.exited
-	return k.agent.kill()
+	k.dead, k.ended = true, k.process
+	return k.process.Kill()
 }
 
 // revive allows the agent to be restarted.
@@ -82,11 +84,11 @@ func (k *agentKeeper) revive() {
 	k.dead = false
 }
 
-// end stops the agent with SIGINT and does not restart it.
+// end stops the agent with SIGTERM and does not restart it.
 func (k *agentKeeper) end() error {
 	k.mu.Lock()
-	k.dead, k.ended = true, k.exited
-	err := k.interrupt()
+	k.dead, k.ended = true, k.process
+	err := k.process.Stop(time.Minute)
 	k.mu.Unlock()
 	k.stop()
 	<-k.done
@@ -97,8 +99,8 @@ func (k *agentKeeper) end() error {
 func (k *agentKeeper) pid() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.running() {
+	if !k.process.Running() {
 		return 0
 	}
-	return k.cmd.Process.Pid
+	return k.process.PID()
 }

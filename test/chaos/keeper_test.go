@@ -32,7 +32,7 @@ func TestAnAgentThatTerminatesByItselfIsAViolation(t *testing.T) {
 func TestAnAgentThatIsKilledAndRevivedAtOnceIsNoViolation(t *testing.T) {
 	k := newKeeper(t, "60")
 	require.NoError(t, k.launch())
-	first := k.exited
+	first := k.process
 	require.NoError(t, k.kill())
 	k.revive()
 	assert.True(t, k.ended == first && !k.dead)

@@ -26,7 +26,7 @@ func (w *world) observeLoop(ctx context.Context) {
 	go w.listen(ctx, events)
 	for ctx.Err() == nil {
 		_, _ = w.observe(ctx) // fails while the runtime is down
-		w.judge.processes(processes(w.dir))
+		w.judge.processes(processes(w.Dir))
 		select {
 		case <-time.After(300 * time.Millisecond):
 		case <-events:

@@ -82,7 +82,7 @@ func (h *operator) try(ctx context.Context, w *world, s step) error {
 		}
 		return nil
 	}
-	if _, err := pods.Create(ctx, shapeNamed(s.shape).pod(s.make, nodeName, w.dir), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	if _, err := pods.Create(ctx, shapeNamed(s.shape).pod(s.make, nodeName, w.Dir), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil

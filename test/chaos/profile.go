@@ -5,12 +5,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // profileLength is the time that a CPU profile covers.
@@ -23,15 +24,12 @@ func (w *world) profile(dir string) error {
 		w.agent.args = append(w.agent.args, "--port=-1")
 		return nil
 	}
-	addr, err := freeAddr()
+	ports, err := labenv.FreePorts(1)
 	if err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
-	w.agent.args = append(w.agent.args, "--address="+host, "--port="+port, "--anonymous-auth=true", "--authorization-mode=AlwaysAllow")
+	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	w.agent.args = append(w.agent.args, "--address=127.0.0.1", fmt.Sprintf("--port=%d", ports[0]), "--anonymous-auth=true", "--authorization-mode=AlwaysAllow")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

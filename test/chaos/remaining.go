@@ -28,7 +28,7 @@ func (w *world) remaining(s observation) (lines []string, err error) {
 			add(is.uid, "container %s, attempt %d", is.container, is.attempt)
 		}
 	}
-	for _, p := range processes(w.dir) {
+	for _, p := range processes(w.Dir) {
 		add(p.uid, "process %d of %s", p.pid, p.container)
 	}
 	for box, pid := range shims(w.daemon.Dir()) {
@@ -55,7 +55,7 @@ func (w *world) remaining(s observation) (lines []string, err error) {
 		add(e.Name(), "directory %s%s", pods, e.Name())
 	}
 	isPod := func(name string) bool { return strings.HasPrefix(name, "pod") && strings.Count(name, "-") == 4 }
-	for _, g := range groupsNamed(w.groups(), isPod) {
+	for _, g := range groupsNamed(w.Cgroup(), isPod) {
 		add(strings.TrimPrefix(filepath.Base(string(g)), "pod"), "cgroup %s", g)
 	}
 	slices.Sort(lines)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/markdown"
 )
 
 // versionsOf returns the versions of the components.
@@ -19,7 +19,7 @@ func (w *world) versionsOf(ctx context.Context) []string {
 	if v, err := w.cri.Version(ctx, ""); err == nil {
 		versions = append(versions, "CRI "+v.RuntimeApiVersion)
 	}
-	return append(versions, fmt.Sprintf("%s on %s/%s with %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()))
+	return append(versions, markdown.Machine())
 }
 
 // A recovery is how long it took after faults of one kind.

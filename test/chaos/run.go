@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A result is the result of a run.
@@ -93,7 +94,7 @@ func (r *runner) all() error {
 
 	r.doing("waiting for the node")
 	if err := r.prepare(ctx); err != nil {
-		return fmt.Errorf("the node does not become ready: %w; log of the agent:\n%s", err, r.agent.tail(10))
+		return fmt.Errorf("the node does not become ready: %w; log of the agent:\n%s", err, labenv.Tail(r.agentLog(), 10))
 	}
 	r.result.versions = r.versionsOf(ctx)
 	d := r.options.drawer()
@@ -189,7 +190,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 		return err
 	}
 	var wrong []string
-	err := until(ctx, r.options.bound, func() error {
+	err := labenv.Until(ctx, "wait for the recovery", r.options.bound, func() error {
 		if wrong = r.differences(ctx, r.desired); len(wrong) > 0 {
 			r.doing("round %d: %s is over; %d things are not well yet: %s", out.round.n, out.round.kind(), len(wrong), cut(wrong[0], 100))
 			return errors.New(wrong[0])
@@ -237,7 +238,7 @@ func (r *runner) clear(ctx context.Context) error {
 		return err
 	}
 	var logs []string
-	err := until(ctx, r.options.bound, func() error {
+	err := labenv.Until(ctx, "wait for the recovery", r.options.bound, func() error {
 		if logs = r.remainingLogs(); len(logs) > 0 {
 			return errors.New(logs[0])
 		}

@@ -77,7 +77,7 @@ func (w *world) podDeleted(uid string) {
 
 // of returns the processes of a pod.
 func (w *world) of(uid string) (pids []int) {
-	for _, p := range processes(w.dir) {
+	for _, p := range processes(w.Dir) {
 		if p.uid == uid && p.alive() {
 			pids = append(pids, p.pid)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	cri "k8s.io/cri-client/pkg"
 
@@ -35,10 +33,9 @@ const nodeName = "chaos"
 // A world is a cluster with one node: a control plane, a containerd, a proxy between it and the
 // agent, the agent, and clients that observe them independently of the agent.
 type world struct {
-	testing.TB // for package lab; see lab.Program
-	ctx        context.Context
+	*labenv.Env
+	ctx context.Context
 
-	dir     string
 	daemon  *lab.Daemon
 	control *lab.ControlPlane
 	socket  *proxy
@@ -68,51 +65,38 @@ func (w *world) note(format string, args ...any) {
 	w.noted = append(w.noted, fmt.Sprintf(format, args...))
 }
 
-// must aborts the run if err is not nil.
-func (w *world) must(what string, err error) {
-	if err != nil {
-		w.Fatalf("%s: %v", what, err)
-	}
-}
-
 func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *world {
-	w := &world{TB: t, ctx: t.Context(), judge: j, later: map[string][]time.Duration{}}
-	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", o.containerd))
-	lab.Need(t, "containerd", "kubernetes")
+	w := &world{Env: labenv.New(t, o.containerd, "containerd", "kubernetes"), ctx: t.Context(), judge: j, later: map[string][]time.Duration{}}
 	say("building the agent; starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
-	w.dir = lab.Directory(t)
-	binary := filepath.Join(w.dir, "agent")
-	var building sync.WaitGroup
-	var failed error
-	building.Go(func() { failed = labenv.Build(w.ctx, binary) })
-	t.Cleanup(building.Wait)
+	binary := w.Path("agent")
+	built := w.BuildNode(binary)
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{})
 	w.connect()
 
-	building.Wait()
-	w.must("make an agent", failed)
+	built()
 	var err error
-	w.socket, err = newProxy(filepath.Join(w.dir, "cri.sock"), w.daemon.Endpoint[len("unix://"):])
-	w.must("make a socket", err)
-	t.Cleanup(func() { w.must("close the socket", w.socket.close()) })
-	w.must("make a directory", os.Mkdir(w.root(), 0o755))
-	w.must("make a file system for the agent", smallDisk(w.root(), agentDisk))
-	t.Cleanup(func() { w.must("clean up", unmountAll(w.root())) })
-	t.Cleanup(func() { w.must("remove cgroups", removeGroups(w.groups())) })
-	addr, err := freeAddr()
-	w.must("find a port", err)
+	w.socket, err = newProxy(w.Path("cri.sock"), w.daemon.Endpoint[len("unix://"):])
+	w.Must("make a socket", err)
+	t.Cleanup(func() { w.Must("close the socket", w.socket.close()) })
+	w.Must("make a directory", os.Mkdir(w.root(), 0o755))
+	w.Must("make a file system for the agent", smallDisk(w.root(), agentDisk))
+	t.Cleanup(func() { w.Must("clean up", unmountAll(w.root())) })
+	t.Cleanup(func() { w.Must("remove cgroups", removeGroups(w.Cgroup())) })
+	ports, err := labenv.FreePorts(1)
+	w.Must("find a port", err)
+	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	w.agent = &agentKeeper{judge: j, agent: agent{
 		binary: binary, addr: addr, log: w.agentLog(), record: o.record,
 		args: []string{
 			"--container-runtime-endpoint=unix://" + w.socket.path, "--root-dir=" + w.root(), "--pod-logs-dir=" + w.logs(), "--hostname-override=" + nodeName,
-			"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + w.control.BootstrapKubeconfig(),
-			"--listen=" + addr, "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "--v=4",
+			"--kubeconfig=" + w.Path("kubeconfig"), "--bootstrap-kubeconfig=" + w.control.BootstrapKubeconfig(),
+			"--listen=" + addr, "--healthz-port=-1", "--cgroup-root=" + w.Cgroup(), "--remember-pods", "--v=4",
 		},
 	}}
-	w.must("prepare profiles", w.profile(o.profile))
-	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })
-	t.Cleanup(func() { w.must("end the agent", w.agent.end()) })
+	w.Must("prepare profiles", w.profile(o.profile))
+	t.Cleanup(func() { w.Must("keep the logs", w.keepLogs(o.logs)) })
+	t.Cleanup(func() { w.Must("end the agent", w.agent.end()) })
 	w.agent.begin(w.ctx)
 	return w
 }
@@ -122,41 +106,22 @@ func (w *world) quietly(ctx context.Context) context.Context {
 	return logs.Context(ctx, slog.New(slog.DiscardHandler))
 }
 
-func (w *world) root() string     { return filepath.Join(w.dir, "root") }
-func (w *world) logs() string     { return filepath.Join(w.dir, "logs") }
-func (w *world) agentLog() string { return filepath.Join(w.dir, "agent.log") }
-
-// groups returns the parent of the agent's cgroups, which no other agent uses.
-func (w *world) groups() string { return "/" + filepath.Base(w.dir) }
+func (w *world) root() string     { return w.Path("root") }
+func (w *world) logs() string     { return w.Path("logs") }
+func (w *world) agentLog() string { return w.Path("agent.log") }
 
 // keepLogs copies the logs to dir, unless that is empty.
 func (w *world) keepLogs(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	said, err := os.ReadFile(w.agentLog())
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "agent.log"), said, 0o644),
-		os.WriteFile(filepath.Join(dir, "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644),
-	)
+	text, err := os.ReadFile(w.agentLog())
+	return errors.Join(err, labenv.KeepLogs(dir, map[string][]byte{"agent.log": text, "containerd.log": []byte(w.daemon.Log(1_000_000))}))
 }
 
 // connect creates the clients.
 func (w *world) connect() {
-	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
-	w.must("read a kubeconfig", err)
-	config.QPS = -1
-	config.Timeout = 0 // of watches
-	w.api, err = kubernetes.NewForConfig(config)
-	w.must("make a client of the API", err)
+	w.api, _ = w.Client(w.control.Kubeconfig)
+	var err error
 	w.cri, err = w.dial(w.ctx)
-	w.must("connect to containerd", err)
+	w.Must("connect to containerd", err)
 	w.Cleanup(func() { _ = w.cri.Close(context.WithoutCancel(w.ctx)) })
 }
 
@@ -171,7 +136,7 @@ func (w *world) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, 2*time.Minute, func() error {
+	return labenv.Until(ctx, "wait for the cluster", 2*time.Minute, func() error {
 		if _, err := w.api.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 			return err
 		}
@@ -183,35 +148,5 @@ func (w *world) prepare(ctx context.Context) error {
 func (w *world) nodeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	node, err := w.api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady && c.Status != v1.ConditionTrue {
-			return fmt.Errorf("the node is not ready: %s: %s", c.Reason, c.Message)
-		} else if c.Type == v1.NodeReady {
-			return nil
-		}
-	}
-	return errors.New("the node has no condition Ready")
-}
-
-// until calls check until it returns nil, at most for a time.
-func until(ctx context.Context, bound time.Duration, check func() error) error {
-	for begun := time.Now(); ; {
-		err := check()
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == nil:
-			return nil
-		case time.Since(begun) > bound:
-			return fmt.Errorf("not within %v: %w", bound, err)
-		}
-		select {
-		case <-time.After(250 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
+	return labenv.NodeReady(ctx, w.api, nodeName)
 }

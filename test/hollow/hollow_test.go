@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A node needs less than a tenth of the resources of a kubemark node.
@@ -41,9 +40,7 @@ func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 	}
 
 	// Nothing remains.
-	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
-	require.NoError(t, err)
-	api, err := kubernetes.NewForConfig(config)
+	api, _, err := labenv.NewClient(control.Kubeconfig)
 	require.NoError(t, err)
 	nodes, err := api.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -15,9 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A clusterWorld is a real control plane with this agent as its only node.
@@ -39,10 +39,8 @@ func onCluster(t *testing.T, flags ...string) *clusterWorld {
 		"--port=-1", "--healthz-port=-1", "--client-ca-file=" + w.caFile(control),
 	}
 	w.flags = append(w.flags, flags...)
-	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
-	require.NoError(t, err)
-	config.QPS = -1
-	w.api, err = kubernetes.NewForConfig(config)
+	var err error
+	w.api, _, err = labenv.NewClient(control.Kubeconfig)
 	require.NoError(t, err)
 	w.start()
 	w.untilReady(v1.ConditionTrue)

@@ -53,14 +53,23 @@ func (e *Env) Path(name ...string) string { return filepath.Join(append([]string
 // Cgroup returns the parent of the cgroups of the node's pods, which no other node uses.
 func (e *Env) Cgroup() string { return "/" + filepath.Base(e.Dir) }
 
-// Client returns a client of a cluster's administrator without a limit of requests, and its configuration.
+// Client is NewClient that ends the run if it fails.
 func (e *Env) Client(kubeconfig string) (kubernetes.Interface, *rest.Config) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	e.Must("read a kubeconfig", err)
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	client, config, err := NewClient(kubeconfig)
 	e.Must("create a client", err)
 	return client, config
+}
+
+// NewClient returns a client with the rights of a kubeconfig file and without a limit of requests, and its
+// configuration.
+func NewClient(kubeconfig string) (kubernetes.Interface, *rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	return client, config, err
 }
 
 // BuildNode starts to build the complete node into a file. The returned function waits for the result.

@@ -96,7 +96,12 @@ func Tail(log string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Until calls check until it returns nil, ctx is done, the process exits, or the limit has passed. p may be nil.
+// Until calls check until it returns nil, ctx is done, or the limit has passed.
+func Until(ctx context.Context, what string, limit time.Duration, check func() error) error {
+	return (*Process)(nil).Until(ctx, what, limit, check)
+}
+
+// Until is the function Until; it also returns if the process exits.
 func (p *Process) Until(ctx context.Context, what string, limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
