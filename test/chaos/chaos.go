@@ -48,7 +48,7 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 		}
 	}
 	res.summary(out)
-	broken := res.judge.broken()
+	broken := res.checker.broken()
 	for _, v := range broken {
 		fmt.Fprintf(out, "VIOLATION at %s of %s\n", v.at.Format(time.TimeOnly), v)
 	}
@@ -73,7 +73,7 @@ func list(out io.Writer) {
 		fmt.Fprintf(out, "  %-22s %s\n", k.name, k.says)
 	}
 	fmt.Fprintln(out, "\nInvariants:")
-	for _, l := range invariants {
+	for _, l := range invariants() {
 		fmt.Fprintf(out, "  %-24s %s\n", l.name, l.description)
 	}
 }

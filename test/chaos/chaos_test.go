@@ -68,7 +68,7 @@ func TestRoundsAreListed(t *testing.T) {
 	for _, k := range kinds {
 		assert.Contains(t, all, k.name)
 	}
-	for _, l := range invariants {
+	for _, l := range invariants() {
 		assert.Contains(t, all, l.name)
 	}
 	assert.Regexp(t, `(?m)^round 3: `, list("--draw=3", "--seed=7"))
@@ -167,13 +167,13 @@ func TestTheReportTellsWhatHappened(t *testing.T) {
 	require.NoError(t, err)
 	d := o.drawer()
 	d.first()
-	r := result{options: o, began: noon, judge: newJudge(), versions: []string{"containerd 2.4.2"}}
+	r := result{options: o, began: noon, checker: newChecker(), versions: []string{"containerd 2.4.2"}}
 	for i := range 5 {
 		r.outcomes = append(r.outcomes, outcome{round: d.next(), began: noon, recovery: time.Duration(i) * time.Second, notes: []string{"a | b"}})
 	}
 	r.outcomes[4].recovery = -1
-	r.judge.check(converges, false, "round 5", "it is Pending")
-	r.judge.tolerate("another cause")
+	r.checker.check(converges, false, "round 5", "it is Pending")
+	r.checker.tolerate("another cause")
 	text := r.markdown()
 	for _, part := range []string{
 		"--seed 7 --pods 3 --duration 10m0s --report docs/reliability.md", "| with | containerd 2.4.2 |", "| **violations** | **1** |",

@@ -84,7 +84,7 @@ func stopAgent(w *world, _ step) (func() error, error) {
 }
 
 func killContainerd(w *world, _ step) (func() error, error) {
-	w.judge.containerdKilled()
+	w.checker.containerdKilled()
 	w.daemon.Kill()
 	return func() error { w.daemon.Start(); return nil }, nil
 }
@@ -194,7 +194,7 @@ func (w *world) records() (files []string, err error) {
 
 // sandbox returns the sandbox of the affected pod.
 func (w *world) sandbox(s step) (box, error) {
-	pod := w.judge.podNamed(s.target)
+	pod := w.checker.podNamed(s.target)
 	if pod == nil {
 		return box{}, fmt.Errorf("pod %q does not exist", s.target)
 	}
@@ -203,7 +203,7 @@ func (w *world) sandbox(s step) (box, error) {
 		return box{}, err
 	}
 	for _, b := range seen.boxes {
-		if b.uid == string(pod.UID) && b.ready {
+		if b.uid == string(pod.UID) && b.ready() {
 			return b, nil
 		}
 	}
@@ -220,11 +220,11 @@ func (w *world) containers(s step) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	running := slices.DeleteFunc(seen.instances, func(is instance) bool { return is.uid != b.uid || !is.running })
+	running := slices.DeleteFunc(seen.instances, func(is instance) bool { return is.uid != b.uid || !is.running() })
 	if len(running) == 0 {
 		return nil, fmt.Errorf("pod %s has no running container", s.target)
 	}
-	slices.SortFunc(running, func(a, b instance) int { return cmp.Compare(a.container, b.container) })
+	slices.SortFunc(running, func(a, b instance) int { return cmp.Compare(a.Name, b.Name) })
 	return running, nil
 }
 
@@ -242,7 +242,7 @@ func (w *world) shim(s step) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	pid := shims(w.daemon.Dir())[b.id]
+	pid := shims(w.daemon.Dir())[b.ID]
 	if pid == 0 {
 		return 0, fmt.Errorf("pod %s has no shim", s.target)
 	}
@@ -264,7 +264,7 @@ func killShim(w *world, s step) (func() error, error) {
 	}
 	if running, err := w.containers(s); err == nil {
 		for _, is := range running {
-			w.doomed = append(w.doomed, is.id)
+			w.doomed = append(w.doomed, is.ID)
 		}
 	}
 	return done, killed(pid)
@@ -291,12 +291,12 @@ func removeCgroup(w *world, s step) (func() error, error) {
 // next sync of the pod, which may take longer than the recovery from other faults; rounds
 // continue meanwhile.
 func (w *world) regroup(s step, uid string) {
-	w.judge.heals(uid, 1)
-	defer w.judge.heals(uid, -1)
+	w.checker.heals(uid, 1)
+	defer w.checker.heals(uid, -1)
 	began := time.Now()
 	bound := 3 * time.Minute
 	err := labenv.Until(w.ctx, "wait for the cgroup", bound, func() error {
-		switch pod := w.judge.podNamed(s.target); {
+		switch pod := w.checker.podNamed(s.target); {
 		case pod == nil || pod.DeletionTimestamp != nil:
 			return nil
 		case len(groupsNamed(w.Cgroup(), func(name string) bool { return name == "pod"+uid })) == 0:
@@ -307,7 +307,7 @@ func (w *world) regroup(s step, uid string) {
 		return nil
 	})
 	if w.ctx.Err() == nil {
-		w.judge.check(converges, err == nil, s.target, "after its cgroup was removed: %v", err)
+		w.checker.check(converges, err == nil, s.target, "after its cgroup was removed: %v", err)
 		w.healed(s.fault, time.Since(began))
 	}
 }
@@ -317,9 +317,9 @@ func killContainer(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.doomed = append(w.doomed, is.id)
+	w.doomed = append(w.doomed, is.ID)
 	for _, p := range processes(w.Dir) {
-		if p.uid == is.uid && p.container == is.container {
+		if p.uid == is.uid && p.container == is.Name {
 			err = errors.Join(err, ignoreGone(killed(p.pid)))
 		}
 	}
@@ -331,7 +331,7 @@ func removeContainer(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, w.cri.RemoveContainer(w.quietly(w.ctx), is.id)
+	return done, w.cri.RemoveContainer(w.quietly(w.ctx), bareID(is.ID))
 }
 
 func stopSandbox(w *world, s step) (func() error, error) {
@@ -339,5 +339,5 @@ func stopSandbox(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, w.cri.StopPodSandbox(w.quietly(w.ctx), b.id)
+	return done, w.cri.StopPodSandbox(w.quietly(w.ctx), b.ID)
 }

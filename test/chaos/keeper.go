@@ -11,7 +11,7 @@ import (
 // An agentKeeper restarts the agent when it terminates, as systemd does, unless it was killed.
 type agentKeeper struct {
 	agent
-	judge *judge
+	checker *checker
 
 	mu    sync.Mutex
 	dead  bool            // killed, and not to be restarted
@@ -45,7 +45,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 	}
 	if err := k.launch(); err != nil {
 		k.mu.Unlock()
-		k.judge.tolerate("the agent could not be started: " + err.Error())
+		k.checker.tolerate("the agent could not be started: " + err.Error())
 		return
 	}
 	process := k.process
@@ -54,7 +54,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 	served := err == nil
 	if !served && ctx.Err() == nil {
 		// It cannot start: containerd is unavailable, or a disk is full.
-		k.judge.tolerate("an agent that was started ended before it served, and was started again")
+		k.checker.tolerate("an agent that was started ended before it served, and was started again")
 	}
 	select {
 	case <-process.Exited:
@@ -65,7 +65,7 @@ func (k *agentKeeper) once(ctx context.Context) {
 	ended := k.ended == process
 	k.mu.Unlock()
 	if served && ctx.Err() == nil {
-		k.judge.check(agentKeepsRunning, ended, "", "the agent terminated by itself: %s", process.Tail(3))
+		k.checker.check(agentKeepsRunning, ended, "", "the agent terminated by itself: %s", process.Tail(3))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func newKeeper(t *testing.T, seconds string) *agentKeeper {
 	health := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(health.Close)
-	return &agentKeeper{judge: newJudge(), agent: agent{
+	return &agentKeeper{checker: newChecker(), agent: agent{
 		binary: "sleep", args: []string{seconds}, addr: strings.TrimPrefix(health.URL, "http://"), log: filepath.Join(t.TempDir(), "agent.log"),
 	}}
 }
@@ -24,8 +24,8 @@ func newKeeper(t *testing.T, seconds string) *agentKeeper {
 func TestAnAgentThatTerminatesByItselfIsAViolation(t *testing.T) {
 	k := newKeeper(t, "0.2")
 	k.once(t.Context())
-	require.Len(t, k.judge.violations, 1)
-	assert.Equal(t, agentKeepsRunning, k.judge.violations[0].invariant)
+	require.Len(t, k.checker.violations, 1)
+	assert.Equal(t, agentKeepsRunning, k.checker.violations[0].invariant)
 }
 
 // The agent may be revived before its keeper has seen that it was killed.
@@ -48,5 +48,5 @@ func TestAnAgentThatIsKilledAndRevivedAtOnceIsNoViolation(t *testing.T) {
 	require.NoError(t, k.kill())
 	k.revive()
 	<-done
-	assert.Empty(t, k.judge.violations)
+	assert.Empty(t, k.checker.violations)
 }

@@ -62,7 +62,7 @@ func number(fields []string) (int, error) {
 // meanwhile, lines are lost that it had read and not written.
 func (w *world) readLogs(wanted []string) {
 	for _, name := range wanted {
-		pod := w.judge.podNamed(name)
+		pod := w.checker.podNamed(name)
 		if pod == nil {
 			continue
 		}
@@ -71,19 +71,19 @@ func (w *world) readLogs(wanted []string) {
 				continue
 			}
 			data, err := os.ReadFile(w.logFile(pod, c))
-			if errors.Is(err, fs.ErrNotExist) && w.judge.podNamed(name) != pod {
+			if errors.Is(err, fs.ErrNotExist) && w.checker.podNamed(name) != pod {
 				continue // replaced meanwhile
 			}
-			w.judge.check(logsReadable, err == nil, name, "the log of %s: %v", c.Name, err)
+			w.checker.check(logsReadable, err == nil, name, "the log of %s: %v", c.Name, err)
 			if err != nil || shapeNamed(pod.Labels["shape"]).name != "talker" {
 				continue
 			}
 			r := readLog(string(data))
-			excused := w.judge.lost(c.State.Running.StartedAt.Time)
-			w.judge.check(logsReadable, r.err == nil, name, "%v", r.err)
-			w.judge.check(logsReadable, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
+			excused := w.checker.lost(c.State.Running.StartedAt.Time)
+			w.checker.check(logsReadable, r.err == nil, name, "%v", r.err)
+			w.checker.check(logsReadable, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
 			if excused && r.torn+r.gaps > 0 {
-				w.judge.tolerateOnce("a containerd that is killed loses lines of logs that it had read and not written", name+c.ContainerID)
+				w.checker.tolerateOnce("a containerd that is killed loses lines of logs that it had read and not written", name+c.ContainerID)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Labels of the CRI's objects.
@@ -26,7 +28,7 @@ func (w *world) observeLoop(ctx context.Context) {
 	go w.listen(ctx, events)
 	for ctx.Err() == nil {
 		_, _ = w.observe(ctx) // fails while the runtime is down
-		w.judge.processes(processes(w.Dir))
+		w.checker.processes(processes(w.Dir))
 		select {
 		case <-time.After(300 * time.Millisecond):
 		case <-events:
@@ -62,7 +64,7 @@ func (w *world) listen(ctx context.Context, to chan<- struct{}) {
 	}
 }
 
-// observe lists the runtime and the processes and passes them to the judge.
+// observe lists the runtime and the processes and passes them to the checker.
 func (w *world) observe(ctx context.Context) (s observation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -83,33 +85,42 @@ func (w *world) observe(ctx context.Context) (s observation, err error) {
 		return s, err
 	}
 	for _, b := range sandboxes {
-		s.boxes = append(s.boxes, box{id: b.Id, uid: b.Metadata.Uid, name: b.Metadata.Name, ready: b.State == runtimeapi.PodSandboxState_SANDBOX_READY})
+		one := box{SandboxStatus: runtime.SandboxStatus{ID: b.Id}, uid: b.Metadata.Uid, name: b.Metadata.Name}
+		if b.State == runtimeapi.PodSandboxState_SANDBOX_READY {
+			one.State = runtime.SandboxReady
+		}
+		s.boxes = append(s.boxes, one)
 	}
 	for _, c := range list {
 		s.instances = append(s.instances, instance{
-			id: c.Id, uid: c.Labels[uidLabel], container: c.Labels[nameLabel], attempt: c.Metadata.Attempt, created: time.Unix(0, c.CreatedAt),
-			running: c.State == runtimeapi.ContainerState_CONTAINER_RUNNING, exited: c.State == runtimeapi.ContainerState_CONTAINER_EXITED,
+			runtime.ContainerStatus{ID: runtimePrefix + c.Id, Name: c.Labels[nameLabel], RestartCount: int32(c.Metadata.Attempt), CreatedAt: time.Unix(0, c.CreatedAt), State: states[c.State]},
+			c.Labels[uidLabel],
 		})
 	}
 	w.ends(ctx, s.instances)
-	w.judge.runtime(s.boxes, s.instances)
+	w.checker.runtime(s.boxes, s.instances)
 	return s, nil
 }
 
-// ends queries the exits that the judge has not observed.
+// states are the states of containers; others are unknown.
+var states = map[runtimeapi.ContainerState]runtime.ContainerState{
+	runtimeapi.ContainerState_CONTAINER_CREATED: runtime.ContainerCreated,
+	runtimeapi.ContainerState_CONTAINER_RUNNING: runtime.ContainerRunning,
+	runtimeapi.ContainerState_CONTAINER_EXITED:  runtime.ContainerExited,
+}
+
+// ends queries the exits that were not observed before.
 func (w *world) ends(ctx context.Context, list []instance) {
-	asked := map[string]*runtimeapi.ContainerStatus{}
-	for _, id := range w.judge.exits(list) {
-		if answer, err := w.cri.ContainerStatus(ctx, id, false); err == nil {
-			asked[id] = answer.Status
-		}
-	}
 	for i := range list {
 		is := &list[i]
-		if end := asked[is.id]; end != nil {
-			is.code, is.finished = end.ExitCode, time.Unix(0, end.FinishedAt)
-		} else if is.exited {
-			is.exited = w.judge.observedExit(is.uid, is.id) // next time
+		if is.State != runtime.ContainerExited || w.checker.exitObserved(*is) {
+			continue
 		}
+		answer, err := w.cri.ContainerStatus(ctx, bareID(is.ID), false)
+		if err != nil {
+			is.State = runtime.ContainerUnknown // next time
+			continue
+		}
+		is.ExitCode, is.FinishedAt = answer.Status.ExitCode, time.Unix(0, answer.Status.FinishedAt)
 	}
 }

@@ -76,7 +76,7 @@ func (h *operator) try(ctx context.Context, w *world, s step) error {
 	defer cancel()
 	pods := w.api.CoreV1().Pods(namespace)
 	if s.delete != "" {
-		w.judge.deleting(s.delete)
+		w.checker.deleting(s.delete)
 		if err := pods.Delete(ctx, s.delete, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 			return err
 		}

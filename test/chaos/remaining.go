@@ -12,20 +12,20 @@ import (
 // runtime, shims and processes, mounts, cgroups and directories.
 func (w *world) remaining(s observation) (lines []string, err error) {
 	add := func(uid, format string, args ...any) {
-		if !w.judge.known(uid) {
-			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.judge.podName(uid))+fmt.Sprintf(format, args...))
+		if !w.checker.known(uid) {
+			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.checker.podName(uid))+fmt.Sprintf(format, args...))
 		}
 	}
 	boxes := map[string]bool{}
 	for _, b := range s.boxes {
-		boxes[b.id] = true
+		boxes[b.ID] = true
 		if !w.stuck(b.uid, s) {
-			add(b.uid, "sandbox %s", b.id)
+			add(b.uid, "sandbox %s", b.ID)
 		}
 	}
 	for _, is := range s.instances {
 		if !w.stuck(is.uid, s) {
-			add(is.uid, "container %s, attempt %d", is.container, is.attempt)
+			add(is.uid, "container %s, attempt %d", is.Name, is.RestartCount)
 		}
 	}
 	for _, p := range processes(w.Dir) {
@@ -67,12 +67,12 @@ func (w *world) remaining(s observation) (lines []string, err error) {
 // task, although none of its processes exists, and refuses to remove the container. No call of
 // the CRI resolves this.
 func (w *world) stuck(uid string, s observation) bool {
-	if w.judge.known(uid) || slices.ContainsFunc(s.instances, func(is instance) bool { return is.uid == uid && is.running }) {
+	if w.checker.known(uid) || slices.ContainsFunc(s.instances, func(is instance) bool { return is.uid == uid && is.running() }) {
 		return false
 	}
 	for _, is := range s.instances {
-		if is.uid == uid && w.agent.logContains("cannot delete running task "+is.id) {
-			w.judge.tolerateOnce("containerd refuses to remove a container whose start was cut short (\"cannot delete running task\")", is.id)
+		if is.uid == uid && w.agent.logContains("cannot delete running task "+bareID(is.ID)) {
+			w.checker.tolerateOnce("containerd refuses to remove a container whose start was cut short (\"cannot delete running task\")", is.ID)
 			return true
 		}
 	}
@@ -85,7 +85,7 @@ func (w *world) stuck(uid string, s observation) bool {
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
-		w.judge.tolerateOnce("containerd has left the shim of a sandbox whose start, or that of a container in it, was interrupted (\"context canceled\", or after its own death \"unable to load shim\")", box)
+		w.checker.tolerateOnce("containerd has left the shim of a sandbox whose start, or that of a container in it, was interrupted (\"context canceled\", or after its own death \"unable to load shim\")", box)
 	}
 	return leaks
 }
@@ -122,7 +122,7 @@ func (w *world) remainingLogs() (lines []string) {
 	entries, _ := os.ReadDir(w.logs())
 	for _, e := range entries {
 		parts := strings.Split(e.Name(), "_") // namespace_name_uid
-		if uid := parts[len(parts)-1]; !w.judge.known(uid) {
+		if uid := parts[len(parts)-1]; !w.checker.known(uid) {
 			lines = append(lines, "logs "+e.Name())
 		}
 	}

@@ -77,17 +77,17 @@ func (r result) summary(out io.Writer) {
 		fmt.Fprintf(out, "%-22s %6d %9s %9s\n", rec.kind, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
 	}
 	fmt.Fprintf(out, "\n%-24s %8s %10s\n", "invariant", "checked", "violations")
-	for _, l := range invariants {
-		fmt.Fprintf(out, "%-24s %8d %10d\n", l.name, r.judge.checked[l.name], r.violations(l.name))
+	for _, l := range invariants() {
+		fmt.Fprintf(out, "%-24s %8d %10d\n", l.name, r.checker.checked[l.name], r.violations(l.name))
 	}
-	for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
-		fmt.Fprintf(out, "tolerated, %d times: %s\n", r.judge.tolerated[what], what)
+	for _, what := range slices.Sorted(maps.Keys(r.checker.tolerated)) {
+		fmt.Fprintf(out, "tolerated, %d times: %s\n", r.checker.tolerated[what], what)
 	}
 	fmt.Fprintln(out)
 }
 
 func (r result) violations(name string) (n int) {
-	for _, v := range r.judge.broken() {
+	for _, v := range r.checker.broken() {
 		if v.invariant == name {
 			n++
 		}
@@ -106,11 +106,11 @@ func (r result) markdown() string {
 	p("    go run ./test chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
 	p("| | |\n|---|---|")
 	p("| with | %s |", strings.Join(r.versions, ", "))
-	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.judge.pods))
+	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.checker.pods))
 	p("| until all pods were running for the first time | %s |", seconds(r.setup))
 	p("| until nothing remained at the end, including logs | %s |", seconds(r.cleared))
-	p("| invariants checked | %d times |", r.judge.total())
-	p("| **violations** | **%d** |\n", len(r.judge.broken()))
+	p("| invariants checked | %d times |", r.checker.total())
+	p("| **violations** | **%d** |\n", len(r.checker.broken()))
 
 	p("## Faults and recovery times\n")
 	p("The time from the end of the fault until, simultaneously, each pod was in its desired state, its status matched the runtime, agent and node were healthy, and nothing remained of pods that were deleted meanwhile. It includes the back-off of at least 10 s of containers that a fault has terminated, up to 4 s of grace periods, and a quarter of a second for the observation. With few rounds of a kind, p99 is the maximum.\n")
@@ -124,19 +124,19 @@ func (r result) markdown() string {
 	}
 	p("\n## Invariants\n")
 	p("| invariant | description | checked | violations |\n|---|---|---|---|")
-	for _, l := range invariants {
-		p("| %s | %s | %d | %d |", l.name, l.description, r.judge.checked[l.name], r.violations(l.name))
+	for _, l := range invariants() {
+		p("| %s | %s | %d | %d |", l.name, l.description, r.checker.checked[l.name], r.violations(l.name))
 	}
-	if broken := r.judge.broken(); len(broken) > 0 {
+	if broken := r.checker.broken(); len(broken) > 0 {
 		p("\n### Violations\n")
 		for _, v := range broken {
 			p("- %s, %s", v.at.Format(time.TimeOnly), v)
 		}
 	}
-	if len(r.judge.tolerated) > 0 {
+	if len(r.checker.tolerated) > 0 {
 		p("\n## Tolerated\n")
-		for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
-			p("- %d times: %s", r.judge.tolerated[what], strings.ReplaceAll(what, "\n", " "))
+		for _, what := range slices.Sorted(maps.Keys(r.checker.tolerated)) {
+			p("- %d times: %s", r.checker.tolerated[what], strings.ReplaceAll(what, "\n", " "))
 		}
 	}
 	p("\n## The rounds\n")

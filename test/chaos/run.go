@@ -23,7 +23,7 @@ type result struct {
 	setup    time.Duration // until all pods were running for the first time
 	cleared  time.Duration // until nothing remained at the end
 	outcomes []outcome
-	judge    *judge
+	checker  *checker
 	versions []string
 	later    map[string][]time.Duration // recovery times of pods that outlast their rounds, by kind
 	cut      bool                       // interrupted
@@ -41,10 +41,10 @@ type outcome struct {
 // run performs a run. It returns an error if the run cannot continue; violations are in the
 // result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
-	res = result{options: o, began: time.Now(), judge: newJudge()}
-	res.judge.onViolation = func(v violation) { say("VIOLATION of %s", v) }
+	res = result{options: o, began: time.Now(), checker: newChecker()}
+	res.checker.onViolation = func(v violation) { say("VIOLATION of %s", v) }
 	err = lab.Program(ctx, printWriter(say), func(t testing.TB) error {
-		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, operator: newOperator(), say: say}
+		r := &runner{world: newWorld(t, o, res.checker, say), options: o, result: &res, operator: newOperator(), say: say}
 		return r.all()
 	})
 	res.took = time.Since(res.began)
@@ -127,7 +127,7 @@ func (r *runner) all() error {
 func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	out := outcome{round: round, began: time.Now()}
 	r.doing("round %d: %s", round.n, strings.Join(round.faults(), " and "))
-	r.judge.during(fmt.Sprintf("round %d, %s", round.n, faultsInWords(round)))
+	r.checker.during(fmt.Sprintf("round %d, %s", round.n, faultsInWords(round)))
 	r.world.noted, r.world.doomed = nil, nil
 	type act struct {
 		at time.Duration
@@ -142,7 +142,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 				return nil
 			}
 			if s.target != "" {
-				r.judge.touch(s.target)
+				r.checker.touch(s.target)
 			}
 			end, err := kindNamed(s.fault).begin(r.world, s)
 			if err != nil {
@@ -213,10 +213,10 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 		out.recovery = -1
 	}
 	about := fmt.Sprintf("round %d", out.round.n)
-	r.judge.check(converges, len(unlike) == 0, about, "not within %v: %s", r.options.bound, strings.Join(unlike, "; "))
-	r.judge.check(nothingLeft, len(left) == 0, about, "not within %v: %s", r.options.bound, strings.Join(left, "; "))
+	r.checker.check(converges, len(unlike) == 0, about, "not within %v: %s", r.options.bound, strings.Join(unlike, "; "))
+	r.checker.check(nothingLeft, len(left) == 0, about, "not within %v: %s", r.options.bound, strings.Join(left, "; "))
 	r.readLogs(r.desired)
-	r.judge.settled()
+	r.checker.settled()
 	return nil
 }
 
@@ -224,9 +224,9 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 func (r *runner) clear(ctx context.Context) error {
 	r.doing("waiting for what takes longer")
 	r.healing.Wait()
-	r.judge.settled()
+	r.checker.settled()
 	r.doing("deleting all pods")
-	r.judge.during("all pods are deleted")
+	r.checker.during("all pods are deleted")
 	begun := time.Now()
 	for _, name := range slices.Clone(r.desired) {
 		s := step{delete: name}
@@ -244,7 +244,7 @@ func (r *runner) clear(ctx context.Context) error {
 		}
 		return nil
 	})
-	r.judge.check(nothingLeft, err == nil, "all pods", "not within %v: %s", r.options.bound, strings.Join(logs, "; "))
+	r.checker.check(nothingLeft, err == nil, "all pods", "not within %v: %s", r.options.bound, strings.Join(logs, "; "))
 	r.result.cleared = time.Since(begun)
 	return ctx.Err()
 }
@@ -276,7 +276,7 @@ func (r *runner) printProgress(ctx context.Context) {
 		r.mu.Lock()
 		now := r.now
 		r.mu.Unlock()
-		r.say("  %s; %s; %d checks, %d violations", now, r.judge.count(), r.judge.total(), len(r.judge.broken()))
+		r.say("  %s; %s; %d checks, %d violations", now, r.checker.count(), r.checker.total(), len(r.checker.broken()))
 	}
 }
 

@@ -27,18 +27,18 @@ func (w *world) differences(ctx context.Context, desired []string) (lines []stri
 	byID := map[string]instance{}
 	highest := map[[2]string]instance{}
 	for _, is := range s.instances {
-		byID[is.id] = is
-		if key := [2]string{is.uid, is.container}; highest[key].id == "" || is.attempt > highest[key].attempt {
+		byID[is.ID] = is
+		if key := [2]string{is.uid, is.Name}; highest[key].ID == "" || is.RestartCount > highest[key].RestartCount {
 			highest[key] = is
 		}
 	}
 	for _, id := range w.doomed {
-		if is := byID[id]; is.running { // w.judge.was is expensive
-			add("pod %s: %s was killed, and the runtime reports it as running", w.judge.podName(is.uid), is.container)
+		if is := byID[id]; is.running() {
+			add("pod %s: %s was killed, and the runtime reports it as running", w.checker.podName(is.uid), is.Name)
 		}
 	}
 	for _, name := range desired {
-		pod := w.judge.podNamed(name)
+		pod := w.checker.podNamed(name)
 		if pod == nil {
 			add("pod %s is not in the API", name)
 			continue
@@ -47,8 +47,8 @@ func (w *world) differences(ctx context.Context, desired []string) (lines []stri
 			add("pod %s: %s", name, why)
 		}
 	}
-	for _, uid := range w.judge.existing() {
-		if name := w.judge.podName(uid); !slices.Contains(desired, name) {
+	for _, uid := range w.checker.existing() {
+		if name := w.checker.podName(uid); !slices.Contains(desired, name) {
 			add("pod %s is still in the API", name)
 		}
 	}
@@ -71,16 +71,16 @@ func difference(pod *v1.Pod, byID map[string]instance, highest map[[2]string]ins
 		return "" // exitCodesCorrect is checked elsewhere
 	}
 	for _, c := range containers(pod) {
-		is, exists := byID[bareID(c.ContainerID)]
+		is, exists := byID[c.ContainerID]
 		switch {
-		case c.State.Running != nil && (!exists || !is.running):
+		case c.State.Running != nil && (!exists || !is.running()):
 			return fmt.Sprintf("%s is reported as running, and is not running", c.Name)
-		case c.State.Running == nil && exists && is.running:
+		case c.State.Running == nil && exists && is.running():
 			return fmt.Sprintf("%s is running, and is not reported as running", c.Name)
 		}
 		last, any := highest[[2]string{string(pod.UID), c.Name}]
-		if any && int32(last.attempt) != c.RestartCount {
-			return fmt.Sprintf("%s has %d restarts, and the runtime has attempt %d", c.Name, c.RestartCount, last.attempt)
+		if any && last.RestartCount != c.RestartCount {
+			return fmt.Sprintf("%s has %d restarts, and the runtime has attempt %d", c.Name, c.RestartCount, last.RestartCount)
 		}
 		if shape.longRunning && c.Name != "init" && c.State.Running == nil {
 			return fmt.Sprintf("%s does not run: %s", c.Name, state(c))

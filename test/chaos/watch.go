@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchAPI passes the pods of the API server to the judge until ctx is done. It reconnects
+// watchAPI passes the pods of the API server to the checker until ctx is done. It reconnects
 // after interruptions.
 func (w *world) watchAPI(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -34,7 +34,7 @@ func (w *world) watchOnce(ctx context.Context) error {
 		there[string(list.Items[i].UID)] = true
 		w.podObserved(&list.Items[i])
 	}
-	for _, uid := range w.judge.existing() {
+	for _, uid := range w.checker.existing() {
 		if !there[uid] {
 			w.podDeleted(uid)
 		}
@@ -59,20 +59,20 @@ func (w *world) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// podObserved passes a pod to the judge. If its phase is terminal, its processes are checked at this
+// podObserved passes a pod to the checker. If its phase is terminal, its processes are checked at this
 // moment.
 func (w *world) podObserved(pod *v1.Pod) {
-	if !w.judge.status(pod) {
+	if !w.checker.status(pod) {
 		return
 	}
 	pids := w.of(string(pod.UID))
-	w.judge.check(terminalMeansStopped, len(pids) == 0, pod.Name, "phase %s was reported, and processes %v exist", pod.Status.Phase, pids)
+	w.checker.check(terminalMeansStopped, len(pids) == 0, pod.Name, "phase %s was reported, and processes %v exist", pod.Status.Phase, pids)
 }
 
 func (w *world) podDeleted(uid string) {
-	w.judge.removed(uid)
+	w.checker.removed(uid)
 	pids := w.of(uid)
-	w.judge.check(deletedAfterCleanup, len(pids) == 0, w.judge.podName(uid), "processes %v exist", pids)
+	w.checker.check(deletedAfterCleanup, len(pids) == 0, w.checker.podName(uid), "processes %v exist", pids)
 }
 
 // of returns the processes of a pod.

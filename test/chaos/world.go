@@ -40,7 +40,7 @@ type world struct {
 	control *lab.ControlPlane
 	socket  *proxy
 	agent   *agentKeeper
-	judge   *judge
+	checker *checker
 
 	api kubernetes.Interface // as cluster administrator
 	cri internalapi.RuntimeService
@@ -65,8 +65,8 @@ func (w *world) note(format string, args ...any) {
 	w.noted = append(w.noted, fmt.Sprintf(format, args...))
 }
 
-func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *world {
-	w := &world{Env: labenv.New(t, o.containerd, "containerd", "kubernetes"), ctx: t.Context(), judge: j, later: map[string][]time.Duration{}}
+func newWorld(t testing.TB, o options, j *checker, say func(string, ...any)) *world {
+	w := &world{Env: labenv.New(t, o.containerd, "containerd", "kubernetes"), ctx: t.Context(), checker: j, later: map[string][]time.Duration{}}
 	say("building the agent; starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
 	binary := w.Path("agent")
 	built := w.BuildNode(binary)
@@ -86,7 +86,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	ports, err := labenv.FreePorts(1)
 	w.Must("find a port", err)
 	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	w.agent = &agentKeeper{judge: j, agent: agent{
+	w.agent = &agentKeeper{checker: j, agent: agent{
 		binary: binary, addr: addr, log: w.agentLog(), record: o.record,
 		args: []string{
 			"--container-runtime-endpoint=unix://" + w.socket.path, "--root-dir=" + w.root(), "--pod-logs-dir=" + w.logs(), "--hostname-override=" + nodeName,
