@@ -78,12 +78,11 @@ func BenchmarkPlan(b *testing.B) {
 func BenchmarkPass(b *testing.B) {
 	in := crowd(110, true)
 	m, err := eviction.New(eviction.Config{
-		Policy: in.Policy, Pods: func() []*v1.Pod { return in.Pods },
-		Kill: func(context.Context, eviction.Eviction) error { return nil },
-		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) {
+		Policy: in.Policy, Pods: podList(in.Pods),
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) {
 			in.Summary.Node.Memory.Time = metav1.NewTime(time.Now())
 			return in.Summary, nil
-		}},
+		},
 	})
 	require.NoError(b, err)
 	b.ReportAllocs()

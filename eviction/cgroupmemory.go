@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// CgroupMemory returns a function for [StatsSource.Memory] that reports the difference of a
+// CgroupMemory returns a function for Config.Memory that reports the difference of a
 // cgroup's memory limit and its usage without reclaimable page cache. It is for nodes that
 // are confined to a part of a machine. group is the directory of the cgroup, with cgroup v1
 // that of the memory controller. The function returns an error if the cgroup has no limit.
-func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryStats, error) {
-	return func(context.Context) (MemoryStats, error) {
+func CgroupMemory(group fs.FS) func(ctx context.Context) (Observation, error) {
+	return func(context.Context) (Observation, error) {
 		limitFile, usageFile, cacheField := "memory.max", "memory.current", "inactive_file"
 		if _, err := fs.Stat(group, usageFile); errors.Is(err, fs.ErrNotExist) {
 			limitFile, usageFile, cacheField = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
@@ -24,10 +24,10 @@ func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryStats, error) {
 		usage, errUsage := groupFile(group, usageFile)
 		stat, errStat := fs.ReadFile(group, "memory.stat")
 		if err := errors.Join(errLimit, errUsage, errStat); err != nil {
-			return MemoryStats{}, err
+			return Observation{}, err
 		}
 		if limit > 1<<60 { // cgroup v1 has a large number instead of "max"
-			return MemoryStats{}, fmt.Errorf("eviction: %s: no limit", limitFile)
+			return Observation{}, fmt.Errorf("eviction: %s: no limit", limitFile)
 		}
 		cache := int64(0)
 		for line := range strings.Lines(string(stat)) {
@@ -36,7 +36,7 @@ func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryStats, error) {
 			}
 		}
 		used := max(usage-max(cache, 0), 0)
-		return MemoryStats{Available: max(limit-used, 0), Capacity: limit, At: time.Now()}, nil
+		return Observation{Available: max(limit-used, 0), Capacity: limit, At: time.Now()}, nil
 	}
 }
 

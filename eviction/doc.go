@@ -21,21 +21,23 @@
 //
 //	thresholds, err := eviction.Settings{}.WithDefaults("linux", false).Parse()
 //	manager, err := eviction.New(eviction.Config{
-//		Policy: eviction.Policy{Thresholds: thresholds},
-//		Stats:  eviction.StatsSource{Summary: summary}, // func(ctx, pods bool) (*statsapi.Summary, error)
-//		Pods:   activePods,
-//		Kill: func(ctx context.Context, e eviction.Eviction) error {
-//			// The error must be non-nil if any container of the pod may still run.
-//			_, err := workers.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
-//			})
-//			return err
-//		},
-//		Record: events,
+//		Policy:  eviction.Policy{Thresholds: thresholds},
+//		Summary: summary, // func(ctx, pods bool) (*statsapi.Summary, error)
+//		Pods:    pods{table},
+//		Record:  events,
 //	})
 //	go manager.Run(ctx)
 //	// manager.Under(v1.NodeMemoryPressure) for the node conditions,
 //	// manager.Admit(ctx, pod) before a pod starts
+//
+//	// Evict implements eviction.Pods, as the table implements Running. The error must be
+//	// non-nil if any container of the pod may still run.
+//	func (p pods) Evict(ctx context.Context, v eviction.Victim) error {
+//		_, err := p.KillAndWait(ctx, v.Pod.UID, podworker.KillOptions{
+//			GracePeriodSeconds: &v.GracePeriodSeconds, Evict: true, Termination: v.Termination(),
+//		})
+//		return err
+//	}
 //
 // For a dry run, call [Inputs.Plan] and do not carry out the result. To replace the
 // ranking of pods, set [Policy.Rank], as ExampleInputs_rank does.
@@ -45,8 +47,8 @@
 // Functions of values and the methods of a [Manager] are safe for concurrent use. Run must
 // be called once; a second call returns an error. Pass blocks while another pass is in
 // progress; Conditions, Under, Admit and Healthy do not. The functions of Config are called
-// on the goroutine of the pass, with two exceptions: those of [StatsSource] that measure
-// (Summary, Memory, Layout) have a goroutine each, and Kill and its hooks are called from
+// on the goroutine of the pass, with two exceptions: those that measure (Summary, Memory,
+// Disks.Devices) have a goroutine each, and Pods.Evict and its hooks are called from
 // several goroutines if [Policy.MaxVictims] is above 1.
 //
 // # Guarantees and limits
@@ -80,7 +82,7 @@
 //   - Pods are ranked again with new measurements after resources were reclaimed.
 //   - Inode usage is not reduced by the bytes of requested ephemeral storage. Where images
 //     have a file system of their own, pods are ranked by the size of their images if
-//     [StatsSource.ImageBytes] is set.
+//     Config.Disks is set.
 //   - The limit of a container's ephemeral storage counts its writable layer also where images
 //     have a file system of their own (Kubernetes issue 139339).
 //   - Memory of a pod that the summary lacks is the sum of its containers', and a total of
@@ -92,7 +94,7 @@
 //     the pod's spec.
 //   - Errors of settings name the setting, and all of them are returned at once.
 //   - An event's annotations contain an [Explanation] as JSON.
-//   - Available memory may be measured by other means ([StatsSource.Memory]), transition
+//   - Available memory may be measured by other means (Config.Memory), transition
 //     periods may differ by signal, and memory notifications also work with cgroup v2
 //     (package eviction/notify).
 //

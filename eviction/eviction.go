@@ -29,8 +29,8 @@ const (
 	annotationResource   = "starved_resource"
 )
 
-// An Eviction describes how one pod is evicted.
-type Eviction struct {
+// A Victim is a pod and how it is evicted.
+type Victim struct {
 	Pod *v1.Pod `json:"-"`
 
 	// Signal is the label of the eviction metrics: a [Signal], or the kind of the limit
@@ -60,35 +60,34 @@ type Eviction struct {
 }
 
 // Termination returns the reason and message of the pod's final status.
-func (e *Eviction) Termination() runtime.Termination {
-	end := runtime.Termination{Failed: true, Reason: reasonEvicted, Message: e.Message}
-	if e.Disruption {
-		end.Disruption = e.Message
+func (v *Victim) Termination() runtime.Termination {
+	end := runtime.Termination{Failed: true, Reason: reasonEvicted, Message: v.Message}
+	if v.Disruption {
+		end.Disruption = v.Message
 	}
 	return end
 }
 
 // Event returns the event of the eviction.
-func (e *Eviction) Event() runtime.Event {
+func (v *Victim) Event() runtime.Event {
 	return runtime.Event{
-		Object: runtime.PodRef(e.Pod), Type: v1.EventTypeWarning, Reason: reasonEvicted, Message: e.Message, Annotations: e.Annotations,
+		Object: runtime.PodRef(v.Pod), Type: v1.EventTypeWarning, Reason: reasonEvicted, Message: v.Message, Annotations: v.Annotations,
 	}
 }
 
-// Eviction returns the eviction of the pod at an index of the ranking. Chosen must not be
-// nil.
-func (p *Plan) Eviction(i int) Eviction {
+// Victim returns how the pod at an index of the ranking is evicted. Chosen must not be nil.
+func (p *Plan) Victim(i int) Victim {
 	c := p.Ranking[i]
-	e := Eviction{
+	v := Victim{
 		Pod: c.Pod, Signal: string(p.Chosen.Threshold.Signal), Disruption: true, Exempt: c.Exempt,
 		GracePeriodSeconds: p.grace(c.Pod),
 	}
-	e.Message, e.Annotations = p.message(c.Pod)
-	e.Explanation = p.explain(i)
-	if text, err := e.Explanation.encode(); err == nil {
-		e.Annotations[annotationExplanation] = text
+	v.Message, v.Annotations = p.message(c.Pod)
+	v.Explanation = p.explain(i)
+	if text, err := v.Explanation.encode(); err == nil {
+		v.Annotations[annotationExplanation] = text
 	}
-	return e
+	return v
 }
 
 // grace returns the grace period of the pod in seconds.

@@ -58,7 +58,7 @@ func ExampleInputs_Plan() {
 	for _, r := range plan.Ranking {
 		fmt.Printf("%s, by %q\n", r.Pod.Name, r.RankReason)
 	}
-	fmt.Println(plan.Eviction(0).Explanation)
+	fmt.Println(plan.Victim(0).Explanation)
 	// Output:
 	// [MemoryPressure]
 	// batch, by "usage above request"
@@ -88,7 +88,7 @@ func ExampleInputs_rank() {
 	for _, c := range plan.Ranking {
 		fmt.Printf("%s/%s precedes the next by %q\n", c.Pod.Namespace, c.Pod.Name, c.RankReason)
 	}
-	fmt.Println(plan.Eviction(1).Explanation)
+	fmt.Println(plan.Victim(1).Explanation)
 	// Output:
 	// batch/large precedes the next by "priority"
 	// batch/small precedes the next by "namespace"
@@ -96,22 +96,29 @@ func ExampleInputs_rank() {
 	// memory.available was 205520896 of 4294967296, below 10%; batch/small was place 2 of 3, before default/web by namespace
 }
 
+// examplePods are the pods of a node in memory.
+type examplePods []*v1.Pod
+
+func (p examplePods) Running() []*v1.Pod { return p }
+
+func (examplePods) Evict(_ context.Context, v eviction.Victim) error {
+	fmt.Println("kill", v.Pod.Name, "within", v.GracePeriodSeconds, "s")
+	return nil
+}
+
+func (examplePods) Cleaned(types.UID) bool { return true }
+
 // A pass measures the node, makes a plan and carries it out.
 func ExampleManager_Pass() {
-	pods := []*v1.Pod{examplePod("web", "2Gi"), examplePod("batch", "1Gi")}
 	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "400Mi"}}.Parse()
 	if err != nil {
 		log.Fatal(err)
 	}
 	manager, err := eviction.New(eviction.Config{
-		Policy: eviction.Policy{Thresholds: thresholds},
-		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return exampleSummary(2000, 1900), nil }},
-		Pods:   func() []*v1.Pod { return pods },
-		Kill: func(_ context.Context, e eviction.Eviction) error {
-			fmt.Println("kill", e.Pod.Name, "within", e.GracePeriodSeconds, "s")
-			return nil
-		},
-		Record: func(e runtime.Event) { fmt.Printf("%s: %q\n", e.Reason, e.Message) },
+		Policy:  eviction.Policy{Thresholds: thresholds},
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return exampleSummary(2000, 1900), nil },
+		Pods:    examplePods{examplePod("web", "2Gi"), examplePod("batch", "1Gi")},
+		Record:  func(e runtime.Event) { fmt.Printf("%s: %q\n", e.Reason, e.Message) },
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -27,39 +27,30 @@ type Explanation struct {
 	Of    int `json:"of"`
 
 	// Victim is the evicted pod and RunnerUp the next in the ranking, nil if there is none.
-	// RankReason is the reason why Victim precedes it.
-	Victim     RankedPod  `json:"victim"`
-	RunnerUp   *RankedPod `json:"runnerUp,omitempty"`
+	// RankReason is the reason why Victim precedes it. Their Pod fields are nil.
+	Victim     Candidate  `json:"victim"`
+	RunnerUp   *Candidate `json:"runnerUp,omitempty"`
 	RankReason string     `json:"rankReason,omitempty"`
 
 	// PassedOver are exempt pods that preceded Victim, at most ten.
-	PassedOver []RankedPod `json:"passedOver,omitempty"`
+	PassedOver []Candidate `json:"passedOver,omitempty"`
 }
 
-// A RankedPod identifies a pod and has the values that it was ranked by. Its Pod field is
-// nil.
-type RankedPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	Candidate
+// withoutPod returns c without the pod, which the explanation must not keep in memory.
+func (c Candidate) withoutPod() Candidate {
+	c.Pod = nil
+	return c
 }
 
 // maxPassedOver bounds the size of the annotation.
 const maxPassedOver = 10
-
-func rankedPod(c Candidate) RankedPod {
-	out := RankedPod{Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: string(c.Pod.UID), Candidate: c}
-	out.Pod = nil
-	return out
-}
 
 func (p *Plan) explain(i int) *Explanation {
 	c := p.Chosen
 	e := &Explanation{
 		Signal: c.Threshold.Signal, Threshold: c.Threshold.Value.String(), Since: c.Since.UTC().Round(0),
 		Available: c.Available, Capacity: c.Capacity, Deficit: c.Deficit, ObservedAt: c.At.UTC().Round(0),
-		Place: i + 1, Of: len(p.Ranking), Victim: rankedPod(p.Ranking[i]), RankReason: p.Ranking[i].RankReason,
+		Place: i + 1, Of: len(p.Ranking), Victim: p.Ranking[i].withoutPod(), RankReason: p.Ranking[i].RankReason,
 	}
 	if c.Threshold.MinReclaim != nil {
 		e.MinReclaim = c.Threshold.MinReclaim.String()
@@ -68,12 +59,12 @@ func (p *Plan) explain(i int) *Explanation {
 		e.GracePeriod = c.Threshold.GracePeriod.String()
 	}
 	if i+1 < len(p.Ranking) {
-		next := rankedPod(p.Ranking[i+1])
+		next := p.Ranking[i+1].withoutPod()
 		e.RunnerUp = &next
 	}
 	for j := range p.Ranking[:i] {
 		if r := p.Ranking[j]; r.Exempt != "" && len(e.PassedOver) < maxPassedOver {
-			e.PassedOver = append(e.PassedOver, rankedPod(r))
+			e.PassedOver = append(e.PassedOver, r.withoutPod())
 		}
 	}
 	return e

@@ -10,7 +10,7 @@ import (
 // returnWait is how long a function may take to return after its context was canceled.
 const returnWait = 5 * time.Second
 
-// A guard calls a function of a StatsSource on a goroutine of its own, so that the pass does
+// A guard calls a measuring function of a Config on a goroutine of its own, so that the pass does
 // not block if the function does not return. There is one goroutine at a time. The zero
 // value is ready.
 type guard struct {

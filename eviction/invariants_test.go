@@ -88,7 +88,8 @@ func randomStats(r *rand.Rand, pod *v1.Pod, odd bool) statsapi.PodStats {
 
 // randomInputs makes a node. With odd, figures may be missing or impossible.
 func randomInputs(r *rand.Rand, pods int, odd bool) eviction.Inputs {
-	in := eviction.Inputs{Now: noon.Add(10 * time.Second), Layout: eviction.Layout(r.IntN(3)), ImageBytes: map[types.UID]int64{}}
+	in := eviction.Inputs{Now: noon.Add(10 * time.Second), ImageBytes: map[types.UID]int64{}}
+	in.RootDevice, in.ImageDevice, in.LayerDevice = eviction.Layout(r.IntN(3)).Devices()
 	in.Policy.MaxVictims = r.IntN(4)
 	for _, s := range signals {
 		if r.IntN(2) == 0 {
@@ -156,7 +157,7 @@ func TestEqualInputsGiveEqualPlans(t *testing.T) {
 		assert.Equal(t, a.Met, b.Met)
 		assert.Equal(t, a.Chosen, b.Chosen)
 		assert.Equal(t, a.Steps, b.Steps)
-		assert.Equal(t, a.State, b.State)
+		assert.True(t, eviction.SameState(a, b))
 		assert.Equal(t, a.Conditions, b.Conditions)
 	})
 }
@@ -280,7 +281,7 @@ func FuzzPlan(f *testing.F) {
 			require.True(t, p.Chosen != nil || p.Victims == 0)
 			require.LessOrEqual(t, p.Victims, max(in.Policy.MaxVictims, 1))
 			for i := range p.Ranking {
-				e := p.Eviction(i)
+				e := p.Victim(i)
 				require.NotEmpty(t, e.Message)
 				back := new(eviction.Explanation)
 				require.NoError(t, json.Unmarshal([]byte(e.Annotations[eviction.AnnotationExplanation]), back))
@@ -292,7 +293,7 @@ func FuzzPlan(f *testing.F) {
 			}
 			next := randomInputs(r, r.IntN(12), odd)
 			_ = p.After(next.Summary, nil)
-			next.Policy, next.State = in.Policy, p.State
+			next.Policy, next.Last = in.Policy, p
 			next.Now = in.Now.Add(time.Duration(jump%1_000_000) * time.Second) // the clock may be set back
 			in = next
 		}

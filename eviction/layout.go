@@ -4,14 +4,13 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// A Layout describes the file systems of a node: those of images, of the writable layers of
-// containers, and of the rest (nodefs). The zero value is a single file system. [LayoutByDevice]
-// returns the others.
-type Layout int
+// A layout describes the file systems of a node: those of images, of the writable layers of
+// containers, and of the rest (nodefs).
+type layout int
 
 const (
 	// singleFS is a single file system.
-	singleFS Layout = iota
+	singleFS layout = iota
 	// dedicatedImageFS has a file system for images and writable layers, and another one
 	// for logs and volumes.
 	dedicatedImageFS
@@ -20,7 +19,7 @@ const (
 )
 
 // String returns a description of the layout.
-func (l Layout) String() string {
+func (l layout) String() string {
 	switch l {
 	case singleFS:
 		return "one file system"
@@ -33,15 +32,23 @@ func (l Layout) String() string {
 	}
 }
 
-// LayoutByDevice returns the layout for the devices of the node's root directory, of images
-// and of writable layers. differ reports that the runtime returned different usage for
-// images and layers although they share a device, which then counts as dedicated
-// (rule ev-11).
-func LayoutByDevice(root, images, containers string, differ bool) Layout {
+// fileSystems returns the layout of the node's file systems.
+func (in *Inputs) fileSystems() layout {
 	switch {
-	case images != containers:
+	case in.layout != nil:
+		return *in.layout
+	case in.RootDevice == "" && in.ImageDevice == "" && in.LayerDevice == "":
+		return layoutByStats(in.Summary)
+	default:
+		return layoutByDevice(in.RootDevice, in.ImageDevice, in.LayerDevice)
+	}
+}
+
+func layoutByDevice(root, images, layers string) layout {
+	switch {
+	case images != layers:
 		return splitImageFS
-	case images != root || differ:
+	case images != root:
 		return dedicatedImageFS
 	default:
 		return singleFS
@@ -50,7 +57,7 @@ func LayoutByDevice(root, images, containers string, differ bool) Layout {
 
 // layoutByStats derives the layout from a summary: file systems of equal capacity and number
 // of inodes are taken to be the same one.
-func layoutByStats(summary *statsapi.Summary) Layout {
+func layoutByStats(summary *statsapi.Summary) layout {
 	if summary == nil || summary.Node.Runtime == nil {
 		return singleFS
 	}
@@ -80,7 +87,7 @@ const (
 )
 
 // filesystem returns the file system that a signal measures.
-func (l Layout) filesystem(s Signal) filesystem {
+func (l layout) filesystem(s Signal) filesystem {
 	switch s {
 	case NodeFSAvailable, NodeFSInodesFree:
 		return nodeFS
@@ -101,7 +108,7 @@ func (l Layout) filesystem(s Signal) filesystem {
 
 // related reports whether two signals measure the same file system, or both memory, or both
 // process IDs.
-func (l Layout) related(a, b Signal) bool {
+func (l layout) related(a, b Signal) bool {
 	if x, y := l.filesystem(a), l.filesystem(b); x != noFS || y != noFS {
 		return x == y
 	}
@@ -110,7 +117,7 @@ func (l Layout) related(a, b Signal) bool {
 
 // withContainerFS adds the thresholds of containerfs, which are those of the file system
 // with the writable layers (rule ev-8).
-func (l Layout) withContainerFS(thresholds []Threshold) []Threshold {
+func (l layout) withContainerFS(thresholds []Threshold) []Threshold {
 	bytes, inodes := NodeFSAvailable, NodeFSInodesFree
 	if l == dedicatedImageFS {
 		bytes, inodes = ImageFSAvailable, ImageFSInodesFree
@@ -142,7 +149,7 @@ const (
 )
 
 // steps returns the steps that are taken for a signal before pods are evicted (rule ev-34).
-func (l Layout) steps(s Signal) []string {
+func (l layout) steps(s Signal) []string {
 	var node, image, container []string
 	both := []string{deleteUnusedContainers, deleteUnusedImages}
 	switch l {

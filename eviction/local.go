@@ -22,7 +22,7 @@ const (
 
 // overLimits returns an eviction for each pod that exceeds a limit of its local storage,
 // for the first such limit.
-func (in *Inputs) overLimits() (evictions []Eviction) {
+func (in *Inputs) overLimits() (victims []Victim) {
 	var stats map[string]*statsapi.PodStats
 	for _, pod := range in.Pods {
 		if pod == nil || !hasLimit(pod) {
@@ -40,16 +40,16 @@ func (in *Inputs) overLimits() (evictions []Eviction) {
 		if signal == "" {
 			continue
 		}
-		e := Eviction{Pod: pod, Signal: signal, Message: message, GracePeriodSeconds: immediateGrace}
+		v := Victim{Pod: pod, Signal: signal, Message: message, GracePeriodSeconds: immediateGrace}
 		switch {
 		case in.Policy.critical(pod):
-			e.Exempt = exemptCritical
+			v.Exempt = exemptCritical
 		case in.backedOff(pod):
-			e.Exempt = exemptBackoff
+			v.Exempt = exemptBackoff
 		}
-		evictions = append(evictions, e)
+		victims = append(victims, v)
 	}
-	return evictions
+	return victims
 }
 
 // limitsAny reports whether a pod may be evicted for its usage alone.

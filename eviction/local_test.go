@@ -37,7 +37,8 @@ func TestTheLimitOfAContainerCountsItsWritableLayer(t *testing.T) {
 				pod.Spec.Containers[0].Resources = limit
 				pod.Spec.InitContainers = []v1.Container{{Name: "init", Resources: limit}, {Name: "sidecar", Resources: limit, RestartPolicy: &always}}
 				in := lowMemory(pod)
-				in.Policy.Thresholds, in.Layout = nil, layout
+				in.Policy.Thresholds = nil
+				in.RootDevice, in.ImageDevice, in.LayerDevice = layout.Devices()
 				in.Summary.Pods[0].EphemeralStorage = diskStats("0")
 				in.Summary.Pods[0].Containers = []statsapi.ContainerStats{{Name: c.container, Rootfs: diskStats(c.rootfs), Logs: diskStats(c.logs)}}
 				local := in.Plan().Local

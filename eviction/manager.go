@@ -27,13 +27,13 @@ type Manager struct {
 	turn chan struct{} // holds a token while a pass is in progress
 
 	// The pass in progress owns the fields below.
-	layout    *Layout
+	layout    *layout
 	notified  time.Time // when the levels of the Notifiers were last updated
 	announced []v1.NodeConditionType
 
 	// mu guards the fields below.
 	mu         sync.Mutex
-	state      PlanState
+	last       *Plan // of the last pass; nil before the first
 	conditions []v1.NodeConditionType
 	backoff    map[types.UID]time.Time // pods whose kill failed are not retried before this time
 
@@ -77,7 +77,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for signal, notifier := range m.cfg.Stats.Notifiers {
+	for signal, notifier := range m.cfg.Notifiers {
 		wg.Go(func() { m.listen(ctx, signal, notifier) })
 	}
 	for ctx.Err() == nil {
@@ -105,12 +105,12 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // awaitCleaned waits until the resources of the evicted pods are released.
-func (m *Manager) awaitCleaned(ctx context.Context, evicted []Eviction) {
+func (m *Manager) awaitCleaned(ctx context.Context, evicted []Victim) {
 	for waited := time.Duration(0); waited < cleanWait; waited += cleanPoll {
 		if pause.For(ctx, cleanPoll) != nil {
 			return
 		}
-		if m.cfg.Cleaned == nil || !slices.ContainsFunc(evicted, func(e Eviction) bool { return !m.cfg.Cleaned(e.Pod) }) {
+		if !slices.ContainsFunc(evicted, func(v Victim) bool { return !m.cfg.Pods.Cleaned(v.Pod.UID) }) {
 			return
 		}
 	}

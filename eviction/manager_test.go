@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/eviction"
@@ -60,19 +61,15 @@ func (n *notifier) Update(levels []int64) error {
 func TestAFailedComponentDoesNotAffectOthers(t *testing.T) {
 	broken := errors.New("it is broken")
 	for name, tc := range map[string]struct {
-		fails   func(*eviction.Config, *world)
+		breaks  func(*world)
 		evicted int
 		says    string
 	}{
-		"the layout: memory": {func(c *eviction.Config, _ *world) {
-			c.Stats.Layout = func(context.Context) (eviction.Layout, error) { return 0, broken }
-		}, 1, "eviction: file system layout: it is broken"},
-		"the measure of memory: not by another": {func(c *eviction.Config, _ *world) {
-			c.Stats.Memory = func(context.Context) (eviction.MemoryStats, error) { return eviction.MemoryStats{}, broken }
+		"the layout: memory": {func(w *world) { w.noDevices = broken }, 1, "eviction: file system layout: it is broken"},
+		"the measure of memory: not by another": {func(w *world) {
+			w.config.Memory = func(context.Context) (eviction.Observation, error) { return eviction.Observation{}, broken }
 		}, 0, "eviction: available memory: it is broken"},
-		"a part of the summary, without a layout": {func(c *eviction.Config, w *world) {
-			w.broken, c.Stats.Layout = true, nil
-		}, 1, "eviction: summary: a part of it is missing\neviction: file system layout: summary is incomplete"},
+		"a part of the summary, without a layout": {func(w *world) { w.broken, w.noDisks = true, true }, 1, "eviction: summary: a part of it is missing\neviction: file system layout: summary is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,9 +78,8 @@ func TestAFailedComponentDoesNotAffectOthers(t *testing.T) {
 				more, err := eviction.Settings{Hard: values{"nodefs.available": "10%"}}.Parse()
 				require.NoError(t, err)
 				w.config.Policy.Thresholds = append(w.config.Policy.Thresholds, more...)
-				cfg := w.configured()
-				tc.fails(&cfg, w)
-				m, err := eviction.New(cfg)
+				tc.breaks(w)
+				m, err := w.manager()
 				require.NoError(t, err)
 				result, err := m.Pass(t.Context())
 				require.EqualError(t, err, tc.says)
@@ -100,7 +96,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59
 		w := pressed(t)
 		w.pods[0].uses["memory.available"] = 0
 		n, broken := new(notifier), &notifier{fail: errors.New("no such cgroup")}
-		w.config.Stats.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n, "allocatableMemory.available": broken}
+		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n, "allocatableMemory.available": broken}
 		m, err := w.manager()
 		require.NoError(t, err)
 		ended := make(chan error, 1)
@@ -136,9 +132,9 @@ func TestEndlessNotificationsAreThrottled(t *testing.T) {
 		w := pressed(t)
 		w.pods = nil
 		passes := 0
-		w.config.Hooks.Passed = func(eviction.PassInfo) { passes++ }
+		w.config.Hooks.Passed = func(eviction.Result, error) { passes++ }
 		n := new(notifier)
-		w.config.Stats.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n}
+		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n}
 		m, err := w.manager()
 		require.NoError(t, err)
 		go func() { _ = m.Run(ctx) }()
@@ -162,10 +158,10 @@ func TestHooksReportValuesOfMetrics(t *testing.T) { // ev-29
 		w.pods = append(w.pods, stuck)
 		var told []string
 		w.config.Hooks = eviction.Hooks{
-			Evicted:    func(e eviction.Eviction) { told = append(told, "evicted by "+e.Signal) },
-			KillFailed: func(e eviction.Eviction, err error) { told = append(told, "failed "+e.Pod.Name+": "+err.Error()) },
+			Evicted:    func(e eviction.Victim) { told = append(told, "evicted by "+e.Signal) },
+			KillFailed: func(e eviction.Victim, err error) { told = append(told, "failed "+e.Pod.Name+": "+err.Error()) },
 			StatsAge:   func(s eviction.Signal, age time.Duration) { told = append(told, string(s)+" "+age.String()) },
-			Passed:     func(p eviction.PassInfo) { assert.NoError(t, p.Err) },
+			Passed:     func(_ eviction.Result, err error) { assert.NoError(t, err) },
 		}
 		m, err := w.manager()
 		require.NoError(t, err)
@@ -190,25 +186,23 @@ func TestAPassThatCannotMeasureReturnsTheCause(t *testing.T) {
 		want   string
 	}{
 		"summary": {func(c *eviction.Config) {
-			c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }
+			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }
 		}, "eviction: summary: boom"},
 		"nothing": {func(c *eviction.Config) {
-			c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }
+			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }
 		}, "eviction: summary: function returned nil"},
 		"memory": {func(c *eviction.Config) {
-			c.Stats.Memory = func(context.Context) (eviction.MemoryStats, error) { return eviction.MemoryStats{}, boom }
+			c.Memory = func(context.Context) (eviction.Observation, error) { return eviction.Observation{}, boom }
 		}, "eviction: available memory: boom"},
 		"layout": {func(c *eviction.Config) {
-			c.Stats.Layout = func(context.Context) (eviction.Layout, error) { return 0, boom }
+			c.Disks = worldDisks{&world{noDevices: boom}}
 		}, "eviction: file system layout: boom"},
-		"by stats": {func(c *eviction.Config) { c.Stats.Layout = nil }, ""},
+		"by stats": {func(*eviction.Config) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := eviction.Config{
-				Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) {
-					return &statsapi.Summary{}, nil
-				}},
-				Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+				Summary: func(context.Context, bool) (*statsapi.Summary, error) { return &statsapi.Summary{}, nil },
+				Pods:    podList(nil),
 			}
 			tc.change(&cfg)
 			m, err := eviction.New(cfg)
@@ -222,9 +216,9 @@ func TestAPassThatCannotMeasureReturnsTheCause(t *testing.T) {
 		})
 	}
 	m, err := eviction.New(eviction.Config{
-		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }},
-		Pods:  func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
-		Policy: eviction.Policy{NoLocalLimits: true},
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom },
+		Pods:    podList(nil),
+		Policy:  eviction.Policy{NoLocalLimits: true},
 	})
 	require.NoError(t, err)
 	_, err = m.Pass(t.Context())
@@ -279,6 +273,24 @@ func TestPassesDoNotOverlap(t *testing.T) {
 	})
 }
 
+// podList are pods that can be evicted.
+type podList []*v1.Pod
+
+func (l podList) Running() []*v1.Pod                         { return l }
+func (podList) Evict(context.Context, eviction.Victim) error { return nil }
+func (podList) Cleaned(types.UID) bool                       { return true }
+
+// stopping are pods whose eviction stops the agent.
+type stopping struct {
+	podList
+	stop func()
+}
+
+func (s stopping) Evict(ctx context.Context, _ eviction.Victim) error {
+	s.stop()
+	return ctx.Err()
+}
+
 // When the agent stops during a pass, no evictions are reported that are no longer
 // made.
 func TestEvictionsCanceledByAStopAreNotReported(t *testing.T) {
@@ -297,10 +309,9 @@ func TestEvictionsCanceledByAStopAreNotReported(t *testing.T) {
 	}
 	var said []string
 	m, err := eviction.New(eviction.Config{
-		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil }},
-		Pods:   func() []*v1.Pod { return pods },
-		Kill:   func(ctx context.Context, _ eviction.Eviction) error { end(); return ctx.Err() },
-		Record: func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil },
+		Pods:    stopping{pods, end},
+		Record:  func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
 	})
 	require.NoError(t, err)
 	_, err = m.Pass(ctx)

@@ -13,7 +13,7 @@ import (
 type measurement struct {
 	summary *statsapi.Summary
 	partial bool // the summary is incomplete
-	memory  *MemoryStats
+	memory  *Observation
 	missing error // why a part is missing
 }
 
@@ -28,9 +28,8 @@ func (m *Manager) measure(ctx context.Context, pods bool) (got measurement, err 
 			m.measureEnded(got.missing)
 		}
 	}()
-	stats := &m.cfg.Stats
-	got.summary, err = guarded(ctx, &m.summaryCall, stats.Timeout, func(ctx context.Context) (*statsapi.Summary, error) {
-		return stats.Summary(ctx, pods)
+	got.summary, err = guarded(ctx, &m.summaryCall, m.cfg.Timeout, func(ctx context.Context) (*statsapi.Summary, error) {
+		return m.cfg.Summary(ctx, pods)
 	})
 	if err == nil && got.summary == nil {
 		err = errors.New("function returned nil")
@@ -42,13 +41,13 @@ func (m *Manager) measure(ctx context.Context, pods bool) (got measurement, err 
 		return got, err
 	}
 	got.partial, got.missing = err != nil, err
-	if stats.Memory == nil {
+	if m.cfg.Memory == nil {
 		return got, nil
 	}
-	memory, err := guarded(ctx, &m.memoryCall, stats.Timeout, stats.Memory)
+	memory, err := guarded(ctx, &m.memoryCall, m.cfg.Timeout, m.cfg.Memory)
 	if err != nil {
 		err = fmt.Errorf("eviction: available memory: %w", err)
-		memory, got.missing = MemoryStats{Err: err}, errors.Join(got.missing, err)
+		memory, got.missing = Observation{Err: err}, errors.Join(got.missing, err)
 	}
 	got.memory = &memory
 	return got, nil
@@ -77,7 +76,7 @@ var errUnfinished = errors.New("measurement has not finished")
 const unmeasuredGrace = time.Minute
 
 // Healthy returns an error if every measurement has failed, in full or in part, or has not
-// finished, for StatsSource.Timeout and a minute: pods are then not evicted in time. It
+// finished, for Config.Timeout and a minute: pods are then not evicted in time. It
 // returns nil before the first pass.
 func (m *Manager) Healthy() error {
 	m.mu.Lock()
@@ -86,7 +85,7 @@ func (m *Manager) Healthy() error {
 		return nil
 	}
 	since := time.Since(m.unmeasured)
-	if since <= m.cfg.Stats.Timeout+unmeasuredGrace {
+	if since <= m.cfg.Timeout+unmeasuredGrace {
 		return nil
 	}
 	return fmt.Errorf("eviction: node not measured for %v: %w", since.Round(time.Second), m.measureErr)

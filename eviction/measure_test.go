@@ -21,8 +21,8 @@ func TestASummaryThatHangsUntilItsContextEndsIsRetried(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
 		cfg := w.configured()
-		calls, summary := 0, cfg.Stats.Summary
-		cfg.Stats.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
+		calls, summary := 0, cfg.Summary
+		cfg.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
 			if calls++; calls == 1 {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -49,11 +49,11 @@ func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
 		cfg := w.configured()
-		cfg.Stats.Timeout = time.Minute
+		cfg.Timeout = time.Minute
 		release, again := make(chan struct{}), make(chan struct{})
 		var calls atomic.Int32
-		summary := cfg.Stats.Summary
-		cfg.Stats.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
+		summary := cfg.Summary
+		cfg.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
 			switch calls.Add(1) {
 			case 3:
 				<-release
@@ -65,9 +65,9 @@ func TestASummaryThatHangsForeverIsAbandoned(t *testing.T) {
 		}
 		w.pods[0].uses["memory.available"] = 0
 		var failed []error
-		cfg.Hooks.Passed = func(i eviction.PassInfo) {
-			if i.Err != nil {
-				failed = append(failed, i.Err)
+		cfg.Hooks.Passed = func(_ eviction.Result, err error) {
+			if err != nil {
+				failed = append(failed, err)
 			}
 		}
 		m, err := eviction.New(cfg)

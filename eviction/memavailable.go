@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// MemAvailable returns a function for [StatsSource.Memory] that reports the kernel's
+// MemAvailable returns a function for Config.Memory that reports the kernel's
 // estimate of the memory available without swapping, including reclaimable page cache.
 // root is the host's root directory, as os.DirFS("/"); the function reads proc/meminfo.
-func MemAvailable(root fs.FS) func(ctx context.Context) (MemoryStats, error) {
-	return func(context.Context) (MemoryStats, error) {
+func MemAvailable(root fs.FS) func(ctx context.Context) (Observation, error) {
+	return func(context.Context) (Observation, error) {
 		text, err := fs.ReadFile(root, "proc/meminfo")
 		if err != nil {
-			return MemoryStats{}, err
+			return Observation{}, err
 		}
 		available, errA := meminfo(text, "MemAvailable:")
 		total, errT := meminfo(text, "MemTotal:")
-		return MemoryStats{Available: available, Capacity: total, At: time.Now()}, errors.Join(errA, errT)
+		return Observation{Available: available, Capacity: total, At: time.Now()}, errors.Join(errA, errT)
 	}
 }
 

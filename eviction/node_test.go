@@ -41,7 +41,7 @@ func TestPodsAreMeasuredOnlyIfThePlanDependsOnThem(t *testing.T) {
 			tc.change(w)
 			w.alone = true
 			cfg, node, all := w.configured(), 0, 0
-			cfg.Stats.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
+			cfg.Summary = func(ctx context.Context, pods bool) (*statsapi.Summary, error) {
 				if pods {
 					all++
 				} else {

@@ -34,7 +34,7 @@ func (m *Manager) listen(ctx context.Context, signal Signal, n Notifier) {
 
 // refreshNotifiers updates the levels of the Notifiers every 10 seconds.
 func (m *Manager) refreshNotifiers(in Inputs) {
-	notifiers := m.cfg.Stats.Notifiers
+	notifiers := m.cfg.Notifiers
 	if len(notifiers) == 0 || !m.notified.IsZero() && in.Now.Sub(m.notified) < refreshPeriod {
 		return
 	}
@@ -55,7 +55,7 @@ func (m *Manager) refreshNotifiers(in Inputs) {
 // met. The kernel's usage includes reclaimable page cache, which is therefore added to each
 // level (rule ev-58). memory, if it is not nil, measures memory.available; it has no page
 // cache, so the notification may be early but not late.
-func memoryLevels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, memory *MemoryStats) []int64 {
+func memoryLevels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, memory *Observation) []int64 {
 	if memory != nil && signal == MemoryAvailable {
 		if memory.Err != nil {
 			return nil

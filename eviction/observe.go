@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -8,34 +9,21 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// An Observation is the measured value of a signal. Available and Capacity are in bytes,
-// inodes or processes and not negative.
+// An Observation is the measured value of a signal.
 type Observation struct {
 	Signal              Signal
-	Available, Capacity int64
+	Available, Capacity int64     // bytes, inodes or processes; not negative
 	At                  time.Time // time of the measurement; zero if unknown
-}
 
-// An InvalidSignal is a signal with an impossible measurement. It is not evaluated.
-type InvalidSignal struct {
-	Signal Signal
-	Reason string
-}
-
-// MemoryStats are a measurement of memory.available other than the summary's.
-type MemoryStats struct {
-	Available, Capacity int64     // bytes
-	At                  time.Time // time of the measurement
-
-	// Err is the error of the measurement. If it is not nil, memory.available is not
-	// evaluated.
+	// Err is the reason why the signal is not evaluated: the measurement failed or is
+	// impossible.
 	Err error
 }
 
 // observe returns the signals of a summary. A signal that is missing in the summary is not
 // observed. memory, if it is not nil, replaces the working set for memory.available.
 // machine is the memory of the node in bytes, as a check; zero disables it.
-func observe(summary *statsapi.Summary, memory *MemoryStats, machine int64) (observed []Observation, invalid []InvalidSignal) {
+func observe(summary *statsapi.Summary, memory *Observation, machine int64) (observed []Observation, invalid []Observation) {
 	if summary == nil {
 		summary = new(statsapi.Summary)
 	}
@@ -69,11 +57,11 @@ func observe(summary *statsapi.Summary, memory *MemoryStats, machine int64) (obs
 
 type observer struct {
 	observed []Observation
-	invalid  []InvalidSignal
+	invalid  []Observation
 }
 
 func (o *observer) reject(s Signal, reason string) {
-	o.invalid = append(o.invalid, InvalidSignal{s, reason})
+	o.invalid = append(o.invalid, Observation{Signal: s, Err: errors.New(reason)})
 }
 
 // observe appends an observation unless it is impossible.

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A PassResult describes a pass.
-type PassResult struct {
+// A Result describes a pass.
+type Result struct {
 	// Plan of the pass. Nil if the measurement failed.
 	Plan *Plan
 	// After is the plan after Steps were taken. Nil if none was.
@@ -25,15 +25,17 @@ type PassResult struct {
 	// Steps that were taken, including failed ones.
 	Steps []string
 	// Evicted are the evictions that were carried out.
-	Evicted []Eviction
+	Evicted []Victim
 	// Failed are the evictions whose kill failed.
-	Failed []Eviction
+	Failed []Victim
+	// Duration of the pass.
+	Duration time.Duration
 }
 
 // Pass evaluates the node once and carries out the plan. It returns when the pods that it
 // evicted have terminated. The error is that of the measurement; the result has a plan
 // nevertheless if a part could be measured. Errors of the actions are logged.
-func (m *Manager) Pass(ctx context.Context) (result PassResult, err error) {
+func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	if m.cfg.Policy.idle() {
 		return result, nil
 	}
@@ -45,17 +47,18 @@ func (m *Manager) Pass(ctx context.Context) (result PassResult, err error) {
 	}
 	began := time.Now()
 	result, err = m.pass(ctx)
-	m.cfg.Hooks.Passed(PassInfo{Result: result, Err: err, Duration: time.Since(began)})
+	result.Duration = time.Since(began)
+	m.cfg.Hooks.Passed(result, err)
 	return result, err
 }
 
-func (m *Manager) pass(ctx context.Context) (result PassResult, err error) {
-	plan, missing, err := m.plan(ctx)
+func (m *Manager) pass(ctx context.Context) (result Result, err error) {
+	plan, in, missing, err := m.plan(ctx)
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, missing) }()
-	m.refreshNotifiers(plan.in)
+	m.refreshNotifiers(in)
 	result.Plan = plan
 	m.save(plan)
 
@@ -82,16 +85,16 @@ func (m *Manager) pass(ctx context.Context) (result PassResult, err error) {
 
 // plan measures the node and returns the plan. Pods are measured only if the plan depends on
 // their usage. missing is the error of the parts that could not be measured.
-func (m *Manager) plan(ctx context.Context) (plan *Plan, missing, err error) {
-	pods := m.cfg.Pods()
+func (m *Manager) plan(ctx context.Context) (plan *Plan, in Inputs, missing, err error) {
+	pods := m.cfg.Pods.Running()
 	for withPods := m.cfg.Policy.limitsAny(pods); ; withPods = true {
 		got, err := m.measure(ctx, withPods)
 		if err != nil {
-			return nil, nil, err
+			return nil, in, nil, err
 		}
-		in, missing := m.inputs(ctx, pods, got)
+		in, missing = m.inputs(ctx, pods, got)
 		if plan = in.Plan(); withPods || plan.Chosen == nil {
-			return plan, missing, nil
+			return plan, in, missing, nil
 		}
 	}
 }
@@ -101,22 +104,22 @@ func (m *Manager) plan(ctx context.Context) (plan *Plan, missing, err error) {
 func (m *Manager) inputs(ctx context.Context, pods []*v1.Pod, got measurement) (in Inputs, missing error) {
 	in = Inputs{
 		Policy: m.cfg.Policy, Now: time.Now(), Pods: pods,
-		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.Stats.MachineMemory,
+		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.MachineMemory,
 	}
 	if err := m.detectLayout(ctx, got); err != nil {
 		in.Policy, got.missing = in.Policy.withoutDisks(), errors.Join(got.missing, err)
 	} else {
-		in.Layout = *m.layout
+		in.layout = m.layout
 	}
-	if imageBytes := m.cfg.Stats.ImageBytes; imageBytes != nil && in.Layout == splitImageFS {
+	if m.cfg.Disks != nil && in.layout != nil && *in.layout == splitImageFS {
 		in.ImageBytes = make(map[types.UID]int64, len(pods))
 		for _, pod := range pods {
-			in.ImageBytes[pod.UID] = imageBytes(ctx, pod)
+			in.ImageBytes[pod.UID] = m.cfg.Disks.ImageBytes(ctx, pod)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	in.State = m.state
+	in.Last = m.last
 	for uid, until := range m.backoff {
 		if !in.Now.Before(until) || !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == uid }) {
 			delete(m.backoff, uid)
@@ -133,28 +136,33 @@ func (m *Manager) detectLayout(ctx context.Context, got measurement) error {
 	if m.layout != nil {
 		return nil
 	}
-	stats := &m.cfg.Stats
-	if stats.Layout == nil && got.partial {
-		return errors.New("eviction: file system layout: summary is incomplete")
+	var found layout
+	var err error
+	switch {
+	case m.cfg.Disks != nil:
+		found, err = guarded(ctx, &m.layoutCall, m.cfg.Timeout, func(ctx context.Context) (layout, error) {
+			root, images, layers, err := m.cfg.Disks.Devices(ctx)
+			return layoutByDevice(root, images, layers), err
+		})
+	case got.partial:
+		err = errors.New("summary is incomplete")
+	default:
+		found = layoutByStats(got.summary)
 	}
-	layout := layoutByStats(got.summary)
-	if stats.Layout != nil {
-		var err error
-		if layout, err = guarded(ctx, &m.layoutCall, stats.Timeout, stats.Layout); err != nil {
-			return fmt.Errorf("eviction: file system layout: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("eviction: file system layout: %w", err)
 	}
-	m.layout = &layout
+	m.layout = &found
 	return nil
 }
 
-// save stores the state for the next pass and the conditions, and reports changes.
+// save stores the plan for the next pass and the conditions, and reports changes.
 func (m *Manager) save(plan *Plan) {
 	m.mu.Lock()
-	m.state, m.conditions = plan.State, plan.Conditions
+	m.last, m.conditions = plan, plan.Conditions
 	m.mu.Unlock()
 	for _, i := range plan.Invalid {
-		m.cfg.Logger.Warn("Ignored an impossible measurement", "signal", i.Signal, "reason", i.Reason)
+		m.cfg.Logger.Warn("Ignored an impossible measurement", "signal", i.Signal, "reason", i.Err)
 		m.cfg.Hooks.Invalid(i)
 	}
 	if !slices.Equal(m.announced, plan.Conditions) {
@@ -166,7 +174,7 @@ func (m *Manager) save(plan *Plan) {
 // reclaim takes the steps of the plan until no pod must be evicted, and returns the plan
 // after them. It evaluates measurements that are newer than the step, and waits up to 15
 // seconds for one.
-func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *PassResult) (*Plan, error) {
+func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Plan, error) {
 	remeasure := func() error {
 		done := time.Now()
 		for waited := time.Duration(0); ; waited += remeasurePoll {
@@ -205,15 +213,15 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *PassResult) (
 	return result.After, nil
 }
 
-// reclaimer returns nil if the step is not configured.
+// reclaimer returns the method of a step; nil without Disks.
 func (m *Manager) reclaimer(s string) func(ctx context.Context) error {
-	switch s {
-	case deleteUnusedContainers:
-		return m.cfg.ReclaimContainers
-	case deleteUnusedImages:
-		return m.cfg.ReclaimImages
-	default:
+	switch {
+	case m.cfg.Disks == nil:
 		return nil
+	case s == deleteUnusedContainers:
+		return m.cfg.Disks.DeleteUnusedContainers
+	default:
+		return m.cfg.Disks.DeleteUnusedImages
 	}
 }
 
@@ -228,10 +236,10 @@ func (m *Manager) reportAges(plan *Plan) {
 
 // evictRanked evicts pods in rank order until the victims of plan have terminated. If a kill fails,
 // the next pod is evicted.
-func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResult) {
+func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *Result) {
 	next := 0
 	for len(result.Evicted) < plan.Victims && ctx.Err() == nil {
-		var wave []Eviction
+		var wave []Victim
 		for ; next < len(plan.Ranking) && len(wave) < plan.Victims-len(result.Evicted); next++ {
 			if c := &plan.Ranking[next]; c.Exempt != "" {
 				level := slog.LevelWarn
@@ -241,7 +249,7 @@ func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResul
 				m.cfg.Logger.Log(ctx, level, "Skipped exempt pod for eviction", "pod", name(c.Pod), "podUID", c.Pod.UID, "reason", c.Exempt)
 				continue
 			}
-			wave = append(wave, plan.Eviction(next))
+			wave = append(wave, plan.Victim(next))
 		}
 		if len(wave) == 0 {
 			m.cfg.Logger.Warn("No pod left to evict; will evaluate again in the next pass", "signal", plan.Chosen.Threshold.Signal, "pods", len(plan.Ranking))
@@ -252,12 +260,12 @@ func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *PassResul
 }
 
 // evictAll evicts pods concurrently.
-func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *PassResult) {
+func (m *Manager) evictAll(ctx context.Context, wave []Victim, result *Result) {
 	if len(wave) == 1 {
 		m.evict(ctx, wave[0], result)
 		return
 	}
-	results := make([]PassResult, len(wave))
+	results := make([]Result, len(wave))
 	var wg sync.WaitGroup
 	for i := range wave {
 		wg.Go(func() { m.evict(ctx, wave[i], &results[i]) })
@@ -269,25 +277,25 @@ func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *PassRes
 }
 
 // evict records the event and kills the pod, unless it is exempt.
-func (m *Manager) evict(ctx context.Context, e Eviction, result *PassResult) {
-	log := m.cfg.Logger.With("pod", name(e.Pod), "podUID", e.Pod.UID, "signal", e.Signal)
-	if e.Exempt != "" {
-		log.Warn("Skipped exempt pod for eviction", "reason", e.Exempt)
+func (m *Manager) evict(ctx context.Context, v Victim, result *Result) {
+	log := m.cfg.Logger.With("pod", name(v.Pod), "podUID", v.Pod.UID, "signal", v.Signal)
+	if v.Exempt != "" {
+		log.Warn("Skipped exempt pod for eviction", "reason", v.Exempt)
 		return
 	}
-	m.cfg.Record(e.Event())
-	if err := m.cfg.Kill(ctx, e); err != nil {
+	m.cfg.Record(v.Event())
+	if err := m.cfg.Pods.Evict(ctx, v); err != nil {
 		log.Warn("Failed to kill evicted pod; will evict the next one", "err", err)
-		result.Failed = append(result.Failed, e)
+		result.Failed = append(result.Failed, v)
 		m.mu.Lock()
-		m.backoff[e.Pod.UID] = time.Now().Add(m.cfg.Policy.KillBackoff)
+		m.backoff[v.Pod.UID] = time.Now().Add(m.cfg.Policy.KillBackoff)
 		m.mu.Unlock()
-		m.cfg.Hooks.KillFailed(e, err)
+		m.cfg.Hooks.KillFailed(v, err)
 		return
 	}
-	log.Info("Evicted pod", "message", e.Message)
-	result.Evicted = append(result.Evicted, e)
-	m.cfg.Hooks.Evicted(e)
+	log.Info("Evicted pod", "message", v.Message)
+	result.Evicted = append(result.Evicted, v)
+	m.cfg.Hooks.Evicted(v)
 }
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }

@@ -25,20 +25,22 @@ type Inputs struct {
 	Partial bool
 
 	// Memory measures memory.available. If nil, Summary does.
-	Memory *MemoryStats
+	Memory *Observation
 
 	// MachineMemory is the memory of the node in bytes; a larger working set is rejected as
 	// impossible. Zero disables the check.
 	MachineMemory int64
 
-	// Layout describes the file systems of the node.
-	Layout Layout
+	// The devices of the node's root directory, of images, and of the writable layers of
+	// containers: equal names are the same file system. If all are empty, file systems of
+	// equal capacity and number of inodes are taken to be the same one.
+	RootDevice, ImageDevice, LayerDevice string
 
 	// Pods are the pods that may use resources of the node.
 	Pods []*v1.Pod
 
-	// State is the State of the last plan.
-	State PlanState
+	// Last is the previous plan. Nil before the first.
+	Last *Plan
 
 	// KillBackoff are the pods whose kill failed recently. They are not evicted.
 	KillBackoff []types.UID
@@ -46,6 +48,9 @@ type Inputs struct {
 	// ImageBytes is the size of each pod's images in bytes. It is used where images have a
 	// file system of their own.
 	ImageBytes map[types.UID]int64
+
+	// layout of the file systems, once it has been determined.
+	layout *layout
 }
 
 // A Plan is the result of evaluating a node: its conditions, and the actions to take with
@@ -53,7 +58,9 @@ type Inputs struct {
 type Plan struct {
 	At           time.Time
 	Observations []Observation
-	Invalid      []InvalidSignal
+
+	// Invalid are the impossible measurements. They are not evaluated.
+	Invalid []Observation
 
 	// Met are the thresholds that are met, including those that wait for their grace period
 	// and those with stale measurements. The chosen one is first, then the others that
@@ -65,13 +72,13 @@ type Plan struct {
 
 	// Local are the evictions of pods that exceed the limits of their own local storage.
 	// They come first, and if one is carried out nothing else is done.
-	Local []Eviction
+	Local []Victim
 
 	// Chosen is the threshold that is acted on. Nil if none is.
 	Chosen *MetThreshold
 
 	// Steps reclaim disk space before pods are evicted: "DeleteAllUnusedContainers"
-	// (Config.ReclaimContainers) and "DeleteUnusedImages" (Config.ReclaimImages).
+	// and "DeleteUnusedImages", the methods of [Disks].
 	Steps []string
 
 	// Ranking are all pods, the first to be evicted first. Some may be exempt.
@@ -80,18 +87,24 @@ type Plan struct {
 	// Victims is how many pods of the ranking are to be evicted, not counting exempt ones.
 	Victims int
 
-	// State is the input of the next plan.
-	State PlanState
+	state planState // the input of the next plan
 
+	// in are the inputs, without Last. Without a Chosen threshold, those that After uses.
 	in Inputs
 }
 
 // Plan evaluates the inputs. It is a pure function and does not modify them.
 func (in Inputs) Plan() *Plan {
-	p := &Plan{At: in.Now, in: in}
+	layout := in.fileSystems()
+	in.layout = &layout
+	var last planState
+	if in.Last != nil {
+		last, in.Last = in.Last.state, nil // not a chain of all plans
+	}
+	p := &Plan{At: in.Now, in: Inputs{MachineMemory: in.MachineMemory}}
 	p.Observations, p.Invalid = observe(in.Summary, in.Memory, in.MachineMemory)
-	p.Met, p.State = evaluate(in.Layout.withContainerFS(in.Policy.Thresholds), p.Observations, in.State, in.Now)
-	p.Conditions = in.Policy.conditions(p.Met, &p.State, in.Now)
+	p.Met, p.state = evaluate(layout.withContainerFS(in.Policy.Thresholds), p.Observations, last, in.Now)
+	p.Conditions = in.Policy.conditions(p.Met, &p.state, in.Now)
 	if !in.Policy.NoLocalLimits {
 		p.Local = in.overLimits()
 	}
@@ -99,29 +112,30 @@ func (in Inputs) Plan() *Plan {
 	if len(p.Met) == 0 || !p.Met[0].acts() {
 		return p
 	}
+	p.in = in
 	p.choose(p.Met[0])
-	p.Steps = in.Layout.steps(p.Chosen.Threshold.Signal)
+	p.Steps = layout.steps(p.Chosen.Threshold.Signal)
 	return p
 }
 
 // After returns the plan after Steps were taken, with a new summary, and memory as in
 // Inputs. Its Chosen is nil if the chosen signal has recovered; otherwise the pods are
 // ranked with the new measurements. The state of the thresholds is not changed.
-func (p *Plan) After(summary *statsapi.Summary, memory *MemoryStats) *Plan {
+func (p *Plan) After(summary *statsapi.Summary, memory *Observation) *Plan {
 	return p.after(summary, memory, false)
 }
 
-func (p *Plan) after(summary *statsapi.Summary, memory *MemoryStats, partial bool) *Plan {
+func (p *Plan) after(summary *statsapi.Summary, memory *Observation, partial bool) *Plan {
 	in := p.in
 	in.Summary, in.Memory, in.Partial = summary, memory, partial
-	next := &Plan{At: p.At, Conditions: p.Conditions, State: p.State, in: in}
+	next := &Plan{At: p.At, Conditions: p.Conditions, state: p.state, in: in}
 	next.Observations, next.Invalid = observe(summary, memory, in.MachineMemory)
 	if p.Chosen == nil {
 		return next
 	}
 	chosen := p.Chosen.Threshold
 	unresolved := func(m MetThreshold) bool {
-		return m.acts() && in.Layout.related(chosen.Signal, m.Threshold.Signal)
+		return m.acts() && in.layout.related(chosen.Signal, m.Threshold.Signal)
 	}
 	for _, m := range p.Met {
 		o, ok := find(next.Observations, m.Threshold.Signal)

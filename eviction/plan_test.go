@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func TestTheMessageOfAnEvictionIsTheKubelets(t *testing.T) { // ev-53, ev-54, ev
 		return statsapi.ContainerStats{Name: name, Memory: &statsapi.MemoryStats{WorkingSetBytes: bytesOf(memory)}}
 	}
 	in.Summary.Pods[0].Containers = []statsapi.ContainerStats{used("c", "1Mi"), used("b", "100Mi"), used("a", "150Mi"), used("sidecar", "49Mi"), {Name: "unmeasured"}}
-	e := in.Plan().Eviction(0)
+	e := in.Plan().Victim(0)
 	const message = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. " +
 		"Container sidecar was using 49Mi, request is 0, has larger consumption of memory. " +
 		"Container a was using 150Mi, request is 100Mi, has larger consumption of memory. " +
@@ -76,11 +77,11 @@ func TestTheMessageOfAnEvictionIsTheKubelets(t *testing.T) { // ev-53, ev-54, ev
 		require.NoError(t, json.Unmarshal([]byte(explanation), back))
 		assert.Equal(t, e.Explanation, back)
 		assert.EqualValues(t, 100<<20, back.Deficit)
-		assert.Equal(t, "web-uid", back.Victim.UID)
+		assert.EqualValues(t, "web-uid", back.Victim.UID)
 		assert.EqualValues(t, 300<<20, back.Victim.Usage)
 	})
 	t.Run("ev-50 a pod over its own limit has no disruption condition", func(t *testing.T) {
-		local := eviction.Eviction{Pod: pod, Message: "m"}
+		local := eviction.Victim{Pod: pod, Message: "m"}
 		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Termination())
 		assert.Empty(t, local.Event().Annotations)
 	})
@@ -90,19 +91,19 @@ func TestTheMessageOfAnEvictionIsTheKubelets(t *testing.T) { // ev-53, ev-54, ev
 		p := pod.DeepCopy()
 		p.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"memory": resource.MustParse("250Mi")}}
 		in.Pods = []*v1.Pod{p}
-		e := in.Plan().Eviction(0)
+		e := in.Plan().Victim(0)
 		assert.Equal(t, strings.Replace(message, "Container sidecar", "Pod web was using 300Mi, request is 250Mi, has larger consumption of memory. Container sidecar", 1), e.Message)
 		assert.Equal(t, "web", e.Annotations["offending_pod"])
 		assert.Equal(t, "300Mi", e.Annotations["offending_pod_usage"])
 		p.Spec.Resources.Requests = v1.ResourceList{"cpu": resource.MustParse("1")}
-		e = in.Plan().Eviction(0)
+		e = in.Plan().Victim(0)
 		assert.Equal(t, message, e.Message)
 		assert.NotContains(t, e.Annotations, "offending_pod")
 	})
 	t.Run("ev-55 nothing per container for pids", func(t *testing.T) {
 		in.Policy.Thresholds[0] = eviction.Threshold{Signal: "pid.available", Value: eviction.Value{Percentage: 0.5}}
 		in.Summary.Node.Rlimit = &statsapi.RlimitStats{MaxPID: new(int64(100)), NumOfRunningProcesses: new(int64(90))}
-		e := in.Plan().Eviction(0)
+		e := in.Plan().Victim(0)
 		assert.Equal(t, "The node was low on resource: pids. Threshold quantity: 50, available: 10. ", e.Message)
 		assert.Equal(t, "", e.Annotations["offending_containers"])
 		assert.Equal(t, "pids", e.Annotations["starved_resource"])
@@ -130,10 +131,10 @@ func TestThePodHasItsGracePeriodForASoftThreshold(t *testing.T) { // ev-52
 			in := lowMemory(pod)
 			in.Policy.MaxPodGracePeriod, in.Policy.OverwriteGrace = tc.most, tc.overwrite
 			in.Policy.Thresholds[0].GracePeriod = time.Minute
-			in.State = in.Plan().State
+			in.Last = in.Plan()
 			in.Now = noon.Add(time.Minute)
 			in.Summary.Node.Memory.Time = metav1.NewTime(noon.Add(30 * time.Second))
-			assert.Equal(t, tc.want, in.Plan().Eviction(0).GracePeriodSeconds)
+			assert.Equal(t, tc.want, in.Plan().Victim(0).GracePeriodSeconds)
 		})
 	}
 }
@@ -143,24 +144,24 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 	first := in.Plan()
 	require.NotNil(t, first.Chosen)
 
-	in.State, in.Now = first.State, noon.Add(-time.Hour)
+	in.Last, in.Now = first, noon.Add(-time.Hour)
 	in.Summary.Node.Memory.Time = metav1.NewTime(noon.Add(-time.Hour))
 	back := in.Plan()
 	require.NotNil(t, back.Chosen, "its figures are not old: the last ones are of the future")
 	assert.Equal(t, in.Now, back.Chosen.Since)
 
-	in.State = back.State
+	in.Last = back
 	in.Summary = &statsapi.Summary{}
 	in.Now = in.Now.Add(5 * time.Minute)
 	assert.Empty(t, in.Plan().Conditions, "it does not last for an hour more")
 
 	soft := lowMemory(podOf("web"))
 	soft.Policy.Thresholds[0].GracePeriod = time.Minute
-	soft.State = soft.Plan().State
+	soft.Last = soft.Plan()
 	soft.Now = noon.Add(-time.Hour)
 	again := soft.Plan()
 	require.Nil(t, again.Chosen)
-	soft.State, soft.Now = again.State, soft.Now.Add(time.Minute)
+	soft.Last, soft.Now = again, soft.Now.Add(time.Minute)
 	soft.Summary.Node.Memory.Time = metav1.Time{} // a zero time always counts as new
 	assert.NotNil(t, soft.Plan().Chosen, "the grace period counts from the new time")
 }
@@ -168,12 +169,12 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 func TestTheSourceOfMemoryFiguresIsConfigurable(t *testing.T) { // #43916
 	in := lowMemory(podOf("web"))
 	require.NotNil(t, in.Plan().Chosen, "much of the working set is cache")
-	in.Memory = &eviction.MemoryStats{Available: 600 << 20, Capacity: 1 << 30, At: noon}
+	in.Memory = &eviction.Observation{Available: 600 << 20, Capacity: 1 << 30, At: noon}
 	assert.Nil(t, in.Plan().Chosen, "which the kernel reports as reclaimable")
 	in.Memory.Available = -1
 	p := in.Plan()
 	assert.Nil(t, p.Chosen)
-	assert.Equal(t, "available -1 of 1073741824", p.Invalid[0].Reason)
+	assert.Equal(t, "available -1 of 1073741824", p.Invalid[0].Err.Error())
 
 	measure := eviction.MemAvailable(fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal:  2048 kB\nMemFree: 1 kB\nMemAvailable:\t1024 kB\n")}})
 	figure, err := measure(t.Context())
@@ -217,7 +218,7 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47
 		Fs: &statsapi.FsStats{AvailableBytes: new(uint64(0)), CapacityBytes: new(uint64(0)), InodesFree: new(uint64(0)), Inodes: new(uint64(0))},
 	}}, nil, 0)
 	assert.Empty(t, seen)
-	assert.Equal(t, []eviction.InvalidSignal{{Signal: "nodefs.available", Reason: "capacity is zero"}}, invalid, "some file systems count no inodes")
+	assert.Equal(t, []eviction.Observation{{Signal: "nodefs.available", Err: errors.New("capacity is zero")}}, invalid, "some file systems count no inodes")
 }
 
 // A pod whose figures are missing because the measurement failed is not evicted for
@@ -293,10 +294,9 @@ func TestAPodIsNotEvictedForMissingFigures(t *testing.T) {
 }
 
 func TestLayoutsFollowFromDevicesOrFigures(t *testing.T) { // ev-11
-	assert.Equal(t, eviction.SingleFS, eviction.LayoutByDevice("a", "a", "a", false))
-	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "b", "b", false))
-	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "a", "a", true), "one device, for which the runtime reports different figures")
-	assert.Equal(t, eviction.SplitImageFS, eviction.LayoutByDevice("a", "b", "a", false))
+	assert.Equal(t, eviction.SingleFS, eviction.LayoutByDevice("a", "a", "a"))
+	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "b", "b"))
+	assert.Equal(t, eviction.SplitImageFS, eviction.LayoutByDevice("a", "b", "a"))
 	fs := func(size, inodes uint64) *statsapi.FsStats {
 		return &statsapi.FsStats{CapacityBytes: &size, Inodes: &inodes}
 	}
@@ -324,7 +324,7 @@ func TestReclaimStepsBeforeEvictions(t *testing.T) { // section 2.4, ev-34
 			low := &statsapi.FsStats{AvailableBytes: new(uint64(1)), CapacityBytes: new(uint64(100)), InodesFree: new(uint64(1)), Inodes: new(uint64(100))}
 			in.Summary.Node.Fs, in.Summary.Node.Runtime = low, &statsapi.RuntimeStats{ImageFs: low, ContainerFs: low}
 			in.Summary.Node.Rlimit = &statsapi.RlimitStats{MaxPID: new(int64(10)), NumOfRunningProcesses: new(int64(10))}
-			in.Layout = layout
+			in.RootDevice, in.ImageDevice, in.LayerDevice = layout.Devices()
 			in.Policy.Thresholds = []eviction.Threshold{{Signal: signal, Value: eviction.Value{Percentage: 0.5}}}
 			p := in.Plan()
 			require.NotNil(t, p.Chosen, "%v %v", layout, signal)
@@ -424,7 +424,7 @@ func TestLevelsOfNotifiersLeaveRoomForTheCache(t *testing.T) { // ev-58, ev-59
 	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.MemoryLevels(thresholds, "allocatableMemory.available", summary, nil))
 	assert.Empty(t, eviction.MemoryLevels(thresholds, "nodefs.available", nil, nil))
 	assert.Empty(t, eviction.MemoryLevels(thresholds, "memory.available", &statsapi.Summary{}, nil))
-	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", nil, &eviction.MemoryStats{Capacity: 1000 << 20}))
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", nil, &eviction.Observation{Capacity: 1000 << 20}))
 	summary.Node.Memory.UsageBytes = nil
 	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", summary, nil))
 }
@@ -442,7 +442,7 @@ func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // ev-51
 	assert.Equal(t, "spared: required by its owner", p.Ranking[3].Exempt)
 	assert.Equal(t, 1, p.Victims)
 	assert.Equal(t, "memory.available was 104857600 of 1073741824, below 200Mi; default/d was place 2 of 4, before default/a by spared; "+
-		"default/b was passed over: kill failed recently", p.Eviction(1).Explanation.String())
+		"default/b was passed over: kill failed recently", p.Victim(1).Explanation.String())
 }
 
 func TestTheMemoryOfANodeMayBeThatOfACgroup(t *testing.T) {

@@ -81,7 +81,8 @@ type Policy struct {
 	Rank func(s Signal, a, b *Candidate) (order int, reason string) `json:"-"`
 }
 
-func (p Policy) check() error {
+// Validate returns an error that names every invalid setting.
+func (p Policy) Validate() error {
 	var errs []error
 	for _, t := range p.Thresholds {
 		switch {

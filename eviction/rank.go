@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
@@ -13,7 +14,10 @@ import (
 
 // A Candidate is a pod with the values that it is ranked by.
 type Candidate struct {
-	Pod *v1.Pod `json:"-"`
+	Pod       *v1.Pod   `json:"-"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
 
 	// NoStats is true if the usage of the pod is unknown.
 	NoStats bool `json:"noStats,omitempty"`
@@ -171,7 +175,7 @@ const (
 func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, s Signal) Candidate {
 	res := s.Resource()
 	c := Candidate{
-		Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
+		Pod: pod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
 		Priority: podspec.Priority(pod),
 	}
 	if res != resourcePIDs {

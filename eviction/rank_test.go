@@ -54,6 +54,6 @@ func TestRankPrecedesTheDefaultRank(t *testing.T) {
 	plan := in.Plan()
 	assert.Equal(t, "c", plan.Ranking[0].Pod.Name)
 	assert.NotEmpty(t, plan.Ranking[0].Exempt, "a critical pod is not evicted, whatever its place")
-	assert.Equal(t, "a", plan.Eviction(1).Explanation.Victim.Name)
-	assert.Equal(t, "label", plan.Eviction(0).Explanation.RankReason)
+	assert.Equal(t, "a", plan.Victim(1).Explanation.Victim.Name)
+	assert.Equal(t, "label", plan.Victim(0).Explanation.RankReason)
 }

@@ -81,7 +81,7 @@ type story struct {
 	ctx      context.Context
 	settings eviction.Settings
 	mgr      *eviction.Manager
-	last     eviction.PassResult
+	last     eviction.Result
 }
 
 func (s *story) command(c *script.Command) ([]string, error) {
@@ -101,10 +101,10 @@ func (s *story) start() error {
 		return err
 	}
 	s.config.Policy.Thresholds = thresholds
-	s.config.Hooks.Passed = func(p eviction.PassInfo) {
-		s.last = p.Result
-		if p.Err != nil {
-			s.note("the pass fails: " + p.Err.Error())
+	s.config.Hooks.Passed = func(r eviction.Result, err error) {
+		s.last = r
+		if err != nil {
+			s.note("the pass fails: " + err.Error())
 		}
 	}
 	s.mgr, err = s.manager()
@@ -231,7 +231,7 @@ func (s *story) policy(key, value string) (err error) {
 	case "locallimits":
 		p.NoLocalLimits = true
 	case "machine":
-		s.config.Stats.MachineMemory = amount(value)
+		s.config.MachineMemory = amount(value)
 	default:
 		return fmt.Errorf("no policy %q", key)
 	}

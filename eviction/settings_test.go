@@ -101,7 +101,7 @@ func TestInvalidConfigs(t *testing.T) { // ev-10, ev-5
 		})
 	}
 	_, err := eviction.New(eviction.Config{})
-	assert.EqualError(t, err, "eviction: Config.Stats.Summary is nil\nConfig.Pods is nil\nConfig.Kill is nil")
+	assert.EqualError(t, err, "eviction: Config.Summary is nil\nConfig.Pods is nil")
 }
 
 func FuzzParse(f *testing.F) {

@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A PlanState is the input of a plan from the previous one: the thresholds that were met and the times
+// A planState is the input of a plan from the previous one: the thresholds that were met and the times
 // of the measurements. The zero value is the state before the first plan.
-type PlanState struct {
+type planState struct {
 	met      []metState
 	lastMet  []signalTime // when a threshold of each signal was last met
 	measured []signalTime // when each signal was last measured
@@ -60,7 +60,7 @@ func (m MetThreshold) acts() bool { return !m.Waiting && !m.Stale }
 
 // evaluate compares thresholds with observations. It returns those that are met, and the
 // state for the next plan.
-func evaluate(thresholds []Threshold, observed []Observation, last PlanState, now time.Time) (met []MetThreshold, next PlanState) {
+func evaluate(thresholds []Threshold, observed []Observation, last planState, now time.Time) (met []MetThreshold, next planState) {
 	for _, t := range thresholds {
 		o, ok := find(observed, t.Signal)
 		if !ok {
@@ -89,7 +89,7 @@ func evaluate(thresholds []Threshold, observed []Observation, last PlanState, no
 
 // stale reports whether the last plan had the same measurement. A last time in the future
 // precedes a change of the clock.
-func stale(o Observation, last PlanState, now time.Time) bool {
+func stale(o Observation, last planState, now time.Time) bool {
 	before, ok := timeOf(last.measured, o.Signal)
 	return ok && !o.At.IsZero() && !o.At.After(before) && !before.After(now)
 }
@@ -111,7 +111,7 @@ func lastMet(met []MetThreshold, last []signalTime, now time.Time) (next []signa
 
 // conditions returns the node conditions that are true, sorted, and drops the times of
 // signals whose transition period has expired from the state.
-func (p Policy) conditions(met []MetThreshold, state *PlanState, now time.Time) (all []v1.NodeConditionType) {
+func (p Policy) conditions(met []MetThreshold, state *planState, now time.Time) (all []v1.NodeConditionType) {
 	state.lastMet = slices.DeleteFunc(state.lastMet, func(t signalTime) bool {
 		if !t.at.Equal(now) || !slices.ContainsFunc(met, func(m MetThreshold) bool { return m.Threshold.Signal == t.signal }) {
 			return now.Sub(t.at) >= p.transition(t.signal)

@@ -34,11 +34,11 @@ func (in *Inputs) usage(s Signal) usageOf {
 		of = func(fs *statsapi.FsStats) *uint64 { return fs.InodesUsed }
 	}
 	rootfs, rest := true, true
-	switch {
-	case in.Layout == dedicatedImageFS:
-		rootfs = in.Layout.filesystem(s) == imageFS
+	switch layout := in.fileSystems(); {
+	case layout == dedicatedImageFS:
+		rootfs = layout.filesystem(s) == imageFS
 		rest = !rootfs
-	case in.Layout == splitImageFS && in.Layout.filesystem(s) == imageFS:
+	case layout == splitImageFS && layout.filesystem(s) == imageFS:
 		return func(pod *v1.Pod, _ *statsapi.PodStats) int64 {
 			if s.Resource() == resourceInodes {
 				return 0 // the inodes of images are not measured
@@ -69,8 +69,8 @@ func memory(stats *statsapi.PodStats) (n int64, ok bool) {
 // measured reports whether a summary has the pod's usage for a signal. It lacks the disk
 // usage if no container has any; volumes are not required.
 func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
-	switch {
-	case in.Layout == splitImageFS && in.Layout.filesystem(s) == imageFS:
+	switch layout := in.fileSystems(); {
+	case layout == splitImageFS && layout.filesystem(s) == imageFS:
 		return true // the usage does not come from the summary
 	case stats == nil:
 		return false

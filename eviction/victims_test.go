@@ -44,7 +44,7 @@ func TestAFailedKillIsReplacedByOnePod(t *testing.T) {
 				require.NoError(t, err)
 				result, err := m.Pass(t.Context())
 				require.NoError(t, err)
-				names := func(list []eviction.Eviction) (names []string) {
+				names := func(list []eviction.Victim) (names []string) {
 					for _, e := range list {
 						names = append(names, e.Pod.Name)
 					}

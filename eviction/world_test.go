@@ -41,6 +41,8 @@ type world struct {
 	failStep        map[string]bool
 	takes           map[string]time.Duration
 	layout          eviction.Layout
+	noDisks         bool          // Config.Disks is nil
+	noDevices       error         // of Devices
 	late            time.Duration // how long terminated pods keep their resources
 	alone           bool          // pods are measured only if they are needed
 	config          eviction.Config
@@ -93,14 +95,10 @@ func (w *world) manager() (*eviction.Manager, error) { return eviction.New(w.con
 
 func (w *world) configured() eviction.Config {
 	cfg := w.config
-	cfg.Stats.Summary = w.measure
-	cfg.Pods = w.active
-	cfg.Kill = w.kill
-	cfg.Cleaned = w.cleaned
-	cfg.Stats.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
-	cfg.ReclaimContainers = func(context.Context) error { return w.step(eviction.DeleteUnusedContainers) }
-	cfg.ReclaimImages = func(context.Context) error { return w.step(eviction.DeleteUnusedImages) }
-	cfg.Stats.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
+	cfg.Summary, cfg.Pods = w.measure, worldPods{w}
+	if !w.noDisks {
+		cfg.Disks = worldDisks{w}
+	}
 	cfg.Policy.Spare = func(pod *v1.Pod) (string, bool) {
 		s := w.find(pod.Name).spare
 		return s.Reason, s.Absolute
@@ -118,8 +116,33 @@ func (w *world) configured() eviction.Config {
 		}
 		w.note("conditions: [" + strings.Join(words, " ") + "]")
 	}
-	cfg.Hooks.Invalid = func(i eviction.InvalidSignal) { w.note("not believed: " + string(i.Signal) + ": " + i.Reason) }
+	cfg.Hooks.Invalid = func(o eviction.Observation) { w.note("not believed: " + string(o.Signal) + ": " + o.Err.Error()) }
 	return cfg
+}
+
+type worldPods struct{ w *world }
+
+func (p worldPods) Running() []*v1.Pod                                 { return p.w.active() }
+func (p worldPods) Evict(ctx context.Context, v eviction.Victim) error { return p.w.kill(ctx, v) }
+func (p worldPods) Cleaned(uid types.UID) bool                         { return p.w.cleaned(uid) }
+
+type worldDisks struct{ w *world }
+
+func (d worldDisks) Devices(context.Context) (root, images, layers string, err error) {
+	root, images, layers = d.w.layout.Devices()
+	return root, images, layers, d.w.noDevices
+}
+
+func (d worldDisks) ImageBytes(_ context.Context, pod *v1.Pod) int64 {
+	return d.w.find(pod.Name).imageSize
+}
+
+func (d worldDisks) DeleteUnusedContainers(context.Context) error {
+	return d.w.step(eviction.DeleteUnusedContainers)
+}
+
+func (d worldDisks) DeleteUnusedImages(context.Context) error {
+	return d.w.step(eviction.DeleteUnusedImages)
 }
 
 func (w *world) step(s string) error {
@@ -157,7 +180,7 @@ func (w *world) active() (pods []*v1.Pod) {
 	return pods
 }
 
-func (w *world) kill(_ context.Context, e eviction.Eviction) error {
+func (w *world) kill(_ context.Context, e eviction.Victim) error {
 	if w.block != nil {
 		<-w.block
 	}
@@ -177,11 +200,11 @@ func (w *world) kill(_ context.Context, e eviction.Eviction) error {
 	return nil
 }
 
-func (w *world) cleaned(pod *v1.Pod) bool {
-	p := w.find(pod.Name)
+func (w *world) cleaned(uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.goneLocked(p)
+	i := slices.IndexFunc(w.pods, func(p *worldPod) bool { return p.UID == uid })
+	return w.goneLocked(w.pods[i])
 }
 
 func (w *world) goneLocked(p *worldPod) bool { return p.ended && time.Since(p.endedAt) >= w.late }

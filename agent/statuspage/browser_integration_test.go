@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -66,15 +67,15 @@ func busyNode(t *testing.T) string {
 	require.NoError(t, err)
 	thresholds := []eviction.Threshold{{Signal: eviction.PIDAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("1"))}}}
 	evictions, err := eviction.New(eviction.Config{
-		Policy: eviction.Policy{Thresholds: thresholds},
-		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil }},
-		Pods:   func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+		Policy:  eviction.Policy{Thresholds: thresholds},
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil },
+		Pods:    noPods{},
 	})
 	require.NoError(t, err)
 	for i := range 3 {
-		history.EvictionPass(eviction.PassInfo{Result: eviction.PassResult{Plan: &eviction.Plan{
+		history.EvictionPass(eviction.Result{Plan: &eviction.Plan{
 			At: time.Now().Add(time.Duration(i-3) * 10 * time.Second), Observations: []eviction.Observation{{Signal: eviction.PIDAvailable, Available: int64(900 - i), Capacity: 1000}},
-		}}})
+		}}, nil)
 	}
 	history.Synced(cri.SyncInfo{Pod: crash, Begin: time.Now(), End: time.Now(), Plan: plan.Plan{Start: []plan.Start{{Kind: plan.Regular, Name: "main", Why: "it has not run yet"}}}})
 	onlyCPU := pipeline.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
@@ -193,3 +194,10 @@ func look(t *testing.T, picture image.Image) sight {
 	assert.Less(t, float64(most)/float64(pixels), 0.97, "it is not blank")
 	return s
 }
+
+// noPods is a node without pods.
+type noPods struct{}
+
+func (noPods) Running() []*v1.Pod                           { return nil }
+func (noPods) Evict(context.Context, eviction.Victim) error { return nil }
+func (noPods) Cleaned(types.UID) bool                       { return true }

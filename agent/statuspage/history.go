@@ -113,12 +113,12 @@ func (h *History) Synced(i cri.SyncInfo) {
 
 // EvictionPass stores the measurements of a pass; it is the eviction.Hooks.Passed of an
 // eviction.Manager.
-func (h *History) EvictionPass(i eviction.PassInfo) {
+func (h *History) EvictionPass(result eviction.Result, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	plan := i.Result.Plan
+	plan := result.Plan
 	if plan == nil {
-		h.passErr = i.Err
+		h.passErr = err
 		return
 	}
 	h.passErr = nil

@@ -101,7 +101,7 @@ func TestMeasurementsAreKept(t *testing.T) {
 		{Signal: eviction.MemoryAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("100Mi"))}},
 		{Signal: eviction.MemoryAvailable, Value: eviction.Value{Percentage: 0.25}, GracePeriod: time.Minute},
 	}
-	r.EvictionPass(eviction.PassInfo{Err: errors.New("nothing could be measured")})
+	r.EvictionPass(eviction.Result{}, errors.New("nothing could be measured"))
 	_, err := r.lastSignals(thresholds)
 	require.EqualError(t, err, "nothing could be measured")
 	for i := range 500 {
@@ -113,7 +113,7 @@ func TestMeasurementsAreKept(t *testing.T) {
 		if i == 499 {
 			p.Met = []eviction.MetThreshold{{Threshold: thresholds[1], Since: at.Add(-time.Minute)}}
 		}
-		r.EvictionPass(eviction.PassInfo{Result: eviction.PassResult{Plan: p}})
+		r.EvictionPass(eviction.Result{Plan: p}, nil)
 	}
 	signals, err := r.lastSignals(thresholds)
 	require.NoError(t, err)

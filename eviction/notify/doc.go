@@ -17,10 +17,7 @@
 //
 //	n, err := notify.New(notify.Config{Dir: "/sys/fs/cgroup/memory"})
 //	manager, err := eviction.New(eviction.Config{
-//		Stats: eviction.StatsSource{
-//			Notifiers: map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n},
-//			…
-//		},
+//		Notifiers: map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n},
 //		…
 //	})
 //

@@ -95,7 +95,7 @@ spec:
 		}
 		// For the example, memory runs low until a pass measures the pods.
 		c.Period = 10 * time.Millisecond
-		c.Stats.Summary = func(_ context.Context, pods bool) (*statsapi.Summary, error) {
+		c.Summary = func(_ context.Context, pods bool) (*statsapi.Summary, error) {
 			available, used := uint64(1<<30), uint64(1<<30)
 			if low.Load() {
 				available = 50 << 20

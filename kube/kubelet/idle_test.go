@@ -91,8 +91,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		policy, _, err := stores.EvictionPolicy(decode(t, ""))
 		require.NoError(t, err)
 		evictions, err := eviction.New(eviction.Config{
-			Policy: policy, Stats: eviction.StatsSource{Summary: podwing.SummaryOf(usage)}, Pods: p.Running,
-			Kill: func(context.Context, eviction.Eviction) error { return nil },
+			Policy: policy, Summary: podwing.SummaryOf(usage), Pods: p,
 		})
 		require.NoError(t, err)
 		images, err := imagegc.New(imagegc.Config{Store: rt, Space: imagegc.SpaceOf(rt)})

@@ -28,13 +28,13 @@ func (e *evictionMetrics) declare(s *family.Set) {
 func (m *Metrics) Eviction() eviction.Hooks {
 	e := &m.eviction
 	return eviction.Hooks{
-		Passed:     func(i eviction.PassInfo) { e.pass.Observe(i.Duration.Seconds()) },
-		Evicted:    func(i eviction.Eviction) { e.evicted.WithLabelValues(i.Signal).Inc() }, // rule ev-29
-		KillFailed: func(i eviction.Eviction, _ error) { e.failed.WithLabelValues(i.Signal).Inc() },
+		Passed:     func(r eviction.Result, _ error) { e.pass.Observe(r.Duration.Seconds()) },
+		Evicted:    func(v eviction.Victim) { e.evicted.WithLabelValues(v.Signal).Inc() }, // rule ev-29
+		KillFailed: func(v eviction.Victim, _ error) { e.failed.WithLabelValues(v.Signal).Inc() },
 		StatsAge: func(s eviction.Signal, age time.Duration) { // rule ev-29
 			e.age.WithLabelValues(string(s)).Observe(age.Seconds())
 		},
-		Invalid: func(i eviction.InvalidSignal) { e.invalid.WithLabelValues(string(i.Signal)).Inc() },
+		Invalid: func(o eviction.Observation) { e.invalid.WithLabelValues(string(o.Signal)).Inc() },
 	}
 }
 

@@ -1,16 +1,12 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -171,14 +167,7 @@ func (c *Config) check() error {
 			fail("image %s: invalid size %d", image, size)
 		}
 	}
-	// The packages check their policies when they are used.
-	_, err := eviction.New(eviction.Config{
-		Policy: c.Kubelet.Eviction,
-		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }},
-		Pods:   func() []*v1.Pod { return nil },
-		Kill:   func(context.Context, eviction.Eviction) error { return nil },
-	})
-	if err != nil {
+	if err := c.Kubelet.Eviction.Validate(); err != nil {
 		fail("Kubelet.Eviction: %w", err)
 	}
 	if _, err := (imagegc.Inputs{Policy: c.Kubelet.ImageGC}).Plan(); err != nil {

@@ -89,7 +89,7 @@ func mulDiv(a, b, c int64) int64 {
 func (n *node) evictionPass() {
 	c := n.cluster
 	in := eviction.Inputs{
-		Policy: c.cfg.Kubelet.Eviction, Now: c.time(), State: n.state,
+		Policy: c.cfg.Kubelet.Eviction, Now: c.time(), Last: n.last,
 		Summary: n.summary(),
 	}
 	in.Policy.Rank = c.cfg.Policies.Evict
@@ -101,7 +101,7 @@ func (n *node) evictionPass() {
 		n.addPods(&in, func(*pod) bool { return true })
 		plan = in.Plan()
 	}
-	n.state = plan.State
+	n.last = plan
 	n.setConditions(plan.Conditions)
 
 	for _, e := range plan.Local {
@@ -126,7 +126,7 @@ func (n *node) evictionPass() {
 			return
 		}
 		if plan.Ranking[i].Exempt == "" {
-			e := plan.Eviction(i)
+			e := plan.Victim(i)
 			n.byUID(e.Pod.UID).evict(e.Signal, e.Message, e.GracePeriodSeconds)
 			victims--
 		}

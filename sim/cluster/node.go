@@ -25,13 +25,13 @@ type node struct {
 
 	pods []*pod // in the order in which they were scheduled
 
-	state      eviction.PlanState
-	pressured  time.Duration // since when conditions is not empty
-	stopping   int           // pods that are being evicted
-	passes     int           // scheduled measurements; earlier ones are ignored
-	images     []*image      // by name
-	imageBytes int64         // of the images that are present
-	pulls      []*image      // waiting to be pulled, the first one is being pulled
+	last       *eviction.Plan // nil before the first measurement
+	pressured  time.Duration  // since when conditions is not empty
+	stopping   int            // pods that are being evicted
+	passes     int            // scheduled measurements; earlier ones are ignored
+	images     []*image       // by name
+	imageBytes int64          // of the images that are present
+	pulls      []*image       // waiting to be pulled, the first one is being pulled
 }
 
 func newNode(c *Cluster, index int, spec *Node) *node {

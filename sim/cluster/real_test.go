@@ -90,6 +90,22 @@ func TestTheModelEvictsAsTheManagerDoes(t *testing.T) {
 	}
 }
 
+// managedPods are the pods of a node; evict blocks until the pod has terminated.
+type managedPods struct {
+	pods  *[]*v1.Pod
+	evict func(eviction.Victim)
+}
+
+func (m *managedPods) Running() []*v1.Pod { return slices.Clone(*m.pods) }
+
+func (m *managedPods) Evict(_ context.Context, v eviction.Victim) error {
+	m.evict(v)
+	*m.pods = slices.DeleteFunc(*m.pods, func(p *v1.Pod) bool { return p.UID == v.Pod.UID })
+	return nil
+}
+
+func (m *managedPods) Cleaned(types.UID) bool { return true }
+
 // managed runs an eviction.Manager on a node with the pods and returns its evictions.
 func managed(t *testing.T, specs []cluster.Pod, policy eviction.Policy, capacity int64, duration time.Duration) (evictions []evicting) {
 	began := time.Now()
@@ -114,15 +130,10 @@ func managed(t *testing.T, specs []cluster.Pod, policy eviction.Policy, capacity
 		out.Node.Memory = &statsapi.MemoryStats{Time: metav1.Now(), AvailableBytes: new(uint64(capacity - used)), WorkingSetBytes: new(uint64(used))}
 		return out, nil
 	}
-	manager, err := eviction.New(eviction.Config{
-		Policy: policy, Stats: eviction.StatsSource{Summary: summary}, Pods: func() []*v1.Pod { return slices.Clone(pods) },
-		Kill: func(_ context.Context, e eviction.Eviction) error {
-			evictions = append(evictions, evicting{e.Pod.Name, time.Since(began)})
-			time.Sleep(min(byUID[e.Pod.UID].StopTime, time.Duration(e.GracePeriodSeconds)*time.Second))
-			pods = slices.DeleteFunc(pods, func(p *v1.Pod) bool { return p.UID == e.Pod.UID })
-			return nil
-		},
-	})
+	manager, err := eviction.New(eviction.Config{Policy: policy, Summary: summary, Pods: &managedPods{&pods, func(v eviction.Victim) {
+		evictions = append(evictions, evicting{v.Pod.Name, time.Since(began)})
+		time.Sleep(min(byUID[v.Pod.UID].StopTime, time.Duration(v.GracePeriodSeconds)*time.Second))
+	}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()

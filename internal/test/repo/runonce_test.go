@@ -99,9 +99,8 @@ func newRunners(t *testing.T) map[string]runner {
 	granted, err := allocation.Open(allocation.Config{})
 	add("allocation: Manager")(granted, err)
 	pressure, err := eviction.New(eviction.Config{
-		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") }},
-		Pods:  func() []*v1.Pod { return nil },
-		Kill:  func(context.Context, eviction.Eviction) error { return nil },
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") },
+		Pods:    noPods{},
 	})
 	add("eviction: Manager")(pressure, err)
 	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})
@@ -227,12 +226,14 @@ func (noLogs) Pods(context.Context) ([]*runtime.Pod, error)    { return nil, nil
 func (noLogs) LogPath(context.Context, string) (string, error) { return "", nil }
 func (noLogs) ReopenLog(context.Context, string) error         { return nil }
 
-// noPods implements podsapi.Pods, podresources.Pods and oom.Cgroups.
+// noPods implements podsapi.Pods, podresources.Pods, eviction.Pods and oom.Cgroups.
 type noPods struct{}
 
-func (noPods) OOMKills() (map[string]uint64, error)  { return nil, nil }
-func (noPods) Running() []*v1.Pod                    { return nil }
-func (noPods) Desired() []*v1.Pod                    { return nil }
-func (noPods) Pod(types.UID) (pod, mirror *v1.Pod)   { return nil, nil }
-func (noPods) Status(types.UID) (v1.PodStatus, bool) { return v1.PodStatus{}, false }
-func (noPods) Synced() bool                          { return true }
+func (noPods) OOMKills() (map[string]uint64, error)         { return nil, nil }
+func (noPods) Running() []*v1.Pod                           { return nil }
+func (noPods) Evict(context.Context, eviction.Victim) error { return nil }
+func (noPods) Cleaned(types.UID) bool                       { return true }
+func (noPods) Desired() []*v1.Pod                           { return nil }
+func (noPods) Pod(types.UID) (pod, mirror *v1.Pod)          { return nil, nil }
+func (noPods) Status(types.UID) (v1.PodStatus, bool)        { return v1.PodStatus{}, false }
+func (noPods) Synced() bool                                 { return true }

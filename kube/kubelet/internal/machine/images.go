@@ -118,8 +118,8 @@ func (i *NodeImages) ForNode(s Services, most int) func(context.Context) ([]node
 	}
 }
 
-// DeleteUnused deletes unused images under disk pressure.
-func (i *NodeImages) DeleteUnused(ctx context.Context) error {
+// DeleteUnusedImages deletes unused images under disk pressure.
+func (i *NodeImages) DeleteUnusedImages(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (i *NodeImages) DeleteUnused(ctx context.Context) error {
 	return err
 }
 
-// PodBytes returns the size of the images of a pod.
-func (i *NodeImages) PodBytes(ctx context.Context, pod *v1.Pod) int64 {
+// ImageBytes returns the size of the images of a pod.
+func (i *NodeImages) ImageBytes(ctx context.Context, pod *v1.Pod) int64 {
 	if i == nil {
 		return 0
 	}

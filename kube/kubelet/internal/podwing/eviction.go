@@ -31,7 +31,7 @@ type evictionDeps struct {
 	images     *machine.NodeImages
 	standalone bool
 	stats      *stats.Collector
-	passed     func(eviction.PassInfo)
+	passed     func(eviction.Result, error)
 }
 
 // newEviction constructs the eviction manager.
@@ -51,24 +51,19 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 		}
 	}
 	cfg := eviction.Config{
-		Policy: policy,
-		Stats: eviction.StatsSource{
-			Summary: SummaryOf(d.stats), Layout: diskLayout(b, d.runtime), ImageBytes: d.images.PodBytes, MachineMemory: d.runtime.Facts.MemoryBytes,
-		},
-		Pods: b.Pods.Running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.Pods.Cleaned(pod.UID) },
-		ReclaimContainers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.Pods)) },
-		ReclaimImages:     d.images.DeleteUnused,
-		Node:              b.NodeRef, Record: b.Record, Logger: b.Logger,
+		Policy: policy, Summary: SummaryOf(d.stats), MachineMemory: d.runtime.Facts.MemoryBytes,
+		Pods: b.Pods, Disks: disks{NodeImages: d.images, base: b, runtime: d.runtime},
+		Node: b.NodeRef, Record: b.Record, Logger: b.Logger,
 		Hooks: b.Metrics.Eviction().Join(eviction.Hooks{
 			Passed:     d.passed,
 			Conditions: func(c []v1.NodeConditionType) { b.Config.Notify(fmt.Sprintf("node pressure: %v", c)) },
 		}),
 	}
 	if b.Config.Host.MemoryCgroup != "" {
-		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.Config.Host.MemoryCgroup)), 0
+		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.Config.Host.MemoryCgroup)), 0
 	}
 	if b.Configuration.KernelMemcgNotification {
-		if cfg.Stats.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
+		if cfg.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
 			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
 		}
 	}
@@ -85,16 +80,6 @@ func SummaryOf(c *stats.Collector) func(context.Context, bool) (*statsapi.Summar
 			return c.Summary(ctx, true)
 		}
 		return c.Node(ctx)
-	}
-}
-
-// evict returns the function that evicts a pod.
-func evict(b stores.Base) func(context.Context, eviction.Eviction) error {
-	return func(ctx context.Context, e eviction.Eviction) error {
-		_, err := b.Pods.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Termination: e.Termination(),
-		})
-		return err
 	}
 }
 
@@ -144,40 +129,46 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// diskLayout returns which file systems the root directory, images and container layers
-// are on. A runtime that does not report a file system has it on that of the root.
-func diskLayout(b stores.Base, rt machine.PodRuntime) func(context.Context) (eviction.Layout, error) {
-	return func(ctx context.Context) (eviction.Layout, error) {
-		images, containers, err := rt.ImageFS(ctx)
-		if err != nil {
-			return 0, err
-		}
-		root, err := machine.DeviceOf(b.Config.RootDir)
-		if err != nil {
-			return 0, err
-		}
-		of := func(all []runtime.FSUsage) (string, error) {
-			if len(all) == 0 || all[0].Mountpoint == "" {
-				return root, nil
-			}
-			dev, err := machine.DeviceOf(all[0].Mountpoint)
-			if errors.Is(err, fs.ErrNotExist) {
-				return root, nil // nothing was pulled yet
-			}
-			return dev, err
-		}
-		imageDevice, err := of(images)
-		if err != nil {
-			return 0, err
-		}
-		containerDevice := imageDevice
-		if len(containers) > 0 {
-			if containerDevice, err = of(containers); err != nil {
-				return 0, err
-			}
-		}
-		return eviction.LayoutByDevice(root, imageDevice, containerDevice, false), nil
+// disks are the file systems of the node, with the images of NodeImages.
+type disks struct {
+	*machine.NodeImages
+	base    stores.Base
+	runtime machine.PodRuntime
+}
+
+// DeleteUnusedContainers removes terminated containers.
+func (d disks) DeleteUnusedContainers(ctx context.Context) error {
+	return d.runtime.CollectGarbage(ctx, evictionGCPolicy(d.base.Pods))
+}
+
+// Devices returns the devices of the root directory, of images and of container layers. A
+// runtime that does not report a file system has it on that of the root.
+func (d disks) Devices(ctx context.Context) (root, images, layers string, err error) {
+	imageFS, layerFS, err := d.runtime.ImageFS(ctx)
+	if err != nil {
+		return "", "", "", err
 	}
+	if root, err = machine.DeviceOf(d.base.Config.RootDir); err != nil {
+		return "", "", "", err
+	}
+	if images, err = deviceOf(imageFS, root); err != nil || len(layerFS) == 0 {
+		return root, images, images, err
+	}
+	layers, err = deviceOf(layerFS, root)
+	return root, images, layers, err
+}
+
+// deviceOf returns the device of a file system of the runtime; root if it is not reported or
+// does not exist.
+func deviceOf(all []runtime.FSUsage, root string) (string, error) {
+	if len(all) == 0 || all[0].Mountpoint == "" {
+		return root, nil
+	}
+	dev, err := machine.DeviceOf(all[0].Mountpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return root, nil // nothing was pulled yet
+	}
+	return dev, err
 }
 
 // Pressure returns the pressure conditions of the node status.

@@ -1,11 +1,13 @@
 package stores
 
 import (
+	"context"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
@@ -33,6 +35,14 @@ func (p Pods) Leaving(uid types.UID) bool {
 func (p Pods) Terminated(uid types.UID) bool {
 	s, known := p.State(uid)
 	return known && s >= podworker.Cleaning
+}
+
+// Evict terminates a pod and returns when none of its containers runs.
+func (p Pods) Evict(ctx context.Context, v eviction.Victim) error {
+	_, err := p.KillAndWait(ctx, v.Pod.UID, podworker.KillOptions{
+		GracePeriodSeconds: &v.GracePeriodSeconds, Evict: true, Termination: v.Termination(),
+	})
+	return err
 }
 
 // Cleaned reports whether nothing of a pod is left, including its volumes.
