@@ -22,18 +22,20 @@
 //		State:    state,
 //		Policy:   shutdown.Policy{Groups: groups},
 //		Triggers: []shutdown.Trigger{logindTrigger},
-//		Pods:     running,
-//		Kill: func(ctx context.Context, k shutdown.Kill) error {
-//			// The error must be non-nil if any container of the pod may still run.
-//			_, err := workers.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: time.Hour,
-//			})
-//			return err
-//		},
-//		Status:  shutdown.StatusPublisher{Flush: statuses.Flush},
+//		Pods:     pods{table},
+//		Statuses: published{statuses},
 //	})
 //	…
 //	go m.Run(ctx)
+//
+//	// Kill implements shutdown.Pods, as the table implements Running. The error must be
+//	// non-nil if any container of the pod may still run.
+//	func (p pods) Kill(ctx context.Context, k shutdown.Kill) error {
+//		_, err := p.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
+//			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: time.Hour,
+//		})
+//		return err
+//	}
 //
 // Call [State.Admit] before a pod starts, and [State.Unready] when a status is computed
 // (status.Facts.Unready). kube/kubelet connects all of them.
@@ -41,8 +43,8 @@
 // # Concurrency
 //
 // Run must be called once; a second call returns an error. Err, Admit, Unready and Times are
-// safe for concurrent use. Run calls the functions of Config from its goroutines: Kill and
-// Cleaned from one for each pod that is being terminated, the others one at a time. No lock is
+// safe for concurrent use. Run calls the methods of Pods and Statuses from its goroutines: Kill
+// and AwaitCleaned from one for each pod that is being terminated, the others one at a time. No lock is
 // held during these calls.
 //
 // # Guarantees and limits
@@ -60,8 +62,8 @@
 //
 //   - Any trigger, not only logind.
 //   - Pods become not ready before they terminate, and may run for a while until traffic has
-//     moved ([Policy].Propagation). Requires [StatusPublisher].Report.
-//   - The shutdown waits for the final statuses. Requires [StatusPublisher].Flush.
+//     moved ([Policy].Propagation). Requires Config.Statuses.
+//   - The shutdown waits for the final statuses. Requires Config.Statuses.
 //   - Unused time of a group may be given to later groups ([Policy].CarryOver).
 //   - Pods that are added after their group has terminated, such as those being admitted, are
 //     terminated with the next group.

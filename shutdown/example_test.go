@@ -32,21 +32,36 @@ func ExamplePolicy_Plan() {
 	// a shutdown takes at most 30s
 }
 
+// examplePods are the pods of a node in memory.
+type examplePods []*v1.Pod
+
+func (p examplePods) Running() []*v1.Pod { return p }
+
+func (examplePods) Kill(_ context.Context, k shutdown.Kill) error { // KillAndWait of a podworker.Table
+	fmt.Printf("%s has %d s\n", k.Pod.Name, k.GracePeriodSeconds)
+	return nil
+}
+
+func (examplePods) AwaitCleaned(context.Context, *v1.Pod) error { return nil }
+
+// exampleStatuses stands for a status.Manager.
+type exampleStatuses struct{}
+
+func (exampleStatuses) Report(context.Context, []*v1.Pod) error { return nil }
+
+func (exampleStatuses) Flush(context.Context) error {
+	fmt.Println("statuses are recorded")
+	return nil
+}
+
 // A program that starts the shutdown itself.
 func ExampleManager() {
 	var notice shutdown.Manual
 	manager, err := shutdown.New(shutdown.Config{
 		Policy:   shutdown.Policy{Groups: []shutdown.Group{{Priority: 0, Period: 20 * time.Second}}},
 		Triggers: []shutdown.Trigger{&notice}, // logind.Trigger on a Linux machine
-		Pods:     func() []*v1.Pod { return []*v1.Pod{podOf("web", 0, 30)} },
-		Kill: func(_ context.Context, k shutdown.Kill) error { // workers.KillAndWait
-			fmt.Printf("%s has %d s\n", k.Pod.Name, k.GracePeriodSeconds)
-			return nil
-		},
-		Status: shutdown.StatusPublisher{Flush: func(context.Context) error { // statuses.Flush
-			fmt.Println("statuses are recorded")
-			return nil
-		}},
+		Pods:     examplePods{podOf("web", 0, 30)},
+		Statuses: exampleStatuses{},
 	})
 	if err != nil {
 		log.Fatal(err)

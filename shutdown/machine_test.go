@@ -49,8 +49,8 @@ func (m *machine) run() {
 	var err error
 	m.begun, m.ended = time.Now(), map[types.UID]bool{}
 	m.Manager, err = shutdown.New(shutdown.Config{
-		Policy: m.policy, Triggers: append(m.triggers, &m.manual), Pods: m.pods, Kill: m.kill, Cleaned: m.cleaned,
-		Status: shutdown.StatusPublisher{Report: m.report, Flush: m.flush}, State: &shutdown.State{Changed: func() { m.say("node: %v", m.Err()) }},
+		Policy: m.policy, Triggers: append(m.triggers, &m.manual), Pods: m, Statuses: m,
+		State:  &shutdown.State{Changed: func() { m.say("node: %v", m.Err()) }},
 		Record: func(e runtime.Event) { m.say("event %s %s %s: %s", e.Object.Name, e.Type, e.Reason, e.Message) },
 		Node:   v1.ObjectReference{Kind: "Node", Name: "node"}, Path: m.file, Hooks: m.hooks,
 	})
@@ -97,7 +97,7 @@ func (m *machine) lines(words ...string) (found []string) {
 	return found
 }
 
-func (m *machine) pods() (left []*v1.Pod) {
+func (m *machine) Running() (left []*v1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, pod := range m.all {
@@ -114,7 +114,7 @@ func (m *machine) add(pod *v1.Pod) {
 	m.all = append(m.all, pod)
 }
 
-func (m *machine) kill(ctx context.Context, k shutdown.Kill) error {
+func (m *machine) Kill(ctx context.Context, k shutdown.Kill) error {
 	m.say("kill %s within %d", k.Pod.Name, k.GracePeriodSeconds)
 	takes, ok := m.takes[k.Pod.Name]
 	if !ok {
@@ -133,7 +133,7 @@ func (m *machine) kill(ctx context.Context, k shutdown.Kill) error {
 	return nil
 }
 
-func (m *machine) cleaned(ctx context.Context, pod *v1.Pod) error {
+func (m *machine) AwaitCleaned(ctx context.Context, pod *v1.Pod) error {
 	select {
 	case <-time.After(m.unmount[pod.Name]):
 		return nil
@@ -142,7 +142,7 @@ func (m *machine) cleaned(ctx context.Context, pod *v1.Pod) error {
 	}
 }
 
-func (m *machine) report(_ context.Context, pods []*v1.Pod) error {
+func (m *machine) Report(_ context.Context, pods []*v1.Pod) error {
 	names := map[string]bool{}
 	for _, pod := range pods {
 		names[pod.Name] = m.Unready(pod.UID)
@@ -153,7 +153,7 @@ func (m *machine) report(_ context.Context, pods []*v1.Pod) error {
 	return nil
 }
 
-func (m *machine) flush(ctx context.Context) error {
+func (m *machine) Flush(ctx context.Context) error {
 	select {
 	case <-time.After(m.sink):
 		m.say("recorded")

@@ -28,22 +28,12 @@ type Config struct {
 	// none.
 	Triggers []Trigger
 
-	// Pods returns the pods that may have running containers. Required. The pods are not
-	// modified.
-	Pods func() []*v1.Pod
+	// Pods are the pods of the node. Required.
+	Pods Pods
 
-	// Kill terminates a pod with the status of [Kill.Termination]. Required. It must block until
-	// no container of the pod runs or ctx is done, and must continue the termination in the
-	// latter case. It is called on a goroutine for each pod, and again with a shorter grace
-	// period if the machine turns out to stop earlier.
-	Kill func(ctx context.Context, k Kill) error
-
-	// Cleaned blocks until the volumes of a terminated pod are unmounted and its final
-	// status is computed, or ctx is done. Optional.
-	Cleaned func(ctx context.Context, pod *v1.Pod) error
-
-	// Status publishes the statuses of pods.
-	Status StatusPublisher
+	// Statuses publishes the statuses of pods. If nil, pods stay ready until they terminate,
+	// and a shutdown does not wait for their final statuses.
+	Statuses Statuses
 
 	// Path of the checkpoint with the times of the last shutdown, in the kubelet's format;
 	// the kubelet's is [StateFile] in its root directory. If empty, there is none.
@@ -62,16 +52,31 @@ type Config struct {
 	Hooks Hooks
 }
 
-// A StatusPublisher publishes the statuses of pods. Both functions are optional.
-type StatusPublisher struct {
+// Pods are the pods of a node.
+type Pods interface {
+	// Running returns the pods that may have running containers. The pods are not modified.
+	Running() []*v1.Pod
+
+	// Kill terminates a pod with the status of [Kill.Termination]. It must block until no
+	// container of the pod runs or ctx is done, and must continue the termination in the
+	// latter case. It is called on a goroutine for each pod, and again with a shorter grace
+	// period if the machine turns out to stop earlier.
+	Kill(ctx context.Context, k Kill) error
+
+	// AwaitCleaned blocks until the volumes of a terminated pod are unmounted and its final
+	// status is computed, or ctx is done. It is called on the goroutine of Kill.
+	AwaitCleaned(ctx context.Context, pod *v1.Pod) error
+}
+
+// Statuses publishes the statuses of pods.
+type Statuses interface {
 	// Report computes the statuses of pods again, because the result of [State.Unready]
-	// has changed, and returns when that is done or ctx is. If nil, pods stay ready until
-	// they terminate.
-	Report func(ctx context.Context, pods []*v1.Pod) error
+	// has changed, and returns when that is done or ctx is.
+	Report(ctx context.Context, pods []*v1.Pod) error
 
 	// Flush returns when all computed statuses are recorded, for example in the API server,
-	// or ctx is done. If nil, the shutdown does not wait for them.
-	Flush func(ctx context.Context) error
+	// or ctx is done.
+	Flush(ctx context.Context) error
 }
 
 // A Kill is the termination of a pod.
@@ -95,11 +100,8 @@ type Manager struct {
 
 // New returns a Manager, or an error if cfg is invalid. It starts no goroutine.
 func New(cfg Config) (*Manager, error) {
-	switch {
-	case cfg.Pods == nil:
+	if cfg.Pods == nil {
 		return nil, errors.New("shutdown: Config.Pods is nil")
-	case cfg.Kill == nil:
-		return nil, errors.New("shutdown: Config.Kill is nil")
 	}
 	if err := cfg.Policy.check(); err != nil {
 		return nil, fmt.Errorf("shutdown: Config.Policy: %w", err)
@@ -258,15 +260,15 @@ func (m *Manager) canceled(ctx context.Context) {
 	m.setStopping(false)
 	m.event(eventCancel)
 	var pods []*v1.Pod
-	for _, pod := range m.cfg.Pods() {
+	for _, pod := range m.cfg.Pods.Running() {
 		if drained[pod.UID] {
 			pods = append(pods, pod)
 		}
 	}
-	if m.cfg.Status.Report != nil && len(pods) > 0 {
+	if m.cfg.Statuses != nil && len(pods) > 0 {
 		reporting, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
-		if err := m.cfg.Status.Report(reporting, pods); err != nil {
+		if err := m.cfg.Statuses.Report(reporting, pods); err != nil {
 			m.cfg.Logger.Warn("Failed to publish that pods are ready again; the next sync does", "err", err)
 		}
 	}

@@ -428,12 +428,20 @@ func TestTheTimesOfAShutdownAreRecorded(t *testing.T) { // sh-11
 	})
 }
 
+// undying are pods that do not terminate.
+type undying struct{ pods []*v1.Pod }
+
+func (u undying) Running() []*v1.Pod { return u.pods }
+
+func (undying) Kill(ctx context.Context, _ shutdown.Kill) error { <-ctx.Done(); return ctx.Err() }
+
+func (undying) AwaitCleaned(context.Context, *v1.Pod) error { return nil }
+
 func TestAStoppedAgentLeavesAShutdownUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t}
 		manager, err := shutdown.New(shutdown.Config{
-			Policy: twoGroups, Triggers: []shutdown.Trigger{&m.manual}, Pods: webAndDNS,
-			Kill: func(ctx context.Context, _ shutdown.Kill) error { <-ctx.Done(); return ctx.Err() },
+			Policy: twoGroups, Triggers: []shutdown.Trigger{&m.manual}, Pods: undying{webAndDNS()},
 		})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())

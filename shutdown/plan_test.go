@@ -140,13 +140,11 @@ func TestInvalidPolicies(t *testing.T) {
 		"invalid Propagation 31s: must be between 0 and 30s": {Propagation: 31 * s},
 		"invalid Flush -1s: negative":                        {Flush: -s},
 	} {
-		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine).pods, Kill: new(machine).kill})
+		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine)})
 		require.ErrorContains(t, err, says)
 	}
-	_, err := shutdown.New(shutdown.Config{Kill: new(machine).kill})
+	_, err := shutdown.New(shutdown.Config{})
 	require.EqualError(t, err, "shutdown: Config.Pods is nil")
-	_, err = shutdown.New(shutdown.Config{Pods: new(machine).pods})
-	require.EqualError(t, err, "shutdown: Config.Kill is nil")
-	_, err = shutdown.New(shutdown.Config{Pods: new(machine).pods, Kill: new(machine).kill, Triggers: []shutdown.Trigger{nil}})
+	_, err = shutdown.New(shutdown.Config{Pods: new(machine), Triggers: []shutdown.Trigger{nil}})
 	require.EqualError(t, err, "shutdown: Config.Triggers[0] is nil")
 }

@@ -22,7 +22,7 @@ func (m *Manager) terminate(ctx context.Context, times *schedule) {
 	var late []*v1.Pod
 	for i, g := range m.cfg.Policy.sorted() {
 		var pods []*v1.Pod
-		for _, pod := range m.cfg.Pods() {
+		for _, pod := range m.cfg.Pods.Running() {
 			// Including pods that were added to an earlier group since.
 			if !terminated[pod.UID] && groupOf(m.cfg.Policy.sorted(), pod) <= i {
 				terminated[pod.UID] = true
@@ -39,7 +39,7 @@ func (m *Manager) terminate(ctx context.Context, times *schedule) {
 		}
 	}
 	err := m.flush(ctx, times)
-	if table, _ := times.current(); err == nil && len(late) > 0 && table.policy.Flush > 0 && m.cfg.Cleaned != nil {
+	if table, _ := times.current(); err == nil && len(late) > 0 && table.policy.Flush > 0 {
 		m.awaitLate(ctx, late, times)
 		err = m.flush(ctx, times)
 	}
@@ -58,7 +58,7 @@ func (m *Manager) awaitLate(ctx context.Context, late []*v1.Pod, times *schedule
 	var wg sync.WaitGroup
 	for _, pod := range late {
 		wg.Go(func() { // the error was already logged
-			_ = times.try(ctx, by, func(ctx context.Context, _ time.Time) error { return m.cfg.Cleaned(ctx, pod) })
+			_ = times.try(ctx, by, func(ctx context.Context, _ time.Time) error { return m.cfg.Pods.AwaitCleaned(ctx, pod) })
 		})
 	}
 	wg.Wait()
@@ -94,16 +94,16 @@ func (m *Manager) terminateGroup(ctx context.Context, g Group, pods []*v1.Pod, t
 
 // drain publishes that the pods are not ready, and waits for the propagation.
 func (m *Manager) drain(ctx context.Context, pods []*v1.Pod, times *schedule) {
-	if m.cfg.Status.Report == nil {
+	if m.cfg.Statuses == nil {
 		return
 	}
 	m.State.drain(pods)
 	limit := time.Now().Add(publishTimeout)
 	soon := func(t timetable) time.Time { return earlier(limit, t.until) }
 	err := times.try(ctx, soon, func(ctx context.Context, _ time.Time) error {
-		err := m.cfg.Status.Report(ctx, pods)
-		if table, _ := times.current(); err == nil && table.policy.Propagation > 0 && m.cfg.Status.Flush != nil {
-			err = m.cfg.Status.Flush(ctx)
+		err := m.cfg.Statuses.Report(ctx, pods)
+		if table, _ := times.current(); err == nil && table.policy.Propagation > 0 {
+			err = m.cfg.Statuses.Flush(ctx)
 		}
 		return err
 	})
@@ -123,10 +123,10 @@ func (m *Manager) kill(ctx context.Context, pod *v1.Pod, times *schedule) error 
 	var grace int64
 	err := times.try(ctx, byUntil, func(ctx context.Context, until time.Time) error {
 		grace = gracePeriodSeconds(pod, time.Until(until).Round(time.Second)) // the remaining time may be slightly less than a second
-		return m.cfg.Kill(ctx, Kill{Pod: pod, GracePeriodSeconds: grace})
+		return m.cfg.Pods.Kill(ctx, Kill{Pod: pod, GracePeriodSeconds: grace})
 	})
-	if err == nil && m.cfg.Cleaned != nil {
-		err = times.try(ctx, byUntil, func(ctx context.Context, _ time.Time) error { return m.cfg.Cleaned(ctx, pod) })
+	if err == nil {
+		err = times.try(ctx, byUntil, func(ctx context.Context, _ time.Time) error { return m.cfg.Pods.AwaitCleaned(ctx, pod) })
 	}
 	if err != nil {
 		m.cfg.Logger.Error("Pod did not terminate in time during the shutdown; the next group follows", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "gracePeriodSeconds", grace, "err", err)
@@ -138,10 +138,10 @@ func (m *Manager) kill(ctx context.Context, pod *v1.Pod, times *schedule) error 
 // flush waits until the final statuses are recorded or the total time is up. After the machine
 // has stopped they cannot be recorded.
 func (m *Manager) flush(ctx context.Context, times *schedule) error {
-	if m.cfg.Status.Flush == nil {
+	if m.cfg.Statuses == nil {
 		return nil
 	}
-	err := times.try(ctx, byLast, func(ctx context.Context, _ time.Time) error { return m.cfg.Status.Flush(ctx) })
+	err := times.try(ctx, byLast, func(ctx context.Context, _ time.Time) error { return m.cfg.Statuses.Flush(ctx) })
 	if err != nil {
 		m.cfg.Logger.Error("Failed to record the final pod statuses before the machine stops; they are lost", "err", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -45,9 +46,9 @@ func TestTriggersRequireAGracePeriod(t *testing.T) {
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		require.NoError(t, podwing.Until(t.Context(), func() bool { return time.Since(start) > time.Minute }))
+		require.NoError(t, stores.Until(t.Context(), func() bool { return time.Since(start) > time.Minute }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		assert.ErrorIs(t, podwing.Until(ctx, func() bool { return false }), context.DeadlineExceeded)
+		assert.ErrorIs(t, stores.Until(ctx, func() bool { return false }), context.DeadlineExceeded)
 	})
 }

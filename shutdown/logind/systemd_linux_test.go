@@ -46,12 +46,11 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	node, err := shutdown.New(shutdown.Config{
 		Policy:   shutdown.Policy{Groups: []shutdown.Group{{Priority: 0, Period: need}}},
 		Triggers: []shutdown.Trigger{trigger}, Logger: logger,
-		Pods: func() []*v1.Pod { return []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}} },
-		Kill: func(context.Context, shutdown.Kill) error {
+		Pods: onePod{func() error {
 			close(dying)
 			<-die
 			return os.WriteFile(file, nil, 0o600)
-		},
+		}},
 	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -100,3 +99,14 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	assert.FileExists(t, file)
 	assert.False(t, ours(), left)
 }
+
+// onePod is a node with one pod, which kill terminates.
+type onePod struct{ kill func() error }
+
+func (onePod) Running() []*v1.Pod {
+	return []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}}
+}
+
+func (p onePod) Kill(context.Context, shutdown.Kill) error { return p.kill() }
+
+func (onePod) AwaitCleaned(context.Context, *v1.Pod) error { return nil }

@@ -103,7 +103,7 @@ func newRunners(t *testing.T) map[string]runner {
 		Pods:    noPods{},
 	})
 	add("eviction: Manager")(pressure, err)
-	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})
+	leaving, err := shutdown.New(shutdown.Config{Pods: noPods{}})
 	add("shutdown: Manager")(leaving, err)
 	objects, err := objectdir.New(objectdir.Config{Dir: t.TempDir()})
 	add("objectdir: Dir")(objects, err)
@@ -226,9 +226,11 @@ func (noLogs) Pods(context.Context) ([]*runtime.Pod, error)    { return nil, nil
 func (noLogs) LogPath(context.Context, string) (string, error) { return "", nil }
 func (noLogs) ReopenLog(context.Context, string) error         { return nil }
 
-// noPods implements podsapi.Pods, podresources.Pods, eviction.Pods and oom.Cgroups.
+// noPods implements podsapi.Pods, podresources.Pods, eviction.Pods, shutdown.Pods and oom.Cgroups.
 type noPods struct{}
 
+func (noPods) Kill(context.Context, shutdown.Kill) error    { return nil }
+func (noPods) AwaitCleaned(context.Context, *v1.Pod) error  { return nil }
 func (noPods) OOMKills() (map[string]uint64, error)         { return nil, nil }
 func (noPods) Running() []*v1.Pod                           { return nil }
 func (noPods) Evict(context.Context, eviction.Victim) error { return nil }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	goruntime "runtime"
 	"time"
@@ -30,14 +29,7 @@ func NewShutdown(b stores.Base, statuses *status.Manager) (*shutdown.Manager, er
 	own := b.Config.Host.Shutdown
 	cfg := shutdown.Config{
 		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: cmp.Or(own.Flush, 5*time.Second)},
-		Pods:   b.Pods.Running, Kill: killForShutdown(b), Triggers: own.Triggers, State: b.Shutdown,
-		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
-			return Until(ctx, func() bool { return b.Pods.Cleaned(pod.UID) })
-		},
-		Status: shutdown.StatusPublisher{
-			Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, statuses, pods) },
-			Flush:  statuses.Flush,
-		},
+		Pods:   b.Pods, Statuses: published{statuses, b}, Triggers: own.Triggers, State: b.Shutdown,
 		Path: filepath.Join(b.Config.RootDir, shutdown.StateFile),
 		Node: b.NodeRef, Record: b.Record, Logger: b.Logger,
 		Hooks: b.Metrics.Shutdown().Join(shutdown.Hooks{Ended: func(i shutdown.EndedInfo) {
@@ -77,43 +69,27 @@ func ShutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, er
 	return groups, nil
 }
 
-// killForShutdown returns the function that terminates a pod. The termination continues if
-// the caller stops waiting.
-func killForShutdown(b stores.Base) func(context.Context, shutdown.Kill) error {
-	return func(ctx context.Context, k shutdown.Kill) error {
-		_, err := b.Pods.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: math.MaxInt64,
-		})
-		return err
-	}
+// published are the statuses of the pods of a shutdown.
+type published struct {
+	*status.Manager
+	base stores.Base
 }
 
-// reportUnready syncs pods and waits until their statuses are not ready. It does not wait
-// for pods that already terminate.
-func reportUnready(ctx context.Context, b stores.Base, statuses *status.Manager, pods []*v1.Pod) error {
+// Report syncs pods and waits until their statuses are not ready. It does not wait for pods
+// that already terminate.
+func (p published) Report(ctx context.Context, pods []*v1.Pod) error {
+	b := p.base
 	for _, pod := range pods {
 		b.Pods.PodChanged(pod.UID)
 	}
 	for _, pod := range pods {
-		err := Until(ctx, func() bool {
+		err := stores.Until(ctx, func() bool {
 			state, known := b.Pods.State(pod.UID)
-			s, _ := statuses.Status(pod.UID)
+			s, _ := p.Status(pod.UID)
 			return !known || state >= podworker.Terminating || !b.Shutdown.Unready(pod.UID) || !status.IsReady(&s)
 		})
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// Until polls a condition.
-func Until(ctx context.Context, condition func() bool) error {
-	for !condition() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 	return nil

@@ -2,13 +2,17 @@ package stores
 
 import (
 	"context"
+	"math"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/kube/internal/pause"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // Pods are the pods of the node, as subsystems need them.
@@ -45,8 +49,31 @@ func (p Pods) Evict(ctx context.Context, v eviction.Victim) error {
 	return err
 }
 
+// Kill terminates a pod for a shutdown. The termination continues if the caller stops waiting.
+func (p Pods) Kill(ctx context.Context, k shutdown.Kill) error {
+	_, err := p.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
+		GracePeriodSeconds: &k.GracePeriodSeconds, Termination: k.Termination(), Timeout: math.MaxInt64,
+	})
+	return err
+}
+
 // Cleaned reports whether nothing of a pod is left, including its volumes.
 func (p Pods) Cleaned(uid types.UID) bool {
 	s, known := p.State(uid)
 	return !known || s == podworker.Finished
+}
+
+// AwaitCleaned blocks until Cleaned, or until ctx is done.
+func (p Pods) AwaitCleaned(ctx context.Context, pod *v1.Pod) error {
+	return Until(ctx, func() bool { return p.Cleaned(pod.UID) })
+}
+
+// Until polls a condition.
+func Until(ctx context.Context, condition func() bool) error {
+	for !condition() {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
