@@ -62,10 +62,10 @@ func TestAPodIsRejectedIfAVolumeExceedsTheAttachLimit(t *testing.T) {
 					for _, name := range c.volumes {
 						bound.bound(name)
 					}
-					cfg.PersistentVolumes.Claims = bound
-					cfg.PersistentVolumes.Attached = func(name v1.UniqueVolumeName) (string, bool) {
+					cfg.Claims = bound
+					cfg.Node = apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
 						return "", c.attached != "" && strings.HasSuffix(string(name), c.attached)
-					}
+					}}
 				})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -7,16 +7,23 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Claims returns claims and persistent volumes. Both methods are called at each sync of a pod that
-// refers to a claim. They return an error if the object does not exist.
+// Claims returns claims and persistent volumes. The methods may be called concurrently.
 type Claims interface {
+	// PersistentVolumeClaim and PersistentVolume are called at each sync of a pod that
+	// refers to a claim. They return an error if the object does not exist.
 	PersistentVolumeClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error)
 	PersistentVolume(ctx context.Context, name string) (*v1.PersistentVolume, error)
+
+	// ClaimExpanded is called after the file system of a claim has been expanded to size, to
+	// update the status of the claim. It may block. An error makes the expansion fail, and
+	// it is retried.
+	ClaimExpanded(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error
 }
 
 // A use is the way in which the containers of a pod use one of its volumes.

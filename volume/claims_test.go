@@ -24,6 +24,8 @@ type claims struct {
 	claims map[string]*v1.PersistentVolumeClaim
 	pvs    map[string]*v1.PersistentVolume
 	down   error
+
+	expanded string // the last claim and its size
 }
 
 func (c *claims) PersistentVolumeClaim(_ context.Context, _, name string) (*v1.PersistentVolumeClaim, error) {
@@ -41,6 +43,11 @@ func (c *claims) PersistentVolume(_ context.Context, name string) (*v1.Persisten
 		return pv, nil
 	}
 	return nil, errors.New("not found")
+}
+
+func (c *claims) ClaimExpanded(_ context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
+	c.expanded = claim.Name + " " + size.String()
+	return nil
 }
 
 // bound adds a claim and the volume that it is bound to.
@@ -120,7 +127,7 @@ func TestClaims(t *testing.T) {
 				n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 				start(t, n, func(cfg *volume.Config) {
 					if c.objects != nil {
-						cfg.PersistentVolumes.Claims = c.objects
+						cfg.Claims = c.objects
 					}
 				})
 				p := claimPod("p", "c")
@@ -146,7 +153,7 @@ func TestPersistentVolumesUseTheirOwnNames(t *testing.T) {
 		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("a").bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
+		start(t, n, func(c *volume.Config) { c.Claims = objects })
 		p := claimPod("p", "a", "b")
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "again", VolumeSource: v1.VolumeSource{
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "a", ReadOnly: true},
@@ -175,7 +182,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Millisecond })
+		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Millisecond })
 		p := claimPod("p", "b")
 		p.Spec.Containers[0].VolumeMounts, p.Spec.Containers[0].VolumeDevices = nil, []v1.VolumeDevice{{Name: "b"}}
 		_, err := n.Mount(t.Context(), p)
@@ -190,7 +197,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 func TestAMountedClaimNeedsNoAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c")
-		with := func(c *volume.Config) { c.PersistentVolumes.Claims = objects }
+		with := func(c *volume.Config) { c.Claims = objects }
 		n := start(t, nil, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -212,7 +219,7 @@ func TestReadWriteOncePod(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
-		n := start(t, nil, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Minute })
+		n := start(t, nil, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Minute })
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
 		_, err = n.Mount(t.Context(), claimPod("q", "c"))
@@ -236,7 +243,7 @@ func TestNodeAffinity(t *testing.T) {
 		})
 		here := &v1.Node{}
 		n := start(t, nil, func(c *volume.Config) {
-			c.PersistentVolumes.Claims, c.WaitTimeout, c.PersistentVolumes.Node = objects, time.Second, func() *v1.Node { return here }
+			c.Claims, c.WaitTimeout, c.Node = objects, time.Second, apiNode{object: func() *v1.Node { return here }}
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		assert.ErrorContains(t, err, "no matching NodeSelectorTerms")
@@ -251,7 +258,7 @@ func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{Capabilities: volumetest.Capabilities{NoMountOptions: true}}}
 		start(t, n, func(c *volume.Config) {
-			c.PersistentVolumes.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
+			c.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 				pv.Spec.MountOptions = []string{"noatime"}
 			})
 			c.WaitTimeout = 100 * time.Millisecond
@@ -271,17 +278,13 @@ func TestRequestPassedToThePlugin(t *testing.T) {
 			pv.Spec.Capacity = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 			pv.Spec.MountOptions = []string{"noatime"}
 		})
-		translated, expanded := 0, ""
+		translated := 0
 		n := start(t, nil, func(c *volume.Config) {
-			c.PersistentVolumes.Claims = objects
-			c.PersistentVolumes.Translate = func(s *volume.Spec, namespace string) (*volume.Spec, error) {
+			c.Claims = objects
+			c.Translate = func(s *volume.Spec, namespace string) (*volume.Spec, error) {
 				translated++
 				assert.Equal(t, "default", namespace)
 				return s, nil
-			}
-			c.PersistentVolumes.Expanded = func(_ context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
-				expanded = claim.Name + " " + size.String()
-				return nil
 			}
 		})
 		p := claimPod("p", "c")
@@ -303,7 +306,7 @@ func TestRequestPassedToThePlugin(t *testing.T) {
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)
 		synctest.Wait()
-		assert.Equal(t, "c 2Gi", expanded)
+		assert.Equal(t, "c 2Gi", objects.expanded)
 		assert.Equal(t, []string{`Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv-c"`}, n.emitted())
 		_, err = n.Mount(t.Context(), p)
 		require.NoError(t, err)

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/compose"
@@ -30,14 +28,34 @@ type Config struct {
 	// [NewMounter] for a process that may not mount.
 	Mounter Mounter
 
-	// PersistentVolumes connects the Manager to the cluster. The zero value is for a
-	// node without persistent volumes: pods that refer to a claim are not started.
-	PersistentVolumes PersistentVolumeConfig
+	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim is
+	// not started.
+	Claims Claims
+
+	// Node is the node in the cluster. If nil, node affinity of persistent volumes is not
+	// checked, and volumes are mounted without being attached.
+	Node Node
+
+	// Translate converts the spec of a volume of a plugin that a CSI driver replaces, of a
+	// pod in the namespace, to that of the driver; it returns other specs unchanged.
+	// kube/csimigration implements it. It may be called concurrently. If nil, such a volume
+	// requires a plugin of its own.
+	Translate func(spec *Spec, namespace string) (*Spec, error)
+
+	// AttachTimeout is the duration after which an event is recorded for a volume that
+	// is not attached. Zero means 10 minutes.
+	AttachTimeout time.Duration
 
 	// SELinuxLabel returns the SELinux label of the files of a container with these
 	// options; see [HostSELinuxLabel]. It must not block. If nil, SELinux is off: no
 	// volume is labeled, neither by its mount nor by the runtime.
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
+
+	// SELinuxOnePodOnly restricts mounts with an SELinux label to volumes whose only access
+	// mode is ReadWriteOncePod, as in Kubernetes before 1.37. If false, pods with different
+	// labels cannot use a persistent volume at the same time, unless their
+	// seLinuxChangePolicy is Recursive or the volume cannot be mounted with a label.
+	SELinuxOnePodOnly bool
 
 	// WaitTimeout bounds a call of Mount or Unmount. The steps that the call waits for
 	// continue afterwards. Zero means 2m3s, as in the kubelet.
@@ -70,48 +88,21 @@ type Config struct {
 	Hooks Hooks
 }
 
-// A PersistentVolumeConfig connects a [Manager] to the objects of a cluster that persistent
-// volumes depend on. Each field is optional. The functions may be called concurrently.
-type PersistentVolumeConfig struct {
-	// SELinuxOnePodOnly restricts mounts with an SELinux label to volumes whose only access
-	// mode is ReadWriteOncePod, as in Kubernetes before 1.37. If false, pods with different
-	// labels cannot use a persistent volume at the same time, unless their
-	// seLinuxChangePolicy is Recursive or the volume cannot be mounted with a label.
-	SELinuxOnePodOnly bool
-
-	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim
-	// is not started.
-	Claims Claims
-
-	// Translate converts the spec of a volume of a plugin that a CSI driver replaces, of a
-	// pod in the namespace, to that of the driver; it returns other specs unchanged.
-	// kube/csimigration implements it. If nil, such a volume requires a plugin of its own.
-	Translate func(spec *Spec, namespace string) (*Spec, error)
-
-	// Node returns the node, which must match the node affinity of a persistent volume.
+// A Node is the node in the cluster. The methods may be called concurrently and must not block.
+type Node interface {
+	// Object returns the node, which must match the node affinity of a persistent volume.
 	// If nil, node affinity is not checked.
-	Node func() *v1.Node
+	Object() *v1.Node
 
 	// Attached reports whether an attachable volume is attached and returns its device
 	// path, from node.status.volumesAttached. The name is as in [Manager.VolumesInUse].
-	// It is called again after [Manager.AttachChanged] and must not block. If nil,
-	// volumes are mounted without being attached.
-	Attached func(name v1.UniqueVolumeName) (devicePath string, ok bool)
+	// It is called again after [Manager.AttachChanged].
+	Attached(name v1.UniqueVolumeName) (devicePath string, ok bool)
 
-	// InUseReported reports whether node.status.volumesInUse contains the volume in the
-	// API server. Before that, the attach/detach controller may detach the volume, and
-	// it is not mounted. It is called again after [Manager.AttachChanged] and must not
-	// block. If nil, an attached volume is mounted immediately.
-	InUseReported func(name v1.UniqueVolumeName) bool
-
-	// AttachTimeout is the duration after which an event is recorded for a volume that
-	// is not attached. Zero means 10 minutes.
-	AttachTimeout time.Duration
-
-	// Expanded is called after the file system of a claim has been expanded to size, to
-	// update the status of the claim. It may block. An error makes the expansion fail,
-	// and it is retried.
-	Expanded func(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error
+	// InUse reports whether node.status.volumesInUse contains the volume in the API server.
+	// Before that, the attach/detach controller may detach the volume, and it is not
+	// mounted. It is called again after [Manager.AttachChanged].
+	InUse(name v1.UniqueVolumeName) bool
 }
 
 // check validates the configuration and sets defaults.
@@ -125,8 +116,8 @@ func (c *Config) check() error {
 		return errors.New("volume: Config.Mounter is nil")
 	case c.WaitTimeout < 0:
 		return fmt.Errorf("volume: Config.WaitTimeout is negative: %v", c.WaitTimeout)
-	case c.PersistentVolumes.AttachTimeout < 0:
-		return fmt.Errorf("volume: Config.PersistentVolumes.AttachTimeout is negative: %v", c.PersistentVolumes.AttachTimeout)
+	case c.AttachTimeout < 0:
+		return fmt.Errorf("volume: Config.AttachTimeout is negative: %v", c.AttachTimeout)
 	}
 	names := map[string]bool{}
 	for i, p := range c.Plugins {
@@ -148,8 +139,8 @@ func (c *Config) check() error {
 	if c.WaitTimeout == 0 {
 		c.WaitTimeout = 2*time.Minute + 3*time.Second
 	}
-	if c.PersistentVolumes.AttachTimeout == 0 {
-		c.PersistentVolumes.AttachTimeout = 10 * time.Minute
+	if c.AttachTimeout == 0 {
+		c.AttachTimeout = 10 * time.Minute
 	}
 	if c.StopTimeout == 0 {
 		c.StopTimeout = 30 * time.Second

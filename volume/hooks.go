@@ -1,8 +1,6 @@
 package volume
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,22 +26,25 @@ type Hooks struct {
 	Reconciled func()
 
 	// Reconstructed is called at the start for each volume on disk:
-	// reconstruct_volume_operations_total and, with an Err,
-	// reconstruct_volume_operations_errors_total.
-	Reconstructed func(ReconstructInfo)
+	// reconstruct_volume_operations_total and, with an error,
+	// reconstruct_volume_operations_errors_total. recorded reports whether the volume has a
+	// checkpoint; if not, its plugin constructed the spec. err is the reason why the spec is
+	// unknown. Such a volume is unmounted and removed by its path once its pod is orphaned.
+	Reconstructed func(at Place, recorded bool, err error)
 
-	// Measured is called after each measurement of a volume. For one with a Spec.Claim it is
-	// kubelet_volume_stats_capacity_bytes, _available_bytes,
+	// Measured is called after each measurement of a volume. Unknown values are nil. For
+	// one with a Spec.Claim it is kubelet_volume_stats_capacity_bytes, _available_bytes,
 	// _used_bytes, _inodes, _inodes_free and _inodes_used{namespace, persistentvolumeclaim}.
-	Measured func(MeasuredInfo)
+	Measured func(pod *v1.Pod, spec *Spec, stats statsapi.FsStats)
 
-	// Orphan is called after each attempt to remove the directory of an orphaned pod.
-	Orphan func(OrphanInfo)
+	// Orphan is called after each attempt to remove the directory of an orphaned pod. err is
+	// nil if it was removed completely.
+	Orphan func(uid types.UID, err error)
 
-	// Collected is called after each Collect whose context is not done:
-	// kubelet_orphan_pod_cleaned_volumes is Orphans, and
-	// kubelet_orphan_pod_cleaned_volumes_errors is Failed.
-	Collected func(CollectInfo)
+	// Collected is called after each Retain whose context is not done, with the number of
+	// directories of orphaned pods, kubelet_orphan_pod_cleaned_volumes, and of those that
+	// could not be removed, kubelet_orphan_pod_cleaned_volumes_errors.
+	Collected func(orphans, failed int)
 }
 
 // Join returns Hooks that call the functions of h and then those of others, in order.
@@ -51,10 +52,10 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
 		compose.Add(&h.Operated, o.Operated)
 		compose.Add0(&h.Reconciled, o.Reconciled)
-		compose.Add(&h.Reconstructed, o.Reconstructed)
-		compose.Add(&h.Measured, o.Measured)
-		compose.Add(&h.Orphan, o.Orphan)
-		compose.Add(&h.Collected, o.Collected)
+		compose.Add3(&h.Reconstructed, o.Reconstructed)
+		compose.Add3(&h.Measured, o.Measured)
+		compose.Add2(&h.Orphan, o.Orphan)
+		compose.Add2(&h.Collected, o.Collected)
 	}
 	return h
 }
@@ -79,39 +80,6 @@ type OperationInfo struct {
 	Total time.Duration
 }
 
-// A ReconstructInfo describes a volume that an earlier agent mounted.
-type ReconstructInfo struct {
-	Place Place
-
-	// Recorded reports whether the volume has a checkpoint. If not, its plugin constructed
-	// the spec.
-	Recorded bool
-
-	// Err is the reason why the spec is unknown. Such a volume is unmounted and removed by
-	// its path once its pod is orphaned.
-	Err error
-}
-
-// A MeasuredInfo is a measurement of a volume. Spec.Claim is nil if the volume has no claim.
-type MeasuredInfo struct {
-	Pod    *v1.Pod
-	Spec   *Spec
-	Plugin string
-	Stats  statsapi.FsStats // unknown values are nil
-}
-
-// An OrphanInfo describes an attempt to remove the directory of an orphaned pod.
-type OrphanInfo struct {
-	PodUID types.UID
-	Err    error // nil if the directory was removed completely
-}
-
-// A CollectInfo is the result of one [Manager.Collect].
-type CollectInfo struct {
-	Orphans int // directories of orphaned pods
-	Failed  int // of which this many could not be removed
-}
-
 // operationName returns the name of a step in metrics.
 func operationName(s step) string {
 	return map[step]string{
@@ -120,35 +88,21 @@ func operationName(s step) string {
 	}[s]
 }
 
-// A Count is the number of volumes of one plugin in the desired and in the actual state.
-type Count struct {
-	Plugin          string
-	Desired, Actual int
-}
-
-// VolumeCounts returns the number of volumes of pods for each plugin, sorted by plugin:
+// VolumeCounts returns the number of volumes of pods in the desired and in the actual state, by plugin:
 // volume_manager_total_volumes{plugin_name, state} with the states desired_state_of_world and
-// actual_state_of_world. Safe for concurrent use.
-func (m *Manager) VolumeCounts() []Count {
+// actual_state_of_world. Both have the same plugins. Safe for concurrent use.
+func (m *Manager) VolumeCounts() (desired, actual map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := map[string]*Count{}
+	desired, actual = map[string]int{}, map[string]int{}
+	count := func(in map[string]int, plugin string, counts bool) {
+		if in[plugin] += 0; counts {
+			in[plugin]++
+		}
+	}
 	for _, v := range m.world.volumes {
-		t := of[v.place.Plugin]
-		if t == nil {
-			t = &Count{Plugin: v.place.Plugin}
-			of[v.place.Plugin] = t
-		}
-		if v.desired {
-			t.Desired++
-		}
-		if v.state != notMounted {
-			t.Actual++
-		}
+		count(desired, v.place.Plugin, v.desired)
+		count(actual, v.place.Plugin, v.state != notMounted)
 	}
-	var list []Count
-	for _, plugin := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, *of[plugin])
-	}
-	return list
+	return desired, actual
 }

@@ -78,6 +78,10 @@ func (c *cluster) PersistentVolumeClaim(_ context.Context, ns, name string) (*v1
 	}, nil
 }
 
+func (*cluster) ClaimExpanded(context.Context, *v1.PersistentVolumeClaim, resource.Quantity) error {
+	return nil
+}
+
 func (c *cluster) PersistentVolume(_ context.Context, name string) (*v1.PersistentVolume, error) {
 	pv := &v1.PersistentVolume{}
 	given := c.pvs[strings.TrimPrefix(name, "pv-")]
@@ -186,7 +190,7 @@ func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volu
 	var m *volume.Manager
 	driven, err := csi.New(csi.Config{RootDir: s.root, NodeName: "node", Mounter: mounter, Objects: s.objects, Tokens: tokens, Changed: func() { m.PluginChanged(csi.Name) }})
 	add(driven, err)
-	m, err = volume.New(volume.Config{RootDir: s.root, Plugins: plugins, Mounter: mounter, PersistentVolumes: volume.PersistentVolumeConfig{Claims: s.objects}, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
+	m, err = volume.New(volume.Config{RootDir: s.root, Plugins: plugins, Mounter: mounter, Claims: s.objects, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
 	require.NoError(t, err)
 	registry := filepath.Join(s.root, "plugins_registry")
 	watcher, err := register.New(register.Config{Dir: registry, Handlers: map[string]register.Handler{register.CSIPlugin: driven}})

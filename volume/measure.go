@@ -245,7 +245,7 @@ func (s *meter) begin(uid types.UID, jobs []measurement) *podUsage {
 func (m *Manager) measureVolume(ctx context.Context, j measurement, p *podUsage) error {
 	stats, err := j.plugin.Stats(ctx, j.place, j.ready.Volume)
 	if err == nil && m.cfg.Hooks.Measured != nil {
-		m.cfg.Hooks.Measured(MeasuredInfo{Pod: j.pod, Spec: j.spec, Plugin: j.place.Plugin, Stats: stats})
+		m.cfg.Hooks.Measured(j.pod, j.spec, stats)
 	}
 	u := volumeUsage{ephemeral: isEphemeral(j.spec.Volume)}
 	for _, name := range j.names {

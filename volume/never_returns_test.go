@@ -131,12 +131,10 @@ func (n *stuckNode) start(ctx context.Context) {
 		RootDir: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: time.Minute,
 		HealthChanged: func(types.UID) {},
 		SELinuxLabel:  func(*v1.SELinuxOptions) (string, error) { return "label", nil },
-		PersistentVolumes: volume.PersistentVolumeConfig{
-			Claims: n.claims,
-			Attached: func(name v1.UniqueVolumeName) (string, bool) {
-				return "", n.attached || name != "example.com/fake/"+stuckVolume
-			},
-		},
+		Claims:        n.claims,
+		Node: apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
+			return "", n.attached || name != "example.com/fake/"+stuckVolume
+		}},
 	})
 	require.NoError(n.t, err)
 	n.Manager = m

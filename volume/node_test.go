@@ -34,6 +34,30 @@ type node struct {
 	ops    []volume.OperationInfo
 }
 
+// apiNode is the node in the cluster. A nil function returns no node, a volume without a device path
+// that is attached, and that volumes are reported as in use.
+type apiNode struct {
+	object   func() *v1.Node
+	attached func(name v1.UniqueVolumeName) (string, bool)
+	inUse    func(name v1.UniqueVolumeName) bool
+}
+
+func (n apiNode) Object() *v1.Node {
+	if n.object == nil {
+		return nil
+	}
+	return n.object()
+}
+
+func (n apiNode) Attached(name v1.UniqueVolumeName) (string, bool) {
+	if n.attached == nil {
+		return "", true
+	}
+	return n.attached(name)
+}
+
+func (n apiNode) InUse(name v1.UniqueVolumeName) bool { return n.inUse == nil || n.inUse(name) }
+
 // start starts an agent on the node; change may change its configuration.
 func start(t testing.TB, n *node, change ...func(*volume.Config)) *node {
 	t.Helper()

@@ -55,7 +55,7 @@ func (m *Manager) Retain(ctx context.Context, keep func(types.UID) bool) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("volume: list pod directories: %w", err)
 	}
-	var round CollectInfo
+	var round collected
 	for _, e := range entries {
 		if uid := types.UID(e.Name()); ctx.Err() == nil && e.IsDir() && !keep(uid) {
 			m.sweepWithin(ctx, callWait, uid, func() bool { return keep(uid) }, &round)
@@ -63,7 +63,7 @@ func (m *Manager) Retain(ctx context.Context, keep func(types.UID) bool) error {
 	}
 	m.forgetLogged(entries)
 	if m.cfg.Hooks.Collected != nil && ctx.Err() == nil {
-		m.cfg.Hooks.Collected(round)
+		m.cfg.Hooks.Collected(round.orphans, round.failed)
 	}
 	return ctx.Err()
 }
@@ -95,18 +95,24 @@ func (m *Manager) releaseOrphan(uid types.UID, keep func() bool) {
 	}
 }
 
+// collected is the result of a Retain.
+type collected struct {
+	orphans int // directories of orphaned pods
+	failed  int // of which this many could not be removed
+}
+
 // sweepWithin is sweep, but does not wait longer than limit. The removal then counts as failed.
-func (m *Manager) sweepWithin(ctx context.Context, limit time.Duration, uid types.UID, keep func() bool, round *CollectInfo) {
-	done, result := make(chan struct{}), new(CollectInfo)
+func (m *Manager) sweepWithin(ctx context.Context, limit time.Duration, uid types.UID, keep func() bool, round *collected) {
+	done, result := make(chan struct{}), new(collected)
 	go func() {
 		defer close(done)
 		m.sweep(ctx, uid, keep, result)
 	}()
 	if await(ctx, done, limit) {
-		round.Orphans, round.Failed = round.Orphans+result.Orphans, round.Failed+result.Failed
+		round.orphans, round.failed = round.orphans+result.orphans, round.failed+result.failed
 		return
 	}
-	round.Orphans, round.Failed = round.Orphans+1, round.Failed+1
+	round.orphans, round.failed = round.orphans+1, round.failed+1
 	if ctx.Err() == nil {
 		m.logOrphan(uid, fmt.Errorf("not removed within %v; a file system does not answer, or the directory is large", limit))
 	}
@@ -114,7 +120,7 @@ func (m *Manager) sweepWithin(ctx context.Context, limit time.Duration, uid type
 
 // sweep removes the directory of a pod without volumes. A Mount for a pod with this UID waits for it, so
 // keep is called again after Mount is blocked.
-func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, round *CollectInfo) {
+func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, round *collected) {
 	if !m.beginSweep(uid) {
 		return
 	}
@@ -123,12 +129,12 @@ func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, ro
 		return
 	}
 	err := m.removePod(ctx, uid)
-	round.Orphans++
+	round.orphans++
 	if err != nil {
-		round.Failed++
+		round.failed++
 	}
 	if m.cfg.Hooks.Orphan != nil {
-		m.cfg.Hooks.Orphan(OrphanInfo{PodUID: uid, Err: err})
+		m.cfg.Hooks.Orphan(uid, err)
 	}
 	if err != nil && ctx.Err() == nil {
 		m.logOrphan(uid, err)

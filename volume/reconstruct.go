@@ -19,9 +19,10 @@ type foundVolume struct {
 	recorded *Spec // of its checkpoint; nil if there is none
 }
 
-// A reconstruction is what plugins return about a foundVolume. If info.Err is nil, plugin and spec are set.
+// A reconstruction is what plugins return about a foundVolume. If err is nil, plugin and spec are set.
 type reconstruction struct {
-	info   ReconstructInfo
+	foundVolume
+	err    error
 	plugin Plugin
 	spec   *Spec
 	shared string // unique name of its device; "": it is not staged
@@ -119,26 +120,26 @@ func (m *Manager) reconstructAll(ctx context.Context, found []foundVolume) []rec
 			list[i] = results[i]
 			continue
 		}
-		list[i].info = ReconstructInfo{Place: v.place, Recorded: v.recorded != nil, Err: fmt.Errorf("volume: reconstruct %s: %w", v.place, errNoAnswer)}
+		list[i] = reconstruction{foundVolume: v, err: fmt.Errorf("volume: reconstruct %s: %w", v.place, errNoAnswer)}
 	}
 	return list
 }
 
 // reconstruct reads what the plugin of a volume knows about it.
 func (c *Config) reconstruct(v foundVolume) reconstruction {
-	r := reconstruction{info: ReconstructInfo{Place: v.place, Recorded: v.recorded != nil}, plugin: c.plugin(v.place.Plugin), spec: v.recorded}
+	r := reconstruction{foundVolume: v, plugin: c.plugin(v.place.Plugin), spec: v.recorded}
 	switch {
 	case r.plugin == nil:
-		r.info.Err = fmt.Errorf("volume: no plugin %q", v.place.Plugin)
+		r.err = fmt.Errorf("volume: no plugin %q", v.place.Plugin)
 		return r
 	case r.spec == nil:
-		if r.spec, r.info.Err = r.plugin.ConstructSpec(v.place); r.info.Err != nil {
+		if r.spec, r.err = r.plugin.ConstructSpec(v.place); r.err != nil {
 			return r
 		}
 	}
 	if s, ok := compose.As[Stager](r.plugin); ok {
 		name := ""
-		if name, r.info.Err = s.SharedName(r.spec); name != "" {
+		if name, r.err = s.SharedName(r.spec); name != "" {
 			r.shared = uniqueName(v.place, name, "")
 		}
 	}
@@ -147,12 +148,12 @@ func (c *Config) reconstruct(v foundVolume) reconstruction {
 
 // addReconstructed adds a volume on disk to the actual state.
 func (m *Manager) addReconstructed(r reconstruction) {
-	if r.info.Err != nil {
+	if r.err != nil {
 		r.plugin, r.spec, r.shared = nil, nil, ""
-		m.log.Debug("Failed to reconstruct volume, it is removed with its pod", "volumeName", r.info.Place.String(), "err", r.info.Err)
+		m.log.Debug("Failed to reconstruct volume, it is removed with its pod", "volumeName", r.place.String(), "err", r.err)
 	}
 	m.mu.Lock()
-	v := m.world.add(r.info.Place)
+	v := m.world.add(r.place)
 	v.plugin, v.spec, v.state, v.unclaimed = r.plugin, r.spec, uncertain, true
 	if v.spec != nil {
 		v.names[v.spec.Name()] = v.spec.ReadOnly
@@ -164,7 +165,7 @@ func (m *Manager) addReconstructed(r reconstruction) {
 	}
 	m.mu.Unlock()
 	if m.cfg.Hooks.Reconstructed != nil {
-		m.cfg.Hooks.Reconstructed(r.info)
+		m.cfg.Hooks.Reconstructed(r.place, r.recorded != nil, r.err)
 	}
 }
 

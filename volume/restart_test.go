@@ -21,10 +21,17 @@ import (
 )
 
 // found collects the volumes that a start reconstructs.
-type found []volume.ReconstructInfo
+type found []reconstructed
+
+// A reconstructed is a call of volume.Hooks.Reconstructed.
+type reconstructed struct {
+	at       volume.Place
+	recorded bool
+	err      error
+}
 
 func (f *found) hook(c *volume.Config) {
-	c.Hooks.Reconstructed = func(i volume.ReconstructInfo) { *f = append(*f, i) }
+	c.Hooks.Reconstructed = func(at volume.Place, recorded bool, err error) { *f = append(*f, reconstructed{at, recorded, err}) }
 }
 
 func nobody(types.UID) bool { return false }
@@ -45,8 +52,8 @@ func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, seen, 4)
 		for _, i := range seen {
-			assert.True(t, i.Recorded)
-			assert.NoError(t, i.Err)
+			assert.True(t, i.recorded)
+			assert.NoError(t, i.err)
 		}
 		wait(time.Hour)
 		assert.Zero(t, n.plugin.Count("TearDown")+n.plugin.Count("SetUp"))
@@ -91,8 +98,8 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 				start(t, n, seen.hook)
 				synctest.Wait()
 				require.Len(t, seen, 1)
-				assert.False(t, seen[0].Recorded)
-				assert.Equal(t, unknown, seen[0].Err != nil)
+				assert.False(t, seen[0].recorded)
+				assert.Equal(t, unknown, seen[0].err != nil)
 				require.NoError(t, n.Retain(t.Context(), nobody))
 				synctest.Wait()
 				assert.Equal(t, !unknown, n.plugin.Count("TearDown") == 1)
@@ -126,7 +133,7 @@ func TestADesiredVolumeThatCannotBeReconstructedIsSetUp(t *testing.T) {
 func TestDevicesAreReconstructedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		with := func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c").bound("d") }
+		with := func(c *volume.Config) { c.Claims = new(claims).bound("c").bound("d") }
 		start(t, n, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -182,12 +189,12 @@ func TestOrphanedDirectories(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 				n.plugin = new(volumetest.Plugin)
-				var got []volume.OrphanInfo
-				var rounds []volume.CollectInfo
+				var got []error
+				var rounds [][2]int // orphans, and how many could not be removed
 				var log bytes.Buffer
 				start(t, n, func(cfg *volume.Config) {
-					cfg.Hooks.Orphan = func(o volume.OrphanInfo) { got = append(got, o) }
-					cfg.Hooks.Collected = func(c volume.CollectInfo) { rounds = append(rounds, c) }
+					cfg.Hooks.Orphan = func(_ types.UID, err error) { got = append(got, err) }
+					cfg.Hooks.Collected = func(orphans, failed int) { rounds = append(rounds, [2]int{orphans, failed}) }
 					cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				})
 				synctest.Wait() // it is added after the start
@@ -217,20 +224,20 @@ func TestOrphanedDirectories(t *testing.T) {
 					assert.FileExists(t, filepath.Join(dir, f))
 				}
 				require.Len(t, rounds, 6)
-				assert.Equal(t, volume.CollectInfo{}, rounds[0])
+				assert.Equal(t, [2]int{}, rounds[0])
 				if c.err == "" {
 					require.Len(t, got, 1)
-					assert.Equal(t, volume.CollectInfo{Orphans: 1}, rounds[1])
-					assert.Equal(t, volume.CollectInfo{}, rounds[2])
-					assert.NoError(t, got[0].Err)
+					assert.Equal(t, [2]int{1, 0}, rounds[1])
+					assert.Equal(t, [2]int{}, rounds[2])
+					assert.NoError(t, got[0])
 					assert.NoDirExists(t, dir)
 					assert.Empty(t, n.mounter.Below(n.root))
 					assert.Empty(t, log.String())
 					return
 				}
 				require.Len(t, got, 5)
-				assert.Equal(t, volume.CollectInfo{Orphans: 1, Failed: 1}, rounds[5])
-				assert.ErrorContains(t, got[0].Err, c.err)
+				assert.Equal(t, [2]int{1, 1}, rounds[5])
+				assert.ErrorContains(t, got[0], c.err)
 				assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 				wait(time.Hour)
 				require.NoError(t, n.Retain(t.Context(), nobody))

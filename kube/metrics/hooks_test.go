@@ -110,8 +110,8 @@ func (w world) liveVolumes(pod *v1.Pod) {
 	v := w.Volumes()
 	v.Operated(volume.OperationInfo{Operation: "volume_mount", Plugin: "kubernetes.io/secret", Duration: time.Second, Total: time.Second})
 	v.Operated(volume.OperationInfo{Operation: "volume_unmount", Plugin: "kubernetes.io/csi", Forced: true, Err: errBroken})
-	v.Reconstructed(volume.ReconstructInfo{Err: errBroken})
-	v.Collected(volume.CollectInfo{Orphans: 3, Failed: 1})
+	v.Reconstructed(volume.Place{}, false, errBroken)
+	v.Collected(3, 1)
 }
 
 func (w world) liveRemote(pod *v1.Pod) {

@@ -16,7 +16,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/certificate"
 )
 
@@ -36,7 +35,7 @@ type Sources struct {
 	}
 
 	// Volumes has the number of volumes: *volume.Manager.
-	Volumes interface{ VolumeCounts() []volume.Count }
+	Volumes interface{ VolumeCounts() (desired, actual map[string]int) }
 
 	// Claims has the number of prepared resource claims, in total and by driver: *dra.Manager.
 	Claims interface {

@@ -12,7 +12,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/certificate"
 )
 
@@ -75,8 +74,8 @@ func (parts) Counts() []certificate.Count {
 	return []certificate.Count{{Signer: "example.com/signer", State: "fresh", Sources: 2}}
 }
 
-func (parts) VolumeCounts() []volume.Count {
-	return []volume.Count{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}}
+func (parts) VolumeCounts() (desired, actual map[string]int) {
+	return map[string]int{"kubernetes.io/secret": 3}, map[string]int{"kubernetes.io/secret": 2}
 }
 
 func (parts) InUse() (int, map[string]int)    { return 2, map[string]int{"gpu.example.com": 2} }

@@ -65,9 +65,10 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		out.gauge(d.mirrors, float64(exist))
 	}
 	if s.Volumes != nil { // rule vol-35
-		for _, t := range s.Volumes.VolumeCounts() {
-			out.gauge(d.volumes, float64(t.Desired), t.Plugin, "desired_state_of_world")
-			out.gauge(d.volumes, float64(t.Actual), t.Plugin, "actual_state_of_world")
+		desired, actual := s.Volumes.VolumeCounts()
+		for plugin, n := range desired {
+			out.gauge(d.volumes, float64(n), plugin, "desired_state_of_world")
+			out.gauge(d.volumes, float64(actual[plugin]), plugin, "actual_state_of_world")
 		}
 	}
 	if s.Claims != nil {

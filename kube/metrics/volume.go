@@ -50,10 +50,10 @@ func (m *Metrics) Volumes() volume.Hooks {
 				count(v.forced, v.forcedErrors, i.Err)
 			}
 		},
-		Reconstructed: func(i volume.ReconstructInfo) { count(v.rebuilt, v.rebuiltErrors, i.Err) },
-		Collected: func(i volume.CollectInfo) { // rule vol-38
-			v.orphans.Set(float64(i.Orphans))
-			v.orphanErrors.Set(float64(i.Failed))
+		Reconstructed: func(_ volume.Place, _ bool, err error) { count(v.rebuilt, v.rebuiltErrors, err) },
+		Collected: func(orphans, failed int) { // rule vol-38
+			v.orphans.Set(float64(orphans))
+			v.orphanErrors.Set(float64(failed))
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
@@ -29,6 +30,10 @@ func (b bound) PersistentVolumeClaim(context.Context, string, string) (*v1.Persi
 
 func (b bound) PersistentVolume(context.Context, string) (*v1.PersistentVolume, error) {
 	return b.pv, nil
+}
+
+func (bound) ClaimExpanded(context.Context, *v1.PersistentVolumeClaim, resource.Quantity) error {
+	return nil
 }
 
 // The driver mounts a volume with the label of the pod if its CSIDriver permits that; other
@@ -67,7 +72,7 @@ func TestSELinuxLabels(t *testing.T) {
 			pv.Spec.AccessModes, pv.Spec.MountOptions = []v1.PersistentVolumeAccessMode{c.mode}, []string{"noatime"}
 			claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{VolumeName: pv.Name}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 			pv.Spec.ClaimRef = new(v1.ObjectReference)
-			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, PersistentVolumes: volume.PersistentVolumeConfig{Claims: bound{claim, pv}, SELinuxOnePodOnly: c.onePodOnly}}
+			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, Claims: bound{claim, pv}, SELinuxOnePodOnly: c.onePodOnly}
 			if !c.off {
 				cfg.SELinuxLabel = func(*v1.SELinuxOptions) (string, error) { return label, nil }
 			}

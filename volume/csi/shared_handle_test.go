@@ -44,6 +44,10 @@ func (c pvClaims) PersistentVolume(_ context.Context, name string) (*v1.Persiste
 	return pv, nil
 }
 
+func (pvClaims) ClaimExpanded(context.Context, *v1.PersistentVolumeClaim, resource.Quantity) error {
+	return nil
+}
+
 // add adds a persistent volume of the handle "vol-1".
 func (c pvClaims) add(name string, mode v1.PersistentVolumeMode) {
 	pv := persistent("vol-1").PV
@@ -68,7 +72,7 @@ func (w *world) managed(t *testing.T, claims pvClaims) (m *volume.Manager, stop 
 	t.Helper()
 	m, err := volume.New(volume.Config{
 		RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, WaitTimeout: 2 * time.Second,
-		PersistentVolumes: volume.PersistentVolumeConfig{Claims: claims},
+		Claims: claims,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

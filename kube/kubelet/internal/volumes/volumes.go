@@ -61,21 +61,21 @@ func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 	}
 	switch {
 	case d.Cluster != nil:
-		cfg.PersistentVolumes = persistentVolumes(d.Cluster)
+		cfg.Claims, cfg.Node, cfg.Translate = d.Cluster.Objects, d.Cluster.Object, csimigration.Translate
 		if err := p.useCluster(d.Cluster); err != nil {
 			return nil, err
 		}
 	case d.Files != nil:
 		p.objects = d.Files
 	}
-	cfg.PersistentVolumes.SELinuxOnePodOnly = !config.Enabled(b.Configuration, "SELinuxMount")
+	cfg.SELinuxOnePodOnly = !config.Enabled(b.Configuration, "SELinuxMount")
 	if cfg.Plugins, err = p.all(d.Claims); err != nil {
 		return nil, err
 	}
 	if err := compose.Apply(b.Config.Adjust, "Volumes", &cfg); err != nil {
 		return nil, err
 	}
-	v.Support = VolumeSupport{cfg.Plugins, cfg.PersistentVolumes.Translate}
+	v.Support = VolumeSupport{cfg.Plugins, cfg.Translate}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
@@ -86,13 +86,6 @@ func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 		v.share = func() { shareRoot(b) }
 	}
 	return v, nil
-}
-
-// persistentVolumes returns the access to the claims and the Node object of a cluster.
-func persistentVolumes(c *stores.Cluster) volume.PersistentVolumeConfig {
-	return volume.PersistentVolumeConfig{
-		Claims: c.Objects, Translate: csimigration.Translate, Node: c.Object.Object, Attached: c.Object.Attached, InUseReported: c.Object.InUse, Expanded: c.Objects.ClaimExpanded,
-	}
 }
 
 // shareRoot makes mounts below the root directory propagate between the host and
